@@ -46,12 +46,12 @@ class Check {
   KernelCheck check(const Contract& contract) {
     KernelCheck found{.contract = contract.name};
     for (const auto& make : contract.problems) {
-      // The number of the buffer has to be known for the call; how large it is, by then.
-      const std::mt19937 again = random_;
-      const size_t bytes = make(kNoBuffer, random_).memory.size();
-      Buffer buffer = accelerator_.allocate(bytes);
-      random_ = again;
-      if (!compare(make(buffer.id(), random_), buffer, &found)) break;
+      CallProblem problem = make(0, random_);
+      const Buffer buffer = accelerator_.allocate(problem.memory.size());
+      for_each_place(&problem.call, [&](Place* place) {
+        if (*place) place->buffer = buffer.id();
+      });
+      if (!compare(problem, buffer, &found)) break;
     }
     return found;
   }

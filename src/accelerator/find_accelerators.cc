@@ -3,22 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <optional>
 
 #include "accelerator/vulkan/find.h"
+#include "base/ascii.h"
 #include "base/enum_name.h"
 #include "base/error.h"
 #include "base/printable.h"
 
 namespace hearth {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 std::string names_of(const std::vector<FoundAccelerator>& all) {
   std::vector<std::string> names;
@@ -50,11 +43,13 @@ const FoundAccelerator& by_default(const FoundAccelerators& found) {
 const FoundAccelerator& by_name(const FoundAccelerators& found, std::string_view name) {
   const FoundAccelerator* chosen = nullptr;
   const auto same = [&](const FoundAccelerator& one) {
-    return lower(one.facts.name) == lower(name);
+    return ascii_lower(one.facts.name) == ascii_lower(name);
   };
   const bool whole = std::ranges::any_of(found.all, same);
   for (const FoundAccelerator& one : found.all) {
-    if (whole ? !same(one) : lower(one.facts.name).find(lower(name)) == std::string::npos) continue;
+    if (whole ? !same(one)
+              : ascii_lower(one.facts.name).find(ascii_lower(name)) == std::string::npos)
+      continue;
     if (chosen != nullptr && chosen->facts.name != one.facts.name) {
       fail(ErrorCode::kUsage, "'{}' may mean '{}' and '{}': give more of the name", printable(name),
            chosen->facts.name, one.facts.name);

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
-
+#include "base/ascii.h"
 #include "base/spread.h"
 #include "bench/figure_text.h"
 
@@ -106,8 +105,7 @@ Cells kernel_csv(const KernelResult& result, const LimitSample& best,
     const ContenderResult* other = find_other(result, name);
     std::string seconds = other ? csv_number(spread_of(other->seconds).median) : "";
     std::string share = other ? csv_number(share_of(result, *other).median) : "";
-    std::string column = name;
-    for (char& c : column) c = static_cast<char>(std::tolower(c));
+    const std::string column = ascii_lower(name);
     cells.emplace_back(fmt::format("{}_seconds", column), seconds);
     cells.emplace_back(fmt::format("share_of_{}", column), share);
   }

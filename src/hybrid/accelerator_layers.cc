@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/round_up.h"
+#include "graph/ops/rows.h"
 #include "graph/slices.h"
 
 namespace hearth {
@@ -72,23 +73,28 @@ bool AcceleratorLayers::bring(ValueId x, ActFormat format) {
   return false;
 }
 
-ValueId AcceleratorLayers::multiply(ValueId x, const Weight& weight, uint32_t s, bool ordered) {
+FloatRows AcceleratorLayers::head_rows(ValueId x, uint32_t head, uint32_t length) const {
+  FloatRows rows = values_[x].rows;
+  rows.at = rows.at + uint64_t{head} * length * sizeof(float);
+  return rows;
+}
+
+AcceleratorLayers::Product AcceleratorLayers::product(ValueId x, const Weight& weight, uint32_t s) {
   const PackSpec& spec = weight.shards[s].spec;
   const ActFormat format = act_format_for(spec.kind);
-  // What was brought only now is waited for.
-  ordered = !bring(x, format) || ordered;
+  const bool fresh = !bring(x, format);
   const ValueId out = add_value(spec.rows);
   const ShardPlace& place = weights_.shard(weight, s);
-  commands_.add(GemmCall{.spec = spec,
-                         .codes = place.codes,
-                         .scales = place.scales,
-                         .panels = spec.panels(),
-                         .block1 = spec.blocks(),
-                         .a = values_[x].formats.at(format),
-                         .m = step_.rows(),
-                         .out = values_[out].rows},
-                ordered);
-  return out;
+  return {{.spec = spec,
+           .codes = place.codes,
+           .scales = place.scales,
+           .panels = spec.panels(),
+           .block1 = spec.blocks(),
+           .a = values_[x].formats.at(format),
+           .m = step_.rows(),
+           .out = values_[out].rows},
+          out,
+          fresh};
 }
 
 void AcceleratorLayers::add_bias(const LinearRef& by, uint32_t s, ValueId out, bool* ordered) {
@@ -105,7 +111,9 @@ void AcceleratorLayers::add_bias(const LinearRef& by, uint32_t s, ValueId out, b
 }
 
 ValueId AcceleratorLayers::linear(ValueId x, const LinearRef& by, uint32_t s, bool ordered) {
-  return multiply(x, weights_.model().weights().matrix(by.weight), s, ordered);
+  Product of = product(x, weights_.model().weights().matrix(by.weight), s);
+  commands_.add(std::move(of.call), ordered || of.fresh);
+  return of.out;
 }
 
 Partials AcceleratorLayers::partials_of(const LinearRef& by) const {
@@ -116,27 +124,18 @@ Partials AcceleratorLayers::partials_of(const LinearRef& by) const {
 
 void AcceleratorLayers::add_partial(Partials* partials, ValueId x, const Weight& weight,
                                     uint32_t s) {
-  const PackSpec& spec = weight.shards[s].spec;
   const auto segments = static_cast<uint32_t>(weight.cuts->segments(s).size());
-  HEARTH_CHECK(values_[x].width == spec.k, "a shard's columns are multiplied with");
-  const ActFormat format = act_format_for(spec.kind);
-  bring(x, format);
-  const ValueId out = add_value(spec.rows);
-  GemmCall call{.spec = spec,
-                .codes = weights_.shard(weight, s).codes,
-                .scales = weights_.shard(weight, s).scales,
-                .panels = spec.panels(),
-                .block0 = segment_blocks(weight, s, 0).begin,
-                .block1 = segment_blocks(weight, s, segments - 1).end,
-                .a = values_[x].formats.at(format),
-                .m = step_.rows(),
-                .out = values_[out].rows};
+  HEARTH_CHECK(values_[x].width == weight.shards[s].spec.k,
+               "a shard's columns are multiplied with");
+  Product of = product(x, weight, s);
+  of.call.block0 = segment_blocks(weight, s, 0).begin;
+  of.call.block1 = segment_blocks(weight, s, segments - 1).end;
   for (uint32_t i = 1; i < segments; ++i) {
-    call.cuts.push_back(segment_blocks(weight, s, i).begin);
+    of.call.cuts.push_back(segment_blocks(weight, s, i).begin);
   }
-  commands_.add(std::move(call));
+  commands_.add(std::move(of.call));
   partials->pieces.push_back({s, {0, segments}});
-  partials->bundle.values.push_back(out);
+  partials->bundle.values.push_back(of.out);
 }
 
 Reduced AcceleratorLayers::embed(const EmbeddingBlock& embedding,
@@ -144,22 +143,14 @@ Reduced AcceleratorLayers::embed(const EmbeddingBlock& embedding,
   const WeightTable& table = weights_.model().weights();
   const Weight& token = table.matrix(embedding.token);
   const uint32_t width = token.k;
-  std::vector<float> rows(size_t{step_.rows()} * width), position(width);
+  const EmbeddingTables tables{&token,
+                               embedding.positions ? &table.matrix(embedding.positions) : nullptr,
+                               table.optional_vector(embedding.type),
+                               table.optional_vector(embedding.second_type), embedding.scale};
+  const Kernels& kernels = kernels_for(Isa::kReference);
+  std::vector<float> rows(size_t{step_.rows()} * width), scratch(width);
   for (uint32_t r = 0; r < step_.rows(); ++r) {
-    float* row = &rows[size_t{r} * width];
-    weight_row(token, static_cast<uint32_t>(step_.tokens[r]), row);
-    const auto add = [&](const float* more) {
-      for (uint32_t i = 0; i < width; ++i) row[i] += more[i];
-    };
-    if (embedding.scale != 1) {
-      for (uint32_t i = 0; i < width; ++i) row[i] *= embedding.scale;
-    }
-    if (embedding.positions) {
-      weight_row(table.matrix(embedding.positions), step_.positions[r], position.data());
-      add(position.data());
-    }
-    const WeightId type = step_.is_second(r) ? embedding.second_type : embedding.type;
-    if (type) add(table.vector(type).copies[0]);
+    embed_row(tables, step_, r, 0, kernels, &rows[size_t{r} * width], scratch.data());
   }
   const ValueId x = add_value({commands_.input(std::as_bytes(std::span(rows))), width}, width);
   const ValueId normed = norm(x, embedding.norm ? *embedding.norm : *before);
@@ -206,8 +197,7 @@ Partials AcceleratorLayers::make(const AttentionBlock& block, ValueId input) {
 void AcceleratorLayers::norm_heads(const NormRef& by, ValueId x, uint32_t heads, uint32_t length) {
   const Place weight = weights_.vector(&weights_.model().weights().vector(by.weight));
   for (uint32_t h = 0; h < heads; ++h) {
-    FloatRows rows = values_[x].rows;
-    rows.at = rows.at + uint64_t{h} * length * sizeof(float);
+    const FloatRows rows = head_rows(x, h, length);
     commands_.add(NormCall{.x = rows,
                            .weight = weight,
                            .rows = step_.rows(),
@@ -246,11 +236,6 @@ ValueId AcceleratorLayers::attend(const AttentionBlock& block, const Heads& head
                   .scale = block.scale};
   std::vector<float> slopes;
   if (block.max_alibi > 0) slopes = alibi_slopes(block.heads, block.max_alibi);
-  const auto part = [&](ValueId of, uint32_t head, uint32_t length) {
-    FloatRows rows = values_[of].rows;
-    rows.at = rows.at + uint64_t{head} * length * sizeof(float);
-    return rows;
-  };
   const uint32_t calls = whole ? 1 : heads.kv.size();
   for (uint32_t i = 0; i < calls; ++i) {
     const uint32_t head = heads.kv.begin + i;
@@ -260,10 +245,10 @@ ValueId AcceleratorLayers::attend(const AttentionBlock& block, const Heads& head
     const uint32_t first = queries.begin - heads.queries.begin;
     call.heads = queries.size();
     call.group = whole ? group : queries.size();
-    call.q = part(q, first, block.key_length);
-    call.k = part(k, i, block.key_length);
-    call.v = part(v, i, block.value_length);
-    call.out = part(out, first, block.value_length);
+    call.q = head_rows(q, first, block.key_length);
+    call.k = head_rows(k, i, block.key_length);
+    call.v = head_rows(v, i, block.value_length);
+    call.out = head_rows(out, first, block.value_length);
     if (!slopes.empty()) {
       const std::span<const float> own(&slopes[queries.begin], queries.size());
       call.slopes = commands_.input(std::as_bytes(own));

@@ -53,8 +53,16 @@ class AcceleratorLayers : public BlockBuilder {
   ValueId add_value(const FloatRows& rows, uint32_t width);
   // Brings it into that format, if it was not; returns whether it was.
   bool bring(ValueId x, ActFormat format);
-  // The product with all rows of shard s, without a bias.
-  ValueId multiply(ValueId x, const Weight& weight, uint32_t s, bool ordered);
+  FloatRows head_rows(ValueId x, uint32_t head, uint32_t length) const;
+  // The product with all of shard s, and its value; `fresh`: x is only now in the format that it is
+  // multiplied in, which is to be waited for.
+  struct Product {
+    GemmCall call;
+    ValueId out;
+    bool fresh;
+  };
+  Product product(ValueId x, const Weight& weight, uint32_t s);
+  // Without the bias.
   ValueId linear(ValueId x, const LinearRef& by, uint32_t s, bool ordered);
   // Adds the bias, if there is one, which is ordered behind all before it where `*ordered` says so;
   // then it no longer does.

@@ -21,8 +21,7 @@ std::vector<VulkanFound> find_vulkan(std::string* why_none) {
   if (found.empty()) {
     *why_none =
         "Vulkan's drivers find no device; install the driver of the card, and see that this user "
-        "may "
-        "open /dev/dri or /dev/nvidia*";
+        "may open /dev/dri or /dev/nvidia*";
   }
   return found;
 }

@@ -35,22 +35,11 @@ class EmbedOp : public Op {
 
   void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     const StepView& step = context.step();
-    const uint32_t width = tables_.token->k;
-    auto* position = reinterpret_cast<float*>(worker.scratch);
+    auto* scratch = reinterpret_cast<float*>(worker.scratch);
     RowRange range = rows_of(worker, step.rows());
     for (uint32_t r = range.begin; r < range.end; ++r) {
       float* row = context.f32(out_) + r * context.f32_stride(out_);
-      weight_row(*tables_.token, static_cast<uint32_t>(step.tokens[r]), row);
-      if (tables_.scale != 1) {
-        for (uint32_t i = 0; i < width; ++i) row[i] *= tables_.scale;
-      }
-      if (tables_.position != nullptr) {
-        weight_row(*tables_.position, step.positions[r], position);
-        context.kernels().add_vectors({row, position, nullptr, width, row});
-      }
-      const VectorWeight* type = step.is_second(r) ? tables_.second_type : tables_.type;
-      if (type == nullptr) continue;
-      context.kernels().add_vectors({row, type->copies[shard_], nullptr, width, row});
+      embed_row(tables_, step, r, shard_, context.kernels(), row, scratch);
     }
   }
 
@@ -181,6 +170,21 @@ class LogitsOp : public GemmOp<LogitsTask> {
 };
 
 }  // namespace
+
+void embed_row(const EmbeddingTables& tables, const StepView& step, uint32_t r, uint32_t shard,
+               const Kernels& kernels, float* row, float* scratch) noexcept {
+  const uint32_t width = tables.token->k;
+  weight_row(*tables.token, static_cast<uint32_t>(step.tokens[r]), row);
+  if (tables.scale != 1) {
+    for (uint32_t i = 0; i < width; ++i) row[i] *= tables.scale;
+  }
+  if (tables.position != nullptr) {
+    weight_row(*tables.position, step.positions[r], scratch);
+    kernels.add_vectors({row, scratch, nullptr, width, row});
+  }
+  const VectorWeight* type = step.is_second(r) ? tables.second_type : tables.type;
+  if (type != nullptr) kernels.add_vectors({row, type->copies[shard], nullptr, width, row});
+}
 
 Bundle embed(GraphBuilder& builder, const EmbeddingTables& tables) {
   const uint32_t width = tables.token->k;

@@ -8,6 +8,8 @@
 
 #include "graph/builder.h"
 #include "graph/ops/linear.h"
+#include "graph/step_view.h"
+#include "kernels/kernels.h"
 #include "kernels/rope/rope.h"
 #include "tensor/weight.h"
 
@@ -22,8 +24,13 @@ struct EmbeddingTables {
   float scale = 1;  // of the token's row
 };
 
-// f32 [tokens][d]: the row of each of the step's tokens times the scale, plus that of its position,
-// plus that of its type, added in this order; each rounds once.
+// Fills `row` [width] with that of row r of the step: the token's row times the scale, plus that of
+// its position, plus that of its type, added in this order; each rounds once. `shard`: whose copy
+// of a type's row is read. `scratch`: [width].
+void embed_row(const EmbeddingTables& tables, const StepView& step, uint32_t r, uint32_t shard,
+               const Kernels& kernels, float* row, float* scratch) noexcept;
+
+// f32 [tokens][d]: embed_row() of each of the step's tokens.
 Bundle embed(GraphBuilder& builder, const EmbeddingTables& tables);
 
 // f32 [tokens][n_rot]: n_rot / 2 cosines, then as many sines, of each token's position.
