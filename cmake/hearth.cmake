@@ -88,6 +88,17 @@ function(hearth_test name)
   endforeach()
 endfunction()
 
+# Where Vulkan's validation layer is installed, the test runs under it, with its checks of
+# synchronisation within a queue and across submissions, and fails where it says anything.
+function(hearth_vulkan_validates test)
+  set(within VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT)
+  set(across VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT)
+  set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
+               VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation
+               VK_LAYER_ENABLES=${within}:${across})
+  set_property(TEST ${test} APPEND PROPERTY FAIL_REGULAR_EXPRESSION "Validation (Error|Warning)")
+endfunction()
+
 find_package(benchmark QUIET)
 add_custom_target(benches)
 

@@ -140,10 +140,12 @@ TEST_P(EncoderPassGolden, GivesThemByShadersToo) {
   const GoldenModel& model = GetParam();
   for (const FoundAccelerator& one : found.all) {
     if (!one.refused.empty()) continue;
-    const std::unique_ptr<Engine> engine = cores(model, 1);
-    EncoderPass pass(engine->model(), one.open(), kLimits);
-    EXPECT_TRUE(same_bits(golden_rows(*engine, model, 64), pass_rows(model, pass, 64, 2)))
-        << one.facts.name;
+    for (uint32_t shards : {1u, 3u}) {
+      const std::unique_ptr<Engine> engine = cores(model, shards);
+      EncoderPass pass(engine->model(), one.open(), kLimits);
+      EXPECT_TRUE(same_bits(golden_rows(*engine, model, 64), pass_rows(model, pass, 64, 2)))
+          << one.facts.name << ", shards " << shards;
+    }
   }
 }
 

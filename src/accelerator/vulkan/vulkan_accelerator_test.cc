@@ -237,6 +237,18 @@ TEST_P(VulkanTest, RunsKernelsAndCopiesInTurn) {
   EXPECT_EQ(got, std::vector<float>(kFloats, 1.0f + kRounds));
 }
 
+// What the validation layer is there for: two commands that write the same bytes, of which neither
+// waits for the other.
+TEST_P(VulkanTest, DISABLED_WritesTwiceWithoutAnOrder) {
+  const Buffer a = filled(pattern(100, 5)), b = gpu_->allocate(100);
+  const TimelineId time = gpu_->make_timeline();
+  CommandList list{{copy_of(a.at(), b.at(), 100), copy_of(a.at(), b.at(), 100)}};
+  list.commands[1].ordered = false;
+  list.commands[1].signals = {{time, 1}};
+  gpu_->submit(list);
+  gpu_->wait({time, 1}, 20);
+}
+
 TEST_P(VulkanTest, FreesBuffersWhileOthersAreWorkedOn) {
   const std::vector<std::byte> values = pattern(100, 5);
   const Buffer a = filled(values), b = gpu_->allocate(100);
