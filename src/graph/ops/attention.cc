@@ -309,7 +309,8 @@ class AttentionOp : public Op {
            .after = done + rows.count == total ? after : KvPage{},
            .four_places = context.kernels().attend_four_places,
            .slope = shape_.slopes.empty() ? nullptr : rows.slope,
-           .position = shape_.slopes.empty() ? nullptr : rows.position});
+           .position = shape_.slopes.empty() ? nullptr : rows.position,
+           .sink = sinks_of(rows)});
     }
   }
 
@@ -328,7 +329,8 @@ class AttentionOp : public Op {
                                    .merged = merged,
                                    .first = spans.begin == task.spans.begin,
                                    .out = last ? reinterpret_cast<float*>(worker.scratch) : nullptr,
-                                   .out_offset = rows.out_offset});
+                                   .out_offset = rows.out_offset,
+                                   .sink = sinks_of(rows)});
   }
 
   // Rows of a kernel call: query heads of a KV head, token by token.
@@ -338,7 +340,11 @@ class AttentionOp : public Op {
     uint32_t last[kMaxQueryRows];
     float slope[kMaxQueryRows];  // where there are slopes
     uint32_t position[kMaxQueryRows];
+    float sink[kMaxQueryRows];  // where there are sinks
   };
+  const float* sinks_of(const HeadRows& rows) const noexcept {
+    return shape_.sinks == nullptr ? nullptr : rows.sink;
+  }
 
   // From row `done` of the task on, as many as a call takes.
   HeadRows rows_of(const ExecutionContext& context, const Task& task, uint32_t head,
@@ -356,6 +362,9 @@ class AttentionOp : public Op {
       rows.q_offset[i] = row * context.f32_stride(qkv_) + q_column + h * q_length;
       rows.out_offset[i] = (r * task.queries.size() + h) * out_length + out_column;
       rows.last[i] = last_seen(*task.item, task.row + r);
+      if (shape_.sinks != nullptr) {
+        rows.sink[i] = shape_.sinks->copies[slice.shard][queries.begin + h];
+      }
       if (shape_.slopes.empty()) continue;
       rows.slope[i] = shape_.slopes[queries.begin + h];
       rows.position[i] = pages_.first_position(*task.item) + task.row + r;
@@ -409,6 +418,8 @@ Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv, 
   HEARTH_CHECK(shape.window == 0 || shape.mask == Mask::kCausal, "a window ends at its row");
   HEARTH_CHECK(shape.slopes.empty() || shape.slopes.size() == shape.kv_heads * shape.group_size,
                "a slope of each query head");
+  HEARTH_CHECK(shape.sinks == nullptr || shape.sinks->size == shape.kv_heads * shape.group_size,
+               "a sink of each query head");
   Bundle out = column_values(builder, output), merged;
   std::vector<std::unique_ptr<Op>> ops;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {

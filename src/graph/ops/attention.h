@@ -49,6 +49,9 @@ struct AttentionShape {
   // each position between its row and its key, on either side. Empty: none.
   std::vector<float> slopes = {};
   QueryTemperature temperature = {};
+  // [query heads of the model] or null: each head's sink, a score that every row sees beside those
+  // of positions, and that has no value (kernels/attention/attention.h).
+  const VectorWeight* sinks = nullptr;
 };
 
 // The slopes of so many heads (Press et al. 2022), as powers of 2: with n the largest power of 2

@@ -239,6 +239,13 @@ AttentionShape shape_of(uint32_t layer, uint32_t key_length, uint32_t value_leng
   return shape;
 }
 
+// 8 heads' sinks, of which some win, some lose and some share, as every shard has them.
+const VectorWeight& sinks_of_heads() {
+  static const float kSinks[] = {0.5f, 40.0f, -40.0f, 3.0f, -3.0f, 12.0f, 0.0f, 6.0f};
+  static const VectorWeight sinks{8, {kSinks, kSinks, kSinks, kSinks}};
+  return sinks;
+}
+
 // What row `row` of an item that begins at row `first` sees: rows [begin, end).
 struct RowRange {
   uint32_t begin, end;
@@ -264,6 +271,11 @@ std::vector<double> truth(const Layer& layer, RowRange seen, uint32_t row, uint3
     if (!s.slopes.empty()) score -= 1.0 * s.slopes[head] * (j < row ? row - j : j - row);
     weights.push_back(score);
     most = std::max(most, score);
+  }
+  if (s.sinks != nullptr) {
+    const double sink = s.sinks->copies[0][head];
+    most = std::max(most, sink);
+    total = std::exp(sink - most);
   }
   for (double& w : weights) total += w = std::exp(w - most);
   for (uint32_t d = 0; d < s.value_length; ++d) {
@@ -343,6 +355,15 @@ TEST(Attention, SlopesOfTheHeads) {
   expect_true_everywhere({text, window, cached});
 }
 
+// Every query head has its own sink, on whichever shard it is.
+TEST(Attention, SinksOfTheHeads) {
+  AttentionShape window = shape_of(0, 24, 40), all = shape_of(1, 16, 16);
+  window.window = 70;
+  AttentionShape text = shape_of(2, 64, 64, KvKept::kForStep, Mask::kBidirectional);
+  for (AttentionShape* shape : {&window, &all, &text}) shape->sinks = &sinks_of_heads();
+  expect_true_everywhere({window, all, text, shape_of(3, 16, 16)});
+}
+
 // The paper's slopes of 8 and 16 heads, and of 12, which is no power of 2.
 TEST(Attention, AlibiSlopes) {
   EXPECT_EQ(alibi_slopes(8, 8), (std::vector<float>{0.5f, 0.25f, 0x1p-3f, 0x1p-4f, 0x1p-5f, 0x1p-6f,
@@ -374,8 +395,10 @@ TEST(Attention, CachedAndOfTheStepInOneGraph) {
 TEST(Attention, SpansSharedByThreads) {
   constexpr uint32_t kRows = 1310;
   for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
-    std::vector<Layer> layers = {{shape_of(0, 80, 40), 1}, {shape_of(1, 24, 96), 2}};
+    std::vector<Layer> layers = {
+        {shape_of(0, 80, 40), 1}, {shape_of(1, 24, 96), 2}, {shape_of(2, 32, 48), 3}};
     layers[1].shape.slopes = alibi_slopes(8, 8);
+    layers[2].shape.sinks = &sinks_of_heads();
     AttentionGraph graph(even_plan(Phase::kPrefill, kMaxRows, 1, 1, 3), &layers, type);
     graph.run({kRows});
     std::vector<std::vector<float>> last;

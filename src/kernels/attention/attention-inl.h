@@ -92,6 +92,7 @@ class Attention {
       for (uint32_t i = 0; i < rows; ++i) merge_row(b.span, b.merged, i, b.value_stride);
     }
     for (uint32_t i = 0; i < rows; ++i) {
+      if (a.sink != nullptr) add_sink(b.merged, i, b.value_stride, a.sink[row0 + i]);
       write_row(b.merged, i, b.value_length, a.out + a.out_offset[row0 + i]);
     }
   }

@@ -29,6 +29,9 @@
 //   merge of a span    M' = max(M, m); F = exp(M - M'); f = exp(m - M');
 //                      A[d] = fma(A[d], F, acc[d] * f); S = fma(S, F, L * f), in ascending order
 //                      from M = -inf, S = A = 0; a span of which the row sees nothing is left out
+//   sink               where rows have sinks, behind the last span, whichever that is: s the row's
+//                      sink, M' = max(M, s); F = exp(M - M'); f = exp(s - M'); A[d] *= F;
+//                      S = fma(S, F, f): a score that takes a share of the row and has no value
 //   result             out[d] = A[d] * (1 / S)
 //
 // For q8_0 the products are those of integers, which are exact: queries, and probabilities times
@@ -142,6 +145,8 @@ struct AttendArgs {
   // which may lie outside what it sees. Both null: none. Positions are below 2^24.
   const float* slope = nullptr;
   const uint32_t* position = nullptr;
+  // [rows]: a row's sink, which is finite. Null: none. Looked at only where `sums` is null.
+  const float* sink = nullptr;
 };
 using AttendFn = void (*)(const AttendArgs&);
 
@@ -155,6 +160,8 @@ struct MergeArgs {
   bool first;                // there are none: `merged` holds nothing yet
   float* out;                // null: more spans follow. Row i at out + out_offset[i]
   const size_t* out_offset;  // [rows]
+  // [rows], as AttendArgs::sink; looked at only where `out` is not null, since no span follows.
+  const float* sink = nullptr;
 };
 using MergeFn = void (*)(const MergeArgs&);
 

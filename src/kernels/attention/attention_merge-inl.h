@@ -39,6 +39,20 @@ inline void merge_row(const RowSums& span, const RowSums& merged, uint32_t row, 
   merged.peak[row] = peak;
 }
 
+// Takes the row's sink in, behind its last span.
+inline void add_sink(const RowSums& merged, uint32_t row, uint32_t stride, float sink) {
+  const float before = merged.peak[row];
+  const float peak = sink > before ? sink : before;
+  const Vec16 factor = exp_nonpositive(Vec16::all(before - peak));
+  float* acc = merged.acc + size_t{row} * stride;
+  for (uint32_t d = 0; d < stride; d += kLanes) {
+    store(acc + d, mul(Vec16::load(acc + d), factor));
+  }
+  const Vec16 own = exp_nonpositive(Vec16::all(sink - peak));
+  store_part(merged.sum + row, 1, fma(Vec16::all(merged.sum[row]), factor, own));
+  merged.peak[row] = peak;
+}
+
 inline void write_row(const RowSums& merged, uint32_t row, uint32_t value_length, float* out) {
   Vec16 inverse = Vec16::all(1.0f / merged.sum[row]);
   const float* acc = merged.acc + size_t{row} * padded_length(value_length);
@@ -63,8 +77,10 @@ inline void merge_spans(const MergeArgs& a) {
     for (uint32_t i = 0; i < a.rows; ++i) merge_row(span, merged, i, stride);
   }
   if (a.out == nullptr) return;
-  for (uint32_t i = 0; i < a.rows; ++i)
+  for (uint32_t i = 0; i < a.rows; ++i) {
+    if (a.sink != nullptr) add_sink(merged, i, stride, a.sink[i]);
     write_row(merged, i, a.value_length, a.out + a.out_offset[i]);
+  }
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 //
 // The kernels take the arguments of attention.h: KvPage::k is the page, v is not looked at. Rows
 // (up to kMaxLatentRows) are the queries of many heads, whose result is a mix of latents. There are
-// no windows and no slopes, and `sums` is always wanted: merge_spans puts the spans together.
+// no windows, slopes and sinks, and `sums` is always wanted: merge_spans puts the spans together.
 //
 // The numerical contract is that of f32 keys and values in attention.h, with the elements of the
 // page as f32.

@@ -164,18 +164,20 @@ AttendArgs Queries::args(const std::vector<KvPage>& pages) const {
           .after = after,
           .four_places = four_places,
           .slope = slope.empty() ? nullptr : slope.data(),
-          .position = slope.empty() ? nullptr : position.data()};
+          .position = slope.empty() ? nullptr : position.data(),
+          .sink = sink.empty() ? nullptr : sink.data()};
 }
 
 std::vector<float> Queries::run(AttendFn attend, const std::vector<KvPage>& pages,
                                 const std::vector<uint32_t>& chosen) const {
   std::vector<size_t> offsets, out_offsets;
   std::vector<uint32_t> lasts, positions;
-  std::vector<float> slopes;
+  std::vector<float> slopes, sinks;
   for (uint32_t i : chosen) {
     offsets.push_back(offset[i]);
     out_offsets.push_back(out_offset[i]);
     lasts.push_back(last[i]);
+    if (!sink.empty()) sinks.push_back(sink[i]);
     if (slope.empty()) continue;
     slopes.push_back(slope[i]);
     positions.push_back(position[i]);
@@ -189,6 +191,7 @@ std::vector<float> Queries::run(AttendFn attend, const std::vector<KvPage>& page
     call.slope = slopes.data();
     call.position = positions.data();
   }
+  if (!sink.empty()) call.sink = sinks.data();
   call.rows = static_cast<uint32_t>(chosen.size());
   call.out = out.data();
   call.out_offset = out_offsets.data();
@@ -222,7 +225,8 @@ std::vector<float> Queries::run_spans(AttendFn attend, MergeFn merge,
            .merged = merged.floats(),
            .first = begin == 0,
            .out = end == cuts.back() ? out.data() : nullptr,
-           .out_offset = out_offset.data()});
+           .out_offset = out_offset.data(),
+           .sink = sink.empty() ? nullptr : sink.data()});
     begin = end;
   }
   scratch.check();

@@ -68,6 +68,7 @@ struct Queries {
   // ALiBi's, of each row; empty: none.
   std::vector<float> slope;
   std::vector<uint32_t> position;
+  std::vector<float> sink;  // of each row; empty: none
   KvPage after = {};
   bool four_places = false;
 

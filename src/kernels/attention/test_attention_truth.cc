@@ -45,7 +45,8 @@ double value_step(const KvHead& head, uint32_t begin, uint32_t end, uint32_t d, 
 // 512 + 3 factors that rescale a sum. Sums of n terms of one sign (or of |v|) add n + 64 roundings.
 // The result is a quotient of two such sums. Where keys and values are codes, a score has half a
 // step of the query's int16 for each key besides, and a sum half a step of the page's for each
-// value.
+// value. A sink is one more score, without an error of its own and without a value, and brings one
+// more factor and sum.
 Truth truth_of(const KvHead& head, const Queries& queries, uint32_t row) {
   uint32_t first = first_of(queries, row), last = queries.last[row], h = head.key_length();
   const float* q = queries.q.data() + queries.offset[row];
@@ -70,16 +71,20 @@ Truth truth_of(const KvHead& head, const Queries& queries, uint32_t row) {
     size = std::max(size, magnitude);
     if (codes) steps = std::max(steps, keys * largest * queries.scale / 32767 * 0.501);
   }
+  const bool sinks = !queries.sink.empty();
   double most = *std::max_element(s.begin(), s.end());
-  double range = std::min(88.0, most - *std::min_element(s.begin(), s.end()));
+  double least = *std::min_element(s.begin(), s.end());
+  if (sinks) most = std::max<double>(most, queries.sink[row]);
+  if (sinks) least = std::min<double>(least, queries.sink[row]);
+  double range = std::min(88.0, most - least);
   double n = s.size();
-  double factors = n / 64 + n / 512 + 3;
+  double factors = n / 64 + n / 512 + 3 + sinks;
   double each = (h + 18) * kUnit * size + steps + range * kUnit + kExpError;
   if (!queries.slope.empty()) each += kUnit * (size + steps + farthest);
   double relative = 2 * (each + factors * (range * kUnit + kExpError + kUnit) + (n + 66) * kUnit);
   const std::vector<double> zeros(head.value_length(), 0);
   Truth truth{zeros, zeros};
-  double total = 0;
+  double total = sinks ? std::exp(queries.sink[row] - most) : 0;
   for (double& x : s) total += x = std::exp(x - most);
   for (uint32_t d = 0; d < head.value_length(); ++d) {
     double sum = 0, magnitude = 0;

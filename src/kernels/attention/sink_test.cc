@@ -1,0 +1,123 @@
+// Sinks: rows with a score more than they see positions, which wins, loses or shares.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "kernels/attention/test_attention_problem.h"
+#include "kernels/attention/test_attention_truth.h"
+#include "kernels/test_levels.h"
+
+namespace hearth {
+namespace {
+
+constexpr KvType kSinkTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0};
+// Of scores that lie between -4 and 4 or so.
+constexpr float kSinks[] = {0.25f, 5.0f, -3.0f, 30.0f, -30.0f, 0.0f, 2.5f};
+
+// Rows of every sink that see up to random positions.
+Queries sinking(uint32_t rows, HeadLengths lengths, uint32_t positions, uint32_t seed) {
+  Queries queries(rows, lengths, seed);
+  std::mt19937 random(seed);
+  for (uint32_t i = 0; i < rows; ++i) {
+    queries.last[i] = random() % positions;
+    queries.sink.push_back(kSinks[i % std::size(kSinks)]);
+  }
+  return queries;
+}
+
+TEST(SinkTest, AllLevelsGiveTheTruthInTheSameBits) {
+  for (KvType type : kSinkTypes) {
+    SCOPED_TRACE(kv_type_name(type));
+    for (HeadLengths lengths : {HeadLengths(16), HeadLengths(64), HeadLengths(40, 24)}) {
+      KvHead head = filled_head(type, lengths, 700, lengths.key);
+      for (uint32_t window : {0u, 1u, 33u, 130u}) {
+        Queries queries = sinking(17, lengths, 700, lengths.key + window);
+        queries.window = window;
+        expect_true_everywhere(head, queries);
+      }
+    }
+  }
+}
+
+// More rows than scratch holds at once: their sinks are those of the rows, not of the block.
+TEST(SinkTest, TheLargestCallAndHead) {
+  for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
+    KvHead head = filled_head(type, kMaxHeadDim, 150, 5);
+    expect_true_everywhere(head, sinking(kMaxQueryRows, kMaxHeadDim, 150, 6));
+  }
+}
+
+TEST(SinkTest, ARowDoesNotDependOnItsCompany) {
+  for (KvType type : kSinkTypes) {
+    KvHead head = filled_head(type, 40, 1200, 7);
+    const Queries queries = sinking(kMaxQueryRows, 40, 1200, 8);
+    for (Isa isa : test_levels()) {
+      AttendFn attend = attend_of(isa, type);
+      const std::vector<float> together = queries.run(attend, head.pages());
+      for (uint32_t i = 0; i < queries.rows; i += 5) {
+        const std::vector<float> alone = queries.run(attend, head.pages(), {i});
+        const size_t at = queries.out_offset[i];
+        EXPECT_EQ(0, std::memcmp(&alone[at], &together[at], 40 * sizeof(float)))
+            << isa_name(isa) << " " << kv_type_name(type) << " row " << i;
+      }
+    }
+  }
+}
+
+// A sink counts once, however the spans are dealt to calls.
+TEST(SinkTest, SpansVisitedApartGiveTheSameBits) {
+  for (auto [type, length, rows, window] : {std::tuple{KvType::kF32, 40u, 7u, 0u},
+                                            {KvType::kQ8_0, 40u, 7u, 0u},
+                                            {KvType::kF16, 300u, 40u, 0u},
+                                            {KvType::kBF16, 64u, 9u, 600u}}) {
+    KvHead head = filled_head(type, length, 1700, length);
+    Queries queries = sinking(rows, length, 1700, 9);
+    queries.window = window;
+    for (Isa isa : test_levels()) {
+      AttendFn attend = attend_of(isa, type);
+      MergeFn merge = kernels_for(isa).merge_spans;
+      const std::vector<float> whole = queries.run(attend, head.pages());
+      for (const std::vector<uint32_t>& cuts : {std::vector<uint32_t>{4}, {1, 2, 3, 4}, {3, 4}}) {
+        EXPECT_TRUE(same_bits(queries.run_spans(attend, merge, head.pages(), cuts), whole))
+            << isa_name(isa) << " " << kv_type_name(type);
+      }
+    }
+  }
+}
+
+// A sink that loses by far is none, to the bit; one that wins by far leaves nothing.
+TEST(SinkTest, Ends) {
+  for (KvType type : kSinkTypes) {
+    KvHead head = filled_head(type, 48, 700, 3);
+    Queries queries = sinking(20, 48, 700, 4), none = queries;
+    none.sink.clear();
+    for (Isa isa : test_levels()) {
+      AttendFn attend = attend_of(isa, type);
+      queries.sink.assign(queries.rows, -1e30f);
+      EXPECT_TRUE(same_bits(queries.run(attend, head.pages()), none.run(attend, head.pages())))
+          << isa_name(isa) << " " << kv_type_name(type);
+      queries.sink.assign(queries.rows, 1e30f);
+      const std::vector<float> out = queries.run(attend, head.pages());
+      for (size_t at : queries.out_offset) EXPECT_EQ(out[at], 0.0f) << isa_name(isa);
+    }
+  }
+}
+
+// A row that sees one position with a score of 0 gives a sink of 0 half of itself.
+TEST(SinkTest, TheSinkTakesItsShare) {
+  KvHead head(KvType::kF32, 16, 1);
+  head.put(kernels_for(Isa::kReference).kv_store[0], 0, std::vector<float>(16, 1.0f),
+           std::vector<float>(16, 6.0f));
+  Queries queries(2, 16, 12);
+  std::fill(queries.q.begin(), queries.q.end(), 0.0f);
+  queries.sink = {0.0f, 0.6931472f};
+  for (Isa isa : test_levels()) {
+    const std::vector<float> out = queries.run(attend_of(isa, KvType::kF32), head.pages());
+    EXPECT_EQ(out[queries.out_offset[0]], 3.0f) << isa_name(isa);
+    EXPECT_NEAR(out[queries.out_offset[1]], 2.0f, 1e-6f) << isa_name(isa);
+  }
+}
+
+}  // namespace
+}  // namespace hearth
