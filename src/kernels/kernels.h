@@ -36,6 +36,7 @@
   X(layer_norm, LayerNormArgs, level)        \
   X(rope, RopeArgs, level)                   \
   X(silu_mul, SiluMulArgs, level)            \
+  X(clamped_swiglu, SiluMulArgs, level)      \
   X(gelu, GeluArgs, level)                   \
   X(gelu_tanh, GeluArgs, level)              \
   X(panel_maxima, PanelMaximaArgs, level)    \

@@ -129,9 +129,9 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
       bias = bias_of(*parts_[0].bias, *parts_[0].weight, task.shard, task.panels);
     }
     const auto gelu = activation_ == Activation::kGelu ? kernels.gelu : kernels.gelu_tanh;
-    if (activation_ == Activation::kSilu) {
+    if (const auto swiglu = swiglu_of(kernels, activation_)) {
       add_bias(kernels, bias, m, tile, columns);
-      kernels.silu_mul({tile, up, m * columns, tile});
+      swiglu({tile, up, m * columns, tile});
     } else if (bias.empty()) {
       gelu({tile, nullptr, up, m * columns, tile});
     } else {

@@ -8,6 +8,7 @@
 
 #include "graph/builder.h"
 #include "graph/context.h"
+#include "graph/ops/linear.h"
 #include "graph/ops/weight_work.h"
 #include "tensor/weight.h"
 
@@ -103,11 +104,20 @@ inline std::vector<PanelRange> panel_ranges(uint32_t panel0, uint32_t panels, ui
 }
 
 // The part of a weight's bias, [weight.rows], that belongs to panels of a shard, without padding.
+// Of several weights `bias` may hold one such behind the other, of which this is number `index`.
 inline std::span<const float> bias_of(const VectorWeight& bias, const Weight& weight,
-                                      uint32_t shard, const PanelRange& panels) {
+                                      uint32_t shard, const PanelRange& panels,
+                                      uint32_t index = 0) {
   const size_t first = weight.shards[shard].row0 + size_t{panels.panel0} * kPanelRows;
-  const size_t columns = std::min<size_t>(size_t{panels.panels} * kPanelRows, bias.size - first);
-  return {bias.copies[shard] + first, columns};
+  const size_t columns = std::min<size_t>(size_t{panels.panels} * kPanelRows, weight.rows - first);
+  return {bias.copies[shard] + size_t{index} * weight.rows + first, columns};
+}
+
+// The kernel of SwiGLU, plain or with limits; null of other activations.
+inline auto swiglu_of(const Kernels& kernels, Activation activation) {
+  return activation == Activation::kSilu            ? kernels.silu_mul
+         : activation == Activation::kClampedSwiglu ? kernels.clamped_swiglu
+                                                    : nullptr;
 }
 
 // Adds it to m rows, `stride` floats apart.

@@ -39,10 +39,11 @@ LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
                  const std::vector<LinearMatrix>& parts);
 
 // What makes the inner half of a feed-forward layer not linear (kernels/activation/activation.h).
-enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh };
+enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kClampedSwiglu };
 
-// SwiGLU or GEGLU: h = activation(gate x + bias) * (up x + bias), in the format and the columns
-// that `down` reads. gate and up are row-cut and down column-cut on the same axis. Parallel.
+// SwiGLU or GEGLU: h = activation(gate x + bias) * (up x + bias), with limits what SwiGLU with
+// limits makes of the two, in the format and the columns that `down` reads. gate and up are row-cut
+// and down column-cut on the same axis. Parallel.
 Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x,
                     const LinearMatrix& gate, const LinearMatrix& up, const Weight& down,
                     Activation activation);

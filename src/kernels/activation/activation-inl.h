@@ -1,5 +1,5 @@
-// Implements SiLU times up, and both GELUs, over Vec16 (kernels/simd/), for ISA files, which
-// include it after their Vec16.
+// Implements SiLU times up, the same with limits, and both GELUs, over Vec16 (kernels/simd/), for
+// ISA files, which include it after their Vec16.
 #pragma once
 
 #include "kernels/activation/activation.h"
@@ -27,6 +27,26 @@ inline void silu_mul(const SiluMulArgs& a) {
   store_part(
       a.out + whole, rest,
       mul(silu(Vec16::load_part(a.gate + whole, rest)), Vec16::load_part(a.up + whole, rest)));
+}
+
+// The lower of the two; x where it is no number.
+inline Vec16 at_most(float limit, Vec16 x) { return negate(max(Vec16::all(-limit), negate(x))); }
+
+inline Vec16 clamped_swiglu(Vec16 gate, Vec16 up) {
+  const Vec16 g = at_most(kSwigluLimit, gate);
+  const Vec16 u = max(Vec16::all(-kSwigluLimit), at_most(kSwigluLimit, up));
+  return mul(times_sigmoid(g, mul(Vec16::all(kSwigluAlpha), g)), add(u, Vec16::all(1.0f)));
+}
+
+inline void clamped_swiglu(const SiluMulArgs& a) {
+  const uint32_t whole = a.n / 16 * 16, rest = a.n - whole;
+  for (uint32_t i = 0; i < whole; i += 16) {
+    store(a.out + i, clamped_swiglu(Vec16::load(a.gate + i), Vec16::load(a.up + i)));
+  }
+  if (rest == 0) return;
+  store_part(
+      a.out + whole, rest,
+      clamped_swiglu(Vec16::load_part(a.gate + whole, rest), Vec16::load_part(a.up + whole, rest)));
 }
 
 inline Vec16 gelu(Vec16 g) {

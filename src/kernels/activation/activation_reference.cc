@@ -42,6 +42,15 @@ void silu_mul_reference(const SiluMulArgs& a) {
   }
 }
 
+void clamped_swiglu_reference(const SiluMulArgs& a) {
+  for (uint32_t i = 0; i < a.n; ++i) {
+    const float g = a.gate[i] > kSwigluLimit ? kSwigluLimit : a.gate[i];
+    const float low = a.up[i] < -kSwigluLimit ? -kSwigluLimit : a.up[i];
+    const float u = low > kSwigluLimit ? kSwigluLimit : low;
+    a.out[i] = times_sigmoid(g, kSwigluAlpha * g) * (u + 1.0f);
+  }
+}
+
 void gelu_reference(const GeluArgs& a) { gelu_by(gelu, a); }
 
 void gelu_tanh_reference(const GeluArgs& a) { gelu_by(gelu_tanh, a); }

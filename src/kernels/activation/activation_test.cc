@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -14,10 +15,14 @@ namespace {
 
 constexpr float kPoison = -777.0f;
 
-std::vector<float> silu_mul(Isa isa, const std::vector<float>& gate, const std::vector<float>& up) {
+// Either SwiGLU, as its place in the kernels' table.
+using SwigluKernel = decltype(&Kernels::silu_mul);
+
+std::vector<float> silu_mul(Isa isa, const std::vector<float>& gate, const std::vector<float>& up,
+                            SwigluKernel kernel = &Kernels::silu_mul) {
   auto n = static_cast<uint32_t>(gate.size());
   std::vector<float> out(n + 20, kPoison);
-  kernels_for(isa).silu_mul({gate.data(), up.data(), n, out.data()});
+  (kernels_for(isa).*kernel)({gate.data(), up.data(), n, out.data()});
   for (uint32_t i = n; i < out.size(); ++i) EXPECT_EQ(out[i], kPoison);
   out.resize(n);
   return out;
@@ -48,23 +53,28 @@ TEST(ActivationTest, AllLevelsGiveTheTruthInTheSameBits) {
   }
 }
 
-TEST(ActivationTest, EveryTailAndInPlace) {
+void expect_every_tail_of_swiglu(SwigluKernel kernel) {
   for (uint32_t n = 1; n <= 50; ++n) {
     std::vector<float> gate(n), up(n);
     for (uint32_t i = 0; i < n; ++i) {
       gate[i] = static_cast<float>(i) - 20.5f;
       up[i] = 1.0f / static_cast<float>(i + 1);
     }
-    std::vector<float> reference = silu_mul(Isa::kReference, gate, up);
+    std::vector<float> reference = silu_mul(Isa::kReference, gate, up, kernel);
     for (Isa isa : test_levels()) {
-      EXPECT_EQ(silu_mul(isa, gate, up), reference);
+      EXPECT_EQ(silu_mul(isa, gate, up, kernel), reference);
       std::vector<float> over_gate = gate, over_up = up;
-      kernels_for(isa).silu_mul({over_gate.data(), up.data(), n, over_gate.data()});
-      kernels_for(isa).silu_mul({gate.data(), over_up.data(), n, over_up.data()});
+      (kernels_for(isa).*kernel)({over_gate.data(), up.data(), n, over_gate.data()});
+      (kernels_for(isa).*kernel)({gate.data(), over_up.data(), n, over_up.data()});
       EXPECT_EQ(over_gate, reference);
       EXPECT_EQ(over_up, reference);
     }
   }
+}
+
+TEST(ActivationTest, EveryTailAndInPlace) {
+  expect_every_tail_of_swiglu(&Kernels::silu_mul);
+  expect_every_tail_of_swiglu(&Kernels::clamped_swiglu);
 }
 
 TEST(ActivationTest, Ends) {
@@ -74,6 +84,57 @@ TEST(ActivationTest, Ends) {
     for (size_t i = 0; i < 5; ++i) EXPECT_EQ(out[i], 0.0f) << isa_name(isa) << " " << gate[i];
     for (size_t i = 5; i < 8; ++i) EXPECT_EQ(out[i], gate[i]) << isa_name(isa);
     EXPECT_TRUE(std::isnan(out[8])) << isa_name(isa);
+  }
+}
+
+double true_clamped_swiglu(double gate, double up) {
+  const double g = std::min(gate, 7.0), u = std::clamp(up, -7.0, 7.0);
+  return g / (1 + std::exp(-double{kSwigluAlpha} * g)) * (u + 1);
+}
+
+// As SwiGLU, and t rounds by 2^-24, which moves the sigmoid by |t| (1 - sigmoid) as much; u + 1
+// rounds by 2^-24 of itself.
+TEST(ActivationTest, SwigluWithLimitsIsNearTheTruthInTheSameBits) {
+  std::vector<float> gate, up;
+  for (double g = -51; g < 20; g += 0.0037) {
+    gate.push_back(static_cast<float>(g));
+    up.push_back(static_cast<float>(11 * std::cos(11 * g)));
+  }
+  for (double g = 1; g > 1e-44; g /= 3) {
+    gate.insert(gate.end(), {static_cast<float>(g), static_cast<float>(-g)});
+    up.insert(up.end(), {1.0f, static_cast<float>(-1 + g)});
+  }
+  std::vector<float> reference = silu_mul(Isa::kReference, gate, up, &Kernels::clamped_swiglu);
+  for (size_t i = 0; i < gate.size(); ++i) {
+    const double truth = true_clamped_swiglu(gate[i], up[i]);
+    const double t = kSwigluAlpha * std::min(double{gate[i]}, 7.0);
+    const double relative = 5.5e-7 + 6e-8 * std::fabs(t) / (1 + std::exp(t));
+    ASSERT_LE(std::fabs(reference[i] - truth), std::fabs(truth) * relative + 3e-45) << gate[i];
+  }
+  for (Isa isa : test_levels()) {
+    std::vector<float> out = silu_mul(isa, gate, up, &Kernels::clamped_swiglu);
+    EXPECT_EQ(0, std::memcmp(out.data(), reference.data(), out.size() * sizeof(float)))
+        << isa_name(isa);
+  }
+}
+
+TEST(ActivationTest, EndsOfSwigluWithLimits) {
+  const auto kernel = &Kernels::clamped_swiglu;
+  for (Isa isa : test_levels()) {
+    SCOPED_TRACE(isa_name(isa));
+    const std::vector<float> gate = {-INFINITY, -1e30f, -88.0f, -0.0f, 0.0f};
+    for (float x : silu_mul(isa, gate, std::vector<float>(gate.size(), 2.0f), kernel)) {
+      EXPECT_EQ(x, 0.0f);
+    }
+    // The limits themselves, and beyond.
+    const std::vector<float> high = {7.0f, 7.5f, 1e30f, INFINITY}, low = {-7.0f, -8.0f, -INFINITY};
+    for (float x : silu_mul(isa, high, high, kernel)) {
+      EXPECT_EQ(x, silu_mul(isa, {7.0f}, {7.0f}, kernel)[0]);
+      EXPECT_NEAR(x, 56.0f, 1e-3f);
+    }
+    for (float x : silu_mul(isa, {7.0f, 7.0f, 7.0f}, low, kernel)) EXPECT_NEAR(x, -42.0f, 1e-3f);
+    const std::vector<float> none = silu_mul(isa, {NAN, 1.0f, NAN}, {1.0f, NAN, NAN}, kernel);
+    for (float x : none) EXPECT_TRUE(std::isnan(x));
   }
 }
 
