@@ -41,6 +41,16 @@ class ExpertsBuilder {
     return spec.rows > 0 && spec.k > 0;
   }
 
+  // Whether no shard before it has columns of the experts' downs that it has: those that are cut
+  // are so alike, those that lie whole on a shard are on one alone.
+  bool is_first_holder(uint32_t s) const {
+    const Weight& down = *layer_.experts[0].down;
+    for (uint32_t before = 0; before < s && down.cut != CutBy::kWhole; ++before) {
+      if (holds(down, before)) return false;
+    }
+    return true;
+  }
+
   // The experts of every shard as units of an axis, the shared one behind them.
   static AxisCuts cut_units(const ExpertLayer& layer) {
     const size_t shards = layer.experts[0].down->shards.size();
@@ -104,6 +114,7 @@ class ExpertsBuilder {
   ExpertShard units_of(uint32_t s, const UnitRange& segments) const {
     ExpertShard of{};
     of.shard = s;
+    of.adds_down_bias = is_first_holder(s);
     of.units.unit_of.assign(layer_.experts.size(), -1);
     uint32_t unit = cuts_.shard(s).begin;
     auto segment_of = [&](uint32_t at) {
@@ -188,6 +199,13 @@ class ExpertsBuilder {
 Partials experts(GraphBuilder& builder, std::string name, const Bundle& x, const Bundle& logits,
                  const ExpertLayer& layer) {
   HEARTH_CHECK(layer.experts.size() == layer.rule.experts, "the router knows every expert");
+  const ExpertWeights& one = layer.experts[0];
+  for (auto [bias, weight] : {std::pair{layer.gate_bias, one.gate},
+                              {layer.up_bias, one.up},
+                              {layer.down_bias, one.down}}) {
+    HEARTH_CHECK(bias == nullptr || bias->size == layer.rule.experts * weight->rows,
+                 "a bias for a row of each expert");
+  }
   return ExpertsBuilder(builder, x, logits, layer).append(std::move(name));
 }
 

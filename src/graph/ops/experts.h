@@ -38,6 +38,10 @@ struct ExpertLayer {
   ExpertWeights shared = {};           // taken by every row with weight 1; null where there is none
   RouterRule rule;
   const VectorWeight* bias = nullptr;  // for choosing; [experts] or null
+  Activation activation = Activation::kSilu;
+  // Of the routed experts, one behind the other, [experts][rows] each; or null. That of down is
+  // added by the first shard that has columns of it.
+  const VectorWeight *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;
 };
 
 // `logits`: [rows][experts], of the router. Parallel.

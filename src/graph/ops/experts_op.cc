@@ -184,6 +184,15 @@ void ExpertsOp::multiply(const Run& run, const Weight& weight, const ActView& a,
                     size_t{panels.panels} * kPanelRows, run.worker.scratch + kOpTileBytes});
 }
 
+void ExpertsOp::add_own_bias(const Run& run, const VectorWeight* bias, const Weight& weight,
+                             uint32_t unit, const PanelRange& panels, uint32_t rows,
+                             float* out) const noexcept {
+  const ExpertShard& of = shards_[run.local_shard];
+  if (bias == nullptr || of.units.is_shared(unit)) return;
+  add_bias(run.context.kernels(), bias_of(*bias, weight, of.shard, panels, of.units.ids[unit]),
+           rows, out, size_t{panels.panels} * kPanelRows);
+}
+
 void ExpertsOp::run_up(const Run& run, const UpTask& task) const noexcept {
   const ExpertShard& of = shards_[run.local_shard];
   const ExpertWeights& weights = weights_of(of, task.unit);
@@ -207,7 +216,9 @@ void ExpertsOp::run_up(const Run& run, const UpTask& task) const noexcept {
     float* up = gate + size_t{task.rows} * columns;
     multiply(run, *weights.gate, gate_x, task.rows, panels, gate);
     multiply(run, *weights.up, up_x, task.rows, panels, up);
-    run.context.kernels().silu_mul({gate, up, task.rows * columns, gate});
+    add_own_bias(run, layer_.gate_bias, *weights.gate, task.unit, panels, task.rows, gate);
+    add_own_bias(run, layer_.up_bias, *weights.up, task.unit, panels, task.rows, up);
+    swiglu_of(run.context.kernels(), layer_.activation)({gate, up, task.rows * columns, gate});
     for (size_t f = 0; f < kActFormats; ++f) {
       auto format = static_cast<ActFormat>(f);
       if (!run.context.wants(hidden, format)) continue;
@@ -244,7 +255,11 @@ void ExpertsOp::run_down(const Run& run, const RowRange& rows, const PanelRange&
     const Weight& down = *weights_of(of, unit).down;
     const ActView hidden =
         run.context.view(shared ? of.shared_hidden : of.hidden, format_for(down));
-    multiply(run, down, act_rows(hidden, begin, 0), end - begin, panels, tile + held * columns);
+    float* sums = tile + held * columns;
+    multiply(run, down, act_rows(hidden, begin, 0), end - begin, panels, sums);
+    if (of.adds_down_bias) {
+      add_own_bias(run, layer_.down_bias, down, unit, panels, end - begin, sums);
+    }
     held += end - begin;
   }
   sum_rows(run, rows, panels, tile, bases);

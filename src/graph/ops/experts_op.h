@@ -25,6 +25,7 @@ struct ExpertShard {
     ValueId value;
   };
   std::vector<Output> outputs;
+  bool adds_down_bias = true;             // as no shard before it does
   ValueId hidden = 0, shared_hidden = 0;  // what down reads: by place, and by row
   ExpertTasks::Shape shape;
   WeightWork routed, all;  // of the routed experts, and of the shared one
@@ -98,6 +99,9 @@ class ExpertsOp : public Op {
   void run_up(const Run& run, const UpTask& task) const noexcept;
   ActView gather(const Run& run, const UpTask& task, const ColumnOrder& order, ActFormat format,
                  std::byte** tile) const noexcept;
+  // Adds a bias of a routed expert to rows of what its panels give, if there is one.
+  void add_own_bias(const Run& run, const VectorWeight* bias, const Weight& weight, uint32_t unit,
+                    const PanelRange& panels, uint32_t rows, float* out) const noexcept;
   void multiply(const Run& run, const Weight& weight, const ActView& a, uint32_t rows,
                 const PanelRange& panels, float* out) const noexcept;
   void run_down(const Run& run, const RowRange& rows, const PanelRange& panels,

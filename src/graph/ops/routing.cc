@@ -15,6 +15,10 @@ bool score(const RouterRule& rule, const float* logits, float* scores) {
     numbers = numbers && !std::isnan(logits[e]);
     highest = std::max(highest, logits[e]);
   }
+  if (rule.gating == Gating::kSoftmaxOfChosen) {
+    std::copy_n(logits, rule.experts, scores);
+    return numbers && std::isfinite(highest);
+  }
   if (rule.gating == Gating::kSigmoid) {
     for (uint32_t e = 0; e < rule.experts; ++e) scores[e] = 1 / (1 + std::exp(-logits[e]));
     return numbers;
@@ -37,7 +41,7 @@ float group_score(const RouterRule& rule, const float* scores, uint32_t n) {
       second = std::max(second, scores[i]);
     }
   }
-  return rule.gating == Gating::kSoftmax || n == 1 ? best : best + second;
+  return rule.gating != Gating::kSigmoid || n == 1 ? best : best + second;
 }
 
 // Writes the indices of the `most` largest of n values in ascending order; of equal ones the lower.
@@ -74,6 +78,15 @@ void leave_groups(const RouterRule& rule, float* ranks, float* group_ranks) {
   }
 }
 
+// Makes the scores of the chosen ones what their weights are in proportion to.
+void exponentials(const RouterRule& rule, float* scores, const uint32_t* chosen) {
+  float highest = -std::numeric_limits<float>::infinity();
+  for (uint32_t i = 0; i < rule.used; ++i) highest = std::max(highest, scores[chosen[i]]);
+  for (uint32_t i = 0; i < rule.used; ++i) {
+    scores[chosen[i]] = std::exp(scores[chosen[i]] - highest);
+  }
+}
+
 }  // namespace
 
 void choose_experts(const RouterRule& rule, const float* logits, const float* bias, float* scratch,
@@ -86,10 +99,12 @@ void choose_experts(const RouterRule& rule, const float* logits, const float* bi
   }
   if (rule.groups_used < rule.groups) leave_groups(rule, ranks, ranks + rule.experts);
   largest(ranks, rule.experts, rule.used, chosen);
+  if (rule.gating == Gating::kSoftmaxOfChosen) exponentials(rule, scores, chosen);
   float sum = 0;
   for (uint32_t i = 0; i < rule.used; ++i) sum += weights[i] = scores[chosen[i]];
   // Scores that all vanish weigh nothing, instead of being divided by nothing.
-  const float by = rule.normalised && sum > 0 ? rule.scale / sum : rule.scale;
+  const bool normalised = rule.normalised || rule.gating == Gating::kSoftmaxOfChosen;
+  const float by = normalised && sum > 0 ? rule.scale / sum : rule.scale;
   for (uint32_t i = 0; i < rule.used; ++i) {
     weights[i] = numbers ? weights[i] * by : std::numeric_limits<float>::quiet_NaN();
   }

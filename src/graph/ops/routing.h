@@ -1,12 +1,13 @@
 // Which experts a token's row goes to, and the rows of each expert on end. Pure functions over
 // plain arrays; the op that runs them is graph/ops/experts.h.
 //
-// Scores are softmax or sigmoid of the router's logits, in f32. A bias, where there is one, is
-// added to them for choosing and never weighs. Experts may stand in groups, of which the best are
-// taken first: a group is as good as its best expert (softmax: DeepSeek-V2, arXiv 2405.04434) or as
-// the sum of its two best (sigmoid: DeepSeek-V3, arXiv 2412.19437). Of equal scores the lower
-// expert, or group, is taken. A chosen expert's weight is its score, divided by the sum of all that
-// were chosen where the model says so, times a scale.
+// Scores are softmax or sigmoid of the router's logits, in f32, or the logits themselves, of which
+// those that were chosen then become their softmax (gpt-oss: arXiv 2508.10925). A bias, where there
+// is one, is added to them for choosing and never weighs. Experts may stand in groups, of which the
+// best are taken first: a group is as good as its best expert (softmax: DeepSeek-V2, arXiv
+// 2405.04434) or as the sum of its two best (sigmoid: DeepSeek-V3, arXiv 2412.19437). Of equal
+// scores the lower expert, or group, is taken. A chosen expert's weight is its score, divided by
+// the sum of all that were chosen where the model says so, times a scale.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +15,14 @@
 
 namespace hearth {
 
-enum class Gating : uint8_t { kSoftmax, kSigmoid };
+enum class Gating : uint8_t { kSoftmax, kSigmoid, kSoftmaxOfChosen };
 
 inline constexpr uint32_t kMostExperts = 1024, kMostChosen = 64;
 
 struct RouterRule {
   uint32_t experts = 0, used = 0;  // used <= experts
   Gating gating = Gating::kSoftmax;
-  bool normalised = false;
+  bool normalised = false;  // as weights of kSoftmaxOfChosen always are
   float scale = 1;
   // groups divides experts; groups_used of them hold `used` experts at least.
   uint32_t groups = 1, groups_used = 1;

@@ -44,6 +44,22 @@ TEST(Routing, SoftmaxOfAllOrOfTheChosen) {
   EXPECT_NEAR(choice.weights[0] + choice.weights[1], 2, 1e-6);
 }
 
+// Two logits far below the best are still told apart, and their weights add up to one.
+TEST(Routing, SoftmaxOfChosenLogits) {
+  RouterRule rule{.experts = 5, .used = 2, .gating = Gating::kSoftmaxOfChosen};
+  Choice choice = choose(rule, {1, 3, 2, 3.5f, -1});
+  EXPECT_EQ(choice.experts, (Experts{1, 3}));
+  EXPECT_NEAR(choice.weights[0], 1 / (1 + std::exp(0.5)), 1e-7);
+  EXPECT_NEAR(choice.weights[1], 1 / (1 + std::exp(-0.5)), 1e-7);
+  choice = choose(rule, {-200, 0, -150, -300, -199});
+  EXPECT_EQ(choice.experts, (Experts{1, 2}));
+  EXPECT_EQ(choice.weights, (std::vector<float>{1, 0}));
+  rule.used = 1;
+  rule.scale = 3;
+  EXPECT_EQ(choose(rule, {5, 5, 9, 9, 1}).experts, Experts{2});
+  EXPECT_EQ(choose(rule, {5, 5, 9, 9, 1}).weights[0], 3);
+}
+
 TEST(Routing, ABiasChoosesAndDoesNotWeigh) {
   RouterRule rule{.experts = 4, .used = 1, .gating = Gating::kSigmoid};
   Choice choice = choose(rule, {2, 1, 0, -1}, {0, 0, 0, 5});
@@ -82,7 +98,7 @@ TEST(Routing, GroupsThatAreLeftOutGiveNone) {
 TEST(Routing, WhatIsNoNumberShows) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
-  for (Gating gating : {Gating::kSoftmax, Gating::kSigmoid}) {
+  for (Gating gating : {Gating::kSoftmax, Gating::kSigmoid, Gating::kSoftmaxOfChosen}) {
     RouterRule rule{.experts = 3, .used = 2, .gating = gating, .normalised = true};
     for (const std::vector<float>& logits :
          {std::vector<float>{nan, 1, 2}, {1, nan, 2}, {nan, nan, nan}}) {
