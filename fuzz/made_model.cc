@@ -19,9 +19,9 @@ namespace {
 // Elements of all matrices together, mostly and at most: what would have more is made smaller.
 constexpr uint64_t kMostElements = 1u << 13, kEvenMore = 1u << 18;
 
-constexpr std::array<const char*, 10> kArchitectures = {
-    "llama",        "qwen2",  "qwen3",    "bert", "nomic-bert",
-    "jina-bert-v2", "gemma3", "mistral3", "phi3", "seed_oss"};
+constexpr std::array<const char*, 12> kArchitectures = {
+    "llama",        "qwen2",  "qwen3",    "bert", "nomic-bert", "gpt-oss",
+    "jina-bert-v2", "gemma3", "mistral3", "phi3", "seed_oss",   "gpt-oss"};
 // Usual numbers come first and more than once; among the others are the ends of what is built.
 constexpr std::array<uint32_t, 16> kHeads = {2, 1,  4,  2, 3,  4,  8,   5,
                                              6, 12, 16, 7, 32, 64, 160, 288};
@@ -39,12 +39,14 @@ struct Shape {
   uint32_t layers = 1, heads = 1, kv_heads = 1, key = 16, value = 16, width = 32, ffn = 32;
   uint32_t vocabulary = 16;
   uint32_t context = 512, types = 0;
-  bool table = false;  // of positions
+  bool table = false;                            // of positions
+  uint32_t experts = 0, chosen = 1, window = 0;  // of gpt-oss
 
   uint64_t elements() const {
     uint64_t attention = uint64_t{width} * (heads + kv_heads) * (key + value);
     uint64_t tables = uint64_t{2} * vocabulary + types + (table ? context : 0);
-    return layers * (attention + uint64_t{3} * width * ffn) + tables * width;
+    const uint64_t matrices = 3 * std::max(1u, experts);
+    return layers * (attention + matrices * width * ffn) + tables * width;
   }
 };
 
@@ -72,6 +74,11 @@ Shape choose_shape(Choices& choices, std::string_view architecture) {
     shape.table = architecture == "bert";
   }
   shape.layers = 1 + choices.byte() % 2;
+  if (architecture == "gpt-oss") {
+    shape.experts = 1 + choices.byte() % 8;
+    shape.chosen = 1 + choices.byte() % shape.experts;
+    shape.window = 1 + choices.byte() % 80;
+  }
   uint32_t group = choices.of(kGroups);
   shape.heads = choices.of(kHeads);
   shape.kv_heads = shape.heads % group == 0 ? shape.heads / group : shape.heads;
@@ -184,21 +191,24 @@ class Maker {
     const bool fused = encoder() && choices_.once_in(2);
     std::vector<LayerForm> forms(shape_.layers);
     for (LayerForm& form : forms) form = choose_form();
-    return made_source({.architecture = architecture_,
-                        .layers = shape_.layers,
-                        .width = shape_.width,
-                        .heads = shape_.heads,
-                        .kv_heads = shape_.kv_heads,
-                        .key_length = shape_.key,
-                        .value_length = shape_.value,
-                        .ffn = shape_.ffn,
-                        .vocabulary = shape_.vocabulary,
-                        .context = shape_.context,
-                        .tied = tied,
-                        .token_types = shape_.types,
-                        .fused = fused,
-                        .biases = biases ? Biases::kAll : Biases::kNone,
-                        .forms = forms});
+    return made_source(
+        {.architecture = architecture_,
+         .layers = shape_.layers,
+         .width = shape_.width,
+         .heads = shape_.heads,
+         .kv_heads = shape_.kv_heads,
+         .key_length = shape_.key,
+         .value_length = shape_.value,
+         .ffn = shape_.ffn,
+         .vocabulary = shape_.vocabulary,
+         .context = shape_.context,
+         .window = shape_.window,
+         .tied = tied,
+         .experts = {.count = shape_.experts, .chosen = shape_.chosen, .ffn = shape_.ffn},
+         .token_types = shape_.types,
+         .fused = fused,
+         .biases = biases ? Biases::kAll : Biases::kNone,
+         .forms = forms});
   }
 
   // What encoders have one value for.
@@ -247,32 +257,33 @@ class Maker {
     mixed_ = choices_.once_in(4);
     type_ = choose_type();
     for (const TestTensor& tensor : source.tensors()) {
-      if (tensor.dims.size() == 2) {
-        matrix(tensor.name, tensor.dims[1], tensor.dims[0]);
+      if (tensor.name.ends_with(".bias") || tensor.dims.size() == 1) {
+        vector(tensor.name, tensor.dims);
       } else {
-        vector(tensor.name, tensor.dims[0]);
+        matrix(tensor.name, tensor.dims);
       }
     }
   }
 
   DType choose_type() { return choices_.of(gguf_dtypes()); }
 
-  void matrix(const std::string& name, uint64_t rows, uint64_t k) {
+  void matrix(const std::string& name, const std::vector<uint64_t>& dims) {
+    const uint64_t k = dims[0], rows = dims[1] * (dims.size() > 2 ? dims[2] : 1);
     DType type = mixed_ ? choose_type() : type_;
     if (k % dtype_info(type).block_elements != 0) type = k % 2 == 0 ? DType::kF32 : DType::kF16;
     if (k % 32 == 0 && k % dtype_info(type).block_elements != 0) type = DType::kQ8_0;
     model_.bf16 |= type == DType::kBF16;
-    add(name, {k, rows}, type,
-        make_rows(type, rows, k, 2 / std::sqrt(static_cast<float>(k)), noise_));
+    add(name, dims, type, make_rows(type, rows, k, 2 / std::sqrt(static_cast<float>(k)), noise_));
   }
 
   // Biases are around 0, factors on frequencies around 2, and norms around 1.
-  void vector(const std::string& name, uint64_t n) {
+  void vector(const std::string& name, const std::vector<uint64_t>& dims) {
+    const uint64_t n = dims[0] * (dims.size() > 1 ? dims[1] : 1);
     const float mean = name.ends_with(".bias") ? 0 : name.starts_with("rope_freqs") ? 2 : 1;
     std::vector<float> values(n);
     for (float& v : values) v = mean + 0.2f * noise_.real();
     auto bytes = std::as_bytes(std::span(values));
-    add(name, {n}, DType::kF32, {bytes.begin(), bytes.end()});
+    add(name, dims, DType::kF32, {bytes.begin(), bytes.end()});
   }
 
   void add(const std::string& name, std::vector<uint64_t> dims, DType type,
@@ -317,7 +328,7 @@ class Maker {
           writer_.set(key(name), choices_.of(kReals));
       }
     }
-    if (choices_.once_in(4)) vector("blk.0.another.weight", 8);
+    if (choices_.once_in(4)) vector("blk.0.another.weight", {8});
   }
 
   void damage_bytes() {

@@ -129,6 +129,10 @@ enum class HfKind : uint8_t {
   kPositions,   // the table of positions, from kFirstPosition on
   kGateAndUp,   // an FFN's gate, and below it what it gates, which has the name `to`: ffn_up
   kUpAndGate,   // the other way round
+  // Of all experts of a layer, with the names as a whole: blocks of MXFP4 [experts][rows][k], or
+  // biases [experts][rows].
+  kExpertStack,
+  kExpertPairs,  // the same, gates in even rows and ups, which have the name `to`, in odd ones
 };
 
 // Of the layers of a model with experts.

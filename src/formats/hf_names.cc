@@ -54,7 +54,10 @@ std::string_view take_ending(std::string_view* name) {
   return {};
 }
 
-bool whole_name(HfKind kind) { return kind == HfKind::kWhole || kind == HfKind::kIgnored; }
+bool whole_name(HfKind kind) {
+  return kind == HfKind::kWhole || kind == HfKind::kIgnored || kind == HfKind::kExpertStack ||
+         kind == HfKind::kExpertPairs;
+}
 bool without_bias(HfKind kind) {
   return kind == HfKind::kExpert || kind == HfKind::kLatentPair || whole_name(kind);
 }

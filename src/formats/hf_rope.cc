@@ -30,7 +30,7 @@ void read_yarn(const ConfigReader& scaling, const HfReading& reading) {
       reading.set(std::string("rope.scaling.yarn_") + key, static_cast<float>(*beta));
     }
   }
-  if (!scaling.flag_or("truncate", true)) scaling.fail_unsupported("truncate", "it runs true");
+  if (!scaling.flag_or("truncate", true)) reading.set("rope.scaling.yarn_truncate", false);
   if (reading.model.family->rope.scaled_scores && all != 0) {
     if (length != 1) {
       scaling.fail_unsupported("mscale", "it runs an mscale that is equal to mscale_all_dim");

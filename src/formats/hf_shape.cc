@@ -43,7 +43,8 @@ class Lister {
     const HfQuant& quant = model.quant;
     if (quant.weights.empty()) return;
     fp8_ = quant.find(HfLayout::kFp8);
-    if (fp8_ == nullptr || quant.weights.size() != 1) {
+    mxfp4_ = quant.find(HfLayout::kMxfp4) != nullptr && has_stacks();
+    if ((fp8_ == nullptr && !mxfp4_) || quant.weights.size() != 1) {
       fail(ErrorCode::kUnsupported,
            "'{}' is quantised by {}, whose tensors its config.json alone does not tell; name a "
            "folder with weights",
@@ -64,6 +65,15 @@ class Lister {
   }
 
  private:
+  static bool is_stack(const HfTensor& row) {
+    return row.kind == HfKind::kExpertStack || row.kind == HfKind::kExpertPairs;
+  }
+  bool has_stacks() const {
+    return std::ranges::any_of(family_.tensors, [](std::span<const HfTensor> rows) {
+      return std::ranges::any_of(rows, is_stack);
+    });
+  }
+
   // The tensors of each expert stand together.
   void add_layer(std::span<const HfTensor> rows, uint32_t layer) {
     const bool sparse = model_[HfValue::kExperts] > 0 && layer >= model_[HfValue::kDenseLayers];
@@ -91,6 +101,7 @@ class Lister {
     if (row.rows == HfValue::kNone || model_[row.when] == 0) return;
     const uint64_t rows = model_[row.rows], k = model_[row.columns];
     const std::string name = hf_name_of(row, family_, layer, expert);
+    if (is_stack(row)) return add_stack(row, name);
     const std::string module = name.substr(0, name.rfind('.'));
     if (model_[row.bias] != 0) add(module + ".bias", plain_, {rows});
     if (row.kind == HfKind::kWhole) return add(name, kFloat, {rows});
@@ -105,20 +116,42 @@ class Lister {
     add(name + std::string(blocks ? kHfBlockScales : kHfScales), kFloat, std::move(scales));
   }
 
+  // Of all experts.
+  void add_stack(const HfTensor& row, const std::string& name) {
+    constexpr uint64_t kBlockColumns = 32, kBlockBytes = 16;
+    const uint64_t experts = model_[HfValue::kExperts], k = model_[row.columns];
+    const uint64_t rows = model_[row.rows] * (row.kind == HfKind::kExpertPairs ? 2 : 1);
+    if (row.columns == HfValue::kNone) return add(name, plain_, {experts, rows});
+    if (!mxfp4_ || k % kBlockColumns != 0) {
+      fail(ErrorCode::kUnsupported,
+           "'{}' has experts whose tensors are read in MXFP4 alone, in rows of a multiple of {} "
+           "columns; take its quantization_config as the model was released",
+           config_.file(), kBlockColumns);
+    }
+    push(name + "_blocks", "U8", {experts, rows, k / kBlockColumns, kBlockBytes});
+    push(name + "_scales", "U8", {experts, rows, k / kBlockColumns});
+  }
+
   void add(std::string name, const ConfigType& type, std::vector<uint64_t> shape) {
+    SafeTensor& tensor = push(std::move(name), type.in_file, std::move(shape));
+    tensor.dtype = type.dtype;
+    tensor.bytes = row_bytes(type.dtype, tensor.elements);
+  }
+
+  // Elements of a byte.
+  SafeTensor& push(std::string name, std::string_view type, std::vector<uint64_t> shape) {
     if (tensors_.size() == kMostTensors) {
       fail(ErrorCode::kFile, "'{}' calls for more than {} tensors; the file is damaged",
            config_.file(), kMostTensors);
     }
     SafeTensor tensor;
     tensor.name = std::move(name);
-    tensor.type = type.in_file;
-    tensor.dtype = type.dtype;
+    tensor.type = type;
     tensor.elements = 1;
     for (uint64_t dim : shape) tensor.elements *= dim;
-    tensor.bytes = row_bytes(type.dtype, tensor.elements);
+    tensor.bytes = tensor.elements;
     tensor.shape = std::move(shape);
-    tensors_.push_back(std::move(tensor));
+    return tensors_.emplace_back(std::move(tensor));
   }
 
   const ConfigReader config_;
@@ -126,6 +159,7 @@ class Lister {
   const HfFamily& family_;
   ConfigType plain_ = {};
   const HfWeights* fp8_ = nullptr;  // where Linears are FP8
+  bool mxfp4_ = false;              // all experts' tensors are
   std::vector<SafeTensor> tensors_;
 };
 

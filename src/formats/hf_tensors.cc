@@ -74,6 +74,11 @@ class Maker {
         return add_gate_and_up(tensor, what.gguf, /*gate_first=*/true);
       case HfKind::kUpAndGate:
         return add_gate_and_up(tensor, what.gguf, /*gate_first=*/false);
+      case HfKind::kExpertStack:
+        return add_stack(tensor, what.gguf, 0, 1);
+      case HfKind::kExpertPairs:
+        add_stack(tensor, gate_of(what.gguf), 0, 2);
+        return add_stack(tensor, what.gguf, 1, 2);
       default:
         return add_plain(tensor, what.row != nullptr ? what.gguf : tensor.name);
     }
@@ -152,16 +157,18 @@ class Maker {
     made.offset += first * row;
   }
 
+  static std::string gate_of(std::string up) {
+    constexpr std::string_view kUp = "ffn_up";
+    return up.replace(up.find(kUp), kUp.size(), "ffn_gate");
+  }
+
   void add_gate_and_up(const SafeTensor& tensor, const std::string& up, bool gate_first) {
     const uint64_t rows = config_[HfValue::kFfn], all = 2 * rows;
     if (!tensor.shape.empty() && tensor.shape[0] != all) {
       stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} rows",
                           fmt::join(tensor.shape, " x "), all);
     }
-    std::string gate = up;
-    constexpr std::string_view kUp = "ffn_up";
-    gate.replace(gate.find(kUp), kUp.size(), "ffn_gate");
-    add_rows(tensor, gate, gate_first ? 0 : rows, rows, all);
+    add_rows(tensor, gate_of(up), gate_first ? 0 : rows, rows, all);
     add_rows(tensor, up, gate_first ? rows : 0, rows, all);
   }
 
@@ -276,6 +283,49 @@ class Maker {
     made.runs = std::move(runs);
     made.part = made.runs[0].stored.part;
     made.offset = made.runs[0].stored.offset;
+  }
+
+  // Of all experts in one tensor: of each the rows from `first` on, every `step`th.
+  void add_stack(const SafeTensor& tensor, const std::string& name, uint64_t first, uint32_t step) {
+    const uint64_t experts = config_[HfValue::kExperts];
+    const bool bias = name.ends_with(".bias");
+    if (!bias && stored_.codes_of(tensor) == nullptr) {
+      fail(ErrorCode::kUnsupported,
+           "'{}': tensor '{}' holds the matrices of all experts as {}, which this version reads in "
+           "MXFP4 alone, as the model was released; take that, or a GGUF file",
+           name_, printable(tensor.name), tensor.type);
+    }
+    if (tensor.shape.size() != (bias ? 2 : 3) || tensor.shape[0] != experts ||
+        tensor.shape[1] % step != 0) {
+      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} experts{}",
+                          fmt::join(tensor.shape, " x "), experts,
+                          step == 1 ? "" : " with pairs of rows");
+    }
+    if (bias) return add_stacked_bias(tensor, name, first, step);
+    const uint64_t all = tensor.shape[1];
+    SourceTensor& made = push(tensor, name, {tensor.shape[2], all / step, experts});
+    SourceRun run = stored_.run_of(tensor);
+    run.step = step;
+    for (uint64_t e = 0; e < experts; ++e) {
+      run.first = e * all + first;
+      made.runs.push_back(run);
+    }
+  }
+
+  // Vectors are small, and read whole.
+  void add_stacked_bias(const SafeTensor& tensor, const std::string& name, uint64_t first,
+                        uint32_t step) {
+    if (!tensor.dtype || tensor.dtype == DType::kF8E4M3 || step == 1) {
+      return add_plain(tensor, name);
+    }
+    SourceTensor& made = push(tensor, name, {tensor.shape[1] / step, tensor.shape[0]});
+    const std::span<const std::byte> from = stored_.bytes_of(tensor);
+    const size_t size = dtype_info(made.dtype).block_bytes;
+    std::vector<std::byte> copy(from.size() / step);
+    for (size_t i = 0; i * size < copy.size(); ++i) {
+      std::memcpy(copy.data() + i * size, from.data() + (i * step + first) * size, size);
+    }
+    set_copy(made, std::move(copy));
   }
 
   void add_frequencies() {

@@ -14,7 +14,7 @@ struct ModelMost {
 
 // expert_gating_func
 struct GgufGating {
-  static constexpr uint32_t kSoftmax = 1, kSigmoid = 2;
+  static constexpr uint32_t kSoftmax = 1, kSigmoid = 2, kSoftmaxOfChosen = 3;
 };
 
 // pooling_type, how a text's hidden states become one vector: nothing is said, their mean, the

@@ -29,7 +29,8 @@ RowPlace place_of(const SourceTensor& tensor, uint64_t row) {
 // Of a run that is not transposed.
 uint64_t stored_row(const SourceTensor& tensor, const RowPlace& at) {
   const uint64_t part = tensor.run_rows() / at.run->interleave;
-  return at.run->first + at.row % at.run->interleave * part + at.row / at.run->interleave;
+  return at.run->first +
+         at.run->step * (at.row % at.run->interleave * part + at.row / at.run->interleave);
 }
 
 float scale_at(const StoredMatrix& scales, uint64_t row, uint64_t column) {
@@ -95,7 +96,8 @@ bool columns_share_scales(const SourceTensor& tensor, uint64_t first, uint64_t r
 bool is_plain(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
   const RowPlace at = place_of(tensor, first);
   const uint64_t row = stored_row(tensor, at), each = rows_a_scale(*at.run);
-  return at.row + rows <= tensor.run_rows() && at.run->interleave == 1 && !at.run->transposed &&
+  return at.row + rows <= tensor.run_rows() && at.run->interleave == 1 && at.run->step == 1 &&
+         !at.run->transposed &&
          (each == at.run->stored.rows || (each % kPanelRows == 0 && row % kPanelRows == 0));
 }
 
@@ -332,7 +334,8 @@ FileRange run_range(const SourceTensor& tensor, uint64_t run, uint64_t first, ui
     begin = first > run * run_rows ? first - run * run_rows : 0;
     count = std::min(run_rows, first + rows - run * run_rows) - begin;
   }
-  return {place.part, place.offset + (at.first + begin) * row_size, count * row_size};
+  return {place.part, place.offset + (at.first + at.step * begin) * row_size,
+          ((count - 1) * at.step + 1) * row_size};
 }
 
 }  // namespace hearth

@@ -37,10 +37,11 @@ struct SourceRun {
   // below are its own. Kept by the source. All runs of a tensor have codes of the same bits, or
   // none has any.
   const StoredCodes* codes = nullptr;
-  // Row r of the run is row first + (r % interleave) * (rows / interleave) + r / interleave of
-  // `stored`, or with `transposed` the elements of column r in rows [first, first + dims[0]).
+  // Row r of the run is row first + step * ((r % interleave) * (rows / interleave) + r /
+  // interleave) of `stored`, or with `transposed` the elements of column r in rows [first, first +
+  // dims[0]).
   uint64_t first = 0;
-  uint32_t interleave = 1;
+  uint32_t interleave = 1, step = 1;
   bool transposed = false;
 };
 

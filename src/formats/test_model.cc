@@ -21,6 +21,8 @@ struct Kind {
   bool row_norms = false;   // of all query heads of a row together, and of all key heads
   // Q, K and V are one matrix, and the gate of what feeds forward stands above the rest of it.
   bool fused_rows = false;
+  // A sink of each query head, and biases of all matrices but the head.
+  bool sinks = false;
   const char* second_norm = "ffn_norm";  // before what feeds forward
   bool behind = false;                   // norms behind attention and what feeds forward, too
   // Of encoders:
@@ -38,6 +40,7 @@ constexpr Kind kKinds[] = {
     {.architecture = "qwen3moe", .head_norms = true},
     {.architecture = "gemma3", .head_norms = true, .behind = true},
     {.architecture = "minimax-m2", .row_norms = true},
+    {.architecture = "gpt-oss", .sinks = true, .second_norm = "post_attention_norm"},
     {.architecture = "mistral3"},
     {.architecture = "phi3", .fused_rows = true},
     {.architecture = "seed_oss", .qkv_biases = true, .second_norm = "post_attention_norm"},
@@ -168,7 +171,7 @@ class Outline {
     const uint32_t queries = shape_.heads * shape_.key_length;
     const uint32_t keys = shape_.kv_heads * shape_.key_length;
     const uint32_t values = shape_.kv_heads * shape_.value_length;
-    const bool bias = kind_.attention_biases, of_rows = bias || kind_.qkv_biases;
+    const bool bias = kind_.attention_biases || kind_.sinks, of_rows = bias || kind_.qkv_biases;
     if (shape_.fused.value_or(kind_.fused || kind_.fused_rows)) {
       linear("attn_qkv", queries + keys + values, shape_.width, of_rows);
     } else {
@@ -177,6 +180,7 @@ class Outline {
       linear("attn_v", values, shape_.width, of_rows);
     }
     linear("attn_output", shape_.width, shape_.heads * shape_.value_length, bias);
+    if (kind_.sinks) source_.add(layer_ + "attn_sinks.weight", {shape_.heads});
     if (kind_.row_norms) add_row_norms();
     if (!kind_.head_norms) return;
     norm(layer_ + "attn_q_norm", shape_.key_length);
@@ -226,6 +230,12 @@ class Outline {
     matrix("ffn_gate_exps", {width, of.ffn, of.count});
     matrix("ffn_up_exps", {width, of.ffn, of.count});
     matrix("ffn_down_exps", {of.ffn, width, of.count});
+    if (kind_.sinks) {
+      source_.add(layer_ + "ffn_gate_inp.bias", {of.count});
+      source_.add(layer_ + "ffn_gate_exps.bias", {of.ffn, of.count});
+      source_.add(layer_ + "ffn_up_exps.bias", {of.ffn, of.count});
+      source_.add(layer_ + "ffn_down_exps.bias", {width, of.count});
+    }
     if (of.shared == 0) return;
     matrix("ffn_gate_shexp", {width, uint64_t{of.shared} * of.ffn});
     matrix("ffn_up_shexp", {width, uint64_t{of.shared} * of.ffn});

@@ -24,6 +24,10 @@ std::string why_no_pass(const ModelSpec& spec) {
       if (attention == nullptr && !std::holds_alternative<FeedForwardBlock>(block.body)) {
         return "experts and latents are not computed on a GPU yet";
       }
+      const auto* feed_forward = std::get_if<FeedForwardBlock>(&block.body);
+      if (feed_forward != nullptr && feed_forward->activation == Activation::kClampedSwiglu) {
+        return "SwiGLU with limits is not computed on a GPU yet";
+      }
       if (attention == nullptr) continue;
       if (attention->kept == KvKept::kCached) {
         return "models that keep keys and values are not computed on a GPU yet";
@@ -31,6 +35,7 @@ std::string why_no_pass(const ModelSpec& spec) {
       if (attention->norms && attention->norms->span == HeadNormSpan::kRow) {
         return "norms over all heads of a row are not computed on a GPU yet";
       }
+      if (attention->sinks) return "attention with sinks is not computed on a GPU yet";
       if (attention->temperature.growth != 0) {
         return "queries with a temperature are not computed on a GPU yet";
       }

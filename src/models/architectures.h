@@ -12,6 +12,7 @@ void describe_qwen3(SpecBuilder& m);
 void describe_qwen3moe(SpecBuilder& m);
 void describe_deepseek2(SpecBuilder& m);
 void describe_glm4moe(SpecBuilder& m);
+void describe_gpt_oss(SpecBuilder& m);
 void describe_gemma3(SpecBuilder& m);
 void describe_minimax_m2(SpecBuilder& m);
 void describe_mistral3(SpecBuilder& m);
@@ -24,7 +25,7 @@ void describe_jina_bert_v2(SpecBuilder& m);
 // So does each family of folders, as data beside the architecture that it is of.
 extern const HfFamily kLlamaFolder, kMixtralFolder, kQwen2Folder, kQwen3Folder, kQwen3MoeFolder,
     kDeepseek2Folder, kDeepseek3Folder, kGlm4MoeFolder, kGemma3Folder, kMinimaxM2Folder,
-    kBertFolder, kRobertaFolder, kNomicBertFolder, kJinaBertV2Folder;
+    kGptOssFolder, kBertFolder, kRobertaFolder, kNomicBertFolder, kJinaBertV2Folder;
 // Of rerankers.
 extern const HfFamily kBertRankFolder, kRobertaRankFolder, kQwen3RankFolder;
 

@@ -55,6 +55,7 @@ struct AttentionBlock {
   QueryTemperature temperature = {};
   float max_alibi = 0;  // the exponent of ALiBi's last slope, negated; 0: no ALiBi
   std::optional<HeadNorms> norms = {};
+  WeightId sinks = {};  // of each query head, a score without a value; or none
   LinearRef query = {}, key = {}, value = {}, output = {};
 
   uint32_t group_size() const { return heads / kv_heads; }
@@ -89,9 +90,13 @@ struct ExpertsBlock {
     WeightId gate, up, down;
   };
   RouterRule rule = {};
-  WeightId router = {}, bias = {};  // the bias is for choosing, and may be none
+  WeightId router = {}, router_bias = {};  // the bias is of its logits, and may be none
+  WeightId bias = {};                      // for choosing, or none
   std::vector<Expert> experts = {};
   std::optional<Expert> shared = {};  // that every token takes
+  Activation activation = Activation::kSilu;
+  // Of the routed experts, [experts][rows]; or none.
+  WeightId gate_bias = {}, up_bias = {}, down_bias = {};
 };
 
 // How a block reads the stream x and how its result r joins it:

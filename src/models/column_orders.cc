@@ -32,8 +32,8 @@ class OrderSettler {
     give_rows({gate, block.up.weight}, block.down.weight);
   }
   void settle(const ExpertsBlock& block) {
-    settle_experts(block.experts);
-    if (block.shared) settle_experts({*block.shared});
+    settle_experts(block.experts, block.gate_bias || block.up_bias);
+    if (block.shared) settle_experts({*block.shared}, false);
   }
   // Blocks whose ops gather nothing.
   template <typename Body>
@@ -89,7 +89,8 @@ class OrderSettler {
     down.input_order = nullptr;
   }
 
-  void settle_experts(const std::vector<ExpertsBlock::Expert>& experts) {
+  // Rows that have biases stay where they are.
+  void settle_experts(const std::vector<ExpertsBlock::Expert>& experts, bool biased) {
     for (const ExpertsBlock::Expert& expert : experts) {
       gather({expert.gate, expert.up});
       gather({expert.down});
@@ -98,7 +99,7 @@ class OrderSettler {
     const bool settled = std::ranges::all_of(experts, [this](const Expert& expert) {
       return is_settled(expert.gate) && is_settled(expert.up);
     });
-    const bool codes = std::ranges::all_of(experts, [this](const Expert& expert) {
+    const bool codes = !biased && std::ranges::all_of(experts, [this](const Expert& expert) {
       return is_codes(expert.gate) && is_codes(expert.up);
     });
     const bool down_ordered = std::ranges::any_of(

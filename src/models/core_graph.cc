@@ -126,6 +126,7 @@ class CoreBuilder : public BlockBuilder {
       shape.k_norm = &weights_.vector(block.norms->key.weight);
     }
     shape.temperature = block.temperature;
+    shape.sinks = weights_.optional_vector(block.sinks);
     if (block.max_alibi > 0) shape.slopes = alibi_slopes(block.heads, block.max_alibi);
     return shape;
   }
@@ -197,11 +198,16 @@ class CoreBuilder : public BlockBuilder {
     ExpertLayer of;
     of.rule = block.rule;
     of.bias = weights_.optional_vector(block.bias);
+    of.activation = block.activation;
+    of.gate_bias = weights_.optional_vector(block.gate_bias);
+    of.up_bias = weights_.optional_vector(block.up_bias);
+    of.down_bias = weights_.optional_vector(block.down_bias);
     for (const ExpertsBlock::Expert& expert : block.experts) {
       of.experts.push_back(weights_of(expert));
     }
     if (block.shared) of.shared = weights_of(*block.shared);
-    LinearOut logits = linear(graph_, "router", input, {{&weights_.matrix(block.router)}});
+    const LinearMatrix router = matrix_of({block.router, block.router_bias});
+    LinearOut logits = linear(graph_, "router", input, {router});
     return experts(graph_, "experts", input, logits.bundle, of);
   }
 

@@ -219,6 +219,35 @@ TEST(HfConfig, KeysOfMinimax) {
   }
 }
 
+TEST(HfConfig, KeysOfGptOss) {
+  const std::string experts = R"(, "num_local_experts": 6, "num_experts_per_tok": 2)";
+  auto keys = [&](const std::string& more) {
+    return Read("GptOssForCausalLM", experts + more).keys();
+  };
+  const std::string usual =
+      "attention.head_count_kv 2\nattention.key_length 64\nattention.sliding_window 128\n"
+      "attention.sliding_window_pattern [true, false, true, false]\nattention.value_length 64\n"
+      "expert_count 6\nexpert_feed_forward_length 1000\nexpert_gating_func 3\n"
+      "expert_used_count 2\nrope.dimension_count 64";
+  EXPECT_EQ(keys(""), usual);
+  EXPECT_EQ(keys(R"(, "swiglu_limit": 7.0, "initial_context_length": 4096, "layer_types":
+      ["sliding_attention", "full_attention", "sliding_attention", "full_attention"])"),
+            usual);
+  const std::string yarn = R"(, "rope_scaling": {"rope_type": "yarn", "factor": 32.0,
+      "beta_fast": 32.0, "beta_slow": 1.0, "original_max_position_embeddings": 4096, "truncate": )";
+  EXPECT_NE(keys(yarn + "false}").find("yarn_truncate false"), std::string::npos);
+  EXPECT_EQ(keys(yarn + "true}").find("truncate"), std::string::npos);
+  for (const auto& [more, key] : {std::pair{R"(, "swiglu_limit": 8)", "swiglu_limit"},
+                                  {R"(, "hidden_act": "gelu")", "hidden_act"}}) {
+    const std::string error =
+        error_of("GptOssForCausalLM", experts + more, ErrorCode::kUnsupported);
+    EXPECT_NE(error.find(key), std::string::npos) << error;
+  }
+  EXPECT_NE(
+      error_of("GptOssForCausalLM", experts + R"(, "sliding_window": 0)").find("sliding_window"),
+      std::string::npos);
+}
+
 TEST(HfConfig, KeysOfExperts) {
   EXPECT_EQ(
       Read("MixtralForCausalLM", R"(, "num_local_experts": 6, "num_experts_per_tok": 2)").keys(),
@@ -337,8 +366,8 @@ TEST(HfConfig, WhatCannotBeRunIsNamed) {
     const char* found;
   };
   constexpr Case kCases[] = {
-      {"GptOssForCausalLM", "",
-       "of architecture 'GptOssForCausalLM', which this version cannot run from a folder; it runs "
+      {"FalconForCausalLM", "",
+       "of architecture 'FalconForCausalLM', which this version cannot run from a folder; it runs "
        "LlamaForCausalLM, MistralForCausalLM"},
       {"LlamaForCausalLM", R"(, "hidden_act": "gelu")", "hidden_act = \"gelu\""},
       {"LlamaForCausalLM", R"(, "rope_scaling": {"type": "longrope"})",

@@ -28,6 +28,7 @@ class BodyText {
       text += of.norms->span == HeadNormSpan::kHead ? ", norms of heads" : ", norms of rows";
     if (of.rope) text += rope_text(*of.rope);
     if (of.max_alibi > 0) text += ", ALiBi";
+    if (of.sinks) text += ", sinks";
     if (of.window > 0) text += fmt::format(", window {}", of.window);
     return of.mask == Mask::kBidirectional ? text + ", of the whole text" : text;
   }
@@ -37,7 +38,7 @@ class BodyText {
            rope_text(of.rope);
   }
   std::string operator()(const FeedForwardBlock& of) const {
-    constexpr const char* kNames[] = {"SiLU", "GELU", "GELU by tanh"};
+    constexpr const char* kNames[] = {"SiLU", "GELU", "GELU by tanh", "SiLU with limits"};
     return fmt::format("feed-forward: {}, {}{}", spec_.weight(of.up.weight).rows,
                        kNames[static_cast<size_t>(of.activation)], of.gate.weight ? " gated" : "");
   }
@@ -45,6 +46,7 @@ class BodyText {
     const uint32_t rows = spec_.weight(of.experts[0].up).rows;
     std::string text =
         fmt::format("experts: {} of {}, {} each", of.rule.used, of.rule.experts, rows);
+    if (of.activation == Activation::kClampedSwiglu) text += ", SwiGLU with limits";
     if (of.shared) text += fmt::format(", {} shared", spec_.weight(of.shared->up).rows);
     return text;
   }

@@ -139,6 +139,10 @@ AttentionBlock make_attention(SpecBuilder& m, uint32_t layer, const AttentionOpt
   if (options.positions == Positions::kAlibi) block.max_alibi = read_alibi(keys);
   name_projections(m, layer, &block);
   block.norms = make_head_norms(m, layer, options.norms, block);
+  if (options.sinks) {
+    block.sinks = m.vector(static_cast<int>(layer), "sinks",
+                           layer_tensor(layer, "attn_sinks.weight"), block.heads);
+  }
   return block;
 }
 

@@ -46,6 +46,8 @@ struct AttentionOptions {
   // Scores are divided by its root where the file does not say what they are scaled by; 0: the
   // length of a head.
   double score_length = 0;
+  // Every query head has a sink: attn_sinks.
+  bool sinks = false;
   // A row sees its whole text; without it, causal where the file does not say otherwise.
   bool encoder = false;
 };
@@ -68,9 +70,15 @@ struct RouterDefaults {
   Gating gating = Gating::kSoftmax;
   bool normalised = false;
 };
+// What experts make of their products, and whether these, and the router's, have biases.
+struct ExpertProducts {
+  Activation activation = Activation::kSilu;
+  bool biases = false;
+};
 // ffn_gate_inp, exp_probs_b; ffn_gate_exps and ffn_up_exps (or both in ffn_gate_up_exps) and
 // ffn_down_exps; of a shared expert ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp.
-ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& defaults);
+ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& defaults,
+                          const ExpertProducts& products = {});
 // Whether the layer has experts in place of one feed-forward block: those behind the leading dense
 // ones, where the model has some.
 bool has_experts(SpecBuilder& m, uint32_t layer);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "models/make_blocks.h"
 #include "tensor/pack_spec.h"
@@ -17,6 +18,7 @@ uint32_t unnamed_gating(const SpecBuilder& m, Gating otherwise) {
   for (uint32_t layer = 0; layer < layers && !biased; ++layer) {
     biased = m.has(layer_tensor(layer, kRoutingBias));
   }
+  if (otherwise == Gating::kSoftmaxOfChosen) return GgufGating::kSoftmaxOfChosen;
   return biased || otherwise == Gating::kSigmoid ? GgufGating::kSigmoid : GgufGating::kSoftmax;
 }
 
@@ -43,10 +45,12 @@ RouterRule read_router(const SpecBuilder& m, const ModelKeys& keys,
   rule.used = keys.count("expert_used_count", std::min(rule.experts, kMostChosen));
   uint32_t gating = keys.number_or("expert_gating_func", 0);
   if (gating == 0) gating = unnamed_gating(m, defaults.gating);
-  if (gating != GgufGating::kSoftmax && gating != GgufGating::kSigmoid) {
-    keys.refuse("expert_gating_func", gating, "1 (softmax) or 2 (sigmoid)");
+  constexpr Gating kGatings[] = {Gating::kSoftmax, Gating::kSigmoid, Gating::kSoftmaxOfChosen};
+  if (gating > std::size(kGatings)) {
+    keys.refuse("expert_gating_func", gating,
+                "1 (softmax), 2 (sigmoid) or 3 (softmax of those that are chosen)");
   }
-  rule.gating = gating == GgufGating::kSoftmax ? Gating::kSoftmax : Gating::kSigmoid;
+  rule.gating = kGatings[gating - 1];
   rule.normalised = keys.flag_or("expert_weights_norm", defaults.normalised);
   // Converters write 0 where nothing is scaled.
   rule.scale = static_cast<float>(keys.non_negative_or("expert_weights_scale", 1));
@@ -100,6 +104,20 @@ void name_experts(SpecBuilder& m, uint32_t layer, uint32_t ffn, ExpertsBlock* bl
   }
 }
 
+// Of all experts, [experts][rows] each, and of the router.
+void name_biases(SpecBuilder& m, uint32_t layer, uint32_t ffn, ExpertsBlock* block) {
+  const auto l = static_cast<int>(layer);
+  const uint32_t experts = block->rule.experts;
+  auto of = [&](const char* tensor, uint32_t rows) {
+    return m.vector_part(l, "bias", layer_tensor(layer, tensor), experts * rows, 0,
+                         {rows, experts});
+  };
+  block->router_bias = m.vector(l, "bias", layer_tensor(layer, "ffn_gate_inp.bias"), experts);
+  block->gate_bias = of("ffn_gate_exps.bias", ffn);
+  block->up_bias = of("ffn_up_exps.bias", ffn);
+  block->down_bias = of("ffn_down_exps.bias", m.hyper().width);
+}
+
 ExpertsBlock::Expert make_shared(SpecBuilder& m, uint32_t layer, uint32_t ffn) {
   const uint32_t width = m.hyper().width;
   const AxisId axis = m.axis({.name = "shared_ffn", .items = ffn, .unit_items = kBlock});
@@ -115,7 +133,8 @@ ExpertsBlock::Expert make_shared(SpecBuilder& m, uint32_t layer, uint32_t ffn) {
 
 }  // namespace
 
-ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& defaults) {
+ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& defaults,
+                          const ExpertProducts& products) {
   const ModelKeys keys = m.keys(layer);
   ExpertsBlock block;
   block.rule = read_router(m, keys, defaults);
@@ -128,6 +147,8 @@ ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& 
   block.bias =
       m.vector_where_there(l, "router bias", layer_tensor(layer, kRoutingBias), block.rule.experts);
   name_experts(m, layer, ffn, &block);
+  block.activation = products.activation;
+  if (products.biases) name_biases(m, layer, ffn, &block);
   if (shared > 0) block.shared = make_shared(m, layer, shared);
   return block;
 }

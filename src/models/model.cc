@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <memory>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "models/pack_weight.h"
 #include "models/shard_tasks.h"
 #include "tensor/dtype.h"
@@ -48,6 +50,12 @@ void Model::load_vectors() {
     for (Arena& arena : arenas_) {
       auto* copy = reinterpret_cast<float*>(arena.allocate(weight.k * sizeof(float), kWeightAlign));
       dequantize_row(weight.dtype, weight.bytes().data(), weight.k, copy);
+      if (!std::all_of(copy, copy + weight.k, [](float x) { return std::isfinite(x); })) {
+        fail(
+            ErrorCode::kFile,
+            "'{}': tensor {} holds a value that is infinite or no number; download the model again",
+            spec_.source, weight.name);
+      }
       vector->copies.push_back(copy);
     }
     ++vector;

@@ -71,6 +71,18 @@ bool pack_code_panels(const WeightSpec& weight, const Shard& shard, uint32_t pan
   return good;
 }
 
+// Whether no block's exponent (E8M0) of so many bytes of rows is 255, which stands for no number.
+bool has_exponents(DType dtype, const std::byte* rows, size_t bytes) {
+  const DTypeInfo& info = dtype_info(dtype);
+  for (const BlockScale& scale : info.scales) {
+    if (scale.form != ScaleForm::kE8M0) continue;
+    for (size_t at = scale.offset; at < bytes; at += info.block_bytes) {
+      if (rows[at] == std::byte{255}) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 void fail_scale(const std::string& source, std::string_view tensor) {
@@ -93,9 +105,11 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
   const DType dtype = weight.packed.dtype;
   if (tensor.runs.empty() && dtype == weight.dtype) {
     const size_t stride = row_bytes(dtype, weight.k);
-    pack_panels(spec, dtype, tensor.data.data() + first * stride, stride, panel0, panels,
-                shard.codes, shard.scales, weight.scale);
-    return true;
+    const std::byte* data = tensor.data.data() + first * stride;
+    pack_panels(spec, dtype, data, stride, panel0, panels, shard.codes, shard.scales, weight.scale);
+    const size_t row = size_t{panel0} * kPanelRows;
+    const size_t rows = std::min<size_t>(size_t{panels} * kPanelRows, spec.rows - row);
+    return has_exponents(dtype, data + row * stride, rows * stride);
   }
   if (weight.packed.code_bits != 0) return pack_code_panels(weight, shard, panel0, panels);
   bool good = true;

@@ -16,8 +16,8 @@ namespace hearth {
 size_t pack_scratch_bytes(const WeightSpec& weight);
 
 // Packs panels [panel0, panel0 + panels) of the shard of the matrix. `scratch` is aligned for
-// floats. False where a scale of a tensor of FP8 or of codes is
-// negative (of integers it may be), infinite or no number.
+// floats. False where a scale of a tensor of FP8 or of codes is negative (of integers it may be),
+// infinite or no number, or an exponent of a tensor of MXFP4 is none.
 bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t panel0,
                         uint32_t panels, std::byte* scratch);
 

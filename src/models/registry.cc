@@ -8,13 +8,14 @@
 namespace hearth {
 namespace {
 
-constexpr std::array<Architecture, 14> kArchitectures = {{
+constexpr std::array<Architecture, 15> kArchitectures = {{
     {"llama", describe_llama},
     {"qwen2", describe_qwen2},
     {"qwen3", describe_qwen3},
     {"qwen3moe", describe_qwen3moe},
     {"deepseek2", describe_deepseek2},
     {"glm4moe", describe_glm4moe},
+    {"gpt-oss", describe_gpt_oss},
     {"gemma3", describe_gemma3},
     {"minimax-m2", describe_minimax_m2},
     {"mistral3", describe_mistral3},
@@ -43,12 +44,11 @@ const Architecture& architecture_for(const ModelSource& source) {
 
 namespace {
 
-constexpr const HfFamily* kFamilies[] = {&kLlamaFolder,       &kMixtralFolder,    &kQwen2Folder,
-                                         &kQwen3Folder,       &kQwen3MoeFolder,   &kDeepseek2Folder,
-                                         &kDeepseek3Folder,   &kGlm4MoeFolder,    &kGemma3Folder,
-                                         &kMinimaxM2Folder,   &kBertFolder,       &kRobertaFolder,
-                                         &kNomicBertFolder,   &kJinaBertV2Folder, &kBertRankFolder,
-                                         &kRobertaRankFolder, &kQwen3RankFolder};
+constexpr const HfFamily* kFamilies[] = {
+    &kLlamaFolder,     &kMixtralFolder,     &kQwen2Folder,    &kQwen3Folder,     &kQwen3MoeFolder,
+    &kDeepseek2Folder, &kDeepseek3Folder,   &kGlm4MoeFolder,  &kGemma3Folder,    &kMinimaxM2Folder,
+    &kGptOssFolder,    &kBertFolder,        &kRobertaFolder,  &kNomicBertFolder, &kJinaBertV2Folder,
+    &kBertRankFolder,  &kRobertaRankFolder, &kQwen3RankFolder};
 
 }  // namespace
 

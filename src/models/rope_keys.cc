@@ -30,6 +30,8 @@ void read_scaling(const ModelKeys& keys, RopeParams* rope) {
     rope->yarn_ext_factor = ramp;
     rope->yarn_beta_fast = keys.real_or("rope.scaling.yarn_beta_fast", 32);
     rope->yarn_beta_slow = keys.real_or("rope.scaling.yarn_beta_slow", 1);
+    // Folders say so; GGUF has no key for it, and its readers round.
+    rope->yarn_whole_pairs = keys.flag_or("rope.scaling.yarn_truncate", true);
   } else if (scaling != "none" && scaling != "longrope") {
     fail(ErrorCode::kUnsupported,
          "'{}' asks for RoPE scaling '{}'; known are none, linear, yarn, longrope, and llama3's "

@@ -6,6 +6,7 @@ GGUF's names.
     ffn_{gate,up}_exps      [experts, ffn, embedding]
     ffn_down_exps           [experts, embedding, ffn]
     ffn_gate_up_exps        [experts, 2 ffn, embedding] gates above ups, in place of the two
+    ffn_{gate,up,down}_exps.bias                        [experts, rows], and ffn_gate_inp.bias
     ffn_{gate,up,down}_shexp                            an expert that every token takes
     nextn.*                                             of layers that predict further tokens, which
                                                         stand behind the others and are never run
@@ -28,7 +29,7 @@ from gguf_io import Value, boolean, f32, u32
 from model_specs import Experts, Spec
 
 ROUTER_GAIN = 1.5
-SOFTMAX, SIGMOID = 1, 2
+SOFTMAX, SIGMOID, SOFTMAX_OF_CHOSEN = 1, 2, 3
 
 
 def keys(spec: Spec) -> dict[str, Value]:
@@ -41,7 +42,8 @@ def keys(spec: Spec) -> dict[str, Value]:
     if e.dense:
         out["leading_dense_block_count"] = u32(e.dense)
     if e.gating_key:
-        out["expert_gating_func"] = u32(SIGMOID if e.sigmoid else SOFTMAX)
+        plain = SOFTMAX_OF_CHOSEN if e.of_chosen else SOFTMAX
+        out["expert_gating_func"] = u32(SIGMOID if e.sigmoid else plain)
     if e.groups:
         out["expert_group_count"] = u32(e.groups)
         out["expert_group_used_count"] = u32(e.groups_used)
@@ -108,14 +110,20 @@ def feed_forward(spec: Spec, r: np.random.Generator, prefix: str, gain: float):
     yield prefix + "ffn_gate_inp.weight", _router(r, e, d)
     if e.bias:
         yield prefix + "exp_probs_b.bias", e.bias * r.uniform(-1, 1, e.count)
-    gate, up = (_stacked(r, d, e.ffn, 1.5, e.count) for _ in range(2))
+    # With biases come limits, which gates and ups of this size meet.
+    size, less = (4.0, 8.0) if e.biases else (1.5, 1.0)
+    gate, up = (_stacked(r, d, e.ffn, size, e.count) for _ in range(2))
     if e.fused:
         yield prefix + "ffn_gate_up_exps.weight", np.concatenate([gate, up], axis=1)
     else:
         yield prefix + "ffn_gate_exps.weight", gate
         yield prefix + "ffn_up_exps.weight", up
-    gain = gain / max(1.0, e.scale)
+    gain = gain / max(1.0, e.scale) / less
     yield prefix + "ffn_down_exps.weight", _stacked(r, e.ffn, d, gain, e.count)
+    if e.biases:
+        yield prefix + "ffn_gate_inp.bias", 0.5 * r.standard_normal(e.count)
+        for name, rows, of in (("gate", e.ffn, 1.0), ("up", e.ffn, 1.0), ("down", d, 0.3)):
+            yield f"{prefix}ffn_{name}_exps.bias", of * r.standard_normal((e.count, rows))
     if e.shared:
         width = e.shared * e.ffn
         for name in ("ffn_gate_shexp", "ffn_up_shexp"):

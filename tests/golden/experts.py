@@ -1,13 +1,14 @@
 """Mixtures of experts in float64: which experts a token takes, and what they give.
 
-    probabilities = softmax(router x)  or  sigmoid(router x)
+    probabilities = softmax(router x)  or  sigmoid(router x); gpt-oss: exp(router x + bias)
     scores = probabilities + bias                        the bias selects and never weighs
     groups: the experts of the best groups stay; a group's score is its best expert with softmax
             (DeepSeek-V2, arXiv 2405.04434, section 2.2) and the sum of its two best with sigmoid
             (DeepSeek-V3, arXiv 2412.19437, section 2.1)
     chosen = the best `used` scores, ties to the lower expert (and group)
-    weights = probabilities of the chosen, divided by their sum if normed, times `scale`
-    y = sum of weight * Wdown (silu(Wgate x) * Wup x) over the chosen
+    weights = probabilities of the chosen, divided by their sum if normed, times `scale`; those of
+              gpt-oss are always normed, and so the softmax of the chosen logits
+    y = sum of weight * Wdown (silu(Wgate x) * Wup x) over the chosen; gpt-oss: gptoss.py
 
 A router sees x as it is: an engine computes it in float32, whatever its other products round.
 
@@ -24,9 +25,10 @@ import dataclasses
 import numpy as np
 
 import gguf_io
+import gptoss
 from elementary import silu
 
-SIGMOID = 2
+SIGMOID, OF_CHOSEN = 2, 3
 # Architectures whose weights are normed unless the file says otherwise.
 NORMED = ("llama", "qwen3moe", "minimax-m2")
 TIE = 1e-9
@@ -42,6 +44,7 @@ class Routing:
     groups_used: int
     normed: bool
     scale: float
+    of_chosen: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +63,7 @@ def read_routing(file: gguf_io.Gguf) -> Routing | None:
 
     if not (count := get("expert_count", 0)):
         return None
+    gpt_oss = arch == gptoss.ARCHITECTURE
     return Routing(
         count=count,
         used=get("expert_used_count", 0),
@@ -69,6 +73,7 @@ def read_routing(file: gguf_io.Gguf) -> Routing | None:
         groups_used=get("expert_group_used_count", 1),
         normed=get("expert_weights_norm", arch in NORMED),
         scale=get("expert_weights_scale", 0.0) or 1.0,
+        of_chosen=get("expert_gating_func", OF_CHOSEN if gpt_oss else 0) == OF_CHOSEN,
     )
 
 
@@ -98,6 +103,8 @@ def choose(logits: np.ndarray, bias: np.ndarray | None, routing: Routing) -> Cho
     if routing.sigmoid:
         probabilities = 0.5 * (1 + np.tanh(0.5 * logits))
         scores = probabilities if bias is None else probabilities + bias
+    elif routing.of_chosen:
+        scores, probabilities = logits, np.exp(logits - logits.max(axis=1, keepdims=True))
     else:
         shifted = logits - logits.max(axis=1, keepdims=True)
         scores = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
@@ -114,7 +121,7 @@ def choose(logits: np.ndarray, bias: np.ndarray | None, routing: Routing) -> Cho
         gaps = gap_behind(of_groups, routing.groups_used)
     experts = best(allowed, routing.used)
     weights = np.take_along_axis(probabilities, experts, axis=1)
-    if routing.normed:
+    if routing.normed or routing.of_chosen:
         weights = weights / weights.sum(axis=1, keepdims=True)
     gaps = np.minimum(gaps, gap_behind(allowed, routing.used))
     return Choice(experts, weights * routing.scale, scores, gaps)
@@ -125,10 +132,22 @@ def products(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return np.sum(x[:, None, :] * rows[None, :, :], axis=2)
 
 
+def plain_swiglu(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
+    return silu(gate) * up
+
+
+def biases_of(model, name: str) -> np.ndarray:
+    """[experts, rows], or zeros that fit any rows."""
+    count, bias = model.config.experts.count, model.vector(name + ".bias")
+    return np.zeros((count, 1)) if bias is None else bias.reshape(count, -1)
+
+
 def feed_forward(model, x: np.ndarray, prefix: str) -> tuple[np.ndarray, Choice]:
     """What a layer's experts give for the rows of x, and which they were."""
     routing = model.config.experts
     logits = products(x, model.weights[prefix + "ffn_gate_inp.weight"])
+    if (bias := model.vector(prefix + "ffn_gate_inp.bias")) is not None:
+        logits = logits + bias
     choice = choose(logits, model.vector(prefix + "exp_probs_b.bias"), routing)
     rounded = model.rounded_activations(x)
     ups = model.experts_of(prefix + "ffn_gate_up_exps")
@@ -139,10 +158,12 @@ def feed_forward(model, x: np.ndarray, prefix: str) -> tuple[np.ndarray, Choice]
     downs = model.experts_of(prefix + "ffn_down_exps")
     takers = [np.nonzero(choice.experts == e) for e in range(routing.count)]
     hidden = np.empty((*choice.experts.shape, ups.shape[1]))
-    for (rows, slots), gate, up in zip(takers, gates, ups):
-        hidden[rows, slots] = silu(rounded[rows] @ gate.T) * (rounded[rows] @ up.T)
+    act = gptoss.swiglu if model.config.arch == gptoss.ARCHITECTURE else plain_swiglu
+    biases = [biases_of(model, prefix + f"ffn_{n}_exps") for n in ("gate", "up", "down")]
+    for (rows, slots), gate, up, b, c in zip(takers, gates, ups, *biases[:2]):
+        hidden[rows, slots] = act(rounded[rows] @ gate.T + b, rounded[rows] @ up.T + c)
     hidden = model.rounded_activations(hidden)
     out = np.zeros((len(x), downs.shape[1]))
-    for (rows, slots), down in zip(takers, downs):
-        out[rows] += choice.weights[rows, slots, None] * (hidden[rows, slots] @ down.T)
+    for (rows, slots), down, b in zip(takers, downs, biases[2]):
+        out[rows] += choice.weights[rows, slots, None] * (hidden[rows, slots] @ down.T + b)
     return out, choice

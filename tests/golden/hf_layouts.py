@@ -170,10 +170,15 @@ def _mxfp8(layout: Layout, x: np.ndarray, r: np.random.Generator) -> dict[str, S
     return {"weight": _u8(codes, F8), "weight_scale_inv": _u8(exponents + 127)}
 
 
-def _mxfp4(layout: Layout, x: np.ndarray, r: np.random.Generator) -> dict[str, Stored]:
+def mxfp4_pairs(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes [N][K / 2] and exponents [N][K / 32] of the nearest codes."""
     exponents = np.floor(np.log2(_peaks(x, MX_GROUP))) - 2
-    codes = _to_e2m1(x / _spread(2.0**exponents, MX_GROUP))
-    return {"weight_packed": _u8(_to_pairs(codes)), "weight_scale": _u8(exponents + 127)}
+    return _to_pairs(_to_e2m1(x / _spread(2.0**exponents, MX_GROUP))), exponents
+
+
+def _mxfp4(layout: Layout, x: np.ndarray, r: np.random.Generator) -> dict[str, Stored]:
+    pairs, exponents = mxfp4_pairs(x)
+    return {"weight_packed": _u8(pairs), "weight_scale": _u8(exponents + 127)}
 
 
 def _nvfp4(layout: Layout, x: np.ndarray, r: np.random.Generator) -> dict[str, Stored]:

@@ -14,6 +14,7 @@ import numpy as np
 
 import experts
 import gemma
+import gptoss
 import hf_layouts
 import mla
 import reference
@@ -26,6 +27,7 @@ ARCHITECTURES = {
     "Glm4MoeForCausalLM": "glm4moe", "DeepseekV2ForCausalLM": "deepseek2",
     "DeepseekV3ForCausalLM": "deepseek2", "Gemma3ForCausalLM": "gemma3",
     "Gemma3ForConditionalGeneration": "gemma3", "MiniMaxM2ForCausalLM": "minimax-m2",
+    "GptOssForCausalLM": gptoss.ARCHITECTURE,
 }  # fmt: skip
 
 
@@ -39,7 +41,8 @@ class Settings:
     def __init__(self, folder: pathlib.Path):
         whole = json.loads((folder / "config.json").read_text())
         self.arch = ARCHITECTURES[whole["architectures"][0]]
-        defaults = gemma.DEFAULTS if self.arch == gemma.ARCHITECTURE else {}
+        of_families = {gemma.ARCHITECTURE: gemma.DEFAULTS, gptoss.ARCHITECTURE: gptoss.DEFAULTS}
+        defaults = of_families.get(self.arch, {})
         self.all = {**defaults, **whole, **whole.get("text_config", {})}
         scaling = self.all.get("rope_scaling") or {}
         parameters = self.all.get("rope_parameters") or {**self.all, **scaling}
@@ -74,6 +77,7 @@ class Settings:
             if "mscale" in turn and "mscale_all_dim" in turn:
                 wanted /= _growth(turn["factor"], turn["mscale_all_dim"])
             config["attention_factor"] = wanted / _growth(turn["factor"], 1.0)
+            config["whole_pairs"] = turn.get("truncate", True)
         return rope.RopeConfig(**config)
 
     def routing(self) -> experts.Routing | None:
@@ -89,6 +93,7 @@ class Settings:
             groups_used=self.get("topk_group", 1),
             normed=self.get("norm_topk_prob", True),
             scale=self.get("routed_scaling_factor", 1.0),
+            of_chosen=self.arch == gptoss.ARCHITECTURE,
         )
 
     def latent(self) -> mla.Shape | None:
@@ -152,6 +157,10 @@ class Weights:
         others = [n for n in found if n.endswith("bias") or n.startswith("input_")]
         return {n: t for n, t in found.items() if n not in others}
 
+    def blocks(self, name: str) -> np.ndarray:
+        """MXFP4 of all experts, [experts, rows, columns]."""
+        return gptoss.block_values(self.tensors, name)
+
     def __getitem__(self, name: str) -> np.ndarray:
         if self.quantization.get("quant_method", "fp8") != "fp8" and name.endswith(".weight"):
             found = self.parts(name)
@@ -178,6 +187,8 @@ def _attention(w: Weights, there: str, config: reference.Config) -> dict[str, np
         for end in ("weight", "bias")
         if f"{there}self_attn.{name}.{end}" in w
     }
+    if there + "self_attn.sinks" in w:
+        out["attn_sinks.weight"] = w[there + "self_attn.sinks"]
     if config.mla:
         both = w[there + "self_attn.kv_b_proj.weight"].reshape(config.heads, -1, config.mla.latent)
         keys, values = np.split(both, [config.mla.nope], axis=1)
@@ -185,7 +196,22 @@ def _attention(w: Weights, there: str, config: reference.Config) -> dict[str, np
     return out
 
 
+def _all_experts(w: Weights, there: str) -> dict[str, np.ndarray]:
+    """Of gpt-oss; gates and ups take turns."""
+    mlp = there + "mlp."
+    both, bias = w.blocks(mlp + "experts.gate_up_proj"), w[mlp + "experts.gate_up_proj_bias"]
+    out = {f"ffn_gate_inp.{end}": w[f"{mlp}router.{end}"] for end in ("weight", "bias")}
+    out["ffn_down_exps.weight"] = w.blocks(mlp + "experts.down_proj")
+    out["ffn_down_exps.bias"] = w[mlp + "experts.down_proj_bias"]
+    for first, name in enumerate(("gate", "up")):
+        out[f"ffn_{name}_exps.weight"] = both[:, first::2]
+        out[f"ffn_{name}_exps.bias"] = bias[:, first::2]
+    return out
+
+
 def _feed_forward(w: Weights, there: str, config: reference.Config, layer: int) -> dict:
+    if config.arch == gptoss.ARCHITECTURE:
+        return _all_experts(w, there)
     mlp, kinds = there + "mlp.", {"gate": "gate_proj", "up": "up_proj", "down": "down_proj"}
     if config.experts is None or layer < config.experts.dense:
         return {f"ffn_{k}.weight": w[f"{mlp}{name}.weight"] for k, name in kinds.items()}
@@ -207,7 +233,8 @@ def _feed_forward(w: Weights, there: str, config: reference.Config, layer: int) 
 
 def _norms(w: Weights, there: str, config: reference.Config) -> dict[str, np.ndarray]:
     """The norms of a layer's width, by GGUF's names."""
-    behind = "post_attention_norm" if config.arch in ("glm4moe", "gemma3") else "ffn_norm"
+    others = (*reference.SECOND_NORM, gemma.ARCHITECTURE)
+    behind = "post_attention_norm" if config.arch in others else "ffn_norm"
     names = {"attn_norm": "input_layernorm", behind: "post_attention_layernorm"}
     if config.gemma:
         names["ffn_norm"] = "pre_feedforward_layernorm"

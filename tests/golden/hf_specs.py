@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 
 import gemma_specs
+import gptoss_specs
 import mla_specs
 import moe_specs
 import model_specs
@@ -128,7 +129,7 @@ def code_directories() -> list[Directory]:
         spec = Spec(f"hf-llama-{name}", "llama", (), 192, 3, 1, 320, 263, 24, layers=1,
                     key_length=64, value_length=64)
         out.append(Directory(spec.name, spec, (name, "three files"), layout=layout, shards=3))
-    return out + _experts_of_codes()
+    return out + _experts_of_codes() + _gptoss_directories()
 
 
 def _experts_of_codes() -> list[Directory]:
@@ -162,6 +163,15 @@ def _others() -> list[Directory]:
 
 def directories() -> list[Directory]:
     return _twins() + _fp8_models() + _scaled_rows() + _others()
+
+
+def _gptoss_directories() -> list[Directory]:
+    twin = _twin_of(gptoss_specs.gptoss_models())
+    return [
+        twin("gpt-oss-mxfp4", "gates and ups in turns", "F32 beside MXFP4"),
+        twin("gpt-oss-mxfp4-bf16", "layer_types", "rope_parameters", "two files", shards=2,
+             form=ROPE_PARAMETERS),
+    ]
 
 
 def gemma_directories() -> list[Directory]:

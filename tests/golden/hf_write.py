@@ -16,6 +16,7 @@ import numpy as np
 import draws
 import gemma
 import gguf_io
+import gptoss
 import hf_layouts
 import safetensors_io
 from hf_specs import ROPE_PARAMETERS, Directory
@@ -48,6 +49,7 @@ _GEMMA = {
     **_LAYER, "ffn_norm": "pre_feedforward_layernorm",
     "post_ffw_norm": "post_feedforward_layernorm",
 }  # fmt: skip
+_GPT_OSS = {**_LAYER, "ffn_gate_inp": "mlp.router"}
 _MIXTRAL = {"gate": "w1", "up": "w3", "down": "w2"}
 _BLOCK_SPARSE = ("llama", "minimax-m2")  # whose experts have these names
 
@@ -62,7 +64,9 @@ def _name(spec: Spec, name: str) -> str:
         return f"model.layers.{layer}.{of}.e_score_correction_bias"
     if spec.arch in _BLOCK_SPARSE and part == "ffn_gate_inp":
         return f"model.layers.{layer}.block_sparse_moe.gate.{end}"
-    names = _GEMMA if spec.gemma else _LAYER
+    if part == "attn_sinks":
+        return f"model.layers.{layer}.self_attn.sinks"
+    names = _GEMMA if spec.gemma else _GPT_OSS if spec.arch == gptoss.ARCHITECTURE else _LAYER
     return f"model.layers.{layer}.{names[part]}.{end}"
 
 
@@ -109,6 +113,19 @@ def _weights(spec: Spec, tensors: list[gguf_io.Tensor]) -> dict[str, tuple[np.nd
     return out
 
 
+def _all_experts(spec: Spec, tensors: list[gguf_io.Tensor]) -> dict[str, tuple[np.ndarray, Type]]:
+    """Of gpt-oss, whose experts are one tensor."""
+    values = {t.name: (t.values().reshape(t.shape[::-1]), t.type) for t in tensors}
+    out = {}
+    for layer in range(spec.layers):
+        here, there = f"blk.{layer}.ffn_", f"model.layers.{layer}.mlp.experts."
+        for end, to in (("weight", ""), ("bias", "_bias")):
+            (gate, kind), (up, _) = (values[f"{here}{n}_exps.{end}"] for n in ("gate", "up"))
+            out[f"{there}gate_up_proj{to}"] = gptoss.interleaved(gate, up), kind
+            out[f"{there}down_proj{to}"] = values[f"{here}down_exps.{end}"]
+    return out
+
+
 def _stays(name: str, shape: tuple[int, ...], directory: Directory) -> bool:
     """Whether a tensor is no matrix of a module that a quantiser takes."""
     module = name.rsplit(".", 1)[0]
@@ -124,9 +141,16 @@ def _input_of(module: str) -> str:
 
 
 def _stored(directory: Directory, tensors: list[gguf_io.Tensor]) -> dict[str, Stored]:
-    out = {}
-    for name, (values, kind) in _weights(directory.of, tensors).items():
-        if name.endswith("e_score_correction_bias"):
+    out, spec = {}, directory.of
+    if spec.arch == gptoss.ARCHITECTURE:
+        weights = _weights(spec, [t for t in tensors if "_exps." not in t.name])
+        weights.update(_all_experts(spec, tensors))
+    else:
+        weights = _weights(spec, tensors)
+    for name, (values, kind) in weights.items():
+        if kind == Type.MXFP4:
+            out.update({name + end: part for end, part in gptoss.blocks(values).items()})
+        elif name.endswith("e_score_correction_bias"):
             out[name] = safetensors_io.stored("F32", values)
         elif directory.fp8_scales and not _stays(name, values.shape, directory):
             codes, scales = safetensors_io.quantise_fp8(values, directory.fp8_scales)
@@ -156,6 +180,8 @@ def _rope_scaling(directory: Directory) -> dict | None:
         return None
     out = {name: "yarn", "factor": factor, "beta_fast": 32, "beta_slow": 1,
            "original_max_position_embeddings": spec.rope["scaling.original_context_length"]}
+    if not spec.rope.get("scaling.yarn_truncate", True):
+        out["truncate"] = False
     if multiplier := spec.rope.get("scaling.yarn_log_multiplier"):
         out["mscale"] = out["mscale_all_dim"] = round(10 * multiplier, 6)
     return out
@@ -192,6 +218,9 @@ def _expert_config(spec: Spec) -> dict:
     out = {"num_experts_per_tok": e.used}
     if spec.arch == "llama":
         return {**out, "num_local_experts": e.count}
+    if spec.arch == gptoss.ARCHITECTURE:
+        return {**out, "num_local_experts": e.count, "swiglu_limit": gptoss.LIMIT,
+                "experts_per_token": e.used, "router_aux_loss_coef": 0.9}
     if spec.arch == "minimax-m2":
         return {**out, "num_local_experts": e.count, "scoring_func": "sigmoid",
                 "shared_intermediate_size": 0, "use_routing_bias": True, "use_qk_norm": True,
@@ -230,6 +259,7 @@ def _class(spec: Spec) -> tuple[str, str]:
         "deepseek2": ("DeepseekV2ForCausalLM", "deepseek_v2"),
         "gemma3": ("Gemma3ForCausalLM", "gemma3_text"),
         "minimax-m2": ("MiniMaxM2ForCausalLM", "minimax_m2"),
+        gptoss.ARCHITECTURE: ("GptOssForCausalLM", "gpt_oss"),
     }[spec.arch]
 
 
@@ -242,6 +272,17 @@ def _gemma_config(directory: Directory) -> dict:
     if directory.form == ROPE_PARAMETERS:
         return {**out, "layer_types": [kinds[w] for w in gemma.windowed(spec.layers, period)]}
     return {**out, "sliding_window_pattern": period}
+
+
+def _gptoss_config(directory: Directory) -> dict:
+    kept = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens",
+            "lm_head"]  # fmt: skip
+    out = {"sliding_window": directory.of.window, "initial_context_length": 64,
+           "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": kept}}
+    if directory.form == ROPE_PARAMETERS:
+        kinds = ("sliding_attention", "full_attention")
+        out["layer_types"] = [kinds[i % 2] for i in range(directory.of.layers)]
+    return out
 
 
 def _nest(config: dict) -> dict:
@@ -305,6 +346,8 @@ def config_json(directory: Directory) -> dict:
         out["head_dim"] = spec.key_length
     if spec.arch == "llama" and spec.window:
         out["sliding_window"] = spec.window
+    if spec.arch == gptoss.ARCHITECTURE:
+        out.update(_gptoss_config(directory))
     if spec.gemma:
         del out["hidden_act"]
         out.update(_gemma_config(directory))

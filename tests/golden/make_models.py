@@ -91,8 +91,8 @@ NOISES = {
 
 
 def _plain_value(x: float | int | str) -> gguf_io.Value:
-    if isinstance(x, str):
-        return string(x)
+    if isinstance(x, (str, bool)):
+        return boolean(x) if isinstance(x, bool) else string(x)
     return f32(x) if isinstance(x, float) else u32(x)
 
 
@@ -198,6 +198,8 @@ def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
         yield f"{prefix}{name}.weight", draws.matrix(r, n, rows, gain)
         if name in spec.biases:
             yield f"{prefix}{name}.bias", 0.5 * r.standard_normal(rows)
+    if spec.sinks:
+        yield prefix + "attn_sinks.weight", r.uniform(*spec.sinks, spec.heads)
     if spec.mla:
         yield from expert_tensors.latent_tensors(spec, r, prefix)
     if spec.has_experts(layer):
@@ -408,7 +410,8 @@ def directory_types(
         ends = (".weight_scale", ".weight_scale_inv", ".scales")
         codes = [directory.layout.type for name in stored if name.endswith(ends)]
         stored = {n: t for n, t in stored.items() if n.endswith(".weight") and t.type == "BF16"}
-    kinds = [t.type for n, t in stored.items() if len(t.shape) > 1 and "scale" not in n]
+    kinds = ["mxfp4" if n.endswith("_blocks") else t.type for n, t in stored.items()
+             if len(t.shape) > 1 and "scale" not in n and not n.endswith("bias")]  # fmt: skip
     return types_of(kinds + codes)
 
 

@@ -35,6 +35,8 @@ class Experts:
     fused: bool = False  # gate and up of all experts in one tensor
     nextn: int = 0  # layers behind the others that predict further tokens
     twins: tuple[tuple[int, int], ...] = ()  # pairs of experts with one row in the router
+    of_chosen: bool = False  # weights are the softmax of the chosen logits
+    biases: bool = False  # of the router, and of all matrices of experts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Spec:
     tied: bool = False
     biases: tuple[str, ...] = ()
     window: int = 0
+    sinks: tuple[float, float] = ()  # the least and the most of attn_sinks; (): no such tensor
     period: int = 0  # of layers that one without a window ends; 0: not in the file
     query_scalar: int = 0  # query_pre_attn_scalar of a directory; 0: a head's length
     rope: dict[str, float | int | str] = dataclasses.field(default_factory=dict)
@@ -118,7 +121,7 @@ class Spec:
 
     @property
     def second_norm(self) -> str:
-        return "post_attention_norm" if self.arch in ("glm4moe", "seed_oss") else "ffn_norm"
+        return "post_attention_norm" if self.arch in reference.SECOND_NORM else "ffn_norm"
 
     @property
     def next_layers(self) -> int:
@@ -143,7 +146,7 @@ class Spec:
 
 def tensor_type(spec: Spec, name: str, shape: tuple[int, ...]) -> Type:
     """The type a tensor is stored in. An override's key is the end of the tensor's name."""
-    if len(shape) == 1:
+    if len(shape) == 1 or name.endswith(".bias"):
         return Type.F32
     stem = name.removesuffix(".weight")
     if stem in ("position_embd", "token_types") and stem not in spec.overrides:

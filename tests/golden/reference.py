@@ -4,8 +4,8 @@
     reference.py MODEL.gguf --tokens 1,2,3 -o out.npy    logits of all positions, [n, vocab] float64
 
 Architectures `llama` (Llama 2 and 3, Mistral, Mixtral), `qwen2`, `qwen3`, `qwen3moe`, `glm4moe`,
-`deepseek2` (DeepSeek V2 and V3, Kimi K2), `gemma3`, `minimax-m2`, `mistral3`, `phi3` and
-`seed_oss`, the encoders `bert`, `nomic-bert` and `jina-bert-v2`, and two that only tests know.
+`deepseek2` (DeepSeek V2 and V3, Kimi K2), `gemma3`, `gpt-oss`, `minimax-m2`, `mistral3`, `phi3`
+and `seed_oss`, the encoders `bert`, `nomic-bert` and `jina-bert-v2`, and two that only tests know.
 Every weight is dequantised exactly and every operation is float64, so the only errors are float64's
 own. Written from the models' papers and from the meaning that GGUF gives to its keys; it shares
 nothing with the engine.
@@ -17,10 +17,11 @@ nothing with the engine.
     logits = Whead hidden
 
 `test-decoder` is such a one. Norms of queries and keys are there where the file has them; layers
-with experts have in place of the FFN what experts.py says; `glm4moe` and `seed_oss` call the norm
-before it post_attention_norm; attention of `deepseek2` is that of mla.py; `gemma3` differs in what
-gemma.py says; `minimax-m2` norms queries of all heads together, and keys; `mistral3` multiplies
-queries at position p by 1 + s ln(floor(p / original context) + 1).
+with experts have in place of the FFN what experts.py says; `glm4moe`, `gpt-oss` and `seed_oss` call
+the norm before it post_attention_norm; `gpt-oss` differs in what gptoss.py says, `gemma3` in what
+gemma.py says; attention of `deepseek2` is that of mla.py; `minimax-m2` norms queries of all heads
+together, and keys; `mistral3` multiplies queries at position p by 1 + s ln(floor(p / original
+context) + 1).
 
 Encoders norm what BERT norms (Devlin et al. 2019), and every position sees all others, as it does
 in decoders whose key attention.causal is false:
@@ -55,6 +56,7 @@ import numpy as np
 import experts
 import gemma
 import gguf_io
+import gptoss
 import mla
 import quants
 import rope
@@ -63,6 +65,8 @@ from elementary import gelu, gelu_tanh, layer_norm, rms_norm, silu, softmax
 # The context that engines run the golden models with.
 RUN_CONTEXT = 1024
 ENCODERS = ("bert", "nomic-bert", "jina-bert-v2", "test-encoder")
+# Whose norm before the FFN is called post_attention_norm.
+SECOND_NORM = ("glm4moe", "seed_oss", gptoss.ARCHITECTURE)
 LAYOUTS = {
     "llama": rope.NORM,
     "qwen2": rope.NEOX,
@@ -75,6 +79,7 @@ LAYOUTS = {
     "phi3": rope.NEOX,
     "seed_oss": rope.NEOX,
     gemma.ARCHITECTURE: rope.NEOX,
+    gptoss.ARCHITECTURE: rope.NEOX,
     "bert": rope.NEOX,
     "nomic-bert": rope.NEOX,
     "jina-bert-v2": rope.NEOX,
@@ -152,6 +157,7 @@ def _rope_config(file: gguf_io.Gguf, arch: str, key_length: int) -> rope.RopeCon
         extrapolation=get("scaling.yarn_ext_factor", 1.0),
         beta_fast=get("scaling.yarn_beta_fast", 32.0),
         beta_slow=get("scaling.yarn_beta_slow", 1.0),
+        whole_pairs=get("scaling.yarn_truncate", True),
     )
     multiplier = mla.log_multiplier(file)
     if multiplier and arch == "mistral3":
@@ -207,12 +213,12 @@ def visible(n: int, window: int, alternatives: int = 1) -> np.ndarray:
 
 def attention(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray, slopes: tuple[float, ...] = (),
-    scale: float | None = None,
+    scale: float | None = None, sinks: np.ndarray | None = None,
 ) -> np.ndarray:  # fmt: skip
     """q: [n, heads, key_length], k and v: [n, kv_heads, ...] -> [n, heads, value_length].
     Query head h reads KV head h // (heads / kv_heads); mask: [query, key], what is seen. A score
     of head h loses slopes[h] for every position between query and key (ALiBi). None for the scale
-    of scores is key_length^-0.5."""
+    of scores is key_length^-0.5. Sinks are one score a head that has no value."""
     n, heads, length = q.shape
     divisor = np.sqrt(length) if scale is None else 1 / scale
     out = np.empty((n, heads, v.shape[2]))
@@ -222,7 +228,9 @@ def attention(
         scores = q[:, h] @ k[:, g].T / divisor
         if slopes:
             scores = scores - slopes[h] * distance
-        out[:, h] = softmax(np.where(mask, scores, -np.inf)) @ v[:, g]
+        seen = np.where(mask, scores, -np.inf)
+        weights = softmax(seen) if sinks is None else gptoss.weights_beside(seen, sinks[h])
+        out[:, h] = weights @ v[:, g]
     return out
 
 
@@ -313,6 +321,8 @@ class Model:
         if c.gemma:
             window, turn = (c.window, c.gemma.local) if c.gemma.windowed[layer] else (0, c.rope)
             scale = c.gemma.scale
+        if c.arch == gptoss.ARCHITECTURE:
+            window = c.window if gptoss.windowed(layer) else 0
         mask = self._mask(n, window)
         if c.mla:
             out = mla.attend(self, x, prefix, positions, mask)
@@ -328,7 +338,8 @@ class Model:
             growth = 1 + c.temperature * np.log(positions // c.span + 1)
             q = q * growth[:, None, None]
         k, v = self.rounded_cache(k), self.rounded_cache(v)
-        out = attention(q, k, v, mask, c.alibi, scale).reshape(n, -1)
+        sinks = self.vector(prefix + "attn_sinks.weight")
+        out = attention(q, k, v, mask, c.alibi, scale, sinks).reshape(n, -1)
         return self.linear(out, prefix + "attn_output")
 
     def _gated(self, x: np.ndarray, prefix: str, end: str = "") -> np.ndarray:
@@ -357,7 +368,7 @@ class Model:
 
     def _decode(self, x: np.ndarray) -> np.ndarray:
         c, self.choices = self.config, []
-        ffn_norm = "post_attention_norm" if c.arch in ("glm4moe", "seed_oss") else "ffn_norm"
+        ffn_norm = "post_attention_norm" if c.arch in SECOND_NORM else "ffn_norm"
 
         def behind(y: np.ndarray, name: str) -> np.ndarray:
             return self.norm(y, name) if c.gemma else y

@@ -41,6 +41,7 @@ class RopeConfig:
     extrapolation: float = 1.0
     beta_fast: float = 32.0
     beta_slow: float = 1.0
+    whole_pairs: bool = True  # the ends of YaRN's ramp
 
 
 def _pair_with_turns(config: RopeConfig, turns: float) -> float:
@@ -51,9 +52,13 @@ def _pair_with_turns(config: RopeConfig, turns: float) -> float:
 
 def _yarn_kept_share(config: RopeConfig) -> np.ndarray:
     """Per pair: 1 where the frequency is kept, 0 where it is divided by the factor. The ramp's ends
-    are whole pairs, as in YaRN's published code, and its upper end may lie beyond the last pair."""
-    low = max(0.0, math.floor(_pair_with_turns(config, config.beta_fast)))
-    high = min(config.dimensions - 1.0, math.ceil(_pair_with_turns(config, config.beta_slow)))
+    are whole pairs, as in YaRN's published code (gpt-oss has them as they come), and its upper end
+    may lie beyond the last pair."""
+    low = _pair_with_turns(config, config.beta_fast)
+    high = _pair_with_turns(config, config.beta_slow)
+    if config.whole_pairs:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(0.0, low), min(config.dimensions - 1.0, high)
     pairs = np.arange(config.dimensions // 2, dtype=np.float64)
     ramp = (pairs - low) / max(0.001, high - low)
     return (1 - np.clip(ramp, 0, 1)) * config.extrapolation

@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
 #include <string>
 #include <tuple>
 
+#include "base/error.h"
 #include "engine/logits.h"
 #include "engine/scheduler.h"
 #include "formats/gguf.h"
+#include "formats/test_model.h"
 #include "tiny_engine.h"
 
 namespace hearth {
@@ -79,6 +83,49 @@ std::string case_name(const testing::TestParamInfo<DamagedWeights::ParamType>& w
   auto [isa, kv_type, codes] = which.param;
   return fmt::format("{}_{}_{}", isa_name(isa), kv_type == KvType::kF16 ? "f16" : "q8_0",
                      codes ? "codes" : "floats");
+}
+
+// A norm, a bias or a sink that is no finite number is named, and so is a block's scale.
+TEST(DamagedVectors, AreNamedWhenAModelIsLoaded) {
+  const ModelShape shape{.architecture = "gpt-oss",
+                         .window = 8,
+                         .type = DType::kMXFP4,
+                         .experts = {.count = 3, .chosen = 2, .ffn = 32}};
+  auto load = [&](std::string_view damaged, float value) -> std::string {
+    const ModelSource file = parse_gguf(made_source(shape).gguf([&](const TestTensor& tensor) {
+      std::vector<std::byte> bytes(tensor_bytes(tensor));
+      if (tensor.name != damaged) return bytes;
+      if (tensor.type == DType::kMXFP4) bytes[17 * 3] = std::byte{255};
+      if (tensor.type == DType::kF32) std::memcpy(bytes.data() + 4, &value, sizeof value);
+      return bytes;
+    }),
+                                        "tiny");
+    EngineOptions options;
+    options.threads = 1;
+    options.context = 64;
+    try {
+      Engine engine(file, make_spec(file), Machine::invented(1, 1), Isa::kReference, options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kFile);
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(load("", 0), "no error");
+  EXPECT_EQ(load("blk.0.attn_sinks.weight", -1e30f), "no error");
+  for (const char* name : {"blk.0.attn_sinks.weight", "blk.0.ffn_gate_exps.bias",
+                           "blk.0.ffn_gate_inp.bias", "blk.0.attn_norm.weight"}) {
+    for (float value : {NAN, INFINITY, -INFINITY}) {
+      EXPECT_EQ(load(name, value),
+                fmt::format("'tiny': tensor {} holds a value that is infinite or no number; "
+                            "download the model again",
+                            name));
+    }
+  }
+  const std::string scale = load("blk.0.ffn_up_exps.weight", 0);
+  EXPECT_NE(scale.find("blk.0.ffn_up_exps.weight is negative, infinite or no number"),
+            std::string::npos)
+      << scale;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DamagedWeights,

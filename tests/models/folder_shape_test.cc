@@ -75,6 +75,13 @@ std::string test_name(const testing::TestParamInfo<GoldenModel>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Models, FolderShape, testing::ValuesIn(read_golden_set("hf_models")),
                          test_name);
+// Of codes those alone whose tensors config.json tells.
+std::vector<GoldenModel> with_expert_stacks() {
+  std::vector<GoldenModel> models = read_golden_set("hf_code_models");
+  std::erase_if(models, [](const GoldenModel& m) { return !m.name.starts_with("hf-gpt-oss"); });
+  return models;
+}
+INSTANTIATE_TEST_SUITE_P(Experts, FolderShape, testing::ValuesIn(with_expert_stacks()), test_name);
 
 // Rows of docs/safetensors.md on how quantised Linears are packed: what the quantiser is called,
 // and the packs.

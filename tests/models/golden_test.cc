@@ -1,5 +1,4 @@
-// Whole models against the float64 reference, and the numerical contract over whole models: the
-// same bits for every thread count, chunking and number of groups.
+// Whole models against the float64 reference, and their bits under threads, chunks and groups.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -163,8 +162,16 @@ std::vector<GoldenModel> decoders() {
   return models;
 }
 
+// With models of experts that attend with sinks; others of experts attend as those above.
+std::vector<GoldenModel> decoders_and_sinks() {
+  std::vector<GoldenModel> models = decoders(), experts = read_golden_set("moe_models");
+  std::erase_if(experts, [](const auto& model) { return !model.name.starts_with("gpt-oss"); });
+  models.insert(models.end(), experts.begin(), experts.end());
+  return models;
+}
+
 std::vector<GoldenModel> float_models() {
-  std::vector<GoldenModel> models = decoders();
+  std::vector<GoldenModel> models = decoders_and_sinks();
   std::erase_if(models, [](const GoldenModel& m) { return m.quantised || m.bf16; });
   return models;
 }
@@ -179,7 +186,7 @@ bool share_kv_heads(const GoldenModel& model, uint32_t shards) {
 }
 
 std::vector<GoldenModel> shared_kv_models() {
-  std::vector<GoldenModel> models = decoders();
+  std::vector<GoldenModel> models = decoders_and_sinks();
   std::erase_if(models, [](const GoldenModel& m) {
     return !share_kv_heads(m, 2) && !share_kv_heads(m, 3) && !share_kv_heads(m, 4);
   });

@@ -23,6 +23,16 @@ CONFIG = {
     "torch_dtype": "bfloat16", "v_head_dim": 128, "vocab_size": 12288,
     "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
 }  # fmt: skip
+GPT_OSS = {
+    "architectures": ["GptOssForCausalLM"], "head_dim": 64, "hidden_size": 192,
+    "intermediate_size": 160, "max_position_embeddings": 2048, "num_attention_heads": 8,
+    "num_experts_per_tok": 2, "num_hidden_layers": 2, "num_key_value_heads": 2,
+    "num_local_experts": 8, "rms_norm_eps": 1e-5, "rope_theta": 150000, "sliding_window": 128,
+    "rope_scaling": {"rope_type": "yarn", "factor": 32, "truncate": False,
+                     "original_max_position_embeddings": 64},
+    "swiglu_limit": 7.0, "torch_dtype": "bfloat16", "vocab_size": 4096,
+    "quantization_config": {"quant_method": "mxfp4"},
+}  # fmt: skip
 
 
 def main() -> None:
@@ -38,22 +48,29 @@ def main() -> None:
         if done.returncode != 0:
             raise SystemExit(f"{shlex.join(command)}: {done.stderr}")
 
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        config = folder / "config.json"
-        config.write_text(json.dumps(CONFIG))
-        models = {"fp8": []}
-        for kind in ("bf16", "q4_0", "q4_k_m", "q8_0"):
+    def check(folder: pathlib.Path, config: dict, types: tuple[str, ...]) -> pathlib.Path:
+        """Returns the path of config.json."""
+        path = folder / "config.json"
+        path.write_text(json.dumps(config))
+        models = {"folder": []}
+        for kind in types:
             models[f"{kind}.gguf"] = ["--type", kind]
         for model, options in models.items():
             out = folder / "out.npy"
-            run(args.program, str(config), str(folder / model), *options)
+            run(args.program, str(path), str(folder / model), *options)
             run(args.hearth, "logits", str(folder / model), "--tokens", "1,2,3,4", "-o", str(out))
             logits = np.load(out)
-            if logits.shape != (4, CONFIG["vocab_size"]) or not np.isfinite(logits).all():
+            if logits.shape != (4, config["vocab_size"]) or not np.isfinite(logits).all():
                 raise SystemExit(f"{model}: logits of shape {logits.shape}, or not finite")
             if not 0.1 < logits.std() < 100:
                 raise SystemExit(f"{model}: logits deviate by {logits.std()}")
+        return path
+
+    with tempfile.TemporaryDirectory() as name:
+        check(pathlib.Path(name), GPT_OSS, ("mxfp4", "f16"))
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        config = check(folder, CONFIG, ("bf16", "q4_0", "q4_k_m", "q8_0"))
         file = folder / "q8_0.gguf"
         first = file.read_bytes()
         run(args.program, str(config), str(file), "--type", "q8_0", "--seed", "2")

@@ -47,6 +47,19 @@ class Out {
     write(std::string((multiple - at % multiple) % multiple, '\0'));
   }
   void floats(std::span<const float> values) { bytes(std::as_bytes(values)); }
+  // Blocks of MXFP4 as safetensors files have them, or their scales.
+  void mxfp4_part(Values& values, const SafeTensor& of, uint32_t layers) {
+    const bool scales = of.name.ends_with("_scales");
+    const Normal spread = normal_of(of.name, of.shape[2] * 32, layers);
+    std::vector<std::byte> chunk(std::min<uint64_t>(of.bytes, kMostChunkBytes),
+                                 static_cast<std::byte>(mxfp4_exponent(spread.deviation)));
+    for (uint64_t left = of.bytes; left > 0;) {
+      const auto now = std::span(chunk).first(std::min<uint64_t>(left, chunk.size()));
+      if (!scales) values.fill_random(now);
+      bytes(now);
+      left -= now.size();
+    }
+  }
   void tensor(Values& values, DType type, Normal spread, uint64_t size) {
     const size_t block = dtype_info(type).block_bytes;
     std::vector<std::byte> chunk(std::min<uint64_t>(size, kMostChunkBytes / block * block));
@@ -72,7 +85,8 @@ class Out {
 enum class Skew { kNone, kZipf, kSame };
 
 bool is_router_bias(std::string_view name) {
-  return has(name, "exp_probs_b") || has(name, "e_score_correction_bias");
+  return has(name, "exp_probs_b") || has(name, "e_score_correction_bias") ||
+         has(name, "ffn_gate_inp.bias") || has(name, "mlp.router.bias");
 }
 
 // Scores are between 0 and 1, and spread by some 0.3.
@@ -106,6 +120,10 @@ void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors
   uint64_t matrix_k = 0;  // of the tensor before, whose scales may follow
   for (const SafeTensor& tensor : tensors) {
     std::string_view name = tensor.name;
+    if (!tensor.dtype) {
+      out.mxfp4_part(values, tensor, layers);
+      continue;
+    }
     const bool blocks = name.ends_with(kHfBlockScales);
     const bool scales = blocks || name.ends_with(kHfScales);
     uint64_t k = tensor.shape.back();
@@ -114,7 +132,7 @@ void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors
       k = blocks ? k * 128 : matrix_k;
     }
     matrix_k = k;
-    if (is_router_bias(name)) {
+    if (is_router_bias(name) && tensor.dtype == DType::kF32) {
       out.floats(router_bias(skew, k));
       continue;
     }
@@ -154,17 +172,23 @@ void write_folder(const std::string& config, const fs::path& folder, Skew skew, 
 }
 
 // The types that --type takes. A mixture has a second type, for the output matrix and for values
-// and down projections of half of the layers, as llama.cpp's Q4_K_M has.
+// and down projections of half of the layers, as llama.cpp's Q4_K_M has; experts may have another,
+// as gpt-oss's files have.
 struct TypeOption {
   std::string_view name;
-  DType type, more;
+  DType type, more, experts;
 };
-constexpr std::array<TypeOption, 6> kTypes = {{{"f32", DType::kF32, DType::kF32},
-                                               {"f16", DType::kF16, DType::kF16},
-                                               {"bf16", DType::kBF16, DType::kBF16},
-                                               {"q8_0", DType::kQ8_0, DType::kQ8_0},
-                                               {"q4_0", DType::kQ4_0, DType::kQ4_0},
-                                               {"q4_k_m", DType::kQ4_K, DType::kQ6_K}}};
+constexpr TypeOption of_one_type(std::string_view name, DType type) {
+  return {name, type, type, type};
+}
+constexpr std::array<TypeOption, 7> kTypes = {
+    {of_one_type("f32", DType::kF32),
+     of_one_type("f16", DType::kF16),
+     of_one_type("bf16", DType::kBF16),
+     of_one_type("q8_0", DType::kQ8_0),
+     of_one_type("q4_0", DType::kQ4_0),
+     {"q4_k_m", DType::kQ4_K, DType::kQ6_K, DType::kQ4_K},
+     {"mxfp4", DType::kQ8_0, DType::kQ8_0, DType::kMXFP4}}};
 
 // 0 outside the layers, whose names are blk.<layer>.<part>.
 uint32_t layer_of(std::string_view name) {
@@ -175,11 +199,13 @@ uint32_t layer_of(std::string_view name) {
 
 // Vectors and routers are F32, as converters leave them.
 DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted) {
-  if (tensor.dims.size() == 1 || has(tensor.name, "gate_inp")) return DType::kF32;
+  const bool vector = tensor.dims.size() == 1 || tensor.name.ends_with(".bias");
+  if (vector || has(tensor.name, "gate_inp")) return DType::kF32;
   const bool odd = layer_of(tensor.name) % 2 == 1;
   const bool more = has(tensor.name, "attn_v.") || has(tensor.name, "ffn_down");
   const bool head = tensor.name == "output.weight";
-  const DType type = head || (odd && more) ? wanted.more : wanted.type;
+  const DType main = has(tensor.name, "_exps.") ? wanted.experts : wanted.type;
+  const DType type = head || (odd && more && main == wanted.type) ? wanted.more : main;
   if (tensor.dims[0] % dtype_info(type).block_elements == 0) return type;
   // As llama.cpp does where rows are no multiple of 256.
   if (type == DType::kQ4_K || type == DType::kQ6_K) {
@@ -228,7 +254,8 @@ int make(const std::string& config, const std::string& to, const std::string& ty
     write_gguf(config, to, option, skew, values);
     return 0;
   }
-  fail(ErrorCode::kUsage, "--type is '{}'; it is one of f32, f16, bf16, q8_0, q4_0, q4_k_m", type);
+  fail(ErrorCode::kUsage, "--type is '{}'; it is one of f32, f16, bf16, q8_0, q4_0, q4_k_m, mxfp4",
+       type);
 }
 
 }  // namespace
@@ -240,7 +267,7 @@ int main(int argc, char** argv) {
   uint64_t seed = 1;
   app.add_option("CONFIG", config, "config.json of the model, or one like it")->required();
   app.add_option("OUT", to, "a new folder with safetensors files, or a file .gguf")->required();
-  app.add_option("--type", type, "of matrices in .gguf: f32, f16, bf16, q8_0, q4_0, q4_k_m");
+  app.add_option("--type", type, "of matrices in .gguf: f32, f16, bf16, q8_0, q4_0, q4_k_m, mxfp4");
   hearth::Skew skew = hearth::Skew::kNone;
   const std::map<std::string, hearth::Skew> skews = {
       {"none", hearth::Skew::kNone}, {"zipf", hearth::Skew::kZipf}, {"same", hearth::Skew::kSame}};

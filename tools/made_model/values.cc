@@ -53,13 +53,17 @@ void draw(const Codes<T>& codes, std::byte* out, size_t count, Next next) {
 
 Normal normal_of(std::string_view name, uint64_t k, uint32_t layers) {
   if (has(name, "norm")) return {1, 0.1f};
+  if (has(name, "sinks")) return {0, 1};
   if (has(name, "bias")) return {0, 0.05f};
   if (has(name, "embed_tokens") || has(name, "token_embd")) return {0, 1};
   float gain = 1.2f;
   if (has(name, "o_proj") || has(name, "down") || has(name, "w2") || has(name, "attn_output")) {
     gain = 2 / std::sqrt(2 * static_cast<float>(layers));
   }
-  if (has(name, "mlp.gate.") || has(name, "moe.gate.") || has(name, "gate_inp")) gain = 2;
+  if (has(name, "mlp.gate.") || has(name, "moe.gate.") || has(name, "gate_inp") ||
+      has(name, "mlp.router.")) {
+    gain = 2;
+  }
   if (has(name, "lm_head") || name == "output.weight") gain = 2.5f;
   return {0, gain / std::sqrt(static_cast<float>(k))};
 }
@@ -78,13 +82,30 @@ uint64_t Values::next() {
   return z ^ (z >> 31);
 }
 
-// All blocks of a super-block have one scale; codes are uniform.
-void Values::fill_super_blocks(DType type, float deviation, std::span<std::byte> out) {
-  const size_t bytes = dtype_info(type).block_bytes;
+void Values::fill_random(std::span<std::byte> out) {
   for (size_t i = 0; i < out.size(); i += sizeof(uint64_t)) {
     const uint64_t random = next();
     std::memcpy(out.data() + i, &random, std::min(sizeof random, out.size() - i));
   }
+}
+
+// The values of E2M1 deviate by 2.93 where codes are uniform.
+uint8_t mxfp4_exponent(float deviation) {
+  return static_cast<uint8_t>(
+      std::clamp(127 + std::lround(std::log2(deviation / 2.93f)), 1l, 254l));
+}
+
+void Values::fill_mxfp4(float deviation, std::span<std::byte> out) {
+  const size_t bytes = dtype_info(DType::kMXFP4).block_bytes;
+  fill_random(out);
+  const auto exponent = static_cast<std::byte>(mxfp4_exponent(deviation));
+  for (size_t at = 0; at < out.size(); at += bytes) out[at] = exponent;
+}
+
+// All blocks of a super-block have one scale; codes are uniform.
+void Values::fill_super_blocks(DType type, float deviation, std::span<std::byte> out) {
+  const size_t bytes = dtype_info(type).block_bytes;
+  fill_random(out);
   for (size_t at = 0; at + bytes <= out.size(); at += bytes) {
     std::byte* block = out.data() + at;
     if (type == DType::kQ4_K) {
@@ -142,6 +163,8 @@ void Values::fill(DType type, Normal spread, std::span<std::byte> out) {
       }
       return fill_blocks(spread.deviation / 3, 16, codes);
     }
+    case DType::kMXFP4:
+      return fill_mxfp4(spread.deviation, out);
     case DType::kQ4_K:
     case DType::kQ6_K:
       return fill_super_blocks(type, spread.deviation, out);

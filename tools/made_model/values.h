@@ -27,17 +27,23 @@ Normal normal_of(std::string_view name, uint64_t k, uint32_t layers);
 // A scale of FP8 goes with codes whose deviation is this.
 inline constexpr float kFp8Deviation = 30;
 
+// The exponent of blocks of MXFP4 whose uniform codes deviate by so much.
+uint8_t mxfp4_exponent(float deviation);
+
 class Values {
  public:
   explicit Values(uint64_t seed);
 
-  // Fills `out` with whole blocks of a type: F32, F16, BF16, F8_E4M3, Q8_0, Q4_0, Q4_K or Q6_K. The
-  // codes of the last two are uniform.
+  void fill_random(std::span<std::byte> out);
+
+  // Fills `out` with whole blocks of a type: F32, F16, BF16, F8_E4M3, Q8_0, Q4_0, Q4_K, Q6_K or
+  // MXFP4. The codes of the last three are uniform.
   void fill(DType type, Normal spread, std::span<std::byte> out);
 
  private:
   // Four numbers of 16 bits.
   uint64_t next();
+  void fill_mxfp4(float deviation, std::span<std::byte> out);
   void fill_super_blocks(DType type, float deviation, std::span<std::byte> out);
 
   uint64_t state_;

@@ -49,8 +49,14 @@ double pair_of_rotations(const RopeParams& p, double rotations) {
 // Returns how far pair i's frequency stays as it was trained (1) rather than divided by the factor
 // (0).
 double yarn_extrapolation(const RopeParams& p, uint32_t i) {
-  double low = std::max(0.0, std::floor(pair_of_rotations(p, p.yarn_beta_fast)));
-  double high = std::min(p.n_rot - 1.0, std::ceil(pair_of_rotations(p, p.yarn_beta_slow)));
+  double low = pair_of_rotations(p, p.yarn_beta_fast);
+  double high = pair_of_rotations(p, p.yarn_beta_slow);
+  if (p.yarn_whole_pairs) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(0.0, low);
+  high = std::min(p.n_rot - 1.0, high);
   double ramp = (i - low) / std::max(0.001, high - low);
   return (1 - std::clamp(ramp, 0.0, 1.0)) * p.yarn_ext_factor;
 }

@@ -22,6 +22,7 @@ struct RopeParams {
   double yarn_attn_factor = 1;  // of cos and sin, whatever the scaling
   double yarn_growth = 0.1;     // of cos and sin, with ln(factor)
   double yarn_beta_fast = 32, yarn_beta_slow = 1;
+  bool yarn_whole_pairs = true;  // the ramp's ends are rounded outwards
   std::vector<float>
       freq_factors;  // [n_rot / 2]: frequencies are divided by them (llama3); or empty
   // The same where the model runs with a context of at most original_context (LongRoPE, Ding et al.

@@ -146,6 +146,27 @@ TEST(RopeTest, Yarn) {
   EXPECT_EQ(make_rope_table(p, 4096).magnitude, 0.5);
 }
 
+// The ramp from pair 2.0160 to 5.0263, as they come.
+TEST(RopeTest, YarnWithoutRounding) {
+  RopeParams p = params(16);
+  p.scaling = RopeScaling::kYarn;
+  p.factor = 4;
+  p.original_context = 2048;
+  p.yarn_whole_pairs = false;
+  const double expected[] = {1.0,
+                             0.31622776601683794,
+                             0.1,
+                             0.023870192321736323,
+                             0.005056971521129435,
+                             0.000811290381701431,
+                             0.00025,
+                             7.905694150420948e-05};
+  const RopeTable table = make_rope_table(p, 4096);
+  for (uint32_t i = 0; i < 8; ++i) {
+    EXPECT_NEAR(table.inverse_frequency[i], expected[i], 1e-15) << "pair " << i;
+  }
+}
+
 TEST(RopeTest, ParametersThatCannotBe) {
   auto refused = [](auto&& change) {
     RopeParams p = params(16);
