@@ -34,6 +34,8 @@
 #define HEARTH_ELEMENTWISE_KERNELS(X, level) \
   X(rms_norm, RmsNormArgs, level)            \
   X(layer_norm, LayerNormArgs, level)        \
+  X(head_moments, HeadMomentsArgs, level)    \
+  X(norm_by, NormByArgs, level)              \
   X(rope, RopeArgs, level)                   \
   X(silu_mul, SiluMulArgs, level)            \
   X(clamped_swiglu, SiluMulArgs, level)      \

@@ -1,8 +1,5 @@
 #include "graph/ops/head_norms.h"
 
-#include <cmath>
-#include <limits>
-
 #include "base/check.h"
 #include "graph/context.h"
 #include "graph/ops/kv_pages.h"
@@ -40,25 +37,14 @@ GroupHeads heads_of(const std::vector<HeadSlice>& slices, uint32_t length) {
   return heads;
 }
 
-// Four sums, so that no addition waits for the one before; the order is the same everywhere.
-template <typename Summand>
-double sum_of(uint32_t n, const Summand& summand) noexcept {
-  double a = 0, b = 0, c = 0, d = 0;
-  uint32_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    a += summand(i);
-    b += summand(i + 1);
-    c += summand(i + 2);
-    d += summand(i + 3);
-  }
-  for (; i < n; ++i) a += summand(i);
-  return (a + b) + (c + d);
-}
-
 class HeadMomentsOp : public Op {
  public:
-  HeadMomentsOp(ValueId qkv, ValueId moments, GroupHeads heads, uint32_t length)
-      : qkv_(qkv), moments_(moments), heads_(std::move(heads)), length_(length) {}
+  HeadMomentsOp(ValueId qkv, ValueId moments, GroupHeads heads, uint32_t length, bool centred)
+      : qkv_(qkv),
+        moments_(moments),
+        heads_(std::move(heads)),
+        length_(length),
+        centred_(centred) {}
 
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
@@ -70,25 +56,22 @@ class HeadMomentsOp : public Op {
     for (uint32_t r = range.begin; r < range.end; ++r) {
       const float* row = context.f32(qkv_) + r * context.f32_stride(qkv_);
       float* moments = context.f32(moments_) + r * context.f32_stride(moments_);
-      for (const HeadPlace& head : heads_.queries) measure(row, head, moments);
-      for (const HeadPlace& head : heads_.keys) measure(row, head, moments);
+      auto measure = [&](const HeadPlace& head) {
+        HeadMoments measured;
+        context.kernels().head_moments({row + head.column, length_, centred_, &measured});
+        moments[head.moments] = measured.mean;
+        moments[head.moments + 1] = measured.squares;
+      };
+      for (const HeadPlace& head : heads_.queries) measure(head);
+      for (const HeadPlace& head : heads_.keys) measure(head);
     }
   }
 
  private:
-  void measure(const float* row, const HeadPlace& head, float* moments) const noexcept {
-    const float* x = row + head.column;
-    const double mean = sum_of(length_, [&](uint32_t i) { return double{x[i]}; }) / length_;
-    moments[head.moments] = static_cast<float>(mean);
-    moments[head.moments + 1] = static_cast<float>(sum_of(length_, [&](uint32_t i) {
-      const double distance = x[i] - mean;
-      return distance * distance;
-    }));
-  }
-
   ValueId qkv_, moments_;
   GroupHeads heads_;
   uint32_t length_;
+  bool centred_;  // of layer norms
 };
 
 // Where the moments of the model's heads lie, head after head.
@@ -129,33 +112,23 @@ class HeadNormOp : public Op {
   }
 
  private:
-  const float* moments(ExecutionContext& context, const MomentsPlace& place,
-                       uint32_t row) const noexcept {
-    return context.f32(place.value) + row * context.f32_stride(place.value) + place.column;
+  static HeadMoments moments(ExecutionContext& context, const MomentsPlace& place,
+                             uint32_t row) noexcept {
+    const float* at =
+        context.f32(place.value) + row * context.f32_stride(place.value) + place.column;
+    return {at[0], at[1]};
   }
 
   void norm_heads(ExecutionContext& context, const NormPart& part, uint32_t row) const noexcept {
-    double mean = 0, squares = 0;  // an RMS norm takes squares of distances to 0
-    if (part.norm.kind == NormKind::kLayer) {
-      for (const MomentsPlace& place : part.all) mean += moments(context, place, row)[0];
-      mean /= static_cast<double>(part.all.size());
-    }
-    for (const MomentsPlace& place : part.all) {
-      const float* of_head = moments(context, place, row);
-      squares += of_head[1] + length_ * (of_head[0] - mean) * (of_head[0] - mean);
-    }
-    const double count = static_cast<double>(part.all.size()) * length_;
-    auto scale = static_cast<float>(1 / std::sqrt(squares / count + double{part.norm.eps}));
-    // A sum that overflowed would make zeros, which look like a result (kernels/norm/norm.h).
-    if (!(scale > 0)) scale = std::numeric_limits<float>::quiet_NaN();
-    const auto middle = static_cast<float>(mean);
+    const RowScale scale =
+        row_scale_of(static_cast<uint32_t>(part.all.size()), length_, part.norm.eps,
+                     [&](uint32_t h) { return moments(context, part.all[h], row); });
     for (const HeadPlace& head : part.own) {
       float* x = context.f32(qkv_) + row * context.f32_stride(qkv_) + head.column;
       const size_t first = size_t{head.head} * length_;
       const float* weight = part.norm.weight->copies[head.shard] + first;
       const float* bias = part.norm.bias ? part.norm.bias->copies[head.shard] + first : nullptr;
-      for (uint32_t i = 0; i < length_; ++i) x[i] = (x[i] - middle) * scale * weight[i];
-      if (bias) context.kernels().add_vectors({x, bias, nullptr, length_, x});
+      context.kernels().norm_by({x, weight, bias, length_, scale.mean, scale.r, x});
     }
   }
 
@@ -195,9 +168,11 @@ void whole_head_norms(GraphBuilder& builder, const std::string& name, const Line
   Bundle moments = builder.add_values(RowSet::kTokens, widths);
   builder.reads(qkv.bundle, ActFormat::kF32);
   builder.writes(moments);
+  HEARTH_CHECK(queries.kind == keys.kind, "both norms are of one kind");
+  const bool centred = queries.kind == NormKind::kLayer;
   builder.append(Mode::kParallel, name + "_moments", op_per_group(builder, [&](uint32_t g) {
                    return std::make_unique<HeadMomentsOp>(qkv.bundle.values[g], moments.values[g],
-                                                          groups[g], shape.key_length);
+                                                          groups[g], shape.key_length, centred);
                  }));
   auto all_queries =
       places_of(groups, &GroupHeads::queries, moments, shape.kv_heads * shape.group_size);

@@ -4,7 +4,7 @@
 //
 // A row's heads lie with all groups, so each group computes mean and sum of squared deviations of
 // every head that it has, and the groups meet; then each merges those of all heads, in the order of
-// the model's heads (Chan et al. 1983), and norms its own. So the result depends on the heads
+// the model's heads (kernels/norm/norm.h), and norms its own. So the result depends on the heads
 // alone, not on who has them. Bytes that cross groups: 8 a head and row to each other group.
 #pragma once
 

@@ -10,11 +10,20 @@
 // of d, its chain one of fma(d, d, ss), and r as above; out[i] = fma(d * r, weight[i], bias[i]), or
 // (d * r) * weight[i] without a bias.
 //
+// Norm of a row whose heads are measured apart, wherever they lie (Chan, Golub and LeVeque 1983):
+// head_moments gives mean and ss of a head, as above; of an RMS norm the mean is 0 and ss the sum
+// of squares. row_scale_of merges those of all heads in their order: the mean's chain is one of
+// additions of the heads' means, mean = sum / heads; with d = mean_h - mean, rounded, ss has a
+// chain of fma(length * d, d, ss + ss_h), product and sum rounded, and r is as above, n being that
+// of all heads. norm_by gives out[i] as a layer norm does.
+//
 // A row whose ss overflows binary32 (|x| above 10^18) comes out as NaN, all of it (r would be 0,
 // and the row zeros that look like a result). So does one that holds an infinity or a NaN.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace hearth {
 
@@ -34,5 +43,46 @@ struct LayerNormArgs {
   float eps;
   float* out;  // [n], may be x
 };
+
+struct HeadMoments {
+  float mean, squares;
+};
+
+struct HeadMomentsArgs {
+  const float* x;  // [n]
+  uint32_t n;
+  bool centred;  // whether the mean is taken, or 0 for it
+  HeadMoments* out;
+};
+
+struct NormByArgs {
+  const float* x;       // [n]
+  const float* weight;  // [n]
+  const float* bias;    // [n] or null
+  uint32_t n;
+  float mean, r;
+  float* out;  // [n], may be x
+};
+
+struct RowScale {
+  float mean, r;
+};
+
+// moments(h) gives the HeadMoments of head h, of `length` elements. A template, since ISA files
+// include this.
+template <typename MomentsOf>
+RowScale row_scale_of(uint32_t heads, uint32_t length, float eps,
+                      const MomentsOf& moments) noexcept {
+  float mean = 0, squares = 0;
+  for (uint32_t h = 0; h < heads; ++h) mean += moments(h).mean;
+  mean /= static_cast<float>(heads);
+  for (uint32_t h = 0; h < heads; ++h) {
+    const HeadMoments of_head = moments(h);
+    const float d = of_head.mean - mean;
+    squares = std::fma(static_cast<float>(length) * d, d, squares + of_head.squares);
+  }
+  const float r = 1.0f / std::sqrt(squares / static_cast<float>(heads * length) + eps);
+  return {mean, r > 0 ? r : std::numeric_limits<float>::quiet_NaN()};
+}
 
 }  // namespace hearth

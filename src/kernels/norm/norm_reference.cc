@@ -20,6 +20,21 @@ float row_scale(const std::array<float, 16>& squares, uint32_t n, float eps) {
   return r > 0 ? r : std::numeric_limits<float>::quiet_NaN();
 }
 
+float mean_of(const float* x, uint32_t n) {
+  std::array<float, 16> sums{};
+  for (uint32_t i = 0; i < n; ++i) sums[i % 16] += x[i];
+  return sum_by_halves(sums) / static_cast<float>(n);
+}
+
+std::array<float, 16> squares_of(const float* x, uint32_t n, float mean) {
+  std::array<float, 16> squares{};
+  for (uint32_t i = 0; i < n; ++i) {
+    const float d = x[i] - mean;
+    squares[i % 16] = std::fma(d, d, squares[i % 16]);
+  }
+  return squares;
+}
+
 }  // namespace
 
 void rms_norm_reference(const RmsNormArgs& a) {
@@ -30,16 +45,19 @@ void rms_norm_reference(const RmsNormArgs& a) {
 }
 
 void layer_norm_reference(const LayerNormArgs& a) {
-  std::array<float, 16> sums{}, squares{};
-  for (uint32_t i = 0; i < a.n; ++i) sums[i % 16] += a.x[i];
-  float mean = sum_by_halves(sums) / static_cast<float>(a.n);
+  const float mean = mean_of(a.x, a.n);
+  const float r = row_scale(squares_of(a.x, a.n, mean), a.n, a.eps);
+  norm_by_reference({a.x, a.weight, a.bias, a.n, mean, r, a.out});
+}
+
+void head_moments_reference(const HeadMomentsArgs& a) {
+  const float mean = a.centred ? mean_of(a.x, a.n) : 0;
+  *a.out = {mean, sum_by_halves(squares_of(a.x, a.n, mean))};
+}
+
+void norm_by_reference(const NormByArgs& a) {
   for (uint32_t i = 0; i < a.n; ++i) {
-    float d = a.x[i] - mean;
-    squares[i % 16] = std::fma(d, d, squares[i % 16]);
-  }
-  float r = row_scale(squares, a.n, a.eps);
-  for (uint32_t i = 0; i < a.n; ++i) {
-    float scaled = (a.x[i] - mean) * r;
+    const float scaled = (a.x[i] - a.mean) * a.r;
     a.out[i] = a.bias ? std::fma(scaled, a.weight[i], a.bias[i]) : scaled * a.weight[i];
   }
 }

@@ -140,6 +140,95 @@ TEST(NormTest, LayerNormGivesTheTruthInTheSameBitsOnAllLevels) {
   }
 }
 
+// The norm of a row of `heads` heads.
+std::vector<float> normed_by_heads(Isa isa, const std::vector<float>& x, uint32_t heads,
+                                   const std::vector<float>& weight, const std::vector<float>& bias,
+                                   float eps, bool centred) {
+  const auto n = static_cast<uint32_t>(x.size()), length = n / heads;
+  std::vector<HeadMoments> moments(heads + 1, {kPoison, kPoison});
+  for (uint32_t h = 0; h < heads; ++h) {
+    kernels_for(isa).head_moments({&x[size_t{h} * length], length, centred, &moments[h]});
+  }
+  EXPECT_EQ(moments[heads].mean, kPoison);
+  const RowScale scale = row_scale_of(heads, length, eps, [&](uint32_t h) { return moments[h]; });
+  std::vector<float> out(n + 20, kPoison);
+  const float* b = bias.empty() ? nullptr : bias.data();
+  kernels_for(isa).norm_by({x.data(), weight.data(), b, n, scale.mean, scale.r, out.data()});
+  for (uint32_t i = n; i < out.size(); ++i) EXPECT_EQ(out[i], kPoison);
+  std::vector<float> in_place = x;
+  kernels_for(isa).norm_by(
+      {in_place.data(), weight.data(), b, n, scale.mean, scale.r, in_place.data()});
+  out.resize(n);
+  EXPECT_EQ(0, std::memcmp(out.data(), in_place.data(), n * sizeof(float)));
+  return out;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// Around zero, and around a mean of another size.
+std::vector<float> shifted_waves(uint32_t n, double size, double mean) {
+  std::vector<float> x = waves(n, 0.7, size);
+  for (float& f : x) f += static_cast<float>(mean * size);
+  return x;
+}
+
+TEST(NormTest, OfOneHeadTheRowsNormIsTheHeads) {
+  for (uint32_t n : sizes()) {
+    for (double mean : {0.0, -0.7, 1000.0}) {
+      const std::vector<float> x = shifted_waves(n, 3, mean);
+      const std::vector<float> weight = waves(n, 1.3, 2.0), bias = waves(n, 0.3, 0.5);
+      for (Isa isa : test_levels()) {
+        EXPECT_TRUE(same_bits(normed_by_heads(isa, x, 1, weight, bias, 1e-5f, true),
+                              layer_normed(isa, x, weight, bias, 1e-5f)));
+        EXPECT_TRUE(same_bits(normed_by_heads(isa, x, 1, weight, {}, 1e-5f, true),
+                              layer_normed(isa, x, weight, {}, 1e-5f)));
+        EXPECT_TRUE(same_bits(normed_by_heads(isa, x, 1, weight, {}, 1e-5f, false),
+                              normed(isa, x, weight, 1e-5f)))
+            << isa_name(isa) << " " << n;
+      }
+    }
+  }
+}
+
+// What a layer norm of the row may be off by (expect_layer_norm) holds here: a chain of the heads'
+// means has heads roundings, each mean length / 16 + 6, and the squares' as many and their own.
+TEST(NormTest, OfManyHeadsItIsTheTruthInTheSameBitsOnAllLevels) {
+  for (uint32_t heads : {2u, 5u, 48u}) {
+    for (uint32_t length : {1u, 16u, 33u, 64u, 128u}) {
+      for (double mean : {0.0, -0.7, 20.0}) {
+        const uint32_t n = heads * length;
+        const std::vector<float> x = shifted_waves(n, 3, mean);
+        const std::vector<float> weight = waves(n, 1.3, 2.0), bias = waves(n, 0.3, 0.5);
+        for (bool centred : {true, false}) {
+          const std::vector<float> reference =
+              normed_by_heads(Isa::kReference, x, heads, weight, bias, 1e-5f, centred);
+          double middle = 0, squares = 0, size = 0;
+          for (float f : x) middle += centred ? static_cast<double>(f) / n : 0;
+          for (float f : x) squares += (f - middle) * (f - middle);
+          for (float f : x) size += std::fabs(f) / n;
+          const double r = 1 / std::sqrt(squares / n + 1e-5), u = 0x1p-24;
+          const double roundings = heads + length / 16 + 12;
+          for (uint32_t i = 0; i < n; ++i) {
+            const double truth = (x[i] - middle) * r * weight[i] + bias[i];
+            const double relative = roundings * u + std::pow(roundings * u * size * r, 2);
+            const double slack = std::fabs(weight[i]) * r *
+                                     (roundings * u * size + std::fabs(x[i] - middle) * relative) +
+                                 std::fabs(truth) * u;
+            ASSERT_LE(std::fabs(reference[i] - truth), 1.01 * slack) << heads << " of " << length;
+          }
+          for (Isa isa : test_levels()) {
+            ASSERT_TRUE(
+                same_bits(normed_by_heads(isa, x, heads, weight, bias, 1e-5f, centred), reference))
+                << isa_name(isa) << " " << heads << " of " << length;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(NormTest, ZerosStayZeros) {
   for (Isa isa : test_levels()) {
     std::vector<float> zeros(50, 0.0f), ones(50, 1.0f);
@@ -169,6 +258,8 @@ TEST(NormTest, ARowTooLargeToSquareIsNoNumber) {
       EXPECT_TRUE(all_nan(normed(isa, huge, ones, 1e-6f))) << isa_name(isa) << " " << size;
       EXPECT_TRUE(all_nan(layer_normed(isa, huge, ones, ones, 1e-6f))) << isa_name(isa) << size;
       EXPECT_TRUE(all_nan(layer_normed(isa, huge, ones, {}, 1e-6f))) << isa_name(isa) << size;
+      EXPECT_TRUE(all_nan(normed_by_heads(isa, huge, 5, ones, {}, 1e-6f, true))) << size;
+      EXPECT_TRUE(all_nan(normed_by_heads(isa, huge, 5, ones, {}, 1e-6f, false))) << size;
     }
     std::vector<float> one_huge(50, 1.0f);
     one_huge[49] = 1e30f;
@@ -189,6 +280,9 @@ TEST(NormTest, ARowWithSomethingElseThanNumbersIsNone) {
         x[at] = odd;
         EXPECT_TRUE(all_nan(normed(isa, x, ones, 1e-6f))) << isa_name(isa) << " " << at;
         EXPECT_TRUE(all_nan(layer_normed(isa, x, ones, ones, 1e-6f))) << isa_name(isa) << at;
+        for (bool centred : {true, false}) {
+          EXPECT_TRUE(all_nan(normed_by_heads(isa, x, 5, ones, ones, 1e-6f, centred)));
+        }
       }
     }
   }
