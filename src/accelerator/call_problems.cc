@@ -86,6 +86,16 @@ class Memory {
     for (float& x : floats) x = value_of(values_, random_);
     return add(std::as_bytes(std::span(floats)));
   }
+  // Means, and sums of squares, which have no sign.
+  FloatRows moments(uint32_t count, uint32_t heads) {
+    const uint64_t stride = 2 * heads + 1;
+    std::vector<float> floats(count * stride);
+    for (size_t i = 0; i < floats.size(); ++i) {
+      const float x = value_of(values_, random_);
+      floats[i] = i % stride % 2 != 0 ? std::fabs(x) : x;
+    }
+    return {add(std::as_bytes(std::span(floats))), stride};
+  }
   FloatRows rows(uint32_t count, uint64_t stride) { return {values(count * stride), stride}; }
   FloatRows results(uint32_t count, uint64_t stride, uint32_t n) {
     FloatRows out{add(count * stride * sizeof(float)), stride};
@@ -121,7 +131,8 @@ std::vector<Size> sizes(bool brief) {
           {5, 32}, {3, 33}, {1, 300}, {33, 768}, {2, 4097}};
 }
 std::vector<Values> all_values(bool brief) {
-  if (brief) return {Values::kHostile};
+  // Of hostile values alone the norms of long rows are NaN.
+  if (brief) return {Values::kPlain, Values::kHostile};
   return {Values::kPlain, Values::kWide, Values::kHostile};
 }
 
@@ -146,6 +157,30 @@ NormCall norm_problem(Memory& memory, const Size& size, NormCallKind kind, bool 
   call.weight = memory.values(size.n);
   if (bias) call.bias = memory.values(size.n);
   call.out = memory.results(size.rows, size.n + 1, size.n);
+  return call;
+}
+
+// The size is that of a head, and the heads are 1, 3 or 5.
+HeadMomentsCall moments_problem(Memory& memory, const Size& size) {
+  HeadMomentsCall call{.rows = size.rows, .heads = 1 + size.n % 3 * 2, .length = size.n};
+  call.centred = size.rows % 2 != 0;
+  const uint32_t n = call.heads * call.length;
+  call.x = memory.rows(size.rows, n + 3);
+  call.out = memory.results(size.rows, 2 * call.heads + 1, 2 * call.heads);
+  return call;
+}
+
+// A head more than x has, which is as long.
+NormByCall norm_by_problem(Memory& memory, const Size& size) {
+  NormByCall call{.rows = size.rows, .n = size.n, .eps = 1e-5f};
+  call.length = size.n % 3 == 0 ? size.n / 3 : size.n;
+  call.heads = size.n / call.length + 1;
+  call.x = memory.rows(size.rows, size.n + 3);
+  call.moments = memory.moments(size.rows, call.heads);
+  call.weight = memory.values(size.n);
+  if (size.rows % 2 != 0) call.bias = memory.values(size.n);
+  call.out = call.x;  // in place, as heads are normed
+  memory.note_floats(call.x, size.rows, size.n);
   return call;
 }
 
@@ -314,6 +349,8 @@ std::vector<Contract> all_contracts(bool brief) {
   add("rms norm", [](Memory& m, Size s) { return norm_problem(m, s, NormCallKind::kRms, false); });
   add("layer norm",
       [](Memory& m, Size s) { return norm_problem(m, s, NormCallKind::kLayer, s.rows % 2 != 0); });
+  add("moments of heads", moments_problem);
+  add("norm by moments", norm_by_problem);
   add("quantize f32", [](Memory& m, Size s) { return quantize_problem(m, s, ActFormat::kF32); });
   add("quantize bf16", [](Memory& m, Size s) { return quantize_problem(m, s, ActFormat::kBF16); });
   add("quantize q8", [](Memory& m, Size s) { return quantize_problem(m, s, ActFormat::kQ8); });

@@ -11,7 +11,8 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMostStride = uint64_t{1} << 40;  // floats
+constexpr uint64_t kMostStride = uint64_t{1} << 40;      // floats
+constexpr uint64_t kMostHeadFloats = uint64_t{1} << 24;  // which binary32 counts
 
 class Checker {
  public:
@@ -23,7 +24,28 @@ class Checker {
     need_aligned(call.weight, 4, "the weight");
     need_aligned(call.bias, 4, "the bias");
     need(call.kind == NormCallKind::kLayer || !call.bias, "only a layer norm has a bias");
-    need(std::isfinite(call.eps) && call.eps >= 0, "eps is no number from 0 up");
+    need_eps(call.eps);
+    need_output(call.out, call.rows, call.n);
+    need_memory(true);
+  }
+  void operator()(const HeadMomentsCall& call) const {
+    need_size(call.rows, need_heads(call.heads, call.length));
+    need_input(call.x, uint64_t{call.heads} * call.length, "x");
+    need_output(call.out, call.rows, uint64_t{2} * call.heads);
+    need_memory(false);
+  }
+  void operator()(const NormByCall& call) const {
+    need_size(call.rows, call.n);
+    const uint64_t all = need_heads(call.heads, call.length);
+    if (call.n > all || call.n % call.length != 0) {
+      refuse("{} floats are no heads of {} of {}", call.n, call.heads, call.length);
+    }
+    need_input(call.x, call.n, "x");
+    need_input(call.moments, uint64_t{2} * call.heads, "moments");
+    need(static_cast<bool>(call.weight), "there is no weight");
+    need_aligned(call.weight, 4, "the weight");
+    need_aligned(call.bias, 4, "the bias");
+    need_eps(call.eps);
     need_output(call.out, call.rows, call.n);
     need_memory(true);
   }
@@ -78,6 +100,26 @@ class Checker {
   void need_size(uint64_t rows, uint64_t n) const {
     need(rows > 0 && n > 0, "there is nothing to do");
   }
+  void need_eps(float eps) const {
+    need(std::isfinite(eps) && eps >= 0, "eps is no number from 0 up");
+  }
+  // Returns the floats of all.
+  uint64_t need_heads(uint32_t heads, uint32_t length) const {
+    need(heads > 0 && length > 0, "there are no heads");
+    const uint64_t all = uint64_t{heads} * length;
+    need(all <= kMostHeadFloats, "its heads have more floats than 2^24");
+    return all;
+  }
+  void need_shard(const PackSpec& spec, const Place& codes, const Place& scales) const {
+    const bool grouped = pack_kind_info(spec.kind).grouped;
+    need(spec.rows > 0 && spec.k > 0, "the shard has no elements");
+    need(spec.k_origin % kBlock == 0, "the shard does not begin with a block");
+    need(!grouped || spec.form.group_blocks > 0, "the shard's groups have no blocks");
+    need(static_cast<bool>(codes), "there are no codes");
+    need(scales || spec.scales_panel_bytes() == 0, "there are no scales");
+    need_aligned(codes, 64, "the first code");
+    need_aligned(scales, 64, "the first scale");
+  }
   void need_aligned(const Place& at, uint64_t alignment, std::string_view what) const {
     if (!at || at.offset % alignment == 0) return;
     refuse("{} lies at {}, which is no multiple of {}", what, at.offset, alignment);
@@ -121,11 +163,8 @@ class Checker {
 
 void Checker::operator()(const GemmCall& call) const {
   const PackSpec& spec = call.spec;
-  const bool grouped = pack_kind_info(spec.kind).grouped;
   need_size(call.m, call.panels);
-  need(spec.rows > 0 && spec.k > 0, "the shard has no elements");
-  need(spec.k_origin % kBlock == 0, "the shard does not begin with a block");
-  need(!grouped || spec.form.group_blocks > 0, "the shard's groups have no blocks");
+  need_shard(spec, call.codes, call.scales);
   if (call.panels > spec.panels() || call.panel0 > spec.panels() - call.panels) {
     refuse("the shard has {} panels, fewer than {} and {}", spec.panels(), call.panel0,
            call.panels);
@@ -133,10 +172,6 @@ void Checker::operator()(const GemmCall& call) const {
   if (call.block0 >= call.block1 || call.block1 > spec.blocks()) {
     refuse("blocks [{}, {}) are none of the shard's {}", call.block0, call.block1, spec.blocks());
   }
-  need(static_cast<bool>(call.codes), "there are no codes");
-  need(call.scales || spec.scales_panel_bytes() == 0, "there are no scales");
-  need_aligned(call.codes, 64, "the first code");
-  need_aligned(call.scales, 64, "the first scale");
   need_activations(call.a, call.m);
   need(call.a.format == act_format_for(spec.kind), "activations are in another format");
   need(call.a.k > (call.block1 - 1) * uint64_t{kBlock}, "activations are shorter than the blocks");

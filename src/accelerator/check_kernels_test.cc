@@ -33,11 +33,13 @@ class FaultyAccelerator : public VirtualAccelerator {
 TEST(CheckKernels, FindsOneBitAndSaysWhere) {
   FaultyAccelerator faulty(VirtualOptions{});
   const std::vector<KernelCheck> checks = brief_check(faulty, "norm");
-  ASSERT_EQ(checks.size(), 2u);
+  ASSERT_EQ(checks.size(), 3u);
   for (const KernelCheck& check : checks) {
     EXPECT_FALSE(check.good());
-    EXPECT_EQ(check.differ, check.calls);
-    EXPECT_NE(check.first.find("hostile values: byte "), std::string::npos) << check.first;
+    // Of a NaN any bit is as good.
+    EXPECT_GT(check.differ, check.calls / 2);
+    EXPECT_LE(check.differ, check.calls);
+    EXPECT_NE(check.first.find("normal values: byte "), std::string::npos) << check.first;
   }
 }
 
@@ -52,7 +54,7 @@ TEST(CheckKernels, TellsWhatIsNotComputed) {
 TEST(CheckKernels, TheReferenceHoldsAllContracts) {
   VirtualAccelerator reference(VirtualOptions{});
   const std::vector<KernelCheck> checks = brief_check(reference, "");
-  EXPECT_EQ(checks.size(), 11 + kPackKinds);
+  EXPECT_EQ(checks.size(), 13 + kPackKinds);
   for (const KernelCheck& check : checks) EXPECT_TRUE(check.good()) << check.contract;
 }
 

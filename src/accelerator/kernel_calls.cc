@@ -20,6 +20,8 @@ struct Name {
   std::string operator()(const NormCall& call) const {
     return enum_name<NormCallKind::kLayer>({"rms norm", "layer norm"}, call.kind);
   }
+  std::string operator()(const HeadMomentsCall&) const { return "moments of heads"; }
+  std::string operator()(const NormByCall&) const { return "norm by moments"; }
   std::string operator()(const QuantizeCall& call) const {
     return fmt::format("quantize {}", format_name(call.out.format));
   }
@@ -105,6 +107,17 @@ struct Gather {
 
   void operator()(const NormCall& call) const {
     out.add_rows(call.x, call.rows, call.n);
+    out.add_floats(call.weight, call.n);
+    out.add_floats(call.bias, call.n);
+    out.add_rows(call.out, call.rows, call.n, true);
+  }
+  void operator()(const HeadMomentsCall& call) const {
+    out.add_rows(call.x, call.rows, uint64_t{call.heads} * call.length);
+    out.add_rows(call.out, call.rows, uint64_t{2} * call.heads, true);
+  }
+  void operator()(const NormByCall& call) const {
+    out.add_rows(call.x, call.rows, call.n);
+    out.add_rows(call.moments, call.rows, uint64_t{2} * call.heads);
     out.add_floats(call.weight, call.n);
     out.add_floats(call.bias, call.n);
     out.add_rows(call.out, call.rows, call.n, true);

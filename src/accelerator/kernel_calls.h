@@ -51,6 +51,27 @@ struct NormCall {
   FloatRows out = {};  // may be x
 };
 
+// kernels/norm/norm.h: head_moments of `heads` heads of every row, which lie side by side. Those of
+// head h are floats 2 h and 2 h + 1 of a row of `out`.
+struct HeadMomentsCall {
+  FloatRows x = {};
+  uint32_t rows = 0, heads = 0, length = 0;  // length: floats of a head
+  bool centred = true;
+  FloatRows out = {};
+};
+
+// kernels/norm/norm.h: norm_by with the row_scale_of of the row's moments, of `heads` heads of
+// `length` floats, of which x may have some.
+struct NormByCall {
+  FloatRows x = {}, moments = {};
+  Place weight = {};  // [n]
+  Place bias = {};    // [n] or none
+  uint32_t rows = 0, n = 0;
+  uint32_t heads = 0, length = 0;
+  float eps = 0;
+  FloatRows out = {};  // may be x
+};
+
 // kernels/quantize/quantize.h: elements [0, n) of rows [0, rows) into rows [0, rows) of `out`.
 struct QuantizeCall {
   FloatRows x = {};
@@ -117,8 +138,8 @@ struct AttendRow {
   uint32_t text, position, first, last;
 };
 
-using KernelCall =
-    std::variant<NormCall, QuantizeCall, GemmCall, AddCall, GateCall, RopeCall, AttendCall>;
+using KernelCall = std::variant<NormCall, HeadMomentsCall, NormByCall, QuantizeCall, GemmCall,
+                                AddCall, GateCall, RopeCall, AttendCall>;
 
 // "gemm q4_k", "layer norm", ...: the contract and what of it a shader is made for.
 std::string contract_name(const KernelCall& call);
@@ -130,6 +151,8 @@ void for_each_place(KernelCall* call, const Visit& visit) {
   struct Visitor {
     decltype(all)& of;
     void operator()(NormCall& c) const { of(c.x.at, c.weight, c.bias, c.out.at); }
+    void operator()(HeadMomentsCall& c) const { of(c.x.at, c.out.at); }
+    void operator()(NormByCall& c) const { of(c.x.at, c.moments.at, c.weight, c.bias, c.out.at); }
     void operator()(QuantizeCall& c) const { of(c.x.at, c.out.at); }
     void operator()(GemmCall& c) const { of(c.codes, c.scales, c.a.at, c.out.at); }
     void operator()(AddCall& c) const { of(c.a.at, c.b.at, c.c.at, c.out.at); }

@@ -22,6 +22,21 @@ NormCall good_norm() {
           .eps = 1e-5f,
           .out = {{kB, 4096}, 36}};
 }
+HeadMomentsCall good_moments() {
+  return {.x = {{kB, 0}, 40}, .rows = 3, .heads = 4, .length = 9, .out = {{kB, 4096}, 10}};
+}
+NormByCall good_norm_by() {
+  return {.x = {{kB, 0}, 40},
+          .moments = {{kB, 4096}, 10},
+          .weight = {kB, 8192},
+          .bias = {kB, 8448},
+          .rows = 3,
+          .n = 18,
+          .heads = 4,
+          .length = 9,
+          .eps = 1e-5f,
+          .out = {{kB, 0}, 40}};
+}
 QuantizeCall good_quantize() {
   return {.x = {{kB, 0}, 40}, .rows = 3, .n = 33, .out = {{kB, 4096}, ActFormat::kQ8, 5, 33}};
 }
@@ -77,6 +92,8 @@ AttendCall good_attend() {
 TEST(KernelCalls, AreNamedByContract) {
   EXPECT_EQ(contract_name(good_norm()), "layer norm");
   EXPECT_EQ(contract_name(NormCall{}), "rms norm");
+  EXPECT_EQ(contract_name(good_moments()), "moments of heads");
+  EXPECT_EQ(contract_name(good_norm_by()), "norm by moments");
   EXPECT_EQ(contract_name(good_quantize()), "quantize q8");
   EXPECT_EQ(contract_name(good_gemm()), "gemm q4_k");
   EXPECT_EQ(contract_name(good_add()), "add");
@@ -95,6 +112,17 @@ TEST(KernelCalls, AccessRowsAsTheyLie) {
   EXPECT_EQ(accesses_of(KernelCall(good_add())),
             (std::vector<Access>{
                 {{kB, 0}, 132, 160, 3}, {{kB, 4096}, 132}, {{kB, 0}, 132, 160, 3, true}}));
+}
+
+TEST(KernelCalls, AccessMomentsOfHeads) {
+  EXPECT_EQ(accesses_of(KernelCall(good_moments())),
+            (std::vector<Access>{{{kB, 0}, 144, 160, 3}, {{kB, 4096}, 32, 40, 3, true}}));
+  EXPECT_EQ(accesses_of(KernelCall(good_norm_by())),
+            (std::vector<Access>{{{kB, 0}, 72, 160, 3},
+                                 {{kB, 4096}, 32, 40, 3},
+                                 {{kB, 8192}, 72},
+                                 {{kB, 8448}, 72},
+                                 {{kB, 0}, 72, 160, 3, true}}));
 }
 
 // Codes of the panels' blocks, all scales of the panels, and six arrays of activations.
@@ -259,6 +287,33 @@ TEST(KernelCalls, ContradictionsAreRefusedOfProducts) {
   refused([](G& c) { c.cuts = {16}; }, "ascend");
   refused([](G& c) { c.cuts = {4, 5, 6, 7, 8, 9, 10, 11}; }, "more cuts");
   refused([](G& c) { c.spec.k_origin = 8; }, "begin with a block");
+}
+
+TEST(KernelCalls, ContradictionsAreRefusedOfHeadsOfARow) {
+  using M = HeadMomentsCall;
+  expect_refused<M>(
+      good_moments(), [](M& c) { c.heads = 0; }, "no heads");
+  expect_refused<M>(
+      good_moments(), [](M& c) { c.length = 1 << 23; }, "more floats than 2^24");
+  expect_refused<M>(
+      good_moments(), [](M& c) { c.x.stride = 35; }, "rows of x overlap");
+  expect_refused<M>(
+      good_moments(), [](M& c) { c.out.stride = 7; }, "output overlap");
+  expect_refused<M>(
+      good_moments(), [](M& c) { c.out.at.offset = 0; }, "overwrites");
+  using N = NormByCall;
+  expect_refused<N>(
+      good_norm_by(), [](N& c) { c.n = 19; }, "19 floats are no heads of 4 of 9");
+  expect_refused<N>(
+      good_norm_by(), [](N& c) { c.n = 45; }, "45 floats");
+  expect_refused<N>(
+      good_norm_by(), [](N& c) { c.moments = {}; }, "no moments");
+  expect_refused<N>(
+      good_norm_by(), [](N& c) { c.weight = {}; }, "no weight");
+  expect_refused<N>(
+      good_norm_by(), [](N& c) { c.eps = -1; }, "eps");
+  expect_refused<N>(
+      good_norm_by(), [](N& c) { c.moments.at.offset = 0; }, "overwrites");
 }
 
 }  // namespace

@@ -32,9 +32,6 @@ std::string why_no_pass(const ModelSpec& spec) {
       if (attention->kept == KvKept::kCached) {
         return "models that keep keys and values are not computed on a GPU yet";
       }
-      if (attention->norms && attention->norms->span == HeadNormSpan::kRow) {
-        return "norms over all heads of a row are not computed on a GPU yet";
-      }
       if (attention->sinks) return "attention with sinks is not computed on a GPU yet";
       if (attention->temperature.growth != 0) {
         return "queries with a temperature are not computed on a GPU yet";
@@ -168,101 +165,6 @@ Partials AcceleratorLayers::block(uint32_t, const Block& block, const Bundle& in
   return make(std::get<FeedForwardBlock>(block.body), x);
 }
 
-Partials AcceleratorLayers::make(const AttentionBlock& block, ValueId input) {
-  const WeightTable& table = weights_.model().weights();
-  const Weight& output = table.matrix(block.output.weight);
-  Partials partials = partials_of(block.output);
-  for (uint32_t s = 0; s < output.shards.size(); ++s) {
-    const Shard& queries = table.matrix(block.query.weight).shards[s];
-    const Shard& keys = table.matrix(block.key.weight).shards[s];
-    if (queries.spec.rows == 0) continue;
-    const ValueId q = linear(input, block.query, s, true);
-    const ValueId k = linear(input, block.key, s, false);
-    const ValueId v = linear(input, block.value, s, false);
-    bool ordered = true;
-    add_bias(block.query, s, q, &ordered);
-    add_bias(block.key, s, k, &ordered);
-    add_bias(block.value, s, v, &ordered);
-    const uint32_t d = block.key_length;
-    const Heads heads{{queries.row0 / d, (queries.row0 + queries.spec.rows) / d},
-                      {keys.row0 / d, (keys.row0 + keys.spec.rows) / d}};
-    if (block.norms) {
-      norm_heads(block.norms->query, q, heads.queries.size(), d);
-      norm_heads(block.norms->key, k, heads.kv.size(), d);
-    }
-    if (block.rope) {
-      turn(block, q, heads.queries.size());
-      turn(block, k, heads.kv.size());
-    }
-    add_partial(&partials, attend(block, heads, q, k, v), output, s);
-  }
-  return partials;
-}
-
-void AcceleratorLayers::norm_heads(const NormRef& by, ValueId x, uint32_t heads, uint32_t length) {
-  const Place weight = weights_.vector(&weights_.model().weights().vector(by.weight));
-  for (uint32_t h = 0; h < heads; ++h) {
-    const FloatRows rows = head_rows(x, h, length);
-    commands_.add(NormCall{.x = rows,
-                           .weight = weight,
-                           .rows = step_.rows(),
-                           .n = length,
-                           .eps = by.eps,
-                           .out = rows},
-                  h == 0);
-  }
-}
-
-void AcceleratorLayers::turn(const AttentionBlock& block, ValueId x, uint32_t heads) {
-  const Place angles = angles_of(*block.rope);
-  const uint32_t n_rot = block.rope->n_rot;
-  commands_.add(RopeCall{.x = values_[x].rows,
-                         .rows = step_.rows(),
-                         .heads = heads,
-                         .head_stride = block.key_length,
-                         .cos = angles,
-                         .sin = angles + uint64_t{step_.rows()} * (n_rot / 2) * sizeof(float),
-                         .n_rot = n_rot,
-                         .layout = block.rope->layout});
-}
-
-// Where shards meet inside the query heads of a KV head, a call for each KV head.
-ValueId AcceleratorLayers::attend(const AttentionBlock& block, const Heads& heads, ValueId q,
-                                  ValueId k, ValueId v) {
-  const uint32_t group = block.group_size();
-  const ValueId out = add_value(heads.queries.size() * block.value_length);
-  const bool whole =
-      heads.queries.begin == heads.kv.begin * group && heads.queries.end == heads.kv.end * group;
-  AttendCall call{.rows_of = rows_seen(block),
-                  .rows = step_.rows(),
-                  .step_rows = step_.rows(),
-                  .key_length = block.key_length,
-                  .value_length = block.value_length,
-                  .scale = block.scale};
-  std::vector<float> slopes;
-  if (block.max_alibi > 0) slopes = alibi_slopes(block.heads, block.max_alibi);
-  const uint32_t calls = whole ? 1 : heads.kv.size();
-  for (uint32_t i = 0; i < calls; ++i) {
-    const uint32_t head = heads.kv.begin + i;
-    const UnitRange queries = whole ? heads.queries
-                                    : UnitRange{std::max(heads.queries.begin, head * group),
-                                                std::min(heads.queries.end, (head + 1) * group)};
-    const uint32_t first = queries.begin - heads.queries.begin;
-    call.heads = queries.size();
-    call.group = whole ? group : queries.size();
-    call.q = head_rows(q, first, block.key_length);
-    call.k = head_rows(k, i, block.key_length);
-    call.v = head_rows(v, i, block.value_length);
-    call.out = head_rows(out, first, block.value_length);
-    if (!slopes.empty()) {
-      const std::span<const float> own(&slopes[queries.begin], queries.size());
-      call.slopes = commands_.input(std::as_bytes(own));
-    }
-    commands_.add(call, i == 0);
-  }
-  return out;
-}
-
 Partials AcceleratorLayers::make(const FeedForwardBlock& block, ValueId input) {
   const WeightTable& table = weights_.model().weights();
   const Weight& down = table.matrix(block.down.weight);
@@ -363,37 +265,6 @@ Reduced AcceleratorLayers::join(const Bundle& x, const Partials& result, const B
     commands_.mark();
   }
   return {{{norms.after ? normed : sum}}, {{normed}}};
-}
-
-Place AcceleratorLayers::angles_of(const RopeParams& rope) {
-  for (const auto& [of, place] : angles_) {
-    if (*of == rope) return place;
-  }
-  const RopeTable table = make_rope_table(rope, context_);
-  const size_t half = table.inverse_frequency.size(), rows = step_.rows();
-  std::vector<float> angles(2 * rows * half);
-  for (size_t r = 0; r < rows; ++r) {
-    rope_angles(table, step_.positions[r], &angles[r * half], &angles[(rows + r) * half]);
-  }
-  const Place place = commands_.input(std::as_bytes(std::span(angles)));
-  angles_.emplace_back(&rope, place);
-  return place;
-}
-
-Place AcceleratorLayers::rows_seen(const AttentionBlock& block) {
-  const auto [at, fresh] = seen_.try_emplace({block.mask, block.window});
-  if (!fresh) return at->second;
-  std::vector<AttendRow> rows;
-  for (const StepItem& item : step_.items) {
-    for (uint32_t i = 0; i < item.rows; ++i) {
-      AttendRow row{item.first_row, i, 0, item.rows - 1};
-      if (block.mask == Mask::kCausal) row.last = i;
-      if (block.window != 0 && row.last >= block.window) row.first = row.last - block.window + 1;
-      rows.push_back(row);
-    }
-  }
-  at->second = commands_.input(std::as_bytes(std::span(rows)));
-  return at->second;
 }
 
 }  // namespace hearth

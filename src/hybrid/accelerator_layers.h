@@ -71,11 +71,26 @@ class AcceleratorLayers : public BlockBuilder {
   void add_partial(Partials* partials, ValueId x, const Weight& weight, uint32_t s);
   Partials partials_of(const LinearRef& by) const;
 
+  // A shard's queries, keys and values of an attention.
+  struct Projected {
+    uint32_t shard;
+    Heads heads;
+    ValueId q, k, v;
+  };
+  Projected project(const AttentionBlock& block, ValueId input, uint32_t s);
+  void finish(const AttentionBlock& block, const Projected& of, Partials* partials);
   Partials make(const AttentionBlock& block, ValueId input);
   Partials make(const FeedForwardBlock& block, ValueId input);
   ValueId attend(const AttentionBlock& block, const Heads& heads, ValueId q, ValueId k, ValueId v);
   void turn(const AttentionBlock& block, ValueId x, uint32_t heads);
   void norm_heads(const NormRef& by, ValueId x, uint32_t heads, uint32_t length);
+  // A shard's part of rows whose heads are normed together.
+  struct HeadRows {
+    ValueId x;
+    UnitRange heads;
+  };
+  void norm_rows(const NormRef& by, const std::vector<HeadRows>& parts, uint32_t heads,
+                 uint32_t length);
 
   ValueId norm(ValueId x, const NormRef& by);
   ValueId add(ValueId a, ValueId b, Place bias = {});

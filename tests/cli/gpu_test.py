@@ -41,7 +41,7 @@ class GpuTest(ProgramTest):
         name = self.software()
         text = self.good("gpu", name[:5].upper(), "--check", "--only", "norm", "--seed", "7")
         self.assertRegex(text, r"rms norm +same bits: \d+ values of \d+ calls\n")
-        self.assertIn("2 of 2 contracts hold\n", text)
+        self.assertIn("3 of 3 contracts hold\n", text)
         told = json.loads(self.good("gpu", name, "--check", "--only", "gemm q8", "--json"))
         self.assertTrue(told["good"])
         self.assertEqual([one["contract"] for one in told["contracts"]], ["gemm q8_0"])

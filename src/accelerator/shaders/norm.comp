@@ -20,20 +20,11 @@ layout(push_constant) uniform Push {
 
 #include "exact.glsl"
 #include "rounded.glsl"
+#include "norm.glsl"
 
 const uint kChunk = 2048;
 shared float staged[kChunk];
 shared float chains[16];
-
-float sum_by_halves() {
-  precise float lanes[16];
-  for (uint l = 0; l < 16; ++l) lanes[l] = chains[l];
-  for (uint l = 0; l < 8; ++l) lanes[l] = lanes[l] + lanes[l + 8];
-  for (uint l = 0; l < 4; ++l) lanes[l] = lanes[l] + lanes[l + 4];
-  for (uint l = 0; l < 2; ++l) lanes[l] = lanes[l] + lanes[l + 2];
-  precise float sum = lanes[0] + lanes[1];
-  return opaque(sum);
-}
 
 // Returns the sum of the row, or of the squares of its distances from the mean: of an RMS norm, 0.
 float sum_of_row(uint row, bool squares, float mean) {
@@ -61,14 +52,9 @@ float sum_of_row(uint row, bool squares, float mean) {
   }
   if (first < 16) chains[first] = chain;
   barrier();
-  return sum_by_halves();
-}
-
-// Returns 1 / sqrt(squares / n + eps); where that is not above 0, a NaN.
-float row_scale(float squares) {
-  precise float sum = quotient(squares, p.count) + p.eps;
-  const uint bits = floatBitsToUint(quotient(1.0, root(sum)));
-  return uintBitsToFloat(bits - 1u < 0x7f800000u ? bits : 0x7fc00000u);
+  float all[16];
+  for (uint l = 0; l < 16; ++l) all[l] = chains[l];
+  return sum_by_halves(all);
 }
 
 void main() {
@@ -76,7 +62,7 @@ void main() {
   const uint to = gl_WorkGroupID.x * p.result_stride;
   float mean = 0.0;
   if (kLayer) mean = quotient(sum_of_row(row, false, 0.0), p.count);
-  const float r = opaque(row_scale(sum_of_row(row, true, mean)));
+  const float r = opaque(row_scale(sum_of_row(row, true, mean), p.count, p.eps));
   for (uint i = gl_LocalInvocationID.x; i < p.n; i += gl_WorkGroupSize.x) {
     precise float d = p.x.v[row + i];
     if (kLayer) d = d - mean;

@@ -30,6 +30,8 @@ class Runner {
   explicit Runner(const std::function<std::byte*(const Place&)>& at) : at_(at) {}
 
   void operator()(const NormCall& call) const;
+  void operator()(const HeadMomentsCall& call) const;
+  void operator()(const NormByCall& call) const;
   void operator()(const QuantizeCall& call) const;
   void operator()(const GemmCall& call) const;
   void operator()(const AddCall& call) const;
@@ -69,6 +71,30 @@ void Runner::operator()(const NormCall& call) const {
                            .eps = call.eps,
                            .out = out});
     }
+  }
+}
+
+void Runner::operator()(const HeadMomentsCall& call) const {
+  for (uint32_t i = 0; i < call.rows; ++i) {
+    for (size_t h = 0; h < call.heads; ++h) {
+      HeadMoments moments;
+      kernels_.head_moments(
+          {row(call.x, i) + h * call.length, call.length, call.centred, &moments});
+      row(call.out, i)[2 * h] = moments.mean;
+      row(call.out, i)[2 * h + 1] = moments.squares;
+    }
+  }
+}
+
+void Runner::operator()(const NormByCall& call) const {
+  for (uint32_t i = 0; i < call.rows; ++i) {
+    const float* moments = row(call.moments, i);
+    const RowScale scale =
+        row_scale_of(call.heads, call.length, call.eps, [&](size_t h) -> HeadMoments {
+          return {moments[2 * h], moments[2 * h + 1]};
+        });
+    kernels_.norm_by({row(call.x, i), floats(call.weight), floats(call.bias), call.n, scale.mean,
+                      scale.r, row(call.out, i)});
   }
 }
 

@@ -72,6 +72,25 @@ struct Direct {
       }
     }
   }
+  void operator()(const HeadMomentsCall& c) const {
+    for (size_t i = 0; i < c.rows; ++i) {
+      for (size_t h = 0; h < c.heads; ++h) {
+        HeadMoments of_head;
+        head_moments_reference({row(c.x, i) + h * c.length, c.length, c.centred, &of_head});
+        std::memcpy(row(c.out, i) + 2 * h, &of_head, sizeof of_head);
+      }
+    }
+  }
+  void operator()(const NormByCall& c) const {
+    for (size_t i = 0; i < c.rows; ++i) {
+      std::vector<HeadMoments> moments(c.heads);
+      std::memcpy(moments.data(), row(c.moments, i), c.heads * sizeof(HeadMoments));
+      const RowScale by =
+          row_scale_of(c.heads, c.length, c.eps, [&](uint32_t h) { return moments[h]; });
+      norm_by_reference({row(c.x, i), memory.floats(c.weight), memory.floats(c.bias), c.n, by.mean,
+                         by.r, row(c.out, i)});
+    }
+  }
   void operator()(const QuantizeCall& c) const {
     for (size_t i = 0; i < c.rows; ++i) {
       const QuantizeArgs args = {row(c.x, i), 0, c.n, act(c.out), i};

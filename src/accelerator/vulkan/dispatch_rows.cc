@@ -20,6 +20,7 @@ constexpr uint64_t kMostIndex = INT32_MAX;
 constexpr uint32_t kElementwiseGroup = 256;
 constexpr uint32_t kRopeGroup = 64;
 constexpr uint32_t kQuantizeGroup = 64;
+constexpr uint32_t kHeadsOfGroup = 4;
 
 // What one dispatch does of a call.
 struct Part {
@@ -69,6 +70,12 @@ std::array<uint32_t, 3> groups_of(const Part& part, uint32_t group) {
   return {(part.columns + group - 1) / group, part.rows, 1};
 }
 
+// A norm's row is one part.
+void need_one_part(uint64_t n) {
+  if (n <= kMostElements) return;
+  fail(ErrorCode::kUnsupported, "a norm of {} elements is longer than shaders take", n);
+}
+
 }  // namespace
 
 // shaders/norm.comp. A workgroup takes a whole row.
@@ -79,9 +86,7 @@ std::vector<Dispatch> dispatches_of(const NormCall& call, const AddressOf& addre
     float count, eps;
     uint32_t zero = 0;
   };
-  if (call.n > kMostElements) {
-    fail(ErrorCode::kUnsupported, "a norm of {} elements is longer than shaders take", call.n);
-  }
+  need_one_part(call.n);
   std::vector<Dispatch> dispatches;
   const uint64_t stride = std::max(call.x.stride, call.out.stride);
   for (const Part& part : parts_of(call.rows, call.n, call.n, stride, call.n)) {
@@ -96,6 +101,70 @@ std::vector<Dispatch> dispatches_of(const NormCall& call, const AddressOf& addre
                     .result_stride = narrow(call.out.stride),
                     .n = call.n,
                     .count = static_cast<float>(call.n),
+                    .eps = call.eps});
+    d.groups = {part.rows, 1, 1};
+  }
+  return dispatches;
+}
+
+// shaders/head_moments.comp. A workgroup takes some heads of a row.
+std::vector<Dispatch> dispatches_of(const HeadMomentsCall& call, const AddressOf& address) {
+  struct Push {
+    uint64_t x, result;
+    uint32_t x_stride, result_stride, heads, head_floats;
+    float count;
+    uint32_t zero = 0;
+  };
+  const uint64_t all = uint64_t{call.heads} * call.length;
+  need_one_part(all);
+  const uint32_t group = kHeadsOfGroup * call.length;
+  const uint64_t stride = std::max(call.x.stride, call.out.stride);
+  std::vector<Dispatch> dispatches;
+  for (const Part& part : parts_of(call.rows, all, group, stride, 2 * all)) {
+    Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "head_moments"});
+    const uint32_t first = part.column / call.length;
+    const Part moments = {.row = part.row, .rows = part.rows, .column = 2 * first};
+    d.constants = {bits_of(call.centred)};
+    d.set_push(Push{.x = address_of(address, call.x, part),
+                    .result = address_of(address, call.out, moments),
+                    .x_stride = narrow(call.x.stride),
+                    .result_stride = narrow(call.out.stride),
+                    .heads = part.columns / call.length,
+                    .head_floats = call.length,
+                    .count = static_cast<float>(call.length)});
+    d.groups = groups_of(part, group);
+  }
+  return dispatches;
+}
+
+// shaders/norm_by.comp. A workgroup takes a row.
+std::vector<Dispatch> dispatches_of(const NormByCall& call, const AddressOf& address) {
+  struct Push {
+    uint64_t x, moments, weight, bias, result;
+    uint32_t x_stride, moments_stride, result_stride, n, heads;
+    float head_floats, head_count, count, eps;
+    uint32_t zero = 0;
+  };
+  const uint64_t all = uint64_t{call.heads} * call.length;
+  need_one_part(all);
+  const uint64_t stride = std::max({call.x.stride, call.moments.stride, call.out.stride});
+  std::vector<Dispatch> dispatches;
+  for (const Part& part : parts_of(call.rows, call.n, call.n, stride, 2 * all)) {
+    Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "norm_by"});
+    d.constants = {bits_of(bool{call.bias})};
+    d.set_push(Push{.x = address_of(address, call.x, part),
+                    .moments = address_of(address, call.moments, part),
+                    .weight = address_of(address, call.weight, part),
+                    .bias = address_of(address, call.bias, part),
+                    .result = address_of(address, call.out, part),
+                    .x_stride = narrow(call.x.stride),
+                    .moments_stride = narrow(call.moments.stride),
+                    .result_stride = narrow(call.out.stride),
+                    .n = call.n,
+                    .heads = call.heads,
+                    .head_floats = static_cast<float>(call.length),
+                    .head_count = static_cast<float>(call.heads),
+                    .count = static_cast<float>(all),
                     .eps = call.eps});
     d.groups = {part.rows, 1, 1};
   }

@@ -1,0 +1,208 @@
+// Attention of AcceleratorLayers: products, norms of heads, rotary positions, and who sees whom.
+#include <algorithm>
+#include <vector>
+
+#include "base/check.h"
+#include "hybrid/accelerator_layers.h"
+
+namespace hearth {
+
+AcceleratorLayers::Projected AcceleratorLayers::project(const AttentionBlock& block, ValueId input,
+                                                        uint32_t s) {
+  const WeightTable& table = weights_.model().weights();
+  const Shard& queries = table.matrix(block.query.weight).shards[s];
+  const Shard& keys = table.matrix(block.key.weight).shards[s];
+  const ValueId q = linear(input, block.query, s, true);
+  const ValueId k = linear(input, block.key, s, false);
+  const ValueId v = linear(input, block.value, s, false);
+  bool ordered = true;
+  add_bias(block.query, s, q, &ordered);
+  add_bias(block.key, s, k, &ordered);
+  add_bias(block.value, s, v, &ordered);
+  const uint32_t d = block.key_length;
+  return {s,
+          {{queries.row0 / d, (queries.row0 + queries.spec.rows) / d},
+           {keys.row0 / d, (keys.row0 + keys.spec.rows) / d}},
+          q,
+          k,
+          v};
+}
+
+void AcceleratorLayers::finish(const AttentionBlock& block, const Projected& of,
+                               Partials* partials) {
+  if (block.norms && block.norms->span == HeadNormSpan::kHead) {
+    norm_heads(block.norms->query, of.q, of.heads.queries.size(), block.key_length);
+    norm_heads(block.norms->key, of.k, of.heads.kv.size(), block.key_length);
+  }
+  if (block.rope) {
+    turn(block, of.q, of.heads.queries.size());
+    turn(block, of.k, of.heads.kv.size());
+  }
+  const Weight& output = weights_.model().weights().matrix(block.output.weight);
+  add_partial(partials, attend(block, of.heads, of.q, of.k, of.v), output, of.shard);
+}
+
+// Norms over all heads of a row wait for those of all shards.
+Partials AcceleratorLayers::make(const AttentionBlock& block, ValueId input) {
+  const WeightTable& table = weights_.model().weights();
+  Partials partials = partials_of(block.output);
+  const bool by_row = block.norms && block.norms->span == HeadNormSpan::kRow;
+  std::vector<Projected> waiting;
+  for (uint32_t s = 0; s < table.matrix(block.output.weight).shards.size(); ++s) {
+    if (table.matrix(block.query.weight).shards[s].spec.rows == 0) continue;
+    const Projected of = project(block, input, s);
+    if (by_row) {
+      waiting.push_back(of);
+    } else {
+      finish(block, of, &partials);
+    }
+  }
+  if (!by_row) return partials;
+  std::vector<HeadRows> queries, keys;
+  for (const Projected& of : waiting) {
+    queries.push_back({of.q, of.heads.queries});
+    keys.push_back({of.k, of.heads.kv});
+  }
+  norm_rows(block.norms->query, queries, block.heads, block.key_length);
+  norm_rows(block.norms->key, keys, block.kv_heads, block.key_length);
+  for (const Projected& of : waiting) finish(block, of, &partials);
+  return partials;
+}
+
+// Of a KV head that several shards have, which is the same with each, the first one's moments are
+// taken.
+void AcceleratorLayers::norm_rows(const NormRef& by, const std::vector<HeadRows>& parts,
+                                  uint32_t heads, uint32_t length) {
+  const WeightTable& table = weights_.model().weights();
+  const Place weight = weights_.vector(&table.vector(by.weight));
+  const Place bias = weights_.vector(table.optional_vector(by.bias));
+  const FloatRows moments = values_[add_value(2 * heads)].rows;
+  uint32_t measured = 0;
+  for (const HeadRows& part : parts) {
+    if (part.heads.end <= measured) continue;
+    HEARTH_CHECK(part.heads.begin <= measured, "shards have heads in their order");
+    const uint32_t first = std::max(part.heads.begin, measured);
+    const FloatRows of_heads = {moments.at + 2 * first * sizeof(float), moments.stride};
+    commands_.add(HeadMomentsCall{.x = head_rows(part.x, first - part.heads.begin, length),
+                                  .rows = step_.rows(),
+                                  .heads = part.heads.end - first,
+                                  .length = length,
+                                  .centred = by.kind == NormKind::kLayer,
+                                  .out = of_heads},
+                  measured == 0);
+    measured = part.heads.end;
+  }
+  HEARTH_CHECK(measured == heads, "shards have all heads");
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const uint64_t own = uint64_t{parts[i].heads.begin} * length * sizeof(float);
+    const FloatRows rows = values_[parts[i].x].rows;
+    commands_.add(NormByCall{.x = rows,
+                             .moments = moments,
+                             .weight = weight + own,
+                             .bias = bias ? bias + own : Place{},
+                             .rows = step_.rows(),
+                             .n = parts[i].heads.size() * length,
+                             .heads = heads,
+                             .length = length,
+                             .eps = by.eps,
+                             .out = rows},
+                  i == 0);
+  }
+}
+
+void AcceleratorLayers::norm_heads(const NormRef& by, ValueId x, uint32_t heads, uint32_t length) {
+  const Place weight = weights_.vector(&weights_.model().weights().vector(by.weight));
+  for (uint32_t h = 0; h < heads; ++h) {
+    const FloatRows rows = head_rows(x, h, length);
+    commands_.add(NormCall{.x = rows,
+                           .weight = weight,
+                           .rows = step_.rows(),
+                           .n = length,
+                           .eps = by.eps,
+                           .out = rows},
+                  h == 0);
+  }
+}
+
+void AcceleratorLayers::turn(const AttentionBlock& block, ValueId x, uint32_t heads) {
+  const Place angles = angles_of(*block.rope);
+  const uint32_t n_rot = block.rope->n_rot;
+  commands_.add(RopeCall{.x = values_[x].rows,
+                         .rows = step_.rows(),
+                         .heads = heads,
+                         .head_stride = block.key_length,
+                         .cos = angles,
+                         .sin = angles + uint64_t{step_.rows()} * (n_rot / 2) * sizeof(float),
+                         .n_rot = n_rot,
+                         .layout = block.rope->layout});
+}
+
+// Where shards meet inside the query heads of a KV head, a call for each KV head.
+ValueId AcceleratorLayers::attend(const AttentionBlock& block, const Heads& heads, ValueId q,
+                                  ValueId k, ValueId v) {
+  const uint32_t group = block.group_size();
+  const ValueId out = add_value(heads.queries.size() * block.value_length);
+  const bool whole =
+      heads.queries.begin == heads.kv.begin * group && heads.queries.end == heads.kv.end * group;
+  AttendCall call{.rows_of = rows_seen(block),
+                  .rows = step_.rows(),
+                  .step_rows = step_.rows(),
+                  .key_length = block.key_length,
+                  .value_length = block.value_length,
+                  .scale = block.scale};
+  std::vector<float> slopes;
+  if (block.max_alibi > 0) slopes = alibi_slopes(block.heads, block.max_alibi);
+  const uint32_t calls = whole ? 1 : heads.kv.size();
+  for (uint32_t i = 0; i < calls; ++i) {
+    const uint32_t head = heads.kv.begin + i;
+    const UnitRange queries = whole ? heads.queries
+                                    : UnitRange{std::max(heads.queries.begin, head * group),
+                                                std::min(heads.queries.end, (head + 1) * group)};
+    const uint32_t first = queries.begin - heads.queries.begin;
+    call.heads = queries.size();
+    call.group = whole ? group : queries.size();
+    call.q = head_rows(q, first, block.key_length);
+    call.k = head_rows(k, i, block.key_length);
+    call.v = head_rows(v, i, block.value_length);
+    call.out = head_rows(out, first, block.value_length);
+    if (!slopes.empty()) {
+      const std::span<const float> own(&slopes[queries.begin], queries.size());
+      call.slopes = commands_.input(std::as_bytes(own));
+    }
+    commands_.add(call, i == 0);
+  }
+  return out;
+}
+
+Place AcceleratorLayers::angles_of(const RopeParams& rope) {
+  for (const auto& [of, place] : angles_) {
+    if (*of == rope) return place;
+  }
+  const RopeTable table = make_rope_table(rope, context_);
+  const size_t half = table.inverse_frequency.size(), rows = step_.rows();
+  std::vector<float> angles(2 * rows * half);
+  for (size_t r = 0; r < rows; ++r) {
+    rope_angles(table, step_.positions[r], &angles[r * half], &angles[(rows + r) * half]);
+  }
+  const Place place = commands_.input(std::as_bytes(std::span(angles)));
+  angles_.emplace_back(&rope, place);
+  return place;
+}
+
+Place AcceleratorLayers::rows_seen(const AttentionBlock& block) {
+  const auto [at, fresh] = seen_.try_emplace({block.mask, block.window});
+  if (!fresh) return at->second;
+  std::vector<AttendRow> rows;
+  for (const StepItem& item : step_.items) {
+    for (uint32_t i = 0; i < item.rows; ++i) {
+      AttendRow row{item.first_row, i, 0, item.rows - 1};
+      if (block.mask == Mask::kCausal) row.last = i;
+      if (block.window != 0 && row.last >= block.window) row.first = row.last - block.window + 1;
+      rows.push_back(row);
+    }
+  }
+  at->second = commands_.input(std::as_bytes(std::span(rows)));
+  return at->second;
+}
+
+}  // namespace hearth
