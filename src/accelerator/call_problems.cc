@@ -339,6 +339,64 @@ Contract gemm_contract(PackKind kind, bool brief) {
   return contract;
 }
 
+struct TableSize {
+  uint32_t panels, blocks, super_offset, rows;
+  bool keep = false;
+  float scale = 1;
+};
+
+// Some of the rows that are asked for are no rows of the shard, which is not whole panels and
+// blocks.
+CallProblem table_problem(BufferId buffer, Random& random, PackKind kind, const PackForm& form,
+                          const TableSize& size, Fill fill) {
+  const Problem made = make_problem(kind, form, size.panels, size.blocks, size.super_offset, 1,
+                                    fill, static_cast<uint32_t>(random()));
+  Memory memory(buffer, random, Values::kPlain);
+  std::vector<std::byte> codes(made.codes.data(), made.codes.data() + made.spec.codes_bytes());
+  // Of FP8 codes a problem of products has no NaN.
+  for (size_t i = 0; is_fp8(kind) && i < codes.size(); i += 97) codes[i] |= std::byte{0x7f};
+  TableCall call{.spec = made.spec, .row0 = 1000, .rows = size.rows};
+  call.spec.rows -= 3;
+  call.spec.k -= 5;
+  call.codes = memory.add(codes);
+  call.scales = memory.add(std::span(made.scales.data(), made.spec.scales_bytes()));
+  std::vector<uint32_t> rows;
+  for (uint32_t i = 0; i < size.rows; ++i) {
+    rows.push_back(call.row0 - 2 + static_cast<uint32_t>(random() % (call.spec.rows + 4)));
+  }
+  call.rows_of = memory.add(std::as_bytes(std::span(rows)));
+  call.scale = size.scale;
+  call.keep = size.keep;
+  const uint32_t stride = call.spec.k + 2;
+  call.out =
+      size.keep ? memory.rows(size.rows, stride) : memory.results(size.rows, stride, call.spec.k);
+  if (size.keep) memory.note_floats(call.out, size.rows, call.spec.k);
+  return memory.finish(
+      call, fmt::format("{} rows of {} by {}, {} blocks from {}", size.rows, call.spec.rows,
+                        call.spec.k, size.blocks, size.super_offset));
+}
+
+Contract table_contract(PackKind kind, bool brief) {
+  std::vector<TableSize> sizes = {{2, 11, 3, 40, true, 1.7f}, {1, 9, 0, 25}};
+  if (!brief) {
+    sizes.push_back({3, 1, 1, 1});
+    sizes.push_back({5, 24, 5, 70, false, 27.712812f});
+    // More than a dispatch takes.
+    if (kind == PackKind::kF32) sizes.push_back({2, 1, 0, 70000});
+  }
+  Contract contract{fmt::format("table {}", pack_kind_name(kind)), {}, kind};
+  for (const PackForm& form : forms_of(kind)) {
+    for (Fill fill : {Fill::kRandom, Fill::kExtreme}) {
+      for (const TableSize& size : sizes) {
+        contract.problems.push_back([=](BufferId buffer, Random& random) {
+          return table_problem(buffer, random, kind, form, size, fill);
+        });
+      }
+    }
+  }
+  return contract;
+}
+
 }  // namespace
 
 std::vector<Contract> all_contracts(bool brief) {
@@ -368,6 +426,9 @@ std::vector<Contract> all_contracts(bool brief) {
   all.push_back(attend_contract(brief));
   for (size_t kind = 0; kind < kPackKinds; ++kind) {
     all.push_back(gemm_contract(static_cast<PackKind>(kind), brief));
+  }
+  for (size_t kind = 0; kind < kPackKinds; ++kind) {
+    all.push_back(table_contract(static_cast<PackKind>(kind), brief));
   }
   return all;
 }

@@ -26,7 +26,7 @@ struct Contract {
   std::string name;
   // Makes each of its problems, in the buffer of this number.
   std::vector<std::function<CallProblem(BufferId, std::mt19937&)>> problems;
-  std::optional<PackKind> kind = {};  // of products
+  std::optional<PackKind> kind = {};  // of products and tables
 };
 
 // Of all contracts. `brief`: a few problems of each, else sizes, variants and values that matter to

@@ -49,6 +49,7 @@ class Checker {
     need_output(call.out, call.rows, call.n);
     need_memory(true);
   }
+  void operator()(const TableCall& call) const;
   void operator()(const QuantizeCall& call) const {
     need_size(call.rows, call.n);
     need_input(call.x, call.n, "x");
@@ -184,6 +185,16 @@ void Checker::operator()(const GemmCall& call) const {
     last = cut;
   }
   need_memory(false);
+}
+
+void Checker::operator()(const TableCall& call) const {
+  need_size(call.rows, call.spec.rows);
+  need_shard(call.spec, call.codes, call.scales);
+  need(static_cast<bool>(call.rows_of), "nothing says which rows");
+  need_aligned(call.rows_of, 4, "which rows");
+  need(std::isfinite(call.scale), "the scale is no number");
+  need_output(call.out, call.rows, call.spec.k);
+  need_memory(call.keep);
 }
 
 void Checker::operator()(const AttendCall& call) const {

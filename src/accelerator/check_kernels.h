@@ -30,7 +30,7 @@ struct CheckAmount {
   bool brief = false;
   // Contracts whose names hold this; empty: all.
   std::string only = {};
-  // Of products those of these kinds; none: all.
+  // Of products and tables those of these kinds; none: all.
   std::optional<std::vector<PackKind>> kinds = {};
 };
 

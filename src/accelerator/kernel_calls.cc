@@ -22,6 +22,9 @@ struct Name {
   }
   std::string operator()(const HeadMomentsCall&) const { return "moments of heads"; }
   std::string operator()(const NormByCall&) const { return "norm by moments"; }
+  std::string operator()(const TableCall& call) const {
+    return fmt::format("table {}", pack_kind_name(call.spec.kind));
+  }
   std::string operator()(const QuantizeCall& call) const {
     return fmt::format("quantize {}", format_name(call.out.format));
   }
@@ -121,6 +124,14 @@ struct Gather {
     out.add_floats(call.weight, call.n);
     out.add_floats(call.bias, call.n);
     out.add_rows(call.out, call.rows, call.n, true);
+  }
+  // Any row of the shard may be named.
+  void operator()(const TableCall& call) const {
+    out.add({.at = call.codes, .bytes = call.spec.codes_bytes()});
+    out.add({.at = call.scales, .bytes = call.spec.scales_bytes()});
+    out.add({.at = call.rows_of, .bytes = uint64_t{call.rows} * sizeof(uint32_t)});
+    if (call.keep) out.add_rows(call.out, call.rows, call.spec.k);
+    out.add_rows(call.out, call.rows, call.spec.k, true);
   }
   void operator()(const QuantizeCall& call) const {
     out.add_rows(call.x, call.rows, call.n);

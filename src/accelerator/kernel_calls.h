@@ -72,6 +72,21 @@ struct NormByCall {
   FloatRows out = {};  // may be x
 };
 
+// Rows of a table of embeddings, of which a shard has rows [row0, row0 + spec.rows): row i of `out`
+// is row rows_of[i] of the table, as unpack_row() reads it (tensor/pack_spec.h), each float times
+// `scale`, rounded once. Where the shard has no such row, it stays as it was or is made of zeros,
+// so that a table of several shards takes a call each, all but the first with `keep`.
+struct TableCall {
+  PackSpec spec = {};
+  Place codes = {}, scales = {};  // of the shard; 64-byte aligned
+  uint32_t row0 = 0;
+  Place rows_of = {};  // [rows]: uint32_t
+  uint32_t rows = 0;
+  float scale = 1;
+  bool keep = false;
+  FloatRows out = {};
+};
+
 // kernels/quantize/quantize.h: elements [0, n) of rows [0, rows) into rows [0, rows) of `out`.
 struct QuantizeCall {
   FloatRows x = {};
@@ -138,8 +153,8 @@ struct AttendRow {
   uint32_t text, position, first, last;
 };
 
-using KernelCall = std::variant<NormCall, HeadMomentsCall, NormByCall, QuantizeCall, GemmCall,
-                                AddCall, GateCall, RopeCall, AttendCall>;
+using KernelCall = std::variant<NormCall, HeadMomentsCall, NormByCall, TableCall, QuantizeCall,
+                                GemmCall, AddCall, GateCall, RopeCall, AttendCall>;
 
 // "gemm q4_k", "layer norm", ...: the contract and what of it a shader is made for.
 std::string contract_name(const KernelCall& call);
@@ -153,6 +168,7 @@ void for_each_place(KernelCall* call, const Visit& visit) {
     void operator()(NormCall& c) const { of(c.x.at, c.weight, c.bias, c.out.at); }
     void operator()(HeadMomentsCall& c) const { of(c.x.at, c.out.at); }
     void operator()(NormByCall& c) const { of(c.x.at, c.moments.at, c.weight, c.bias, c.out.at); }
+    void operator()(TableCall& c) const { of(c.codes, c.scales, c.rows_of, c.out.at); }
     void operator()(QuantizeCall& c) const { of(c.x.at, c.out.at); }
     void operator()(GemmCall& c) const { of(c.codes, c.scales, c.a.at, c.out.at); }
     void operator()(AddCall& c) const { of(c.a.at, c.b.at, c.c.at, c.out.at); }

@@ -37,6 +37,15 @@ NormByCall good_norm_by() {
           .eps = 1e-5f,
           .out = {{kB, 0}, 40}};
 }
+TableCall good_table() {
+  return {.spec = {PackKind::kQ4_K, 60, 512, 0},
+          .codes = {kB, 1 << 20},
+          .scales = {kB, 2 << 20},
+          .row0 = 100,
+          .rows_of = {kB, 0},
+          .rows = 3,
+          .out = {{kB, 3 << 20}, 520}};
+}
 QuantizeCall good_quantize() {
   return {.x = {{kB, 0}, 40}, .rows = 3, .n = 33, .out = {{kB, 4096}, ActFormat::kQ8, 5, 33}};
 }
@@ -94,6 +103,7 @@ TEST(KernelCalls, AreNamedByContract) {
   EXPECT_EQ(contract_name(NormCall{}), "rms norm");
   EXPECT_EQ(contract_name(good_moments()), "moments of heads");
   EXPECT_EQ(contract_name(good_norm_by()), "norm by moments");
+  EXPECT_EQ(contract_name(good_table()), "table q4_k");
   EXPECT_EQ(contract_name(good_quantize()), "quantize q8");
   EXPECT_EQ(contract_name(good_gemm()), "gemm q4_k");
   EXPECT_EQ(contract_name(good_add()), "add");
@@ -123,6 +133,23 @@ TEST(KernelCalls, AccessMomentsOfHeads) {
                                  {{kB, 8192}, 72},
                                  {{kB, 8448}, 72},
                                  {{kB, 0}, 72, 160, 3, true}}));
+}
+
+// All of the shard, and where rows may stay as they were, these too.
+TEST(KernelCalls, AccessATable) {
+  TableCall call = good_table();
+  const Access out = {{kB, 3 << 20}, 2048, 2080, 3};
+  Access written = out;
+  written.writes = true;
+  std::vector<Access> all = {{{kB, 1 << 20}, call.spec.codes_bytes()},
+                             {{kB, 2 << 20}, call.spec.scales_bytes()},
+                             {{kB, 0}, 12},
+                             written};
+  EXPECT_EQ(accesses_of(KernelCall(call)), all);
+  call.keep = true;
+  all.insert(all.end() - 1, out);
+  EXPECT_EQ(accesses_of(KernelCall(call)), all);
+  EXPECT_NO_THROW(check_call(call));
 }
 
 // Codes of the panels' blocks, all scales of the panels, and six arrays of activations.
@@ -314,6 +341,22 @@ TEST(KernelCalls, ContradictionsAreRefusedOfHeadsOfARow) {
       good_norm_by(), [](N& c) { c.eps = -1; }, "eps");
   expect_refused<N>(
       good_norm_by(), [](N& c) { c.moments.at.offset = 0; }, "overwrites");
+}
+
+TEST(KernelCalls, ContradictionsAreRefusedOfTables) {
+  using T = TableCall;
+  auto refused = [](const std::function<void(T&)>& spoil, const char* text) {
+    expect_refused<T>(good_table(), spoil, text);
+  };
+  refused([](T& c) { c.spec.rows = 0; }, "nothing to do");
+  refused([](T& c) { c.spec.k = 0; }, "no elements");
+  refused([](T& c) { c.codes = {}; }, "no codes");
+  refused([](T& c) { c.scales = {}; }, "no scales");
+  refused([](T& c) { c.rows_of = {}; }, "which rows");
+  refused([](T& c) { c.rows_of.offset = 2; }, "no multiple of 4");
+  refused([](T& c) { c.scale = std::numeric_limits<float>::quiet_NaN(); }, "scale");
+  refused([](T& c) { c.out.stride = 500; }, "output overlap");
+  refused([](T& c) { c.out.at.offset = 0; }, "overwrites");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include "base/check.h"
 #include "base/round_up.h"
-#include "graph/ops/rows.h"
 #include "graph/slices.h"
 
 namespace hearth {
@@ -140,21 +139,57 @@ void AcceleratorLayers::add_partial(Partials* partials, ValueId x, const Weight&
   partials->bundle.values.push_back(of.out);
 }
 
+// Each shard fills the rows that it has.
+ValueId AcceleratorLayers::table_rows(const Weight& table, Place rows_of, float scale) {
+  const ValueId out = add_value(table.k);
+  bool first = true;
+  for (uint32_t s = 0; s < table.shards.size(); ++s) {
+    const Shard& shard = table.shards[s];
+    if (shard.spec.rows == 0) continue;
+    const ShardPlace& place = weights_.shard(table, s);
+    commands_.add(TableCall{.spec = shard.spec,
+                            .codes = place.codes,
+                            .scales = place.scales,
+                            .row0 = shard.row0,
+                            .rows_of = rows_of,
+                            .rows = step_.rows(),
+                            .scale = scale,
+                            .keep = !std::exchange(first, false),
+                            .out = values_[out].rows});
+  }
+  return out;
+}
+
+// Rows of one type that follow each other take a call.
+void AcceleratorLayers::add_types(const EmbeddingBlock& embedding, ValueId x) {
+  const WeightTable& table = weights_.model().weights();
+  const Place types[] = {weights_.vector(table.optional_vector(embedding.type)),
+                         weights_.vector(table.optional_vector(embedding.second_type))};
+  const FloatRows rows = values_[x].rows;
+  bool ordered = true;
+  for (uint32_t begin = 0, end; begin < step_.rows(); begin = end) {
+    const bool second = step_.is_second(begin);
+    for (end = begin + 1; end < step_.rows() && step_.is_second(end) == second;) ++end;
+    const Place type = types[second ? 1 : 0];
+    if (!type) continue;
+    const FloatRows some = {rows.at + begin * rows.stride * sizeof(float), rows.stride};
+    commands_.add(
+        AddCall{.a = some, .b = {type, 0}, .rows = end - begin, .n = values_[x].width, .out = some},
+        std::exchange(ordered, false));
+  }
+}
+
+// As embed_row() (graph/ops/rows.h).
 Reduced AcceleratorLayers::embed(const EmbeddingBlock& embedding,
                                  const std::optional<NormRef>& before) {
   const WeightTable& table = weights_.model().weights();
-  const Weight& token = table.matrix(embedding.token);
-  const uint32_t width = token.k;
-  const EmbeddingTables tables{&token,
-                               embedding.positions ? &table.matrix(embedding.positions) : nullptr,
-                               table.optional_vector(embedding.type),
-                               table.optional_vector(embedding.second_type), embedding.scale};
-  const Kernels& kernels = kernels_for(Isa::kReference);
-  std::vector<float> rows(size_t{step_.rows()} * width), scratch(width);
-  for (uint32_t r = 0; r < step_.rows(); ++r) {
-    embed_row(tables, step_, r, 0, kernels, &rows[size_t{r} * width], scratch.data());
+  const Place tokens = commands_.input(std::as_bytes(step_.tokens));
+  ValueId x = table_rows(table.matrix(embedding.token), tokens, embedding.scale);
+  if (embedding.positions) {
+    const Place positions = commands_.input(std::as_bytes(step_.positions));
+    x = add(x, table_rows(table.matrix(embedding.positions), positions, 1));
   }
-  const ValueId x = add_value({commands_.input(std::as_bytes(std::span(rows))), width}, width);
+  add_types(embedding, x);
   const ValueId normed = norm(x, embedding.norm ? *embedding.norm : *before);
   return {{{embedding.norm ? normed : x}}, {{normed}}};
 }

@@ -71,6 +71,10 @@ class AcceleratorLayers : public BlockBuilder {
   void add_partial(Partials* partials, ValueId x, const Weight& weight, uint32_t s);
   Partials partials_of(const LinearRef& by) const;
 
+  // Rows of a table by place, a uint32_t each.
+  ValueId table_rows(const Weight& table, Place rows_of, float scale);
+  void add_types(const EmbeddingBlock& embedding, ValueId x);
+
   // A shard's queries, keys and values of an attention.
   struct Projected {
     uint32_t shard;

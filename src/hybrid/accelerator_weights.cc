@@ -24,7 +24,6 @@ struct Upload {
 
 AcceleratorWeights::AcceleratorWeights(const Model& model, Accelerator& accelerator)
     : model_(model) {
-  const EmbeddingBlock& tables = model.spec().embedding;
   std::vector<Upload> uploads;
   for (uint32_t i = 0; i < model.spec().weights.size(); ++i) {
     const WeightId id{i};
@@ -32,7 +31,7 @@ AcceleratorWeights::AcceleratorWeights(const Model& model, Accelerator& accelera
       const VectorWeight& weight = model.weights().vector(id);
       Place& place = vectors_[&weight];
       uploads.push_back({std::as_bytes(std::span(weight.copies[0], weight.size)), &place});
-    } else if (i != tables.token.index && i != tables.positions.index) {
+    } else {
       const Weight& weight = model.weights().matrix(id);
       std::vector<ShardPlace>& places = matrices_[&weight];
       places.resize(weight.shards.size());

@@ -1,6 +1,5 @@
 // The weights of a placed and packed model (models/model.h) in an accelerator's memory: matrices by
-// shard, as they are packed, and vectors. Tables of embeddings stay with the host, which reads
-// their rows.
+// shard, as they are packed, and vectors.
 #pragma once
 
 #include <cstdint>

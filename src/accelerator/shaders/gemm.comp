@@ -13,6 +13,10 @@
 
 #include "gemm_kind.glsl"
 
+layout(constant_id = 18) const uint kRows = 4;  // rows of activations of an invocation
+layout(constant_id = 19) const bool kFewRows = false;  // kRows at most
+layout(constant_id = 20) const bool kIsCut = false;
+
 #define UNROLL [[unroll]]
 
 layout(local_size_x = 16, local_size_y = 4) in;
@@ -42,15 +46,6 @@ layout(push_constant) uniform Push {
 } p;
 
 #include "exact.glsl"
-
-// Returns the address so many bytes on. What is read at constant indices from there needs no
-// arithmetic of its own.
-uvec2 forward(uvec2 address, uint bytes) {
-  uint carry;
-  const uint low = uaddCarry(address.x, bytes, carry);
-  return uvec2(low, address.y + carry);
-}
-
 #include "gemm_scales.glsl"
 #include "gemm_values.glsl"
 

@@ -1,5 +1,5 @@
 // What a pack kind and its form are made of (tensor/pack_kind.h), as specialisation constants.
-// vulkan/dispatch_gemm.cc gives them in this order.
+// vulkan/shader_pack.cc gives them in this order.
 
 // What is multiplied: integers, or floats as they lie in the pack.
 const uint kInt8 = 0, kF32 = 1, kF16 = 2, kBF16 = 3, kFP8 = 4, kFP8R = 5;
@@ -38,10 +38,6 @@ const uint kMinF16 = 0, kZeroPoint = 1, kSignedZeroPoint = 2;
 layout(constant_id = 15) const uint kMinForm = kMinF16;
 layout(constant_id = 16) const bool kMinima = false;
 layout(constant_id = 17) const uint kParts = 1;  // dot products of a block, with a scale each
-
-layout(constant_id = 18) const uint kRows = 4;  // rows of activations of an invocation
-layout(constant_id = 19) const bool kFewRows = false;  // kRows at most
-layout(constant_id = 20) const bool kIsCut = false;
 
 const bool kIsFp8 = kWeights == kFP8 || kWeights == kFP8R;
 const bool kIsBf16 = kWeights == kBF16 || kIsFp8;  // of activations

@@ -5,14 +5,29 @@ spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [
                   id = 4450)
 int dot4(int a, int b, spirv_literal int format);
 
+// Returns the address so many bytes on. What is read at constant indices from there needs no
+// arithmetic of its own.
+uvec2 forward(uvec2 address, uint bytes) {
+  uint carry;
+  const uint low = uaddCarry(address.x, bytes, carry);
+  return uvec2(low, address.y + carry);
+}
+
 Words words_at(uint at) { return Words(forward(uvec2(p.codes), 4 * at)); }
 
-// Returns the bits that a plane has of the four codes of group g, from the plane's words of a lane.
-uint plane_bits(uint bits, uint words[8], uint g) {
-  if (bits == 8) return words[g];
-  if (bits == 4) return words[g % 4] >> 4 * (g / 4) & 0x0f0f0f0fu;
-  if (bits == 2) return words[g / 4] >> 2 * (g % 4) & 0x03030303u;
-  return words[0] >> g & 0x01010101u;
+// Which of a plane's words of a lane has the four codes of group g.
+uint plane_word(uint bits, uint g) {
+  if (bits == 8) return g;
+  if (bits == 4) return g % 4;
+  return bits == 2 ? g / 4 : 0;
+}
+
+// Returns the bits that the plane has of them, from that word.
+uint plane_bits(uint bits, uint word, uint g) {
+  if (bits == 8) return word;
+  if (bits == 4) return word >> 4 * (g / 4) & 0x0f0f0f0fu;
+  if (bits == 2) return word >> 2 * (g % 4) & 0x03030303u;
+  return word >> g & 0x01010101u;
 }
 
 // Of bytes of two words, `b`'s where the mask has ones.
@@ -52,10 +67,23 @@ void read_values(uint at, out int values[8]) {
   UNROLL for (uint i = 0; i < kLowBits; ++i) low[i] = words.v[16 * i];
   UNROLL for (uint i = 0; i < kHighBits; ++i) high[i] = words.v[16 * (kLowBits + i)];
   UNROLL for (uint g = 0; g < 8; ++g) {
-    uint codes = plane_bits(kLowBits, low, g);
-    if (kHighBits != 0) codes |= plane_bits(kHighBits, high, g) << kLowBits;
+    uint codes = plane_bits(kLowBits, low[plane_word(kLowBits, g)], g);
+    if (kHighBits != 0) {
+      codes |= plane_bits(kHighBits, high[plane_word(kHighBits, g)], g) << kLowBits;
+    }
     values[g] = int(values_of(codes));
   }
+}
+
+// Returns the values 4 g to 4 g + 3 of a lane's block alone, as signed bytes.
+uint four_values(uint at, uint g) {
+  Words words = words_at(at);
+  uint codes = plane_bits(kLowBits, words.v[16 * plane_word(kLowBits, g)], g);
+  if (kHighBits != 0) {
+    const uint word = words.v[16 * (kLowBits + plane_word(kHighBits, g))];
+    codes |= plane_bits(kHighBits, word, g) << kLowBits;
+  }
+  return values_of(codes);
 }
 
 // Returns elements 4 g to 4 g + 3 of a lane's block, which begins at word `at`; of FP8 without the

@@ -32,6 +32,7 @@ class Runner {
   void operator()(const NormCall& call) const;
   void operator()(const HeadMomentsCall& call) const;
   void operator()(const NormByCall& call) const;
+  void operator()(const TableCall& call) const;
   void operator()(const QuantizeCall& call) const;
   void operator()(const GemmCall& call) const;
   void operator()(const AddCall& call) const;
@@ -95,6 +96,22 @@ void Runner::operator()(const NormByCall& call) const {
         });
     kernels_.norm_by({row(call.x, i), floats(call.weight), floats(call.bias), call.n, scale.mean,
                       scale.r, row(call.out, i)});
+  }
+}
+
+void Runner::operator()(const TableCall& call) const {
+  std::vector<uint32_t> rows(call.rows);
+  std::memcpy(rows.data(), at_(call.rows_of), rows.size() * sizeof(uint32_t));
+  const std::byte* scales = call.scales ? at_(call.scales) : nullptr;
+  for (uint32_t i = 0; i < call.rows; ++i) {
+    float* out = row(call.out, i);
+    const uint32_t of_shard = rows[i] - call.row0;  // beyond all rows where it lies before them
+    if (of_shard < call.spec.rows) {
+      unpack_row(call.spec, at_(call.codes), scales, of_shard, out);
+      for (uint32_t d = 0; d < call.spec.k; ++d) out[d] *= call.scale;
+    } else if (!call.keep) {
+      std::fill_n(out, call.spec.k, 0.0f);
+    }
   }
 }
 

@@ -91,6 +91,22 @@ struct Direct {
                          by.r, row(c.out, i)});
     }
   }
+  // All rows of the shard are read back first.
+  void operator()(const TableCall& c) const {
+    std::vector<std::vector<float>> shard(c.spec.rows, std::vector<float>(c.spec.k));
+    for (uint32_t row = 0; row < c.spec.rows; ++row) {
+      unpack_row(c.spec, memory.at(c.codes), memory.at(c.scales), row, shard[row].data());
+    }
+    for (size_t i = 0; i < c.rows; ++i) {
+      uint32_t of_table;
+      std::memcpy(&of_table, memory.at(c.rows_of.offset + 4 * i), 4);
+      const bool has = of_table >= c.row0 && of_table - c.row0 < c.spec.rows;
+      for (size_t d = 0; d < c.spec.k; ++d) {
+        if (has) row(c.out, i)[d] = shard[of_table - c.row0][d] * c.scale;
+        if (!has && !c.keep) row(c.out, i)[d] = 0;
+      }
+    }
+  }
   void operator()(const QuantizeCall& c) const {
     for (size_t i = 0; i < c.rows; ++i) {
       const QuantizeArgs args = {row(c.x, i), 0, c.n, act(c.out), i};

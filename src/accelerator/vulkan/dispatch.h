@@ -41,6 +41,7 @@ std::vector<Dispatch> dispatches_of(const KernelCall& call, const AddressOf& add
 std::vector<Dispatch> dispatches_of(const NormCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const HeadMomentsCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const NormByCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const TableCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const QuantizeCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const GemmCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const AddCall& call, const AddressOf& address);

@@ -1,64 +1,16 @@
-// Products: what a pack kind and its form are made of, as constants of shaders/gemm.comp.
+// Products, by shaders/gemm.comp.
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cstring>
 #include <initializer_list>
 #include <vector>
 
 #include "accelerator/vulkan/dispatch.h"
+#include "accelerator/vulkan/shader_pack.h"
 #include "base/check.h"
 #include "base/round_up.h"
 
 namespace hearth {
 namespace {
-
-// These have the numbers of shaders/gemm_kind.glsl.
-enum class WeightsForm : uint32_t { kInt8, kF32, kF16, kBF16, kFP8, kFP8R };
-enum class ScalesForm : uint32_t { kGroups, kSupers, kShifted, kPairs, kNibbles, kLaneE4M3 };
-enum class MinForm : uint32_t { kF16, kZeroPoint, kSignedZeroPoint };
-static_assert(static_cast<int>(ScaleForm::kF16) == 1 && static_cast<int>(ScaleForm::kBF16) == 2 &&
-              static_cast<int>(ScaleForm::kF32) == 3 && static_cast<int>(ScaleForm::kE8M0) == 4);
-
-// Bits of a code, and what it stands for: step * code - offset, or an entry of the form's table.
-struct CodesForm {
-  uint32_t low_bits = 0, high_bits = 0, step = 0, offset = 0;
-};
-
-struct ShaderKind {
-  PackKind kind;
-  WeightsForm weights;
-  CodesForm codes = {};
-  ScalesForm scales = ScalesForm::kGroups;
-};
-
-constexpr ShaderKind kShaderKinds[] = {
-    {PackKind::kF32, WeightsForm::kF32},
-    {PackKind::kF16, WeightsForm::kF16},
-    {PackKind::kBF16, WeightsForm::kBF16},
-    {PackKind::kQ8_0, WeightsForm::kInt8, {8, 0, 1, 128}, ScalesForm::kGroups},
-    {PackKind::kQ4_0, WeightsForm::kInt8, {4, 0, 1, 8}, ScalesForm::kGroups},
-    {PackKind::kQ4_K, WeightsForm::kInt8, {4, 0, 1, 0}, ScalesForm::kPairs},
-    {PackKind::kQ5_K, WeightsForm::kInt8, {4, 1, 1, 0}, ScalesForm::kPairs},
-    {PackKind::kQ6_K, WeightsForm::kInt8, {4, 2, 1, 32}, ScalesForm::kSupers},
-    {PackKind::kQ2_K, WeightsForm::kInt8, {2, 0, 1, 0}, ScalesForm::kNibbles},
-    {PackKind::kIQ1_S, WeightsForm::kInt8, {2, 0, 1, 1}, ScalesForm::kShifted},
-    {PackKind::kL4, WeightsForm::kInt8, {4, 0, 0, 0}, ScalesForm::kGroups},
-    {PackKind::kL4M, WeightsForm::kInt8, {4, 0, 1, 0}, ScalesForm::kGroups},
-    {PackKind::kL4K, WeightsForm::kInt8, {4, 0, 0, 0}, ScalesForm::kSupers},
-    {PackKind::kL4H, WeightsForm::kInt8, {4, 0, 0, 0}, ScalesForm::kLaneE4M3},
-    {PackKind::kL5, WeightsForm::kInt8, {4, 1, 1, 16}, ScalesForm::kGroups},
-    {PackKind::kL5M, WeightsForm::kInt8, {4, 1, 1, 0}, ScalesForm::kGroups},
-    {PackKind::kL8, WeightsForm::kInt8, {8, 0, 1, 128}, ScalesForm::kGroups},
-    {PackKind::kL8M, WeightsForm::kInt8, {8, 0, 1, 128}, ScalesForm::kGroups},
-    {PackKind::kL3K, WeightsForm::kInt8, {2, 1, 0, 0}, ScalesForm::kSupers},
-    {PackKind::kL3H, WeightsForm::kInt8, {2, 1, 0, 0}, ScalesForm::kSupers},
-    {PackKind::kL2, WeightsForm::kInt8, {2, 0, 1, 1}, ScalesForm::kGroups},
-    {PackKind::kL1, WeightsForm::kInt8, {1, 0, 2, 1}, ScalesForm::kGroups},
-    {PackKind::kFP8, WeightsForm::kFP8},
-    {PackKind::kFP8R, WeightsForm::kFP8R},
-};
-static_assert(std::size(kShaderKinds) == kPackKinds);
 
 // As in shaders/gemm.comp.
 struct GemmPush {
@@ -98,19 +50,12 @@ GemmTile gemm_tile(uint32_t m) {
 // What the numbers of a dispatch are made from.
 struct GemmProduct {
   const GemmCall& call;
-  const PackKindInfo& info;
-  ShaderKind shader;
+  ShaderPack pack;
   GemmTile tile;
   // Of the activations: elements from row to row, bytes of one, and addresses of row 0.
   size_t row_stride = 0, element_bytes = 0;
   uint64_t a = 0, a_scale = 0, a_sum = 0;
 };
-
-ShaderKind shader_kind(PackKind kind) {
-  const auto* row = std::ranges::find(kShaderKinds, kind, &ShaderKind::kind);
-  HEARTH_CHECK(row != std::end(kShaderKinds), "all kinds have a row");
-  return *row;
-}
 
 // Lays the arrays out over any address, to learn where in the place they lie.
 void place_activations(const ActRows& rows, uint64_t address, bool halves, GemmProduct& product) {
@@ -139,57 +84,12 @@ void place_activations(const ActRows& rows, uint64_t address, bool halves, GemmP
   }
 }
 
-MinForm min_form(const PackSpec& spec) {
-  if (!pack_kind_info(spec.kind).grouped || spec.form.min == ScaleForm::kF16) return MinForm::kF16;
-  return spec.kind == PackKind::kL8M ? MinForm::kSignedZeroPoint : MinForm::kZeroPoint;
-}
-
-// Whether the scales are those of blocks alone, which the shader takes for groups of one block.
-bool scales_of_blocks(const GemmProduct& p) {
-  return p.shader.weights == WeightsForm::kInt8 && p.shader.scales == ScalesForm::kGroups &&
-         !p.info.grouped;
-}
-
-// Returns the bytes of the scales of a super-block or a group.
-uint32_t super_bytes(const GemmProduct& p) {
-  const size_t bytes = p.info.grouped        ? group_bytes(p.info, p.call.spec.form)
-                       : scales_of_blocks(p) ? p.info.scale_bytes
-                                             : p.info.super_bytes;
-  return static_cast<uint32_t>(bytes);
-}
-
 // In the order of shaders/gemm_kind.glsl.
 std::vector<uint32_t> gemm_constants(const GemmProduct& p) {
-  const PackForm& form = p.call.spec.form;
-  const CodesForm& codes = p.shader.codes;
-  std::array<uint32_t, 4> table = {};
-  float factor = 1;
-  if (form.table != nullptr) {
-    std::memcpy(table.data(), form.table->values.data(), sizeof table);
-    factor = form.table->factor;
-  }
-  const ScaleForm scale = p.info.grouped ? form.scale : ScaleForm::kF16;
-  return {static_cast<uint32_t>(p.shader.weights),
-          static_cast<uint32_t>(p.info.code_bytes / sizeof(uint32_t)),
-          codes.low_bits,
-          codes.high_bits,
-          codes.step,
-          codes.offset,
-          table[0],
-          table[1],
-          table[2],
-          table[3],
-          static_cast<uint32_t>(p.shader.scales),
-          super_bytes(p),
-          static_cast<uint32_t>(p.info.scale_bytes),
-          std::bit_cast<uint32_t>(factor),
-          static_cast<uint32_t>(scale),
-          static_cast<uint32_t>(min_form(p.call.spec)),
-          p.info.minima ? 1u : 0u,
-          kBlock / p.info.scale_elements,
-          p.tile.invocation_rows,
-          p.tile.few ? 1u : 0u,
-          p.call.cuts.empty() ? 0u : 1u};
+  std::vector<uint32_t> constants = p.pack.constants;
+  constants.insert(constants.end(),
+                   {p.tile.invocation_rows, p.tile.few ? 1u : 0u, p.call.cuts.empty() ? 0u : 1u});
+  return constants;
 }
 
 // How much of a product one dispatch does, and where that begins.
@@ -202,8 +102,8 @@ GemmPush gemm_push(const GemmProduct& p, const AddressOf& address, const GemmPie
   const GemmCall& call = p.call;
   const PackSpec& spec = call.spec;
   const size_t codes_panel = spec.codes_panel_bytes(), scales_panel = spec.scales_panel_bytes();
-  const size_t blocks = p.row_stride / kBlock, parts = kBlock / p.info.scale_elements;
-  const bool of_blocks = scales_of_blocks(p);
+  const size_t blocks = p.row_stride / kBlock;
+  const size_t parts = kBlock / pack_kind_info(spec.kind).scale_elements;
   GemmPush push = {};
   push.codes = address(call.codes) + codes_panel * (call.panel0 + piece.panel);
   push.scales = address(call.scales) + scales_panel * (call.panel0 + piece.panel);
@@ -214,9 +114,9 @@ GemmPush gemm_push(const GemmProduct& p, const AddressOf& address, const GemmPie
              sizeof(float) * (call.out.stride * piece.row + kPanelRows * piece.panel);
   push.codes_panel = static_cast<uint32_t>(codes_panel / sizeof(uint32_t));
   push.scales_panel = static_cast<uint32_t>(scales_panel);
-  push.block_scales = static_cast<uint32_t>(p.info.head_bytes + p.info.super_bytes * spec.supers());
-  push.super_offset = of_blocks ? 0 : spec.super_offset();
-  push.group_shift = of_blocks ? 0 : static_cast<uint32_t>(std::countr_zero(spec.super_blocks()));
+  push.block_scales = p.pack.block_scales;
+  push.super_offset = p.pack.super_offset;
+  push.group_shift = p.pack.group_shift;
   push.row_stride = static_cast<uint32_t>(p.row_stride);
   push.out_stride = static_cast<uint32_t>(call.out.stride);
   push.m = piece.rows;
@@ -256,8 +156,7 @@ std::vector<Dispatch> dispatches_of(const GemmCall& call, const AddressOf& addre
   if (call.m == 0 || call.panels == 0) return {};
   HEARTH_CHECK(call.cuts.size() <= kMostCuts, "the call was checked");
   const PackKindInfo& info = pack_kind_info(call.spec.kind);
-  GemmProduct product = {
-      .call = call, .info = info, .shader = shader_kind(call.spec.kind), .tile = gemm_tile(call.m)};
+  GemmProduct product = {.call = call, .pack = shader_pack(call.spec), .tile = gemm_tile(call.m)};
   place_activations(call.a, address(call.a.at), info.scale_elements < kBlock, product);
   const GemmTile& tile = product.tile;
   const GemmPiece most = largest_gemm_piece(product);
