@@ -138,6 +138,11 @@ EmbedSetup load_devices(const EmbedModelArgs& args, EmbedModel& model, const Mac
   SetupOptions options =
       setup_options(machine, args.devices, args.engine, model.engine, model.options);
   options.spec = &model.model.spec;
+  options.isa = isa;
+  options.load_model = [&](const EngineOptions& own) {
+    ConsoleListener loading(verbose, interrupts);
+    return load_model(model.model, machine, isa, own, loading);
+  };
   options.before_pools = [&](std::span<const EngineOptions> engines) {
     settle_weights(&model.model, machine, isa, engines, console);
   };

@@ -37,22 +37,12 @@ std::vector<uint32_t> read_numbers(const DeviceSpec& spec, const std::string& ke
   return *std::move(numbers);
 }
 
-// Of a GPU: how its vectors differ from those of this machine's cores; empty: not at all.
-std::string bits_text(const Engine& engine) {
-  const auto eats_bf16 = [](const WeightSpec& weight) {
-    return weight.is_matrix() && act_format_for(weight.packed.kind) == ActFormat::kBF16;
-  };
-  if (!multiplies_bf16(engine.isa()) || !std::ranges::any_of(engine.spec().weights, eats_bf16)) {
-    return "";
-  }
-  return "the last bits differ from those of cores with instructions for BF16";
-}
-
 struct Candidate {
   DeviceSpec spec;
   std::unique_ptr<EmbedDevice> device;  // null: not made, or could not be
   DeviceReport report;
   std::string trouble;
+  std::shared_ptr<Accelerator> accelerator = nullptr;  // of a GPU, once it is open
   uint64_t batch = kEndpointBatch, slots = 0;
   uint64_t context = kMaxContext;  // of one text
 
@@ -82,7 +72,8 @@ class Setup {
   }
 
   void make_others();
-  void make_gpus(const MakeEngine& make_engine);
+  void open_gpus();
+  void make_gpus();
   void make_pools(const MakeEngine& make_engine);
   void check_they_agree();
   void measure();
@@ -108,6 +99,7 @@ class Setup {
   DeviceClock& clock_;
   const Listener& listener_;
   std::vector<Candidate> candidates_;
+  std::shared_ptr<const Model> pool_model_;  // of the first pool, where there is one
   std::vector<uint32_t> pus_;
   uint32_t context_ = 0;
   bool announced_ = false;
@@ -128,34 +120,40 @@ void Setup::make_others() {
 // Calls `act` for those without trouble; what makes one useless is its trouble.
 template <typename Act>
 void Setup::for_each_gpu(const Act& act) {
-  for (size_t i = 0; i < candidates_.size(); ++i) {
-    if (candidates_[i].gpu() == nullptr || !candidates_[i].trouble.empty()) continue;
+  for (Candidate& candidate : candidates_) {
+    if (candidate.gpu() == nullptr || !candidate.trouble.empty()) continue;
     try {
-      act(i, candidates_[i]);
+      act(candidate);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnsupported && error.code() != ErrorCode::kResource) throw;
-      candidates_[i].trouble = error.what();
+      candidate.trouble = error.what();
     }
   }
 }
 
-// Whether a pool is wanted depends on whether there is a GPU, and what is announced on both.
-void Setup::make_gpus(const MakeEngine& make_engine) {
-  std::vector<std::shared_ptr<Accelerator>> opened(candidates_.size());
-  for_each_gpu([&](size_t i, Candidate& candidate) {
+// Whether a pool is wanted depends on whether there is a GPU.
+void Setup::open_gpus() {
+  for_each_gpu([&](Candidate& candidate) {
     HEARTH_CHECK(options_.spec != nullptr, "a GPU has a model");
-    opened[i] = open_gpu(candidate.gpu()->name, *options_.spec);
+    candidate.accelerator = open_gpu(candidate.gpu()->name, *options_.spec);
   });
-  for_each_gpu([&](size_t i, Candidate& candidate) {
+}
+
+void Setup::make_gpus() {
+  std::shared_ptr<const Model> model = pool_model_;
+  std::shared_ptr<Model> own;
+  for_each_gpu([&](Candidate& candidate) {
     announce_engines();
-    auto device = make_gpu_device(candidate.spec.name, opened[i], gpu_engine(),
-                                  options_.pools.embed, make_engine);
-    candidate.report.bits = bits_text(device->engine());
+    if (model == nullptr) model = own = options_.load_model(gpu_engine());
+    auto device = std::make_unique<GpuDevice>(candidate.spec.name, std::move(candidate.accelerator),
+                                              model, gpu_engine(), options_.pools.embed);
+    candidate.report.bits = bits_beside_cores(model->spec(), options_.isa);
     candidate.batch = device->batch_tokens();
     candidate.context = device->context();
     add_context(candidate.context);
     candidate.device = std::move(device);
   });
+  if (own != nullptr) own->release_weights();
 }
 
 EngineOptions Setup::gpu_engine() const {
@@ -176,26 +174,28 @@ PoolsOptions Setup::pools_of(const DeviceSpec& spec) const {
   return pools;
 }
 
-// Once, before the first engine is made: those of GPUs, and of pools that get a queue beside them.
+// Once, before the first model is loaded.
 void Setup::announce_engines() {
   if (std::exchange(announced_, true)) return;
-  decide();
   std::vector<EngineOptions> engines;
+  bool gpus = false;
   for (const Candidate& candidate : candidates_) {
-    if (candidate.gpu() != nullptr && candidate.trouble.empty()) engines.push_back(gpu_engine());
+    gpus = gpus || (candidate.gpu() != nullptr && candidate.trouble.empty());
     if (!candidate.pool() || !candidate.report.queue) continue;
     const std::vector<EngineOptions> own = pool_engines(machine_, pools_of(candidate.spec));
     engines.insert(engines.end(), own.begin(), own.end());
   }
+  if (engines.empty() && gpus) engines.push_back(gpu_engine());
   if (options_.before_pools) options_.before_pools(engines);
 }
 
+// Those that get a queue as things stand, and are not there yet.
 void Setup::make_pools(const MakeEngine& make_engine) {
   decide();
   announce_engines();
   std::vector<Candidate> all;
   for (Candidate& candidate : candidates_) {
-    if (!candidate.pool() || !candidate.report.queue) {
+    if (!candidate.pool() || !candidate.report.queue || candidate.device != nullptr) {
       all.push_back(std::move(candidate));
       continue;
     }
@@ -205,6 +205,7 @@ void Setup::make_pools(const MakeEngine& make_engine) {
                                    made.nodes_rate, made.one_rate));
     }
     for (std::unique_ptr<CpuPool>& pool : made.pools) {
+      if (pool_model_ == nullptr) pool_model_ = pool->engine().model();
       Candidate own{candidate.spec, nullptr, candidate.report, {}};
       std::vector<uint32_t> pus = pool->engine().placement().pus();
       pus_.insert(pus_.end(), pus.begin(), pus.end());
@@ -420,8 +421,10 @@ EmbedSetup set_up_devices(const Machine& machine, const SetupOptions& options,
                           DeviceClock& clock, const Listener& listener) {
   Setup setup(machine, options, make_query, clock, listener);
   setup.make_others();
-  setup.make_gpus(make_engine);
+  setup.open_gpus();
   setup.make_pools(make_engine);
+  setup.make_gpus();
+  setup.make_pools(make_engine);  // where GPUs could not be made
   setup.check_they_agree();
   setup.measure();
   return setup.take();

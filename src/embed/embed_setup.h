@@ -1,12 +1,15 @@
 // From what a user says of devices to queues over them (WindVE, Huang et al. 2025, sections IV-B
 // and IV-C): devices are made, must agree with each other, are measured where there is an
-// objective, and get a queue or a reason why not. Pools that would get none are not loaded.
+// objective, and get a queue or a reason why not. Pools that would get none are not loaded. GPUs
+// copy the weights of a pool; where there is none they are loaded once for all GPUs, and the host
+// keeps none of them.
 //
 // Errors: specs and settings that cannot be (kUsage); what making a pool throws.
 #pragma once
 
 #include <functional>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +20,8 @@
 #include "embed/device_clock.h"
 #include "embed/device_spec.h"
 #include "embed/queue_manager.h"
+#include "models/model.h"
+#include "topology/cpu_features.h"
 
 namespace hearth {
 
@@ -26,7 +31,11 @@ struct SetupOptions {
   double slo = std::numeric_limits<double>::infinity();  // seconds
   PoolsOptions pools;                                    // of a `cpu` without settings of its own
   const ModelSpec* spec = nullptr;                       // of what pools and GPUs compute
-  // Called before an engine is made, with the options of all that will be there, of GPUs too.
+  Isa isa = Isa::kReference;                             // of pools' kernels
+  // Loads the model for GPUs beside which no pool has it, placed as such an engine would have it.
+  std::function<std::shared_ptr<Model>(const EngineOptions& engine)> load_model = {};
+  // Called before a model is loaded, with the options of all engines that will be there; without
+  // pools of the one that GPUs' weights are loaded as.
   std::function<void(std::span<const EngineOptions> engines)> before_pools = {};
 };
 

@@ -82,7 +82,7 @@ class Embedder::Batch {
   void compute();
 
   Embedder& embedder_;
-  Engine& engine_;
+  StepEngine& engine_;
   Texts texts_;
   std::vector<std::vector<float>> vectors_;
   size_t aim_;                 // tokens of a step
@@ -158,6 +158,11 @@ void Embedder::Batch::step() {
 Embedder::Embedder(Engine& engine, const EmbedOptions& options)
     : engine_(engine), options_(options) {
   if (options.scoring) head_.emplace(*engine.model(), options.scoring->words);
+}
+
+Embedder::Embedder(PassEngine& engine, const EmbedOptions& options)
+    : engine_(engine), options_(options) {
+  HEARTH_CHECK(!options.scoring, "a head is read from the model");
 }
 
 void Embedder::check(std::span<const EmbedText> texts) const {

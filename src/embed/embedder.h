@@ -17,6 +17,7 @@
 #include "embed/pooling.h"
 #include "embed/score_head.h"
 #include "engine/engine.h"
+#include "engine/pass_engine.h"
 
 namespace hearth {
 
@@ -53,6 +54,8 @@ class Embedder {
  public:
   // The engine has embed_engine_options() of the same pooling, and nobody else steps it meanwhile.
   Embedder(Engine& engine, const EmbedOptions& options);
+  // Of one without a model at hand, which scores nothing.
+  Embedder(PassEngine& engine, const EmbedOptions& options);
 
   // Of a vector.
   uint32_t width() const { return head_ ? 1 : engine_.spec().hyper.width; }
@@ -71,7 +74,7 @@ class Embedder {
   size_t step_tokens(std::span<const EmbedText> texts) const;
   std::vector<float> finish(Pooler* pooler) const;
 
-  Engine& engine_;
+  StepEngine& engine_;
   EmbedOptions options_;
   std::optional<ScoreHead> head_;
 };

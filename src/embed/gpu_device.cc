@@ -8,9 +8,10 @@
 #include "accelerator/check_kernels.h"
 #include "accelerator/find_accelerators.h"
 #include "base/error.h"
+#include "engine/pass_engine.h"
 #include "hybrid/accelerator_layers.h"
 #include "hybrid/encoder_pass.h"
-#include "threads/pin.h"
+#include "kernels/gemm/gemm.h"
 
 namespace hearth {
 namespace {
@@ -38,6 +39,16 @@ void require_right(Accelerator& accelerator, const ModelSpec& spec) {
                 });
 }
 
+std::unique_ptr<PassEngine> make_engine(std::shared_ptr<Accelerator> accelerator,
+                                        std::shared_ptr<const Model> model, EngineOptions options) {
+  const ModelSpec& spec = model->spec();
+  require_right(*accelerator, spec);
+  settle_options(spec, &options);
+  const PassLimits limits{options.prefill_rows, options.context};
+  auto pass = std::make_unique<EncoderPass>(model, std::move(accelerator), limits);
+  return std::make_unique<PassEngine>(spec, std::move(options), std::move(pass));
+}
+
 }  // namespace
 
 std::shared_ptr<Accelerator> open_gpu(const std::string& gpu, const ModelSpec& spec) {
@@ -47,21 +58,29 @@ std::shared_ptr<Accelerator> open_gpu(const std::string& gpu, const ModelSpec& s
   return choose_accelerator(found, gpu).open();
 }
 
-std::unique_ptr<GpuDevice> make_gpu_device(const std::string& name,
-                                           std::shared_ptr<Accelerator> accelerator,
-                                           const EngineOptions& engine, const EmbedOptions& embed,
-                                           const MakeEngine& make) {
-  auto load = [&] {
-    const std::vector<uint32_t> anywhere = get_affinity(0);
-    std::unique_ptr<Engine> made = make(engine);
-    require_right(*accelerator, made->spec());
-    made->compute_by(std::make_unique<EncoderPass>(
-        made->model(), accelerator, PassLimits{made->options().prefill_rows, made->context()}));
-    // The engine pinned this thread beside those that compute, of whom it is none now.
-    set_affinity(0, anywhere);
-    return made;
-  };
-  return std::make_unique<GpuDevice>(name, load, embed);
+std::string bits_beside_cores(const ModelSpec& spec, Isa isa) {
+  if (!multiplies_bf16(isa)) return "";
+  uint32_t terms = 0;
+  for (const WeightSpec& weight : spec.weights) {
+    if (!weight.is_matrix() || act_format_for(weight.packed.kind) != ActFormat::kBF16) continue;
+    terms = std::max(terms, weight.k);
+  }
+  if (terms == 0) return "";
+  return fmt::format(
+      "the last bits differ from those of cores with instructions for BF16, which add up in "
+      "another "
+      "order: elements of products by at most {:.2g} of the sum of the magnitudes of their {} "
+      "terms",
+      2 * product_error_bound(terms), terms);
 }
+
+GpuDevice::GpuDevice(std::string name, std::shared_ptr<Accelerator> accelerator,
+                     std::shared_ptr<const Model> model, EngineOptions engine,
+                     const EmbedOptions& embed)
+    : EngineDevice(std::move(name), [&] {
+        auto made = make_engine(std::move(accelerator), std::move(model), std::move(engine));
+        auto embedder = std::make_unique<Embedder>(*made, embed);
+        return Made{std::move(made), std::move(embedder)};
+      }) {}
 
 }  // namespace hearth

@@ -6,15 +6,20 @@
 #include <string>
 
 #include "accelerator/accelerator.h"
-#include "embed/cpu_pool.h"
-#include "embed/cpu_pools.h"
+#include "embed/engine_device.h"
+#include "models/model.h"
+#include "topology/cpu_features.h"
 
 namespace hearth {
 
-// The engine's thread is that of a pool, whose other threads only pack the weights.
-class GpuDevice : public CpuPool {
+class GpuDevice : public EngineDevice {
  public:
-  using CpuPool::CpuPool;
+  // Copies the model's weights to the accelerator, once its shaders were found right for them; the
+  // host's are not read again. Throws Error: kUnsupported where shaders are wrong, kResource where
+  // memory is short.
+  GpuDevice(std::string name, std::shared_ptr<Accelerator> accelerator,
+            std::shared_ptr<const Model> model, EngineOptions engine, const EmbedOptions& embed);
+
   DeviceKind kind() const override { return DeviceKind::kAccelerator; }
   // It may be lost, or hang.
   bool remote() const override { return true; }
@@ -24,12 +29,7 @@ class GpuDevice : public CpuPool {
 // kUsage where nothing has such a name, kUnsupported where it or the model cannot be used.
 std::shared_ptr<Accelerator> open_gpu(const std::string& gpu, const ModelSpec& spec);
 
-// Loads the model by `make` and moves its weights there, once the shaders were found right for
-// them. Throws Error: kUnsupported where they are wrong, kResource where memory is short, and what
-// `make` throws.
-std::unique_ptr<GpuDevice> make_gpu_device(const std::string& name,
-                                           std::shared_ptr<Accelerator> accelerator,
-                                           const EngineOptions& engine, const EmbedOptions& embed,
-                                           const MakeEngine& make);
+// How a GPU's vectors differ from those of cores with this level of kernels; empty: not at all.
+std::string bits_beside_cores(const ModelSpec& spec, Isa isa);
 
 }  // namespace hearth

@@ -11,29 +11,22 @@
 namespace hearth {
 namespace {
 
-bool wants_hidden(Want want, bool first, bool last) {
-  return want == Want::kHidden || (want == Want::kHiddenFirst && first) ||
-         (want == Want::kHiddenLast && last);
-}
-
 LanePlans lane_plans(const EngineLayout& layout) {
   return {layout.plan.prefill, layout.plan.decode, layout.limits, layout.options.schedules};
 }
 
-}  // namespace
-
-Engine::Engine(const ModelSource& source, const ModelSpec& spec, const Machine& machine, Isa isa,
-               const EngineOptions& options, const Report& report)
-    : isa_(isa) {
+// Loads the model where the layout has it, by the team's threads.
+std::shared_ptr<Model> load_laid_out(const ModelSource& source, const ModelSpec& spec,
+                                     const Machine& machine, const EngineLayout& layout, Team& team,
+                                     const LoadReport& report) {
   HEARTH_CHECK(!spec.policy.automatic, "the weights' types were chosen");
-  EngineLayout layout = lay_out_engine(spec, machine, isa, options);
-  auto team = std::make_unique<Team>(layout.plan.placement, TeamOptions{.pin_caller = true});
   const size_t total = spec.matrix_bytes();
-  auto model = std::make_shared<Model>(spec, machine,
-                                       ModelPlacement{layout.plan.shard_nodes, layout.plan.shares,
-                                                      options.binding(), layout.plan.experts});
+  auto model =
+      std::make_shared<Model>(spec, machine,
+                              ModelPlacement{layout.plan.shard_nodes, layout.plan.shares,
+                                             layout.options.binding(), layout.plan.experts});
   try {
-    model->load(source, *team, layout.member_shards(), [&](size_t done) {
+    model->load(source, team, layout.member_shards(), [&](size_t done) {
       if (report) report(done, total);
     });
   } catch (const Error&) {
@@ -43,7 +36,25 @@ Engine::Engine(const ModelSource& source, const ModelSpec& spec, const Machine& 
   }
   source.require_whole();
   if (spec.policy.importance) spec.policy.importance->require_whole();
-  model_ = std::move(model);
+  return model;
+}
+
+}  // namespace
+
+std::shared_ptr<Model> load_model(const ModelSource& source, const ModelSpec& spec,
+                                  const Machine& machine, Isa isa, const EngineOptions& options,
+                                  const LoadReport& report) {
+  const EngineLayout layout = lay_out_engine(spec, machine, isa, options);
+  Team team(layout.plan.placement, {.pin_caller = true});
+  return load_laid_out(source, spec, machine, layout, team, report);
+}
+
+Engine::Engine(const ModelSource& source, const ModelSpec& spec, const Machine& machine, Isa isa,
+               const EngineOptions& options, const LoadReport& report)
+    : isa_(isa) {
+  EngineLayout layout = lay_out_engine(spec, machine, isa, options);
+  auto team = std::make_unique<Team>(layout.plan.placement, TeamOptions{.pin_caller = true});
+  model_ = load_laid_out(source, spec, machine, layout, *team, report);
   start(machine, std::move(layout), std::move(team));
 }
 
@@ -61,8 +72,9 @@ void Engine::start(const Machine& machine, EngineLayout layout, std::unique_ptr<
   spare_pus_ = hearth::spare_pus(machine, placement());
   memory_use_ = layout_.memory();
   memory_ = std::make_unique<EngineMemory>(machine, layout_, *model_);
-  pool_ = std::make_unique<KvPool>(spec().has_kv_cache() ? layout_.kv.page_count() : 0,
-                                   [this](uint32_t from, uint32_t to) { copy_page(from, to); });
+  give_memory(std::make_unique<KvPool>(spec().has_kv_cache() ? layout_.kv.page_count() : 0,
+                                       [this](uint32_t from, uint32_t to) { copy_page(from, to); }),
+              memory_->hidden());
   logits_ = std::make_unique<StepLogits>(spec().hyper.vocabulary,
                                          layout_.options.outputs + layout_.options.scored_rows,
                                          model_->axes()[spec().vocabulary_axis].cuts);
@@ -106,144 +118,36 @@ std::vector<std::string> Engine::warnings() const {
   return all;
 }
 
-void Engine::check(std::span<const StepRequest> requests) const {
-  uint32_t pages = 0;
-  for (const StepRequest& request : requests) {
-    size_t length = request.sequence->length() + request.tokens.size();
-    if (length > layout_.options.context) {
-      fail_field(ErrorCode::kRequest, "context",
-                 "of {} positions does not hold a sequence of {} tokens: raise it or shorten the "
-                 "sequence",
-                 layout_.options.context, length);
-    }
-    for (int32_t token : request.tokens) {
-      if (token < 0 || static_cast<uint32_t>(token) >= spec().hyper.vocabulary) {
-        fail(ErrorCode::kRequest, "token {} is outside the vocabulary of {}", token,
-             spec().hyper.vocabulary);
-      }
-    }
-    if (spec().is_encoder() && (request.want == Want::kLast || request.want == Want::kAll)) {
-      fail(ErrorCode::kRequest, "the model is an encoder: it gives hidden states and no logits");
-    }
-    if (!spec().has_kv_cache() && request.sequence->length() > 0) {
-      fail(ErrorCode::kRequest,
-           "the model keeps nothing of a text from step to step: give all its tokens at once");
-    }
-    pages += request.sequence->pages_needed(static_cast<uint32_t>(request.tokens.size()));
-  }
-  if (pages > pool_->available()) {
-    fail(ErrorCode::kRequest,
-         "{} KV pages are needed and {} are free: end a sequence or load with more", pages,
-         pool_->available());
-  }
-}
-
-// Puts the rows of logits first into outputs_, then those that are scored.
-void Engine::lay_out(std::span<const StepRequest> requests) {
-  tokens_.clear();
-  positions_.clear();
-  row_items_.clear();
-  outputs_.clear();
-  sampled_.clear();
-  second_.clear();
-  items_.clear();
-  const bool has_second{spec().embedding.second_type};
-  std::vector<uint32_t> scored, hidden;
-  for (const StepRequest& request : requests) {
-    HEARTH_CHECK(!request.tokens.empty(), "a request has tokens");
-    auto first_row = static_cast<uint32_t>(tokens_.size());
-    auto rows = static_cast<uint32_t>(request.tokens.size());
-    HEARTH_CHECK(request.scored == 0 || (layout_.options.scored_rows > 0 &&
-                                         (request.want == Want::kNothing ||
-                                          (request.want == Want::kLast && request.scored < rows))),
-                 "scored rows have room, and are wanted for nothing else");
-    uint32_t first_position = request.sequence->length();
-    request.sequence->grow(request.tokens);
-    for (uint32_t r = 0; r < rows; ++r) {
-      tokens_.push_back(request.tokens[r]);
-      positions_.push_back(first_position + r);
-      row_items_.push_back(static_cast<uint32_t>(items_.size()));
-      if (has_second) second_.push_back(request.second != 0 && r >= request.second ? 1 : 0);
-      bool last = r + 1 == rows, sampled = request.want == Want::kLast && last;
-      if (r < request.scored) scored.push_back(first_row + r);
-      if (sampled || request.want == Want::kAll) {
-        outputs_.push_back(first_row + r);
-        sampled_.push_back(sampled ? 1 : 0);
-      }
-      if (wants_hidden(request.want, r == 0, last)) hidden.push_back(first_row + r);
-    }
-    items_.push_back({first_row, rows, first_position, request.sequence->pages().data(),
-                      expanded_part(request.sequence->expanded(), first_position, rows)});
-  }
-  logit_rows_ = static_cast<uint32_t>(outputs_.size());
-  HEARTH_CHECK(
-      logit_rows_ <= layout_.options.outputs && hidden.size() <= layout_.options.hidden_rows,
-      "a step wants no more rows than the engine has room for");
-  scored_rows_ = static_cast<uint32_t>(scored.size());
-  outputs_.insert(outputs_.end(), scored.begin(), scored.end());
-  outputs_.insert(outputs_.end(), hidden.begin(), hidden.end());
-}
-
-StepView Engine::view() {
-  return {.tokens = tokens_,
-          .positions = positions_,
-          .row_items = row_items_,
-          .items = items_,
-          .outputs = outputs_,
-          .logit_rows = logit_rows_,
-          .logits = logits_->begin_step(),
-          .sampled = sampled_,
-          .hidden = memory_->hidden(),
-          .second = second_,
-          .later_rows = scored_rows_};
-}
-
-bool Engine::step(std::span<const StepRequest> requests, const Abandon* abandon) {
-  check(requests);
-  lay_out(requests);
-  const auto undo = [&] {
-    for (size_t i = 0; i < requests.size(); ++i) {
-      requests[i].sequence->truncate(items_[i].first_position);
-    }
-  };
-  if (runner_) {
-    try {
-      runner_->run(view());
-    } catch (...) {
-      undo();
-      throw;
-    }
-    return true;
-  }
-  if (lane_->run(view(), abandon)) return true;
-  undo();
-  return false;
+bool Engine::run(StepView step, const Abandon* abandon) {
+  step.logits = logits_->begin_step();
+  return lane_->run(step, abandon);
 }
 
 std::span<const float> Engine::logits(size_t i, uint32_t member) const {
-  HEARTH_CHECK(i < logit_rows_, "only wanted rows have logits");
+  HEARTH_CHECK(i < view().logit_rows, "only wanted rows have logits");
   return logits_->row(i, member);
 }
 
 std::span<const TokenLogit> Engine::best(size_t i, uint32_t count, uint32_t below,
                                          uint32_t member) const {
-  HEARTH_CHECK(i < logit_rows_ && sampled_[i] != 0, "only rows to sample from have their best");
+  HEARTH_CHECK(i < view().logit_rows && view().sampled[i] != 0,
+               "only rows to sample from have their best");
   return logits_->best(i, count, below, member);
 }
 
 // The activations of the step are there still.
 bool Engine::score(std::span<ScoredToken> tokens, uint32_t below, const Abandon* abandon) {
-  HEARTH_CHECK(tokens.size() == scored_rows_ && below <= spec().hyper.vocabulary,
+  HEARTH_CHECK(tokens.size() == scored_rows() && below <= spec().hyper.vocabulary,
                "every scored row has a token");
   if (tokens.empty()) return true;
   scorer_->prepare(tokens, below);
   const uint32_t first_row = layout_.options.outputs, most = layout_.options.scored_rows;
   const std::vector<uint8_t> none(most, 0);
-  for (uint32_t done = 0; done < scored_rows_; done += most) {
+  for (uint32_t done = 0; done < scored_rows(); done += most) {
     if (abandon != nullptr && (*abandon)()) return false;
     StepView head = view();
-    head.first_logit = logit_rows_ + done;
-    head.logit_rows = std::min(most, scored_rows_ - done);
+    head.first_logit = view().logit_rows + done;
+    head.logit_rows = std::min(most, scored_rows() - done);
     head.logits = scored_parts_;
     head.sampled = none;
     lane_->run_head(head);
@@ -255,13 +159,6 @@ bool Engine::score(std::span<ScoredToken> tokens, uint32_t below, const Abandon*
     });
   }
   return true;
-}
-
-std::span<const float> Engine::hidden(size_t i) const {
-  const size_t before = logit_rows_ + scored_rows_;
-  HEARTH_CHECK(before + i < outputs_.size(), "only wanted rows have hidden states");
-  size_t width = spec().hyper.width;
-  return {memory_->hidden() + i * width, width};
 }
 
 void Engine::prefill(Sequence& sequence, std::span<const int32_t> tokens) {

@@ -1,13 +1,10 @@
-// The engine: steps over sequences on a lane. A step is a ragged list of {sequence, tokens, what is
-// wanted}; the number of tokens picks the phase's plan, hence graph. All results are the same to
-// the bit however tokens are spread over steps (the numerical contract).
+// The engine: steps over sequences (engine/step_engine.h) on a lane. The number of a step's tokens
+// picks the phase's plan, hence graph. All results are the same to the bit however tokens are
+// spread over steps (the numerical contract).
 //
 // Everything is allocated when the engine is made, but for what other plans need (set_plan()); its
 // size is known from the model, the plans and the options before anything is loaded
 // (engine_layout.h). Used by one thread, which works as member 0 of the team.
-//
-// A model that keeps no keys and values from step to step (an encoder) takes each sequence's tokens
-// in one step, all of them.
 #pragma once
 
 #include <cstdint>
@@ -19,50 +16,37 @@
 
 #include "engine/engine_layout.h"
 #include "engine/engine_memory.h"
-#include "engine/kv_pool.h"
 #include "engine/lane.h"
-#include "engine/sequence.h"
+#include "engine/step_engine.h"
 #include "engine/step_logits.h"
 #include "engine/token_scores.h"
-#include "graph/step_runner.h"
 
 namespace hearth {
 
-// Says what a step gives for a request's rows: logits of the last, to sample from (best()); logits
-// of all; or the hidden states (the final norm's output, which the LM head would read) of all, of
-// the first or of the last.
-enum class Want : uint8_t { kNothing, kLast, kAll, kHidden, kHiddenFirst, kHiddenLast };
+// `report(done, total)`: bytes of the source packed so far, from the calling thread.
+using LoadReport = std::function<void(size_t done, size_t total)>;
 
-struct StepRequest {
-  Sequence* sequence;
-  std::span<const int32_t> tokens;
-  Want want;
-  // From this one of `tokens` on they are of the second type: a pair's second text. 0: none is.
-  uint32_t second = 0;
-  // The rows of so many of `tokens`, the first ones, are scored behind the step (score()), where
-  // nothing else is wanted of them.
-  uint32_t scored = 0;
-};
+// Loads the model of `spec`, which was made of `source`, with a policy that leaves nothing open
+// (engine/choose_weights.h), placed as an engine with these options would have it. The calling
+// thread is pinned meanwhile as member 0 of those that pack; they are gone afterwards.
+std::shared_ptr<Model> load_model(const ModelSource& source, const ModelSpec& spec,
+                                  const Machine& machine, Isa isa, const EngineOptions& options,
+                                  const LoadReport& report = {});
 
-class Engine {
+class Engine : public StepEngine {
  public:
-  // `report(done, total)`: bytes of the source packed so far, from the calling thread.
-  using Report = std::function<void(size_t done, size_t total)>;
-
-  // Loads the model of `spec`, which was made of `source`, with a policy that leaves nothing open
-  // (engine/choose_weights.h).
+  // Loads the model of `spec` as load_model() does.
   Engine(const ModelSource& source, const ModelSpec& spec, const Machine& machine, Isa isa,
-         const EngineOptions& options, const Report& report = {});
+         const EngineOptions& options, const LoadReport& report = {});
   // Works on a model that is loaded, beside others that do.
   Engine(std::shared_ptr<const Model> model, const Machine& machine, Isa isa,
          const EngineOptions& options);
 
   // Its weights point into the source, which may be gone.
-  const ModelSpec& spec() const { return model_->spec(); }
+  const ModelSpec& spec() const override { return model_->spec(); }
   const std::shared_ptr<const Model>& model() const { return model_; }
   Lane& lane() { return *lane_; }
-  const EngineOptions& options() const { return layout_.options; }
-  uint32_t context() const { return layout_.options.context; }
+  const EngineOptions& options() const override { return layout_.options; }
   Isa isa() const { return isa_; }
   // These tell what lies where, and how much.
   const MemoryUse& memory() const { return memory_use_; }
@@ -89,26 +73,6 @@ class Engine {
   // Tells what did not go as planned, such as a thread that could not be pinned.
   std::vector<std::string> warnings() const;
 
-  KvPool& pool() { return *pool_; }
-  // `prompt`: how many tokens it begins with that are known now; of a model with latents that says
-  // which of its rows are expanded (ExpandRule), and so their last bits.
-  std::unique_ptr<Sequence> new_sequence(uint32_t prompt = 0) {
-    return std::make_unique<Sequence>(
-        *pool_, spec().has_latents() ? options().expand.positions(prompt) : 0);
-  }
-
-  // Asked by one thread at every layer; true ends the step there. Must not throw.
-  using Abandon = std::function<bool()>;
-
-  // One step. The requests name different sequences, `items` at most where the model keeps no keys
-  // and values, and in all at most prefill_rows tokens, `outputs` rows of logits and `hidden_rows`
-  // rows of hidden states; rows are scored where `scored_rows` is not 0. Throws (kRequest) where a
-  // sequence would outgrow the context, a token is outside the vocabulary, or no KV page is free.
-  // False where the step was abandoned. In both cases nothing has changed.
-  bool step(std::span<const StepRequest> requests, const Abandon* abandon = nullptr);
-  // From the next step on they are computed by that, and not by the threads; only hidden states may
-  // be wanted then, and no step is abandoned. What it throws leaves step() with nothing changed.
-  void compute_by(std::unique_ptr<StepRunner> runner) { runner_ = std::move(runner); }
   // Row i of the last step's rows of logits, in the order of the requests: [vocabulary]. Valid
   // until this member of the team asks for another row.
   std::span<const float> logits(size_t i, uint32_t member = 0) const;
@@ -127,9 +91,6 @@ class Engine {
   // reads them. False where it was abandoned, which is asked before every time. The step's other
   // results stay.
   bool score(std::span<ScoredToken> tokens, uint32_t below, const Abandon* abandon = nullptr);
-  // Row i of its hidden states: [width].
-  std::span<const float> hidden(size_t i) const;
-
   // Any number of tokens of one sequence, in as many steps as it takes; the logits of the last one
   // are then logits(0).
   void prefill(Sequence& sequence, std::span<const int32_t> tokens);
@@ -142,9 +103,7 @@ class Engine {
  private:
   void start(const Machine& machine, EngineLayout layout, std::unique_ptr<Team> team);
   void copy_page(uint32_t from, uint32_t to) const;
-  void check(std::span<const StepRequest> requests) const;
-  void lay_out(std::span<const StepRequest> requests);
-  StepView view();
+  bool run(StepView step, const Abandon* abandon) override;
 
   Isa isa_;
   Machine machine_;
@@ -153,21 +112,10 @@ class Engine {
   MemoryUse memory_use_;
   std::shared_ptr<const Model> model_;
   std::unique_ptr<EngineMemory> memory_;
-  std::unique_ptr<KvPool> pool_;
   std::unique_ptr<StepLogits> logits_;     // `outputs` rows, then those that are scored
   std::vector<ShardLogits> scored_parts_;  // these
   std::unique_ptr<TokenScorer> scorer_;
   std::unique_ptr<Lane> lane_;
-  std::unique_ptr<StepRunner> runner_;  // or null: the lane computes
-
-  // The step under way.
-  std::vector<int32_t> tokens_;
-  std::vector<uint32_t> positions_, row_items_;
-  std::vector<uint32_t> outputs_;  // rows of logits, scored rows, then rows of hidden states
-  uint32_t logit_rows_ = 0, scored_rows_ = 0;
-  std::vector<uint8_t> sampled_;  // rows of logits
-  std::vector<uint8_t> second_;   // rows of the second type, where the model has one
-  std::vector<StepItem> items_;
 };
 
 }  // namespace hearth

@@ -155,6 +155,12 @@ std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& ma
   return engine;
 }
 
+std::shared_ptr<Model> load_model(const OpenedModel& model, const Machine& machine, Isa isa,
+                                  const EngineOptions& options, const Listener& listener) {
+  return load_model(model.source, model.spec, machine, isa, options,
+                    [&](size_t done, size_t total) { listener.progress("loading", done, total); });
+}
+
 fs::path find_demo_model(const fs::path& program_folder) {
   fs::path built = program_folder / "assets" / "demo.gguf";
   fs::path installed = program_folder.parent_path() / "share" / "hearth" / "demo.gguf";

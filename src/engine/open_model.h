@@ -59,6 +59,10 @@ void settle_weights(OpenedModel* model, const Machine& machine, Isa isa,
 std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& machine, Isa isa,
                                      const EngineOptions& options, const Listener& listener = {});
 
+// Loads its model alone, as load_model() of engine/engine.h does.
+std::shared_ptr<Model> load_model(const OpenedModel& model, const Machine& machine, Isa isa,
+                                  const EngineOptions& options, const Listener& listener = {});
+
 // The model that comes with the program (docs/demo-model.md): assets/demo.gguf in the program's
 // folder, as in a build folder, or share/hearth/demo.gguf beside that folder, as installed. Throws
 // (kUsage) for the field `model` where neither is a file, and names both.

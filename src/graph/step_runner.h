@@ -1,4 +1,5 @@
-// Who computes an engine's steps in place of its lane (engine/lane.h): something else than cores.
+// Who computes the steps of an engine without a lane (engine/pass_engine.h): something else than
+// cores.
 #pragma once
 
 #include "graph/step_view.h"

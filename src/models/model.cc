@@ -43,6 +43,14 @@ void Model::load(const ModelSource& source, Team& team, const std::vector<uint32
   packing_seconds_ = steady_seconds() - start;
 }
 
+void Model::release_weights() {
+  for (Weight& weight : weights_.matrices()) {
+    for (Shard& shard : weight.shards) shard.codes = shard.scales = nullptr;
+  }
+  for (VectorWeight& vector : weights_.vectors()) vector.copies.clear();
+  arenas_.clear();
+}
+
 void Model::load_vectors() {
   auto vector = weights_.vectors().begin();
   for (const WeightSpec& weight : spec_.weights) {

@@ -45,7 +45,9 @@ class Model {
   using Report = std::function<void(size_t)>;
   void load(const ModelSource& source, Team& team, const std::vector<uint32_t>& member_shards,
             const Report& report);
-  // How long that took.
+  // Gives all memory of the weights back; what describes them stays.
+  void release_weights();
+  // How long loading took.
   double packing_seconds() const { return packing_seconds_; }
 
  private:

@@ -66,30 +66,31 @@ class GpuDeviceTest : public testing::Test {
     }
   }
 
-  std::unique_ptr<Engine> engine() const {
+  EngineOptions options() const {
     EngineOptions options;
     options.threads = 1;
     options.context = options.prefill_rows = 128;
-    return std::make_unique<Engine>(file_, spec_, machine_,
-                                    available_isas(detect_cpu_features()).back(),
-                                    embed_engine_options(spec_, PoolingType::kMean, options));
+    return embed_engine_options(spec_, PoolingType::kMean, options);
   }
+  Isa isa() const { return available_isas(detect_cpu_features()).back(); }
   std::unique_ptr<CpuPool> pool() const {
     return std::make_unique<CpuPool>(
-        "cpu", [this] { return engine(); }, EmbedOptions{});
-  }
-  std::unique_ptr<GpuDevice> gpu(std::shared_ptr<Accelerator> accelerator) const {
-    return std::make_unique<GpuDevice>(
-        "gpu",
-        [&] {
-          std::unique_ptr<Engine> made = engine();
-          made->compute_by(std::make_unique<EncoderPass>(made->model(), std::move(accelerator),
-                                                         PassLimits{128, 128}));
-          return made;
-        },
+        "cpu",
+        [this] { return std::make_unique<Engine>(file_, spec_, machine_, isa(), options()); },
         EmbedOptions{});
   }
-  std::vector<EmbedVector> run(CpuPool& device) const {
+  // The host keeps no weights.
+  std::unique_ptr<GpuDevice> gpu(std::shared_ptr<Accelerator> accelerator) const {
+    const std::shared_ptr<Model> model = load();
+    auto device = std::make_unique<GpuDevice>("gpu", std::move(accelerator), model, options(),
+                                              EmbedOptions{});
+    model->release_weights();
+    return device;
+  }
+  std::shared_ptr<Model> load() const {
+    return load_model(file_, spec_, machine_, isa(), options());
+  }
+  std::vector<EmbedVector> run(EngineDevice& device) const {
     std::vector<const EmbedQuery*> batch;
     for (const EmbedQuery& query : queries_) batch.push_back(&query);
     return device.run(batch);
@@ -108,6 +109,17 @@ TEST_F(GpuDeviceTest, GivesTheBitsOfTheCores) {
   EXPECT_EQ(run(*device), run(*pool()));
 }
 
+// 2 (128 + 3) 2^-24: of the feed-forward layer's columns.
+TEST_F(GpuDeviceTest, TellsHowFarBf16SumsAreApart) {
+  EXPECT_EQ(bits_beside_cores(spec_, Isa::kAvx512Bf16), "");
+  for (WeightSpec& weight : spec_.weights) {
+    if (weight.is_matrix()) weight.packed.kind = PackKind::kBF16;
+  }
+  EXPECT_EQ(bits_beside_cores(spec_, Isa::kAvx2), "");
+  const std::string text = bits_beside_cores(spec_, Isa::kAvx512Bf16);
+  EXPECT_NE(text.find("at most 1.6e-05 of the sum"), std::string::npos) << text;
+}
+
 // A text that is at fault is the text's, and the device goes on.
 TEST_F(GpuDeviceTest, RefusesATextAsCoresDo) {
   const std::unique_ptr<GpuDevice> device = gpu(std::make_shared<LostAccelerator>(0));
@@ -119,14 +131,12 @@ TEST_F(GpuDeviceTest, RefusesATextAsCoresDo) {
 
 // The memory of the largest step is taken before there is a text.
 TEST_F(GpuDeviceTest, IsRefusedWhereTheLargestStepHasNoMemory) {
-  constexpr uint64_t kWeights = 300'000;  // more than the tiny model's
+  constexpr uint64_t kWeights = 450'000;  // more than the tiny model's
   EXPECT_THROW(gpu(std::make_shared<VirtualAccelerator>(VirtualOptions{.memory_bytes = kWeights})),
                Error);
   const auto roomy = std::make_shared<VirtualAccelerator>(VirtualOptions{});
-  const std::unique_ptr<Engine> made = engine();
   EXPECT_NO_THROW(AcceleratorWeights(
-      *made->model(),
-      *std::make_shared<VirtualAccelerator>(VirtualOptions{.memory_bytes = kWeights})));
+      *load(), *std::make_shared<VirtualAccelerator>(VirtualOptions{.memory_bytes = kWeights})));
   EXPECT_EQ(run(*gpu(roomy)).size(), queries_.size());
 }
 

@@ -13,6 +13,11 @@ WeightView weight_view(const PackSpec& spec, const std::byte* codes, const std::
           .group_bytes = static_cast<uint32_t>(group_bytes(pack_kind_info(spec.kind), spec.form))};
 }
 
+double product_error_bound(uint64_t terms) {
+  const double roundings = (static_cast<double>(terms) + 3) * 0x1p-24;
+  return roundings / (1 - roundings);
+}
+
 ActFormat act_format_for(PackKind kind) {
   switch (kind) {
     case PackKind::kF32:

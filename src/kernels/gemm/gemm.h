@@ -55,6 +55,12 @@ WeightView weight_view(const PackSpec& spec, const std::byte* codes, const std::
 // A gemm call may use this many bytes of scratch (64-byte aligned), whatever its sizes.
 inline constexpr size_t kGemmScratchBytes = size_t{896} << 10;
 
+// The most that an element of a product differs by from the exact one, as a share of the sum of the
+// magnitudes of its terms, where nothing underflows: each of the terms that are added up rounds
+// once, and scales three times more at most (Higham 2002, section 3.1). Two levels whose sums go
+// another way are twice that apart at most.
+double product_error_bound(uint64_t terms);
+
 // Returns the activation format that a pack kind multiplies with.
 ActFormat act_format_for(PackKind kind);
 

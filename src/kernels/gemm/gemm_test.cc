@@ -86,9 +86,8 @@ Outputs run(Isa isa, const Problem& p, uint32_t m, const Range& range,
 }
 
 double tolerance(PackKind kind, uint32_t blocks, const Truth& truth) {
-  double n = act_format_for(kind) == ActFormat::kQ8 ? 4.0 * blocks : 1.0 * kBlock * blocks;
-  double u = 0x1p-24;
-  return (n + 3) * u / (1 - (n + 3) * u) * truth.magnitude + n * 0x1p-120;
+  const uint32_t terms = (act_format_for(kind) == ActFormat::kQ8 ? 4 : kBlock) * blocks;
+  return product_error_bound(terms) * truth.magnitude + terms * 0x1p-120;
 }
 
 class GemmTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {

@@ -1,0 +1,135 @@
+#include "engine/step_engine.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+bool wants_hidden(Want want, bool first, bool last) {
+  return want == Want::kHidden || (want == Want::kHiddenFirst && first) ||
+         (want == Want::kHiddenLast && last);
+}
+
+}  // namespace
+
+void StepEngine::give_memory(std::unique_ptr<KvPool> pool, float* hidden) {
+  pool_ = std::move(pool);
+  hidden_ = hidden;
+}
+
+void StepEngine::check(std::span<const StepRequest> requests) const {
+  uint32_t pages = 0;
+  for (const StepRequest& request : requests) {
+    size_t length = request.sequence->length() + request.tokens.size();
+    if (length > options().context) {
+      fail_field(ErrorCode::kRequest, "context",
+                 "of {} positions does not hold a sequence of {} tokens: raise it or shorten the "
+                 "sequence",
+                 options().context, length);
+    }
+    for (int32_t token : request.tokens) {
+      if (token < 0 || static_cast<uint32_t>(token) >= spec().hyper.vocabulary) {
+        fail(ErrorCode::kRequest, "token {} is outside the vocabulary of {}", token,
+             spec().hyper.vocabulary);
+      }
+    }
+    if (spec().is_encoder() && (request.want == Want::kLast || request.want == Want::kAll)) {
+      fail(ErrorCode::kRequest, "the model is an encoder: it gives hidden states and no logits");
+    }
+    if (!spec().has_kv_cache() && request.sequence->length() > 0) {
+      fail(ErrorCode::kRequest,
+           "the model keeps nothing of a text from step to step: give all its tokens at once");
+    }
+    pages += request.sequence->pages_needed(static_cast<uint32_t>(request.tokens.size()));
+  }
+  if (pages > pool_->available()) {
+    fail(ErrorCode::kRequest,
+         "{} KV pages are needed and {} are free: end a sequence or load with more", pages,
+         pool_->available());
+  }
+}
+
+// Puts the rows of logits first into outputs_, then those that are scored.
+void StepEngine::lay_out(std::span<const StepRequest> requests) {
+  tokens_.clear();
+  positions_.clear();
+  row_items_.clear();
+  outputs_.clear();
+  sampled_.clear();
+  second_.clear();
+  items_.clear();
+  const bool has_second{spec().embedding.second_type};
+  std::vector<uint32_t> scored, hidden;
+  for (const StepRequest& request : requests) {
+    HEARTH_CHECK(!request.tokens.empty(), "a request has tokens");
+    auto first_row = static_cast<uint32_t>(tokens_.size());
+    auto rows = static_cast<uint32_t>(request.tokens.size());
+    HEARTH_CHECK(request.scored == 0 || (options().scored_rows > 0 &&
+                                         (request.want == Want::kNothing ||
+                                          (request.want == Want::kLast && request.scored < rows))),
+                 "scored rows have room, and are wanted for nothing else");
+    uint32_t first_position = request.sequence->length();
+    request.sequence->grow(request.tokens);
+    for (uint32_t r = 0; r < rows; ++r) {
+      tokens_.push_back(request.tokens[r]);
+      positions_.push_back(first_position + r);
+      row_items_.push_back(static_cast<uint32_t>(items_.size()));
+      if (has_second) second_.push_back(request.second != 0 && r >= request.second ? 1 : 0);
+      bool last = r + 1 == rows, sampled = request.want == Want::kLast && last;
+      if (r < request.scored) scored.push_back(first_row + r);
+      if (sampled || request.want == Want::kAll) {
+        outputs_.push_back(first_row + r);
+        sampled_.push_back(sampled ? 1 : 0);
+      }
+      if (wants_hidden(request.want, r == 0, last)) hidden.push_back(first_row + r);
+    }
+    items_.push_back({first_row, rows, first_position, request.sequence->pages().data(),
+                      expanded_part(request.sequence->expanded(), first_position, rows)});
+  }
+  const auto logit_rows = static_cast<uint32_t>(outputs_.size());
+  HEARTH_CHECK(logit_rows <= options().outputs && hidden.size() <= options().hidden_rows,
+               "a step wants no more rows than the engine has room for");
+  outputs_.insert(outputs_.end(), scored.begin(), scored.end());
+  outputs_.insert(outputs_.end(), hidden.begin(), hidden.end());
+  view_ = {.tokens = tokens_,
+           .positions = positions_,
+           .row_items = row_items_,
+           .items = items_,
+           .outputs = outputs_,
+           .logit_rows = logit_rows,
+           .logits = {},
+           .sampled = sampled_,
+           .hidden = hidden_,
+           .second = second_,
+           .later_rows = static_cast<uint32_t>(scored.size())};
+}
+
+bool StepEngine::step(std::span<const StepRequest> requests, const Abandon* abandon) {
+  check(requests);
+  lay_out(requests);
+  const auto undo = [&] {
+    for (size_t i = 0; i < requests.size(); ++i) {
+      requests[i].sequence->truncate(items_[i].first_position);
+    }
+  };
+  try {
+    if (run(view_, abandon)) return true;
+  } catch (...) {
+    undo();
+    throw;
+  }
+  undo();
+  return false;
+}
+
+std::span<const float> StepEngine::hidden(size_t i) const {
+  const size_t before = view_.logit_rows + view_.later_rows;
+  HEARTH_CHECK(before + i < outputs_.size(), "only wanted rows have hidden states");
+  size_t width = spec().hyper.width;
+  return {hidden_ + i * width, width};
+}
+
+}  // namespace hearth

@@ -1,0 +1,94 @@
+// StepEngine: steps over sequences, whoever computes them. A step is a ragged list of {sequence,
+// tokens, what is wanted}; it is checked, laid out as a StepView and run, by the cores (Engine) or
+// by something else (PassEngine). Used by one thread.
+//
+// A model that keeps no keys and values from step to step (an encoder) takes each sequence's tokens
+// in one step, all of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/engine_options.h"
+#include "engine/kv_pool.h"
+#include "engine/sequence.h"
+#include "graph/step_view.h"
+#include "models/model_spec.h"
+
+namespace hearth {
+
+// Says what a step gives for a request's rows: logits of the last, to sample from (best()); logits
+// of all; or the hidden states (the final norm's output, which the LM head would read) of all, of
+// the first or of the last.
+enum class Want : uint8_t { kNothing, kLast, kAll, kHidden, kHiddenFirst, kHiddenLast };
+
+struct StepRequest {
+  Sequence* sequence;
+  std::span<const int32_t> tokens;
+  Want want;
+  // From this one of `tokens` on they are of the second type: a pair's second text. 0: none is.
+  uint32_t second = 0;
+  // The rows of so many of `tokens`, the first ones, are scored behind the step (Engine::score()),
+  // where nothing else is wanted of them.
+  uint32_t scored = 0;
+};
+
+class StepEngine {
+ public:
+  // Asked by one thread at every layer; true ends the step there. Must not throw.
+  using Abandon = std::function<bool()>;
+
+  virtual ~StepEngine() = default;
+  virtual const ModelSpec& spec() const = 0;
+  // Settled.
+  virtual const EngineOptions& options() const = 0;
+  uint32_t context() const { return options().context; }
+
+  KvPool& pool() { return *pool_; }
+  // `prompt`: how many tokens it begins with that are known now; of a model with latents that says
+  // which of its rows are expanded (ExpandRule), and so their last bits.
+  std::unique_ptr<Sequence> new_sequence(uint32_t prompt = 0) {
+    return std::make_unique<Sequence>(
+        *pool_, spec().has_latents() ? options().expand.positions(prompt) : 0);
+  }
+
+  // One step. The requests name different sequences, `items` at most where the model keeps no keys
+  // and values, and in all at most prefill_rows tokens, `outputs` rows of logits and `hidden_rows`
+  // rows of hidden states; rows are scored where `scored_rows` is not 0. Throws (kRequest) where a
+  // sequence would outgrow the context, a token is outside the vocabulary, or no KV page is free,
+  // and what computing it throws. False where the step was abandoned. In all these cases nothing
+  // has changed.
+  bool step(std::span<const StepRequest> requests, const Abandon* abandon = nullptr);
+  // Row i of its hidden states: [width].
+  std::span<const float> hidden(size_t i) const;
+
+ protected:
+  // Before the first step. `hidden`: [hidden rows][width].
+  void give_memory(std::unique_ptr<KvPool> pool, float* hidden);
+
+  // Of the step under way, or the last one.
+  const StepView& view() const { return view_; }
+  uint32_t scored_rows() const { return view_.later_rows; }
+
+ private:
+  // Computes it: all but the logits are laid out. False where it was abandoned.
+  virtual bool run(StepView step, const Abandon* abandon) = 0;
+
+  void check(std::span<const StepRequest> requests) const;
+  void lay_out(std::span<const StepRequest> requests);
+
+  std::unique_ptr<KvPool> pool_;
+  float* hidden_ = nullptr;
+  StepView view_;  // of these
+  std::vector<int32_t> tokens_;
+  std::vector<uint32_t> positions_, row_items_;
+  std::vector<uint32_t> outputs_;  // rows of logits, scored rows, then rows of hidden states
+  std::vector<uint8_t> sampled_;   // rows of logits
+  std::vector<uint8_t> second_;    // rows of the second type, where the model has one
+  std::vector<StepItem> items_;
+};
+
+}  // namespace hearth
