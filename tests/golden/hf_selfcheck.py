@@ -123,7 +123,7 @@ class LayoutTest(FolderTest):
         """Rounding errors of a step's size: of 4 bits 1 / 14 of the largest of a group and less,
         spread evenly; of E2M1 a sixth of a value at most."""
         x = np.random.Generator(np.random.PCG64(34)).standard_normal((24, 192))
-        for directory in hf_specs.code_directories():
+        for directory in (d for d in hf_specs.code_directories() if d.layout):
             layout, r = directory.layout, np.random.Generator(np.random.PCG64(35))
             parts = hf_layouts.parts(layout, x, r)
             found = {n: t for n, t in parts.items() if not n.startswith("input_")}
