@@ -6,6 +6,10 @@
 #include "kernels/kernels.h"
 #include "kernels/maximum/maximum-inl.h"
 #include "kernels/norm/norm-inl.h"
+#include "kernels/recurrent/delta_gates-inl.h"
+#include "kernels/recurrent/delta_rule-inl.h"
+#include "kernels/recurrent/gates-inl.h"
+#include "kernels/recurrent/short_conv-inl.h"
 #include "kernels/rope/rope-inl.h"
 #include "kernels/sum/sum-inl.h"
 

@@ -11,9 +11,9 @@
 //   one of few   AMD's since Zen 5, which does twice the dot products a cycle: with one panel at a
 //                time four rows of kQ8_0 are 1.5 times as fast, and 16 rows half as fast
 //
-// The small kernels (norm, rope, activation, maximum, sum), of which every level has all, are lines
-// of the table below. A line makes the declarations, the place in Kernels and the dispatch
-// (kernels.cc).
+// The small kernels (norm, rope, activation, maximum, sum, recurrent), of which every level has
+// all, are lines of the table below. A line makes the declarations, the place in Kernels and the
+// dispatch (kernels.cc).
 #pragma once
 
 #include <array>
@@ -26,6 +26,10 @@
 #include "kernels/maximum/maximum.h"
 #include "kernels/norm/norm.h"
 #include "kernels/quantize/quantize.h"
+#include "kernels/recurrent/delta_gates.h"
+#include "kernels/recurrent/delta_rule.h"
+#include "kernels/recurrent/gates.h"
+#include "kernels/recurrent/short_conv.h"
 #include "kernels/rope/rope.h"
 #include "kernels/sum/sum.h"
 #include "topology/cpu_features.h"
@@ -43,7 +47,13 @@
   X(gelu_tanh, GeluArgs, level)              \
   X(panel_maxima, PanelMaximaArgs, level)    \
   X(add_vectors, AddVectorsArgs, level)      \
-  X(weighted_sum, WeightedSumArgs, level)
+  X(weighted_sum, WeightedSumArgs, level)    \
+  X(short_conv, ShortConvArgs, level)        \
+  X(delta_rule, DeltaRuleArgs, level)        \
+  X(delta_gates, DeltaGatesArgs, level)      \
+  X(unit_norm, UnitNormArgs, level)          \
+  X(gated_norm, GatedNormArgs, level)        \
+  X(sigmoid_mul, SigmoidMulArgs, level)
 
 namespace hearth {
 

@@ -5,16 +5,14 @@
 #include "kernels/activation/activation.h"
 #include "kernels/activation/gelu.h"
 #include "kernels/simd/exp-inl.h"
+#include "kernels/simd/sigmoid-inl.h"
 
 namespace hearth {
 namespace {
 
 // g sigmoid(t)
 inline Vec16 times_sigmoid(Vec16 g, Vec16 t) {
-  Vec16 e = exp_nonpositive(negate(absolute(t)));
-  Vec16 one = Vec16::all(1.0f);
-  Vec16 sigmoid = div(select_below(t, 0.0f, e, one), add(one, e));
-  return mul(max(Vec16::all(kGateFloor), g), sigmoid);
+  return mul(max(Vec16::all(kGateFloor), g), sigmoid(t));
 }
 
 inline Vec16 silu(Vec16 g) { return times_sigmoid(g, g); }

@@ -3,16 +3,13 @@
 #include "kernels/activation/gelu.h"
 #include "kernels/kernels.h"
 #include "kernels/simd/exp.h"
+#include "kernels/simd/sigmoid.h"
 
 namespace hearth {
 namespace {
 
 // g sigmoid(t)
-float times_sigmoid(float g, float t) {
-  const float e = exp_nonpositive(-std::fabs(t));
-  const float sigmoid = (t < 0 ? e : 1.0f) / (1.0f + e);
-  return (g < kGateFloor ? kGateFloor : g) * sigmoid;
-}
+float times_sigmoid(float g, float t) { return (g < kGateFloor ? kGateFloor : g) * sigmoid(t); }
 
 float gelu(float g) {
   const float below = -std::fabs(g);
