@@ -19,9 +19,9 @@ namespace {
 // Elements of all matrices together, mostly and at most: what would have more is made smaller.
 constexpr uint64_t kMostElements = 1u << 13, kEvenMore = 1u << 18;
 
-constexpr std::array<const char*, 12> kArchitectures = {
-    "llama",        "qwen2",  "qwen3",    "bert", "nomic-bert", "gpt-oss",
-    "jina-bert-v2", "gemma3", "mistral3", "phi3", "seed_oss",   "gpt-oss"};
+constexpr std::array<const char*, 13> kArchitectures = {
+    "llama",  "qwen2",    "qwen3", "bert",     "nomic-bert", "gpt-oss", "jina-bert-v2",
+    "gemma3", "mistral3", "phi3",  "seed_oss", "gpt-oss",    "qwen35"};
 // Usual numbers come first and more than once; among the others are the ends of what is built.
 constexpr std::array<uint32_t, 16> kHeads = {2, 1,  4,  2, 3,  4,  8,   5,
                                              6, 12, 16, 7, 32, 64, 160, 288};
@@ -79,6 +79,7 @@ Shape choose_shape(Choices& choices, std::string_view architecture) {
     shape.chosen = 1 + choices.byte() % shape.experts;
     shape.window = 1 + choices.byte() % 80;
   }
+  if (architecture == "qwen35") shape.layers = 2;  // of which one keeps states
   uint32_t group = choices.of(kGroups);
   shape.heads = choices.of(kHeads);
   shape.kv_heads = shape.heads % group == 0 ? shape.heads / group : shape.heads;
@@ -186,11 +187,20 @@ class Maker {
     return {choices_.of(kForms), choices_.once_in(3)};
   }
 
+  ModelDelta choose_delta() {
+    ModelDelta delta{.keys = 1u + choices_.byte() % 4, .interval = 2};
+    delta.values = delta.keys * (1 + choices_.byte() % 3);
+    delta.length = std::min(choices_.of(kLengths), 64u);
+    delta.taps = 1 + choices_.byte() % 16;
+    return delta;
+  }
+
   TestSource choose_source() {
     const bool tied = !choices_.once_in(2), biases = choices_.once_in(3);
     const bool fused = encoder() && choices_.once_in(2);
     std::vector<LayerForm> forms(shape_.layers);
     for (LayerForm& form : forms) form = choose_form();
+    const ModelDelta delta = is("qwen35") ? choose_delta() : ModelDelta{};
     return made_source(
         {.architecture = architecture_,
          .layers = shape_.layers,
@@ -205,6 +215,7 @@ class Maker {
          .window = shape_.window,
          .tied = tied,
          .experts = {.count = shape_.experts, .chosen = shape_.chosen, .ffn = shape_.ffn},
+         .delta = delta,
          .token_types = shape_.types,
          .fused = fused,
          .biases = biases ? Biases::kAll : Biases::kNone,
@@ -276,10 +287,12 @@ class Maker {
     add(name, dims, type, make_rows(type, rows, k, 2 / std::sqrt(static_cast<float>(k)), noise_));
   }
 
-  // Biases are around 0, factors on frequencies around 2, and norms around 1.
+  // Biases are around 0, factors on frequencies around 2, rates of states around -1, and norms
+  // around 1.
   void vector(const std::string& name, const std::vector<uint64_t>& dims) {
     const uint64_t n = dims[0] * (dims.size() > 1 ? dims[1] : 1);
-    const float mean = name.ends_with(".bias") ? 0 : name.starts_with("rope_freqs") ? 2 : 1;
+    float mean = name.ends_with(".bias") ? 0 : name.starts_with("rope_freqs") ? 2 : 1;
+    if (name.ends_with("ssm_a")) mean = -1;
     std::vector<float> values(n);
     for (float& v : values) v = mean + 0.2f * noise_.real();
     auto bytes = std::as_bytes(std::span(values));

@@ -45,7 +45,11 @@ BenchReport load_report() {
   report.kv_type = "f16";
   BenchRun run;
   run.threads = 2;
-  run.memory = {1 << 20, 2 << 20, 3 << 20, 4 << 20, 5 << 20};
+  run.memory = {.weights = 1 << 20,
+                .kv = 2 << 20,
+                .activations = 3 << 20,
+                .scratch = 4 << 20,
+                .logits = 5 << 20};
   run.loads = loads();
   report.runs.push_back(run);
   return report;

@@ -18,6 +18,7 @@ void add_model(Json& json, const BenchModel& model) {
 void add_memory(Json& json, const MemoryUse& memory) {
   json.key("memory_bytes").object().key("total").number(memory.total());
   json.key("weights").number(memory.weights).key("kv").number(memory.kv);
+  if (memory.states > 0) json.key("states").number(memory.states);
   json.key("activations").number(memory.activations).key("scratch").number(memory.scratch);
   json.key("logits").number(memory.logits).end_object();
 }

@@ -64,15 +64,17 @@ Cells memory_cells(const BenchRun& run) {
   std::string groups = fmt::format("{}", plan.prefill_groups);
   if (plan.decode_groups != plan.prefill_groups) groups += fmt::format(",{}", plan.decode_groups);
   if (plan.sync == GroupSync::kLockstep) groups += " lockstep";
-  return {{"threads", fmt::format("{}", run.threads)},
-          {"shards", fmt::format("{}{}", plan.shards, plan.interleaved ? " interleaved" : "")},
-          {"groups", groups},
-          {"memory", bytes_text(memory.total())},
-          {"weights", bytes_text(memory.weights)},
-          {"KV", bytes_text(memory.kv)},
-          {"activations", bytes_text(memory.activations)},
-          {"scratch", bytes_text(memory.scratch)},
-          {"logits", bytes_text(memory.logits)}};
+  Cells cells{{"threads", fmt::format("{}", run.threads)},
+              {"shards", fmt::format("{}{}", plan.shards, plan.interleaved ? " interleaved" : "")},
+              {"groups", groups},
+              {"memory", bytes_text(memory.total())},
+              {"weights", bytes_text(memory.weights)},
+              {"KV", bytes_text(memory.kv)}};
+  if (memory.states > 0) cells.emplace_back("states", bytes_text(memory.states));
+  cells.emplace_back("activations", bytes_text(memory.activations));
+  cells.emplace_back("scratch", bytes_text(memory.scratch));
+  cells.emplace_back("logits", bytes_text(memory.logits));
+  return cells;
 }
 
 Cells arrival_cells(const BenchRun& run, const ArrivalResult& arrival) {

@@ -32,7 +32,11 @@ BenchReport with_model() {
   report.kv_type = "f16";
   BenchRun& run = report.runs[0];
   run.unit = ArithmeticUnit::kInt8Dot;
-  run.memory = {1 << 20, 2 << 20, 3 << 20, 4 << 20, 5 << 20};
+  run.memory = {.weights = 1 << 20,
+                .kv = 2 << 20,
+                .activations = 3 << 20,
+                .scratch = 4 << 20,
+                .logits = 5 << 20};
   CaseResult prefill;
   prefill.what = {Phase::kPrefill, 512, 1, 64};
   prefill.work.gemm_ops = {0, 0, 800e9};

@@ -108,7 +108,7 @@ bool BenchRunner::repeat(const BenchCase& what) {
 }
 
 void BenchRunner::cut_back() {
-  for (auto& sequence : sequences_) sequence->truncate(depth_);
+  for (auto& sequence : sequences_) sequence->cut_for_timing(depth_);
 }
 
 bool BenchRunner::prefill(Sequence& sequence, uint32_t tokens, Want want) {

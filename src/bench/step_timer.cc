@@ -33,7 +33,7 @@ double StepTimer::decode(uint32_t sequences) {
   const double start = steady_seconds();
   for (uint32_t step = 0; step < kDecodeSteps; ++step) engine_.step(requests);
   const double took = steady_seconds() - start;
-  for (uint32_t s = 0; s < sequences; ++s) sequences_[s]->truncate(depth_);
+  for (uint32_t s = 0; s < sequences; ++s) sequences_[s]->cut_for_timing(depth_);
   return took;
 }
 

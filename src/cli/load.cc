@@ -51,6 +51,11 @@ void tell_plan(const Engine& engine) {
   tell("hearth: steps of up to {} are decode's\n", count_text(decode.max_rows, "row"));
 }
 
+// Of models that keep some.
+std::string states_text(size_t bytes) {
+  return bytes == 0 ? "" : fmt::format(", states {}", bytes_text(bytes));
+}
+
 void tell_nodes(const Machine& machine, const Engine& engine) {
   if (engine.options().interleave && machine.binds_memory()) {
     tell("hearth: weights, keys and values lie on all nodes in turn\n");
@@ -58,10 +63,11 @@ void tell_nodes(const Machine& machine, const Engine& engine) {
   }
   for (const NodeMemory& node : engine.node_memory()) {
     tell(
-        "hearth: node {}: weights {}, keys and values {}, activations {}; {} of it in huge "
+        "hearth: node {}: weights {}, keys and values {}{}, activations {}; {} of it in huge "
         "pages; {}\n",
         machine.nodes[node.node].os_index, bytes_text(node.weights), bytes_text(node.kv),
-        bytes_text(node.others), bytes_text(node.huge), count_text(node.threads, "thread"));
+        states_text(node.states), bytes_text(node.others), bytes_text(node.huge),
+        count_text(node.threads, "thread"));
   }
 }
 
@@ -82,12 +88,12 @@ void tell_loaded(const ModelSource& source, const Machine& machine, const Engine
   tell(
       "hearth: {}: {}, {}{}\n"
       "hearth: {} threads, {} kernels, {}\n"
-      "hearth: memory {}: weights {}, keys and values {}, the rest {}\n",
+      "hearth: memory {}: weights {}, keys and values {}{}, the rest {}\n",
       source.name(), engine.spec().architecture->name, bytes_text(source.file_bytes()),
       seconds ? fmt::format(", loaded in {:.1f} s", *seconds) : "", engine.threads(),
       isa_name(engine.isa()), context_text(engine), bytes_text(memory.total()),
-      bytes_text(memory.weights), bytes_text(memory.kv),
-      bytes_text(memory.total() - memory.weights - memory.kv));
+      bytes_text(memory.weights), bytes_text(memory.kv), states_text(memory.states),
+      bytes_text(memory.total() - memory.weights - memory.kv - memory.states));
   tell_plan(engine);
   tell_nodes(machine, engine);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/bytes_text.h"
+#include "base/count_text.h"
 #include "base/tell.h"
 #include "chat/turn_template.h"
 #include "cli/load.h"
@@ -45,8 +46,14 @@ EngineArgs ServedText::engine_args(const std::vector<uint32_t>& others) const {
 
 void ServedText::tell_start() const {
   const Engine& engine = service_->engine();
-  tell("hearth: {} ({}); the model was made for {}\n", context_text(engine),
-       bytes_text(engine.memory().kv), model_.spec.hyper.context);
+  std::string states;
+  if (engine.states() != nullptr) {
+    states =
+        fmt::format(", and for the states of {} ({})", count_text(engine.states()->slots(), "text"),
+                    bytes_text(engine.memory().states));
+  }
+  tell("hearth: {} ({}){}; the model was made for {}\n", context_text(engine),
+       bytes_text(engine.memory().kv), states, model_.spec.hyper.context);
   if (!chat_->has_template()) {
     print_note("the model has no chat template: /v1/chat/completions needs --chat-template FILE");
   }

@@ -72,9 +72,15 @@ void Engine::start(const Machine& machine, EngineLayout layout, std::unique_ptr<
   spare_pus_ = hearth::spare_pus(machine, placement());
   memory_use_ = layout_.memory();
   memory_ = std::make_unique<EngineMemory>(machine, layout_, *model_);
+  std::unique_ptr<StatePool> states;
+  if (spec().has_states()) {
+    states = std::make_unique<StatePool>(
+        layout_.states.slots(),
+        [this](uint32_t from, uint32_t to) { memory_->states().copy(from, to); });
+  }
   give_memory(std::make_unique<KvPool>(spec().has_kv_cache() ? layout_.kv.page_count() : 0,
                                        [this](uint32_t from, uint32_t to) { copy_page(from, to); }),
-              memory_->hidden());
+              std::move(states), memory_->hidden());
   logits_ = std::make_unique<StepLogits>(spec().hyper.vocabulary,
                                          layout_.options.outputs + layout_.options.scored_rows,
                                          model_->axes()[spec().vocabulary_axis].cuts);
@@ -120,6 +126,7 @@ std::vector<std::string> Engine::warnings() const {
 
 bool Engine::run(StepView step, const Abandon* abandon) {
   step.logits = logits_->begin_step();
+  step.states = &memory_->states();
   return lane_->run(step, abandon);
 }
 

@@ -5,6 +5,8 @@
 // Everything is allocated when the engine is made, but for what other plans need (set_plan()); its
 // size is known from the model, the plans and the options before anything is loaded
 // (engine_layout.h). Used by one thread, which works as member 0 of the team.
+//
+// A sequence of a model that keeps states (graph/state_view.h) holds one of `sequences` slots.
 #pragma once
 
 #include <cstdint>

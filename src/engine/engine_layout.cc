@@ -59,6 +59,22 @@ KvView lay_out_kv(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint3
   return {options.kv_type, pages, shards, layers};
 }
 
+// A slot for every sequence that there may be at a time, where layers keep states.
+StateView lay_out_states(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint32_t shards,
+                         const EngineOptions& options) {
+  if (!spec.has_states()) return {};
+  std::vector<std::vector<size_t>> floats;
+  for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
+    const std::optional<KeptState> kept = spec.kept_state(layer);
+    std::vector<size_t>& of_layer = floats.emplace_back(shards, 0);
+    for (uint32_t s = 0; kept && s < shards; ++s) {
+      const CutAxis& axis = axes[kept->axis];
+      of_layer[s] = kept->item_floats * axis.cuts.shard(s).size() * axis.unit_items;
+    }
+  }
+  return {options.sequences, shards, floats};
+}
+
 // Sizes of everything, with the weights cut by the plan's shares.
 void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   std::vector<CutAxis> axes = cut_axes(spec, layout->plan.shares);
@@ -70,6 +86,7 @@ void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   check_schedules(options.schedules, kernels_for(isa));
   measure_graphs(spec, weights, isa, layout);
   layout->kv = lay_out_kv(spec, axes, layout->shard_count(), layout->plan, options);
+  layout->states = lay_out_states(spec, axes, layout->shard_count(), options);
   layout->weight_bytes.clear();
   layout->logit_bytes.clear();
   StepLogits logits(spec.hyper.vocabulary, options.outputs + options.scored_rows,
@@ -256,8 +273,8 @@ size_t EngineLayout::sync_bytes(uint32_t shard) const {
 size_t EngineLayout::work_bytes(uint32_t shard) const {
   auto members =
       static_cast<size_t>(std::count(member_shards().begin(), member_shards().end(), shard));
-  return sync_bytes(shard) + activation_bytes(shard) + members * kOpScratchBytes +
-         logit_bytes[shard] + (shard == 0 ? hidden_bytes : 0);
+  return sync_bytes(shard) + activation_bytes(shard) + states.shard_bytes(shard) +
+         members * kOpScratchBytes + logit_bytes[shard] + (shard == 0 ? hidden_bytes : 0);
 }
 
 size_t EngineLayout::shard_bytes(uint32_t shard) const {
@@ -270,6 +287,7 @@ MemoryUse EngineLayout::memory() const {
   for (uint32_t s = 0; s < shard_count(); ++s) {
     use.weights += weight_bytes[s];
     use.kv += kv.shard_bytes(s);
+    use.states += states.shard_bytes(s);
     use.activations += activation_bytes(s);
     use.scratch += sync_bytes(s);
     use.logits += logit_bytes[s];

@@ -12,6 +12,7 @@
 
 #include "engine/engine_options.h"
 #include "engine/engine_plan.h"
+#include "graph/state_view.h"
 #include "graph/step_view.h"
 #include "models/core_graph.h"
 #include "models/model.h"
@@ -22,9 +23,10 @@ namespace hearth {
 
 struct MemoryUse {
   size_t weights = 0, kv = 0, activations = 0;
+  size_t states = 0;   // of sequences (graph/state_view.h)
   size_t scratch = 0;  // of threads, and what they wait on
   size_t logits = 0;   // and hidden states
-  size_t total() const { return weights + kv + activations + scratch + logits; }
+  size_t total() const { return weights + kv + states + activations + scratch + logits; }
 };
 
 // Bytes that the graph of a phase needs.
@@ -39,6 +41,7 @@ struct EngineLayout {
   GraphLimits limits;
   PhaseSizes prefill, decode;
   KvView kv;                         // without memory
+  StateView states;                  // without memory
   uint32_t kv_pages_wanted = 0;      // that kv would have if memory allowed it
   std::vector<size_t> weight_bytes;  // by shard
   std::vector<size_t> logit_bytes;   // by shard
@@ -54,7 +57,7 @@ struct EngineLayout {
   // Flags and counters on the shard, of both phases: epochs go on from run to run, so they share
   // nothing.
   size_t sync_bytes(uint32_t shard) const;
-  // All that lies on the shard's node besides weights, keys and values.
+  // All that lies on the shard's node besides weights, keys and values: states, too.
   size_t work_bytes(uint32_t shard) const;
   size_t shard_bytes(uint32_t shard) const;
   MemoryUse memory() const;

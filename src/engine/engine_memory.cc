@@ -9,7 +9,7 @@ namespace hearth {
 
 const char* memory_kind_name(MemoryKind kind) {
   return enum_name<MemoryKind::kLogits>(
-      {"weights", "keys and values", "activations", "scratch", "logits"}, kind);
+      {"weights", "keys and values", "states", "activations", "scratch", "logits"}, kind);
 }
 
 namespace {
@@ -57,7 +57,7 @@ void PlanMemory::divide_activations(const EngineLayout& layout,
 }
 
 EngineMemory::EngineMemory(const Machine& machine, const EngineLayout& layout, const Model& model)
-    : model_(model), kv_(layout.kv) {
+    : model_(model), kv_(layout.kv), states_(layout.states) {
   Binding binding = layout.options.binding();
   for (uint32_t s = 0; s < layout.shard_count(); ++s) {
     const Arena& weights = model.arenas()[s];
@@ -70,6 +70,10 @@ EngineMemory::EngineMemory(const Machine& machine, const EngineLayout& layout, c
     kv_arenas_.emplace_back(machine, node, kv_bytes, "KV cache", binding);
     work_arenas_.emplace_back(machine, node, layout.work_bytes(s) - plan_bytes, "scratch");
     kv_.set_base(s, take(MemoryKind::kKv, s, kv_arenas_[s], kv_bytes, &regions_));
+    const size_t state_bytes = states_.shard_bytes(s);
+    if (state_bytes > 0) {
+      states_.set_base(s, take(MemoryKind::kStates, s, work_arenas_[s], state_bytes, &regions_));
+    }
     logits_.push_back(
         take(MemoryKind::kLogits, s, work_arenas_[s], layout.logit_bytes[s], &regions_));
   }
@@ -100,9 +104,10 @@ std::vector<NodeMemory> EngineMemory::by_node(const Placement& placement) const 
   std::map<uint32_t, NodeMemory> nodes;
   for (const MemoryRegion& region : regions_) {
     NodeMemory& node = nodes[region.node];
-    size_t* kind = region.kind == MemoryKind::kWeights ? &node.weights
-                   : region.kind == MemoryKind::kKv    ? &node.kv
-                                                       : &node.others;
+    size_t* kind = region.kind == MemoryKind::kWeights  ? &node.weights
+                   : region.kind == MemoryKind::kKv     ? &node.kv
+                   : region.kind == MemoryKind::kStates ? &node.states
+                                                        : &node.others;
     *kind += region.bytes;
   }
   for (const Arena* arena : arenas()) nodes[arena->node()].huge += arena->huge_bytes();

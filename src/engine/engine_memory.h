@@ -17,7 +17,7 @@
 namespace hearth {
 
 // A piece of the engine's memory and where it was asked to lie.
-enum class MemoryKind : uint8_t { kWeights, kKv, kActivations, kScratch, kLogits };
+enum class MemoryKind : uint8_t { kWeights, kKv, kStates, kActivations, kScratch, kLogits };
 const char* memory_kind_name(MemoryKind kind);
 struct MemoryRegion {
   MemoryKind kind;
@@ -30,7 +30,7 @@ struct MemoryRegion {
 // The memory of a node, and the threads that work there.
 struct NodeMemory {
   uint32_t node = 0;  // index of Machine
-  size_t weights = 0, kv = 0;
+  size_t weights = 0, kv = 0, states = 0;
   size_t others = 0;  // activations, scratch, flags, logits
   size_t huge = 0;    // of all of it, in huge pages as the kernel tells; 0 where it doesn't
   uint32_t threads = 0;
@@ -63,6 +63,7 @@ class EngineMemory {
 
   // The layout's, with memory.
   const KvView& kv() const { return kv_; }
+  const StateView& states() const { return states_; }
   // Of the plans' memory that is in use.
   LaneMemory lane() const { return lane_with(*plan_memory_); }
   LaneMemory lane_with(const PlanMemory& plans) const {
@@ -92,6 +93,7 @@ class EngineMemory {
   std::vector<Arena> kv_arenas_, work_arenas_;  // by shard
   std::vector<MemoryRegion> regions_;           // the plans' last
   KvView kv_;
+  StateView states_;
   std::vector<std::byte*> scratch_;
   std::unique_ptr<PlanMemory> plan_memory_;
   std::vector<std::byte*> logits_;

@@ -27,6 +27,9 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOption
   // Everybody who runs may need a row of logits in the same step.
   options_.max_running = settle(options_.max_running, limits.outputs);
   if (options_.step_tokens == 1) options_.max_running = 1;
+  if (engine.states() != nullptr) {
+    options_.max_running = std::min(options_.max_running, engine.states()->slots());
+  }
   options_.min_chunk = std::clamp(options_.min_chunk, 1u, options_.step_tokens);
   options_.min_expanded_chunk =
       std::clamp(options_.min_expanded_chunk, options_.min_chunk, options_.step_tokens);

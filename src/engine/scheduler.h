@@ -48,7 +48,9 @@ struct SchedulerOptions {
   // The same of those whose rows are expanded: fewer would make more keys and values than they
   // save.
   uint32_t min_expanded_chunk = 256;
-  uint32_t max_running = 0;  // sequences that hold pages; 0: as many as a step gives logits of
+  // Sequences that hold pages; 0: as many as a step gives logits of, and as there are slots for
+  // states, where the model keeps some.
+  uint32_t max_running = 0;
   bool prefix_cache = true;
   std::function<double()> clock;  // seconds; empty: the steady clock
 };

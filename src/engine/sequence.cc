@@ -36,10 +36,20 @@ void Sequence::grow(std::span<const int32_t> tokens) {
     --needed;
   }
   for (; needed > 0; --needed) pages_.push_back(pool_->take());
+  if (count > 0 && needs_slot()) slot_ = states_->take();
 }
 
 void Sequence::truncate(uint32_t length) {
   HEARTH_CHECK(length <= tokens_.size(), "a sequence is cut, not stretched");
+  if (slot_ != kNoSlot && (length == 0 || length < tokens_.size())) {
+    length = 0;
+    states_->release(slot_);
+    slot_ = kNoSlot;
+  }
+  cut_for_timing(length);
+}
+
+void Sequence::cut_for_timing(uint32_t length) {
   tokens_.resize(length);
   while (pages_.size() > pages_for(length)) {
     pool_->release(pages_.back());
@@ -49,8 +59,13 @@ void Sequence::truncate(uint32_t length) {
 }
 
 std::unique_ptr<Sequence> Sequence::fork() {
+  auto other = std::make_unique<Sequence>(*pool_, expanded_, states_);
+  if (slot_ != kNoSlot) {
+    if (states_->free_count() == 0) return other;
+    other->slot_ = states_->take();
+    states_->copy(slot_, other->slot_);
+  }
   publish();
-  auto other = std::make_unique<Sequence>(*pool_, expanded_);
   other->tokens_ = tokens_;
   other->pages_ = pages_;
   for (uint32_t page : pages_) pool_->share(page);
@@ -60,7 +75,7 @@ std::unique_ptr<Sequence> Sequence::fork() {
 
 uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
   uint32_t before = length();
-  if (!pool_->keeps_pages() || before % kPagePositions != 0) return 0;
+  if (!pool_->keeps_pages() || states_ != nullptr || before % kPagePositions != 0) return 0;
   publish();
   uint32_t parent = pages_.empty() ? KvPool::kNoPage : pages_.back();
   while (tokens_.size() + kPagePositions < tokens.size()) {
@@ -77,7 +92,7 @@ uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
 }
 
 void Sequence::publish() {
-  if (!pool_->keeps_pages()) return;
+  if (!pool_->keeps_pages() || states_ != nullptr) return;
   for (; published_ < length() / kPagePositions; ++published_) {
     uint32_t parent = published_ == 0 ? KvPool::kNoPage : pages_[published_ - 1];
     std::span<const int32_t> tokens =

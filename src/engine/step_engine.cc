@@ -15,13 +15,15 @@ bool wants_hidden(Want want, bool first, bool last) {
 
 }  // namespace
 
-void StepEngine::give_memory(std::unique_ptr<KvPool> pool, float* hidden) {
+void StepEngine::give_memory(std::unique_ptr<KvPool> pool, std::unique_ptr<StatePool> states,
+                             float* hidden) {
   pool_ = std::move(pool);
+  states_ = std::move(states);
   hidden_ = hidden;
 }
 
 void StepEngine::check(std::span<const StepRequest> requests) const {
-  uint32_t pages = 0;
+  uint32_t pages = 0, slots = 0;
   for (const StepRequest& request : requests) {
     size_t length = request.sequence->length() + request.tokens.size();
     if (length > options().context) {
@@ -44,6 +46,12 @@ void StepEngine::check(std::span<const StepRequest> requests) const {
            "the model keeps nothing of a text from step to step: give all its tokens at once");
     }
     pages += request.sequence->pages_needed(static_cast<uint32_t>(request.tokens.size()));
+    slots += request.sequence->needs_slot() ? 1 : 0;
+  }
+  if (states_ && slots > states_->free_count()) {
+    fail(ErrorCode::kRequest,
+         "{} states of sequences are needed and {} are free: end a sequence or load with more",
+         slots, states_->free_count());
   }
   if (pages > pool_->available()) {
     fail(ErrorCode::kRequest,
@@ -87,7 +95,9 @@ void StepEngine::lay_out(std::span<const StepRequest> requests) {
       if (wants_hidden(request.want, r == 0, last)) hidden.push_back(first_row + r);
     }
     items_.push_back({first_row, rows, first_position, request.sequence->pages().data(),
-                      expanded_part(request.sequence->expanded(), first_position, rows)});
+                      expanded_part(request.sequence->expanded(), first_position, rows),
+                      first_position == 0 ? kNoSlot : request.sequence->slot(),
+                      request.sequence->slot()});
   }
   const auto logit_rows = static_cast<uint32_t>(outputs_.size());
   HEARTH_CHECK(logit_rows <= options().outputs && hidden.size() <= options().hidden_rows,

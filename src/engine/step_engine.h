@@ -15,6 +15,7 @@
 #include "engine/engine_options.h"
 #include "engine/kv_pool.h"
 #include "engine/sequence.h"
+#include "engine/state_pool.h"
 #include "graph/step_view.h"
 #include "models/model_spec.h"
 
@@ -48,26 +49,29 @@ class StepEngine {
   uint32_t context() const { return options().context; }
 
   KvPool& pool() { return *pool_; }
+  // Null where the model keeps no states.
+  const StatePool* states() const { return states_.get(); }
   // `prompt`: how many tokens it begins with that are known now; of a model with latents that says
   // which of its rows are expanded (ExpandRule), and so their last bits.
   std::unique_ptr<Sequence> new_sequence(uint32_t prompt = 0) {
     return std::make_unique<Sequence>(
-        *pool_, spec().has_latents() ? options().expand.positions(prompt) : 0);
+        *pool_, spec().has_latents() ? options().expand.positions(prompt) : 0, states_.get());
   }
 
   // One step. The requests name different sequences, `items` at most where the model keeps no keys
   // and values, and in all at most prefill_rows tokens, `outputs` rows of logits and `hidden_rows`
   // rows of hidden states; rows are scored where `scored_rows` is not 0. Throws (kRequest) where a
-  // sequence would outgrow the context, a token is outside the vocabulary, or no KV page is free,
-  // and what computing it throws. False where the step was abandoned. In all these cases nothing
-  // has changed.
+  // sequence would outgrow the context, a token is outside the vocabulary, or no KV page or state
+  // is free; then nothing has changed. False where the step was abandoned, and throws what
+  // computing it throws; then nothing has changed either, but that sequences which keep states are
+  // empty.
   bool step(std::span<const StepRequest> requests, const Abandon* abandon = nullptr);
   // Row i of its hidden states: [width].
   std::span<const float> hidden(size_t i) const;
 
  protected:
-  // Before the first step. `hidden`: [hidden rows][width].
-  void give_memory(std::unique_ptr<KvPool> pool, float* hidden);
+  // Before the first step. `states` may be null; `hidden`: [hidden rows][width].
+  void give_memory(std::unique_ptr<KvPool> pool, std::unique_ptr<StatePool> states, float* hidden);
 
   // Of the step under way, or the last one.
   const StepView& view() const { return view_; }
@@ -81,6 +85,7 @@ class StepEngine {
   void lay_out(std::span<const StepRequest> requests);
 
   std::unique_ptr<KvPool> pool_;
+  std::unique_ptr<StatePool> states_;  // or null: the model keeps none
   float* hidden_ = nullptr;
   StepView view_;  // of these
   std::vector<int32_t> tokens_;

@@ -23,6 +23,9 @@ struct Kind {
   bool fused_rows = false;
   // A sink of each query head, and biases of all matrices but the head.
   bool sinks = false;
+  // Most layers keep states, in the others queries have gates. How alpha and beta lie.
+  enum class Delta : uint8_t { kNone, kApart, kBoth };
+  Delta delta = Delta::kNone;
   const char* second_norm = "ffn_norm";  // before what feeds forward
   bool behind = false;                   // norms behind attention and what feeds forward, too
   // Of encoders:
@@ -44,6 +47,18 @@ constexpr Kind kKinds[] = {
     {.architecture = "mistral3"},
     {.architecture = "phi3", .fused_rows = true},
     {.architecture = "seed_oss", .qkv_biases = true, .second_norm = "post_attention_norm"},
+    {.architecture = "qwen35",
+     .head_norms = true,
+     .delta = Kind::Delta::kApart,
+     .second_norm = "post_attention_norm"},
+    {.architecture = "qwen35moe",
+     .head_norms = true,
+     .delta = Kind::Delta::kApart,
+     .second_norm = "post_attention_norm"},
+    {.architecture = "qwen3next",
+     .head_norms = true,
+     .delta = Kind::Delta::kBoth,
+     .second_norm = "post_attention_norm"},
     {.architecture = "deepseek2", .latents = true},
     {.architecture = "bert",
      .encoder = true,
@@ -69,6 +84,7 @@ class Outline {
     source_.set("general.architecture", shape_.architecture);
     set_sizes();
     if (kind_.latents) set_latents();
+    if (has_states()) set_delta();
     if (shape_.experts.count > 0) set_experts();
     if (kind_.encoder) set_encoder();
     add_tables();
@@ -112,6 +128,20 @@ class Outline {
     key("rope.dimension_count", of.turned);
   }
 
+  bool has_states() const { return kind_.delta != Kind::Delta::kNone; }
+  uint32_t interval() const { return std::min(shape_.delta.interval, shape_.layers); }
+
+  void set_delta() {
+    const ModelDelta& of = shape_.delta;
+    key("full_attention_interval", interval());
+    if (interval() == 1) return;  // no layer keeps a state
+    key("ssm.conv_kernel", of.taps);
+    key("ssm.state_size", of.length);
+    key("ssm.group_count", of.keys);
+    key("ssm.time_step_rank", of.values);
+    key("ssm.inner_size", of.values * of.length);
+  }
+
   void set_experts() {
     const ModelExperts& of = shape_.experts;
     key("expert_count", of.count);
@@ -148,6 +178,8 @@ class Outline {
     if (!kind_.encoder) norm(layer_ + "attn_norm", shape_.width);
     if (kind_.latents) {
       add_latent_attention();
+    } else if (has_states() && (layer + 1) % interval() != 0) {
+      add_delta();
     } else {
       add_attention();
     }
@@ -168,7 +200,7 @@ class Outline {
   }
 
   void add_attention() {
-    const uint32_t queries = shape_.heads * shape_.key_length;
+    const uint32_t queries = shape_.heads * shape_.key_length * (has_states() ? 2 : 1);
     const uint32_t keys = shape_.kv_heads * shape_.key_length;
     const uint32_t values = shape_.kv_heads * shape_.value_length;
     const bool bias = kind_.attention_biases || kind_.sinks, of_rows = bias || kind_.qkv_biases;
@@ -185,6 +217,25 @@ class Outline {
     if (!kind_.head_norms) return;
     norm(layer_ + "attn_q_norm", shape_.key_length);
     norm(layer_ + "attn_k_norm", shape_.key_length);
+  }
+
+  void add_delta() {
+    const ModelDelta& of = shape_.delta;
+    const uint32_t width = shape_.width, values = of.values * of.length;
+    const uint32_t channels = 2 * of.keys * of.length + values;
+    matrix("attn_qkv", {width, channels});
+    matrix("attn_gate", {width, values});
+    if (kind_.delta == Kind::Delta::kBoth) {
+      matrix("ssm_ba", {width, uint64_t{2} * of.values});
+    } else {
+      matrix("ssm_alpha", {width, of.values});
+      matrix("ssm_beta", {width, of.values});
+    }
+    source_.add(layer_ + "ssm_conv1d.weight", {of.taps, channels});
+    source_.add(layer_ + "ssm_a", {of.values});
+    source_.add(layer_ + "ssm_dt.bias", {of.values});
+    norm(layer_ + "ssm_norm", of.length);
+    matrix("ssm_out", {values, width});
   }
 
   void add_latent_attention() {
@@ -240,6 +291,7 @@ class Outline {
     matrix("ffn_gate_shexp", {width, uint64_t{of.shared} * of.ffn});
     matrix("ffn_up_shexp", {width, uint64_t{of.shared} * of.ffn});
     matrix("ffn_down_shexp", {uint64_t{of.shared} * of.ffn, width});
+    if (has_states()) source_.add(layer_ + "ffn_gate_inp_shexp.weight", {width});
   }
 
   void matrix(const char* name, std::vector<uint64_t> dims) {

@@ -30,6 +30,12 @@ struct ModelExperts {
   uint32_t dense = 0;
 };
 
+// Of layers that keep states: every layer but each `interval`th, and the last.
+struct ModelDelta {
+  uint32_t keys = 2, values = 4, length = 16, taps = 4;
+  uint32_t interval = 4;
+};
+
 // Where the gate of a feed-forward layer is: as the architecture has it, in a matrix of its own,
 // above the one that goes up, or nowhere.
 enum class UpForm : uint8_t { kUsual, kOwnGate, kGateAbove, kNoGate };
@@ -53,6 +59,7 @@ struct ModelShape {
   DType table_type = DType::kF32;  // of the embedding table and the head
   ModelLatents latents = {};
   ModelExperts experts = {};
+  ModelDelta delta = {};
   // Of encoders:
   uint32_t token_types = 2;
   std::optional<uint32_t> pooling = {};  // by GGUF's numbers; none: the file doesn't say

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "graph/state_view.h"
 #include "kernels/attention/attention.h"
 #include "tensor/pack_spec.h"
 
@@ -23,6 +24,8 @@ struct StepItem {
   uint32_t first_position;
   const uint32_t* pages;  // pages[p / kPagePositions] is the id of the page that holds position p
   uint32_t expanded = 0;  // so many rows, the first ones, attend to expanded latents
+  // The slots of the state before the rows and behind them, of a model that keeps states.
+  uint32_t state_from = kNoSlot, state_to = kNoSlot;
 };
 
 // How many of the `rows` positions from `first` on are among the first `expanded` of a sequence.
@@ -60,6 +63,7 @@ struct StepView {
   uint32_t later_rows = 0;
   // Of a run of the head alone: which of the outputs the first row of logits belongs to.
   uint32_t first_logit = 0;
+  const StateView* states = nullptr;  // of a model that keeps some
 
   bool is_second(uint32_t row) const { return !second.empty() && second[row] != 0; }
   uint32_t rows() const { return static_cast<uint32_t>(tokens.size()); }

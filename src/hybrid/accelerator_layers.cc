@@ -21,7 +21,7 @@ std::string why_no_pass(const ModelSpec& spec) {
     for (const Block& block : layer.blocks) {
       const auto* attention = std::get_if<AttentionBlock>(&block.body);
       if (attention == nullptr && !std::holds_alternative<FeedForwardBlock>(block.body)) {
-        return "experts and latents are not computed on a GPU yet";
+        return "experts, latents and states are not computed on a GPU yet";
       }
       const auto* feed_forward = std::get_if<FeedForwardBlock>(&block.body);
       if (feed_forward != nullptr && feed_forward->activation == Activation::kClampedSwiglu) {
@@ -32,6 +32,7 @@ std::string why_no_pass(const ModelSpec& spec) {
         return "models that keep keys and values are not computed on a GPU yet";
       }
       if (attention->sinks) return "attention with sinks is not computed on a GPU yet";
+      if (attention->gated) return "gates of heads are not computed on a GPU yet";
       if (attention->temperature.growth != 0) {
         return "queries with a temperature are not computed on a GPU yet";
       }

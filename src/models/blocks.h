@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/ops/attention.h"
+#include "graph/ops/delta_net.h"
 #include "graph/ops/linear.h"
 #include "graph/ops/routing.h"
 #include "graph/ops/rows.h"
@@ -57,6 +58,9 @@ struct AttentionBlock {
   std::optional<HeadNorms> norms = {};
   WeightId sinks = {};  // of each query head, a score without a value; or none
   LinearRef query = {}, key = {}, value = {}, output = {};
+  // Behind the rows of each query head `query` has as many of a gate, by whose sigmoid the head's
+  // result is multiplied.
+  bool gated = false;
 
   uint32_t group_size() const { return heads / kv_heads; }
 };
@@ -75,6 +79,21 @@ struct LatentBlock {
   WeightId latent_down;
   NormRef latent_norm;
   WeightId query, key_up, value_up, output;
+};
+
+// A gated delta rule (graph/ops/delta_net.h): a state in place of keys and values. What is of the
+// value heads is one matrix, or one for each of the value heads that a key head has (DeltaHeads).
+struct DeltaBlock {
+  DeltaHeads heads = {};
+  uint32_t length = 0;  // of a head's keys and of its values
+  uint32_t taps = 0;    // of the convolution
+  WeightId query, key;
+  std::vector<WeightId> value, gate;
+  std::vector<WeightId> alpha, beta;  // no beta: alpha has both, of a key head its betas first
+  WeightId conv;                      // [taps][queries, keys, values]
+  WeightId bias, rate;                // [value heads]
+  NormRef norm;
+  WeightId output;
 };
 
 // down(activation(gate x) * up x), or without a gate down(activation(up x)).
@@ -97,6 +116,7 @@ struct ExpertsBlock {
   Activation activation = Activation::kSilu;
   // Of the routed experts, [experts][rows]; or none.
   WeightId gate_bias = {}, up_bias = {}, down_bias = {};
+  WeightId shared_gate = {};  // [1][width]: it weighs the sigmoid of this; none: 1
 };
 
 // How a block reads the stream x and how its result r joins it:
@@ -110,7 +130,7 @@ struct BlockNorms {
 };
 
 struct Block {
-  std::variant<AttentionBlock, LatentBlock, FeedForwardBlock, ExpertsBlock> body;
+  std::variant<AttentionBlock, LatentBlock, DeltaBlock, FeedForwardBlock, ExpertsBlock> body;
   BlockNorms norms;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "graph/ops/delta_net.h"
 #include "graph/ops/experts.h"
 #include "graph/ops/head_norms.h"
 #include "graph/ops/latent.h"
@@ -71,6 +72,15 @@ class CoreBuilder : public BlockBuilder {
     return partials;
   }
 
+  // Where the first row of a matrix that every shard has stands, by group.
+  static std::vector<uint32_t> first_columns(const std::vector<std::vector<RowSlice>>& slices) {
+    std::vector<uint32_t> columns;
+    for (const std::vector<RowSlice>& of_group : slices) {
+      columns.push_back(std::ranges::find(of_group, 0u, &RowSlice::row)->column);
+    }
+    return columns;
+  }
+
   struct Angles {
     const RopeParams* rope;
     Bundle bundle;
@@ -127,6 +137,7 @@ class CoreBuilder : public BlockBuilder {
     }
     shape.temperature = block.temperature;
     shape.sinks = weights_.optional_vector(block.sinks);
+    shape.gated = block.gated;
     if (block.max_alibi > 0) shape.slopes = alibi_slopes(block.heads, block.max_alibi);
     return shape;
   }
@@ -179,6 +190,32 @@ class CoreBuilder : public BlockBuilder {
     return partials_of("attn_output", heads, {block.output, {}});
   }
 
+  Partials make(uint32_t layer, const DeltaBlock& block, const Bundle& input) {
+    auto all = [&](const std::vector<WeightId>& ids) {
+      std::vector<LinearMatrix> matrices;
+      for (WeightId id : ids) matrices.push_back({&weights_.matrix(id)});
+      return matrices;
+    };
+    const DeltaShape shape{.layer = layer,
+                           .heads = block.heads,
+                           .length = block.length,
+                           .taps = block.taps,
+                           .norm = weight_of(block.norm),
+                           .conv = &weights_.vector(block.conv),
+                           .bias = &weights_.vector(block.bias),
+                           .rate = &weights_.vector(block.rate),
+                           .both_in_alpha = block.beta.empty()};
+    const DeltaMatrices matrices{{&weights_.matrix(block.query)},
+                                 {&weights_.matrix(block.key)},
+                                 all(block.value),
+                                 all(block.gate),
+                                 all(block.alpha),
+                                 all(block.beta)};
+    const Bundle heads =
+        delta_net(graph_, "delta", input, matrices, shape, weights_.matrix(block.output));
+    return partials_of("delta_output", heads, {block.output, {}});
+  }
+
   Partials make(uint32_t, const FeedForwardBlock& block, const Bundle& input) {
     const Weight& down = weights_.matrix(block.down.weight);
     const LinearMatrix up = matrix_of(block.up);
@@ -206,8 +243,10 @@ class CoreBuilder : public BlockBuilder {
       of.experts.push_back(weights_of(expert));
     }
     if (block.shared) of.shared = weights_of(*block.shared);
-    const LinearMatrix router = matrix_of({block.router, block.router_bias});
-    LinearOut logits = linear(graph_, "router", input, {router});
+    std::vector<LinearMatrix> routers{matrix_of({block.router, block.router_bias})};
+    if (block.shared_gate) routers.push_back({&weights_.matrix(block.shared_gate)});
+    LinearOut logits = linear(graph_, "router", input, routers);
+    if (block.shared_gate) of.shared_gates = first_columns(logits.slices[1]);
     return experts(graph_, "experts", input, logits.bundle, of);
   }
 

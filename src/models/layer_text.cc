@@ -30,12 +30,17 @@ class BodyText {
     if (of.max_alibi > 0) text += ", ALiBi";
     if (of.sinks) text += ", sinks";
     if (of.window > 0) text += fmt::format(", window {}", of.window);
+    if (of.gated) text += ", gated";
     return of.mask == Mask::kBidirectional ? text + ", of the whole text" : text;
   }
   std::string operator()(const LatentBlock& of) const {
     return fmt::format("latent attention: {} heads of {} and {}, latents of {} + {}", of.heads,
                        of.key_length, of.value_length, of.latent_length, of.rope.n_rot) +
            rope_text(of.rope);
+  }
+  std::string operator()(const DeltaBlock& of) const {
+    return fmt::format("gated delta rule: {} heads on {} of {}, convolution of {}",
+                       of.heads.values(), of.heads.keys, of.length, of.taps);
   }
   std::string operator()(const FeedForwardBlock& of) const {
     constexpr const char* kNames[] = {"SiLU", "GELU", "GELU by tanh", "SiLU with limits"};
@@ -48,6 +53,7 @@ class BodyText {
         fmt::format("experts: {} of {}, {} each", of.rule.used, of.rule.experts, rows);
     if (of.activation == Activation::kClampedSwiglu) text += ", SwiGLU with limits";
     if (of.shared) text += fmt::format(", {} shared", spec_.weight(of.shared->up).rows);
+    if (of.shared_gate) text += " by a gate";
     return text;
   }
 

@@ -61,7 +61,8 @@ float read_alibi(const ModelKeys& keys) {
 }
 
 void name_projections(SpecBuilder& m, uint32_t layer, AttentionBlock* block) {
-  const uint32_t queries = block->heads * block->key_length;
+  const uint32_t query_length = block->key_length * (block->gated ? 2 : 1);
+  const uint32_t queries = block->heads * query_length;
   const uint32_t keys = block->kv_heads * block->key_length;
   const uint32_t values = block->kv_heads * block->value_length;
   const auto [heads, kv_heads] = m.head_axes(block->heads, block->kv_heads, block->value_length);
@@ -78,7 +79,7 @@ void name_projections(SpecBuilder& m, uint32_t layer, AttentionBlock* block) {
                           .item_size = length};
     return m.linear(l, in_one ? own.within(fused, first, queries + keys + values) : own);
   };
-  block->query = rows("q", "attn_q", 0, queries, heads, block->key_length);
+  block->query = rows("q", "attn_q", 0, queries, heads, query_length);
   block->key = rows("k", "attn_k", queries, keys, kv_heads, block->key_length);
   block->value = rows("v", "attn_v", queries + keys, values, kv_heads, block->value_length);
   block->output = m.linear(l, {.member = "o",
@@ -132,6 +133,11 @@ AttentionBlock make_attention(SpecBuilder& m, uint32_t layer, const AttentionOpt
   check_tile(m.source().name(), block);
   read_mask(m.keys(), keys, options.encoder, &block);
   if (options.window == Window::kNone) block.window = 0;
+  block.gated = options.gated;
+  if (block.gated && block.value_length != block.key_length) {
+    keys.refuse("attention.value_length", block.value_length,
+                fmt::format("the {} of a key, as of a gate", block.key_length));
+  }
   if (options.positions == Positions::kRope) {
     const auto read = options.window == Window::kLocal ? read_local_rope : read_rope;
     block.rope = read(m, layer, options.rope, block.key_length);

@@ -48,6 +48,8 @@ struct AttentionOptions {
   double score_length = 0;
   // Every query head has a sink: attn_sinks.
   bool sinks = false;
+  // attn_q has a gate behind each head's rows (AttentionBlock::gated).
+  bool gated = false;
   // A row sees its whole text; without it, causal where the file does not say otherwise.
   bool encoder = false;
 };
@@ -58,6 +60,21 @@ AttentionBlock make_attention(SpecBuilder& m, uint32_t layer, const AttentionOpt
 // attn_q_a, attn_q_a_norm and attn_q_b, or attn_q; attn_kv_a_mqa, attn_kv_a_norm; attn_k_b,
 // attn_v_b; attn_output.
 LatentBlock make_latent_attention(SpecBuilder& m, uint32_t layer, RopeLayout rope);
+
+// Of a model with states: whether the layer is one of those with full attention, every
+// full_attention_interval'th (4), or none of attention.recurrent_layers. Throws (kFile) where no
+// layer is.
+bool has_full_attention(SpecBuilder& m, uint32_t layer);
+// How value heads lie in a file: those of a key head beside each other, with ssm_ba, or dealt out,
+// one of every key head after another, with ssm_alpha and ssm_beta.
+enum class DeltaFiles : uint8_t { kBesideEachOther, kDealt };
+// attn_qkv, attn_gate, ssm_conv1d, ssm_dt, ssm_a, ssm_alpha and ssm_beta (or both in ssm_ba),
+// ssm_norm, ssm_out.
+DeltaBlock make_delta(SpecBuilder& m, uint32_t layer, DeltaFiles files);
+// The two layers of Qwen's hybrids: make_delta(), or attention with gates, norms of heads and RoPE
+// in halves; and behind it what `feed_forward` makes, with its norm post_attention_norm.
+void append_hybrid_layer(SpecBuilder& m, uint32_t layer, DeltaFiles files,
+                         const std::function<SpecBuilder::Body()>& feed_forward);
 
 // ffn_up and ffn_down, and ffn_gate where it is gated (or gate above up in ffn_up), with the biases
 // that the source has.
@@ -76,7 +93,8 @@ struct ExpertProducts {
   bool biases = false;
 };
 // ffn_gate_inp, exp_probs_b; ffn_gate_exps and ffn_up_exps (or both in ffn_gate_up_exps) and
-// ffn_down_exps; of a shared expert ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp.
+// ffn_down_exps; of a shared expert ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp, and where the
+// source has it ffn_gate_inp_shexp.
 ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& defaults,
                           const ExpertProducts& products = {});
 // Whether the layer has experts in place of one feed-forward block: those behind the leading dense

@@ -60,8 +60,9 @@ RouterRule read_router(const SpecBuilder& m, const ModelKeys& keys,
 }
 
 uint32_t read_expert_ffn(const ModelKeys& keys) {
-  const uint32_t dense = keys.count("feed_forward_length", ModelMost::kFfn);
-  return keys.count_or("expert_feed_forward_length", dense, ModelMost::kFfn);
+  const uint32_t own = keys.number_or("expert_feed_forward_length", 0);
+  if (own == 0) return keys.count("feed_forward_length", ModelMost::kFfn);
+  return keys.count("expert_feed_forward_length", ModelMost::kFfn);
 }
 
 // Of the experts that every token takes, side by side; 0: there are none.
@@ -150,6 +151,11 @@ ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& 
   block.activation = products.activation;
   if (products.biases) name_biases(m, layer, ffn, &block);
   if (shared > 0) block.shared = make_shared(m, layer, shared);
+  const std::string gate = layer_tensor(layer, "ffn_gate_inp_shexp.weight");
+  if (shared > 0 && m.has(gate)) {
+    block.shared_gate =
+        m.replicated(l, {"shared expert's gate", gate, 1, m.hyper().width}, /*widened=*/true);
+  }
   return block;
 }
 

@@ -22,6 +22,20 @@ struct PackTask {
   size_t source_bytes;
 };
 
+// Writes a vector's elements; those of a table by columns.
+void read_vector(const WeightSpec& weight, float* out) {
+  if (weight.table_columns == 0) {
+    dequantize_row(weight.dtype, weight.bytes().data(), weight.k, out);
+    return;
+  }
+  std::vector<float> rows(weight.k);
+  dequantize_row(weight.dtype, weight.bytes().data(), weight.k, rows.data());
+  const size_t columns = weight.table_columns, count = weight.k / columns;
+  for (size_t r = 0; r < count; ++r) {
+    for (size_t c = 0; c < columns; ++c) out[c * count + r] = rows[r * columns + c];
+  }
+}
+
 }  // namespace
 
 Model::Model(ModelSpec spec, const Machine& machine, ModelPlacement placement)
@@ -57,7 +71,7 @@ void Model::load_vectors() {
     if (weight.is_matrix()) continue;
     for (Arena& arena : arenas_) {
       auto* copy = reinterpret_cast<float*>(arena.allocate(weight.k * sizeof(float), kWeightAlign));
-      dequantize_row(weight.dtype, weight.bytes().data(), weight.k, copy);
+      read_vector(weight, copy);
       if (!std::all_of(copy, copy + weight.k, [](float x) { return std::isfinite(x); })) {
         fail(
             ErrorCode::kFile,

@@ -28,8 +28,18 @@ std::optional<KeptRows> ModelSpec::kept(uint32_t layer) const {
                   .axis = weight(attention->key.weight).axis};
 }
 
+std::optional<KeptState> ModelSpec::kept_state(uint32_t layer) const {
+  const auto* delta = block<DeltaBlock>(layer);
+  if (delta == nullptr) return {};
+  return KeptState{.axis = weight(delta->key).axis,
+                   .item_floats = delta_state_floats(delta->heads, delta->length, delta->taps)};
+}
+
+bool ModelSpec::has_states() const { return first<DeltaBlock>() != nullptr; }
+
 std::optional<AxisId> ModelSpec::head_axis(uint32_t layer) const {
   if (const auto* latent = block<LatentBlock>(layer)) return weight(latent->query).axis;
+  if (const auto* delta = block<DeltaBlock>(layer)) return weight(delta->query).axis;
   if (const auto* attention = block<AttentionBlock>(layer)) {
     return weight(attention->query.weight).axis;
   }

@@ -51,6 +51,13 @@ enum class WeightCut : uint8_t {
   kVector,      // a small vector in f32: every shard has a copy
 };
 
+// Columns that a pack has in another order than the source: groups x count runs of `length`
+// columns, of which run (g, i) is run i * groups + g of the source, and run g * count + i of the
+// pack. length 0: they lie as they are.
+struct ColumnRuns {
+  uint32_t length = 0, groups = 0, count = 0;
+};
+
 // All of a tensor, or as many of its rows as are the weight's: Q, K and V may stand above each
 // other in one.
 struct WeightSpec {
@@ -74,6 +81,10 @@ struct WeightSpec {
   // The order of its columns that products gather their input in, and that of its rows, of which
   // row r is row first + row_order[r] of `data`; null where they lie as they are (column_orders.h).
   ColumnOrder input_order = {}, row_order = {};
+  ColumnRuns column_runs = {};
+  // A vector that is a table of rows of so many elements in `data`, and is held by columns; 0: it
+  // is none.
+  uint32_t table_columns = 0;
   int expert = -1;  // whose it is; -1: of all rows
   float scale = 1;  // that all of it is multiplied by (SpecBuilder); of NVFP4 alone
   // What the columns of `data` count where a policy quantises it; none: all the same. The policy
@@ -90,6 +101,13 @@ struct KeptRows {
   uint32_t key_length = 0, value_length = 0;
   AxisId axis = 0;  // of KV heads; of latents, of which every shard with heads has a copy, of heads
   bool latent = false;
+};
+
+// The floats of the state that a layer keeps of all positions so far for each item of an axis
+// (DeltaShape says where what lies).
+struct KeptState {
+  AxisId axis = 0;
+  size_t item_floats = 0;
 };
 
 struct ModelSpec {
@@ -135,6 +153,9 @@ struct ModelSpec {
   }
   // None where the layer keeps nothing.
   std::optional<KeptRows> kept(uint32_t layer) const;
+  std::optional<KeptState> kept_state(uint32_t layer) const;
+  // Whether any layer keeps a state.
+  bool has_states() const;
   // The axis of the layer's query heads, where it has attention.
   std::optional<AxisId> head_axis(uint32_t layer) const;
   // Experts of a layer that has some; 0: no layer has.

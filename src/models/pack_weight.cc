@@ -1,8 +1,10 @@
 #include "models/pack_weight.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
+#include "base/round_up.h"
 #include "formats/source_rows.h"
 #include "tensor/pack_fp8.h"
 
@@ -57,6 +59,30 @@ CodesReader weight_codes(const WeightSpec& weight, uint32_t row, uint32_t count)
                      weight.row_order->data() + row);
 }
 
+// Bytes of a panel's rows, aligned; they are needed where columns get another order.
+size_t panel_bytes(const WeightSpec& weight) {
+  if (weight.column_runs.length == 0) return 0;
+  return round_up(kPanelRows * row_bytes(weight.packed.dtype, weight.k), 64);
+}
+
+// Copies the rows with their columns in the pack's order to `scratch`, and points to these.
+void order_columns(const WeightSpec& weight, std::byte* scratch, PanelRows* rows) {
+  const ColumnRuns& runs = weight.column_runs;
+  const DType dtype = weight.packed.dtype;
+  const size_t run_bytes = row_bytes(dtype, runs.length), stride = row_bytes(dtype, weight.k);
+  for (size_t r = 0; r < kPanelRows; ++r) {
+    const std::byte* from = (*rows)[r];
+    if (from == nullptr) continue;
+    std::byte* to = scratch + r * stride;
+    (*rows)[r] = to;
+    for (size_t g = 0; g < runs.groups; ++g) {
+      for (size_t i = 0; i < runs.count; ++i, to += run_bytes) {
+        std::memcpy(to, from + (i * runs.groups + g) * run_bytes, run_bytes);
+      }
+    }
+  }
+}
+
 // Of codes that stay as they are.
 bool pack_code_panels(const WeightSpec& weight, const Shard& shard, uint32_t panel0,
                       uint32_t panels) {
@@ -93,7 +119,7 @@ void fail_scale(const std::string& source, std::string_view tensor) {
 
 size_t pack_scratch_bytes(const WeightSpec& weight) {
   if (weight.packed.code_bits != 0) return 0;
-  return PanelScales(weight).count() * sizeof(float) +
+  return panel_bytes(weight) + PanelScales(weight).count() * sizeof(float) +
          scratch_bytes(*weight.data, weight.packed.dtype);
 }
 
@@ -103,7 +129,8 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
   const SourceTensor& tensor = *weight.data;
   const uint64_t first = uint64_t{weight.first} + shard.row0;
   const DType dtype = weight.packed.dtype;
-  if (tensor.runs.empty() && dtype == weight.dtype) {
+  const bool in_order = weight.column_runs.length == 0;
+  if (tensor.runs.empty() && dtype == weight.dtype && in_order) {
     const size_t stride = row_bytes(dtype, weight.k);
     const std::byte* data = tensor.data.data() + first * stride;
     pack_panels(spec, dtype, data, stride, panel0, panels, shard.codes, shard.scales, weight.scale);
@@ -120,8 +147,11 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
       continue;
     }
     PanelRows rows;
-    good = panel_rows(tensor, dtype, first + row, count, scratch, &rows, weight.importance) && good;
-    scale_rows(weight, count, scratch);
+    std::byte* gathered = scratch + panel_bytes(weight);
+    good =
+        panel_rows(tensor, dtype, first + row, count, gathered, &rows, weight.importance) && good;
+    scale_rows(weight, count, gathered);
+    if (!in_order) order_columns(weight, scratch, &rows);
     pack_panel(spec, dtype, rows, panel, shard.codes, shard.scales, weight.scale);
   }
   return good;

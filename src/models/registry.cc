@@ -8,11 +8,14 @@
 namespace hearth {
 namespace {
 
-constexpr std::array<Architecture, 15> kArchitectures = {{
+constexpr std::array<Architecture, 18> kArchitectures = {{
     {"llama", describe_llama},
     {"qwen2", describe_qwen2},
     {"qwen3", describe_qwen3},
     {"qwen3moe", describe_qwen3moe},
+    {"qwen3next", describe_qwen3next},
+    {"qwen35", describe_qwen35},
+    {"qwen35moe", describe_qwen35moe},
     {"deepseek2", describe_deepseek2},
     {"glm4moe", describe_glm4moe},
     {"gpt-oss", describe_gpt_oss},

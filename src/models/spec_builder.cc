@@ -67,6 +67,7 @@ WeightId SpecBuilder::declare(int layer, const MatrixPlace& place, const SourceT
                            .packed = data.dtype,
                            .data = &data,
                            .first = first,
+                           .column_runs = place.column_runs,
                            .expert = expert,
                            .scale = scale_of(data, first)});
   return {static_cast<uint32_t>(spec_.weights.size() - 1)};
@@ -176,6 +177,29 @@ WeightId SpecBuilder::vector_part(int layer, const char* member, std::string nam
          source().name(), name, data.type_text);
   }
   return declare(layer, {member, std::move(name), 1, size, WeightCut::kVector}, data, first);
+}
+
+WeightId SpecBuilder::table(int layer, const char* member, std::string name, uint32_t rows,
+                            uint32_t columns) {
+  const SourceTensor& data = tensor(name, {columns, rows});
+  const WeightId id =
+      declare(layer, {member, std::move(name), 1, rows * columns, WeightCut::kVector}, data, 0);
+  spec_.weights[id.index].table_columns = columns;
+  return id;
+}
+
+void SpecBuilder::check_not_positive(WeightId vector) const {
+  const WeightSpec& weight = spec_.weights[vector.index];
+  if (weight.data->data.empty()) return;  // a shape alone
+  std::vector<float> values(weight.k);
+  dequantize_row(weight.dtype, weight.bytes().data(), weight.k, values.data());
+  for (float value : values) {
+    if (value <= 0 && std::isfinite(value)) continue;
+    fail(ErrorCode::kFile,
+         "'{}': tensor {} holds {}, where numbers up to 0 must be: the file is damaged, download "
+         "or convert it again",
+         source().name(), weight.name, value);
+  }
 }
 
 NormRef SpecBuilder::norm(int layer, NormKind kind, const char* member, const std::string& name,

@@ -25,6 +25,7 @@ struct MatrixPlace {
   uint32_t item_size = 1;
   // Where it is rows [first, first + rows) of a tensor that has `all_rows`; 0: it is all of it.
   uint32_t first = 0, all_rows = 0;
+  ColumnRuns column_runs = {};
 
   uint32_t tensor_rows() const { return all_rows != 0 ? all_rows : rows; }
   // The same as rows of another tensor, from `at` on of the `of` that it has.
@@ -101,6 +102,10 @@ class SpecBuilder {
   // Elements [first, first + size) of a tensor of `dims`.
   WeightId vector_part(int layer, const char* member, std::string name, uint32_t size,
                        uint32_t first, const std::vector<uint64_t>& dims);
+  // A tensor of `rows` rows of `columns` elements as a vector, held by columns.
+  WeightId table(int layer, const char* member, std::string name, uint32_t rows, uint32_t columns);
+  // Throws (kFile) where an element of the vector is above 0, or no finite number.
+  void check_not_positive(WeightId vector) const;
   // name.weight, and of a layer norm name.bias where there is one.
   NormRef norm(int layer, NormKind kind, const char* member, const std::string& name,
                uint32_t size);

@@ -22,7 +22,8 @@ class Teller : public BlockBuilder {
   }
   Partials block(uint32_t layer, const Block& block, const Bundle& input) override {
     Partials made{.pieces = {}, .bundle = value(), .cuts = AxisCuts(1, 1, shares_), .width = 0};
-    constexpr const char* kKinds[] = {"attention", "latent attention", "feed forward", "experts"};
+    constexpr const char* kKinds[] = {"attention", "latent attention", "delta rule", "feed forward",
+                                      "experts"};
     told_.push_back(fmt::format("{} = {} of layer {} reads {}", made.bundle.values[0],
                                 kKinds[block.body.index()], layer, input.values[0]));
     return made;

@@ -37,7 +37,10 @@ DType meant_type(const WeightSpec& weight, DType type) {
 }
 
 bool holds_blocks(const WeightSpec& weight, DType type) {
-  return weight.k % std::max<uint32_t>(kBlock, dtype_info(type).block_elements) == 0;
+  const uint32_t block = std::max<uint32_t>(kBlock, dtype_info(type).block_elements);
+  const uint32_t run = weight.column_runs.length;
+  if (run != 0 && (run % block != 0 || type == DType::kF8E4M3)) return false;
+  return weight.k % block == 0;
 }
 
 PackedType packed_as(DType type) {

@@ -28,11 +28,13 @@ void add_memory(const Engine& engine, const Machine& machine, Json* json) {
   const MemoryUse& memory = engine.memory();
   json->key("memory").object();
   json->key("weights").number(uint64_t{memory.weights}).key("kv").number(uint64_t{memory.kv});
+  json->key("states").number(uint64_t{memory.states});
   json->key("total").number(uint64_t{memory.total()}).key("nodes").array();
   for (const NodeMemory& node : engine.node_memory()) {
     json->object().key("node").number(uint64_t{machine.nodes[node.node].os_index});
     json->key("threads").number(uint64_t{node.threads});
     json->key("weights").number(uint64_t{node.weights}).key("kv").number(uint64_t{node.kv});
+    json->key("states").number(uint64_t{node.states});
     json->key("others").number(uint64_t{node.others}).key("huge").number(uint64_t{node.huge});
     json->end_object();
   }

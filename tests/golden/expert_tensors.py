@@ -8,6 +8,7 @@ GGUF's names.
     ffn_gate_up_exps        [experts, 2 ffn, embedding] gates above ups, in place of the two
     ffn_{gate,up,down}_exps.bias                        [experts, rows], and ffn_gate_inp.bias
     ffn_{gate,up,down}_shexp                            an expert that every token takes
+    ffn_gate_inp_shexp      [embedding]                 what it is weighed by
     nextn.*                                             of layers that predict further tokens, which
                                                         stand behind the others and are never run
 
@@ -37,7 +38,9 @@ def keys(spec: Spec) -> dict[str, Value]:
     out = {"expert_count": u32(e.count), "expert_used_count": u32(e.used)}
     if spec.arch != "llama":
         out["expert_feed_forward_length"] = u32(e.ffn)
-    if e.shared:
+    if e.gate:
+        out["expert_shared_feed_forward_length"] = u32(e.shared * e.ffn)
+    elif e.shared:
         out["expert_shared_count"] = u32(e.shared)
     if e.dense:
         out["leading_dense_block_count"] = u32(e.dense)
@@ -129,6 +132,8 @@ def feed_forward(spec: Spec, r: np.random.Generator, prefix: str, gain: float):
         for name in ("ffn_gate_shexp", "ffn_up_shexp"):
             yield f"{prefix}{name}.weight", draws.matrix(r, d, width, 1.5)
         yield prefix + "ffn_down_shexp.weight", draws.matrix(r, width, d, gain)
+    if e.gate:
+        yield prefix + "ffn_gate_inp_shexp.weight", draws.matrix(r, d, 1, 1.0).reshape(-1)
 
 
 def next_token_layer(spec: Spec, r: np.random.Generator, prefix: str):

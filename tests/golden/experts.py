@@ -30,7 +30,7 @@ from elementary import silu
 
 SIGMOID, OF_CHOSEN = 2, 3
 # Architectures whose weights are normed unless the file says otherwise.
-NORMED = ("llama", "qwen3moe", "minimax-m2")
+NORMED = ("llama", "qwen3moe", "minimax-m2", "qwen35moe", "qwen3next")
 TIE = 1e-9
 
 

@@ -22,6 +22,7 @@ import grids
 import model_specs
 import quants
 import reference
+import scaled
 import vocabulary
 import rope
 from block_type import edited
@@ -380,7 +381,7 @@ class ModelsTest(unittest.TestCase):
     def test_scales_spread_a_matrix_over_those_of_its_blocks(self):
         x = np.random.Generator(np.random.PCG64(8)).standard_normal((3, 16, 128))
         x *= np.array([1e-4, 1.0, 1e4])[:, None, None]
-        weight, scale = make_models.scaled_tensors("w.weight", x)
+        weight, scale = scaled.tensors("w.weight", x)
         self.assertEqual((scale.name, weight.shape, scale.shape), ("w.scale", (128, 16, 3), (3,)))
         values = gguf_io.Gguf({}, {t.name: t for t in (weight, scale)}).values()["w.weight"]
         errors = (values.reshape(x.shape) - x).std(axis=(1, 2)) / x.std(axis=(1, 2))

@@ -9,9 +9,9 @@ The logits come from reference.py: float64 on the weights as the file holds them
 file's golden is that file dequantised. Fixed seeds make the set the same on every run.
 
 Models with mixtures of experts are lists of their own too: `moe_models`, and `mla_models` with
-latent attention. No rounding that an engine is allowed changes which experts their prompts take:
-`least_gap` tells how near the nearest choice was to another (experts.py), `scores` beside a noise
-how far it moves the scores at most.
+latent attention; so are those whose layers keep states: `hybrid_models`. No rounding that an engine
+is allowed changes which experts their prompts take: `least_gap` tells how near the nearest choice
+was to another (experts.py), `scores` beside a noise how far it moves the scores at most.
 
 types.gguf has random blocks of every tensor type and their values (type_blocks.py).
 
@@ -50,8 +50,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+import delta_tensors
 import draws
-import e4m3
 import experts
 import expert_tensors
 import gemma
@@ -60,6 +60,7 @@ import gguf_io
 import hf_reference
 import hf_specs
 import hf_write
+import hybrid_specs
 import mla_specs
 import model_specs
 import moe_specs
@@ -68,8 +69,8 @@ import rank
 import reference
 import rope
 import safetensors_io
+import scaled
 import type_blocks
-import types_32
 import vocabulary
 from gguf_io import ValueType, array, boolean, f32, string, u32
 from model_specs import Spec
@@ -134,6 +135,8 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
         own.update(expert_tensors.keys(spec))
     if spec.mla:
         own.update(expert_tensors.latent_keys(spec))
+    if spec.delta:
+        own.update(delta_tensors.keys(spec))
     if spec.lean:
         for key in ("vocab_size", "attention.head_count_kv", "rope.dimension_count"):
             own.pop(key, None)
@@ -153,7 +156,7 @@ def linears(spec: Spec, layer: int) -> list[tuple[str, int, int, float]]:
     residual stream near unit size."""
     qk = 1.0 if spec.normed_heads or spec.norms_rows else 1.4
     out = residual_gain(spec)
-    q, k = spec.heads * spec.key, spec.kv_heads * spec.key
+    q, k = spec.heads * spec.key * (2 if spec.delta else 1), spec.kv_heads * spec.key
     v, d = spec.kv_heads * spec.value, spec.embedding
     attention = [("attn_q", d, q, qk), ("attn_k", d, k, qk), ("attn_v", d, v, 1.0)]
     if "attn_qkv" in spec.fused:
@@ -168,6 +171,8 @@ def linears(spec: Spec, layer: int) -> list[tuple[str, int, int, float]]:
         gate, up = [], [("ffn_up", d, 2 * spec.ffn, 1.5)]
     value = spec.mla.value if spec.mla else spec.value
     output = [("attn_output", spec.heads * value, d, out)]
+    if not spec.has_attention(layer):
+        attention, output = delta_tensors.linears(spec, out), []
     feed_forward = gate + up + [("ffn_down", spec.ffn, d, out)]
     return attention + output + ([] if spec.has_experts(layer) else feed_forward)
 
@@ -191,7 +196,9 @@ def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
     if spec.norms_rows and not spec.code:
         yield prefix + "attn_q_norm.weight", draws.norm(r, spec.heads * spec.key, 1.5)
         yield prefix + "attn_k_norm.weight", draws.norm(r, spec.kv_heads * spec.key, 1.5)
-    if spec.normed_heads:
+    if not spec.has_attention(layer):
+        yield from delta_tensors.tensors(spec, r, prefix)
+    elif spec.normed_heads:
         yield prefix + "attn_q_norm.weight", draws.norm(r, spec.key, 1.5)
         yield prefix + "attn_k_norm.weight", draws.norm(r, spec.key, 1.5)
     for name, n, rows, gain in linears(spec, layer):
@@ -240,20 +247,6 @@ def weights(spec: Spec):
     yield from score_head(spec, r)
 
 
-def scaled_tensors(name: str, values: np.ndarray) -> list[gguf_io.Tensor]:
-    """NVFP4 with a factor for every matrix: the largest of its weights has the largest scale."""
-    matrices = values.reshape(-1, *values.shape[-2:])
-    factors = np.abs(matrices).max(axis=(1, 2)) / (types_32.E2M1.max() * e4m3.E4M3_MAX)
-    factors = quants.round_to(Type.F32, factors)
-    shape = values.shape[::-1]
-    raw = quants.quantize(Type.NVFP4, (matrices / factors[:, None, None]).reshape(-1, shape[0]))
-    beside = quants.quantize(Type.F32, factors.reshape(1, -1))
-    return [
-        gguf_io.Tensor(name, Type.NVFP4, shape, raw),
-        gguf_io.Tensor(name.removesuffix("weight") + "scale", Type.F32, factors.shape, beside),
-    ]
-
-
 def tensors(spec: Spec) -> list[gguf_io.Tensor]:
     out = []
     for name, values in weights(spec):
@@ -264,7 +257,7 @@ def tensors(spec: Spec) -> list[gguf_io.Tensor]:
         shape = values.shape[::-1]
         kind = model_specs.tensor_type(spec, name, shape)
         if spec.scaled and kind == Type.NVFP4:
-            out += scaled_tensors(name, values)
+            out += scaled.tensors(name, values)
             continue
         data = quants.quantize(kind, values.reshape(-1, shape[0]))
         out.append(gguf_io.Tensor(name, kind, shape, data))
@@ -453,7 +446,8 @@ def all_specs() -> dict[str, list[Spec]]:
         kind = "test_models" if spec.of_tests else "encoders" if spec.encoder else "models"
         out[kind].append(spec)
     out["rerankers"] = model_specs.rerankers()
-    return {**out, "moe_models": moe_specs.moe_models(), "mla_models": mla_specs.mla_models()}
+    return {**out, "moe_models": moe_specs.moe_models(), "mla_models": mla_specs.mla_models(),
+            "hybrid_models": hybrid_specs.hybrid_models()}  # fmt: skip
 
 
 def all_directories() -> dict[str, list[hf_specs.Directory]]:

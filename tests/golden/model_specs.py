@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 
 import gemma
+import hybrid
 import quants
 import reference
 from quants import Type, block_length
@@ -33,6 +34,7 @@ class Experts:
     normed: bool | None = None  # expert_weights_norm; None: not in the file
     scale: float = 0.0  # expert_weights_scale; 0: not in the file
     fused: bool = False  # gate and up of all experts in one tensor
+    gate: bool = False  # of what the shared ones weigh
     nextn: int = 0  # layers behind the others that predict further tokens
     twins: tuple[tuple[int, int], ...] = ()  # pairs of experts with one row in the router
     of_chosen: bool = False  # weights are the softmax of the chosen logits
@@ -48,6 +50,18 @@ class Mla:
     rope: int
     value: int
     query: int = 0  # the latent that queries come from; 0: none
+
+
+@dataclasses.dataclass(frozen=True)
+class Delta:
+    """Heads of a gated delta rule, and which layers have attention in its place."""
+
+    keys: int
+    values: int
+    length: int
+    taps: int = 4
+    interval: int = 4
+    full: tuple[bool, ...] = ()  # by layer, as attention.recurrent_layers has it; (): by interval
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,6 +107,7 @@ class Spec:
     head_norms: bool = False  # norms of queries and keys where an architecture has them or not
     experts: Experts | None = None
     mla: Mla | None = None
+    delta: Delta | None = None
     scaled: bool = False  # beside matrices of NVFP4 stands NAME.scale, a factor for each
     # Every value is one of BF16, vectors and routers too: a directory can hold the same weights.
     twin: bool = False
@@ -108,7 +123,8 @@ class Spec:
 
     @property
     def normed_heads(self) -> bool:
-        return self.arch in ("qwen3", "qwen3moe") or self.gemma or self.head_norms
+        known = ("qwen3", "qwen3moe", *hybrid.ARCHITECTURES)
+        return self.arch in known or self.gemma or self.head_norms
 
     @property
     def gemma(self) -> bool:
@@ -121,11 +137,17 @@ class Spec:
 
     @property
     def second_norm(self) -> str:
-        return "post_attention_norm" if self.arch in reference.SECOND_NORM else "ffn_norm"
+        later = (*reference.SECOND_NORM, *hybrid.ARCHITECTURES)
+        return "post_attention_norm" if self.arch in later else "ffn_norm"
 
     @property
     def next_layers(self) -> int:
         return self.experts.nextn if self.experts else 0
+
+    def has_attention(self, layer: int) -> bool:
+        if self.delta is None:
+            return True
+        return (self.delta.full or hybrid.full_layers(self.layers, self.delta.interval))[layer]
 
     def has_experts(self, layer: int) -> bool:
         return self.experts is not None and layer >= self.experts.dense
@@ -150,6 +172,8 @@ def tensor_type(spec: Spec, name: str, shape: tuple[int, ...]) -> Type:
         return Type.F32
     stem = name.removesuffix(".weight")
     if stem in ("position_embd", "token_types") and stem not in spec.overrides:
+        return Type.F32
+    if stem.endswith("ssm_conv1d"):
         return Type.F32
     if stem.endswith("ffn_gate_inp") and "ffn_gate_inp" not in spec.overrides:
         return Type.F32

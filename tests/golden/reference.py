@@ -4,11 +4,11 @@
     reference.py MODEL.gguf --tokens 1,2,3 -o out.npy    logits of all positions, [n, vocab] float64
 
 Architectures `llama` (Llama 2 and 3, Mistral, Mixtral), `qwen2`, `qwen3`, `qwen3moe`, `glm4moe`,
-`deepseek2` (DeepSeek V2 and V3, Kimi K2), `gemma3`, `gpt-oss`, `minimax-m2`, `mistral3`, `phi3`
-and `seed_oss`, the encoders `bert`, `nomic-bert` and `jina-bert-v2`, and two that only tests know.
-Every weight is dequantised exactly and every operation is float64, so the only errors are float64's
-own. Written from the models' papers and from the meaning that GGUF gives to its keys; it shares
-nothing with the engine.
+`deepseek2` (DeepSeek V2 and V3, Kimi K2), `gemma3`, `gpt-oss`, `minimax-m2`, `mistral3`, `phi3`,
+`seed_oss`, `qwen35`, `qwen35moe` and `qwen3next`, the encoders `bert`, `nomic-bert` and
+`jina-bert-v2`, and two that only tests know. Every weight is dequantised exactly and every
+operation is float64, so the only errors are float64's own. Written from the models' papers and from
+the meaning that GGUF gives to its keys; it shares nothing with the engine.
 
     x = embedding[token]
     per layer:  x += Wo attention(rope(Wq n), rope(Wk n), Wv n),   n = rms_norm(x, attn_norm)
@@ -19,7 +19,8 @@ nothing with the engine.
 `test-decoder` is such a one. Norms of queries and keys are there where the file has them; layers
 with experts have in place of the FFN what experts.py says; `glm4moe`, `gpt-oss` and `seed_oss` call
 the norm before it post_attention_norm; `gpt-oss` differs in what gptoss.py says, `gemma3` in what
-gemma.py says; attention of `deepseek2` is that of mla.py; `minimax-m2` norms queries of all heads
+gemma.py says, and the last three in what hybrid.py says; attention of `deepseek2` is that of
+mla.py; `minimax-m2` norms queries of all heads
 together, and keys; `mistral3` multiplies queries at position p by 1 + s ln(floor(p / original
 context) + 1).
 
@@ -57,6 +58,7 @@ import experts
 import gemma
 import gguf_io
 import gptoss
+import hybrid
 import mla
 import quants
 import rope
@@ -80,6 +82,7 @@ LAYOUTS = {
     "seed_oss": rope.NEOX,
     gemma.ARCHITECTURE: rope.NEOX,
     gptoss.ARCHITECTURE: rope.NEOX,
+    **dict.fromkeys(hybrid.ARCHITECTURES, rope.NEOX),
     "bert": rope.NEOX,
     "nomic-bert": rope.NEOX,
     "jina-bert-v2": rope.NEOX,
@@ -113,6 +116,7 @@ class Config:
     experts: experts.Routing | None
     mla: mla.Shape | None
     gemma: gemma.Shape | None
+    hybrid: hybrid.Shape | None = None
     temperature: float = 0.0  # how queries grow, and with how many positions
     span: int = 0
 
@@ -193,6 +197,7 @@ def read_config(file: gguf_io.Gguf) -> Config:
         experts=experts.read_routing(file),
         mla=mla.read_shape(file),
         gemma=gemma.read_shape(file, plain_rope, key_length),
+        hybrid=hybrid.read_shape(file),
         temperature=file.get(f"{arch}.attention.temperature_scale", 0.0),
         span=file.get(f"{arch}.rope.scaling.original_context_length", 0),
     )
@@ -295,6 +300,9 @@ class Model:
             parts[0] = self.norm(parts[0], prefix + "attn_q_norm")
             parts[1] = self.norm(parts[1], prefix + "attn_k_norm")
         lengths = (c.key_length, c.key_length, c.value_length)
+        if c.hybrid:
+            halves = parts[0].reshape(n, c.heads, 2, c.key_length)
+            parts[0], self.gates = halves[:, :, 0], halves[:, :, 1]
         return [part.reshape(n, -1, length) for part, length in zip(parts, lengths)]
 
     @property
@@ -316,6 +324,8 @@ class Model:
 
     def _attend(self, x: np.ndarray, layer: int) -> np.ndarray:
         c, n, prefix = self.config, len(x), f"blk.{layer}."
+        if c.hybrid and not c.hybrid.full[layer]:
+            return hybrid.attend(self, x, prefix)
         positions = positions_of(n, self.alternatives)
         window, turn, scale = c.window, c.rope, None
         if c.gemma:
@@ -339,7 +349,10 @@ class Model:
             q = q * growth[:, None, None]
         k, v = self.rounded_cache(k), self.rounded_cache(v)
         sinks = self.vector(prefix + "attn_sinks.weight")
-        out = attention(q, k, v, mask, c.alibi, scale, sinks).reshape(n, -1)
+        out = attention(q, k, v, mask, c.alibi, scale, sinks)
+        if c.hybrid:
+            out = out * hybrid.sigmoid(self.gates)
+        out = out.reshape(n, -1)
         return self.linear(out, prefix + "attn_output")
 
     def _gated(self, x: np.ndarray, prefix: str, end: str = "") -> np.ndarray:
@@ -350,7 +363,10 @@ class Model:
         out, choice = experts.feed_forward(self, x, prefix)
         self.choices.append(choice)
         if prefix + "ffn_up_shexp.weight" in self.weights:
-            out = out + self._gated(x, prefix, "_shexp")
+            shared = self._gated(x, prefix, "_shexp")
+            gate = self.vector(prefix + "ffn_gate_inp_shexp.weight")
+            weight = 1 if gate is None else hybrid.sigmoid(x @ gate)[:, None]
+            out = out + weight * shared
         return out
 
     def _feed_forward(self, x: np.ndarray, prefix: str) -> np.ndarray:
@@ -368,7 +384,8 @@ class Model:
 
     def _decode(self, x: np.ndarray) -> np.ndarray:
         c, self.choices = self.config, []
-        ffn_norm = "post_attention_norm" if c.arch in SECOND_NORM else "ffn_norm"
+        later = c.hybrid or c.arch in SECOND_NORM
+        ffn_norm = "post_attention_norm" if later else "ffn_norm"
 
         def behind(y: np.ndarray, name: str) -> np.ndarray:
             return self.norm(y, name) if c.gemma else y

@@ -11,9 +11,10 @@
 namespace hearth {
 namespace {
 
-TEST(EngineMemory, RegionsHoldWhatMemoryCounts) {
-  ModelSource file = parse_gguf(tiny_llama(TinyShape{}), "tiny");
+void expect_regions(const std::vector<std::byte>& tiny) {
+  ModelSource file = parse_gguf(tiny, "tiny");
   EngineOptions options;
+  options.sequences = 5;
   options.context = 200;
   options.threads = 6;
   options.shards = 3;
@@ -30,11 +31,20 @@ TEST(EngineMemory, RegionsHoldWhatMemoryCounts) {
   const MemoryUse& memory = engine.memory();
   EXPECT_EQ(bytes[MemoryKind::kWeights], memory.weights);
   EXPECT_EQ(bytes[MemoryKind::kKv], memory.kv);
+  EXPECT_EQ(bytes[MemoryKind::kStates], memory.states);
   EXPECT_EQ(bytes[MemoryKind::kActivations], memory.activations);
   EXPECT_EQ(bytes[MemoryKind::kScratch], memory.scratch);
   EXPECT_EQ(bytes[MemoryKind::kLogits], memory.logits);
   std::sort(ranges.begin(), ranges.end());
   for (size_t i = 1; i < ranges.size(); ++i) EXPECT_LE(ranges[i - 1].second, ranges[i].first);
+  // Of a layer with two key heads of 16: three inputs of a convolution, and two states each.
+  const size_t head = (3 * (2 + 2) * 16 + 2 * 16 * 16) * sizeof(float);
+  EXPECT_EQ(memory.states, engine.spec().has_states() ? 5 * 2 * head : 0);
+}
+
+TEST(EngineMemory, RegionsHoldWhatMemoryCounts) {
+  expect_regions(tiny_llama(TinyShape{}));
+  expect_regions(tiny_qwen35(TinyShape{}));
 }
 
 }  // namespace

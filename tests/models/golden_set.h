@@ -84,8 +84,8 @@ std::string golden_folder();
 // Those that the engine knows and that give logits, or of `list` "encoders" those that do not, of
 // "test_models" those of architectures that tests alone know, of "rerankers" those that score
 // pairs, of "moe_models" those with mixtures of experts, of "mla_models" those with latent
-// attention too, of "hf_models" directories as Hugging Face's hub has them, of "hf_code_models"
-// those with codes of quantisers.
+// attention too, of "hybrid_models" those whose layers keep states, of "hf_models" directories as
+// Hugging Face's hub has them, of "hf_code_models" those with codes of quantisers.
 std::vector<GoldenModel> read_golden_set(const char* list = "models");
 
 }  // namespace hearth

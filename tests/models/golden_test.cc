@@ -158,7 +158,9 @@ class LatentGolden : public Golden {};
 
 std::vector<GoldenModel> decoders() {
   std::vector<GoldenModel> models = read_golden_set();
-  for (GoldenModel& model : read_golden_set("mla_models")) models.push_back(std::move(model));
+  for (const char* list : {"mla_models", "hybrid_models"}) {
+    for (GoldenModel& model : read_golden_set(list)) models.push_back(std::move(model));
+  }
   return models;
 }
 
@@ -179,10 +181,10 @@ std::vector<GoldenModel> float_models() {
 bool share_kv_heads(const GoldenModel& model, uint32_t shards) {
   ModelSource file = open_model_source(model.path);
   ModelSpec spec = make_spec(file);
-  uint32_t unit_heads =
-      cut_axes(spec, std::vector<uint32_t>(shards, 1))[*spec.head_axis(0)].unit_items;
+  const std::vector<CutAxis> axes = cut_axes(spec, std::vector<uint32_t>(shards, 1));
   const auto* attention = spec.first<AttentionBlock>();
-  return attention == nullptr || unit_heads < attention->group_size();
+  if (attention == nullptr) return true;
+  return axes[spec.weight(attention->query.weight).axis].unit_items < attention->group_size();
 }
 
 std::vector<GoldenModel> shared_kv_models() {

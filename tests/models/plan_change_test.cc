@@ -73,8 +73,8 @@ std::vector<float> run(Engine& engine, uint32_t most_parts, std::mt19937* random
 
 TEST_F(PlanChange, EveryStepMayHaveAnother) {
   for (const std::vector<std::byte>& file :
-       {tiny_llama(TinyShape{}), tiny_llama(TinyShape{.codes = true}),
-        tiny_deepseek2(TinyShape{})}) {
+       {tiny_llama(TinyShape{}), tiny_llama(TinyShape{.codes = true}), tiny_deepseek2(TinyShape{}),
+        tiny_qwen35(TinyShape{})}) {
     for (uint32_t shards : {1u, 2u}) {
       // As many groups as will be, so that there are as many copies of latents.
       std::unique_ptr<Engine> engine = load(file, options_with(shards, shards == 1 ? 3 : 4));

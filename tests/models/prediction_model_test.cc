@@ -127,6 +127,12 @@ TEST(PredictedModel, CountsKvHeadsOnSeveralShards) {
   expect_predicted({.layers = 2, .heads = 12, .kv_heads = 3}, {{2, 2, 1}, {2, 2, 2}, {4, 2, 4}});
 }
 
+// States are read and written, once an item.
+TEST(PredictedModel, CountsStates) {
+  expect_predicted(parse_gguf(tiny_qwen35({.layers = 4}), "tiny"),
+                   {{1, 1, 1}, {2, 1, 2}, {4, 2, 1}, {4, 2, 4}});
+}
+
 // A shard's groups have a copy of its latents each.
 TEST(PredictedModel, CountsLatents) {
   for (uint32_t rank : {0u, 40u}) {

@@ -30,7 +30,8 @@ std::vector<float> rows_of(const ModelSource& source, const ModelSpec& spec,
 }
 
 GoldenModel golden(const std::string& name) {
-  for (const char* list : {"models", "moe_models", "hf_models", "hf_code_models"}) {
+  for (const char* list :
+       {"models", "moe_models", "hybrid_models", "hf_models", "hf_code_models"}) {
     for (const GoldenModel& model : read_golden_set(list)) {
       if (model.name == name) return model;
     }
@@ -155,7 +156,8 @@ TEST_P(Quantized, ByWhatColumnsCountHasTheBitsOfTheFile) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Quantized,
-                         testing::Values("llama-f32", "llama-f16-gqa4", "qwen3moe-bf16"),
+                         testing::Values("llama-f32", "llama-f16-gqa4", "qwen3moe-bf16",
+                                         "qwen35-f32-three-each", "qwen35-f16"),
                          test_name);
 
 // Folders of floats: the file has the bits of what is loaded with --weights.

@@ -13,7 +13,7 @@ constexpr size_t kMost = 16;
 
 std::vector<GoldenModel> all_decoders() {
   std::vector<GoldenModel> all = read_golden_set();
-  for (const char* list : {"moe_models", "mla_models"}) {
+  for (const char* list : {"moe_models", "mla_models", "hybrid_models"}) {
     for (GoldenModel& model : read_golden_set(list)) all.push_back(std::move(model));
   }
   return all;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "engine/check_request.h"
 #include "engine/scheduler.h"
@@ -334,6 +335,10 @@ void Schedule::check_end(uint64_t evicted_before) {
   ASSERT_EQ(statistics_.waiting, 0u);
   ASSERT_EQ(engine_.pool().available(), engine_.pool().page_count()) << "a page is lost";
   ASSERT_EQ(statistics_.available_pages, statistics_.pages);
+  const StatePool* states = engine_.states();
+  if (states != nullptr) {
+    ASSERT_EQ(states->free_count(), states->slots()) << "a state slot is lost";
+  }
   ++happened_.schedules;
   happened_.preemptions += statistics_.preemptions;
   happened_.evictions += engine_.pool().evictions() - evicted_before;
@@ -345,17 +350,22 @@ void Schedule::check_end(uint64_t evicted_before) {
   happened_.waits += watch_.waits();
 }
 
+enum class Kept : uint8_t { kKeysAndValues, kLatents, kStates };
+
 struct Variant {
   KvType kv_type;
   uint32_t shards;
-  bool latents = false;
+  Kept kept = Kept::kKeysAndValues;
 };
+
+std::vector<std::byte> tiny_model_of(Kept kept) {
+  if (kept == Kept::kLatents) return tiny_deepseek2(kTiniest);
+  return kept == Kept::kStates ? tiny_qwen35(kTiniest) : tiny_llama(kTiniest);
+}
 
 class Schedules : public testing::TestWithParam<Variant> {
  protected:
-  Schedules()
-      : file_(parse_gguf(GetParam().latents ? tiny_deepseek2(kTiniest) : tiny_llama(kTiniest),
-                         "tiny")) {}
+  Schedules() : file_(parse_gguf(tiny_model_of(GetParam().kept), "tiny")) {}
 
   EngineOptions roomy() const {
     EngineOptions options;
@@ -375,6 +385,7 @@ class Schedules : public testing::TestWithParam<Variant> {
     options.outputs = 1 + random() % 12;
     options.hidden_rows = 1 + random() % 64;
     options.scored_rows = 1 + random() % 20;
+    options.sequences = 1 + random() % 12;
     return options;
   }
 
@@ -398,8 +409,9 @@ TEST_P(Schedules, EveryoneGetsWhatItGetsAlone) {
   EXPECT_GT(happened.schedules, 0u);
   if (kFew) return;
   EXPECT_GT(happened.preemptions, 0u);
-  EXPECT_GT(happened.evictions, 0u);
-  EXPECT_GT(happened.cache_hits, 0u);
+  const bool reuses = GetParam().kept != Kept::kStates;
+  EXPECT_EQ(happened.evictions > 0, reuses);
+  EXPECT_EQ(happened.cache_hits > 0, reuses);
   EXPECT_GT(happened.abandoned, 0u);
   EXPECT_GT(happened.forks, 0u);
   EXPECT_GT(happened.cancels, 0u);
@@ -413,14 +425,17 @@ TEST_P(Schedules, EveryoneGetsWhatItGetsAlone) {
 
 std::string variant_name(const testing::TestParamInfo<Variant>& info) {
   return std::string(kv_type_name(info.param.kv_type)) + "_shards_" +
-         std::to_string(info.param.shards) + (info.param.latents ? "_latents" : "");
+         std::to_string(info.param.shards) +
+         std::array{"", "_latents", "_states"}[static_cast<size_t>(info.param.kept)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, Schedules,
                          testing::Values(Variant{KvType::kF32, 1}, Variant{KvType::kF16, 1},
                                          Variant{KvType::kBF16, 1}, Variant{KvType::kQ8_0, 1},
                                          Variant{KvType::kF16, 2}, Variant{KvType::kQ8_0, 2},
-                                         Variant{KvType::kF16, 1, true}),
+                                         Variant{KvType::kF16, 1, Kept::kLatents},
+                                         Variant{KvType::kF16, 1, Kept::kStates},
+                                         Variant{KvType::kF32, 2, Kept::kStates}),
                          variant_name);
 
 }  // namespace

@@ -18,6 +18,7 @@ class TinyValues {
     const float root = std::sqrt(static_cast<float>(tensor.dims[0]));
     if (tensor.type == DType::kQ8_0) return codes(tensor_bytes(tensor), 1 / (127 * root));
     const size_t count = tensor_bytes(tensor) / sizeof(float);
+    if (tensor.name.ends_with("ssm_a")) return floats(count, 0.9f, -1);
     if (tensor.dims.size() == 1) return floats(count, 0.1f, tensor.name.ends_with(".bias") ? 0 : 1);
     return floats(count, (tensor.dims.size() == 2 ? scale_ : 1) / root, 0);
   }
@@ -82,6 +83,13 @@ std::vector<std::byte> tiny_deepseek2(const TinyShape& shape) {
   model.context = 4096;
   model.type = DType::kF32;
   model.latents = {.query_rank = 24, .rank = 48, .straight = 16, .turned = 8};
+  return file_of(made_source(model), shape);
+}
+
+std::vector<std::byte> tiny_qwen35(const TinyShape& shape) {
+  ModelShape model = model_shape(shape);
+  model.architecture = "qwen35";
+  model.delta = {.keys = 2, .values = 4, .length = shape.head_dim, .taps = 4, .interval = 2};
   return file_of(made_source(model), shape);
 }
 

@@ -351,15 +351,15 @@ class AttentionOp : public Op {
                    uint32_t done) const noexcept {
     const HeadSlice& slice = heads_[task.local_shard];
     const UnitRange queries = slice.queries_of(head, shape_.group_size);
-    const size_t q_length = shape_.key_length, out_length = shape_.value_length;
-    const size_t q_column = slice.q_column + (queries.begin - slice.queries.begin) * q_length;
+    const size_t q_stride = shape_.query_stride(), out_length = shape_.value_length;
+    const size_t q_column = slice.q_column + (queries.begin - slice.queries.begin) * q_stride;
     const size_t out_column = (queries.begin - task.queries.begin) * out_length;
     HeadRows rows;
     rows.count = std::min(kMaxQueryRows, task.rows * queries.size() - done);
     for (uint32_t i = 0; i < rows.count; ++i) {
       const uint32_t r = (done + i) / queries.size(), h = (done + i) % queries.size();
       const size_t row = size_t{task.item->first_row} + task.row + r;
-      rows.q_offset[i] = row * context.f32_stride(qkv_) + q_column + h * q_length;
+      rows.q_offset[i] = row * context.f32_stride(qkv_) + q_column + h * q_stride;
       rows.out_offset[i] = (r * task.queries.size() + h) * out_length + out_column;
       rows.last[i] = last_seen(*task.item, task.row + r);
       if (shape_.sinks != nullptr) {
@@ -372,12 +372,28 @@ class AttentionOp : public Op {
     return rows;
   }
 
+  // Multiplies each head's results by the sigmoid of its gate.
+  void close_gates(ExecutionContext& context, const Task& task, float* tile) const noexcept {
+    const HeadSlice& slice = heads_[task.local_shard];
+    const uint32_t length = shape_.value_length, stride = shape_.query_stride();
+    const size_t column = slice.q_column + shape_.key_length +
+                          size_t{task.queries.begin - slice.queries.begin} * stride;
+    for (uint32_t r = 0; r < task.rows; ++r) {
+      const size_t row = size_t{task.item->first_row} + task.row + r;
+      const float* gates = context.f32(qkv_) + row * context.f32_stride(qkv_) + column;
+      for (uint32_t h = 0; h < task.queries.size(); ++h, tile += length) {
+        context.kernels().sigmoid_mul({tile, gates + size_t{h} * stride, length, tile});
+      }
+    }
+  }
+
   // The output tile, in the formats that are read.
   void write_out(ExecutionContext& context, const Task& task, const Worker& worker) const noexcept {
     const uint32_t width = task.queries.size() * shape_.value_length;
     const uint32_t lead =
         (task.queries.begin - heads_[task.local_shard].queries.begin) * shape_.value_length;
-    const auto* tile = reinterpret_cast<const float*>(worker.scratch);
+    auto* tile = reinterpret_cast<float*>(worker.scratch);
+    if (shape_.gated) close_gates(context, task, tile);
     for (size_t f = 0; f < kActFormats; ++f) {
       auto format = static_cast<ActFormat>(f);
       if (!context.wants(out_, format)) continue;

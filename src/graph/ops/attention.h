@@ -52,6 +52,12 @@ struct AttentionShape {
   // [query heads of the model] or null: each head's sink, a score that every row sees beside those
   // of positions, and that has no value (kernels/attention/attention.h).
   const VectorWeight* sinks = nullptr;
+  // Behind each query head's row stands one of a gate, by whose sigmoid its result is multiplied;
+  // keys and values have one length then.
+  bool gated = false;
+
+  // Elements from a query head's row to the next one's.
+  uint32_t query_stride() const { return gated ? 2 * key_length : key_length; }
 };
 
 // The slopes of so many heads (Press et al. 2022), as powers of 2: with n the largest power of 2

@@ -23,7 +23,7 @@ class ExpertsBuilder {
       const ValueId choice = builder_.add_value(RowSet::kTokens, choice_width(), g);
       choices.values.push_back(choice);
       ops.push_back(std::make_unique<ExpertsOp>(x_.values[g], logits_.values[g], choice, layer_,
-                                                first_shard(builder_, g),
+                                                first_shard(builder_, g), gate_of(g),
                                                 shards_of(g, &partials, &hidden)));
     }
     read_inputs();
@@ -62,6 +62,10 @@ class ExpertsBuilder {
       all += counts[s];
     }
     return {all, 1, counts};
+  }
+
+  const uint32_t* gate_of(uint32_t g) const {
+    return layer_.shared_gates.empty() ? nullptr : &layer_.shared_gates[g];
   }
 
   // Words of the choices for each row of the longest step.

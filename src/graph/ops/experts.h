@@ -42,6 +42,8 @@ struct ExpertLayer {
   // Of the routed experts, one behind the other, [experts][rows] each; or null. That of down is
   // added by the first shard that has columns of it.
   const VectorWeight *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;
+  // By group, the column of the logits by whose sigmoid the shared expert is weighed; none: by 1.
+  std::vector<uint32_t> shared_gates = {};
 };
 
 // `logits`: [rows][experts], of the router. Parallel.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "graph/ops/gemm_tasks.h"
+#include "kernels/simd/sigmoid.h"
 
 namespace hearth {
 namespace {
@@ -101,6 +102,9 @@ void ExpertsOp::route_rows(const ExecutionContext& context, const ExpertChoices&
     choose_experts(layer_.rule, context.f32(logits_) + r * context.f32_stride(logits_), bias,
                    scratch, choices.chosen + size_t{r} * choices.used,
                    choices.weights + size_t{r} * choices.used);
+    if (!shared_gate_) continue;
+    choices.shared[r] =
+        sigmoid(context.f32(logits_)[r * context.f32_stride(logits_) + *shared_gate_]);
   }
 }
 
@@ -284,7 +288,7 @@ void ExpertsOp::sum_rows(const Run& run, const RowRange& rows, const PanelRange&
         const int32_t unit = of.units.unit_of[choices.chosen[i]];
         if (unit >= 0) add(static_cast<uint32_t>(unit), choices.place[i], choices.weights[i]);
       }
-      if (of.units.shared) add(of.units.count() - 1, r, 1);
+      if (of.units.shared) add(of.units.count() - 1, r, shared_gate_ ? choices.shared[r] : 1);
       if (terms.count > 0) terms.finish();
       float* out = run.context.f32(output.value) + r * run.context.f32_stride(output.value) +
                    size_t{panels.panel0} * kPanelRows;

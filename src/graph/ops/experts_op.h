@@ -1,6 +1,7 @@
 // The op of a layer of experts (graph/ops/experts.h), one instance a group.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "graph/ops/expert_tasks.h"
@@ -34,13 +35,15 @@ struct ExpertShard {
 class ExpertsOp : public Op {
  public:
   ExpertsOp(ValueId x, ValueId logits, ValueId choices, const ExpertLayer& layer,
-            uint32_t bias_shard, std::vector<ExpertShard> shards)
+            uint32_t bias_shard, const uint32_t* shared_gate, std::vector<ExpertShard> shards)
       : x_(x),
         logits_(logits),
         choices_(choices),
         layer_(layer),
         bias_shard_(bias_shard),
-        shards_(std::move(shards)) {}
+        shards_(std::move(shards)) {
+    if (shared_gate != nullptr) shared_gate_ = *shared_gate;
+  }
 
   // Each shard's tasks, and rows to route.
   uint32_t counters() const override { return local_shards() + 1; }
@@ -111,7 +114,8 @@ class ExpertsOp : public Op {
 
   ValueId x_, logits_, choices_;
   ExpertLayer layer_;
-  uint32_t bias_shard_;  // whose copy of the bias is read
+  uint32_t bias_shard_;                  // whose copy of the bias is read
+  std::optional<uint32_t> shared_gate_;  // the column of the shared expert's gate
   std::vector<ExpertShard> shards_;
 };
 

@@ -18,7 +18,7 @@ std::vector<HeadSlice> head_slices(const LinearOut& qkv, uint32_t group,
     const RowSlice& v = qkv.slices[2][group][local_shard];
     const uint32_t d = shape.key_length;
     heads.push_back({k.shard,
-                     {q.row / d, (q.row + q.rows) / d},
+                     {q.row / shape.query_stride(), (q.row + q.rows) / shape.query_stride()},
                      {k.row / d, (k.row + k.rows) / d},
                      k.first_row() / d,
                      q.column + q.lead,

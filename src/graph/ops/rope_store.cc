@@ -61,15 +61,15 @@ class RopeStoreOp : public Op {
     // A prompt's rows write to the lines of the row before.
     if (item.rows == 1) prefetch_slot(type, d, value_length, page, slot);
     UnitRange queries = heads.queries_of(heads.kv.begin + head, shape_.group_size);
-    float* q = base + heads.q_column + size_t{queries.begin - heads.queries.begin} * d;
+    const size_t q_stride = shape_.query_stride();
+    float* q = base + heads.q_column + size_t{queries.begin - heads.queries.begin} * q_stride;
     float* k = base + heads.k_column + size_t{head} * d;
     float* v = base + heads.v_column + size_t{head} * value_length;
-    for (uint32_t i = 0; i < queries.size(); ++i) {
-      norm_and_rotate(context, q + size_t{i} * d, shape_.q_norm, heads.shard, row);
-    }
-    if (shape_.temperature.growth != 0) {
-      const float factor = shape_.temperature.at(position);
-      for (uint32_t i = 0; i < queries.size() * d; ++i) q[i] *= factor;
+    const bool grows = shape_.temperature.growth != 0;
+    const float factor = grows ? shape_.temperature.at(position) : 1;
+    for (uint32_t i = 0; i < queries.size(); ++i, q += q_stride) {
+      norm_and_rotate(context, q, shape_.q_norm, heads.shard, row);
+      for (uint32_t e = 0; grows && e < d; ++e) q[e] *= factor;
     }
     norm_and_rotate(context, k, shape_.k_norm, heads.shard, row);
     context.kernels().kv_store[static_cast<size_t>(type)]({k, v, d, value_length, page, slot});

@@ -119,7 +119,8 @@ ExpertChoices choices_over(uint32_t* memory, uint32_t rows, const RouterRule& ru
           .weights = reinterpret_cast<float*>(memory + pairs),
           .place = memory + 2 * pairs,
           .row = memory + 3 * pairs,
-          .first = memory + 4 * pairs};
+          .first = memory + 4 * pairs,
+          .shared = reinterpret_cast<float*>(memory + 4 * pairs + rule.experts + 1)};
 }
 
 void group_by_expert(const ExpertChoices& choices) {

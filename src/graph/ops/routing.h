@@ -43,12 +43,13 @@ struct ExpertChoices {
   uint32_t* place;   // [rows][used]
   uint32_t* row;     // [rows * used], by place
   uint32_t* first;   // [experts + 1]
+  float* shared;     // [rows]: the weight of the shared expert, where it has a gate
 
   uint32_t count(uint32_t expert) const { return first[expert + 1] - first[expert]; }
 };
 // Words of memory that ExpertChoices point into.
 constexpr size_t choice_words(uint32_t rows, const RouterRule& rule) {
-  return size_t{4} * rows * rule.used + rule.experts + 1;
+  return size_t{4} * rows * rule.used + rule.experts + 1 + rows;
 }
 ExpertChoices choices_over(uint32_t* memory, uint32_t rows, const RouterRule& rule);
 

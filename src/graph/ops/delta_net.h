@@ -1,0 +1,76 @@
+// Layers of a gated delta rule (Yang, Kautz and Hatamizadeh 2024, arXiv 2412.06464), as Qwen's
+// hybrids have them: a state of fixed size in place of keys and values of all positions. A value
+// head has a state of its own (kernels/recurrent/delta_rule.h) and reads the queries and keys of
+// the key head that it belongs to; key heads are cut over shards together with their value heads.
+//
+//   c = silu(convolution of queries, keys and values over the last few rows)
+//   q, k of c divided by their 2-norms; decay and strength of alpha and beta
+//   out = rms_norm(delta rule of q, k, v; weight, of every head) silu(z)
+//
+// The step says which slot each item's state is read from and which one it is written to
+// (StepItem). Of a key head a state holds its last inputs of the convolution, [taps - 1][queries,
+// keys, values of each of its value heads], and then the states of its value heads. All of it is
+// the same to the bit however rows are cut into steps and heads into tasks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/builder.h"
+#include "graph/ops/linear.h"
+#include "graph/ops/rows.h"
+#include "kernels/recurrent/delta_rule.h"
+
+namespace hearth {
+
+// How value heads belong to key heads, and where they lie. In a file those of a key head stand
+// beside each other, or are dealt: all first ones, by key head, then all second ones. The columns
+// of the output's matrix have value heads in this order, but that dealt ones of `unit` key heads
+// come together, first ones first.
+struct DeltaHeads {
+  uint32_t keys = 0, each = 1;  // value heads of a key head
+  bool dealt = false;
+  uint32_t unit = 1;  // key heads that shards are cut in multiples of
+
+  uint32_t values() const { return keys * each; }
+  // A matrix over value heads is one, or where they are dealt one of all first heads and so on; of
+  // a key head it has so many.
+  uint32_t parts() const { return dealt ? each : 1; }
+  uint32_t of_part() const { return dealt ? 1 : each; }
+  // Of value head i of key head j: its number in the file, and in the output's columns.
+  uint32_t in_file(uint32_t j, uint32_t i) const { return dealt ? i * keys + j : j * each + i; }
+  uint32_t in_output(uint32_t j, uint32_t i) const {
+    return j / unit * unit * each + (dealt ? i * unit + j % unit : j % unit * each + i);
+  }
+};
+
+// The most columns that all value heads may have together.
+inline constexpr uint32_t kMostDeltaWidth = kOpTileBytes / 4 / sizeof(float);
+
+// The floats of a key head's state.
+size_t delta_state_floats(const DeltaHeads& heads, uint32_t length, uint32_t taps);
+
+struct DeltaShape {
+  uint32_t layer;
+  DeltaHeads heads;
+  uint32_t length;  // of a head's keys and of its values
+  uint32_t taps;
+  NormWeight norm;  // of what a head gives; its epsilon is that of queries and keys as well
+  const VectorWeight* conv;  // [taps][queries, keys, values in the file's order]
+  const VectorWeight* bias;  // of alpha, [value heads]
+  const VectorWeight* rate;  // [value heads]
+  // Whether alpha's matrices hold, of every key head, its betas and then its alphas.
+  bool both_in_alpha;
+};
+
+// Rows of key heads, cut on one axis; those over value heads have a matrix for each part.
+struct DeltaMatrices {
+  LinearMatrix query, key;
+  std::vector<LinearMatrix> value, gate, alpha, beta;
+};
+
+// What the output's matrix (column-cut on the same axis) multiplies with. Parallel.
+Bundle delta_net(GraphBuilder& builder, const std::string& name, const Bundle& x,
+                 const DeltaMatrices& matrices, const DeltaShape& shape, const Weight& output);
+
+}  // namespace hearth

@@ -1,0 +1,58 @@
+"""What files say of a gated delta rule: metadata and random tensors, under GGUF's names.
+
+    attn_qkv       [2 key heads + value heads, length] rows: queries, keys, values
+    attn_gate      [value heads, length] rows
+    ssm_conv1d     [channels, taps]
+    ssm_alpha, ssm_beta, or ssm_ba     [value heads] rows each
+    ssm_a, ssm_dt.bias                 [value heads]
+    ssm_norm       [length]
+    ssm_out        [embedding, value heads length]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import draws
+import hybrid
+from gguf_io import Value, ValueType, array, u32
+from model_specs import Spec
+
+
+def keys(spec: Spec) -> dict[str, Value]:
+    d = spec.delta
+    out = {
+        "ssm.conv_kernel": u32(d.taps),
+        "ssm.state_size": u32(d.length),
+        "ssm.group_count": u32(d.keys),
+        "ssm.time_step_rank": u32(d.values),
+        "ssm.inner_size": u32(d.values * d.length),
+    }
+    if d.full:
+        recurrent = [not full for full in d.full]
+        out["attention.recurrent_layers"] = array(ValueType.BOOL, recurrent)
+    else:
+        out["full_attention_interval"] = u32(d.interval)
+    return out
+
+
+def linears(spec: Spec, gain: float) -> list[tuple[str, int, int, float]]:
+    """(name, columns, rows, gain) of a layer's matrices; `gain` is that of what leaves it."""
+    d, width = spec.delta, spec.embedding
+    values = d.values * d.length
+    gates = [("ssm_alpha", width, d.values, 1.0), ("ssm_beta", width, d.values, 1.0)]
+    if spec.arch in hybrid.BESIDE:
+        gates = [("ssm_ba", width, 2 * d.values, 1.0)]
+    rows = 2 * d.keys * d.length + values
+    return [("attn_qkv", width, rows, 1.5), ("attn_gate", width, values, 1.5), *gates,
+            ("ssm_out", values, width, gain)]  # fmt: skip
+
+
+def tensors(spec: Spec, r: np.random.Generator, prefix: str):
+    """Yields (name, values) of the others. Decays are of all sizes, so that states reach far."""
+    d = spec.delta
+    channels = (2 * d.keys + d.values) * d.length
+    yield prefix + "ssm_conv1d.weight", r.standard_normal((channels, d.taps)) / np.sqrt(d.taps)
+    yield prefix + "ssm_a", -np.exp(r.uniform(-4, 1, d.values))
+    yield prefix + "ssm_dt.bias", r.standard_normal(d.values)
+    yield prefix + "ssm_norm.weight", draws.norm(r, d.length, 1.5)
