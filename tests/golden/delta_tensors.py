@@ -28,6 +28,11 @@ def keys(spec: Spec) -> dict[str, Value]:
         "ssm.time_step_rank": u32(d.values),
         "ssm.inner_size": u32(d.values * d.length),
     }
+    if spec.arch in hybrid.DEALT:
+        # Of pictures' positions; a text has one, and they change nothing.
+        part = spec.key // 4 // 3
+        sections = [spec.key // 4 - 2 * part, part, part, 0]
+        out["rope.dimension_sections"] = array(ValueType.INT32, sections)
     if d.full:
         recurrent = [not full for full in d.full]
         out["attention.recurrent_layers"] = array(ValueType.BOOL, recurrent)
