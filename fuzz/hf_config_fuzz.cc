@@ -20,10 +20,10 @@
 namespace hearth {
 namespace {
 
-constexpr std::array<const char*, 9> kArchitectures = {
-    "LlamaForCausalLM",      "MistralForCausalLM",    "MixtralForCausalLM",
-    "Qwen2ForCausalLM",      "Qwen3ForCausalLM",      "Qwen3MoeForCausalLM",
-    "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "Glm4MoeForCausalLM"};
+constexpr std::array<const char*, 10> kArchitectures = {
+    "LlamaForCausalLM",   "MistralForCausalLM",  "MixtralForCausalLM",    "Qwen2ForCausalLM",
+    "Qwen3ForCausalLM",   "Qwen3MoeForCausalLM", "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM",
+    "Glm4MoeForCausalLM", "GptOssForCausalLM"};
 
 // Small sizes that fit the tensors. JSON's last value of a key counts, so that the input may
 // change any.
@@ -63,6 +63,13 @@ void add_codes(std::string_view config, const Add& add) {
   if (says("mxfp4")) {
     add(down + "_blocks", {2, 16, 1, 16}, "U8", 1);
     add(down + "_scales", {2, 16, 1}, "U8", 1);
+  }
+  if (says("mxfp4")) {
+    const std::string all = "model.layers.0.mlp.experts.";
+    add(all + "gate_up_proj_blocks", {2, 48, 1, 16}, "U8", 1);
+    add(all + "gate_up_proj_scales", {2, 48, 1}, "U8", 1);
+    add(all + "gate_up_proj_bias", {2, 48}, "BF16", 2);
+    add(all + "down_proj_bias", {2, 16}, "F32", 4);
   }
   if (says("mxfp8")) {
     add(up + ".weight", {24, 64}, "F8_E4M3", 1);
