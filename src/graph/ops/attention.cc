@@ -29,9 +29,9 @@ struct Task {
 // order, so whoever a thread waits for is at work or done.
 class AttentionOp : public Op {
  public:
-  AttentionOp(ValueId qkv, ValueId out, ValueId merged, KvPages pages, std::vector<HeadSlice> heads,
-              const std::vector<ColumnSlice>& columns, const AttentionShape& shape,
-              uint32_t threads)
+  AttentionOp(ValueId qkv, ValueId out, ValueId merged, GroupKvPages pages,
+              std::vector<HeadSlice> heads, const std::vector<ColumnSlice>& columns,
+              const AttentionShape& shape, uint32_t threads)
       : qkv_(qkv),
         out_(out),
         merged_(merged),
@@ -406,7 +406,7 @@ class AttentionOp : public Op {
   }
 
   ValueId qkv_, out_, merged_;
-  KvPages pages_;
+  GroupKvPages pages_;
   std::vector<HeadSlice> heads_;
   std::vector<uint32_t> columns_;
   AttentionShape shape_;
@@ -442,7 +442,7 @@ Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv, 
     const PlanGroup& group = builder.plan().groups[g];
     const uint32_t threads = threads_per_shard(group);
     std::vector<HeadSlice> heads = head_slices(qkv, g, shape);
-    KvPages pages(kv, g, heads, shape);
+    GroupKvPages pages(kv, g, heads, shape);
     const size_t units = heads.size() * AttentionOp::enough_tasks(threads);
     merged.values.push_back(builder.add_value(
         RowSet::kOne, static_cast<uint32_t>(units * AttentionOp::unit_floats(shape)), g));

@@ -28,8 +28,8 @@ std::vector<HeadSlice> head_slices(const LinearOut& qkv, uint32_t group,
   return heads;
 }
 
-KvPages::KvPages(const Bundle& kv, uint32_t g, const std::vector<HeadSlice>& heads,
-                 const AttentionShape& shape)
+GroupKvPages::GroupKvPages(const Bundle& kv, uint32_t g, const std::vector<HeadSlice>& heads,
+                           const AttentionShape& shape)
     : layer_(shape.layer),
       key_floats_(half_floats(shape.key_length)),
       head_floats_(key_floats_ + half_floats(shape.value_length)) {
@@ -41,7 +41,8 @@ KvPages::KvPages(const Bundle& kv, uint32_t g, const std::vector<HeadSlice>& hea
   }
 }
 
-uint32_t KvPages::row_floats(const std::vector<HeadSlice>& heads, const AttentionShape& shape) {
+uint32_t GroupKvPages::row_floats(const std::vector<HeadSlice>& heads,
+                                  const AttentionShape& shape) {
   uint32_t count = 0;
   for (const HeadSlice& slice : heads) count += slice.kv.size();
   return count * (half_floats(shape.key_length) + half_floats(shape.value_length));

@@ -30,11 +30,11 @@ struct HeadSlice {
 std::vector<HeadSlice> head_slices(const LinearOut& qkv, uint32_t group,
                                    const AttentionShape& shape);
 
-class KvPages {
+class GroupKvPages {
  public:
   // Group g's; `kv`: the values of all groups, or nothing where keys and values are cached.
-  KvPages(const Bundle& kv, uint32_t g, const std::vector<HeadSlice>& heads,
-          const AttentionShape& shape);
+  GroupKvPages(const Bundle& kv, uint32_t g, const std::vector<HeadSlice>& heads,
+               const AttentionShape& shape);
 
   // Floats of a row of the group's value.
   static uint32_t row_floats(const std::vector<HeadSlice>& heads, const AttentionShape& shape);

@@ -10,7 +10,7 @@ namespace {
 // Tasks are (row, KV head): its query heads here, its key, its value.
 class RopeStoreOp : public Op {
  public:
-  RopeStoreOp(ValueId qkv, std::optional<ValueId> angles, KvPages pages,
+  RopeStoreOp(ValueId qkv, std::optional<ValueId> angles, GroupKvPages pages,
               std::vector<HeadSlice> heads, const AttentionShape& shape)
       : qkv_(qkv),
         angles_(angles),
@@ -87,7 +87,7 @@ class RopeStoreOp : public Op {
 
   ValueId qkv_;
   std::optional<ValueId> angles_;
-  KvPages pages_;
+  GroupKvPages pages_;
   std::vector<HeadSlice> heads_;
   AttentionShape shape_;
 };
@@ -106,13 +106,14 @@ Bundle rope_and_store(GraphBuilder& builder, std::string name, const LinearOut& 
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
     heads.push_back(head_slices(qkv, g, shape));
     if (shape.kept == KvKept::kCached) continue;
-    kv.values.push_back(builder.add_value(RowSet::kPages, KvPages::row_floats(heads[g], shape), g));
+    kv.values.push_back(
+        builder.add_value(RowSet::kPages, GroupKvPages::row_floats(heads[g], shape), g));
   }
   std::vector<std::unique_ptr<Op>> ops;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
     ops.push_back(std::make_unique<RopeStoreOp>(
         qkv.bundle.values[g], rotates ? std::optional(angles.values[g]) : std::nullopt,
-        KvPages(kv, g, heads[g], shape), heads[g], shape));
+        GroupKvPages(kv, g, heads[g], shape), heads[g], shape));
   }
   builder.reads(qkv.bundle, ActFormat::kF32);
   if (rotates) builder.reads(angles, ActFormat::kF32);
