@@ -3,123 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <span>
 
+#include "accelerator/problem_memory.h"
 #include "base/check.h"
 #include "kernels/gemm/gemm_problem.h"
 
 namespace hearth {
 namespace {
-
-using Random = std::mt19937;
-
-constexpr uint64_t kAlign = 256;
-constexpr std::byte kPattern{0xa5};
-
-enum class Values { kPlain, kWide, kHostile };
-
-float plain_value(Random& random) { return std::normal_distribution<float>()(random); }
-float wide_value(Random& random) {
-  const int exponent = std::uniform_int_distribution(-126, 100)(random);
-  return std::ldexp(plain_value(random), exponent);
-}
-float hostile_value(Random& random) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  static constexpr std::array kValues = {0.0f,
-                                         -0.0f,
-                                         1.0f,
-                                         -1.0f,
-                                         0x1p-149f,
-                                         -0x1p-127f,
-                                         0x1.fffffep-127f,
-                                         0x1p-126f,
-                                         0x1p-118f,
-                                         -88.0f,
-                                         -87.3366f,
-                                         -87.33654f,
-                                         -5.5f,
-                                         5.5f,
-                                         0x1.fffffep127f,
-                                         -0x1.8p126f,
-                                         16777216.f,
-                                         0.5f,
-                                         2.5f,
-                                         -3.5f,
-                                         127.5f};
-  const auto draw = static_cast<uint32_t>(random() % 200);
-  if (draw == 0) return kInfinity;
-  if (draw == 1) return -kInfinity;
-  if (draw == 2) return std::numeric_limits<float>::quiet_NaN();
-  return draw < 60 ? kValues[draw % kValues.size()] : plain_value(random);
-}
-float value_of(Values values, Random& random) {
-  if (values == Values::kPlain) return plain_value(random);
-  return values == Values::kWide ? wide_value(random) : hostile_value(random);
-}
-const char* name_of(Values values) {
-  if (values == Values::kPlain) return "normal values";
-  return values == Values::kWide ? "values of all sizes" : "hostile values";
-}
-
-// Lays what a problem needs into one buffer.
-class Memory {
- public:
-  Memory(BufferId buffer, Random& random, Values values)
-      : buffer_(buffer), random_(random), values_(values) {}
-
-  Place add(uint64_t bytes) {
-    const uint64_t at = (memory_.size() + kAlign - 1) / kAlign * kAlign;
-    memory_.resize(at + bytes, kPattern);
-    return {buffer_, at};
-  }
-  Place add(std::span<const std::byte> bytes) {
-    const Place place = add(bytes.size());
-    std::memcpy(&memory_[place.offset], bytes.data(), bytes.size());
-    return place;
-  }
-  Place values(uint64_t count) {
-    std::vector<float> floats(count);
-    for (float& x : floats) x = value_of(values_, random_);
-    return add(std::as_bytes(std::span(floats)));
-  }
-  // Means, and sums of squares, which have no sign.
-  FloatRows moments(uint32_t count, uint32_t heads) {
-    const uint64_t stride = 2 * heads + 1;
-    std::vector<float> floats(count * stride);
-    for (size_t i = 0; i < floats.size(); ++i) {
-      const float x = value_of(values_, random_);
-      floats[i] = i % stride % 2 != 0 ? std::fabs(x) : x;
-    }
-    return {add(std::as_bytes(std::span(floats))), stride};
-  }
-  FloatRows rows(uint32_t count, uint64_t stride) { return {values(count * stride), stride}; }
-  FloatRows results(uint32_t count, uint64_t stride, uint32_t n) {
-    FloatRows out{add(count * stride * sizeof(float)), stride};
-    note_floats(out, count, n);
-    return out;
-  }
-  void note_floats(const FloatRows& out, uint32_t count, uint32_t n) {
-    floats_.push_back({out.at, n * sizeof(float), out.stride * sizeof(float), count, true});
-  }
-  CallProblem finish(KernelCall call, std::string sizes) {
-    add(kAlign);  // so that what is written behind the last one is seen
-    sizes += std::string(", ") + name_of(values_);
-    return {std::move(call), std::move(sizes), std::move(memory_), std::move(floats_)};
-  }
-
-  Random& random() { return random_; }
-
- private:
-  BufferId buffer_;
-  Random& random_;
-  Values values_;
-  std::vector<std::byte> memory_;
-  std::vector<Access> floats_;
-};
 
 // Calls `make` for sizes of rows that matter: below, at and above 16 and 32, and a model's.
 struct Size {
@@ -130,19 +23,19 @@ std::vector<Size> sizes(bool brief) {
   return {{1, 1},  {3, 15}, {1, 16},  {17, 17},  {2, 31},
           {5, 32}, {3, 33}, {1, 300}, {33, 768}, {2, 4097}};
 }
-std::vector<Values> all_values(bool brief) {
+std::vector<ProblemValues> all_values(bool brief) {
   // Of hostile values alone the norms of long rows are NaN.
-  if (brief) return {Values::kPlain, Values::kHostile};
-  return {Values::kPlain, Values::kWide, Values::kHostile};
+  if (brief) return {ProblemValues::kPlain, ProblemValues::kHostile};
+  return {ProblemValues::kPlain, ProblemValues::kWide, ProblemValues::kHostile};
 }
 
 template <typename Make>
 Contract rows_contract(std::string name, bool brief, const Make& make) {
   Contract contract{std::move(name), {}};
-  for (Values values : all_values(brief)) {
+  for (ProblemValues values : all_values(brief)) {
     for (const Size& size : sizes(brief)) {
-      contract.problems.push_back([=](BufferId buffer, Random& random) {
-        Memory memory(buffer, random, values);
+      contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
+        ProblemMemory memory(buffer, random, values);
         KernelCall call = make(memory, size);
         return memory.finish(std::move(call), fmt::format("{} rows of {}", size.rows, size.n));
       });
@@ -151,7 +44,7 @@ Contract rows_contract(std::string name, bool brief, const Make& make) {
   return contract;
 }
 
-NormCall norm_problem(Memory& memory, const Size& size, NormCallKind kind, bool bias) {
+NormCall norm_problem(ProblemMemory& memory, const Size& size, NormCallKind kind, bool bias) {
   NormCall call{.kind = kind, .rows = size.rows, .n = size.n, .eps = 1e-5f};
   call.x = memory.rows(size.rows, size.n + 3);
   call.weight = memory.values(size.n);
@@ -161,7 +54,7 @@ NormCall norm_problem(Memory& memory, const Size& size, NormCallKind kind, bool 
 }
 
 // The size is that of a head, and the heads are 1, 3 or 5.
-HeadMomentsCall moments_problem(Memory& memory, const Size& size) {
+HeadMomentsCall moments_problem(ProblemMemory& memory, const Size& size) {
   HeadMomentsCall call{.rows = size.rows, .heads = 1 + size.n % 3 * 2, .length = size.n};
   call.centred = size.rows % 2 != 0;
   const uint32_t n = call.heads * call.length;
@@ -171,7 +64,7 @@ HeadMomentsCall moments_problem(Memory& memory, const Size& size) {
 }
 
 // A head more than x has, which is as long.
-NormByCall norm_by_problem(Memory& memory, const Size& size) {
+NormByCall norm_by_problem(ProblemMemory& memory, const Size& size) {
   NormByCall call{.rows = size.rows, .n = size.n, .eps = 1e-5f};
   call.length = size.n % 3 == 0 ? size.n / 3 : size.n;
   call.heads = size.n / call.length + 1;
@@ -184,7 +77,7 @@ NormByCall norm_by_problem(Memory& memory, const Size& size) {
   return call;
 }
 
-QuantizeCall quantize_problem(Memory& memory, const Size& size, ActFormat format) {
+QuantizeCall quantize_problem(ProblemMemory& memory, const Size& size, ActFormat format) {
   QuantizeCall call{.x = memory.rows(size.rows, size.n + 5), .rows = size.rows, .n = size.n};
   call.out = {memory.add(act_bytes(format, size.rows, size.n)), format, size.rows, size.n};
   if (format == ActFormat::kF32) {
@@ -194,7 +87,7 @@ QuantizeCall quantize_problem(Memory& memory, const Size& size, ActFormat format
   return call;
 }
 
-AddCall add_problem(Memory& memory, const Size& size, bool three) {
+AddCall add_problem(ProblemMemory& memory, const Size& size, bool three) {
   AddCall call{.a = memory.rows(size.rows, size.n), .rows = size.rows, .n = size.n};
   call.b = memory.rows(size.rows, size.n + 2);
   if (three) call.c = {memory.values(size.n), 0};  // the same for all rows
@@ -204,7 +97,7 @@ AddCall add_problem(Memory& memory, const Size& size, bool three) {
   return call;
 }
 
-GateCall gate_problem(Memory& memory, const Size& size, GateKind kind, bool bias, bool up) {
+GateCall gate_problem(ProblemMemory& memory, const Size& size, GateKind kind, bool bias, bool up) {
   GateCall call{.kind = kind, .rows = size.rows, .n = size.n};
   call.x = memory.rows(size.rows, size.n + 16);
   if (bias) call.bias = memory.values(size.n);
@@ -213,7 +106,7 @@ GateCall gate_problem(Memory& memory, const Size& size, GateKind kind, bool bias
   return call;
 }
 
-RopeCall rope_problem(Memory& memory, const Size& size, RopeLayout layout) {
+RopeCall rope_problem(ProblemMemory& memory, const Size& size, RopeLayout layout) {
   RopeCall call{.rows = size.rows, .heads = 3, .layout = layout};
   call.n_rot = 2 * size.n > 512 ? 128 : 2 * size.n;
   call.head_stride = call.n_rot + 7;
@@ -225,79 +118,15 @@ RopeCall rope_problem(Memory& memory, const Size& size, RopeLayout layout) {
   return call;
 }
 
-struct AttendSize {
-  std::vector<uint32_t> texts;  // their lengths
-  uint32_t heads, group, key_length, value_length;
-  bool slopes = false;
-  uint32_t window = 0;
-};
-
-AttendCall attend_problem(Memory& memory, const AttendSize& size) {
-  AttendCall call{.heads = size.heads, .group = size.group};
-  call.key_length = size.key_length;
-  call.value_length = size.value_length;
-  call.scale = 1 / std::sqrt(static_cast<float>(size.key_length));
-  std::vector<AttendRow> rows;
-  for (uint32_t length : size.texts) {
-    const auto text = static_cast<uint32_t>(rows.size());
-    for (uint32_t i = 0; i < length; ++i) {
-      const uint32_t first = size.window == 0 || i < size.window ? 0 : i - size.window;
-      const uint32_t last = size.window == 0 ? length - 1 : std::min(length - 1, i + size.window);
-      rows.push_back({text, i, first, last});
-    }
-  }
-  call.rows = call.step_rows = static_cast<uint32_t>(rows.size());
-  const uint32_t kv_heads = size.heads / size.group;
-  call.q = memory.rows(call.rows, uint64_t{size.heads} * size.key_length + 1);
-  call.k = memory.rows(call.rows, uint64_t{kv_heads} * size.key_length);
-  call.v = memory.rows(call.rows, uint64_t{kv_heads} * size.value_length + 2);
-  call.rows_of = memory.add(std::as_bytes(std::span(rows)));
-  if (size.slopes) {
-    std::vector<float> slopes;
-    for (uint32_t h = 0; h < size.heads; ++h)
-      slopes.push_back(std::exp2(-1.0f - static_cast<float>(h)));
-    call.slopes = memory.add(std::as_bytes(std::span(slopes)));
-  }
-  call.out = memory.results(call.rows, uint64_t{size.heads} * size.value_length,
-                            size.heads * size.value_length);
-  return call;
-}
-
-Contract attend_contract(bool brief) {
-  std::vector<AttendSize> sizes = {{{1, 5, 70}, 2, 1, 32, 32, false, 0},
-                                   {{65, 3}, 4, 2, 16, 16, true, 0},
-                                   {{3}, 1, 1, 80, 80, false, 0}};
-  if (!brief) {
-    sizes.push_back({{600, 1}, 1, 1, 64, 64, false, 0});
-    sizes.push_back({{130}, 2, 2, 80, 80, false, 33});
-    sizes.push_back({{17, 64, 63}, 3, 3, 33, 15, true, 0});
-    sizes.push_back({{40}, 1, 1, 512, 512, false, 0});
-  }
-  Contract contract{"attention f32", {}};
-  for (Values values : {Values::kPlain, Values::kHostile}) {
-    for (const AttendSize& size : sizes) {
-      contract.problems.push_back([=](BufferId buffer, Random& random) {
-        Memory memory(buffer, random, values);
-        KernelCall call = attend_problem(memory, size);
-        return memory.finish(
-            std::move(call),
-            fmt::format("texts of {} tokens, {} heads of {} and {}", fmt::join(size.texts, ", "),
-                        size.heads, size.key_length, size.value_length));
-      });
-    }
-  }
-  return contract;
-}
-
 struct GemmSize {
   uint32_t panels, blocks, super_offset, m, cuts;
 };
 
-CallProblem gemm_problem(BufferId buffer, Random& random, PackKind kind, const PackForm& form,
+CallProblem gemm_problem(BufferId buffer, std::mt19937& random, PackKind kind, const PackForm& form,
                          const GemmSize& size, Fill fill) {
   const Problem made = make_problem(kind, form, size.panels, size.blocks, size.super_offset, size.m,
                                     fill, static_cast<uint32_t>(random()));
-  Memory memory(buffer, random, Values::kPlain);
+  ProblemMemory memory(buffer, random, ProblemValues::kPlain);
   GemmCall call{.spec = made.spec, .panel0 = size.panels > 2 ? 1u : 0u, .block1 = size.blocks};
   call.panels = size.panels - call.panel0;
   call.block0 = size.blocks > 8 ? 1 : 0;
@@ -330,7 +159,7 @@ Contract gemm_contract(PackKind kind, bool brief) {
   for (const PackForm& form : forms_of(kind)) {
     for (Fill fill : {Fill::kRandom, Fill::kExtreme}) {
       for (const GemmSize& size : sizes) {
-        contract.problems.push_back([=](BufferId buffer, Random& random) {
+        contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
           return gemm_problem(buffer, random, kind, form, size, fill);
         });
       }
@@ -347,11 +176,11 @@ struct TableSize {
 
 // Some of the rows that are asked for are no rows of the shard, which is not whole panels and
 // blocks.
-CallProblem table_problem(BufferId buffer, Random& random, PackKind kind, const PackForm& form,
-                          const TableSize& size, Fill fill) {
+CallProblem table_problem(BufferId buffer, std::mt19937& random, PackKind kind,
+                          const PackForm& form, const TableSize& size, Fill fill) {
   const Problem made = make_problem(kind, form, size.panels, size.blocks, size.super_offset, 1,
                                     fill, static_cast<uint32_t>(random()));
-  Memory memory(buffer, random, Values::kPlain);
+  ProblemMemory memory(buffer, random, ProblemValues::kPlain);
   std::vector<std::byte> codes(made.codes.data(), made.codes.data() + made.spec.codes_bytes());
   // Of FP8 codes a problem of products has no NaN.
   for (size_t i = 0; is_fp8(kind) && i < codes.size(); i += 97) codes[i] |= std::byte{0x7f};
@@ -388,7 +217,7 @@ Contract table_contract(PackKind kind, bool brief) {
   for (const PackForm& form : forms_of(kind)) {
     for (Fill fill : {Fill::kRandom, Fill::kExtreme}) {
       for (const TableSize& size : sizes) {
-        contract.problems.push_back([=](BufferId buffer, Random& random) {
+        contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
           return table_problem(buffer, random, kind, form, size, fill);
         });
       }
@@ -404,26 +233,32 @@ std::vector<Contract> all_contracts(bool brief) {
   auto add = [&](const char* name, const auto& make) {
     all.push_back(rows_contract(name, brief, make));
   };
-  add("rms norm", [](Memory& m, Size s) { return norm_problem(m, s, NormCallKind::kRms, false); });
-  add("layer norm",
-      [](Memory& m, Size s) { return norm_problem(m, s, NormCallKind::kLayer, s.rows % 2 != 0); });
+  add("rms norm",
+      [](ProblemMemory& m, Size s) { return norm_problem(m, s, NormCallKind::kRms, false); });
+  add("layer norm", [](ProblemMemory& m, Size s) {
+    return norm_problem(m, s, NormCallKind::kLayer, s.rows % 2 != 0);
+  });
   add("moments of heads", moments_problem);
   add("norm by moments", norm_by_problem);
-  add("quantize f32", [](Memory& m, Size s) { return quantize_problem(m, s, ActFormat::kF32); });
-  add("quantize bf16", [](Memory& m, Size s) { return quantize_problem(m, s, ActFormat::kBF16); });
-  add("quantize q8", [](Memory& m, Size s) { return quantize_problem(m, s, ActFormat::kQ8); });
-  add("add", [](Memory& m, Size s) { return add_problem(m, s, s.rows % 2 != 0); });
-  add("silu", [](Memory& m, Size s) { return gate_problem(m, s, GateKind::kSilu, false, true); });
-  add("gelu", [](Memory& m, Size s) {
+  add("quantize f32",
+      [](ProblemMemory& m, Size s) { return quantize_problem(m, s, ActFormat::kF32); });
+  add("quantize bf16",
+      [](ProblemMemory& m, Size s) { return quantize_problem(m, s, ActFormat::kBF16); });
+  add("quantize q8",
+      [](ProblemMemory& m, Size s) { return quantize_problem(m, s, ActFormat::kQ8); });
+  add("add", [](ProblemMemory& m, Size s) { return add_problem(m, s, s.rows % 2 != 0); });
+  add("silu",
+      [](ProblemMemory& m, Size s) { return gate_problem(m, s, GateKind::kSilu, false, true); });
+  add("gelu", [](ProblemMemory& m, Size s) {
     return gate_problem(m, s, GateKind::kGelu, s.rows % 2 != 0, s.rows > 2);
   });
-  add("gelu tanh", [](Memory& m, Size s) {
+  add("gelu tanh", [](ProblemMemory& m, Size s) {
     return gate_problem(m, s, GateKind::kGeluTanh, s.rows % 2 != 0, s.rows > 2);
   });
-  add("rope", [](Memory& m, Size s) {
+  add("rope", [](ProblemMemory& m, Size s) {
     return rope_problem(m, s, s.rows % 2 != 0 ? RopeLayout::kHalf : RopeLayout::kInterleaved);
   });
-  all.push_back(attend_contract(brief));
+  add_attention_contracts(brief, &all);
   for (size_t kind = 0; kind < kPackKinds; ++kind) {
     all.push_back(gemm_contract(static_cast<PackKind>(kind), brief));
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,12 @@ struct CallProblem {
   std::vector<std::byte> memory;
   // Of what is written: floats, of which any NaN is as good as another.
   std::vector<Access> floats;
+  // Likewise numbers of 16 bits that are binary16.
+  std::vector<Access> halves = {};
 };
+
+// Makes one NaN of all that there are among these numbers, in memory as the problem's lies.
+void settle_nans(const CallProblem& problem, std::span<std::byte> memory);
 
 struct Contract {
   std::string name;

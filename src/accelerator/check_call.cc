@@ -88,6 +88,8 @@ class Checker {
     need_memory(true);
   }
   void operator()(const AttendCall& call) const;
+  void operator()(const KvStoreCall& call) const;
+  void operator()(const PagedAttendCall& call) const;
 
  private:
   template <typename... Args>
@@ -135,6 +137,22 @@ class Checker {
   void need_output(const FloatRows& out, uint64_t rows, uint64_t n) const {
     need_input(out, n, "output");
     need(rows == 1 || out.stride != 0, "all rows of the output are one");
+  }
+  void need_head(uint32_t length) const {
+    if (length == 0 || length > kMaxHeadDim) refuse("a head of {} is none", length);
+  }
+  void need_pages(const KvPages& pages) const {
+    need(static_cast<bool>(pages.at) && pages.count > 0, "there are no pages");
+    need_aligned(pages.at, 64, "the first page");
+    need(pages.heads > 0, "pages have no heads");
+    for (uint32_t length : {pages.key_length, pages.value_length}) need_head(length);
+    need(pages.stride % 64 == 0, "the stride of pages is no multiple of 64");
+    if (pages.stride / pages.heads < pages.head_bytes()) {
+      refuse("{} heads of {} bytes do not fit into pages of {}", pages.heads, pages.head_bytes(),
+             pages.stride);
+    }
+    need(pages.count <= UINT32_MAX / kPagePositions, "there are more pages than can be numbered");
+    need(pages.stride <= kMostBufferBytes, "pages lie too far apart");
   }
   void need_activations(const ActRows& a, uint32_t rows) const {
     need(static_cast<bool>(a.at), "there are no activations");
@@ -201,9 +219,7 @@ void Checker::operator()(const AttendCall& call) const {
   need_size(call.rows, call.heads);
   need(call.step_rows > 0, "there are no keys");
   need(call.group > 0 && call.heads % call.group == 0, "heads do not share keys evenly");
-  for (uint32_t length : {call.key_length, call.value_length}) {
-    if (length == 0 || length > kMaxHeadDim) refuse("a head of {} is none", length);
-  }
+  for (uint32_t length : {call.key_length, call.value_length}) need_head(length);
   need(std::isfinite(call.scale), "the scale is no number");
   const uint64_t heads = call.heads, kv_heads = heads / call.group;
   need_input(call.q, heads * call.key_length, "q");
@@ -216,6 +232,33 @@ void Checker::operator()(const AttendCall& call) const {
   need_aligned(call.rows_of, 4, "what rows see");
   need_aligned(call.slopes, 4, "the first slope");
   need_output(call.out, call.rows, heads * call.value_length);
+  need_memory(false);
+}
+
+void Checker::operator()(const KvStoreCall& call) const {
+  need_size(call.rows, call.pages.heads);
+  need_pages(call.pages);
+  need_input(call.k, uint64_t{call.pages.heads} * call.pages.key_length, "k");
+  need_input(call.v, uint64_t{call.pages.heads} * call.pages.value_length, "v");
+  need(static_cast<bool>(call.slots), "nothing says which slots");
+  need_aligned(call.slots, 4, "which slots");
+  need_memory(false);
+}
+
+void Checker::operator()(const PagedAttendCall& call) const {
+  need_size(call.rows, call.heads);
+  need_pages(call.pages);
+  need(call.positions > 0, "rows see nothing");
+  need(call.group > 0 && call.heads % call.group == 0, "heads do not share keys evenly");
+  const uint32_t kv_heads = call.heads / call.group;
+  if (kv_heads > call.pages.heads || call.kv_head0 > call.pages.heads - kv_heads) {
+    refuse("pages have {} heads, fewer than {} and {}", call.pages.heads, call.kv_head0, kv_heads);
+  }
+  need(std::isfinite(call.scale), "the scale is no number");
+  need_input(call.q, uint64_t{call.heads} * call.pages.key_length, "q");
+  need(static_cast<bool>(call.rows_of), "nothing says what rows see");
+  need_aligned(call.rows_of, 4, "what rows see");
+  need_output(call.out, call.rows, uint64_t{call.heads} * call.pages.value_length);
   need_memory(false);
 }
 

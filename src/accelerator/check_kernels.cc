@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <random>
 #include <span>
@@ -23,19 +22,6 @@ float float_at(std::span<const std::byte> memory, size_t at) {
   float x;
   std::memcpy(&x, &memory[at], sizeof x);
   return x;
-}
-
-// Makes NaN of all floats of the results that are one.
-void settle_nans(const CallProblem& problem, std::span<std::byte> memory) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const Access& floats : problem.floats) {
-    for (uint32_t row = 0; row < floats.rows; ++row) {
-      const size_t begin = floats.at.offset + row * floats.stride;
-      for (size_t at = begin; at < begin + floats.bytes; at += sizeof(float)) {
-        if (std::isnan(float_at(memory, at))) std::memcpy(&memory[at], &nan, sizeof nan);
-      }
-    }
-  }
 }
 
 class Check {

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <span>
 
+#include "accelerator/call_problems.h"
 #include "accelerator/find_accelerators.h"
 #include "accelerator/virtual/virtual_accelerator.h"
 
@@ -43,6 +45,22 @@ TEST(CheckKernels, FindsOneBitAndSaysWhere) {
   }
 }
 
+// Of floats and of scales, and where neither lies every bit counts.
+TEST(CheckKernels, AnyNanIsAsGoodAsAnother) {
+  CallProblem problem;
+  problem.floats = {{.at = {0, 4}, .bytes = 4, .stride = 8, .rows = 2}};
+  problem.halves = {{.at = {0, 16}, .bytes = 4}};
+  auto settled = [&](std::vector<uint32_t> words) {
+    settle_nans(problem, std::as_writable_bytes(std::span(words)));
+    return words;
+  };
+  EXPECT_EQ(settled({0xffc00001, 0xff800001, 0x7fffffff, 0x7f800000, 0xfe017c00, 0xffffffff}),
+            (std::vector<uint32_t>{0xffc00001, 0x7fc00000, 0x7fffffff, 0x7f800000, 0x7e007c00,
+                                   0xffffffff}));
+  EXPECT_EQ(settled({0, 0xff800000, 0, 0x7f800001, 0xfc000001, 0}),
+            (std::vector<uint32_t>{0, 0xff800000, 0, 0x7fc00000, 0xfc000001, 0}));
+}
+
 TEST(CheckKernels, TellsWhatIsNotComputed) {
   FaultyAccelerator faulty(VirtualOptions{});
   const std::vector<KernelCheck> checks = brief_check(faulty, "rope");
@@ -54,7 +72,7 @@ TEST(CheckKernels, TellsWhatIsNotComputed) {
 TEST(CheckKernels, TheReferenceHoldsAllContracts) {
   VirtualAccelerator reference(VirtualOptions{});
   const std::vector<KernelCheck> checks = brief_check(reference, "");
-  EXPECT_EQ(checks.size(), 13 + 2 * kPackKinds);
+  EXPECT_EQ(checks.size(), 13 + 2 * kKvTypes + 2 * kPackKinds);
   for (const KernelCheck& check : checks) EXPECT_TRUE(check.good()) << check.contract;
 }
 

@@ -40,6 +40,12 @@ struct Name {
                        enum_name<RopeLayout::kHalf>({"interleaved", "half"}, call.layout));
   }
   std::string operator()(const AttendCall&) const { return "attention f32"; }
+  std::string operator()(const KvStoreCall& call) const {
+    return fmt::format("kv store {}", kv_type_name(call.pages.type));
+  }
+  std::string operator()(const PagedAttendCall& call) const {
+    return fmt::format("attend pages {}", kv_type_name(call.pages.type));
+  }
 };
 
 // Gathers accesses; of places that are none, none.
@@ -55,6 +61,13 @@ class Accesses {
          .bytes = n * kFloat,
          .stride = one ? 0 : x.stride * kFloat,
          .rows = one ? 1 : rows,
+         .writes = writes});
+  }
+  void add_pages(const KvPages& pages, bool writes) {
+    add({.at = pages.at,
+         .bytes = pages.heads * pages.head_bytes(),
+         .stride = pages.count == 1 ? 0 : pages.stride,
+         .rows = pages.count,
          .writes = writes});
   }
   void add_floats(const Place& at, uint64_t n) { add({.at = at, .bytes = n * kFloat}); }
@@ -173,6 +186,20 @@ struct Gather {
     out.add({.at = call.rows_of, .bytes = uint64_t{call.rows} * sizeof(AttendRow)});
     out.add_floats(call.slopes, heads);
     out.add_rows(call.out, call.rows, heads * call.value_length, true);
+  }
+  void operator()(const KvStoreCall& call) const {
+    const KvPages& pages = call.pages;
+    out.add_rows(call.k, call.rows, uint64_t{pages.heads} * pages.key_length);
+    out.add_rows(call.v, call.rows, uint64_t{pages.heads} * pages.value_length);
+    out.add({.at = call.slots, .bytes = uint64_t{call.rows} * sizeof(uint32_t)});
+    out.add_pages(pages, true);
+  }
+  void operator()(const PagedAttendCall& call) const {
+    const uint64_t heads = call.heads;
+    out.add_rows(call.q, call.rows, heads * call.pages.key_length);
+    out.add({.at = call.rows_of, .bytes = uint64_t{call.rows} * sizeof(PagedRow)});
+    out.add_pages(call.pages, false);
+    out.add_rows(call.out, call.rows, heads * call.pages.value_length, true);
   }
 
   // What is turned of each head: in one access where heads and rows lie evenly.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "accelerator/place.h"
+#include "kernels/attention/attention.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/rope/rope.h"
@@ -153,8 +154,51 @@ struct AttendRow {
   uint32_t text, position, first, last;
 };
 
-using KernelCall = std::variant<NormCall, HeadMomentsCall, NormByCall, TableCall, QuantizeCall,
-                                GemmCall, AddCall, GateCall, RopeCall, AttendCall>;
+// Pages of one layer's keys and values as kernels/attention/attention.h lays them out: page i
+// begins i * stride bytes behind `at`, with `heads` heads on end, each its half of keys and its
+// half of values.
+struct KvPages {
+  Place at = {};        // 64-byte aligned
+  uint64_t stride = 0;  // bytes, a multiple of 64
+  uint32_t count = 0;
+  KvType type = KvType::kF32;
+  uint32_t heads = 0, key_length = 0, value_length = 0;
+
+  uint64_t head_bytes() const {
+    return kv_half_bytes(type, key_length) + kv_half_bytes(type, value_length);
+  }
+};
+
+// kv_store of kernels/attention/attention.h: keys and values of rows, heads side by side without
+// padding. What it does not store of a page stays as it was.
+struct KvStoreCall {
+  FloatRows k = {}, v = {};
+  Place slots = {};  // [rows]: uint32_t, page * 64 + slot; no two are alike
+  uint32_t rows = 0;
+  KvPages pages = {};
+};
+
+// attend of kernels/attention/attention.h over pages: a row sees the positions [first, last] of its
+// text, whose page of position p is page first_page + p / 64. Query head h reads key head
+// `kv_head0` + h / group.
+struct PagedAttendCall {
+  FloatRows q = {};    // heads side by side, without padding
+  Place rows_of = {};  // [rows]: PagedRow
+  uint32_t rows = 0;
+  uint32_t positions = 0;  // no row sees more
+  uint32_t heads = 0, group = 1, kv_head0 = 0;
+  float scale = 1;
+  KvPages pages = {};
+  FloatRows out = {};
+};
+// Pages are counted modulo 2^32: one that no row sees need not be there.
+struct PagedRow {
+  uint32_t first_page, first, last, zero;
+};
+
+using KernelCall =
+    std::variant<NormCall, HeadMomentsCall, NormByCall, TableCall, QuantizeCall, GemmCall, AddCall,
+                 GateCall, RopeCall, AttendCall, KvStoreCall, PagedAttendCall>;
 
 // "gemm q4_k", "layer norm", ...: the contract and what of it a shader is made for.
 std::string contract_name(const KernelCall& call);
@@ -177,11 +221,14 @@ void for_each_place(KernelCall* call, const Visit& visit) {
     void operator()(AttendCall& c) const {
       of(c.q.at, c.k.at, c.v.at, c.rows_of, c.slopes, c.out.at);
     }
+    void operator()(KvStoreCall& c) const { of(c.k.at, c.v.at, c.slots, c.pages.at); }
+    void operator()(PagedAttendCall& c) const { of(c.q.at, c.rows_of, c.pages.at, c.out.at); }
   };
   std::visit(Visitor{all}, *call);
 }
 
-// All that the call reads and writes, bytes of padding that it writes included.
+// All that the call reads and writes, bytes of padding that it writes included. Which pages of keys
+// and values it works on lies in the accelerator's memory: they all count as read, or as written.
 std::vector<Access> accesses_of(const KernelCall& call);
 
 // Throws Error (kRequest) where the arguments contradict each other or the contract.

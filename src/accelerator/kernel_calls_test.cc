@@ -97,6 +97,34 @@ AttendCall good_attend() {
           .slopes = {kB, 12544},
           .out = {{kB, 16384}, 32}};
 }
+// Pages of three heads of 4096 bytes and 64 more.
+KvPages good_pages() {
+  return {.at = {kB, 0},
+          .stride = 3 * 4096 + 64,
+          .count = 4,
+          .type = KvType::kF16,
+          .heads = 3,
+          .key_length = 16,
+          .value_length = 8};
+}
+KvStoreCall good_store() {
+  return {.k = {{kB, 1 << 20}, 50},
+          .v = {{kB, 2 << 20}, 24},
+          .slots = {kB, 3 << 20},
+          .rows = 5,
+          .pages = good_pages()};
+}
+PagedAttendCall good_paged() {
+  return {.q = {{kB, 1 << 20}, 64},
+          .rows_of = {kB, 3 << 20},
+          .rows = 5,
+          .positions = 70,
+          .heads = 4,
+          .group = 2,
+          .kv_head0 = 1,
+          .pages = good_pages(),
+          .out = {{kB, 2 << 20}, 33}};
+}
 
 TEST(KernelCalls, AreNamedByContract) {
   EXPECT_EQ(contract_name(good_norm()), "layer norm");
@@ -110,6 +138,10 @@ TEST(KernelCalls, AreNamedByContract) {
   EXPECT_EQ(contract_name(good_gate()), "silu");
   EXPECT_EQ(contract_name(good_rope()), "rope half");
   EXPECT_EQ(contract_name(good_attend()), "attention f32");
+  EXPECT_EQ(contract_name(good_store()), "kv store f16");
+  PagedAttendCall paged = good_paged();
+  paged.pages.type = KvType::kQ8_0;
+  EXPECT_EQ(contract_name(paged), "attend pages q8_0");
 }
 
 TEST(KernelCalls, AccessRowsAsTheyLie) {
@@ -150,6 +182,23 @@ TEST(KernelCalls, AccessATable) {
   all.insert(all.end() - 1, out);
   EXPECT_EQ(accesses_of(KernelCall(call)), all);
   EXPECT_NO_THROW(check_call(call));
+}
+
+// All pages, as the host does not know which.
+TEST(KernelCalls, AccessPages) {
+  EXPECT_EQ(good_pages().head_bytes(), 64u * 2 * (16 + 16));
+  EXPECT_EQ(accesses_of(KernelCall(good_store())),
+            (std::vector<Access>{{{kB, 1 << 20}, 192, 200, 5},
+                                 {{kB, 2 << 20}, 96, 96, 5},
+                                 {{kB, 3 << 20}, 20},
+                                 {{kB, 0}, 3 * 4096, 3 * 4096 + 64, 4, true}}));
+  PagedAttendCall paged = good_paged();
+  paged.pages.count = 1;
+  EXPECT_EQ(accesses_of(KernelCall(paged)),
+            (std::vector<Access>{{{kB, 1 << 20}, 256, 256, 5},
+                                 {{kB, 3 << 20}, 80},
+                                 {{kB, 0}, 3 * 4096},
+                                 {{kB, 2 << 20}, 128, 132, 5, true}}));
 }
 
 // Codes of the panels' blocks, all scales of the panels, and six arrays of activations.
@@ -357,6 +406,38 @@ TEST(KernelCalls, ContradictionsAreRefusedOfTables) {
   refused([](T& c) { c.scale = std::numeric_limits<float>::quiet_NaN(); }, "scale");
   refused([](T& c) { c.out.stride = 500; }, "output overlap");
   refused([](T& c) { c.out.at.offset = 0; }, "overwrites");
+}
+
+TEST(KernelCalls, ContradictionsAreRefusedOfPages) {
+  using S = KvStoreCall;
+  auto store = [](const std::function<void(S&)>& spoil, const char* text) {
+    expect_refused<S>(good_store(), spoil, text);
+  };
+  store([](S& c) { c.rows = 0; }, "nothing to do");
+  store([](S& c) { c.pages.at = {}; }, "no pages");
+  store([](S& c) { c.pages.count = 0; }, "no pages");
+  store([](S& c) { c.pages.at.offset = 32; }, "no multiple of 64");
+  store([](S& c) { c.pages.stride += 32; }, "no multiple of 64");
+  store([](S& c) { c.pages.stride -= 128; }, "3 heads of 4096 bytes do not fit");
+  store([](S& c) { c.pages.value_length = 513; }, "a head of 513");
+  store([](S& c) { c.pages.count = UINT32_MAX / 64 + 1; }, "more pages");
+  store([](S& c) { c.pages.stride = uint64_t{1} << 50; }, "too far apart");
+  store([](S& c) { c.slots = {}; }, "which slots");
+  store([](S& c) { c.v.stride = 23; }, "rows of v overlap");
+  store([](S& c) { c.slots.offset = 4096; }, "overwrites");
+  using P = PagedAttendCall;
+  auto paged = [](const std::function<void(P&)>& spoil, const char* text) {
+    expect_refused<P>(good_paged(), spoil, text);
+  };
+  paged([](P& c) { c.heads = 0; }, "nothing to do");
+  paged([](P& c) { c.positions = 0; }, "see nothing");
+  paged([](P& c) { c.group = 3; }, "evenly");
+  paged([](P& c) { c.kv_head0 = 2; }, "3 heads, fewer than 2 and 2");
+  paged([](P& c) { c.pages.key_length = 0; }, "a head of 0");
+  paged([](P& c) { c.rows_of = {}; }, "what rows see");
+  paged([](P& c) { c.scale = std::numeric_limits<float>::infinity(); }, "scale");
+  paged([](P& c) { c.q.stride = 60; }, "rows of q overlap");
+  paged([](P& c) { c.out.at.offset = 64; }, "overwrites");
 }
 
 }  // namespace

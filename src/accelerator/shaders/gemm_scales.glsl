@@ -1,27 +1,10 @@
 // Reads the scales of a panel, which begin at byte `base` of p.scales.
 
+#include "narrow.glsl"
+
 uint byte_at(uint at) { return p.scales.v[at / 4] >> 8 * (at % 4) & 0xffu; }
 uint half_at(uint at) { return p.scales.v[at / 4] >> 8 * (at & 2u) & 0xffffu; }
 float signed_byte_at(uint at) { return float(int(byte_at(at) << 24) >> 24); }
-
-// The conversions of base/fp_types.h. A driver's own may flush subnormal numbers.
-float f16_value(uint h) {
-  const uint sign = (h & 0x8000u) << 16, magnitude = h & 0x7fffu;
-  uint bits = (magnitude << 13) + (112u << 23);
-  if (magnitude >= 0x7c00u) bits = (magnitude << 13) | 0x7f800000u;
-  if (magnitude < 0x400u) bits = floatBitsToUint(float(magnitude) * 5.9604644775390625e-8);
-  return uintBitsToFloat(sign | bits);
-}
-
-float e4m3_value(uint code) {
-  const uint sign = (code & 0x80u) << 24, magnitude = code & 0x7fu;
-  uint bits = (magnitude << 20) + (120u << 23);
-  if (magnitude == 0x7fu) bits = 0x7fc00000u;
-  if (magnitude < 8u) bits = floatBitsToUint(float(magnitude) * 0.001953125);
-  return uintBitsToFloat(sign | bits);
-}
-
-float e8m0_value(uint code) { return uintBitsToFloat(code == 0 ? 0x00400000u : code << 23); }
 
 float f16_at(uint at, uint i) { return f16_value(half_at(at + 2 * i)); }
 float f32_at(uint at, uint i) { return uintBitsToFloat(p.scales.v[at / 4 + i]); }

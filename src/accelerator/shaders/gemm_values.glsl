@@ -1,17 +1,11 @@
 // Reads weights of a lane from p.codes, whose words `at` counts.
 
+#include "address.glsl"
+
 // OpSDot of SPV_KHR_integer_dot_product, which is part of Vulkan 1.3, over four signed bytes each.
 spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6018],
                   id = 4450)
 int dot4(int a, int b, spirv_literal int format);
-
-// Returns the address so many bytes on. What is read at constant indices from there needs no
-// arithmetic of its own.
-uvec2 forward(uvec2 address, uint bytes) {
-  uint carry;
-  const uint low = uaddCarry(address.x, bytes, carry);
-  return uvec2(low, address.y + carry);
-}
 
 Words words_at(uint at) { return Words(forward(uvec2(p.codes), 4 * at)); }
 

@@ -18,6 +18,7 @@ layout(push_constant) uniform Push {
 } p;
 
 #include "exact.glsl"
+#include "narrow.glsl"
 #include "rounded.glsl"
 
 const uint kF32 = 0, kBF16 = 1;
@@ -29,11 +30,6 @@ shared uint magnitudes[gl_WorkGroupSize.x];
 shared int sums[gl_WorkGroupSize.x];
 
 uint element(uint i) { return i < p.n ? p.x.v[gl_WorkGroupID.y * p.x_stride + i] : 0u; }
-
-uint bf16_of(uint bits) {
-  if ((bits & 0x7fffffffu) > kInfinity) return (bits >> 16) | 0x40u;
-  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-}
 
 int code_of(uint bits, float inverse) {
   precise float scaled = uintBitsToFloat(bits) * inverse;

@@ -42,14 +42,6 @@ struct Panel {
 #include "gemm_scales.glsl"
 #include "gemm_values.glsl"
 
-// Returns the address of panel `i`, which may lie more than 4 GiB on.
-Words panel_at(uvec2 address, uint i, uint bytes) {
-  uint high, low, carry;
-  umulExtended(i, bytes, high, low);
-  low = uaddCarry(address.x, low, carry);
-  return Words(uvec2(low, address.y + high + carry));
-}
-
 // Returns elements 4 g to 4 g + 3 of block b.
 vec4 four_elements(uint b, uint lane, uint g) {
   const uint at = kCodeWords * b;
@@ -86,8 +78,8 @@ void main() {
     for (uint i = 0; i < here; ++i) push.o.v[to + i] = 0.0;
     return;
   }
-  p.codes = panel_at(uvec2(push.codes), row / 16, push.codes_panel);
-  p.scales = panel_at(uvec2(push.scales), row / 16, push.scales_panel);
+  p.codes = Words(far(uvec2(push.codes), row / 16, push.codes_panel));
+  p.scales = Words(far(uvec2(push.scales), row / 16, push.scales_panel));
   p.block_scales = push.block_scales;
   p.super_offset = push.super_offset;
   p.group_shift = push.group_shift;

@@ -39,6 +39,8 @@ class Runner {
   void operator()(const GateCall& call) const;
   void operator()(const RopeCall& call) const;
   void operator()(const AttendCall& call) const;
+  void operator()(const KvStoreCall& call) const;
+  void operator()(const PagedAttendCall& call) const;
 
  private:
   // Null where there is no place.
@@ -50,6 +52,8 @@ class Runner {
     return act_buffer(a.format, at_(a.at), a.rows, a.k);
   }
   std::vector<AttendRow> rows_of(const AttendCall& call) const;
+  KvPage page_of(const KvPages& pages, uint32_t page, uint32_t head) const;
+  std::vector<PagedRow> rows_of(const PagedAttendCall& call) const;
 
   const std::function<std::byte*(const Place&)>& at_;
   const Kernels& kernels_ = kernels_for(Isa::kReference);
@@ -262,6 +266,80 @@ void Runner::operator()(const AttendCall& call) const {
                                 .position = slopes == nullptr ? nullptr : &rows[i].position});
         }
       }
+    }
+  }
+}
+
+KvPage Runner::page_of(const KvPages& pages, uint32_t page, uint32_t head) const {
+  std::byte* k = at_(pages.at) + page * pages.stride + head * pages.head_bytes();
+  return {.k = k, .v = k + kv_half_bytes(pages.type, pages.key_length)};
+}
+
+void Runner::operator()(const KvStoreCall& call) const {
+  const KvPages& pages = call.pages;
+  std::vector<uint32_t> slots(call.rows);
+  std::memcpy(slots.data(), at_(call.slots), slots.size() * sizeof(uint32_t));
+  for (uint32_t i = 0; i < call.rows; ++i) {
+    const uint32_t page = slots[i] / kPagePositions;
+    if (page >= pages.count) {
+      fail(ErrorCode::kRequest, "a row is stored in page {} of {}", page, pages.count);
+    }
+    for (uint32_t head = 0; head < pages.heads; ++head) {
+      kernels_.kv_store[static_cast<size_t>(pages.type)](
+          {.k = row(call.k, i) + size_t{head} * pages.key_length,
+           .v = row(call.v, i) + size_t{head} * pages.value_length,
+           .key_length = pages.key_length,
+           .value_length = pages.value_length,
+           .page = page_of(pages, page, head),
+           .slot = slots[i] % kPagePositions});
+    }
+  }
+}
+
+std::vector<PagedRow> Runner::rows_of(const PagedAttendCall& call) const {
+  std::vector<PagedRow> rows(call.rows);
+  std::memcpy(rows.data(), at_(call.rows_of), rows.size() * sizeof(PagedRow));
+  const uint32_t count = call.pages.count;
+  for (const PagedRow& row : rows) {
+    if (row.first > row.last || row.last - row.first >= call.positions) {
+      fail(ErrorCode::kRequest, "a row of attention sees [{}, {}], not 1 to {} positions",
+           row.first, row.last, call.positions);
+    }
+    const uint32_t page = row.first_page + row.first / kPagePositions;
+    const uint32_t more = row.last / kPagePositions - row.first / kPagePositions;
+    if (page >= count || more >= count - page) {
+      fail(ErrorCode::kRequest, "a row of attention sees pages {} and {} more of {}", page, more,
+           count);
+    }
+  }
+  return rows;
+}
+
+void Runner::operator()(const PagedAttendCall& call) const {
+  const KvPages& pages = call.pages;
+  const std::vector<PagedRow> rows = rows_of(call);
+  Scratch scratch(kAttendScratchBytes);
+  const size_t nowhere = 0;
+  for (uint32_t i = 0; i < call.rows; ++i) {
+    const auto& [first_page, first, last, zero] = rows[i];
+    std::vector<KvPage> seen(last / kPagePositions + 1);  // null before the first
+    for (uint32_t head = 0; head < call.heads; ++head) {
+      for (uint32_t page = first / kPagePositions; page < seen.size(); ++page) {
+        seen[page] = page_of(pages, first_page + page, call.kv_head0 + head / call.group);
+      }
+      kernels_.attend[static_cast<size_t>(pages.type)](
+          {.q = row(call.q, i) + size_t{head} * pages.key_length,
+           .q_offset = &nowhere,
+           .last = &rows[i].last,
+           .rows = 1,
+           .window = last - first + 1,
+           .pages = seen.data(),
+           .key_length = pages.key_length,
+           .value_length = pages.value_length,
+           .scale = call.scale,
+           .out = row(call.out, i) + size_t{head} * pages.value_length,
+           .out_offset = &nowhere,
+           .scratch = scratch.data()});
     }
   }
 }

@@ -48,5 +48,11 @@ std::vector<Dispatch> dispatches_of(const AddCall& call, const AddressOf& addres
 std::vector<Dispatch> dispatches_of(const GateCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const RopeCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const AttendCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const KvStoreCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const PagedAttendCall& call, const AddressOf& address);
+
+// The bytes from page to page, as shaders count them. Throws Error (kUnsupported) where they
+// cannot.
+uint32_t checked_page_bytes(const KvPages& pages);
 
 }  // namespace hearth

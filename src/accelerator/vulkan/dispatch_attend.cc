@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <utility>
 
 #include "accelerator/vulkan/dispatch.h"
 #include "base/check.h"
@@ -58,35 +57,100 @@ AttendPush push_of(const AttendCall& call, const AddressOf& address) {
           .zero = 0};
 }
 
+// As the block of attend_pages.comp has it.
+struct PagedAttendPush {
+  uint64_t q, pages, rows_of, out;
+  uint32_t q_stride, out_stride;
+  uint32_t page_bytes, head_bytes, key_bytes;
+  uint32_t row0, head0;
+  uint32_t group, kv_head0;
+  uint32_t key_length, value_length;
+  float scale;
+  uint32_t zero;
+};
+static_assert(sizeof(PagedAttendPush) == 88);
+
+PagedAttendPush push_of(const PagedAttendCall& call, const AddressOf& address) {
+  const KvPages& pages = call.pages;
+  return {.q = address(call.q.at),
+          .pages = address(pages.at),
+          .rows_of = address(call.rows_of),
+          .out = address(call.out.at),
+          .q_stride = checked_stride(call.q, call.rows),
+          .out_stride = checked_stride(call.out, call.rows),
+          .page_bytes = checked_page_bytes(pages),
+          .head_bytes = static_cast<uint32_t>(pages.head_bytes()),
+          .key_bytes = static_cast<uint32_t>(kv_half_bytes(pages.type, pages.key_length)),
+          .row0 = 0,
+          .head0 = 0,
+          .group = call.group,
+          .kv_head0 = call.kv_head0,
+          .key_length = pages.key_length,
+          .value_length = pages.value_length,
+          .scale = call.scale,
+          .zero = 0};
+}
+
+// What dispatches are made of, whatever keys and values lie in.
+struct AttendWork {
+  uint32_t rows = 0, heads = 0, group = 1;
+  uint32_t positions = 0;  // that a row sees at most
+  uint32_t key_length = 0, value_length = 0;
+};
+
+// Dispatches of some rows of some heads each, of `like`, with the push constants of the first.
+template <typename Push>
+std::vector<Dispatch> split_attention(const AttendWork& work, Dispatch like, Push push) {
+  HEARTH_CHECK(work.group > 0, "attention in groups of no heads");
+  if (std::max(work.key_length, work.value_length) > kMaxHeadDim) {
+    fail(ErrorCode::kUnsupported,
+         "attention over keys of {} elements and values of {}; the shader has room for {}",
+         work.key_length, work.value_length, kMaxHeadDim);
+  }
+  const uint64_t products =
+      uint64_t{std::max(work.positions, 1u)} * std::max(work.key_length + work.value_length, 1u);
+  const uint64_t most = std::clamp<uint64_t>(kMostProducts / products, 1, kMostGroups);
+  const uint32_t rows = static_cast<uint32_t>(std::min<uint64_t>(std::max(work.rows, 1u), most));
+  const uint32_t heads = static_cast<uint32_t>(std::max<uint64_t>(most / rows, 1));
+  const uint32_t chunks = (work.value_length + kInvocations - 1) / kInvocations;
+  like.constants.insert(like.constants.begin(), chunks);
+
+  std::vector<Dispatch> dispatches;
+  for (push.head0 = 0; push.head0 < work.heads; push.head0 += heads) {
+    for (push.row0 = 0; push.row0 < work.rows; push.row0 += rows) {
+      Dispatch& dispatch = dispatches.emplace_back(like);
+      dispatch.set_push(push);
+      dispatch.groups = {std::min(rows, work.rows - push.row0),
+                         std::min(heads, work.heads - push.head0), 1};
+    }
+  }
+  return dispatches;
+}
+
 }  // namespace
 
 // What a row sees lies in the accelerator's memory, so each counts as if it saw the whole step.
 std::vector<Dispatch> dispatches_of(const AttendCall& call, const AddressOf& address) {
-  HEARTH_CHECK(call.group > 0, "attention in groups of no heads");
-  if (std::max(call.key_length, call.value_length) > kMaxHeadDim) {
-    fail(ErrorCode::kUnsupported,
-         "attention over keys of {} elements and values of {}; the shader has room for {}",
-         call.key_length, call.value_length, kMaxHeadDim);
-  }
-  AttendPush push = push_of(call, address);
-  const uint64_t products =
-      uint64_t{std::max(call.step_rows, 1u)} * std::max(call.key_length + call.value_length, 1u);
-  const uint64_t most = std::clamp<uint64_t>(kMostProducts / products, 1, kMostGroups);
-  const uint32_t rows = static_cast<uint32_t>(std::min<uint64_t>(std::max(call.rows, 1u), most));
-  const uint32_t heads = static_cast<uint32_t>(std::max<uint64_t>(most / rows, 1));
+  const AttendWork work = {.rows = call.rows,
+                           .heads = call.heads,
+                           .group = call.group,
+                           .positions = call.step_rows,
+                           .key_length = call.key_length,
+                           .value_length = call.value_length};
+  return split_attention(work, {.shader = "attend"}, push_of(call, address));
+}
 
-  std::vector<Dispatch> dispatches;
-  for (push.head0 = 0; push.head0 < call.heads; push.head0 += heads) {
-    for (push.row0 = 0; push.row0 < call.rows; push.row0 += rows) {
-      Dispatch dispatch{.shader = "attend"};
-      dispatch.constants = {(call.value_length + kInvocations - 1) / kInvocations};
-      dispatch.set_push(push);
-      dispatch.groups = {std::min(rows, call.rows - push.row0),
-                         std::min(heads, call.heads - push.head0), 1};
-      dispatches.push_back(std::move(dispatch));
-    }
-  }
-  return dispatches;
+// Likewise as if it saw all the positions that any does.
+std::vector<Dispatch> dispatches_of(const PagedAttendCall& call, const AddressOf& address) {
+  const AttendWork work = {.rows = call.rows,
+                           .heads = call.heads,
+                           .group = call.group,
+                           .positions = call.positions,
+                           .key_length = call.pages.key_length,
+                           .value_length = call.pages.value_length};
+  const auto type = static_cast<uint32_t>(call.pages.type);
+  return split_attention(work, {.shader = "attend_pages", .constants = {type}},
+                         push_of(call, address));
 }
 
 }  // namespace hearth

@@ -38,7 +38,6 @@ constexpr WantedFeature kWantedFeatures[] = {
     HEARTH_FEATURE(of_1_2, scalarBlockLayout, false),
     HEARTH_FEATURE(of_1_2, timelineSemaphore, true),
     HEARTH_FEATURE(of_1_2, bufferDeviceAddress, true),
-    HEARTH_FEATURE(of_1_2, vulkanMemoryModel, false),
     HEARTH_FEATURE(of_1_3, synchronization2, true),
     HEARTH_FEATURE(of_1_3, maintenance4, true),
     HEARTH_FEATURE(of_1_3, shaderIntegerDotProduct, true),

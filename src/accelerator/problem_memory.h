@@ -1,0 +1,53 @@
+// What made-up calls (accelerator/call_problems.h) are made of: values of several kinds, in one
+// buffer.
+#pragma once
+
+#include <cstddef>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "accelerator/call_problems.h"
+
+namespace hearth {
+
+enum class ProblemValues { kPlain, kWide, kHostile, kSmall };
+const char* name_of(ProblemValues values);
+float problem_value(ProblemValues values, std::mt19937& random);
+
+// Lays what a problem needs into one buffer.
+class ProblemMemory {
+ public:
+  ProblemMemory(BufferId buffer, std::mt19937& random, ProblemValues values)
+      : buffer_(buffer), random_(random), values_(values) {}
+
+  Place add(uint64_t bytes);  // filled with a pattern
+  Place add(std::span<const std::byte> bytes);
+  std::vector<float> draw(uint64_t count);
+  Place values(uint64_t count) { return add(std::as_bytes(std::span<const float>(draw(count)))); }
+  // Means, and sums of squares, which have no sign.
+  FloatRows moments(uint32_t count, uint32_t heads);
+  FloatRows rows(uint32_t count, uint64_t stride) { return {values(count * stride), stride}; }
+  FloatRows results(uint32_t count, uint64_t stride, uint32_t n);
+  void note_floats(const FloatRows& out, uint32_t count, uint32_t n);
+  void note_halves(const Access& halves) { halves_.push_back(halves); }
+  CallProblem finish(KernelCall call, std::string sizes);
+
+  std::mt19937& random() { return random_; }
+
+ private:
+  static constexpr uint64_t kAlign = 256;
+  static constexpr std::byte kPattern{0xa5};
+
+  BufferId buffer_;
+  std::mt19937& random_;
+  ProblemValues values_;
+  std::vector<std::byte> memory_;
+  std::vector<Access> floats_, halves_;
+};
+
+// Appends those of attention, and of what stores its keys and values.
+void add_attention_contracts(bool brief, std::vector<Contract>* all);
+
+}  // namespace hearth

@@ -1,0 +1,138 @@
+// Attention of a row of one head by a work group, as kernels/attention/attention.h says: scores,
+// pages, spans and their merge. It visits the pages that the row sees in their order; an invocation
+// is a slot of a page for its score, then one element of the values in each chunk of 64.
+//
+// Who includes it says before how rows lie, by a struct Row with `head`, `first` and `last`, and
+// behind it how keys and values do, by the functions that are declared here.
+#include "exact.glsl"
+#include "rounded.glsl"
+
+const uint kPagePositions = 64, kSpanPages = 8, kLanes = 16, kMaxHeadDim = 512;
+layout(constant_id = 0) const uint kChunks = 1;  // of a value, the last of which may be short
+
+// What a row has of a span, or of the spans merged so far. Invocations have all but `acc` alike;
+// `sum` of a span is that of lane `invocation % 16` until the span ends.
+struct Sums {
+  float acc[kChunks];
+  float sum, peak;
+};
+
+shared float query[kMaxHeadDim];  // scaled
+shared float scores[kPagePositions];
+shared float probabilities[kPagePositions];
+shared float lanes[kLanes];
+
+uint invocation() { return gl_LocalInvocationID.x; }
+// The element of a value that an invocation has in a chunk. Those past the end take the last one,
+// which they do not write.
+uint element(uint chunk) { return min(chunk * 64 + invocation(), p.value_length - 1); }
+
+float minus_infinity() { return uintBitsToFloat(0xff800000u); }
+
+void clear(out Sums sums) {
+  for (uint c = 0; c < kChunks; ++c) sums.acc[c] = 0.0;
+  sums.sum = 0.0;
+  sums.peak = minus_infinity();
+}
+
+// Once a row, behind a barrier that all have passed since `query` was written.
+void begin_row();
+// Of one slot of a page, which the row sees. No barrier in it.
+float score(Row row, uint page, uint slot);
+// Adds what the row sees of a page, slots [begin, end), times their `probabilities`, which are 0 for
+// other slots, to span.acc. All invocations come here.
+void add_values(Row row, uint page, uint begin, uint end, inout Sums span);
+
+void load_query(uint index, uint head) {
+  const uint at = index * p.q_stride + head * p.key_length;
+  for (uint d = invocation(); d < p.key_length; d += 64) {
+    precise float scaled = p.q.v[at + d] * p.scale;
+    query[d] = scaled;
+  }
+  barrier();
+}
+
+// Who writes `scores` has passed the second barrier of the page before, behind which nobody reads
+// them; so it is with `probabilities` and the first one.
+void visit(Row row, uint page, inout Sums span) {
+  const uint origin = page * kPagePositions, slot = invocation();
+  const uint begin = max(row.first, origin) - origin;
+  const uint end = min(row.last + 1 - origin, kPagePositions);
+  const bool seen = begin <= slot && slot < end;
+  float s = minus_infinity();
+  if (seen) s = score(row, page, slot);
+  scores[slot] = s;
+  barrier();
+
+  float highest = span.peak;
+  for (uint i = begin; i < end; ++i) {
+    if (scores[i] > highest) highest = scores[i];
+  }
+  precise float lower = s - highest;
+  probabilities[slot] = seen ? exp_nonpositive(lower) : 0.0;
+  barrier();
+
+  precise float fallen = span.peak - highest;
+  const float factor = exp_nonpositive(fallen);
+  const uint lane = slot % kLanes;
+  precise float of_lane = probabilities[lane] + probabilities[lane + 16];
+  of_lane = of_lane + probabilities[lane + 32];
+  of_lane = of_lane + probabilities[lane + 48];
+  span.sum = fused(span.sum, factor, of_lane);
+  for (uint c = 0; c < kChunks; ++c) {
+    precise float scaled = span.acc[c] * factor;
+    span.acc[c] = scaled;
+  }
+  add_values(row, page, begin, end, span);
+  span.peak = highest;
+}
+
+float add_by_halves(float lane_sum) {
+  if (invocation() < kLanes) lanes[invocation()] = lane_sum;
+  barrier();
+  precise float sums[8];
+  for (uint l = 0; l < 8; ++l) sums[l] = lanes[l] + lanes[l + 8];
+  for (uint apart = 4; apart > 0; apart /= 2) {
+    for (uint l = 0; l < apart; ++l) sums[l] = sums[l] + sums[l + apart];
+  }
+  return sums[0];
+}
+
+// No span is left out: of each that is visited the row sees a position.
+void merge(Sums span, inout Sums merged) {
+  const float highest = merged.peak < span.peak ? span.peak : merged.peak;
+  precise float old_lower = merged.peak - highest;
+  precise float new_lower = span.peak - highest;
+  const float old_factor = exp_nonpositive(old_lower), new_factor = exp_nonpositive(new_lower);
+  for (uint c = 0; c < kChunks; ++c) {
+    precise float scaled = span.acc[c] * new_factor;
+    merged.acc[c] = fused(merged.acc[c], old_factor, scaled);
+  }
+  precise float scaled_sum = span.sum * new_factor;
+  merged.sum = fused(merged.sum, old_factor, scaled_sum);
+  merged.peak = highest;
+}
+
+// Row `index` of the call.
+void attend(Row row, uint index) {
+  load_query(index, row.head);
+  begin_row();
+  Sums merged, span;
+  clear(merged);
+  const uint pages = row.last / kPagePositions + 1;
+  uint page = row.first / kPagePositions;
+  while (page < pages) {
+    const uint end = min((page / kSpanPages + 1) * kSpanPages, pages);
+    clear(span);
+    for (; page < end; ++page) visit(row, page, span);
+    span.sum = add_by_halves(span.sum);
+    merge(span, merged);
+  }
+  const float inverse = quotient(1.0, merged.sum);
+  const uint at = index * p.result_stride + row.head * p.value_length;
+  for (uint c = 0; c < kChunks; ++c) {
+    const uint d = c * 64 + invocation();
+    precise float x = merged.acc[c] * inverse;
+    if (d < p.value_length) p.result.v[at + d] = x;
+  }
+}

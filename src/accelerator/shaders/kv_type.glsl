@@ -1,0 +1,8 @@
+// Pages of keys and values: KvType, and how kernels/attention/attention.h lays out a half of a page.
+const uint kF32 = 0, kF16 = 1, kBF16 = 2, kQ8_0 = 3;
+const uint kInfinity = 0x7f800000u;
+const uint kLeast = 0x0d800000u;  // 2^-100
+
+uint padded_length(uint length) { return (length + 15) / 16 * 16; }
+// The first scale of a half of q8_0, counted in numbers of 16 bits.
+uint scales_at(uint length) { return 32 * padded_length(length); }

@@ -1,0 +1,81 @@
+// Keys and values into pages, by shaders/kv_store.comp.
+#include <algorithm>
+#include <vector>
+
+#include "accelerator/vulkan/dispatch.h"
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+// As in shaders/kv_store.comp.
+struct KvStorePush {
+  uint64_t k, v, slots, pages;
+  uint32_t k_stride, v_stride;
+  uint32_t page_bytes, head_bytes, key_bytes;
+  uint32_t key_length, value_length, key_groups;
+  uint32_t zero;
+};
+
+constexpr uint32_t kStoreGroup = 128;     // elements of a work group: 64 invocations of 2
+constexpr uint64_t kStoreGroups = 65535;  // in a direction, on every Vulkan
+constexpr uint64_t kStoreElements = uint64_t{1} << 26;  // of a dispatch
+constexpr uint64_t kStoreIndex = INT32_MAX;             // into keys and values
+
+uint32_t store_groups(uint32_t length) {
+  return (padded_length(length) + kStoreGroup - 1) / kStoreGroup;
+}
+
+// Returns how many rows a dispatch takes.
+uint64_t store_height(const KvStoreCall& call) {
+  const uint64_t key = call.pages.key_length, value = call.pages.value_length;
+  const uint64_t heads = call.pages.heads, longest = heads * std::max(key, value);
+  if (heads > kStoreGroups || longest > kStoreIndex) {
+    fail(ErrorCode::kUnsupported, "keys of {} heads of {} are longer than shaders can index", heads,
+         std::max(key, value));
+  }
+  const uint64_t stride = std::max<uint64_t>({call.k.stride, call.v.stride, 1});
+  return std::min({kStoreGroups, std::max<uint64_t>(kStoreElements / (heads * (key + value)), 1),
+                   (kStoreIndex - longest) / stride + 1});
+}
+
+}  // namespace
+
+uint32_t checked_page_bytes(const KvPages& pages) {
+  if (pages.stride > UINT32_MAX) {
+    fail(ErrorCode::kUnsupported, "pages of {} bytes are longer than shaders can index",
+         pages.stride);
+  }
+  return static_cast<uint32_t>(pages.stride);
+}
+
+std::vector<Dispatch> dispatches_of(const KvStoreCall& call, const AddressOf& address) {
+  const KvPages& pages = call.pages;
+  if (call.rows == 0 || pages.heads == 0) return {};
+  const uint64_t height = store_height(call);
+  const uint32_t key_groups = store_groups(pages.key_length);
+  std::vector<Dispatch> dispatches;
+  for (uint64_t row = 0; row < call.rows; row += height) {
+    Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "kv_store"});
+    d.constants = {static_cast<uint32_t>(pages.type)};
+    d.set_push(
+        KvStorePush{.k = address(call.k.at) + sizeof(float) * call.k.stride * row,
+                    .v = address(call.v.at) + sizeof(float) * call.v.stride * row,
+                    .slots = address(call.slots) + sizeof(uint32_t) * row,
+                    .pages = address(pages.at),
+                    .k_stride = static_cast<uint32_t>(call.k.stride),
+                    .v_stride = static_cast<uint32_t>(call.v.stride),
+                    .page_bytes = checked_page_bytes(pages),
+                    .head_bytes = static_cast<uint32_t>(pages.head_bytes()),
+                    .key_bytes = static_cast<uint32_t>(kv_half_bytes(pages.type, pages.key_length)),
+                    .key_length = pages.key_length,
+                    .value_length = pages.value_length,
+                    .key_groups = key_groups,
+                    .zero = 0});
+    d.groups = {key_groups + store_groups(pages.value_length), pages.heads,
+                static_cast<uint32_t>(std::min(height, call.rows - row))};
+  }
+  return dispatches;
+}
+
+}  // namespace hearth
