@@ -15,6 +15,7 @@
 #include "cli/topo_machine.h"
 #include "cli/tuned_plan.h"
 #include "engine/logits.h"
+#include "engine/prompt_stream.h"
 #include "models/registry.h"
 #include "threads/pin.h"
 
@@ -146,6 +147,24 @@ std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
   double took = steady_seconds() - start;
   if (args.verbose || stderr_is_terminal()) tell_loaded(model.source, machine, *engine, took);
   return engine;
+}
+
+ServiceOptions::MakeStreamer streamer_maker(const PromptGpuArgs& args, bool tell_all) {
+  PromptStreamOptions options;
+  options.gpu = args.gpu.value_or("none");
+  options.threshold = args.threshold;
+  options.plan = {args.rows, args.memory, args.layers};
+  const bool more = args.threshold != 0 || args.rows != 0 || args.memory != 0 || args.layers;
+  if (options.gpu == "none" && more) {
+    fail_field(ErrorCode::kUsage, "gpu", "is missing, and other options say how it is used");
+  }
+  if (options.gpu == "none") return {};
+  Listener listener;
+  listener.warn = print_note;
+  if (tell_all) listener.detail = print_note;
+  return [options, listener](Engine& engine, std::function<void()> poke) {
+    return make_prompt_streamer(engine, options, std::move(poke), listener);
+  };
 }
 
 std::unique_ptr<Service> load_service(OpenedModel& model, const EngineArgs& args,

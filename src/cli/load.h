@@ -61,6 +61,10 @@ void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* o
 std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
                                     EngineOptions options, Interrupts* interrupts = nullptr);
 
+// What computes long prompts beside a service's engine, as these options say; `tell_all`: what was
+// chosen is told, too. Throws (kUsage) where they say how and not through what.
+ServiceOptions::MakeStreamer streamer_maker(const PromptGpuArgs& args, bool tell_all);
+
 // The same behind a service.
 std::unique_ptr<Service> load_service(OpenedModel& model, const EngineArgs& args,
                                       const EngineOptions& options,

@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "cli/text_io.h"
 #include "engine/engine.h"
+#include "formats/model_numbers.h"
+#include "hybrid/stream_plan.h"
 #include "kernels/attention/attention.h"
 
 namespace hearth {
@@ -205,6 +207,26 @@ void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& con
       "Memory for keys and values, as 512MiB or 2G; a context that was not asked for is lowered "
       "to what it holds");
   add_storage_options(verb, args, threads);
+}
+
+void add_gpu_options(CLI::App& verb, PromptGpuArgs* args) {
+  add_text(
+      verb, "--gpu", &args->gpu, "NAME",
+      "Stream long prompts through a GPU, whatever of the model fits there, while the cores go "
+      "on: none, auto, or what `hearth gpu` calls one; the texts are the same to the bit");
+  add_count(verb, "--gpu-threshold", &args->threshold, 1, kMaxContext,
+            "Tokens from which on a prompt is streamed; default: where it is predicted to end "
+            "sooner");
+  add_count(
+      verb, "--gpu-rows", &args->rows, 64, kMostPassRows,
+      "Tokens of prompts that go through the GPU together; default: what there is memory for");
+  add_size(verb, "--gpu-memory", &args->memory,
+           "Memory of the GPU to use; default: nine tenths of what it has free");
+  verb.add_option("--gpu-layers", args->layers,
+                  "Layers that stay in its memory, the first ones; default: as many as there is "
+                  "room for")
+      ->type_name("N")
+      ->check(CLI::Range(0u, ModelMost::kLayers));
 }
 
 void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads) {

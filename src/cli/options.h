@@ -65,6 +65,15 @@ WeightPolicy weight_policy_of(const std::string& choice,
 CLI::Option* add_importance(CLI::App& verb, std::optional<std::string>* importance);
 
 // Options of every verb that runs a model.
+// Through which GPU prompts are streamed, and how.
+struct PromptGpuArgs {
+  std::optional<std::string> gpu;
+  uint32_t threshold = 0, rows = 0;  // 0: chosen
+  uint64_t memory = 0;
+  std::optional<uint32_t> layers;
+};
+void add_gpu_options(CLI::App& verb, PromptGpuArgs* args);
+
 struct EngineArgs {
   PlanArgs plan;
   uint32_t context = 0;   // 0: the verb's default

@@ -157,6 +157,7 @@ void add_serve_options(CLI::App& verb, ServeArgs* args) {
   add_engine_options(verb, &args->engine,
                      "Positions of a text, its prompt included; default: the model's own, or what "
                      "--kv-cache holds");
+  add_gpu_options(verb, &args->gpu);
   add_pre(verb, &args->pre);
   add_embedding_options(verb, args);
   add_http_limits(verb, &args->app.http);
@@ -204,6 +205,7 @@ ServiceOptions service_options(const ServeArgs& args) {
   const CompletionOptions& completions = args.app.completions;
   ServiceOptions options;
   options.scheduler.max_running = completions.max_running;
+  options.make_streamer = streamer_maker(args.gpu, true);
   // The server bounds them itself; those that were cancelled count here until the next step.
   options.max_waiting =
       std::max(options.max_waiting, 2 * (completions.max_running + completions.max_queue));

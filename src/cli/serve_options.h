@@ -26,6 +26,7 @@ struct ServeArgs {
   EmbedModelArgs embedding;  // pooling and devices
   uint32_t embed_queue = kEmbedQueueTokens;
   EngineArgs engine;
+  PromptGpuArgs gpu;
   std::optional<std::string> pre, alias, template_path, key_file;
   bool no_auth = false, log_json = false, no_log = false;
   uint32_t port = HttpOptions{}.port;

@@ -27,6 +27,7 @@ struct RunArgs {
   std::string model;
   TextSources prompts;
   EngineArgs engine;
+  PromptGpuArgs gpu;
   SamplingParams sampling;
   std::optional<uint64_t> seed;
   std::optional<std::string> pre;
@@ -188,7 +189,10 @@ int run(RunArgs args) {
   options.sequences = options.outputs =
       static_cast<uint32_t>(std::min<size_t>(texts, kMostTogether));
   Interrupts interrupts;
-  std::unique_ptr<Service> service = load_service(model, args.engine, options, &interrupts);
+  ServiceOptions serving;
+  serving.make_streamer = streamer_maker(args.gpu, args.engine.verbose);
+  std::unique_ptr<Service> service =
+      load_service(model, args.engine, options, &interrupts, serving);
 
   RunOutputOptions print{args.json, sampling.seed, service->engine().context(), {}};
   for (size_t p = 0; args.echo && p < prompts.size(); ++p) {
@@ -261,6 +265,7 @@ void add_run(CLI::App& program, Action& action) {
   add_shape_options(verb, &args->shape);
   add_engine_options(verb, &args->engine,
                      "Positions of the context; default: 4096, or what prompt and -n need");
+  add_gpu_options(verb, &args->gpu);
   add_pre(verb, &args->pre);
   add_chat_options(verb, args.get());
   CLI::Option* echo = verb.add_flag("--echo", args->echo, "Print the prompt before the text");

@@ -5,39 +5,16 @@
 #include <algorithm>
 #include <vector>
 
-#include "accelerator/check_kernels.h"
 #include "accelerator/find_accelerators.h"
 #include "base/error.h"
 #include "engine/pass_engine.h"
 #include "hybrid/accelerator_layers.h"
 #include "hybrid/encoder_pass.h"
+#include "hybrid/require_right.h"
 #include "kernels/gemm/gemm.h"
 
 namespace hearth {
 namespace {
-
-std::vector<PackKind> kinds_of(const ModelSpec& spec) {
-  std::vector<PackKind> kinds;
-  for (const WeightSpec& weight : spec.weights) {
-    if (!weight.is_matrix() || std::ranges::count(kinds, weight.packed.kind) > 0) continue;
-    kinds.push_back(weight.packed.kind);
-  }
-  return kinds;
-}
-
-// A driver that computes wrong is found before a text is.
-void require_right(Accelerator& accelerator, const ModelSpec& spec) {
-  check_kernels(accelerator, {.brief = true, .kinds = kinds_of(spec)},
-                [&](const KernelCheck& check) {
-                  if (check.good()) return;
-                  const std::string what =
-                      check.refused.empty()
-                          ? fmt::format("computes '{}' wrong: {}", check.contract, check.first)
-                          : fmt::format("cannot compute '{}': {}", check.contract, check.refused);
-                  fail(ErrorCode::kUnsupported, "{} {}; `hearth gpu --check` tells more",
-                       accelerator.facts().name, what);
-                });
-}
 
 std::unique_ptr<PassEngine> make_engine(std::shared_ptr<Accelerator> accelerator,
                                         std::shared_ptr<const Model> model, EngineOptions options) {

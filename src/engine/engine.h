@@ -22,6 +22,7 @@
 #include "engine/step_engine.h"
 #include "engine/step_logits.h"
 #include "engine/token_scores.h"
+#include "hybrid/stream_plan.h"
 
 namespace hearth {
 
@@ -72,6 +73,10 @@ class Engine : public StepEngine {
   const std::vector<uint32_t>& spare_pus() const { return spare_pus_; }
   // The threads, for who works on them between steps.
   Team& team() { return lane_->team(); }
+  // What passes beside its steps fill; valid as long as the engine is there.
+  PassTarget pass_target() const {
+    return {model_, &memory_->kv(), memory_->kv_memory(), context(), isa_};
+  }
   // Tells what did not go as planned, such as a thread that could not be pinned.
   std::vector<std::string> warnings() const;
 

@@ -85,6 +85,12 @@ EngineMemory::EngineMemory(const Machine& machine, const EngineLayout& layout, c
   replace(std::make_unique<PlanMemory>(machine, layout));
 }
 
+std::vector<std::span<std::byte>> EngineMemory::kv_memory() const {
+  std::vector<std::span<std::byte>> memory;
+  for (const Arena& arena : kv_arenas_) memory.emplace_back(arena.data(), arena.capacity());
+  return memory;
+}
+
 void EngineMemory::replace(std::unique_ptr<PlanMemory> plans) {
   if (plan_memory_) regions_.resize(regions_.size() - plan_memory_->regions().size());
   regions_.insert(regions_.end(), plans->regions().begin(), plans->regions().end());

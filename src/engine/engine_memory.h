@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,8 @@ class EngineMemory {
   // The layout's, with memory.
   const KvView& kv() const { return kv_; }
   const StateView& states() const { return states_; }
+  // By shard: all of the memory that its pages lie in, whole pages of the operating system.
+  std::vector<std::span<std::byte>> kv_memory() const;
   // Of the plans' memory that is in use.
   LaneMemory lane() const { return lane_with(*plan_memory_); }
   LaneMemory lane_with(const PlanMemory& plans) const {

@@ -82,6 +82,13 @@ class Generation {
   uint32_t reached = 0;
   // How many of the `reached` tokens others computed.
   uint32_t cached_tokens = 0;
+  // Where its prompt is under way in a streamer's passes (hybrid/streamer.h): their number, 0 where
+  // it is not, and the first position that they compute. Its sequence has been grown by what they
+  // do, and nobody else reads or changes it meanwhile.
+  uint64_t stream = 0;
+  uint32_t streamed_from = 0;
+  // It failed there once, and is not tried again.
+  bool by_cores = false;
   // When it first had a place in a step; 0: not yet.
   double admitted_seconds = 0;
   // True if it was left out at its last turn, since its client's stream had no room.

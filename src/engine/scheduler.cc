@@ -53,6 +53,7 @@ void Scheduler::add(std::shared_ptr<Job> job) noexcept {
 }
 
 bool Scheduler::step() {
+  take_streamed();
   drop_gone();
   try {
     bool any = compute();
@@ -79,9 +80,13 @@ void Scheduler::tell(const std::list<GenerationPtr>& generations) noexcept {
 
 bool Scheduler::compute() {
   admit();
+  start_streams();
   bool any = form();
   // Sequences that turned out to be held up make way for others.
-  while (!any && admit()) any = form();
+  while (!any && admit()) {
+    start_streams();
+    any = form();
+  }
   update_gauges();
   if (!picks_.empty() && run()) {
     sample_ahead();
@@ -103,7 +108,10 @@ void Scheduler::end(Generation& generation, Finish finish, std::string_view erro
 
 void Scheduler::end_all(Finish finish, std::string_view error) noexcept {
   for (auto* list : {&running_, &newborn_, &waiting_}) {
-    for (const GenerationPtr& generation : *list) end(*generation, finish, error);
+    for (const GenerationPtr& generation : *list) {
+      leave_stream(*generation);
+      end(*generation, finish, error);
+    }
     over_.splice(over_.end(), *list);
   }
   finish_step();
@@ -115,6 +123,7 @@ void Scheduler::drop_gone() {
     for (auto at = list->begin(); at != list->end();) {
       auto next = std::next(at);
       if ((*at)->job().gone()) {
+        leave_stream(**at);
         end(**at, Finish::kCancelled);
         over_.splice(over_.end(), *list, at);
       }
@@ -235,7 +244,7 @@ bool Scheduler::preempt_youngest(const Which& which) {
   auto youngest = running_.end();
   uint32_t most = 0;
   for (auto at = running_.begin(); at != running_.end(); ++at) {
-    if (!which(**at)) continue;
+    if ((*at)->stream != 0 || !which(**at)) continue;
     uint32_t running = turns.running((*at)->request().client);
     bool first = youngest == running_.end() || running > most;
     if (!first && (running < most || !(*at)->younger_than(**youngest))) continue;

@@ -23,10 +23,16 @@
 // youngest up, too; but sequences whose client doesn't read go before all others. A sequence that
 // gave up its place waits, and is computed again later: it generates the same tokens to the bit,
 // since it keeps its tokens and its sampler, and results depend on tokens alone.
+//
+// A long prompt may be streamed (hybrid/streamer.h): its pages are filled beside the steps, all but
+// that of its last token, which comes with an ordinary step once they are there. Meanwhile it takes
+// no part in steps and its pages are nobody else's; to all others it is a prefix-cache hit that is
+// still on its way.
 #pragma once
 
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -36,6 +42,7 @@
 #include "engine/engine.h"
 #include "engine/generation.h"
 #include "engine/statistics.h"
+#include "hybrid/streamer.h"
 
 namespace hearth {
 
@@ -53,6 +60,9 @@ struct SchedulerOptions {
   uint32_t max_running = 0;
   bool prefix_cache = true;
   std::function<double()> clock;  // seconds; empty: the steady clock
+  // Computes long prompts beside the steps; or null. It outlives the scheduler's last step and ends
+  // before the scheduler does.
+  PromptStreamer* streamer = nullptr;
 };
 
 // How much longer steps may be in which nobody decodes.
@@ -79,6 +89,7 @@ class Scheduler {
     uint64_t request;
     uint32_t choice;
     bool decodes, held_up;
+    bool streams;     // its prompt is under way beside the steps
     uint32_t tokens;  // 0: it waited
   };
   // The turns of the last step, in their order.
@@ -101,6 +112,11 @@ class Scheduler {
   enum class Picked : uint8_t { kYes, kHeldUp, kNoRoom };
 
   void drop_gone();
+  void take_streamed();
+  void start_streams();
+  bool start_stream(Generation& generation, uint32_t* core_tokens);
+  uint32_t streamable_end(const Generation& generation) const;
+  void leave_stream(Generation& generation);
   bool admit();
   bool try_admit(Generation& generation);
   ClientTurns client_turns() const;
@@ -151,6 +167,10 @@ class Scheduler {
   std::list<GenerationPtr> running_;  // the next one to have a turn comes first
   std::list<GenerationPtr> newborn_;  // siblings that join after the step
   std::list<GenerationPtr> over_;  // have ended in this step; whoever reads them is still to know
+  // Sequences of those that ended while their prompts were streamed, whose pages passes may still
+  // write; by the number of the stream.
+  std::map<uint64_t, std::unique_ptr<Sequence>> leaving_;
+  uint64_t last_stream_ = 0;
   std::vector<Pick> picks_;
   std::vector<std::pair<Generation*, uint32_t>> sampling_;  // who sample, and their rows of logits
   std::vector<StepRequest> requests_;

@@ -37,7 +37,8 @@ bool Scheduler::form() {
   const auto decoding = static_cast<uint32_t>(
       std::ranges::count_if(running_, [](const GenerationPtr& g) { return g->decodes(); }));
   // A step full of decoding sequences still leaves room for prompts.
-  const bool prompts = decoding < running_.size();
+  const bool prompts = std::ranges::any_of(
+      running_, [](const GenerationPtr& g) { return !g->decodes() && g->stream == 0; });
   const uint32_t kept = prompts ? std::min(options_.min_chunk, options_.step_tokens / 2) : 0;
   Room room{options_.step_tokens - kept, engine_.options().outputs, engine_.options().hidden_rows};
   const uint32_t decoded = pick_decoding(decoding, &room);
@@ -67,7 +68,7 @@ void Scheduler::pick_prompts(uint32_t whole, uint32_t decoded, Room* room) {
   room->tokens = affordable_tokens(whole, decoded);
   bool first = true;
   for (const GenerationPtr& generation : running_) {
-    if (generation->decodes()) continue;
+    if (generation->decodes() || generation->stream != 0) continue;
     // Another prompt may have computed what this one needs next.
     count_cached(*generation, adopt(*generation));
     const uint32_t least = least_chunk(*generation);
@@ -86,7 +87,8 @@ void Scheduler::note_turns() {
   for (const GenerationPtr& generation : running_) {
     auto pick = std::ranges::find(picks_, generation.get(), &Pick::generation);
     turns_.push_back({generation->job().id(), generation->choice(), generation->decodes(),
-                      generation->held_up, pick == picks_.end() ? 0 : pick->tokens});
+                      generation->held_up, generation->stream != 0,
+                      pick == picks_.end() ? 0 : pick->tokens});
   }
 }
 
@@ -153,7 +155,7 @@ void Scheduler::find_pages() {
     return pages;
   };
   while (needed() > engine_.pool().available()) {
-    HEARTH_CHECK(running_.size() > 1, "the pool holds one full context");
+    HEARTH_CHECK(running_.size() > 1 || !leaving_.empty(), "the pool holds one full context");
     if (preempt_youngest(&Generation::still_held_up)) continue;
     preempt_youngest([](Generation&) { return true; });
   }

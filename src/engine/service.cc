@@ -26,16 +26,23 @@ Service::Service(const Load& load, const Tokenizer* tokenizer, const ServiceOpti
     std::unique_ptr<Scheduler> scheduler;
     try {
       engine_ = load();
+      if (options_.make_streamer) {
+        streamer_ = options_.make_streamer(*engine_, [mailbox = mailbox_] { mailbox->poke(); });
+        options_.scheduler.streamer = streamer_.get();
+      }
       scheduler =
           std::make_unique<Scheduler>(*engine_, tokenizer_, options_.scheduler, *statistics_);
       loaded.set_value();
     } catch (...) {
       scheduler.reset();
+      streamer_.reset();
       engine_.reset();
       loaded.set_exception(std::current_exception());
       return;
     }
     serve(*scheduler);
+    // Passes write to the pages of sequences that the scheduler holds.
+    streamer_.reset();
     scheduler.reset();
     // The engine is destroyed by the thread that made it, around which its team is pinned.
     engine_.reset();

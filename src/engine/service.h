@@ -30,6 +30,11 @@ namespace hearth {
 
 struct ServiceOptions {
   SchedulerOptions scheduler;
+  // Makes what computes long prompts beside the engine's steps (SchedulerOptions::streamer), which
+  // calls `poke` whenever something has ended; empty: nothing does. Called on the service's thread.
+  using MakeStreamer =
+      std::function<std::unique_ptr<PromptStreamer>(Engine& engine, std::function<void()> poke)>;
+  MakeStreamer make_streamer;
   // Requests that may wait to be admitted; more are refused.
   uint32_t max_waiting = 4096;
 };
@@ -75,6 +80,7 @@ class Service {
   ServiceOptions options_;
   const Tokenizer* tokenizer_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<PromptStreamer> streamer_;
   std::shared_ptr<Mailbox> mailbox_;
   std::unique_ptr<Statistics> statistics_;
   uint64_t last_id_ = 0;  // guarded by the mailbox's mutex

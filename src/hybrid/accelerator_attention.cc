@@ -38,8 +38,12 @@ void AcceleratorLayers::finish(const AttentionBlock& block, const Projected& of,
     turn(block, of.q, of.heads.queries.size());
     turn(block, of.k, of.heads.kv.size());
   }
+  if (pages_ != nullptr) store(block, of);
+  if (pages_ != nullptr && is_last_layer()) return;
   const Weight& output = weights_.model().weights().matrix(block.output.weight);
-  add_partial(partials, attend(block, of.heads, of.q, of.k, of.v), output, of.shard);
+  const ValueId heads =
+      pages_ != nullptr ? attend_pages(block, of) : attend(block, of.heads, of.q, of.k, of.v);
+  add_partial(partials, heads, output, of.shard);
 }
 
 // Norms over all heads of a row wait for those of all shards.
@@ -57,6 +61,7 @@ Partials AcceleratorLayers::make(const AttentionBlock& block, ValueId input) {
       finish(block, of, &partials);
     }
   }
+  filled_ = pages_ != nullptr && is_last_layer();
   if (!by_row) return partials;
   std::vector<HeadRows> queries, keys;
   for (const Projected& of : waiting) {
@@ -189,19 +194,79 @@ Place AcceleratorLayers::angles_of(const RopeParams& rope) {
   return place;
 }
 
+// By row: page * 64 + slot.
+Place AcceleratorLayers::slots() {
+  if (slots_) return slots_;
+  std::vector<uint32_t> slots;
+  for (uint32_t r = 0; r < step_.rows(); ++r) {
+    slots.push_back(pages_->first_pages[step_.row_items[r]] * kPagePositions + step_.positions[r]);
+  }
+  return slots_ = commands_.input(std::as_bytes(std::span(slots)));
+}
+
+void AcceleratorLayers::store(const AttentionBlock& block, const Projected& of) {
+  commands_.add(KvStoreCall{
+      .k = values_[of.k].rows,
+      .v = values_[of.v].rows,
+      .slots = slots(),
+      .rows = step_.rows(),
+      .pages = pages_->pages->of(of.shard, layer_, block.key_length, block.value_length)});
+}
+
+// Where shards meet inside the query heads of a KV head, a call for each KV head.
+ValueId AcceleratorLayers::attend_pages(const AttentionBlock& block, const Projected& of) {
+  const uint32_t group = block.group_size();
+  const UnitRange queries = of.heads.queries, kv = of.heads.kv;
+  const ValueId out = add_value(queries.size() * block.value_length);
+  const bool whole = queries.begin == kv.begin * group && queries.end == kv.end * group;
+  uint32_t positions = 0;
+  for (const StepItem& item : step_.items) {
+    positions = std::max(positions, item.first_position + item.rows);
+  }
+  PagedAttendCall call{
+      .rows_of = rows_seen(block),
+      .rows = step_.rows(),
+      .positions = positions,
+      .scale = block.scale,
+      .pages = pages_->pages->of(of.shard, layer_, block.key_length, block.value_length)};
+  const uint32_t calls = whole ? 1 : kv.size();
+  for (uint32_t i = 0; i < calls; ++i) {
+    const uint32_t head = kv.begin + i;
+    const UnitRange own = whole ? queries
+                                : UnitRange{std::max(queries.begin, head * group),
+                                            std::min(queries.end, (head + 1) * group)};
+    const uint32_t first = own.begin - queries.begin;
+    call.heads = own.size();
+    call.group = whole ? group : own.size();
+    call.kv_head0 = i;
+    call.q = head_rows(of.q, first, block.key_length);
+    call.out = head_rows(out, first, block.value_length);
+    commands_.add(call, i == 0);
+  }
+  return out;
+}
+
 Place AcceleratorLayers::rows_seen(const AttentionBlock& block) {
   const auto [at, fresh] = seen_.try_emplace({block.mask, block.window});
   if (!fresh) return at->second;
   std::vector<AttendRow> rows;
-  for (const StepItem& item : step_.items) {
-    for (uint32_t i = 0; i < item.rows; ++i) {
+  std::vector<PagedRow> paged;
+  for (size_t t = 0; t < step_.items.size(); ++t) {
+    const StepItem& item = step_.items[t];
+    for (uint32_t i = 0; pages_ != nullptr && i < item.rows; ++i) {
+      const uint32_t last = item.first_position + i;
+      const bool cut = block.window != 0 && last >= block.window;
+      paged.push_back({pages_->first_pages[t], cut ? last - block.window + 1 : 0, last, 0});
+    }
+    for (uint32_t i = 0; pages_ == nullptr && i < item.rows; ++i) {
       AttendRow row{item.first_row, i, 0, item.rows - 1};
       if (block.mask == Mask::kCausal) row.last = i;
       if (block.window != 0 && row.last >= block.window) row.first = row.last - block.window + 1;
       rows.push_back(row);
     }
   }
-  at->second = commands_.input(std::as_bytes(std::span(rows)));
+  at->second = pages_ != nullptr ? commands_.input(std::as_bytes(std::span(paged)))
+                                 : commands_.input(std::as_bytes(std::span(rows)));
   return at->second;
 }
 

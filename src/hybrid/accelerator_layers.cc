@@ -1,10 +1,14 @@
 #include "hybrid/accelerator_layers.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "base/check.h"
 #include "base/round_up.h"
+#include "graph/ops/rows.h"
 #include "graph/slices.h"
+#include "kernels/gemm/gemm.h"
 
 namespace hearth {
 namespace {
@@ -14,44 +18,84 @@ GateKind gate_kind(Activation activation) {
   return activation == Activation::kGelu ? GateKind::kGelu : GateKind::kGeluTanh;
 }
 
-}  // namespace
+// What no pass computes, whatever it is for.
+std::string why_not(const AttentionBlock& attention) {
+  if (attention.sinks) return "attention with sinks is not computed on a GPU yet";
+  if (attention.gated) return "gates of heads are not computed on a GPU yet";
+  if (attention.temperature.growth != 0) {
+    return "queries with a temperature are not computed on a GPU yet";
+  }
+  return "";
+}
 
-std::string why_no_pass(const ModelSpec& spec) {
+std::string why_not(const WeightSpec& weight) {
+  if (weight.input_order) {
+    return "weights with an order of columns are not computed on a GPU yet";
+  }
+  if (weight.cut == WeightCut::kReplicated) {
+    return "weights that every node has a copy of are not computed on a GPU yet";
+  }
+  return "";
+}
+
+// `why_kept`: why not, by what attention keeps from step to step.
+std::string why_not_computed(const ModelSpec& spec, const char* why_others,
+                             const std::function<std::string(KvKept)>& why_kept) {
   for (const Layer& layer : spec.layers) {
     for (const Block& block : layer.blocks) {
       const auto* attention = std::get_if<AttentionBlock>(&block.body);
       if (attention == nullptr && !std::holds_alternative<FeedForwardBlock>(block.body)) {
-        return "experts, latents and states are not computed on a GPU yet";
+        return why_others;
       }
       const auto* feed_forward = std::get_if<FeedForwardBlock>(&block.body);
       if (feed_forward != nullptr && feed_forward->activation == Activation::kClampedSwiglu) {
         return "SwiGLU with limits is not computed on a GPU yet";
       }
       if (attention == nullptr) continue;
-      if (attention->kept == KvKept::kCached) {
-        return "models that keep keys and values are not computed on a GPU yet";
-      }
-      if (attention->sinks) return "attention with sinks is not computed on a GPU yet";
-      if (attention->gated) return "gates of heads are not computed on a GPU yet";
-      if (attention->temperature.growth != 0) {
-        return "queries with a temperature are not computed on a GPU yet";
+      for (const std::string& why : {why_kept(attention->kept), why_not(*attention)}) {
+        if (!why.empty()) return why;
       }
     }
   }
   for (const WeightSpec& weight : spec.weights) {
-    if (weight.input_order) {
-      return "weights with an order of columns are not computed on a GPU yet";
-    }
-    if (weight.cut == WeightCut::kReplicated) {
-      return "weights that every node has a copy of are not computed on a GPU yet";
-    }
+    const std::string why = why_not(weight);
+    if (!why.empty()) return why;
   }
   return "";
 }
 
-AcceleratorLayers::AcceleratorLayers(const AcceleratorWeights& weights, uint32_t context,
-                                     const StepView& step, PassCommands* commands)
-    : weights_(weights), context_(context), step_(step), commands_(*commands) {
+}  // namespace
+
+std::string why_no_pass(const ModelSpec& spec) {
+  return why_not_computed(
+      spec, "only attention and feed-forward layers are computed on a GPU yet", [](KvKept kept) {
+        return kept == KvKept::kCached
+                   ? "models that keep keys and values do not embed on a GPU yet"
+                   : "";
+      });
+}
+
+std::string why_no_prefill(const ModelSpec& spec, Isa isa) {
+  std::string why = why_not_computed(
+      spec, "only models of attention and feed-forward layers are streamed through a GPU yet",
+      [](KvKept kept) {
+        return kept == KvKept::kCached ? "" : "the model keeps no keys and values to be filled";
+      });
+  const auto eats_bf16 = [](const WeightSpec& weight) {
+    return weight.is_matrix() && act_format_for(weight.packed.kind) == ActFormat::kBF16;
+  };
+  if (why.empty() && multiplies_bf16(isa) && std::ranges::any_of(spec.weights, eats_bf16)) {
+    why =
+        "the cores multiply BF16 and FP8 weights by instructions that no GPU matches to the last "
+        "bit; HEARTH_ISA with a lower level streams them";
+  }
+  return why;
+}
+
+AcceleratorLayers::AcceleratorLayers(const PassWeights& weights, uint32_t context,
+                                     const StepView& step, PassCommands* commands,
+                                     const PrefillPages* pages)
+    : weights_(weights), context_(context), step_(step), commands_(*commands), pages_(pages) {
   HEARTH_CHECK(step.logit_rows == 0 && step.later_rows == 0, "a pass gives no logits");
 }
 
@@ -184,20 +228,46 @@ void AcceleratorLayers::add_types(const EmbeddingBlock& embedding, ValueId x) {
 Reduced AcceleratorLayers::embed(const EmbeddingBlock& embedding,
                                  const std::optional<NormRef>& before) {
   const WeightTable& table = weights_.model().weights();
-  const Place tokens = commands_.input(std::as_bytes(step_.tokens));
-  ValueId x = table_rows(table.matrix(embedding.token), tokens, embedding.scale);
-  if (embedding.positions) {
-    const Place positions = commands_.input(std::as_bytes(step_.positions));
-    x = add(x, table_rows(table.matrix(embedding.positions), positions, 1));
+  ValueId x;
+  if (weights_.has_tables()) {
+    const Place tokens = commands_.input(std::as_bytes(step_.tokens));
+    x = table_rows(table.matrix(embedding.token), tokens, embedding.scale);
+    if (embedding.positions) {
+      const Place positions = commands_.input(std::as_bytes(step_.positions));
+      x = add(x, table_rows(table.matrix(embedding.positions), positions, 1));
+    }
+    add_types(embedding, x);
+  } else {
+    x = embedded_by_host(embedding);
   }
-  add_types(embedding, x);
   const ValueId normed = norm(x, embedding.norm ? *embedding.norm : *before);
   return {{{embedding.norm ? normed : x}}, {{normed}}};
 }
 
-Partials AcceleratorLayers::block(uint32_t, const Block& block, const Bundle& input) {
+ValueId AcceleratorLayers::embedded_by_host(const EmbeddingBlock& embedding) {
+  const WeightTable& table = weights_.model().weights();
+  const Weight& token = table.matrix(embedding.token);
+  const EmbeddingTables tables{&token,
+                               embedding.positions ? &table.matrix(embedding.positions) : nullptr,
+                               table.optional_vector(embedding.type),
+                               table.optional_vector(embedding.second_type), embedding.scale};
+  const Kernels& kernels = kernels_for(Isa::kReference);
+  std::vector<float> rows(size_t{step_.rows()} * token.k), scratch(token.k);
+  for (uint32_t r = 0; r < step_.rows(); ++r) {
+    embed_row(tables, step_, r, 0, kernels, &rows[size_t{r} * token.k], scratch.data());
+  }
+  return add_value({commands_.input(std::as_bytes(std::span(rows))), token.k}, token.k);
+}
+
+Partials AcceleratorLayers::block(uint32_t layer, const Block& block, const Bundle& input) {
+  const auto* attention = std::get_if<AttentionBlock>(&block.body);
+  if (filled_) {
+    return partials_of(attention != nullptr ? attention->output
+                                            : std::get<FeedForwardBlock>(block.body).down);
+  }
+  if (std::exchange(layer_, layer) != layer) commands_.begin_layer();
   const ValueId x = input.values[0];
-  if (const auto* attention = std::get_if<AttentionBlock>(&block.body)) return make(*attention, x);
+  if (attention != nullptr) return make(*attention, x);
   return make(std::get<FeedForwardBlock>(block.body), x);
 }
 
@@ -276,6 +346,7 @@ ValueId AcceleratorLayers::sum_of(const Partials& partials) {
 
 Reduced AcceleratorLayers::join(const Bundle& x, const Partials& result, const BlockNorms& norms,
                                 const std::optional<NormRef>& next, RowSet rows) {
+  if (filled_) return {x, x};
   const ValueId residual = x.values[0];
   const Place bias = weights_.vector(result.bias);
   ValueId sum = sum_of(result);

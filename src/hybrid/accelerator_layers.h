@@ -6,14 +6,18 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "graph/step_view.h"
-#include "hybrid/accelerator_weights.h"
 #include "hybrid/pass_commands.h"
+#include "hybrid/pass_pages.h"
+#include "hybrid/pass_weights.h"
 #include "models/walk.h"
+#include "topology/cpu_features.h"
 
 namespace hearth {
 
@@ -22,12 +26,23 @@ namespace hearth {
 // latents, experts, or orders of columns.
 std::string why_no_pass(const ModelSpec& spec);
 
+// Why no pass fills pages for such a model (prefill_pass.h), beside cores of this level; empty: one
+// does.
+std::string why_no_prefill(const ModelSpec& spec, Isa isa);
+
+// The pages that a pass fills, and by item of its step the first one.
+struct PrefillPages {
+  const PassPages* pages;
+  std::span<const uint32_t> first_pages;
+};
+
 class AcceleratorLayers : public BlockBuilder {
  public:
   // All of them outlive it. The step has no rows of logits; `context`: the positions that a text
-  // may have.
-  AcceleratorLayers(const AcceleratorWeights& weights, uint32_t context, const StepView& step,
-                    PassCommands* commands);
+  // may have. With `pages` keys and values go there, and attention reads them from there; then
+  // nothing is computed but these: of the last layer no attention, and nothing behind it.
+  AcceleratorLayers(const PassWeights& weights, uint32_t context, const StepView& step,
+                    PassCommands* commands, const PrefillPages* pages = nullptr);
 
   Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) override;
   Partials block(uint32_t layer, const Block& block, const Bundle& input) override;
@@ -73,6 +88,7 @@ class AcceleratorLayers : public BlockBuilder {
 
   // Rows of a table by place, a uint32_t each.
   ValueId table_rows(const Weight& table, Place rows_of, float scale);
+  ValueId embedded_by_host(const EmbeddingBlock& embedding);
   void add_types(const EmbeddingBlock& embedding, ValueId x);
 
   // A shard's queries, keys and values of an attention.
@@ -86,6 +102,9 @@ class AcceleratorLayers : public BlockBuilder {
   Partials make(const AttentionBlock& block, ValueId input);
   Partials make(const FeedForwardBlock& block, ValueId input);
   ValueId attend(const AttentionBlock& block, const Heads& heads, ValueId q, ValueId k, ValueId v);
+  void store(const AttentionBlock& block, const Projected& of);
+  ValueId attend_pages(const AttentionBlock& block, const Projected& of);
+  bool is_last_layer() const { return layer_ + 1 == weights_.model().spec().layers.size(); }
   void turn(const AttentionBlock& block, ValueId x, uint32_t heads);
   void norm_heads(const NormRef& by, ValueId x, uint32_t heads, uint32_t length);
   // A shard's part of rows whose heads are normed together.
@@ -101,11 +120,16 @@ class AcceleratorLayers : public BlockBuilder {
   ValueId sum_of(const Partials& partials);
   Place angles_of(const RopeParams& rope);
   Place rows_seen(const AttentionBlock& block);
+  Place slots();
 
-  const AcceleratorWeights& weights_;
+  const PassWeights& weights_;
   const uint32_t context_;
   const StepView& step_;
   PassCommands& commands_;
+  const PrefillPages* pages_;
+  uint32_t layer_ = 0;   // under way
+  bool filled_ = false;  // the pages of all layers
+  Place slots_;          // of the rows in their pages
   std::vector<Value> values_;
   std::vector<std::pair<const RopeParams*, Place>> angles_;  // of the step: cosines, then sines
   std::map<std::pair<Mask, uint32_t>, Place> seen_;          // by mask and window

@@ -3,36 +3,28 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "accelerator/accelerator.h"
-#include "models/model.h"
+#include "hybrid/pass_weights.h"
 
 namespace hearth {
 
-struct ShardPlace {
-  Place codes, scales;
-};
-
-class AcceleratorWeights {
+class AcceleratorWeights : public PassWeights {
  public:
   // Copies them. Throws Error (kResource) where memory is short, with both figures.
   AcceleratorWeights(const Model& model, Accelerator& accelerator);
 
-  const Model& model() const { return model_; }
-  // Empty shards have no place.
-  const ShardPlace& shard(const Weight& weight, uint32_t s) const {
+  ShardPlace shard(const Weight& weight, uint32_t s) const override {
     return matrices_.at(&weight)[s];
   }
-  // None of null.
-  Place vector(const VectorWeight* weight) const {
+  Place vector(const VectorWeight* weight) const override {
     return weight == nullptr ? Place{} : vectors_.at(weight);
   }
+  bool has_tables() const override { return true; }
 
  private:
-  const Model& model_;
   std::vector<Buffer> buffers_;
   std::unordered_map<const Weight*, std::vector<ShardPlace>> matrices_;
   std::unordered_map<const VectorWeight*, Place> vectors_;

@@ -32,6 +32,10 @@ void PassCommands::add(KernelCall call, bool ordered) {
   list_.commands.push_back({.ordered = ordered, .work = std::move(call)});
 }
 
+void PassCommands::begin_layer() {
+  if (!list_.commands.empty()) layers_.push_back(list_.commands.size());
+}
+
 // Commands side by side count as one moment.
 uint64_t PassCommands::lay_out(const Place& kept) {
   std::vector<ActivationValue> values;
@@ -52,7 +56,7 @@ uint64_t PassCommands::lay_out(const Place& kept) {
   for (ActivationValue& value : values) {
     if (value.first_use == UINT32_MAX) value.first_use = value.last_use = 0;
   }
-  values[kept.buffer - kFirstValue].last_use = time;
+  if (kept) values[kept.buffer - kFirstValue].last_use = time;
   const ActivationPlan plan = plan_activations(values);
   offsets_.assign(plan.offsets.begin(), plan.offsets.end());
   return plan.peak_bytes;
@@ -62,6 +66,21 @@ Place PassCommands::place_in(const Buffers& buffers, const Place& place) const {
   if (!place || place.buffer < kInputs) return place;
   if (place.buffer == kInputs) return {buffers.inputs, place.offset};
   return {buffers.values, offsets_[place.buffer - kFirstValue] + place.offset};
+}
+
+std::vector<CommandList> PassCommands::layers_in(const Buffers& buffers) const {
+  HEARTH_CHECK(offsets_.size() == bytes_.size() && !list_.commands.empty(), "it was laid out");
+  std::vector<CommandList> layers;
+  for (size_t begin = 0, i = 0; i <= layers_.size(); ++i) {
+    const size_t end = i < layers_.size() ? layers_[i] : list_.commands.size();
+    CommandList& layer = layers.emplace_back();
+    for (; begin < end; ++begin) {
+      Command& command = layer.commands.emplace_back(list_.commands[begin]);
+      for_each_place(&command, [&](Place* place) { *place = place_in(buffers, *place); });
+      command.signals.clear();
+    }
+  }
+  return layers;
 }
 
 CommandList PassCommands::placed_in(const Buffers& buffers, Moment before) const {

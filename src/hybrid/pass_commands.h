@@ -33,18 +33,24 @@ class PassCommands {
   // `ordered`: after all that was added before; else beside the one before.
   void add(KernelCall call, bool ordered = true);
 
+  // What is added from now on is the next layer's; before the first call it is the first's.
+  void begin_layer();
+
   // The command before gives a sign of life: a value of the timeline that the last one ends with.
   void mark() { list_.commands.back().signals.push_back({0, ++marks_}); }
 
   // What is to be written to the buffer of inputs.
   std::span<const std::byte> inputs() const { return inputs_; }
-  // Returns the bytes that all values take together. `kept` is not written again once it was made.
+  // Returns the bytes that all values take together. `kept`, if any, is not written again once it
+  // was made.
   // Nothing is added afterwards.
-  uint64_t lay_out(const Place& kept);
+  uint64_t lay_out(const Place& kept = {});
   // The list with its inputs and values in these buffers. Its marks give the values behind `before`
   // on that timeline, moments() of them; the last one says that all has ended.
   CommandList placed_in(const Buffers& buffers, Moment before) const;
   uint64_t moments() const { return marks_ + 1; }
+  // The same by layer, without signals.
+  std::vector<CommandList> layers_in(const Buffers& buffers) const;
   Place place_in(const Buffers& buffers, const Place& place) const;
 
  private:
@@ -56,6 +62,7 @@ class PassCommands {
   std::vector<uint64_t> offsets_;  // by value, once laid out
   CommandList list_;               // whose signals are marks, counted from 1
   uint64_t marks_ = 0;
+  std::vector<size_t> layers_;  // where each begins but the first
 };
 
 }  // namespace hearth

@@ -1,5 +1,6 @@
-"""Encoders on an accelerator through `hearth embed`, `serve` and `bench`: by a driver that is
-software, the vectors of the cores to the bit, alone and together.
+"""Encoders on an accelerator through `hearth embed`, `serve` and `bench`, and prompts streamed
+through one by `run` and `serve`: by a driver that is software, the vectors and texts of the cores
+to the bit, alone and together.
 
     python3 tests/server/gpu_embed_test.py --hearth build/release/hearth [--texts 60]
 """
@@ -80,11 +81,11 @@ class EmbedTest(GpuCase):
     def test_tells_why_a_gpu_is_left_out(self):
         done = self.call("embed", DEMO, "--pooling", "mean", "--device", self.gpu, "-p", "a")
         self.assertEqual(done.returncode, 1)
-        self.assertIn(b"keep keys and values are not computed on a GPU", done.stderr)
+        self.assertIn(b"keep keys and values do not embed on a GPU", done.stderr)
         told = self.call("embed", DEMO, "--pooling", "mean", "--device", self.gpu, "--device",
                          "cpu", "--list-devices")
         self.assertEqual(told.returncode, 0, told.stderr.decode())
-        self.assertIn(b"not computed on a GPU", told.stdout)
+        self.assertIn(b"do not embed on a GPU", told.stdout)
         done = self.call("embed", write_model("bert-q8_0"), "--device", "gpu:banana", "-p", "a")
         self.assertEqual(done.returncode, 2)
         self.assertIn(b"banana", done.stderr)
@@ -138,6 +139,47 @@ class ServeTest(GpuCase):
             self.assertGreater(sum(done.values()), len(texts) - 1)
             self.assertTrue(all(value > 0 for name, value in done.items() if "gpu" in name), done)
             self.assertEqual(server.stop(), 0)
+
+
+class StreamTest(GpuCase):
+    """Prompts of the demo model streamed through the driver."""
+
+    prompt = "Once upon a time there was a fox who lived in the snow. " * 12
+    how = ("--gpu-threshold", "32", "--gpu-rows", "128", "--gpu-memory", "1GiB", "--gpu-layers",
+           "2")
+
+    def test_run_gives_the_text_of_the_cores(self):
+        words = ("run", DEMO, "-p", self.prompt, "-n", "24", "--temp", "0", "-q")
+        expected = self.call(*words)
+        self.assertEqual(expected.returncode, 0)
+        done = self.call(*words, "--gpu", self.name, *self.how, "-v")
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        self.assertEqual(done.stdout, expected.stdout)
+        self.assertIn(b"passes of 128 rows, 2 of 4 layers kept, 2 berths of", done.stderr)
+
+    def test_says_what_cannot_be(self):
+        few = self.call("run", DEMO, "-p", "a", "-n", "1", "--gpu", self.name, "--gpu-memory",
+                        "64KiB")
+        self.assertEqual(few.returncode, 1)
+        self.assertRegex(few.stderr.decode(), r"take [\d.]+ MiB, and .* has 64.00 KiB")
+        alone = self.call("run", DEMO, "-p", "a", "-n", "1", "--gpu-rows", "64")
+        self.assertEqual(alone.returncode, 2)
+        self.assertIn(b"gpu", alone.stderr)
+        auto = self.call("run", DEMO, "-p", "a", "-n", "1", "--gpu", "auto")
+        self.assertEqual(auto.returncode, 0, auto.stderr.decode())
+
+    def test_serves_streamed_prompts(self):
+        body = {"prompt": self.prompt, "max_tokens": 8, "temperature": 0}
+        texts = []
+        for more in ((), ("--gpu", self.name, *self.how)):
+            with ServerTest.start(DEMO, *more) as server:
+                texts.append(server.good("/v1/completions", body)["choices"][0]["text"])
+                figures = server.figures()
+                self.assertEqual(server.stop(), 0)
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(figures["hearth_streamed_prompts_total"], 1)
+        self.assertGreater(figures["hearth_streamed_tokens_total"], 100)
+        self.assertEqual(figures["hearth_unstreamed_prompts_total"], 0)
 
 
 if __name__ == "__main__":

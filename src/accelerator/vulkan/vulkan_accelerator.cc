@@ -53,7 +53,12 @@ VulkanAccelerator::~VulkanAccelerator() {
   try {
     bool all = own_copies_.await_end(seconds);
     for (WorkQueue& queue : queues_) all = all && queue.await_end(seconds);
-    if (!all) device_.abandon();
+    if (!all) {
+      device_.abandon();
+    } else {
+      // A thread of Mesa's may be at a semaphore still that it has signalled.
+      device_.calls().vkDeviceWaitIdle(device_.handle());
+    }
   } catch (const Error&) {
     // A device that the driver calls lost runs nothing more.
   }

@@ -1,0 +1,82 @@
+// Prompts that are computed beside the steps: which are, and what becomes of them.
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/scheduler.h"
+#include "graph/step_view.h"
+
+namespace hearth {
+
+// The first position that steps have to compute: rows, scores and a text's first token are given by
+// them alone.
+uint32_t Scheduler::streamable_end(const Generation& generation) const {
+  auto end = static_cast<uint32_t>(generation.tokens().size()) - 1;
+  if (generation.request().wants_rows()) end = std::min(end, generation.next_row());
+  if (generation.scores_left() > 0) end = std::min(end, generation.next_scored());
+  return end;
+}
+
+// Gives every prompt to the streamer that ends sooner there than by steps. What steps would have to
+// do before it counts: the prompts in front of it.
+void Scheduler::start_streams() {
+  if (options_.streamer == nullptr) return;
+  uint32_t core_tokens = 0;
+  for (const GenerationPtr& generation : running_) {
+    if (generation->decodes() || generation->stream != 0) continue;
+    count_cached(*generation, adopt(*generation));
+    if (!start_stream(*generation, &core_tokens)) core_tokens += generation->pending();
+  }
+}
+
+bool Scheduler::start_stream(Generation& generation, uint32_t* core_tokens) {
+  Sequence& sequence = *generation.sequence;
+  const uint32_t from = sequence.length(), end = streamable_end(generation);
+  if (end <= from || sequence.expanded() > 0 || generation.by_cores) return false;
+  const uint32_t count = end - from;
+  if (sequence.pages_needed(count) > engine_.pool().available()) return false;
+  const double core_seconds = token_seconds_ * (*core_tokens + count);
+  if (!options_.streamer->takes(count, pages_for(end), core_seconds)) return false;
+  const std::span<const int32_t> tokens = generation.tokens().subspan(from, count);
+  sequence.grow(tokens);
+  generation.stream = ++last_stream_;
+  generation.streamed_from = from;
+  if (generation.admitted_seconds == 0) generation.admitted_seconds = options_.clock();
+  options_.streamer->begin(
+      {generation.stream, {tokens.begin(), tokens.end()}, from, sequence.pages()});
+  return true;
+}
+
+// Its prompt is not wanted any more: its pages are kept until no pass touches them.
+void Scheduler::leave_stream(Generation& generation) {
+  if (generation.stream == 0) return;
+  options_.streamer->cancel(generation.stream);
+  leaving_[generation.stream] = std::move(generation.sequence);
+  generation.stream = 0;
+}
+
+// What was not filled is computed by steps.
+void Scheduler::take_streamed() {
+  if (options_.streamer == nullptr) return;
+  for (const PromptStreamer::Done& done : options_.streamer->take_done()) {
+    if (leaving_.erase(done.id) > 0) continue;
+    const auto at = std::ranges::find(running_, done.id, [](auto& g) { return g->stream; });
+    HEARTH_CHECK(at != running_.end(), "a stream ends once, and is somebody's");
+    Generation& generation = **at;
+    generation.stream = 0;
+    Sequence& sequence = *generation.sequence;
+    if (done.outcome == PromptStreamer::Outcome::kFilled) {
+      const uint32_t tokens = sequence.length() - generation.streamed_from;
+      statistics_.streamed_prompts.add(1);
+      statistics_.streamed_tokens.add(tokens);
+      statistics_.computed_tokens.add(tokens);
+      generation.reached = std::max(generation.reached, sequence.length());
+      if (options_.prefix_cache) sequence.publish();
+    } else {
+      statistics_.unstreamed_prompts.add(1);
+      generation.by_cores = true;
+      sequence.truncate(generation.streamed_from);
+    }
+  }
+}
+
+}  // namespace hearth

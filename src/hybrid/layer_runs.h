@@ -1,0 +1,28 @@
+// The matrices of a layer are one run of each shard's arena, since a Model packs them in the order
+// of its spec: what is copied to an accelerator when a layer is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "models/model.h"
+
+namespace hearth {
+
+struct LayerRun {
+  uint32_t shard = 0;
+  const std::byte* first = nullptr;
+  uint64_t bytes = 0;
+  uint64_t offset = 0;  // among the layer's runs, laid side by side at multiples of 256 bytes
+};
+
+struct LayerRuns {
+  std::vector<LayerRun> runs;  // by shard; shards without matrices of the layer have none
+  uint64_t bytes = 0;          // of all, side by side
+};
+
+// By layer. The model is loaded.
+std::vector<LayerRuns> layer_runs(const Model& model);
+
+}  // namespace hearth

@@ -1,0 +1,44 @@
+// A pass over prompts: their keys and values of every layer are computed and put into the pages
+// that they have, and nothing else. PrefillPass (prefill_pass.h) does it on an accelerator.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace hearth {
+
+// Tokens of one text, at positions first_position, first_position + 1, ...; what stands before them
+// is in its pages already.
+struct PassText {
+  std::span<const int32_t> tokens;
+  uint32_t first_position = 0;
+  std::span<const uint32_t> pages;  // pages[p / kPagePositions] holds position p
+};
+
+// Who waits for a pass; called by the thread that runs it.
+class PassWatch {
+ public:
+  virtual ~PassWatch() = default;
+  // Whether the pages of a text are still wanted. Asked at every layer; never again once it is not.
+  virtual bool wanted(size_t text) = 0;
+  // A text that is not wanted: from now on nothing reads or writes its pages.
+  virtual void let_go(size_t text) = 0;
+};
+
+// The most that a pass has.
+struct PassRoom {
+  uint32_t rows = 0;   // tokens of all texts
+  uint32_t pages = 0;  // of all texts, those of tokens before included
+};
+
+class PassRunner {
+ public:
+  virtual ~PassRunner() = default;
+  virtual PassRoom room() const = 0;
+  // Returns once all texts have been computed or let go. Throws Error where it cannot go on; then
+  // nothing reads or writes pages any more.
+  virtual void run(std::span<const PassText> texts, PassWatch& watch) = 0;
+};
+
+}  // namespace hearth

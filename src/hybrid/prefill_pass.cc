@@ -1,0 +1,292 @@
+#include "hybrid/prefill_pass.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "hybrid/accelerator_layers.h"
+#include "hybrid/pass_pages.h"
+#include "hybrid/prefill_step.h"
+#include "models/walk.h"
+
+namespace hearth {
+namespace {
+
+// What gives no sign of life for so long, a layer, will not end.
+constexpr double kMostSeconds = 20;
+// Layers that are submitted and have not ended, at most.
+constexpr uint32_t kLayersAhead = 2;
+
+// A queue for copies alone, where there is one, else a second one, else the only one.
+uint32_t copy_queue(const AcceleratorFacts& facts) {
+  const auto alone = std::ranges::find(facts.queues, false, &QueueFacts::computes);
+  if (alone != facts.queues.end()) return static_cast<uint32_t>(alone - facts.queues.begin());
+  return facts.queues.size() > 1 ? 1 : 0;
+}
+
+const Model& streamable(const Model& model, Isa isa) {
+  const std::string why = why_no_prefill(model.spec(), isa);
+  if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
+  return model;
+}
+
+}  // namespace
+
+PrefillPass::PrefillPass(const PassTarget& target, std::shared_ptr<Accelerator> accelerator,
+                         const StreamPlan& plan)
+    : target_(target),
+      accelerator_(std::move(accelerator)),
+      plan_(plan),
+      shards_(target.model->weights().shard_count()),
+      weights_(streamable(*target.model, target.isa), *accelerator_, plan.kept, plan.berths),
+      loaded_(accelerator_->make_timeline()),
+      freed_(accelerator_->make_timeline()),
+      berth_users_(weights_.berths(), 0),
+      copy_queue_(copy_queue(accelerator_->facts())) {
+  import_memory();
+  reserve();
+}
+
+PrefillPass::~PrefillPass() = default;
+
+void PrefillPass::import_memory() {
+  try {
+    for (uint32_t s = 0; s < shards_; ++s) {
+      const Arena& arena = target_.model->arenas()[s];
+      arenas_.emplace_back(*accelerator_, std::span(arena.data(), arena.capacity()));
+      pages_memory_.emplace_back(*accelerator_, target_.kv_memory[s]);
+    }
+  } catch (const Error& error) {
+    why_not_imported_ = error.what();
+    arenas_.clear();
+    pages_memory_.clear();
+  }
+}
+
+PrefillPass::Made PrefillPass::make(const PrefillStep& step) const {
+  Made made;
+  const PassPages pages(*target_.kv, shards_, pages_.at(), plan_.pages);
+  const PrefillPages to{&pages, step.first_pages()};
+  AcceleratorLayers builder(weights_, target_.context, step.view(), &made.commands, &to);
+  walk_model(target_.model->spec(), builder);
+  made.value_bytes = made.commands.lay_out();
+  return made;
+}
+
+// So that no prompt finds that there is no memory for it, or a call that cannot be done.
+void PrefillPass::reserve() {
+  const auto layers = static_cast<uint32_t>(target_.model->spec().layers.size());
+  pages_ = accelerator_->allocate(PassPages::bytes(*target_.kv, shards_, layers, plan_.pages));
+  const Made made = make(LargestPass(target_.context, plan_.rows).step());
+  inputs_ = accelerator_->allocate(made.commands.inputs().size());
+  values_ = accelerator_->allocate(made.value_bytes);
+  for (const CommandList& list : made.commands.layers_in({inputs_.id(), values_.id()})) {
+    for (const Command& command : list.commands) {
+      const auto* call = std::get_if<KernelCall>(&command.work);
+      const std::string why = call == nullptr ? "" : accelerator_->why_not(*call);
+      if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
+    }
+  }
+}
+
+// One pass.
+class PrefillPass::Run {
+ public:
+  Run(PrefillPass& of, std::span<const PassText> texts, PassWatch& watch)
+      : of_(of),
+        texts_(texts),
+        watch_(watch),
+        step_(texts),
+        pages_(*of.target_.kv, of.shards_, of.pages_.at(), of.plan_.pages),
+        live_(texts.size(), true) {}
+
+  void go();
+
+ private:
+  bool imported() const { return of_.why_not_imported_.empty(); }
+  void load(uint32_t layer);
+  void load_by_host(uint32_t layer);
+  void compute(uint32_t layer, CommandList list);
+  // Calls act(shard, bytes on the host, place, bytes) for the pages [first, last) of a text.
+  template <typename Act>
+  void for_pages(size_t text, uint32_t layer, uint32_t first, uint32_t last, const Act& act);
+  uint32_t pages_before(size_t text) const;
+  uint32_t first_written(size_t text) const { return texts_[text].first_position / kPagePositions; }
+  void add_page_copies(uint32_t layer, bool to_host, std::vector<Command>* commands);
+  void move_pages_by_host(uint32_t layer, bool to_host);
+  void drop_unwanted(uint64_t submitted);
+  void let_go(uint64_t ended);
+  bool any_live() const { return std::ranges::find(live_, true) != live_.end(); }
+  void wait_for(uint64_t layer_value) {
+    of_.accelerator_->wait({of_.freed_, layer_value}, kMostSeconds);
+  }
+
+  struct Leaving {
+    size_t text;
+    uint64_t after;  // the value of `freed` behind the last layer that touches its pages
+  };
+
+  PrefillPass& of_;
+  const std::span<const PassText> texts_;
+  PassWatch& watch_;
+  const PrefillStep step_;
+  const PassPages pages_;
+  std::vector<bool> live_;          // by text: wanted still
+  std::vector<Leaving> leaving_;    // not wanted any more
+  std::vector<uint64_t> arrivals_;  // by layer: the value of `loaded` that it waits for; 0: none
+};
+
+template <typename Act>
+void PrefillPass::Run::for_pages(size_t text, uint32_t layer, uint32_t first, uint32_t last,
+                                 const Act& act) {
+  const KvView& kv = *of_.target_.kv;
+  for (uint32_t s = 0; s < of_.shards_; ++s) {
+    const uint64_t bytes = kv.page_bytes(s, layer);
+    if (bytes == 0) continue;
+    for (uint32_t p = first; p < last; ++p) {
+      std::byte* host = kv.page(s, layer, texts_[text].pages[p], 0).k;
+      act(s, host, pages_.page(s, layer, step_.first_pages()[text] + p), bytes);
+    }
+  }
+}
+
+// Pages that hold something before the pass.
+uint32_t PrefillPass::Run::pages_before(size_t text) const {
+  return (texts_[text].first_position + kPagePositions - 1) / kPagePositions;
+}
+
+// Side by side, the first one behind all before it.
+void PrefillPass::Run::add_page_copies(uint32_t layer, bool to_host,
+                                       std::vector<Command>* commands) {
+  bool ordered = true;
+  for (size_t t = 0; t < texts_.size(); ++t) {
+    if (!live_[t]) continue;
+    const auto last = static_cast<uint32_t>(texts_[t].pages.size());
+    const uint32_t first = to_host ? first_written(t) : 0;
+    for_pages(t, layer, first, to_host ? last : pages_before(t),
+              [&](uint32_t s, std::byte* host, Place there, uint64_t bytes) {
+                for (const HostMemory::Piece& piece : of_.pages_memory_[s].pieces(host, bytes)) {
+                  const CopyBytes copy = to_host ? CopyBytes{there, piece.at, piece.bytes}
+                                                 : CopyBytes{piece.at, there, piece.bytes};
+                  commands->push_back({.ordered = std::exchange(ordered, false), .work = copy});
+                  there = there + piece.bytes;
+                }
+              });
+  }
+}
+
+void PrefillPass::Run::move_pages_by_host(uint32_t layer, bool to_host) {
+  for (size_t t = 0; t < texts_.size(); ++t) {
+    if (!live_[t]) continue;
+    const auto last = static_cast<uint32_t>(texts_[t].pages.size());
+    const uint32_t first = to_host ? first_written(t) : 0;
+    for_pages(t, layer, first, to_host ? last : pages_before(t),
+              [&](uint32_t, std::byte* host, Place there, uint64_t bytes) {
+                if (to_host) {
+                  of_.accelerator_->read(there, {host, bytes});
+                } else {
+                  of_.accelerator_->write(there, {host, bytes});
+                }
+              });
+  }
+}
+
+// Submits the copies of a layer into its berth, which wait until that is free.
+void PrefillPass::Run::load(uint32_t layer) {
+  if (layer < of_.weights_.kept()) return;
+  const size_t berth = (layer - of_.weights_.kept()) % of_.weights_.berths();
+  const uint64_t free = of_.berth_users_[berth];
+  const Place room = of_.weights_.room(layer);
+  if (!imported()) {
+    if (free > 0) wait_for(free);
+    for (const LayerRun& run : of_.weights_.runs(layer).runs) {
+      of_.accelerator_->write(room + run.offset, {run.first, run.bytes});
+    }
+    return;
+  }
+  CommandList list;
+  for (const LayerRun& run : of_.weights_.runs(layer).runs) {
+    Place to = room + run.offset;
+    for (const HostMemory::Piece& piece : of_.arenas_[run.shard].pieces(run.first, run.bytes)) {
+      list.commands.push_back({.queue = of_.copy_queue_,
+                               .ordered = list.commands.empty(),
+                               .work = CopyBytes{piece.at, to, piece.bytes}});
+      to = to + piece.bytes;
+    }
+  }
+  if (free > 0) list.commands.front().waits = {{of_.freed_, free}};
+  arrivals_[layer] = ++of_.loads_;
+  list.commands.back().signals = {{of_.loaded_, of_.loads_}};
+  of_.accelerator_->submit(list);
+}
+
+// Submits a layer's commands, with its pages before and behind them.
+void PrefillPass::Run::compute(uint32_t layer, CommandList list) {
+  if (arrivals_[layer] > 0) {
+    list.commands.front().waits = {{of_.loaded_, arrivals_[layer]}};
+  }
+  if (imported()) {
+    std::vector<Command> with;
+    add_page_copies(layer, false, &with);
+    std::ranges::move(list.commands, std::back_inserter(with));
+    add_page_copies(layer, true, &with);
+    list.commands = std::move(with);
+  } else {
+    move_pages_by_host(layer, false);
+  }
+  const uint64_t value = ++of_.computed_;
+  list.commands.back().signals = {{of_.freed_, value}};
+  if (layer >= of_.weights_.kept()) {
+    of_.berth_users_[(layer - of_.weights_.kept()) % of_.weights_.berths()] = value;
+  }
+  of_.accelerator_->submit(list);
+  if (imported()) return;
+  wait_for(value);
+  move_pages_by_host(layer, true);
+}
+
+// Asks who is wanted still; `submitted`: the last layer that touches pages of the others.
+void PrefillPass::Run::drop_unwanted(uint64_t submitted) {
+  for (size_t t = 0; t < texts_.size(); ++t) {
+    if (!live_[t] || watch_.wanted(t)) continue;
+    live_[t] = false;
+    leaving_.push_back({t, submitted});
+  }
+}
+
+// Tells of those whose last layer has ended.
+void PrefillPass::Run::let_go(uint64_t ended) {
+  std::erase_if(leaving_, [&](const Leaving& one) {
+    if (one.after > ended) return false;
+    watch_.let_go(one.text);
+    return true;
+  });
+}
+
+void PrefillPass::Run::go() {
+  const Made made = of_.make(step_);
+  of_.accelerator_->write(of_.inputs_.at(), made.commands.inputs());
+  std::vector<CommandList> lists = made.commands.layers_in({of_.inputs_.id(), of_.values_.id()});
+  const auto layers = static_cast<uint32_t>(lists.size());
+  arrivals_.assign(layers, 0);
+  uint32_t next_load = 0;
+  for (uint32_t layer = 0; layer < layers; ++layer) {
+    drop_unwanted(of_.computed_);
+    if (!any_live()) break;
+    const uint32_t ahead = std::max(1u, imported() ? of_.weights_.berths() : 1u);
+    for (; next_load < std::min(layers, layer + ahead); ++next_load) load(next_load);
+    compute(layer, std::move(lists[layer]));
+    const uint64_t ended = of_.computed_ - std::min<uint64_t>(of_.computed_, kLayersAhead - 1);
+    if (ended > 0) wait_for(ended);
+    let_go(ended);
+  }
+  wait_for(of_.computed_);
+  let_go(of_.computed_);
+}
+
+void PrefillPass::run(std::span<const PassText> texts, PassWatch& watch) {
+  Run(*this, texts, watch).go();
+}
+
+}  // namespace hearth

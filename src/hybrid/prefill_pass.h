@@ -1,0 +1,74 @@
+// Prompts computed on an accelerator by a model that need not fit there (stream-loading prefill,
+// OSDI'26, "hybrid MoE", 3.1): layer after layer its matrices are copied from where the cores have
+// them, the rows of all texts go through, and the layer's keys and values go back into the host's
+// pages. They have the bits that the cores give (of levels without instructions for BF16).
+//
+// Two counters order it: *loaded*, the layers whose matrices have arrived, and *freed*, the layers
+// that were computed. A layer waits for the one, the copies into its berth for the other, so copies
+// run ahead as far as berths are free. Of the last layer only keys and values are computed, and
+// neither a norm nor logits: the token that these are wanted of comes with an ordinary step.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "accelerator/accelerator.h"
+#include "graph/step_view.h"
+#include "hybrid/host_memory.h"
+#include "hybrid/pass_commands.h"
+#include "hybrid/pass_runner.h"
+#include "hybrid/prefill_step.h"
+#include "hybrid/stream_plan.h"
+#include "hybrid/streamed_weights.h"
+#include "models/model.h"
+
+namespace hearth {
+
+class PrefillPass : public PassRunner {
+ public:
+  // Copies what stays, and takes the memory of the largest pass. Throws Error: kUnsupported where
+  // why_no_prefill() says so or the accelerator cannot do a call, kResource where memory is short.
+  PrefillPass(const PassTarget& target, std::shared_ptr<Accelerator> accelerator,
+              const StreamPlan& plan);
+  ~PrefillPass() override;
+
+  PassRoom room() const override { return {plan_.rows, plan_.pages}; }
+  // Fails (kResource) where the accelerator is lost, as it counts where no layer has ended for 20
+  // s.
+  void run(std::span<const PassText> texts, PassWatch& watch) override;
+
+  // Why weights or pages are not copied where they lie; empty: they are.
+  const std::string& why_not_imported() const { return why_not_imported_; }
+
+ private:
+  class Run;
+  struct Made {
+    PassCommands commands;
+    uint64_t value_bytes = 0;
+  };
+
+  Made make(const PrefillStep& step) const;
+  void import_memory();
+  void reserve();
+
+  const PassTarget target_;
+  const std::shared_ptr<Accelerator> accelerator_;
+  const StreamPlan plan_;
+  const uint32_t shards_;
+  std::string why_not_imported_;
+  std::vector<HostMemory> arenas_, pages_memory_;  // by shard; none where they are not imported
+  StreamedWeights weights_;
+  Buffer inputs_, values_, pages_;
+  const TimelineId loaded_, freed_;
+  uint64_t loads_ = 0, computed_ = 0;  // values that commands were submitted for
+  std::vector<uint64_t>
+      berth_users_;  // by berth: the value of `freed` when its last user has ended
+  uint32_t copy_queue_ = 0;
+};
+
+// Why no prompts of such a model are computed there, by cores of this level; empty: they are.
+std::string why_no_prefill(const ModelSpec& spec, Isa isa);
+
+}  // namespace hearth

@@ -1,0 +1,39 @@
+#include "hybrid/require_right.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "accelerator/check_kernels.h"
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+std::vector<PackKind> kinds_of(const ModelSpec& spec) {
+  std::vector<PackKind> kinds;
+  for (const WeightSpec& weight : spec.weights) {
+    if (!weight.is_matrix() || std::ranges::count(kinds, weight.packed.kind) > 0) continue;
+    kinds.push_back(weight.packed.kind);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+void require_right(Accelerator& accelerator, const ModelSpec& spec) {
+  check_kernels(accelerator, {.brief = true, .kinds = kinds_of(spec)},
+                [&](const KernelCheck& check) {
+                  if (check.good()) return;
+                  const std::string what =
+                      check.refused.empty()
+                          ? fmt::format("computes '{}' wrong: {}", check.contract, check.first)
+                          : fmt::format("cannot compute '{}': {}", check.contract, check.refused);
+                  fail(ErrorCode::kUnsupported, "{} {}; `hearth gpu --check` tells more",
+                       accelerator.facts().name, what);
+                });
+}
+
+}  // namespace hearth

@@ -1,0 +1,143 @@
+#include "hybrid/stream_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/bytes_text.h"
+#include "base/error.h"
+#include "base/round_up.h"
+#include "hybrid/accelerator_layers.h"
+#include "hybrid/layer_runs.h"
+#include "hybrid/pass_pages.h"
+#include "hybrid/prefill_step.h"
+#include "hybrid/streamed_weights.h"
+#include "models/walk.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kLeastRows = 64, kBerths = 2;
+// Texts of a pass whose last pages are not full.
+constexpr uint32_t kPassTexts = 64;
+
+// Weights that lie nowhere, to find out what else a pass needs.
+class NoWeights : public PassWeights {
+ public:
+  using PassWeights::PassWeights;
+  ShardPlace shard(const Weight& weight, uint32_t s) const override {
+    const bool scales = weight.shards[s].spec.scales_bytes() > 0;
+    return {{0, 0}, scales ? Place{0, 0} : Place{}};
+  }
+  Place vector(const VectorWeight* weight) const override {
+    return weight == nullptr ? Place{} : Place{0, 0};
+  }
+  bool has_tables() const override { return false; }
+};
+
+uint32_t pass_pages(const PassTarget& target, uint32_t rows) {
+  const auto pages = [](uint32_t positions) {
+    return (positions + kPagePositions - 1) / kPagePositions;
+  };
+  return pages(target.context) + pages(rows) + kPassTexts;
+}
+
+// Bytes of values and inputs of a pass of so many rows.
+uint64_t row_bytes(const PassTarget& target, uint32_t rows) {
+  const Model& model = *target.model;
+  const LargestPass largest(target.context, rows);
+  const PassPages pages(*target.kv, model.weights().shard_count(), {0, 0},
+                        pass_pages(target, rows));
+  PassCommands commands;
+  const NoWeights weights(model);
+  const PrefillPages to{&pages, largest.step().first_pages()};
+  AcceleratorLayers builder(weights, target.context, largest.step().view(), &commands, &to);
+  walk_model(model.spec(), builder);
+  const uint64_t values = commands.lay_out();
+  return values + commands.inputs().size();
+}
+
+// Bytes of everything of a pass but its matrices. Values and inputs grow by the row.
+uint64_t pass_bytes(const PassTarget& target, uint32_t rows) {
+  constexpr uint32_t kFew = 64;
+  const uint64_t few = row_bytes(target, kFew), more = row_bytes(target, 2 * kFew);
+  const uint64_t all = few + (more - few) * (std::max(rows, kFew) - kFew) / kFew;
+  const Model& model = *target.model;
+  return all + PassPages::bytes(*target.kv, model.weights().shard_count(),
+                                static_cast<uint32_t>(model.spec().layers.size()),
+                                pass_pages(target, rows));
+}
+
+uint64_t vector_bytes(const Model& model) {
+  uint64_t bytes = 0;
+  for (const WeightSpec& weight : model.spec().weights) {
+    if (!weight.is_matrix()) bytes += round_up(uint64_t{weight.k} * sizeof(float), 256);
+  }
+  return bytes;
+}
+
+uint64_t memory_for(const AcceleratorFacts& facts, const StreamPlanOptions& options) {
+  if (options.memory != 0) return options.memory;
+  return (facts.free_bytes != 0 ? facts.free_bytes : facts.memory_bytes) / 10 * 9;
+}
+
+}  // namespace
+
+StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
+                       const StreamPlanOptions& options) {
+  const std::vector<LayerRuns> runs = layer_runs(*target.model);
+  const auto layers = static_cast<uint32_t>(runs.size());
+  const uint64_t memory = memory_for(facts, options), vectors = vector_bytes(*target.model);
+  const auto kept_bytes = [&](uint32_t count) {
+    return std::accumulate(runs.begin(), runs.begin() + count, uint64_t{0},
+                           [](uint64_t sum, const LayerRuns& of) { return sum + of.bytes; });
+  };
+  const auto plan_of = [&](uint32_t rows, uint32_t kept) {
+    return StreamPlan{.rows = rows,
+                      .pages = pass_pages(target, rows),
+                      .kept = kept,
+                      .berths = kept == layers ? 0 : std::min(kBerths, layers - kept),
+                      .pass_bytes = pass_bytes(target, rows) + vectors,
+                      .kept_bytes = kept_bytes(kept),
+                      .berth_bytes = largest_layer(runs, kept)};
+  };
+  const uint32_t kept = std::min(options.kept.value_or(0), layers);
+  const bool asked = options.rows != 0;
+  // There are never more tokens than pages hold.
+  const uint64_t useful =
+      std::max<uint64_t>(kLeastRows, uint64_t{target.kv->page_count()} * kPagePositions);
+  const auto most = static_cast<uint32_t>(std::min<uint64_t>(kMostPassRows, useful));
+  StreamPlan plan = plan_of(asked ? options.rows : most, kept);
+  while (!asked && plan.bytes() > memory && plan.rows > kLeastRows) {
+    plan = plan_of(std::max(kLeastRows, plan.rows / 2), kept);
+  }
+  if (plan.bytes() > memory) {
+    fail(asked || options.kept ? ErrorCode::kUsage : ErrorCode::kResource,
+         "passes of {} rows, {} layers kept and {} berths take {}, and {} has {} for them: take a "
+         "GPU with more memory, or fewer rows or layers",
+         plan.rows, kept, plan.berths, bytes_text(plan.bytes()), facts.name, bytes_text(memory));
+  }
+  for (uint32_t more = kept + 1; !options.kept && more <= layers; ++more) {
+    StreamPlan next = plan;
+    next.kept = more;
+    next.berths = more == layers ? 0 : std::min(kBerths, layers - more);
+    next.kept_bytes = kept_bytes(more);
+    next.berth_bytes = largest_layer(runs, more);
+    if (next.bytes() > memory) break;
+    plan = next;
+  }
+  return plan;
+}
+
+std::string stream_plan_text(const StreamPlan& plan, uint32_t layers) {
+  std::string text =
+      fmt::format("passes of {} rows, {} of {} layers kept", plan.rows, plan.kept, layers);
+  if (plan.berths > 0) {
+    text +=
+        fmt::format(", {} berths of {} for the others", plan.berths, bytes_text(plan.berth_bytes));
+  }
+  return text + fmt::format(", {} in all", bytes_text(plan.bytes()));
+}
+
+}  // namespace hearth

@@ -1,0 +1,57 @@
+// How a model is streamed through an accelerator: rows of a pass, layers that are kept there for
+// good, berths for the others.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "accelerator/accelerator.h"
+#include "graph/step_view.h"
+#include "models/model.h"
+#include "topology/cpu_features.h"
+
+namespace hearth {
+
+// What the engine has that passes fill.
+struct PassTarget {
+  std::shared_ptr<const Model> model;
+  const KvView* kv = nullptr;  // outlives all passes
+  // By shard: the memory that its pages lie in, whole pages of the operating system.
+  std::vector<std::span<std::byte>> kv_memory;
+  uint32_t context = 0;
+  Isa isa = Isa::kReference;  // of the cores' kernels
+};
+
+struct StreamPlan {
+  uint32_t rows = 0;                                         // tokens of a pass
+  uint32_t pages = 0;                                        // of a pass's texts
+  uint32_t kept = 0;                                         // layers, the first ones
+  uint32_t berths = 0;                                       // for the others; 0: there are none
+  uint64_t pass_bytes = 0, kept_bytes = 0, berth_bytes = 0;  // of one berth
+
+  uint64_t bytes() const { return pass_bytes + kept_bytes + berths * berth_bytes; }
+  bool operator==(const StreamPlan&) const = default;
+};
+
+struct StreamPlanOptions {
+  uint32_t rows = 0;             // 0: as many as there is room for, kMostPassRows at most
+  uint64_t memory = 0;           // bytes; 0: nine tenths of what the accelerator has free
+  std::optional<uint32_t> kept;  // none: as many layers as there is room for
+};
+
+inline constexpr uint32_t kMostPassRows = 32768;
+
+// Memory goes to two berths first, then to rows, then to layers that stay. Throws Error (kResource)
+// with both figures where two berths and 64 rows do not fit, kUsage where what is asked for does
+// not.
+StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
+                       const StreamPlanOptions& options);
+
+// "passes of 8192 rows, 12 of 80 layers kept, 2 berths of 450 MiB for the others, 9.1 GiB in all".
+std::string stream_plan_text(const StreamPlan& plan, uint32_t layers);
+
+}  // namespace hearth

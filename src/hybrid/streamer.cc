@@ -1,0 +1,275 @@
+#include "hybrid/streamer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "kernels/attention/attention.h"
+#include "threads/pin.h"
+
+namespace hearth {
+namespace {
+
+uint32_t pages_of(uint32_t positions) { return (positions + kPagePositions - 1) / kPagePositions; }
+
+}  // namespace
+
+// Texts of a pass that are cancelled meanwhile.
+class Streamer::Watch : public PassWatch {
+ public:
+  Watch(Streamer& of, const Texts& texts) : of_(of), texts_(texts) {}
+
+  bool wanted(size_t text) override {
+    std::lock_guard lock(of_.mutex_);
+    return !texts_[text].first->cancelled && !of_.stopping_;
+  }
+  void let_go(size_t text) override {
+    {
+      std::lock_guard lock(of_.mutex_);
+      Waiting& waiting = *texts_[text].first;
+      waiting.let_go = true;
+      of_.done_.push_back({waiting.prompt.id, Outcome::kLetGo});
+    }
+    of_.options_.on_done();
+  }
+
+ private:
+  Streamer& of_;
+  const Texts& texts_;
+};
+
+Streamer::Streamer(Make make, StreamerOptions options)
+    : make_(std::move(make)), options_(std::move(options)) {
+  std::promise<void> made;
+  std::future<void> ready = made.get_future();
+  thread_ = std::thread([this, &made] {
+    try {
+      if (!options_.pus.empty()) set_affinity(0, options_.pus);
+      runner_ = make_();
+      room_ = runner_->room();
+    } catch (...) {
+      made.set_exception(std::current_exception());
+      return;
+    }
+    made.set_value();
+    work();
+    runner_.reset();
+  });
+  try {
+    ready.get();
+  } catch (...) {
+    thread_.join();
+    throw;
+  }
+}
+
+Streamer::~Streamer() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+bool Streamer::up() const {
+  std::lock_guard lock(mutex_);
+  return room_.rows > 0;
+}
+
+StreamerFigures Streamer::figures() const {
+  std::lock_guard lock(mutex_);
+  return figures_;
+}
+
+// As passes of the rows that one has.
+double Streamer::seconds_of(uint64_t tokens) const {
+  const uint64_t passes = tokens / room_.rows;
+  const auto rest = static_cast<uint32_t>(tokens % room_.rows);
+  double seconds = 0;
+  if (passes > 0) seconds += static_cast<double>(passes) * options_.predicted_seconds(room_.rows);
+  if (rest > 0) seconds += options_.predicted_seconds(rest);
+  return seconds * slower_;
+}
+
+// The last pass has half the weight.
+void Streamer::learn(const Texts& texts, double seconds) {
+  if (!options_.predicted_seconds) return;
+  uint32_t rows = 0;
+  for (const auto& [waiting, text] : texts) rows += static_cast<uint32_t>(text.tokens.size());
+  const double predicted = options_.predicted_seconds(rows);
+  if (predicted > 0) slower_ = (slower_ + seconds / predicted) / 2;
+}
+
+bool Streamer::takes(uint32_t tokens, uint32_t pages, double core_seconds) {
+  std::lock_guard lock(mutex_);
+  if (room_.rows == 0 || pages > room_.pages) return false;
+  if (options_.threshold > 0) return tokens >= options_.threshold;
+  if (!options_.predicted_seconds || core_seconds <= 0) return false;
+  uint64_t all = tokens;
+  for (const Waiting& waiting : prompts_) all += waiting.prompt.tokens.size() - waiting.done;
+  return seconds_of(all) < core_seconds;
+}
+
+void Streamer::begin(Prompt prompt) {
+  {
+    std::lock_guard lock(mutex_);
+    prompts_.push_back({.prompt = std::move(prompt)});
+  }
+  changed_.notify_all();
+}
+
+void Streamer::cancel(uint64_t id) {
+  {
+    std::lock_guard lock(mutex_);
+    for (Waiting& waiting : prompts_) {
+      if (waiting.prompt.id == id) waiting.cancelled = true;
+    }
+  }
+  changed_.notify_all();
+}
+
+std::vector<PromptStreamer::Done> Streamer::take_done() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(done_, {});
+}
+
+void Streamer::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto something = [&] { return stopping_ || !prompts_.empty(); };
+    if (runner_ == nullptr) {
+      const double left = next_try_ - steady_seconds();
+      if (left > 0) {
+        changed_.wait_for(lock, std::chrono::duration<double>(left), something);
+      } else if (!stopping_) {
+        lock.unlock();
+        remake();
+        lock.lock();
+      }
+    } else {
+      changed_.wait(lock, something);
+    }
+    if (stopping_) return;
+    lock.unlock();
+    if (runner_ == nullptr) {
+      fail_all();
+    } else if (const Texts texts = form(); !texts.empty()) {
+      run_pass(texts);
+    }
+    lock.lock();
+  }
+}
+
+// Returns whether there is a runner again.
+bool Streamer::remake() {
+  try {
+    runner_ = make_();
+    std::lock_guard lock(mutex_);
+    room_ = runner_->room();
+  } catch (const std::exception&) {
+    next_try_ = steady_seconds() + options_.retry_seconds;
+    return false;
+  }
+  if (options_.tell) options_.tell("the GPU is back: prompts are streamed again");
+  return true;
+}
+
+// Takes the first tokens of what waits, up to a pass's rows and pages. Those that were cancelled
+// before end here.
+Streamer::Texts Streamer::form() {
+  Texts texts;
+  bool ended = false;
+  {
+    std::lock_guard lock(mutex_);
+    PassRoom room = room_;
+    for (auto at = prompts_.begin(); at != prompts_.end();) {
+      if (at->cancelled) {
+        done_.push_back({at->prompt.id, Outcome::kLetGo});
+        at = prompts_.erase(at);
+        ended = true;
+        continue;
+      }
+      const std::span<const int32_t> left = std::span(at->prompt.tokens).subspan(at->done);
+      const uint32_t first = at->prompt.first_position + at->done;
+      auto count = static_cast<uint32_t>(std::min<size_t>(left.size(), room.rows));
+      const uint32_t pages = pages_of(first + count);
+      if (count == 0 || pages > room.pages) break;
+      texts.push_back({&*at, {left.first(count), first, std::span(at->prompt.pages).first(pages)}});
+      room.rows -= count;
+      room.pages -= pages;
+      ++at;
+    }
+  }
+  if (ended) options_.on_done();
+  return texts;
+}
+
+void Streamer::run_pass(const Texts& texts) {
+  std::vector<PassText> all;
+  for (const auto& [waiting, text] : texts) all.push_back(text);
+  Watch watch(*this, texts);
+  const double start = steady_seconds();
+  std::optional<std::string> trouble;
+  try {
+    runner_->run(all, watch);
+  } catch (const std::exception& error) {
+    trouble = error.what();
+  }
+  {
+    std::lock_guard lock(mutex_);
+    const double seconds = steady_seconds() - start;
+    ++figures_.passes;
+    figures_.pass_seconds += seconds;
+    if (!trouble) learn(texts, seconds);
+    if (trouble) {
+      ++figures_.failed_passes;
+      room_ = {};
+    }
+    settle(texts, trouble.has_value());
+  }
+  if (trouble) {
+    runner_.reset();
+    next_try_ = steady_seconds() + options_.retry_seconds;
+    if (options_.tell) options_.tell("the GPU is left out, the cores compute all: " + *trouble);
+  }
+  options_.on_done();
+}
+
+// Counts what the pass did, under the lock.
+void Streamer::settle(const Texts& texts, bool failed) {
+  for (const auto& [waiting, text] : texts) {
+    waiting->done += static_cast<uint32_t>(text.tokens.size());
+    if (waiting->let_go) {
+      end(waiting, Outcome::kLetGo);
+    } else if (failed) {
+      end(waiting, Outcome::kFailed);
+    } else if (waiting->done == waiting->prompt.tokens.size()) {
+      ++figures_.prompts;
+      figures_.tokens += waiting->prompt.tokens.size();
+      end(waiting, Outcome::kFilled);
+    }
+  }
+}
+
+// Those that were let go are done already.
+void Streamer::end(Waiting* waiting, Outcome outcome) {
+  if (!waiting->let_go) done_.push_back({waiting->prompt.id, outcome});
+  prompts_.remove_if([&](const Waiting& one) { return &one == waiting; });
+}
+
+void Streamer::fail_all() {
+  {
+    std::lock_guard lock(mutex_);
+    if (prompts_.empty()) return;
+    for (const Waiting& waiting : prompts_) done_.push_back({waiting.prompt.id, Outcome::kFailed});
+    prompts_.clear();
+  }
+  options_.on_done();
+}
+
+}  // namespace hearth

@@ -1,0 +1,24 @@
+// Copying what stays on an accelerator: a few large buffers, many places in them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "accelerator/accelerator.h"
+
+namespace hearth {
+
+// What is copied, and where its place is written down.
+struct Upload {
+  std::span<const std::byte> bytes;
+  Place* place;
+};
+
+// The memory that they take there.
+uint64_t upload_bytes(std::span<const Upload> uploads);
+// Returns the buffers that they lie in, each at a multiple of 256 bytes. Throws Error (kResource)
+// where memory is short.
+std::vector<Buffer> upload_all(Accelerator& accelerator, std::span<const Upload> uploads);
+
+}  // namespace hearth

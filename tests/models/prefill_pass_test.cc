@@ -1,0 +1,239 @@
+// Prompts streamed through an accelerator: their pages and the logits behind them have the bits
+// that the cores give, for all dense golden models, whatever the rows of a pass, berths, layers
+// that are kept, shards, and texts beside each other.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <random>
+
+#include "accelerator/find_accelerators.h"
+#include "accelerator/virtual/virtual_accelerator.h"
+#include "base/error.h"
+#include "engine/engine.h"
+#include "golden_set.h"
+#include "hybrid/accelerator_layers.h"
+#include "hybrid/prefill_pass.h"
+#include "hybrid/streamer.h"
+#include "models/registry.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kContext = 448;
+
+// A level whose products with BF16 weights have no instructions of their own.
+Isa plain_level() {
+  const std::vector<Isa> levels = available_isas(detect_cpu_features());
+  return levels[std::min<size_t>(1, levels.size() - 1)];
+}
+
+struct Shape {
+  uint32_t shards = 1;
+  KvType kv = KvType::kF32;
+  StreamPlan plan = {.rows = 128, .pages = 32, .kept = 0, .berths = 2};
+};
+
+std::unique_ptr<Engine> cores(const std::string& path, const Shape& shape) {
+  ModelSource source = open_model_source(path);
+  EngineOptions options;
+  options.threads = options.shards = shape.shards;
+  options.context = kContext;
+  options.sequences = 8;
+  options.kv_type = shape.kv;
+  options.prefill_rows = 64;
+  options.decode_rows = 4;
+  return std::make_unique<Engine>(source, make_spec(source), Machine::invented(shape.shards, 1),
+                                  plain_level(), options);
+}
+
+// A prompt, of which the cores compute the first tokens.
+struct Text {
+  std::vector<int32_t> tokens;
+  uint32_t by_cores = 0;
+};
+
+std::vector<Text> texts_of(const GoldenModel& model, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<Text> texts;
+  for (const auto& [length, by_cores] :
+       {std::pair{2u, 0u}, {65u, 0u}, {130u, 64u}, {70u, 10u}, {300u, 0u}, {210u, 129u}}) {
+    Text text{model.tokens, by_cores};
+    while (text.tokens.size() < length) {
+      text.tokens.push_back(static_cast<int32_t>(random() % model.vocabulary));
+    }
+    text.tokens.resize(length);
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+// Waits until so many prompts have ended.
+class Ends {
+ public:
+  void tell() {
+    std::lock_guard lock(mutex_);
+    ++told_;
+    changed_.notify_all();
+  }
+  void wait_for_more(uint64_t than) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return told_ > than; });
+  }
+  uint64_t told() {
+    std::lock_guard lock(mutex_);
+    return told_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t told_ = 0;
+};
+
+struct Outcome {
+  std::vector<std::vector<float>> logits;                  // by text: behind its last token
+  std::vector<std::vector<std::vector<std::byte>>> pages;  // by text: full ones
+};
+
+// The bytes of a page in all layers and shards.
+std::vector<std::byte> page_bytes(const Engine& engine, uint32_t page) {
+  const PassTarget target = engine.pass_target();
+  std::vector<std::byte> bytes;
+  for (uint32_t s = 0; s < target.model->weights().shard_count(); ++s) {
+    for (uint32_t layer = 0; layer < engine.spec().layers.size(); ++layer) {
+      const size_t size = target.kv->page_bytes(s, layer);
+      const std::byte* at = target.kv->page(s, layer, page, 0).k;
+      bytes.insert(bytes.end(), at, at + size);
+    }
+  }
+  return bytes;
+}
+
+Outcome outcome_of(Engine& engine, const std::vector<Text>& texts,
+                   std::vector<std::unique_ptr<Sequence>>& sequences) {
+  Outcome outcome;
+  for (size_t t = 0; t < texts.size(); ++t) {
+    Sequence& sequence = *sequences[t];
+    const std::span<const int32_t> tokens = texts[t].tokens;
+    engine.prefill(sequence, tokens.subspan(sequence.length()));
+    const std::span<const float> row = engine.logits(0);
+    outcome.logits.emplace_back(row.begin(), row.end());
+    auto& pages = outcome.pages.emplace_back();
+    for (size_t p = 0; p < tokens.size() / kPagePositions; ++p) {
+      pages.push_back(page_bytes(engine, sequence.pages()[p]));
+    }
+  }
+  return outcome;
+}
+
+std::vector<std::unique_ptr<Sequence>> begin_texts(Engine& engine, const std::vector<Text>& texts) {
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  for (const Text& text : texts) {
+    sequences.push_back(engine.new_sequence());
+    engine.prefill(*sequences.back(), std::span(text.tokens).first(text.by_cores));
+  }
+  return sequences;
+}
+
+Outcome by_cores(const GoldenModel& model, const Shape& shape, const std::vector<Text>& texts) {
+  const std::unique_ptr<Engine> engine = cores(model.path, shape);
+  auto sequences = begin_texts(*engine, texts);
+  return outcome_of(*engine, texts, sequences);
+}
+
+Outcome streamed(const GoldenModel& model, const Shape& shape, const std::vector<Text>& texts,
+                 const std::function<std::shared_ptr<Accelerator>()>& open) {
+  const std::unique_ptr<Engine> engine = cores(model.path, shape);
+  auto sequences = begin_texts(*engine, texts);
+  Ends ends;
+  Streamer streamer(
+      [&] { return std::make_unique<PrefillPass>(engine->pass_target(), open(), shape.plan); },
+      {.threshold = 1, .on_done = [&] { ends.tell(); }});
+  for (size_t t = 0; t < texts.size(); ++t) {
+    const std::span<const int32_t> tokens = texts[t].tokens;
+    const uint32_t from = sequences[t]->length();
+    const auto rest = tokens.subspan(from, tokens.size() - 1 - from);
+    sequences[t]->grow(rest);
+    EXPECT_TRUE(streamer.takes(static_cast<uint32_t>(rest.size()),
+                               static_cast<uint32_t>(sequences[t]->pages().size()), 0));
+    streamer.begin({t + 1, {rest.begin(), rest.end()}, from, sequences[t]->pages()});
+  }
+  for (size_t ended = 0; ended < texts.size();) {
+    const uint64_t told = ends.told();
+    const auto done = streamer.take_done();
+    for (const auto& one : done) EXPECT_EQ(one.outcome, PromptStreamer::Outcome::kFilled);
+    ended += done.size();
+    if (done.empty()) ends.wait_for_more(told);
+  }
+  EXPECT_EQ(streamer.figures().prompts, texts.size());
+  return outcome_of(*engine, texts, sequences);
+}
+
+void expect_same(const Outcome& a, const Outcome& b) {
+  for (size_t t = 0; t < a.logits.size(); ++t) {
+    EXPECT_TRUE(same_bits(a.logits[t], b.logits[t])) << "text " << t;
+    EXPECT_EQ(a.pages[t], b.pages[t]) << "text " << t;
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<GoldenModel>& golden) {
+  std::string name = golden.param.name;
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return name;
+}
+
+class PrefillPassGolden : public testing::TestWithParam<GoldenModel> {
+ protected:
+  void SetUp() override {
+    ModelSource source = open_model_source(GetParam().path);
+    const std::string why = why_no_prefill(make_spec(source), plain_level());
+    if (!why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+TEST_P(PrefillPassGolden, GivesTheBitsOfTheCores) {
+  const GoldenModel& model = GetParam();
+  const std::vector<Text> texts = texts_of(model, 1);
+  // Of types every shader is checked by itself, so one shape is enough of those.
+  const uint32_t only = model.quantised ? 1 + static_cast<uint32_t>(model.name.size()) % 4 : 0;
+  uint32_t seed = 0;
+  for (const Shape& shape :
+       {Shape{}, Shape{3, KvType::kF16, {.rows = 400, .pages = 40, .kept = 1, .berths = 1}},
+        Shape{2, KvType::kQ8_0, {.rows = 64, .pages = 12, .kept = 0, .berths = 3}},
+        Shape{1, KvType::kBF16, {.rows = 1000, .pages = 40, .kept = 100, .berths = 0}}}) {
+    ++seed;
+    if (only != 0 && seed != only) continue;
+    const VirtualOptions options{
+        .seed = seed, .queues = 1 + seed % 2, .second_computes = seed % 4 == 1};
+    expect_same(by_cores(model, shape, texts), streamed(model, shape, texts, [&] {
+                  return std::make_shared<VirtualAccelerator>(options);
+                }));
+  }
+}
+
+// One model of each architecture: of types every shader is checked by itself.
+TEST_P(PrefillPassGolden, GivesThemByShadersToo) {
+  const FoundAccelerators found = find_accelerators();
+  if (found.all.empty()) GTEST_SKIP() << found.why_none;
+  const GoldenModel& model = GetParam();
+  if (!model.quantised || model.name.starts_with("llama-")) GTEST_SKIP() << "another stands for it";
+  const std::vector<Text> texts = texts_of(model, 2);
+  const Shape shape{2, KvType::kF16, {.rows = 200, .pages = 40, .kept = 1, .berths = 2}};
+  const Outcome expected = by_cores(model, shape, texts);
+  for (const FoundAccelerator& one : found.all) {
+    if (!one.refused.empty()) continue;
+    expect_same(expected, streamed(model, shape, texts, [&] { return one.open(); }));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, PrefillPassGolden, testing::ValuesIn(read_golden_set()),
+                         test_name);
+
+}  // namespace
+}  // namespace hearth
