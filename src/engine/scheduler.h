@@ -116,7 +116,7 @@ class Scheduler {
   void start_streams();
   bool start_stream(Generation& generation, uint32_t* core_tokens);
   uint32_t streamable_end(const Generation& generation) const;
-  void leave_stream(Generation& generation);
+  void leave_stream(Generation& generation) noexcept;
   bool admit();
   bool try_admit(Generation& generation);
   ClientTurns client_turns() const;
@@ -167,9 +167,9 @@ class Scheduler {
   std::list<GenerationPtr> running_;  // the next one to have a turn comes first
   std::list<GenerationPtr> newborn_;  // siblings that join after the step
   std::list<GenerationPtr> over_;  // have ended in this step; whoever reads them is still to know
-  // Sequences of those that ended while their prompts were streamed, whose pages passes may still
-  // write; by the number of the stream.
-  std::map<uint64_t, std::unique_ptr<Sequence>> leaving_;
+  // The streams under way, by number: null, or where its generation has ended its sequence, whose
+  // pages passes may still write.
+  std::map<uint64_t, std::unique_ptr<Sequence>> streams_;
   uint64_t last_stream_ = 0;
   std::vector<Pick> picks_;
   std::vector<std::pair<Generation*, uint32_t>> sampling_;  // who sample, and their rows of logits

@@ -37,20 +37,27 @@ bool Scheduler::start_stream(Generation& generation, uint32_t* core_tokens) {
   const double core_seconds = token_seconds_ * (*core_tokens + count);
   if (!options_.streamer->takes(count, pages_for(end), core_seconds)) return false;
   const std::span<const int32_t> tokens = generation.tokens().subspan(from, count);
-  sequence.grow(tokens);
-  generation.stream = ++last_stream_;
+  const uint64_t stream = ++last_stream_;
+  streams_.try_emplace(stream);
+  try {
+    sequence.grow(tokens);
+    options_.streamer->begin({stream, {tokens.begin(), tokens.end()}, from, sequence.pages()});
+  } catch (...) {
+    sequence.truncate(from);
+    streams_.erase(stream);
+    throw;
+  }
+  generation.stream = stream;
   generation.streamed_from = from;
   if (generation.admitted_seconds == 0) generation.admitted_seconds = options_.clock();
-  options_.streamer->begin(
-      {generation.stream, {tokens.begin(), tokens.end()}, from, sequence.pages()});
   return true;
 }
 
 // Its prompt is not wanted any more: its pages are kept until no pass touches them.
-void Scheduler::leave_stream(Generation& generation) {
+void Scheduler::leave_stream(Generation& generation) noexcept {
   if (generation.stream == 0) return;
   options_.streamer->cancel(generation.stream);
-  leaving_[generation.stream] = std::move(generation.sequence);
+  streams_.at(generation.stream) = std::move(generation.sequence);
   generation.stream = 0;
 }
 
@@ -58,7 +65,9 @@ void Scheduler::leave_stream(Generation& generation) {
 void Scheduler::take_streamed() {
   if (options_.streamer == nullptr) return;
   for (const PromptStreamer::Done& done : options_.streamer->take_done()) {
-    if (leaving_.erase(done.id) > 0) continue;
+    const bool left = streams_.at(done.id) != nullptr;
+    streams_.erase(done.id);
+    if (left) continue;
     const auto at = std::ranges::find(running_, done.id, [](auto& g) { return g->stream; });
     HEARTH_CHECK(at != running_.end(), "a stream ends once, and is somebody's");
     Generation& generation = **at;

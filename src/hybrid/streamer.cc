@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
-#include <optional>
 #include <utility>
 
 #include "base/clock.h"
@@ -118,6 +117,7 @@ bool Streamer::takes(uint32_t tokens, uint32_t pages, double core_seconds) {
 void Streamer::begin(Prompt prompt) {
   {
     std::lock_guard lock(mutex_);
+    done_.reserve(done_.size() + prompts_.size() + 1);
     prompts_.push_back({.prompt = std::move(prompt)});
   }
   changed_.notify_all();
@@ -135,7 +135,10 @@ void Streamer::cancel(uint64_t id) {
 
 std::vector<PromptStreamer::Done> Streamer::take_done() {
   std::lock_guard lock(mutex_);
-  return std::exchange(done_, {});
+  std::vector<Done> done;
+  done.reserve(prompts_.size());
+  done.swap(done_);
+  return done;
 }
 
 void Streamer::work() {
@@ -156,10 +159,14 @@ void Streamer::work() {
     }
     if (stopping_) return;
     lock.unlock();
-    if (runner_ == nullptr) {
-      fail_all();
-    } else if (const Texts texts = form(); !texts.empty()) {
-      run_pass(texts);
+    try {
+      if (runner_ == nullptr) {
+        fail_all();
+      } else if (const Texts texts = form(); !texts.empty()) {
+        run_pass(texts);
+      }
+    } catch (const std::exception&) {
+      fail_all();  // there is no memory even for this
     }
     lock.lock();
   }
@@ -214,30 +221,39 @@ void Streamer::run_pass(const Texts& texts) {
   for (const auto& [waiting, text] : texts) all.push_back(text);
   Watch watch(*this, texts);
   const double start = steady_seconds();
-  std::optional<std::string> trouble;
+  std::exception_ptr trouble;
   try {
     runner_->run(all, watch);
-  } catch (const std::exception& error) {
-    trouble = error.what();
+  } catch (...) {
+    trouble = std::current_exception();
   }
   {
     std::lock_guard lock(mutex_);
     const double seconds = steady_seconds() - start;
     ++figures_.passes;
     figures_.pass_seconds += seconds;
-    if (!trouble) learn(texts, seconds);
     if (trouble) {
       ++figures_.failed_passes;
       room_ = {};
+    } else {
+      learn(texts, seconds);
     }
-    settle(texts, trouble.has_value());
-  }
-  if (trouble) {
-    runner_.reset();
-    next_try_ = steady_seconds() + options_.retry_seconds;
-    if (options_.tell) options_.tell("the GPU is left out, the cores compute all: " + *trouble);
+    settle(texts, trouble != nullptr);
   }
   options_.on_done();
+  if (trouble) give_up(trouble);
+}
+
+// Goes on without a runner for a while.
+void Streamer::give_up(const std::exception_ptr& trouble) {
+  runner_.reset();
+  next_try_ = steady_seconds() + options_.retry_seconds;
+  if (!options_.tell) return;
+  try {
+    std::rethrow_exception(trouble);
+  } catch (const std::exception& error) {
+    options_.tell(std::string("the GPU is left out, the cores compute all: ") + error.what());
+  }
 }
 
 // Counts what the pass did, under the lock.
@@ -257,16 +273,18 @@ void Streamer::settle(const Texts& texts, bool failed) {
 }
 
 // Those that were let go are done already.
-void Streamer::end(Waiting* waiting, Outcome outcome) {
+void Streamer::end(Waiting* waiting, Outcome outcome) noexcept {
   if (!waiting->let_go) done_.push_back({waiting->prompt.id, outcome});
   prompts_.remove_if([&](const Waiting& one) { return &one == waiting; });
 }
 
-void Streamer::fail_all() {
+void Streamer::fail_all() noexcept {
   {
     std::lock_guard lock(mutex_);
     if (prompts_.empty()) return;
-    for (const Waiting& waiting : prompts_) done_.push_back({waiting.prompt.id, Outcome::kFailed});
+    for (const Waiting& waiting : prompts_) {
+      if (!waiting.let_go) done_.push_back({waiting.prompt.id, Outcome::kFailed});
+    }
     prompts_.clear();
   }
   options_.on_done();

@@ -101,9 +101,10 @@ class Streamer : public PromptStreamer {
   bool remake();
   Texts form();
   void run_pass(const Texts& texts);
+  void give_up(const std::exception_ptr& trouble);
   void settle(const Texts& texts, bool failed);
-  void end(Waiting* waiting, Outcome outcome);
-  void fail_all();
+  void end(Waiting* waiting, Outcome outcome) noexcept;
+  void fail_all() noexcept;
   // As predicted, and corrected by what passes have taken.
   double seconds_of(uint64_t tokens) const;
   void learn(const Texts& texts, double seconds);
@@ -114,7 +115,7 @@ class Streamer : public PromptStreamer {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Waiting> prompts_;  // by arrival; those of a pass under way too
-  std::vector<Done> done_;
+  std::vector<Done> done_;      // with room for all prompts
   StreamerFigures figures_;
   PassRoom room_;      // of the runner; no rows: there is none
   double slower_ = 1;  // passes than predicted
