@@ -64,7 +64,6 @@ WeightPolicy weight_policy_of(const std::string& choice,
                               const std::optional<std::string>& importance);
 CLI::Option* add_importance(CLI::App& verb, std::optional<std::string>* importance);
 
-// Options of every verb that runs a model.
 // Through which GPU prompts are streamed, and how.
 struct PromptGpuArgs {
   std::optional<std::string> gpu;
@@ -74,6 +73,7 @@ struct PromptGpuArgs {
 };
 void add_gpu_options(CLI::App& verb, PromptGpuArgs* args);
 
+// Options of every verb that runs a model.
 struct EngineArgs {
   PlanArgs plan;
   uint32_t context = 0;   // 0: the verb's default

@@ -67,16 +67,19 @@ BenchRun run_cases(BenchSession& session, OpenedModel& model, const std::vector<
   hooks.progress = [&](uint64_t tokens, std::string_view doing) {
     progress.update(done + tokens, doing);
   };
-  BenchRunner runner(*engine, *limits, work, hooks);
-  runner.set_profiling(session.args.profile);
   BenchRun run;
   describe_engine(*engine, &run);
   run.unit = work.unit();
   session.report.isa = engine->isa();
   tell_made_type(engine->spec().policy, &*session.report.model);
-  for (const BenchCase& what : cases) {
-    run.results.push_back(runner.run(what, session.args.repetitions));
-    if (runner.interrupted()) break;
+  {
+    // Its sequences give back what they hold before others arrive.
+    BenchRunner runner(*engine, *limits, work, hooks);
+    runner.set_profiling(session.args.profile);
+    for (const BenchCase& what : cases) {
+      run.results.push_back(runner.run(what, session.args.repetitions));
+      if (runner.interrupted()) break;
+    }
   }
   measure_arrivals(session, *engine, model.source.name(), hooks, &run);
   run.buffer = limits->buffer();

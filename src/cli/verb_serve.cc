@@ -125,6 +125,10 @@ void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
   const bool ranks = first == FirstModel::kReranker || args.rerank;
   const uint32_t share = text ? kShareBesideText : embeds && ranks ? kShareOfTwo : 1;
   if (text && !embeds && !ranks) refuse_embedding_options(args);
+  if (!text && args.gpu.gpu) {
+    fail(ErrorCode::kUsage,
+         "--gpu is for prompts of models for text; one that embeds takes --device gpu");
+  }
   EmbedRole embedder{.engine = first == FirstModel::kEmbeddings, .share = share};
   EmbedRole reranker{
       .ranks = true, .devices = !embeds, .engine = first == FirstModel::kReranker, .share = share};

@@ -143,7 +143,6 @@ void Setup::make_gpus() {
   std::shared_ptr<const Model> model = pool_model_;
   std::shared_ptr<Model> own;
   for_each_gpu([&](Candidate& candidate) {
-    announce_engines();
     if (model == nullptr) model = own = options_.load_model(gpu_engine());
     auto device = std::make_unique<GpuDevice>(candidate.spec.name, std::move(candidate.accelerator),
                                               model, gpu_engine(), options_.pools.embed);

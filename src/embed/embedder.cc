@@ -11,6 +11,13 @@
 
 namespace hearth {
 
+namespace {
+
+// Texts of a step where each has a state, of which those of large models take 60 MiB.
+constexpr uint32_t kMostStates = 8;
+
+}  // namespace
+
 EngineOptions embed_engine_options(const ModelSpec& spec, PoolingType pooling,
                                    EngineOptions options) {
   bool whole = !spec.has_kv_cache();
@@ -20,6 +27,7 @@ EngineOptions embed_engine_options(const ModelSpec& spec, PoolingType pooling,
   }
   if (whole) options.prefill_rows = std::max(options.prefill_rows, options.context);
   options.items = std::min(options.items, options.prefill_rows);
+  if (spec.has_states()) options.items = std::min(options.items, kMostStates);
   options.outputs = 1;  // what an engine has at least; nothing is generated
   options.hidden_rows = pooling == PoolingType::kMean ? options.prefill_rows : options.items;
   if (!whole) {

@@ -45,9 +45,8 @@ std::string bits_beside_cores(const ModelSpec& spec, Isa isa) {
   if (terms == 0) return "";
   return fmt::format(
       "the last bits differ from those of cores with instructions for BF16, which add up in "
-      "another "
-      "order: elements of products by at most {:.2g} of the sum of the magnitudes of their {} "
-      "terms",
+      "another order: elements of products by at most {:.2g} of the sum of the magnitudes of their "
+      "{} terms",
       2 * product_error_bound(terms), terms);
 }
 

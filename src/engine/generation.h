@@ -57,7 +57,7 @@ class Generation {
   // It has passed its prompt, and no more tokens are left to compute than come at once: one that
   // was sampled, and those that had to come behind it.
   static constexpr uint32_t kMostPending = 16;
-  bool decodes() const { return started() && pending() <= kMostPending; }
+  bool decodes() const { return started() && stream == 0 && pending() <= kMostPending; }
 
   // Tells when the step ended whose results it takes next.
   void computed_at(double seconds) { computed_seconds_ = seconds; }

@@ -171,7 +171,8 @@ bool Scheduler::try_admit(Generation& generation) {
   uint32_t cached = adopt(generation);
   auto whole = pages_for(static_cast<uint32_t>(generation.tokens().size()) + 1);
   auto held = static_cast<uint32_t>(generation.sequence->pages().size());
-  if (!running_.empty() && promised_pages() + whole - held > engine_.pool().available()) {
+  const bool others = !running_.empty() || !streams_.empty();
+  if (others && promised_pages() + whole - held > engine_.pool().available()) {
     generation.sequence.reset();
     return false;
   }

@@ -26,8 +26,7 @@
 //
 // A long prompt may be streamed (hybrid/streamer.h): its pages are filled beside the steps, all but
 // that of its last token, which comes with an ordinary step once they are there. Meanwhile it takes
-// no part in steps and its pages are nobody else's; to all others it is a prefix-cache hit that is
-// still on its way.
+// no part in steps, and its pages are nobody else's; then others find them as any.
 #pragma once
 
 #include <functional>
@@ -113,6 +112,7 @@ class Scheduler {
 
   void drop_gone();
   void take_streamed();
+  void end_stream(Generation& generation);
   void start_streams();
   bool start_stream(Generation& generation, uint32_t* core_tokens);
   uint32_t streamable_end(const Generation& generation) const;

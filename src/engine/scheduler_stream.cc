@@ -1,7 +1,7 @@
 // Prompts that are computed beside the steps: which are, and what becomes of them.
 #include <algorithm>
+#include <new>
 
-#include "base/check.h"
 #include "engine/scheduler.h"
 #include "graph/step_view.h"
 
@@ -65,26 +65,46 @@ void Scheduler::leave_stream(Generation& generation) noexcept {
 void Scheduler::take_streamed() {
   if (options_.streamer == nullptr) return;
   for (const PromptStreamer::Done& done : options_.streamer->take_done()) {
-    const bool left = streams_.at(done.id) != nullptr;
-    streams_.erase(done.id);
-    if (left) continue;
+    const auto stream = streams_.find(done.id);
+    const bool lost = done.outcome == PromptStreamer::Outcome::kLost;
     const auto at = std::ranges::find(running_, done.id, [](auto& g) { return g->stream; });
-    HEARTH_CHECK(at != running_.end(), "a stream ends once, and is somebody's");
+    if (at == running_.end()) {
+      // It ended meanwhile. Pages that may still be written are kept for good.
+      if (!lost) streams_.erase(stream);
+      continue;
+    }
     Generation& generation = **at;
     generation.stream = 0;
-    Sequence& sequence = *generation.sequence;
     if (done.outcome == PromptStreamer::Outcome::kFilled) {
-      const uint32_t tokens = sequence.length() - generation.streamed_from;
-      statistics_.streamed_prompts.add(1);
-      statistics_.streamed_tokens.add(tokens);
-      statistics_.computed_tokens.add(tokens);
-      generation.reached = std::max(generation.reached, sequence.length());
-      if (options_.prefix_cache) sequence.publish();
-    } else {
-      statistics_.unstreamed_prompts.add(1);
-      generation.by_cores = true;
-      sequence.truncate(generation.streamed_from);
+      streams_.erase(stream);
+      end_stream(generation);
+      continue;
     }
+    statistics_.unstreamed_prompts.add(1);
+    generation.by_cores = true;
+    if (lost) {
+      stream->second = std::move(generation.sequence);
+      generation.sequence = engine_.new_sequence(generation.first_turn());
+      continue;
+    }
+    streams_.erase(stream);
+    // A page that it began in was copied there and back, perhaps in part.
+    generation.sequence->truncate(generation.streamed_from / kPagePositions * kPagePositions);
+  }
+}
+
+// Its pages are filled.
+void Scheduler::end_stream(Generation& generation) {
+  Sequence& sequence = *generation.sequence;
+  const uint32_t tokens = sequence.length() - generation.streamed_from;
+  statistics_.streamed_prompts.add(1);
+  statistics_.streamed_tokens.add(tokens);
+  statistics_.computed_tokens.add(tokens);
+  generation.reached = std::max(generation.reached, sequence.length());
+  try {
+    if (options_.prefix_cache) sequence.publish();
+  } catch (const std::bad_alloc&) {
+    // Others compute it again.
   }
 }
 

@@ -40,7 +40,6 @@ void Sequence::grow(std::span<const int32_t> tokens) {
 }
 
 void Sequence::truncate(uint32_t length) {
-  HEARTH_CHECK(length <= tokens_.size(), "a sequence is cut, not stretched");
   if (slot_ != kNoSlot && (length == 0 || length < tokens_.size())) {
     length = 0;
     states_->release(slot_);
@@ -50,6 +49,7 @@ void Sequence::truncate(uint32_t length) {
 }
 
 void Sequence::cut_for_timing(uint32_t length) {
+  HEARTH_CHECK(length <= tokens_.size(), "a sequence is cut, not stretched");
   tokens_.resize(length);
   while (pages_.size() > pages_for(length)) {
     pool_->release(pages_.back());

@@ -33,8 +33,7 @@ struct Statistics {
   Counter generated_tokens;
   Counter forced_tokens;  // of these, those that had to come, and were not sampled
   Counter scored_tokens;  // of prompts, whose log-probabilities were given
-  // Prompts whose pages were filled beside the steps, their tokens, and those that were let go of
-  // or failed there.
+  // Prompts whose pages were filled beside the steps, their tokens, and prompts that failed there.
   Counter streamed_prompts, streamed_tokens, unstreamed_prompts;
   Counter steps, abandoned_steps, preemptions, evicted_pages;
   Counter step_nanoseconds;  // spent in steps

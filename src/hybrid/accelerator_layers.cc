@@ -38,9 +38,11 @@ std::string why_not(const WeightSpec& weight) {
   return "";
 }
 
-// `why_kept`: why not, by what attention keeps from step to step.
+// `why_kept`: why not, by what attention keeps from step to step and who sees whom; `takes`: the
+// weights that are computed with.
 std::string why_not_computed(const ModelSpec& spec, const char* why_others,
-                             const std::function<std::string(KvKept)>& why_kept) {
+                             const std::function<std::string(const AttentionBlock&)>& why_kept,
+                             const std::function<bool(const WeightSpec&)>& takes) {
   for (const Layer& layer : spec.layers) {
     for (const Block& block : layer.blocks) {
       const auto* attention = std::get_if<AttentionBlock>(&block.body);
@@ -52,13 +54,13 @@ std::string why_not_computed(const ModelSpec& spec, const char* why_others,
         return "SwiGLU with limits is not computed on a GPU yet";
       }
       if (attention == nullptr) continue;
-      for (const std::string& why : {why_kept(attention->kept), why_not(*attention)}) {
+      for (const std::string& why : {why_kept(*attention), why_not(*attention)}) {
         if (!why.empty()) return why;
       }
     }
   }
   for (const WeightSpec& weight : spec.weights) {
-    const std::string why = why_not(weight);
+    const std::string why = takes(weight) ? why_not(weight) : "";
     if (!why.empty()) return why;
   }
   return "";
@@ -68,21 +70,30 @@ std::string why_not_computed(const ModelSpec& spec, const char* why_others,
 
 std::string why_no_pass(const ModelSpec& spec) {
   return why_not_computed(
-      spec, "only attention and feed-forward layers are computed on a GPU yet", [](KvKept kept) {
-        return kept == KvKept::kCached
+      spec, "only attention and feed-forward layers are computed on a GPU yet",
+      [](const AttentionBlock& of) {
+        return of.kept == KvKept::kCached
                    ? "models that keep keys and values do not embed on a GPU yet"
                    : "";
-      });
+      },
+      [](const WeightSpec&) { return true; });
 }
+
+bool in_a_layer(const WeightSpec& weight) { return weight.layer >= 0; }
 
 std::string why_no_prefill(const ModelSpec& spec, Isa isa) {
   std::string why = why_not_computed(
       spec, "only models of attention and feed-forward layers are streamed through a GPU yet",
-      [](KvKept kept) {
-        return kept == KvKept::kCached ? "" : "the model keeps no keys and values to be filled";
-      });
+      [](const AttentionBlock& of) {
+        if (of.kept != KvKept::kCached) return "the model keeps no keys and values to be filled";
+        return of.max_alibi > 0 || of.mask != Mask::kCausal
+                   ? "only causal attention without ALiBi is streamed through a GPU yet"
+                   : "";
+      },
+      in_a_layer);
   const auto eats_bf16 = [](const WeightSpec& weight) {
-    return weight.is_matrix() && act_format_for(weight.packed.kind) == ActFormat::kBF16;
+    return weight.is_matrix() && in_a_layer(weight) &&
+           act_format_for(weight.packed.kind) == ActFormat::kBF16;
   };
   if (why.empty() && multiplies_bf16(isa) && std::ranges::any_of(spec.weights, eats_bf16)) {
     why =

@@ -30,6 +30,9 @@ std::string why_no_pass(const ModelSpec& spec);
 // does.
 std::string why_no_prefill(const ModelSpec& spec, Isa isa);
 
+// Whether a layer's, and no table or head, which prompts that are streamed leave to the cores.
+bool in_a_layer(const WeightSpec& weight);
+
 // The pages that a pass fills, and by item of its step the first one.
 struct PrefillPages {
   const PassPages* pages;

@@ -42,8 +42,7 @@ class PassCommands {
   // What is to be written to the buffer of inputs.
   std::span<const std::byte> inputs() const { return inputs_; }
   // Returns the bytes that all values take together. `kept`, if any, is not written again once it
-  // was made.
-  // Nothing is added afterwards.
+  // was made. Nothing is added afterwards.
   uint64_t lay_out(const Place& kept = {});
   // The list with its inputs and values in these buffers. Its marks give the values behind `before`
   // on that timeline, moments() of them; the last one says that all has ended.

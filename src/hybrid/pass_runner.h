@@ -36,9 +36,11 @@ class PassRunner {
  public:
   virtual ~PassRunner() = default;
   virtual PassRoom room() const = 0;
-  // Returns once all texts have been computed or let go. Throws Error where it cannot go on; then
-  // nothing reads or writes pages any more.
+  // Returns once all texts have been computed or let go. Throws Error where it cannot go on.
   virtual void run(std::span<const PassText> texts, PassWatch& watch) = 0;
+  // Behind a run that threw: whether nothing reads or writes pages any more. False: the pages of
+  // its texts must never be used again.
+  virtual bool ended() const = 0;
 };
 
 }  // namespace hearth

@@ -29,25 +29,33 @@ double product_rate(const AcceleratorRates& rates, PackKind kind, uint32_t rows)
 
 }  // namespace
 
-double pass_seconds(const Model& model, const StreamPlan& plan, const AcceleratorRates& rates,
-                    uint32_t rows) {
-  const ModelSpec& spec = model.spec();
+PassTime::PassTime(const Model& model, const StreamPlan& plan, AcceleratorRates rates)
+    : rates_(std::move(rates)) {
+  const TransferRate& link = rates_.import_to ? *rates_.import_to : rates_.write;
   const std::vector<LayerRuns> runs = layer_runs(model);
-  std::vector<double> compute(runs.size(), 0);
-  for (const WeightSpec& weight : spec.weights) {
-    if (!weight.is_matrix() || weight.layer < 0) continue;
-    compute[static_cast<size_t>(weight.layer)] += static_cast<double>(weight.rows) * weight.k *
-                                                  rows /
-                                                  product_rate(rates, weight.packed.kind, rows);
+  layers_.resize(runs.size());
+  for (size_t layer = plan.kept; layer < runs.size(); ++layer) {
+    layers_[layer].load_seconds =
+        static_cast<double>(runs[layer].bytes) / static_cast<double>(link.per_second.median);
   }
-  const TransferRate& link = rates.import_to ? *rates.import_to : rates.write;
-  const double begin = static_cast<double>(rates.submission_nanoseconds.median) * 1e-9;
+  for (const WeightSpec& weight : model.spec().weights) {
+    if (!weight.is_matrix() || weight.layer < 0) continue;
+    auto& products = layers_[static_cast<size_t>(weight.layer)].products;
+    auto at = std::ranges::find(products, weight.packed.kind, [](auto& one) { return one.first; });
+    if (at == products.end()) at = products.insert(at, {weight.packed.kind, 0});
+    at->second += static_cast<double>(weight.rows) * weight.k;
+  }
+}
+
+double PassTime::seconds(uint32_t rows) const {
+  const double begin = static_cast<double>(rates_.submission_nanoseconds.median) * 1e-9;
   double seconds = 0;
-  for (uint32_t layer = 0; layer < runs.size(); ++layer) {
-    const double load = layer < plan.kept ? 0
-                                          : static_cast<double>(runs[layer].bytes) /
-                                                static_cast<double>(link.per_second.median);
-    seconds += std::max(load, compute[layer]) + begin;
+  for (const LayerWork& layer : layers_) {
+    double compute = 0;
+    for (const auto& [kind, adds] : layer.products) {
+      compute += adds * rows / product_rate(rates_, kind, rows);
+    }
+    seconds += std::max(layer.load_seconds, compute) + begin;
   }
   return seconds;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
 #include "base/error.h"
 #include "hybrid/accelerator_layers.h"
 #include "hybrid/pass_pages.h"
@@ -106,7 +105,6 @@ class PrefillPass::Run {
  private:
   bool imported() const { return of_.why_not_imported_.empty(); }
   void load(uint32_t layer);
-  void load_by_host(uint32_t layer);
   void compute(uint32_t layer, CommandList list);
   // Calls act(shard, bytes on the host, place, bytes) for the pages [first, last) of a text.
   template <typename Act>
@@ -216,9 +214,10 @@ void PrefillPass::Run::load(uint32_t layer) {
     }
   }
   if (free > 0) list.commands.front().waits = {{of_.freed_, free}};
-  arrivals_[layer] = ++of_.loads_;
-  list.commands.back().signals = {{of_.loaded_, of_.loads_}};
+  arrivals_[layer] = of_.loads_ + 1;
+  list.commands.back().signals = {{of_.loaded_, arrivals_[layer]}};
   of_.accelerator_->submit(list);
+  ++of_.loads_;
 }
 
 // Submits a layer's commands, with its pages before and behind them.
@@ -235,12 +234,13 @@ void PrefillPass::Run::compute(uint32_t layer, CommandList list) {
   } else {
     move_pages_by_host(layer, false);
   }
-  const uint64_t value = ++of_.computed_;
+  const uint64_t value = of_.computed_ + 1;
   list.commands.back().signals = {{of_.freed_, value}};
+  of_.accelerator_->submit(list);
+  of_.computed_ = value;
   if (layer >= of_.weights_.kept()) {
     of_.berth_users_[(layer - of_.weights_.kept()) % of_.weights_.berths()] = value;
   }
-  of_.accelerator_->submit(list);
   if (imported()) return;
   wait_for(value);
   move_pages_by_host(layer, true);
@@ -274,19 +274,37 @@ void PrefillPass::Run::go() {
   for (uint32_t layer = 0; layer < layers; ++layer) {
     drop_unwanted(of_.computed_);
     if (!any_live()) break;
-    const uint32_t ahead = std::max(1u, imported() ? of_.weights_.berths() : 1u);
-    for (; next_load < std::min(layers, layer + ahead); ++next_load) load(next_load);
+    const uint32_t ahead = imported() ? of_.weights_.berths() : 1;
+    const uint32_t end = std::max(layer, of_.weights_.kept()) + ahead;
+    for (; next_load < std::min(layers, end); ++next_load) load(next_load);
     compute(layer, std::move(lists[layer]));
     const uint64_t ended = of_.computed_ - std::min<uint64_t>(of_.computed_, kLayersAhead - 1);
     if (ended > 0) wait_for(ended);
     let_go(ended);
   }
-  wait_for(of_.computed_);
+  of_.wait_for_all();
   let_go(of_.computed_);
 }
 
+// Copies for layers that nobody computes any more end too.
+void PrefillPass::wait_for_all() {
+  accelerator_->wait({freed_, computed_}, kMostSeconds);
+  accelerator_->wait({loaded_, loads_}, kMostSeconds);
+}
+
 void PrefillPass::run(std::span<const PassText> texts, PassWatch& watch) {
-  Run(*this, texts, watch).go();
+  try {
+    Run(*this, texts, watch).go();
+  } catch (...) {
+    ended_ = false;
+    try {
+      wait_for_all();
+      ended_ = true;
+    } catch (const std::exception&) {
+      // It hangs, or is gone in the middle of something.
+    }
+    throw;
+  }
 }
 
 }  // namespace hearth

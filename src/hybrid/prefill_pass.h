@@ -5,12 +5,11 @@
 //
 // Two counters order it: *loaded*, the layers whose matrices have arrived, and *freed*, the layers
 // that were computed. A layer waits for the one, the copies into its berth for the other, so copies
-// run ahead as far as berths are free. Of the last layer only keys and values are computed, and
-// neither a norm nor logits: the token that these are wanted of comes with an ordinary step.
+// run ahead as far as berths are free. The last layer ends with its keys and values: what comes
+// behind them is wanted of one token, which comes with an ordinary step.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,7 +28,8 @@ namespace hearth {
 class PrefillPass : public PassRunner {
  public:
   // Copies what stays, and takes the memory of the largest pass. Throws Error: kUnsupported where
-  // why_no_prefill() says so or the accelerator cannot do a call, kResource where memory is short.
+  // why_no_prefill() of accelerator_layers.h says so or the accelerator cannot do a call, kResource
+  // where memory is short.
   PrefillPass(const PassTarget& target, std::shared_ptr<Accelerator> accelerator,
               const StreamPlan& plan);
   ~PrefillPass() override;
@@ -38,6 +38,7 @@ class PrefillPass : public PassRunner {
   // Fails (kResource) where the accelerator is lost, as it counts where no layer has ended for 20
   // s.
   void run(std::span<const PassText> texts, PassWatch& watch) override;
+  bool ended() const override { return ended_; }
 
   // Why weights or pages are not copied where they lie; empty: they are.
   const std::string& why_not_imported() const { return why_not_imported_; }
@@ -52,6 +53,7 @@ class PrefillPass : public PassRunner {
   Made make(const PrefillStep& step) const;
   void import_memory();
   void reserve();
+  void wait_for_all();
 
   const PassTarget target_;
   const std::shared_ptr<Accelerator> accelerator_;
@@ -66,9 +68,7 @@ class PrefillPass : public PassRunner {
   std::vector<uint64_t>
       berth_users_;  // by berth: the value of `freed` when its last user has ended
   uint32_t copy_queue_ = 0;
+  bool ended_ = true;
 };
-
-// Why no prompts of such a model are computed there, by cores of this level; empty: they are.
-std::string why_no_prefill(const ModelSpec& spec, Isa isa);
 
 }  // namespace hearth

@@ -12,10 +12,12 @@
 namespace hearth {
 namespace {
 
-std::vector<PackKind> kinds_of(const ModelSpec& spec) {
+std::vector<PackKind> kinds_of(const ModelSpec& spec,
+                               const std::function<bool(const WeightSpec&)>& takes) {
   std::vector<PackKind> kinds;
   for (const WeightSpec& weight : spec.weights) {
-    if (!weight.is_matrix() || std::ranges::count(kinds, weight.packed.kind) > 0) continue;
+    if (!weight.is_matrix() || !takes(weight) || std::ranges::count(kinds, weight.packed.kind) > 0)
+      continue;
     kinds.push_back(weight.packed.kind);
   }
   return kinds;
@@ -23,8 +25,9 @@ std::vector<PackKind> kinds_of(const ModelSpec& spec) {
 
 }  // namespace
 
-void require_right(Accelerator& accelerator, const ModelSpec& spec) {
-  check_kernels(accelerator, {.brief = true, .kinds = kinds_of(spec)},
+void require_right(Accelerator& accelerator, const ModelSpec& spec,
+                   const std::function<bool(const WeightSpec&)>& takes) {
+  check_kernels(accelerator, {.brief = true, .kinds = kinds_of(spec, takes)},
                 [&](const KernelCheck& check) {
                   if (check.good()) return;
                   const std::string what =

@@ -58,15 +58,18 @@ uint64_t row_bytes(const PassTarget& target, uint32_t rows) {
   return values + commands.inputs().size();
 }
 
-// Bytes of everything of a pass but its matrices. Values and inputs grow by the row.
-uint64_t pass_bytes(const PassTarget& target, uint32_t rows) {
+// Values and inputs grow by the row.
+uint64_t bytes_of_rows(const PassTarget& target, uint32_t rows) {
   constexpr uint32_t kFew = 64;
   const uint64_t few = row_bytes(target, kFew), more = row_bytes(target, 2 * kFew);
-  const uint64_t all = few + (more - few) * (std::max(rows, kFew) - kFew) / kFew;
+  return few + (more - few) * (std::max(rows, kFew) - kFew) / kFew;
+}
+
+uint64_t bytes_of_pages(const PassTarget& target, uint32_t rows) {
   const Model& model = *target.model;
-  return all + PassPages::bytes(*target.kv, model.weights().shard_count(),
-                                static_cast<uint32_t>(model.spec().layers.size()),
-                                pass_pages(target, rows));
+  return PassPages::bytes(*target.kv, model.weights().shard_count(),
+                          static_cast<uint32_t>(model.spec().layers.size()),
+                          pass_pages(target, rows));
 }
 
 uint64_t vector_bytes(const Model& model) {
@@ -94,29 +97,38 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
                            [](uint64_t sum, const LayerRuns& of) { return sum + of.bytes; });
   };
   const auto plan_of = [&](uint32_t rows, uint32_t kept) {
-    return StreamPlan{.rows = rows,
-                      .pages = pass_pages(target, rows),
-                      .kept = kept,
-                      .berths = kept == layers ? 0 : std::min(kBerths, layers - kept),
-                      .pass_bytes = pass_bytes(target, rows) + vectors,
-                      .kept_bytes = kept_bytes(kept),
-                      .berth_bytes = largest_layer(runs, kept)};
+    return StreamPlan{
+        .rows = rows,
+        .pages = pass_pages(target, rows),
+        .kept = kept,
+        .berths = kept == layers ? 0 : std::min(kBerths, layers - kept),
+        .pass_bytes = bytes_of_rows(target, rows) + bytes_of_pages(target, rows) + vectors,
+        .kept_bytes = kept_bytes(kept),
+        .berth_bytes = largest_layer(runs, kept),
+        .page_bytes = bytes_of_pages(target, rows)};
   };
   const uint32_t kept = std::min(options.kept.value_or(0), layers);
   const bool asked = options.rows != 0;
   // There are never more tokens than pages hold.
   const uint64_t useful =
       std::max<uint64_t>(kLeastRows, uint64_t{target.kv->page_count()} * kPagePositions);
-  const auto most = static_cast<uint32_t>(std::min<uint64_t>(kMostPassRows, useful));
+  const auto most = static_cast<uint32_t>(std::min<uint64_t>(kUsualPassRows, useful));
   StreamPlan plan = plan_of(asked ? options.rows : most, kept);
-  while (!asked && plan.bytes() > memory && plan.rows > kLeastRows) {
+  const auto too_long = [&] {
+    return std::max(plan.pass_bytes - plan.page_bytes, plan.page_bytes) > facts.allocation_bytes;
+  };
+  while (!asked && (plan.bytes() > memory || too_long()) && plan.rows > kLeastRows) {
     plan = plan_of(std::max(kLeastRows, plan.rows / 2), kept);
   }
-  if (plan.bytes() > memory) {
-    fail(asked || options.kept ? ErrorCode::kUsage : ErrorCode::kResource,
-         "passes of {} rows, {} layers kept and {} berths take {}, and {} has {} for them: take a "
-         "GPU with more memory, or fewer rows or layers",
-         plan.rows, kept, plan.berths, bytes_text(plan.bytes()), facts.name, bytes_text(memory));
+  if (plan.bytes() > memory || too_long()) {
+    const bool by_asking = asked || options.kept || options.memory != 0;
+    fail(by_asking ? ErrorCode::kUsage : ErrorCode::kResource,
+         "passes of {} rows, {} of them for pages of a context of {}, {} layers kept and {} berths "
+         "take {}, and {} has {} for them, {} in one piece: take a GPU with more memory, a shorter "
+         "context, or fewer rows or layers",
+         plan.rows, bytes_text(plan.page_bytes), target.context, kept, plan.berths,
+         bytes_text(plan.bytes()), facts.name, bytes_text(memory),
+         bytes_text(facts.allocation_bytes));
   }
   for (uint32_t more = kept + 1; !options.kept && more <= layers; ++more) {
     StreamPlan next = plan;

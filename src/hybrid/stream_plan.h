@@ -32,22 +32,26 @@ struct StreamPlan {
   uint32_t kept = 0;                                         // layers, the first ones
   uint32_t berths = 0;                                       // for the others; 0: there are none
   uint64_t pass_bytes = 0, kept_bytes = 0, berth_bytes = 0;  // of one berth
+  uint64_t page_bytes = 0;                                   // of pass_bytes, those of pages
 
   uint64_t bytes() const { return pass_bytes + kept_bytes + berths * berth_bytes; }
   bool operator==(const StreamPlan&) const = default;
 };
 
 struct StreamPlanOptions {
-  uint32_t rows = 0;             // 0: as many as there is room for, kMostPassRows at most
+  uint32_t rows = 0;             // 0: as many as there is room for, kUsualPassRows at most
   uint64_t memory = 0;           // bytes; 0: nine tenths of what the accelerator has free
   std::optional<uint32_t> kept;  // none: as many layers as there is room for
 };
 
 inline constexpr uint32_t kMostPassRows = 32768;
+// With more a layer of a large model may take a small GPU longer than the 20 s after which it
+// counts as lost.
+inline constexpr uint32_t kUsualPassRows = 8192;
 
-// Memory goes to two berths first, then to rows, then to layers that stay. Throws Error (kResource)
-// with both figures where two berths and 64 rows do not fit, kUsage where what is asked for does
-// not.
+// Memory goes to two berths first, then to rows, then to layers that stay; values and pages are no
+// longer than one allocation. Throws Error with both figures: kResource where two berths and 64
+// rows do not fit, kUsage where what is asked for does not.
 StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
                        const StreamPlanOptions& options);
 

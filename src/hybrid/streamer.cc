@@ -43,6 +43,7 @@ class Streamer::Watch : public PassWatch {
 
 Streamer::Streamer(Make make, StreamerOptions options)
     : make_(std::move(make)), options_(std::move(options)) {
+  if (!options_.on_done) options_.on_done = [] {};
   std::promise<void> made;
   std::future<void> ready = made.get_future();
   thread_ = std::thread([this, &made] {
@@ -75,11 +76,6 @@ Streamer::~Streamer() {
   thread_.join();
 }
 
-bool Streamer::up() const {
-  std::lock_guard lock(mutex_);
-  return room_.rows > 0;
-}
-
 StreamerFigures Streamer::figures() const {
   std::lock_guard lock(mutex_);
   return figures_;
@@ -95,13 +91,16 @@ double Streamer::seconds_of(uint64_t tokens) const {
   return seconds * slower_;
 }
 
-// The last pass has half the weight.
+// The last pass has half the weight, and changes by a factor of 2 at most: it may have been slow
+// for reasons of its own.
 void Streamer::learn(const Texts& texts, double seconds) {
   if (!options_.predicted_seconds) return;
   uint32_t rows = 0;
   for (const auto& [waiting, text] : texts) rows += static_cast<uint32_t>(text.tokens.size());
   const double predicted = options_.predicted_seconds(rows);
-  if (predicted > 0) slower_ = (slower_ + seconds / predicted) / 2;
+  if (predicted > 0) {
+    slower_ = (slower_ + std::clamp(seconds / predicted, slower_ / 2, slower_ * 2)) / 2;
+  }
 }
 
 bool Streamer::takes(uint32_t tokens, uint32_t pages, double core_seconds) {
@@ -109,6 +108,8 @@ bool Streamer::takes(uint32_t tokens, uint32_t pages, double core_seconds) {
   if (room_.rows == 0 || pages > room_.pages) return false;
   if (options_.threshold > 0) return tokens >= options_.threshold;
   if (!options_.predicted_seconds || core_seconds <= 0) return false;
+  // What was learnt long ago is tried again.
+  if (steady_seconds() - last_pass_ > options_.retry_seconds) slower_ = 1;
   uint64_t all = tokens;
   for (const Waiting& waiting : prompts_) all += waiting.prompt.tokens.size() - waiting.done;
   return seconds_of(all) < core_seconds;
@@ -172,18 +173,17 @@ void Streamer::work() {
   }
 }
 
-// Returns whether there is a runner again.
-bool Streamer::remake() {
+// Tries to go on with a new runner.
+void Streamer::remake() {
   try {
     runner_ = make_();
     std::lock_guard lock(mutex_);
     room_ = runner_->room();
   } catch (const std::exception&) {
     next_try_ = steady_seconds() + options_.retry_seconds;
-    return false;
+    return;
   }
   if (options_.tell) options_.tell("the GPU is back: prompts are streamed again");
-  return true;
 }
 
 // Takes the first tokens of what waits, up to a pass's rows and pages. Those that were cancelled
@@ -227,18 +227,23 @@ void Streamer::run_pass(const Texts& texts) {
   } catch (...) {
     trouble = std::current_exception();
   }
+  Outcome outcome = Outcome::kFilled;
+  if (trouble) {
+    outcome = runner_->ended() ? Outcome::kFailed : Outcome::kLost;
+    runner_.reset();
+  }
   {
     std::lock_guard lock(mutex_);
-    const double seconds = steady_seconds() - start;
+    last_pass_ = steady_seconds();
     ++figures_.passes;
-    figures_.pass_seconds += seconds;
+    figures_.pass_seconds += last_pass_ - start;
     if (trouble) {
       ++figures_.failed_passes;
       room_ = {};
     } else {
-      learn(texts, seconds);
+      learn(texts, last_pass_ - start);
     }
-    settle(texts, trouble != nullptr);
+    settle(texts, outcome);
   }
   options_.on_done();
   if (trouble) give_up(trouble);
@@ -246,7 +251,6 @@ void Streamer::run_pass(const Texts& texts) {
 
 // Goes on without a runner for a while.
 void Streamer::give_up(const std::exception_ptr& trouble) {
-  runner_.reset();
   next_try_ = steady_seconds() + options_.retry_seconds;
   if (!options_.tell) return;
   try {
@@ -257,13 +261,13 @@ void Streamer::give_up(const std::exception_ptr& trouble) {
 }
 
 // Counts what the pass did, under the lock.
-void Streamer::settle(const Texts& texts, bool failed) {
+void Streamer::settle(const Texts& texts, Outcome outcome) {
   for (const auto& [waiting, text] : texts) {
     waiting->done += static_cast<uint32_t>(text.tokens.size());
     if (waiting->let_go) {
       end(waiting, Outcome::kLetGo);
-    } else if (failed) {
-      end(waiting, Outcome::kFailed);
+    } else if (outcome != Outcome::kFilled) {
+      end(waiting, outcome);
     } else if (waiting->done == waiting->prompt.tokens.size()) {
       ++figures_.prompts;
       figures_.tokens += waiting->prompt.tokens.size();

@@ -31,8 +31,9 @@ class PromptStreamer {
     std::vector<uint32_t> pages;
   };
   // Filled: its pages hold all of it. Let go: it was cancelled. Failed: the cores compute it. In
-  // all three cases nothing touches its pages any more.
-  enum class Outcome : uint8_t { kFilled, kLetGo, kFailed };
+  // all three cases nothing touches its pages any more. Lost: as failed, but its pages may still be
+  // written, for ever.
+  enum class Outcome : uint8_t { kFilled, kLetGo, kFailed, kLost };
   struct Done {
     uint64_t id;
     Outcome outcome;
@@ -84,8 +85,6 @@ class Streamer : public PromptStreamer {
   std::vector<Done> take_done() override;
 
   StreamerFigures figures() const;
-  // Whether there is a runner.
-  bool up() const;
 
  private:
   struct Waiting {
@@ -98,11 +97,11 @@ class Streamer : public PromptStreamer {
   class Watch;
 
   void work();
-  bool remake();
+  void remake();
   Texts form();
   void run_pass(const Texts& texts);
   void give_up(const std::exception_ptr& trouble);
-  void settle(const Texts& texts, bool failed);
+  void settle(const Texts& texts, Outcome outcome);
   void end(Waiting* waiting, Outcome outcome) noexcept;
   void fail_all() noexcept;
   // As predicted, and corrected by what passes have taken.
@@ -110,15 +109,16 @@ class Streamer : public PromptStreamer {
   void learn(const Texts& texts, double seconds);
 
   const Make make_;
-  const StreamerOptions options_;
+  StreamerOptions options_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Waiting> prompts_;  // by arrival; those of a pass under way too
   std::vector<Done> done_;      // with room for all prompts
   StreamerFigures figures_;
-  PassRoom room_;      // of the runner; no rows: there is none
-  double slower_ = 1;  // passes than predicted
+  PassRoom room_;         // of the runner; no rows: there is none
+  double slower_ = 1;     // passes than predicted
+  double last_pass_ = 0;  // when it ended, by the steady clock
   bool stopping_ = false;
 
   // The thread's own.

@@ -43,7 +43,7 @@ class BodyText {
                        of.heads.values(), of.heads.keys, of.length, of.taps);
   }
   std::string operator()(const FeedForwardBlock& of) const {
-    constexpr const char* kNames[] = {"SiLU", "GELU", "GELU by tanh", "SiLU with limits"};
+    constexpr const char* kNames[] = {"SiLU", "GELU", "GELU by tanh", "SwiGLU with limits"};
     return fmt::format("feed-forward: {}, {}{}", spec_.weight(of.up.weight).rows,
                        kNames[static_cast<size_t>(of.activation)], of.gate.weight ? " gated" : "");
   }

@@ -62,8 +62,8 @@ AttentionBlock make_attention(SpecBuilder& m, uint32_t layer, const AttentionOpt
 LatentBlock make_latent_attention(SpecBuilder& m, uint32_t layer, RopeLayout rope);
 
 // Of a model with states: whether the layer is one of those with full attention, every
-// full_attention_interval'th (4), or none of attention.recurrent_layers. Throws (kFile) where no
-// layer is.
+// full_attention_interval'th (4), or none of attention.recurrent_layers. Throws (kUnsupported) for
+// the first layer where none is.
 bool has_full_attention(SpecBuilder& m, uint32_t layer);
 // How value heads lie in a file: those of a key head beside each other, with ssm_ba, or dealt out,
 // one of every key head after another, with ssm_alpha and ssm_beta.
@@ -91,10 +91,10 @@ struct RouterDefaults {
 struct ExpertProducts {
   Activation activation = Activation::kSilu;
   bool biases = false;
+  bool shared_gate = false;  // the shared expert has one: ffn_gate_inp_shexp
 };
 // ffn_gate_inp, exp_probs_b; ffn_gate_exps and ffn_up_exps (or both in ffn_gate_up_exps) and
-// ffn_down_exps; of a shared expert ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp, and where the
-// source has it ffn_gate_inp_shexp.
+// ffn_down_exps; of a shared expert ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp.
 ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& defaults,
                           const ExpertProducts& products = {});
 // Whether the layer has experts in place of one feed-forward block: those behind the leading dense
@@ -102,7 +102,8 @@ ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& 
 bool has_experts(SpecBuilder& m, uint32_t layer);
 // make_experts() or SwiGLU, by that.
 SpecBuilder::Body make_swiglu_or_experts(SpecBuilder& m, uint32_t layer,
-                                         const RouterDefaults& defaults);
+                                         const RouterDefaults& defaults,
+                                         const ExpertProducts& products = {});
 
 // token_embd.
 void make_token_table(SpecBuilder& m);

@@ -102,8 +102,9 @@ bool has_full_attention(SpecBuilder& m, uint32_t layer) {
     if (keys.is_per_layer(kLayers)) return !keys.flag_or(kLayers, true);
     return (i + 1) % every == 0;
   };
-  for (uint32_t i = 0; layer == 0 && !is_full(i); ++i) {
-    if (i + 1 < layers) continue;
+  bool any = layer > 0;  // said of the first layer for all
+  for (uint32_t i = 0; i < layers && !any; ++i) any = is_full(i);
+  if (!any) {
     fail(ErrorCode::kUnsupported,
          "'{}' has {} layers, none of which has attention to all positions ({}{}, {}): this "
          "version cannot run it",
@@ -148,6 +149,12 @@ DeltaBlock make_delta(SpecBuilder& m, uint32_t layer, DeltaFiles files) {
 
 void append_hybrid_layer(SpecBuilder& m, uint32_t layer, DeltaFiles files,
                          const std::function<SpecBuilder::Body()>& feed_forward) {
+  if (!m.keys().flag_or("attention.causal", true)) {
+    fail(ErrorCode::kUnsupported,
+         "'{}': {}attention.causal is false, and the states of its layers hold what was before a "
+         "token alone: this version cannot run it",
+         m.source().name(), m.keys().prefix());
+  }
   const Residual residual{
       NormKind::kRms, {.before = "attn_norm"}, {.before = "post_attention_norm"}};
   auto first = [&]() -> SpecBuilder::Body {

@@ -13,12 +13,12 @@ constexpr const char* kRoutingBias = "exp_probs_b.bias";
 // as those of DeepSeek-V2 do, and share its architecture; a bias for choosing says which it is:
 // routers with softmax that have one come with the key.
 uint32_t unnamed_gating(const SpecBuilder& m, Gating otherwise) {
+  if (otherwise == Gating::kSoftmaxOfChosen) return GgufGating::kSoftmaxOfChosen;
   bool biased = false;
   const uint32_t layers = m.hyper().layers + m.hyper().skipped_layers;
   for (uint32_t layer = 0; layer < layers && !biased; ++layer) {
     biased = m.has(layer_tensor(layer, kRoutingBias));
   }
-  if (otherwise == Gating::kSoftmaxOfChosen) return GgufGating::kSoftmaxOfChosen;
   return biased || otherwise == Gating::kSigmoid ? GgufGating::kSigmoid : GgufGating::kSoftmax;
 }
 
@@ -151,8 +151,8 @@ ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& 
   block.activation = products.activation;
   if (products.biases) name_biases(m, layer, ffn, &block);
   if (shared > 0) block.shared = make_shared(m, layer, shared);
-  const std::string gate = layer_tensor(layer, "ffn_gate_inp_shexp.weight");
-  if (shared > 0 && m.has(gate)) {
+  if (shared > 0 && products.shared_gate) {
+    const std::string gate = layer_tensor(layer, "ffn_gate_inp_shexp.weight");
     block.shared_gate =
         m.replicated(l, {"shared expert's gate", gate, 1, m.hyper().width}, /*widened=*/true);
   }
@@ -171,8 +171,9 @@ bool has_experts(SpecBuilder& m, uint32_t layer) {
 }
 
 SpecBuilder::Body make_swiglu_or_experts(SpecBuilder& m, uint32_t layer,
-                                         const RouterDefaults& defaults) {
-  if (has_experts(m, layer)) return make_experts(m, layer, defaults);
+                                         const RouterDefaults& defaults,
+                                         const ExpertProducts& products) {
+  if (has_experts(m, layer)) return make_experts(m, layer, defaults, products);
   return make_feed_forward(m, layer, Gated::kYes, Activation::kSilu);
 }
 

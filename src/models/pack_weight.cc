@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/round_up.h"
 #include "formats/source_rows.h"
@@ -29,25 +30,6 @@ void scale_rows(const WeightSpec& weight, uint32_t count, std::byte* scratch) {
   if (weight.scale == 1 || weight.packed.dtype != DType::kF32) return;
   auto* values = reinterpret_cast<float*>(scratch);
   for (size_t i = 0; i < size_t{count} * weight.k; ++i) values[i] *= weight.scale;
-}
-
-// Of FP8, as the tensor is or becomes.
-bool pack_fp8_rows(const WeightSpec& weight, const Shard& shard, uint64_t first, uint32_t count,
-                   uint32_t panel, std::byte* scratch) {
-  const PanelScales has(weight);
-  auto* scales = reinterpret_cast<float*>(scratch);
-  scratch += has.count() * sizeof(float);
-  const SourceTensor& tensor = *weight.data;
-  PanelRows rows;
-  bool good;
-  if (weight.dtype == DType::kF8E4M3) {
-    good = panel_rows(tensor, DType::kF8E4M3, first, count, scratch, &rows) &&
-           panel_scales(tensor, first, std::min(count, has.rows), scales);
-  } else {
-    good = panel_as_fp8(tensor, first, count, scratch, &rows, scales, weight.importance);
-  }
-  pack_fp8_panel(shard.spec, rows, {scales, has.columns}, panel, shard.codes, shard.scales);
-  return good;
 }
 
 // Of rows [row, row + count) of the weight.
@@ -81,6 +63,31 @@ void order_columns(const WeightSpec& weight, std::byte* scratch, PanelRows* rows
       }
     }
   }
+}
+
+// Of FP8, as the tensor is or becomes.
+bool pack_fp8_rows(const WeightSpec& weight, const Shard& shard, uint64_t first, uint32_t count,
+                   uint32_t panel, std::byte* scratch) {
+  const PanelScales has(weight);
+  const bool in_order = weight.column_runs.length == 0;
+  std::byte* ordered = scratch;
+  scratch += panel_bytes(weight);
+  auto* scales = reinterpret_cast<float*>(scratch);
+  scratch += has.count() * sizeof(float);
+  const SourceTensor& tensor = *weight.data;
+  PanelRows rows;
+  bool good;
+  if (weight.dtype == DType::kF8E4M3) {
+    good = panel_rows(tensor, DType::kF8E4M3, first, count, scratch, &rows) &&
+           panel_scales(tensor, first, std::min(count, has.rows), scales);
+  } else {
+    good = panel_as_fp8(tensor, first, count, scratch, &rows, scales, weight.importance);
+  }
+  // Where columns get another order their scales do not: one stands for all of a row.
+  HEARTH_CHECK(in_order || weight.dtype != DType::kF8E4M3, "FP8 is stored in order");
+  if (!in_order) order_columns(weight, ordered, &rows);
+  pack_fp8_panel(shard.spec, rows, {scales, has.columns}, panel, shard.codes, shard.scales);
+  return good;
 }
 
 // Of codes that stay as they are.
@@ -150,6 +157,11 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
     std::byte* gathered = scratch + panel_bytes(weight);
     good =
         panel_rows(tensor, dtype, first + row, count, gathered, &rows, weight.importance) && good;
+    if (tensor.runs.empty() && dtype == weight.dtype) {
+      const size_t stride = row_bytes(dtype, weight.k);
+      const std::byte* data = tensor.data.data() + (first + row) * stride;
+      good = has_exponents(dtype, data, count * stride) && good;
+    }
     scale_rows(weight, count, gathered);
     if (!in_order) order_columns(weight, scratch, &rows);
     pack_panel(spec, dtype, rows, panel, shard.codes, shard.scales, weight.scale);

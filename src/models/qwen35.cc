@@ -18,7 +18,8 @@ void describe_qwen35(SpecBuilder& m) {
 void describe_qwen35moe(SpecBuilder& m) {
   make_decoder(m, [&](uint32_t layer) {
     append_hybrid_layer(m, layer, DeltaFiles::kDealt, [&]() -> SpecBuilder::Body {
-      return make_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true});
+      return make_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true},
+                          {.shared_gate = true});
     });
   });
 }

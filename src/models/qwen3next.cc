@@ -8,7 +8,8 @@ namespace hearth {
 void describe_qwen3next(SpecBuilder& m) {
   make_decoder(m, [&](uint32_t layer) {
     append_hybrid_layer(m, layer, DeltaFiles::kBesideEachOther, [&]() -> SpecBuilder::Body {
-      return make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true});
+      return make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true},
+                                    {.shared_gate = true});
     });
   });
 }

@@ -190,7 +190,8 @@ WeightId SpecBuilder::table(int layer, const char* member, std::string name, uin
 
 void SpecBuilder::check_not_positive(WeightId vector) const {
   const WeightSpec& weight = spec_.weights[vector.index];
-  if (weight.data->data.empty()) return;  // a shape alone
+  // A shape alone, or of a type that only who looks at files goes on with.
+  if (!weight.data->type_known || weight.data->data.empty()) return;
   std::vector<float> values(weight.k);
   dequantize_row(weight.dtype, weight.bytes().data(), weight.k, values.data());
   for (float value : values) {

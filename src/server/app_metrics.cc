@@ -48,9 +48,7 @@ void add_engine(const Statistics& figures, MetricsText* text) {
            {"hearth_streamed_tokens_total", "Tokens of these that it computed.",
             figures.streamed_tokens},
            {"hearth_unstreamed_prompts_total",
-            "Prompts that a GPU let go of or failed at, which the cores computed where they were "
-            "still wanted.",
-            figures.unstreamed_prompts},
+            "Prompts that a GPU failed at, which the cores computed.", figures.unstreamed_prompts},
            {"hearth_preemptions_total", "Sequences that gave up their KV pages for a while.",
             figures.preemptions},
            {"hearth_evicted_kv_pages_total", "Kept pages that were given to somebody else.",

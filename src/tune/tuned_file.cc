@@ -317,6 +317,8 @@ TunedFields model_fields(const ModelSpec& spec) {
       told = fmt::format("{} for one of latents", latent->heads);
       add_numbers(&heads, latent->heads, latent->key_length, latent->value_length,
                   latent->latent_length, latent->rope.n_rot);
+    } else if (const auto* delta = spec.block<DeltaBlock>(layer)) {
+      add_numbers(&heads, delta->heads.keys, delta->heads.each, delta->length, delta->taps);
     }
     if (first.empty()) first = told;
   }

@@ -160,11 +160,14 @@ class StreamTest(GpuCase):
     def test_says_what_cannot_be(self):
         few = self.call("run", DEMO, "-p", "a", "-n", "1", "--gpu", self.name, "--gpu-memory",
                         "64KiB")
-        self.assertEqual(few.returncode, 1)
+        self.assertEqual(few.returncode, 2)
         self.assertRegex(few.stderr.decode(), r"take [\d.]+ MiB, and .* has 64.00 KiB")
         alone = self.call("run", DEMO, "-p", "a", "-n", "1", "--gpu-rows", "64")
         self.assertEqual(alone.returncode, 2)
         self.assertIn(b"gpu", alone.stderr)
+        encoder = self.call("serve", write_model("bert-q8_0"), "--gpu", self.name)
+        self.assertEqual(encoder.returncode, 2)
+        self.assertIn(b"--device gpu", encoder.stderr)
         auto = self.call("run", DEMO, "-p", "a", "-n", "1", "--gpu", "auto")
         self.assertEqual(auto.returncode, 0, auto.stderr.decode())
 

@@ -27,7 +27,7 @@ AcceleratorFacts facts_for(const VirtualOptions& options) {
                             .memory_bytes = options.memory_bytes,
                             .free_bytes = options.memory_bytes,
                             .allocation_bytes = options.memory_bytes,
-                            .import_alignment = kImportAlignment,
+                            .import_alignment = options.imports ? kImportAlignment : 0,
                             .queues = {{.computes = true}},
                             .arithmetic = "the processor's fma",
                             .lacks = {}};

@@ -21,6 +21,7 @@ struct VirtualOptions {
   uint32_t queues = 1;           // 1 or 2
   bool second_computes = false;  // else the second copies alone
   uint64_t memory_bytes = uint64_t{1} << 30;
+  bool imports = true;  // memory of the process
 };
 
 class VirtualAccelerator : public Accelerator {

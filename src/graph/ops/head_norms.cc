@@ -159,6 +159,7 @@ std::vector<MomentsPlace> places_of(const std::vector<GroupHeads>& groups,
 void whole_head_norms(GraphBuilder& builder, const std::string& name, const LinearOut& qkv,
                       const AttentionShape& shape, const NormWeight& queries,
                       const NormWeight& keys) {
+  HEARTH_CHECK(!shape.gated, "heads that are normed together lie side by side");
   std::vector<GroupHeads> groups;
   std::vector<uint32_t> widths;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
