@@ -12,6 +12,7 @@
 #include "embed/queue_manager.h"
 #include "formats/gguf.h"
 #include "hybrid/encoder_pass.h"
+#include "hybrid/require_right.h"
 #include "tiny_engine.h"
 
 namespace hearth {
@@ -143,7 +144,10 @@ TEST_F(GpuDeviceTest, IsRefusedWhereTheLargestStepHasNoMemory) {
 TEST_F(GpuDeviceTest, LosesNoTextWithTheAccelerator) {
   const std::vector<EmbedVector> expected = run(*pool());
   int loading = 0, lost = 0;
-  for (int last = 1;; ++last) {
+  // Behind the calls that find out whether it computes right.
+  LostAccelerator checked(0);
+  require_right(checked, spec_);
+  for (int last = checked.calls() + 1;; ++last) {
     const auto accelerator = std::make_shared<LostAccelerator>(last);
     std::vector<DeviceQueue> queues(2);
     try {
