@@ -1,35 +1,24 @@
 #include "embed/engine_device.h"
 
-#include <future>
 #include <utility>
+
+#include "threads/start_thread.h"
 
 namespace hearth {
 
 EngineDevice::EngineDevice(std::string name, const std::function<Made()>& make)
     : name_(std::move(name)) {
-  std::promise<void> made;
-  std::future<void> done = made.get_future();
-  thread_ = std::thread([this, &make, &made] {
-    try {
-      Made both = make();
-      engine_ = std::move(both.engine);
-      embedder_ = std::move(both.embedder);
-    } catch (...) {
-      made.set_exception(std::current_exception());
-      return;
-    }
-    made.set_value();
+  const auto take = [&] {
+    Made made = make();
+    engine_ = std::move(made.engine);
+    embedder_ = std::move(made.embedder);
+  };
+  thread_ = start_thread(take, [this] {
     work();
     // The engine is destroyed by the thread that made it, around which a team may be pinned.
     embedder_.reset();
     engine_.reset();
   });
-  try {
-    done.get();
-  } catch (...) {
-    thread_.join();
-    throw;
-  }
 }
 
 EngineDevice::~EngineDevice() {

@@ -39,8 +39,7 @@ std::string bits_beside_cores(const ModelSpec& spec, Isa isa) {
   if (!multiplies_bf16(isa)) return "";
   uint32_t terms = 0;
   for (const WeightSpec& weight : spec.weights) {
-    if (!weight.is_matrix() || act_format_for(weight.packed.kind) != ActFormat::kBF16) continue;
-    terms = std::max(terms, weight.k);
+    if (takes_bf16(weight)) terms = std::max(terms, weight.k);
   }
   if (terms == 0) return "";
   return fmt::format(

@@ -82,9 +82,4 @@ class KvPool {
   uint64_t evictions_ = 0;
 };
 
-// Returns how many pages hold `tokens` positions.
-constexpr uint32_t pages_for(uint32_t tokens) {
-  return (tokens + kPagePositions - 1) / kPagePositions;
-}
-
 }  // namespace hearth

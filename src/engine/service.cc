@@ -1,9 +1,8 @@
 #include "engine/service.h"
 
-#include <future>
-
 #include "base/error.h"
 #include "engine/check_request.h"
+#include "threads/start_thread.h"
 
 namespace hearth {
 
@@ -20,39 +19,32 @@ Service::Service(const Load& load, const Tokenizer* tokenizer, const ServiceOpti
       tokenizer_(tokenizer),
       mailbox_(std::make_shared<Mailbox>()),
       statistics_(std::make_unique<Statistics>()) {
-  std::promise<void> loaded;
-  std::future<void> done = loaded.get_future();
-  thread_ = std::thread([this, &load, &loaded] {
-    std::unique_ptr<Scheduler> scheduler;
+  const auto begin = [this, &load] {
     try {
       engine_ = load();
       if (options_.make_streamer) {
         streamer_ = options_.make_streamer(*engine_, [mailbox = mailbox_] { mailbox->poke(); });
         options_.scheduler.streamer = streamer_.get();
       }
-      scheduler =
+      scheduler_ =
           std::make_unique<Scheduler>(*engine_, tokenizer_, options_.scheduler, *statistics_);
-      loaded.set_value();
     } catch (...) {
-      scheduler.reset();
-      streamer_.reset();
-      engine_.reset();
-      loaded.set_exception(std::current_exception());
-      return;
+      end();
+      throw;
     }
-    serve(*scheduler);
-    // Passes write to the pages of sequences that the scheduler holds.
-    streamer_.reset();
-    scheduler.reset();
-    // The engine is destroyed by the thread that made it, around which its team is pinned.
-    engine_.reset();
+  };
+  thread_ = start_thread(begin, [this] {
+    serve(*scheduler_);
+    end();
   });
-  try {
-    done.get();
-  } catch (...) {
-    thread_.join();
-    throw;
-  }
+}
+
+// By the service's thread: an engine is destroyed by the thread that made it, around which its team
+// is pinned. Passes write to the pages of sequences that the scheduler holds, so they end first.
+void Service::end() {
+  streamer_.reset();
+  scheduler_.reset();
+  engine_.reset();
 }
 
 Service::~Service() {

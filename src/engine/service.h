@@ -75,12 +75,14 @@ class Service {
   };
 
   void serve(Scheduler& scheduler);
+  void end();
   bool wait_for_work(bool idle, std::vector<std::shared_ptr<Job>>* newcomers);
 
   ServiceOptions options_;
   const Tokenizer* tokenizer_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<PromptStreamer> streamer_;
+  std::unique_ptr<Scheduler> scheduler_;
   std::shared_ptr<Mailbox> mailbox_;
   std::unique_ptr<Statistics> statistics_;
   uint64_t last_id_ = 0;  // guarded by the mailbox's mutex

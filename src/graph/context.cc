@@ -93,7 +93,7 @@ void ExecutionContext::count_pages() {
   HEARTH_CHECK(step_.items.size() <= graph_->max_items, "a step's items fit its graph");
   first_pages_.assign(1, 0);
   for (const StepItem& item : step_.items) {
-    first_pages_.push_back(first_pages_.back() + (item.rows + kPagePositions - 1) / kPagePositions);
+    first_pages_.push_back(first_pages_.back() + pages_for(item.rows));
   }
 }
 

@@ -6,6 +6,26 @@
 #include "hybrid/accelerator_layers.h"
 
 namespace hearth {
+namespace {
+
+// Calls act(KV head, counted from the shard's first; query heads; how many share a KV head) for
+// each call that a shard's heads take: one where it has whole groups of query heads, else one for
+// each KV head, since shards meet inside the groups.
+template <typename Act>
+void for_head_calls(const UnitRange& queries, const UnitRange& kv, uint32_t group, const Act& act) {
+  if (queries.begin == kv.begin * group && queries.end == kv.end * group) {
+    act(0u, queries, group);
+    return;
+  }
+  for (uint32_t i = 0; i < kv.size(); ++i) {
+    const uint32_t head = kv.begin + i;
+    const UnitRange own{std::max(queries.begin, head * group),
+                        std::min(queries.end, (head + 1) * group)};
+    act(i, own, own.size());
+  }
+}
+
+}  // namespace
 
 AcceleratorLayers::Projected AcceleratorLayers::project(const AttentionBlock& block, ValueId input,
                                                         uint32_t s) {
@@ -142,13 +162,9 @@ void AcceleratorLayers::turn(const AttentionBlock& block, ValueId x, uint32_t he
                          .layout = block.rope->layout});
 }
 
-// Where shards meet inside the query heads of a KV head, a call for each KV head.
 ValueId AcceleratorLayers::attend(const AttentionBlock& block, const Heads& heads, ValueId q,
                                   ValueId k, ValueId v) {
-  const uint32_t group = block.group_size();
   const ValueId out = add_value(heads.queries.size() * block.value_length);
-  const bool whole =
-      heads.queries.begin == heads.kv.begin * group && heads.queries.end == heads.kv.end * group;
   AttendCall call{.rows_of = rows_seen(block),
                   .rows = step_.rows(),
                   .step_rows = step_.rows(),
@@ -157,25 +173,21 @@ ValueId AcceleratorLayers::attend(const AttentionBlock& block, const Heads& head
                   .scale = block.scale};
   std::vector<float> slopes;
   if (block.max_alibi > 0) slopes = alibi_slopes(block.heads, block.max_alibi);
-  const uint32_t calls = whole ? 1 : heads.kv.size();
-  for (uint32_t i = 0; i < calls; ++i) {
-    const uint32_t head = heads.kv.begin + i;
-    const UnitRange queries = whole ? heads.queries
-                                    : UnitRange{std::max(heads.queries.begin, head * group),
-                                                std::min(heads.queries.end, (head + 1) * group)};
-    const uint32_t first = queries.begin - heads.queries.begin;
-    call.heads = queries.size();
-    call.group = whole ? group : queries.size();
-    call.q = head_rows(q, first, block.key_length);
-    call.k = head_rows(k, i, block.key_length);
-    call.v = head_rows(v, i, block.value_length);
-    call.out = head_rows(out, first, block.value_length);
-    if (!slopes.empty()) {
-      const std::span<const float> own(&slopes[queries.begin], queries.size());
-      call.slopes = commands_.input(std::as_bytes(own));
-    }
-    commands_.add(call, i == 0);
-  }
+  for_head_calls(heads.queries, heads.kv, block.group_size(),
+                 [&](uint32_t kv_head, const UnitRange& queries, uint32_t group) {
+                   const uint32_t first = queries.begin - heads.queries.begin;
+                   call.heads = queries.size();
+                   call.group = group;
+                   call.q = head_rows(q, first, block.key_length);
+                   call.k = head_rows(k, kv_head, block.key_length);
+                   call.v = head_rows(v, kv_head, block.value_length);
+                   call.out = head_rows(out, first, block.value_length);
+                   if (!slopes.empty()) {
+                     const std::span<const float> own(&slopes[queries.begin], queries.size());
+                     call.slopes = commands_.input(std::as_bytes(own));
+                   }
+                   commands_.add(call, kv_head == 0);
+                 });
   return out;
 }
 
@@ -213,12 +225,8 @@ void AcceleratorLayers::store(const AttentionBlock& block, const Projected& of) 
       .pages = pages_->pages->of(of.shard, layer_, block.key_length, block.value_length)});
 }
 
-// Where shards meet inside the query heads of a KV head, a call for each KV head.
 ValueId AcceleratorLayers::attend_pages(const AttentionBlock& block, const Projected& of) {
-  const uint32_t group = block.group_size();
-  const UnitRange queries = of.heads.queries, kv = of.heads.kv;
-  const ValueId out = add_value(queries.size() * block.value_length);
-  const bool whole = queries.begin == kv.begin * group && queries.end == kv.end * group;
+  const ValueId out = add_value(of.heads.queries.size() * block.value_length);
   uint32_t positions = 0;
   for (const StepItem& item : step_.items) {
     positions = std::max(positions, item.first_position + item.rows);
@@ -229,20 +237,16 @@ ValueId AcceleratorLayers::attend_pages(const AttentionBlock& block, const Proje
       .positions = positions,
       .scale = block.scale,
       .pages = pages_->pages->of(of.shard, layer_, block.key_length, block.value_length)};
-  const uint32_t calls = whole ? 1 : kv.size();
-  for (uint32_t i = 0; i < calls; ++i) {
-    const uint32_t head = kv.begin + i;
-    const UnitRange own = whole ? queries
-                                : UnitRange{std::max(queries.begin, head * group),
-                                            std::min(queries.end, (head + 1) * group)};
-    const uint32_t first = own.begin - queries.begin;
-    call.heads = own.size();
-    call.group = whole ? group : own.size();
-    call.kv_head0 = i;
-    call.q = head_rows(of.q, first, block.key_length);
-    call.out = head_rows(out, first, block.value_length);
-    commands_.add(call, i == 0);
-  }
+  for_head_calls(of.heads.queries, of.heads.kv, block.group_size(),
+                 [&](uint32_t kv_head, const UnitRange& queries, uint32_t group) {
+                   const uint32_t first = queries.begin - of.heads.queries.begin;
+                   call.heads = queries.size();
+                   call.group = group;
+                   call.kv_head0 = kv_head;
+                   call.q = head_rows(of.q, first, block.key_length);
+                   call.out = head_rows(out, first, block.value_length);
+                   commands_.add(call, kv_head == 0);
+                 });
   return out;
 }
 

@@ -81,6 +81,10 @@ std::string why_no_pass(const ModelSpec& spec) {
 
 bool in_a_layer(const WeightSpec& weight) { return weight.layer >= 0; }
 
+bool takes_bf16(const WeightSpec& weight) {
+  return weight.is_matrix() && act_format_for(weight.packed.kind) == ActFormat::kBF16;
+}
+
 std::string why_no_prefill(const ModelSpec& spec, Isa isa) {
   std::string why = why_not_computed(
       spec, "only models of attention and feed-forward layers are streamed through a GPU yet",
@@ -91,11 +95,8 @@ std::string why_no_prefill(const ModelSpec& spec, Isa isa) {
                    : "";
       },
       in_a_layer);
-  const auto eats_bf16 = [](const WeightSpec& weight) {
-    return weight.is_matrix() && in_a_layer(weight) &&
-           act_format_for(weight.packed.kind) == ActFormat::kBF16;
-  };
-  if (why.empty() && multiplies_bf16(isa) && std::ranges::any_of(spec.weights, eats_bf16)) {
+  const auto in_one = [](const WeightSpec& of) { return in_a_layer(of) && takes_bf16(of); };
+  if (why.empty() && multiplies_bf16(isa) && std::ranges::any_of(spec.weights, in_one)) {
     why =
         "the cores multiply BF16 and FP8 weights by instructions that no GPU matches to the last "
         "bit; HEARTH_ISA with a lower level streams them";
@@ -263,11 +264,13 @@ ValueId AcceleratorLayers::embedded_by_host(const EmbeddingBlock& embedding) {
                                table.optional_vector(embedding.type),
                                table.optional_vector(embedding.second_type), embedding.scale};
   const Kernels& kernels = kernels_for(Isa::kReference);
-  std::vector<float> rows(size_t{step_.rows()} * token.k), scratch(token.k);
+  const Place place = commands_.input_room(uint64_t{step_.rows()} * token.k * sizeof(float));
+  auto* rows = reinterpret_cast<float*>(commands_.input_at(place));
+  std::vector<float> scratch(token.k);
   for (uint32_t r = 0; r < step_.rows(); ++r) {
-    embed_row(tables, step_, r, 0, kernels, &rows[size_t{r} * token.k], scratch.data());
+    embed_row(tables, step_, r, 0, kernels, rows + size_t{r} * token.k, scratch.data());
   }
-  return add_value({commands_.input(std::as_bytes(std::span(rows))), token.k}, token.k);
+  return add_value({place, token.k}, token.k);
 }
 
 Partials AcceleratorLayers::block(uint32_t layer, const Block& block, const Bundle& input) {

@@ -32,6 +32,8 @@ std::string why_no_prefill(const ModelSpec& spec, Isa isa);
 
 // Whether a layer's, and no table or head, which prompts that are streamed leave to the cores.
 bool in_a_layer(const WeightSpec& weight);
+// Whether it is a matrix that is multiplied with activations in BF16.
+bool takes_bf16(const WeightSpec& weight);
 
 // The pages that a pass fills, and by item of its step the first one.
 struct PrefillPages {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "hybrid/accelerator_layers.h"
+#include "hybrid/prefill_step.h"
 
 namespace hearth {
 namespace {
@@ -18,32 +19,6 @@ const Model& computable(const Model& model) {
   if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
   return model;
 }
-
-// A step of as many rows as there may be, in texts as long as they may be.
-struct LargestStep {
-  explicit LargestStep(const PassLimits& limits)
-      : tokens(limits.rows), positions(limits.rows), row_items(limits.rows) {
-    for (uint32_t row = 0; row < limits.rows; ++row) {
-      positions[row] = row % limits.context;
-      if (positions[row] == 0) {
-        items.push_back({row, std::min(limits.context, limits.rows - row), 0, nullptr});
-      }
-      row_items[row] = static_cast<uint32_t>(items.size() - 1);
-    }
-  }
-  StepView view() const {
-    StepView step;
-    step.tokens = tokens;
-    step.positions = positions;
-    step.row_items = row_items;
-    step.items = items;
-    return step;
-  }
-
-  std::vector<int32_t> tokens;
-  std::vector<uint32_t> positions, row_items;
-  std::vector<StepItem> items;
-};
 
 }  // namespace
 
@@ -80,8 +55,8 @@ PassCommands::Buffers EncoderPass::buffers(const Made& made) {
 
 // So that no text finds that there is no memory for its step, or a call that cannot be done.
 void EncoderPass::reserve() {
-  const LargestStep largest(limits_);
-  const Made made = make(largest.view());
+  const LargestPass largest(limits_.context, limits_.rows);
+  const Made made = make(largest.step().view());
   const CommandList list = made.commands.placed_in(buffers(made), done_);
   for (const Command& command : list.commands) {
     const auto* call = std::get_if<KernelCall>(&command.work);

@@ -21,11 +21,16 @@ Place PassCommands::value(uint64_t bytes) {
   return {kFirstValue + static_cast<BufferId>(bytes_.size() - 1), 0};
 }
 
-Place PassCommands::input(std::span<const std::byte> bytes) {
+Place PassCommands::input_room(uint64_t bytes) {
   const uint64_t at = round_up(inputs_.size(), kPlaceAlign);
-  inputs_.resize(at + bytes.size());
-  std::memcpy(&inputs_[at], bytes.data(), bytes.size());
+  inputs_.resize(at + bytes);
   return {kInputs, at};
+}
+
+Place PassCommands::input(std::span<const std::byte> bytes) {
+  const Place place = input_room(bytes.size());
+  std::memcpy(input_at(place), bytes.data(), bytes.size());
+  return place;
 }
 
 void PassCommands::add(KernelCall call, bool ordered) {

@@ -30,6 +30,9 @@ class PassCommands {
   Place value(uint64_t bytes);
   // 256-byte aligned in its buffer.
   Place input(std::span<const std::byte> bytes);
+  // The same to be filled by the caller: all zeros at first, and there until the next input.
+  Place input_room(uint64_t bytes);
+  std::byte* input_at(const Place& input) { return &inputs_[input.offset]; }
   // `ordered`: after all that was added before; else beside the one before.
   void add(KernelCall call, bool ordered = true);
 

@@ -106,11 +106,10 @@ class PrefillPass::Run {
   bool imported() const { return of_.why_not_imported_.empty(); }
   void load(uint32_t layer);
   void compute(uint32_t layer, CommandList list);
-  // Calls act(shard, bytes on the host, place, bytes) for the pages [first, last) of a text.
+  // Calls act(shard, bytes on the host, place, bytes) for the pages of texts that are still wanted:
+  // those that something is written to, on the way to the host, else those that hold something.
   template <typename Act>
-  void for_pages(size_t text, uint32_t layer, uint32_t first, uint32_t last, const Act& act);
-  uint32_t pages_before(size_t text) const;
-  uint32_t first_written(size_t text) const { return texts_[text].first_position / kPagePositions; }
+  void for_pages(uint32_t layer, bool to_host, const Act& act);
   void add_page_copies(uint32_t layer, bool to_host, std::vector<Command>* commands);
   void move_pages_by_host(uint32_t layer, bool to_host);
   void drop_unwanted(uint64_t submitted);
@@ -136,58 +135,45 @@ class PrefillPass::Run {
 };
 
 template <typename Act>
-void PrefillPass::Run::for_pages(size_t text, uint32_t layer, uint32_t first, uint32_t last,
-                                 const Act& act) {
+void PrefillPass::Run::for_pages(uint32_t layer, bool to_host, const Act& act) {
   const KvView& kv = *of_.target_.kv;
-  for (uint32_t s = 0; s < of_.shards_; ++s) {
-    const uint64_t bytes = kv.page_bytes(s, layer);
-    if (bytes == 0) continue;
-    for (uint32_t p = first; p < last; ++p) {
-      std::byte* host = kv.page(s, layer, texts_[text].pages[p], 0).k;
-      act(s, host, pages_.page(s, layer, step_.first_pages()[text] + p), bytes);
+  for (size_t t = 0; t < texts_.size(); ++t) {
+    if (!live_[t]) continue;
+    const PassText& text = texts_[t];
+    const size_t first = to_host ? text.first_position / kPagePositions : 0;
+    const size_t last = to_host ? text.pages.size() : pages_for(text.first_position);
+    for (uint32_t s = 0; s < of_.shards_; ++s) {
+      const uint64_t bytes = kv.page_bytes(s, layer);
+      for (size_t p = first; bytes > 0 && p < last; ++p) {
+        const auto index = step_.first_pages()[t] + static_cast<uint32_t>(p);
+        act(s, kv.page(s, layer, text.pages[p], 0).k, pages_.page(s, layer, index), bytes);
+      }
     }
   }
-}
-
-// Pages that hold something before the pass.
-uint32_t PrefillPass::Run::pages_before(size_t text) const {
-  return (texts_[text].first_position + kPagePositions - 1) / kPagePositions;
 }
 
 // Side by side, the first one behind all before it.
 void PrefillPass::Run::add_page_copies(uint32_t layer, bool to_host,
                                        std::vector<Command>* commands) {
   bool ordered = true;
-  for (size_t t = 0; t < texts_.size(); ++t) {
-    if (!live_[t]) continue;
-    const auto last = static_cast<uint32_t>(texts_[t].pages.size());
-    const uint32_t first = to_host ? first_written(t) : 0;
-    for_pages(t, layer, first, to_host ? last : pages_before(t),
-              [&](uint32_t s, std::byte* host, Place there, uint64_t bytes) {
-                for (const HostMemory::Piece& piece : of_.pages_memory_[s].pieces(host, bytes)) {
-                  const CopyBytes copy = to_host ? CopyBytes{there, piece.at, piece.bytes}
-                                                 : CopyBytes{piece.at, there, piece.bytes};
-                  commands->push_back({.ordered = std::exchange(ordered, false), .work = copy});
-                  there = there + piece.bytes;
-                }
-              });
-  }
+  for_pages(layer, to_host, [&](uint32_t s, std::byte* host, Place there, uint64_t bytes) {
+    for (const HostMemory::Piece& piece : of_.pages_memory_[s].pieces(host, bytes)) {
+      const CopyBytes copy = to_host ? CopyBytes{there, piece.at, piece.bytes}
+                                     : CopyBytes{piece.at, there, piece.bytes};
+      commands->push_back({.ordered = std::exchange(ordered, false), .work = copy});
+      there = there + piece.bytes;
+    }
+  });
 }
 
 void PrefillPass::Run::move_pages_by_host(uint32_t layer, bool to_host) {
-  for (size_t t = 0; t < texts_.size(); ++t) {
-    if (!live_[t]) continue;
-    const auto last = static_cast<uint32_t>(texts_[t].pages.size());
-    const uint32_t first = to_host ? first_written(t) : 0;
-    for_pages(t, layer, first, to_host ? last : pages_before(t),
-              [&](uint32_t, std::byte* host, Place there, uint64_t bytes) {
-                if (to_host) {
-                  of_.accelerator_->read(there, {host, bytes});
-                } else {
-                  of_.accelerator_->write(there, {host, bytes});
-                }
-              });
-  }
+  for_pages(layer, to_host, [&](uint32_t, std::byte* host, Place there, uint64_t bytes) {
+    if (to_host) {
+      of_.accelerator_->read(there, {host, bytes});
+    } else {
+      of_.accelerator_->write(there, {host, bytes});
+    }
+  });
 }
 
 // Submits the copies of a layer into its berth, which wait until that is free.

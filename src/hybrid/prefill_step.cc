@@ -18,7 +18,7 @@ PrefillStep::PrefillStep(std::span<const PassText> texts) {
     }
     items_.push_back({first_row, rows, text.first_position, nullptr});
     first_pages_.push_back(page);
-    page += (text.first_position + rows + kPagePositions - 1) / kPagePositions;
+    page += pages_for(text.first_position + rows);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/bytes_text.h"
 #include "base/error.h"
@@ -37,10 +36,7 @@ class NoWeights : public PassWeights {
 };
 
 uint32_t pass_pages(const PassTarget& target, uint32_t rows) {
-  const auto pages = [](uint32_t positions) {
-    return (positions + kPagePositions - 1) / kPagePositions;
-  };
-  return pages(target.context) + pages(rows) + kPassTexts;
+  return pages_for(target.context) + pages_for(rows) + kPassTexts;
 }
 
 // Bytes of values and inputs of a pass of so many rows.
@@ -58,12 +54,17 @@ uint64_t row_bytes(const PassTarget& target, uint32_t rows) {
   return values + commands.inputs().size();
 }
 
-// Values and inputs grow by the row.
-uint64_t bytes_of_rows(const PassTarget& target, uint32_t rows) {
-  constexpr uint32_t kFew = 64;
-  const uint64_t few = row_bytes(target, kFew), more = row_bytes(target, 2 * kFew);
-  return few + (more - few) * (std::max(rows, kFew) - kFew) / kFew;
-}
+// Bytes of values and inputs, which grow by the row.
+class RowBytes {
+ public:
+  explicit RowBytes(const PassTarget& target)
+      : few_(row_bytes(target, kFew)), more_(row_bytes(target, 2 * kFew) - few_) {}
+  uint64_t of(uint32_t rows) const { return few_ + more_ * (std::max(rows, kFew) - kFew) / kFew; }
+
+ private:
+  static constexpr uint32_t kFew = 64;
+  uint64_t few_, more_;  // of so many, and of as many more
+};
 
 uint64_t bytes_of_pages(const PassTarget& target, uint32_t rows) {
   const Model& model = *target.model;
@@ -92,20 +93,17 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
   const std::vector<LayerRuns> runs = layer_runs(*target.model);
   const auto layers = static_cast<uint32_t>(runs.size());
   const uint64_t memory = memory_for(facts, options), vectors = vector_bytes(*target.model);
-  const auto kept_bytes = [&](uint32_t count) {
-    return std::accumulate(runs.begin(), runs.begin() + count, uint64_t{0},
-                           [](uint64_t sum, const LayerRuns& of) { return sum + of.bytes; });
-  };
+  const RowBytes row_bytes(target);
   const auto plan_of = [&](uint32_t rows, uint32_t kept) {
-    return StreamPlan{
-        .rows = rows,
-        .pages = pass_pages(target, rows),
-        .kept = kept,
-        .berths = kept == layers ? 0 : std::min(kBerths, layers - kept),
-        .pass_bytes = bytes_of_rows(target, rows) + bytes_of_pages(target, rows) + vectors,
-        .kept_bytes = kept_bytes(kept),
-        .berth_bytes = largest_layer(runs, kept),
-        .page_bytes = bytes_of_pages(target, rows)};
+    StreamPlan plan{.rows = rows,
+                    .pages = pass_pages(target, rows),
+                    .kept = kept,
+                    .berths = std::min(kBerths, layers - kept),
+                    .berth_bytes = largest_layer(runs, kept),
+                    .page_bytes = bytes_of_pages(target, rows)};
+    plan.pass_bytes = row_bytes.of(rows) + plan.page_bytes + vectors;
+    for (uint32_t layer = 0; layer < kept; ++layer) plan.kept_bytes += runs[layer].bytes;
+    return plan;
   };
   const uint32_t kept = std::min(options.kept.value_or(0), layers);
   const bool asked = options.rows != 0;
@@ -131,11 +129,7 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
          bytes_text(facts.allocation_bytes));
   }
   for (uint32_t more = kept + 1; !options.kept && more <= layers; ++more) {
-    StreamPlan next = plan;
-    next.kept = more;
-    next.berths = more == layers ? 0 : std::min(kBerths, layers - more);
-    next.kept_bytes = kept_bytes(more);
-    next.berth_bytes = largest_layer(runs, more);
+    const StreamPlan next = plan_of(plan.rows, more);
     if (next.bytes() > memory) break;
     plan = next;
   }

@@ -30,7 +30,7 @@ StreamedWeights::StreamedWeights(const Model& model, Accelerator& accelerator, u
       uploads.push_back(
           {std::as_bytes(std::span(weight.copies[0], weight.size)), &vectors_[&weight]});
     } else if (spec.layer >= 0) {
-      layers_[&model.weights().matrix(WeightId{i})] = {static_cast<uint32_t>(spec.layer)};
+      layers_[&model.weights().matrix(WeightId{i})] = static_cast<uint32_t>(spec.layer);
     }
   }
   buffers_ = upload_all(accelerator, uploads);
@@ -53,7 +53,7 @@ Place StreamedWeights::room(uint32_t layer) const {
 }
 
 ShardPlace StreamedWeights::shard(const Weight& weight, uint32_t s) const {
-  const uint32_t layer = layers_.at(&weight).layer;
+  const uint32_t layer = layers_.at(&weight);
   const auto run = std::ranges::find(runs_[layer].runs, s, &LayerRun::shard);
   HEARTH_CHECK(run != runs_[layer].runs.end(), "the shard has some of the weight");
   const Shard& shard = weight.shards[s];

@@ -33,17 +33,13 @@ class StreamedWeights : public PassWeights {
   Place room(uint32_t layer) const;
 
  private:
-  struct WeightPlace {
-    uint32_t layer;
-  };
-
   const uint32_t kept_;
   std::vector<LayerRuns> runs_;
   std::vector<Buffer> buffers_;
   std::vector<Place> kept_places_;
   std::vector<Buffer> berths_;
   std::unordered_map<const VectorWeight*, Place> vectors_;
-  std::unordered_map<const Weight*, WeightPlace> layers_;
+  std::unordered_map<const Weight*, uint32_t> layers_;  // whose each is
 };
 
 // Bytes of the largest layer from `first` on.

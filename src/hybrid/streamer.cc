@@ -2,21 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <future>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "kernels/attention/attention.h"
 #include "threads/pin.h"
+#include "threads/start_thread.h"
 
 namespace hearth {
-namespace {
-
-uint32_t pages_of(uint32_t positions) { return (positions + kPagePositions - 1) / kPagePositions; }
-
-}  // namespace
-
 // Texts of a pass that are cancelled meanwhile.
 class Streamer::Watch : public PassWatch {
  public:
@@ -44,27 +38,15 @@ class Streamer::Watch : public PassWatch {
 Streamer::Streamer(Make make, StreamerOptions options)
     : make_(std::move(make)), options_(std::move(options)) {
   if (!options_.on_done) options_.on_done = [] {};
-  std::promise<void> made;
-  std::future<void> ready = made.get_future();
-  thread_ = std::thread([this, &made] {
-    try {
-      if (!options_.pus.empty()) set_affinity(0, options_.pus);
-      runner_ = make_();
-      room_ = runner_->room();
-    } catch (...) {
-      made.set_exception(std::current_exception());
-      return;
-    }
-    made.set_value();
+  const auto begin = [this] {
+    if (!options_.pus.empty()) set_affinity(0, options_.pus);
+    runner_ = make_();
+    room_ = runner_->room();
+  };
+  thread_ = start_thread(begin, [this] {
     work();
     runner_.reset();
   });
-  try {
-    ready.get();
-  } catch (...) {
-    thread_.join();
-    throw;
-  }
 }
 
 Streamer::~Streamer() {
@@ -204,7 +186,7 @@ Streamer::Texts Streamer::form() {
       const std::span<const int32_t> left = std::span(at->prompt.tokens).subspan(at->done);
       const uint32_t first = at->prompt.first_position + at->done;
       auto count = static_cast<uint32_t>(std::min<size_t>(left.size(), room.rows));
-      const uint32_t pages = pages_of(first + count);
+      const uint32_t pages = pages_for(first + count);
       if (count == 0 || pages > room.pages) break;
       texts.push_back({&*at, {left.first(count), first, std::span(at->prompt.pages).first(pages)}});
       room.rows -= count;

@@ -136,17 +136,21 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
   const SourceTensor& tensor = *weight.data;
   const uint64_t first = uint64_t{weight.first} + shard.row0;
   const DType dtype = weight.packed.dtype;
-  const bool in_order = weight.column_runs.length == 0;
-  if (tensor.runs.empty() && dtype == weight.dtype && in_order) {
-    const size_t stride = row_bytes(dtype, weight.k);
-    const std::byte* data = tensor.data.data() + first * stride;
-    pack_panels(spec, dtype, data, stride, panel0, panels, shard.codes, shard.scales, weight.scale);
-    const size_t row = size_t{panel0} * kPanelRows;
-    const size_t rows = std::min<size_t>(size_t{panels} * kPanelRows, spec.rows - row);
-    return has_exponents(dtype, data + row * stride, rows * stride);
-  }
   if (weight.packed.code_bits != 0) return pack_code_panels(weight, shard, panel0, panels);
+  const bool in_order = weight.column_runs.length == 0;
   bool good = true;
+  // As they lie in the source.
+  if (tensor.runs.empty() && dtype == weight.dtype) {
+    const size_t stride = row_bytes(dtype, weight.k), row = size_t{panel0} * kPanelRows;
+    const std::byte* data = tensor.data.data() + first * stride;
+    const size_t rows = std::min<size_t>(size_t{panels} * kPanelRows, spec.rows - row);
+    good = has_exponents(dtype, data + row * stride, rows * stride);
+    if (in_order) {
+      pack_panels(spec, dtype, data, stride, panel0, panels, shard.codes, shard.scales,
+                  weight.scale);
+      return good;
+    }
+  }
   for (uint32_t panel = panel0; panel < panel0 + panels; ++panel) {
     const uint32_t row = panel * kPanelRows, count = std::min(kPanelRows, spec.rows - row);
     if (is_fp8(spec.kind)) {
@@ -157,11 +161,6 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
     std::byte* gathered = scratch + panel_bytes(weight);
     good =
         panel_rows(tensor, dtype, first + row, count, gathered, &rows, weight.importance) && good;
-    if (tensor.runs.empty() && dtype == weight.dtype) {
-      const size_t stride = row_bytes(dtype, weight.k);
-      const std::byte* data = tensor.data.data() + (first + row) * stride;
-      good = has_exponents(dtype, data, count * stride) && good;
-    }
     scale_rows(weight, count, gathered);
     if (!in_order) order_columns(weight, scratch, &rows);
     pack_panel(spec, dtype, rows, panel, shard.codes, shard.scales, weight.scale);

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <random>
 
@@ -24,12 +23,6 @@ namespace {
 
 // As the engines' beside them.
 constexpr PassLimits kLimits{512, 200};
-
-// A level whose products with BF16 weights have no instructions of their own.
-Isa plain_level() {
-  const std::vector<Isa> levels = available_isas(detect_cpu_features());
-  return levels[std::min<size_t>(1, levels.size() - 1)];
-}
 
 std::unique_ptr<Engine> cores(const GoldenModel& model, uint32_t shards) {
   ModelSource source = open_model_source(model.path);
@@ -118,14 +111,6 @@ class EncoderPassGolden : public testing::TestWithParam<GoldenModel> {
   void SetUp() override { ASSERT_EQ(why_no_pass(cores(GetParam(), 1)->spec()), ""); }
 };
 
-std::string test_name(const testing::TestParamInfo<GoldenModel>& golden) {
-  std::string name = golden.param.name;
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return name;
-}
-
 TEST_P(EncoderPassGolden, GivesTheBitsOfTheCores) {
   const GoldenModel& model = GetParam();
   for (uint32_t shards : {1u, 3u}) {
@@ -177,7 +162,7 @@ TEST_P(EncoderPassGolden, ItsListIsSound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EncoderPassGolden, testing::ValuesIn(read_golden_set("encoders")),
-                         test_name);
+                         golden_test_name);
 
 // The hidden states of all rows of a step, without what an EncoderPass refuses: a reranker's head
 // is computed elsewhere.

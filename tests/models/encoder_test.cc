@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -77,14 +76,6 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
 }
 
 class EncoderGolden : public testing::TestWithParam<GoldenModel> {};
-
-std::string test_name(const testing::TestParamInfo<GoldenModel>& golden) {
-  std::string name = golden.param.name;
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return name;
-}
 
 // The levels agree to the bit; why they need not with BF16 weights says golden_test.cc.
 TEST_P(EncoderGolden, EveryIsaMeetsTheReferenceAndTheOthers) {
@@ -176,7 +167,7 @@ TEST_P(EncoderGolden, AContextEndsWithTheTableOfPositions) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EncoderGolden, testing::ValuesIn(read_golden_set("encoders")),
-                         test_name);
+                         golden_test_name);
 
 }  // namespace
 }  // namespace hearth

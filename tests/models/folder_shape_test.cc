@@ -67,21 +67,16 @@ TEST_P(FolderShape, ConfigAloneSaysWhatTheFilesHold) {
   EXPECT_THROW(open_model_source(alone.config()), Error);
 }
 
-std::string test_name(const testing::TestParamInfo<GoldenModel>& info) {
-  std::string name = info.param.name;
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return isalnum(c) == 0; }, '_');
-  return name;
-}
 INSTANTIATE_TEST_SUITE_P(Models, FolderShape, testing::ValuesIn(read_golden_set("hf_models")),
-                         test_name);
+                         golden_test_name);
 // Of codes those alone whose tensors config.json tells.
 std::vector<GoldenModel> with_expert_stacks() {
   std::vector<GoldenModel> models = read_golden_set("hf_code_models");
   std::erase_if(models, [](const GoldenModel& m) { return !m.name.starts_with("hf-gpt-oss"); });
   return models;
 }
-INSTANTIATE_TEST_SUITE_P(Experts, FolderShape, testing::ValuesIn(with_expert_stacks()), test_name);
+INSTANTIATE_TEST_SUITE_P(Experts, FolderShape, testing::ValuesIn(with_expert_stacks()),
+                         golden_test_name);
 
 // Rows of docs/safetensors.md on how quantised Linears are packed: what the quantiser is called,
 // and the packs.

@@ -3,6 +3,7 @@
 #include <rapidjson/document.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -162,6 +163,18 @@ std::vector<float> golden_rows(Engine& engine, const GoldenModel& model, size_t 
     steps = steps.subspan(step.size());
   }
   return rows;
+}
+
+std::string golden_test_name(const testing::TestParamInfo<GoldenModel>& golden) {
+  std::string name = golden.param.name;
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+Isa plain_level() {
+  const std::vector<Isa> levels = available_isas(detect_cpu_features());
+  return levels[std::min<size_t>(1, levels.size() - 1)];
 }
 
 }  // namespace hearth

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "engine/engine.h"
 #include "same_bits.h"
 
@@ -74,6 +76,12 @@ Difference difference(const std::vector<float>& a, const std::vector<float>& b);
 // What the engine gives for the model's tokens: the rows of logits, or of an encoder the hidden
 // states. A step has so many tokens, or texts, at once.
 std::vector<float> golden_rows(Engine& engine, const GoldenModel& model, size_t at_once);
+
+// The name of a test of the model.
+std::string golden_test_name(const testing::TestParamInfo<GoldenModel>& golden);
+
+// A level whose products with BF16 weights have no instructions of their own.
+Isa plain_level();
 
 // What a failing test prints of its parameter.
 inline void PrintTo(const GoldenModel& model, std::ostream* out) { *out << model.name; }

@@ -203,14 +203,6 @@ constexpr uint32_t kShardCounts[] = {4};
 constexpr uint32_t kShardCounts[] = {2, 3, 4};
 #endif
 
-std::string test_name(const testing::TestParamInfo<GoldenModel>& golden) {
-  std::string name = golden.param.name;
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return name;
-}
-
 // F32: within 1e-4 of the largest logit. Else the reference tells how far the logits move when it
 // rounds what the engine rounds (activations to bf16 or to q8_0); the two roundings are independent
 // draws of that size, so their difference is sqrt(2) of it, and the bound allows twice that. F16
@@ -481,20 +473,21 @@ TEST_P(CodeGolden, BitsDoNotDependOnThreadsChunksOrGroups) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Codes, FolderGolden, testing::ValuesIn(read_golden_set("hf_code_models")),
-                         test_name);
+                         golden_test_name);
 INSTANTIATE_TEST_SUITE_P(Codes, CodeGolden, testing::ValuesIn(read_golden_set("hf_code_models")),
-                         test_name);
+                         golden_test_name);
 INSTANTIATE_TEST_SUITE_P(Models, FolderGolden, testing::ValuesIn(read_golden_set("hf_models")),
-                         test_name);
-INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(decoders()), test_name);
+                         golden_test_name);
+INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(decoders()), golden_test_name);
 INSTANTIATE_TEST_SUITE_P(Experts, Golden, testing::ValuesIn(read_golden_set("moe_models")),
-                         test_name);
+                         golden_test_name);
 INSTANTIATE_TEST_SUITE_P(Models, ExpertGolden, testing::ValuesIn(read_golden_set("moe_models")),
-                         test_name);
+                         golden_test_name);
 INSTANTIATE_TEST_SUITE_P(Models, LatentGolden, testing::ValuesIn(read_golden_set("mla_models")),
-                         test_name);
-INSTANTIATE_TEST_SUITE_P(Models, SharedKvGolden, testing::ValuesIn(shared_kv_models()), test_name);
-INSTANTIATE_TEST_SUITE_P(Models, FloatGolden, testing::ValuesIn(float_models()), test_name);
+                         golden_test_name);
+INSTANTIATE_TEST_SUITE_P(Models, SharedKvGolden, testing::ValuesIn(shared_kv_models()),
+                         golden_test_name);
+INSTANTIATE_TEST_SUITE_P(Models, FloatGolden, testing::ValuesIn(float_models()), golden_test_name);
 
 }  // namespace
 }  // namespace hearth

@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
-#include <condition_variable>
+#include <atomic>
 #include <cstring>
-#include <mutex>
 #include <random>
 
 #include "accelerator/find_accelerators.h"
@@ -24,12 +22,6 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kContext = 448;
-
-// A level whose products with BF16 weights have no instructions of their own.
-Isa plain_level() {
-  const std::vector<Isa> levels = available_isas(detect_cpu_features());
-  return levels[std::min<size_t>(1, levels.size() - 1)];
-}
 
 struct Shape {
   uint32_t shards = 1;
@@ -70,29 +62,6 @@ std::vector<Text> texts_of(const GoldenModel& model, uint32_t seed) {
   }
   return texts;
 }
-
-// Waits until so many prompts have ended.
-class Ends {
- public:
-  void tell() {
-    std::lock_guard lock(mutex_);
-    ++told_;
-    changed_.notify_all();
-  }
-  void wait_for_more(uint64_t than) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return told_ > than; });
-  }
-  uint64_t told() {
-    std::lock_guard lock(mutex_);
-    return told_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  uint64_t told_ = 0;
-};
 
 struct Outcome {
   std::vector<std::vector<float>> logits;                  // by text: behind its last token
@@ -149,10 +118,13 @@ Outcome streamed(const GoldenModel& model, const Shape& shape, const std::vector
                  const std::function<std::shared_ptr<Accelerator>()>& open) {
   const std::unique_ptr<Engine> engine = cores(model.path, shape);
   auto sequences = begin_texts(*engine, texts);
-  Ends ends;
+  std::atomic<uint64_t> ends = 0;
   Streamer streamer(
       [&] { return std::make_unique<PrefillPass>(engine->pass_target(), open(), shape.plan); },
-      {.threshold = 1, .on_done = [&] { ends.tell(); }});
+      {.threshold = 1, .on_done = [&] {
+         ++ends;
+         ends.notify_all();
+       }});
   for (size_t t = 0; t < texts.size(); ++t) {
     const std::span<const int32_t> tokens = texts[t].tokens;
     const uint32_t from = sequences[t]->length();
@@ -163,11 +135,11 @@ Outcome streamed(const GoldenModel& model, const Shape& shape, const std::vector
     streamer.begin({t + 1, {rest.begin(), rest.end()}, from, sequences[t]->pages()});
   }
   for (size_t ended = 0; ended < texts.size();) {
-    const uint64_t told = ends.told();
+    const uint64_t seen = ends;
     const auto done = streamer.take_done();
     for (const auto& one : done) EXPECT_EQ(one.outcome, PromptStreamer::Outcome::kFilled);
     ended += done.size();
-    if (done.empty()) ends.wait_for_more(told);
+    if (done.empty()) ends.wait(seen);
   }
   EXPECT_EQ(streamer.figures().prompts, texts.size());
   return outcome_of(*engine, texts, sequences);
@@ -178,14 +150,6 @@ void expect_same(const Outcome& a, const Outcome& b) {
     EXPECT_TRUE(same_bits(a.logits[t], b.logits[t])) << "text " << t;
     EXPECT_EQ(a.pages[t], b.pages[t]) << "text " << t;
   }
-}
-
-std::string test_name(const testing::TestParamInfo<GoldenModel>& golden) {
-  std::string name = golden.param.name;
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return name;
 }
 
 class PrefillPassGolden : public testing::TestWithParam<GoldenModel> {
@@ -245,8 +209,9 @@ TEST_P(PrefillPassShaders, GiveTheBitsOfTheCores) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, PrefillPassGolden, testing::ValuesIn(read_golden_set()),
-                         test_name);
-INSTANTIATE_TEST_SUITE_P(Models, PrefillPassShaders, testing::ValuesIn(shader_models()), test_name);
+                         golden_test_name);
+INSTANTIATE_TEST_SUITE_P(Models, PrefillPassShaders, testing::ValuesIn(shader_models()),
+                         golden_test_name);
 
 }  // namespace
 }  // namespace hearth

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/error.h"
 #include "embed/embedder.h"
@@ -85,12 +84,7 @@ TEST_P(Reranker, TheSecondTextIsOfItsOwnType) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Reranker, testing::ValuesIn(read_golden_set("rerankers")),
-                         [](const testing::TestParamInfo<GoldenModel>& golden) {
-                           std::string name = golden.param.name;
-                           std::ranges::replace_if(
-                               name, [](unsigned char c) { return !std::isalnum(c); }, '_');
-                           return name;
-                         });
+                         golden_test_name);
 
 }  // namespace
 }  // namespace hearth

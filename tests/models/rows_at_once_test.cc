@@ -102,15 +102,7 @@ TEST_P(RowsAtOnce, ScoreTokensAsOneAfterAnother) {
   }
 }
 
-std::string model_name(const testing::TestParamInfo<GoldenModel>& info) {
-  std::string name = info.param.name;
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, RowsAtOnce, testing::ValuesIn(all_decoders()), model_name);
+INSTANTIATE_TEST_SUITE_P(Models, RowsAtOnce, testing::ValuesIn(all_decoders()), golden_test_name);
 
 }  // namespace
 }  // namespace hearth

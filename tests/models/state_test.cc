@@ -77,16 +77,8 @@ TEST_P(StateGolden, ForksAndCutSequencesGiveTheSameBits) {
   EXPECT_EQ(engine.states()->free_count(), 2u);
 }
 
-std::string state_test_name(const testing::TestParamInfo<GoldenModel>& golden) {
-  std::string name = golden.param.name;
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(Models, StateGolden, testing::ValuesIn(read_golden_set("hybrid_models")),
-                         state_test_name);
+                         golden_test_name);
 
 }  // namespace
 }  // namespace hearth

@@ -202,10 +202,6 @@ class Pages {
   const KvPage* data() const { return pages_.data(); }
 
  private:
-  static size_t pages_for(uint32_t positions) {
-    return (size_t{positions} + kPagePositions - 1) / kPagePositions;
-  }
-
   size_t key_bytes_, page_bytes_;
   Scratch memory_;
   std::vector<KvPage> pages_;

@@ -109,7 +109,7 @@ class AttentionGraph {
     for (uint32_t n : rows) {
       items_.push_back(
           {static_cast<uint32_t>(positions.size()), n, first_position, page_ids_.data() + page});
-      page += (n + kPagePositions - 1) / kPagePositions;
+      page += pages_for(n);
       for (uint32_t p = 0; p < n; ++p) {
         positions.push_back(first_position + p);
         row_items.push_back(static_cast<uint32_t>(items_.size()) - 1);

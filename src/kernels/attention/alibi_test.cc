@@ -1,7 +1,6 @@
 // ALiBi: rows with slopes, whose own positions lie anywhere in what they see, or outside.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <random>
 
 #include "kernels/attention/test_attention_problem.h"
@@ -68,21 +67,7 @@ TEST(AlibiTest, RowsOfAText) {
 
 TEST(AlibiTest, ARowDoesNotDependOnItsCompany) {
   for (KvType type : kTypes) {
-    KvHead head = filled_head(type, 40, 1200, 7);
-    const Queries queries = sloped(kMaxQueryRows, 40, 1200, 8);
-    for (Isa isa : test_levels()) {
-      AttendFn attend = attend_of(isa, type);
-      const std::vector<float> together = queries.run(attend, head.pages());
-      std::vector<uint32_t> backwards;
-      for (uint32_t i = queries.rows; i-- > 0;) backwards.push_back(i);
-      EXPECT_TRUE(same_bits(queries.run(attend, head.pages(), backwards), together));
-      for (uint32_t i = 0; i < queries.rows; i += 5) {
-        const std::vector<float> alone = queries.run(attend, head.pages(), {i});
-        const size_t at = queries.out_offset[i];
-        EXPECT_EQ(0, std::memcmp(&alone[at], &together[at], 40 * sizeof(float)))
-            << isa_name(isa) << " " << kv_type_name(type) << " row " << i;
-      }
-    }
+    expect_no_company(filled_head(type, 40, 1200, 7), sloped(kMaxQueryRows, 40, 1200, 8));
   }
 }
 
@@ -91,15 +76,7 @@ TEST(AlibiTest, SpansVisitedApartGiveTheSameBits) {
        {std::tuple{KvType::kF32, 40u, 7u}, {KvType::kQ8_0, 40u, 7u}, {KvType::kF16, 300u, 40u}}) {
     KvHead head = filled_head(type, length, 1700, length);
     const Queries queries = sloped(rows, length, 1700, 9);
-    for (Isa isa : test_levels()) {
-      AttendFn attend = attend_of(isa, type);
-      MergeFn merge = kernels_for(isa).merge_spans;
-      const std::vector<float> whole = queries.run(attend, head.pages());
-      for (const std::vector<uint32_t>& cuts : {std::vector<uint32_t>{4}, {1, 2, 3, 4}, {3, 4}}) {
-        EXPECT_TRUE(same_bits(queries.run_spans(attend, merge, head.pages(), cuts), whole))
-            << isa_name(isa) << " " << kv_type_name(type);
-      }
-    }
+    expect_spans_apart(head, queries);
   }
 }
 

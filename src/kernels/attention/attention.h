@@ -64,6 +64,10 @@ namespace hearth {
 enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0 };
 inline constexpr size_t kKvTypes = 4;
 inline constexpr uint32_t kPagePositions = 64;
+// Pages that hold so many positions.
+constexpr uint32_t pages_for(uint32_t positions) {
+  return positions / kPagePositions + (positions % kPagePositions == 0 ? 0 : 1);
+}
 inline constexpr uint32_t kSpanPages = 8;
 inline constexpr uint32_t kSpanPositions = kSpanPages * kPagePositions;
 inline constexpr uint32_t kKvBlock = 32;

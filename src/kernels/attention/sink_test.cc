@@ -1,7 +1,6 @@
 // Sinks: rows with a score more than they see positions, which wins, loses or shares.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <random>
 
 #include "kernels/attention/test_attention_problem.h"
@@ -50,18 +49,7 @@ TEST(SinkTest, TheLargestCallAndHead) {
 
 TEST(SinkTest, ARowDoesNotDependOnItsCompany) {
   for (KvType type : kSinkTypes) {
-    KvHead head = filled_head(type, 40, 1200, 7);
-    const Queries queries = sinking(kMaxQueryRows, 40, 1200, 8);
-    for (Isa isa : test_levels()) {
-      AttendFn attend = attend_of(isa, type);
-      const std::vector<float> together = queries.run(attend, head.pages());
-      for (uint32_t i = 0; i < queries.rows; i += 5) {
-        const std::vector<float> alone = queries.run(attend, head.pages(), {i});
-        const size_t at = queries.out_offset[i];
-        EXPECT_EQ(0, std::memcmp(&alone[at], &together[at], 40 * sizeof(float)))
-            << isa_name(isa) << " " << kv_type_name(type) << " row " << i;
-      }
-    }
+    expect_no_company(filled_head(type, 40, 1200, 7), sinking(kMaxQueryRows, 40, 1200, 8));
   }
 }
 
@@ -74,15 +62,7 @@ TEST(SinkTest, SpansVisitedApartGiveTheSameBits) {
     KvHead head = filled_head(type, length, 1700, length);
     Queries queries = sinking(rows, length, 1700, 9);
     queries.window = window;
-    for (Isa isa : test_levels()) {
-      AttendFn attend = attend_of(isa, type);
-      MergeFn merge = kernels_for(isa).merge_spans;
-      const std::vector<float> whole = queries.run(attend, head.pages());
-      for (const std::vector<uint32_t>& cuts : {std::vector<uint32_t>{4}, {1, 2, 3, 4}, {3, 4}}) {
-        EXPECT_TRUE(same_bits(queries.run_spans(attend, merge, head.pages(), cuts), whole))
-            << isa_name(isa) << " " << kv_type_name(type);
-      }
-    }
+    expect_spans_apart(head, queries);
   }
 }
 

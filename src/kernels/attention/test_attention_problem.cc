@@ -44,7 +44,7 @@ KvHead::KvHead(KvType type, HeadLengths lengths, uint32_t positions)
     : type_(type), lengths_(lengths), positions_(positions) {
   const size_t key_bytes = kv_half_bytes(type, lengths.key);
   const size_t page_bytes = key_bytes + kv_half_bytes(type, lengths.value);
-  const size_t count = (positions + kPagePositions - 1) / kPagePositions;
+  const size_t count = pages_for(positions);
   CacheLine unset;
   std::memset(&unset, 0xff, sizeof unset);
   memory_.reserve(count * page_bytes / sizeof(CacheLine));

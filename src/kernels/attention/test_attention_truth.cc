@@ -147,4 +147,32 @@ void expect_true_everywhere(const KvHead& head, const Queries& queries) {
   }
 }
 
+void expect_no_company(const KvHead& head, const Queries& queries) {
+  std::vector<uint32_t> backwards;
+  for (uint32_t i = queries.rows; i-- > 0;) backwards.push_back(i);
+  for (Isa isa : test_levels()) {
+    const AttendFn attend = attend_of(isa, head.type());
+    const std::vector<float> together = queries.run(attend, head.pages());
+    EXPECT_TRUE(same_bits(queries.run(attend, head.pages(), backwards), together));
+    for (uint32_t i = 0; i < queries.rows; i += 5) {
+      const std::vector<float> alone = queries.run(attend, head.pages(), {i});
+      const size_t at = queries.out_offset[i];
+      EXPECT_EQ(0, std::memcmp(&alone[at], &together[at], head.value_length() * sizeof(float)))
+          << isa_name(isa) << " " << kv_type_name(head.type()) << " row " << i;
+    }
+  }
+}
+
+void expect_spans_apart(const KvHead& head, const Queries& queries) {
+  for (Isa isa : test_levels()) {
+    const AttendFn attend = attend_of(isa, head.type());
+    const MergeFn merge = kernels_for(isa).merge_spans;
+    const std::vector<float> whole = queries.run(attend, head.pages());
+    for (const std::vector<uint32_t>& cuts : {std::vector<uint32_t>{4}, {1, 2, 3, 4}, {3, 4}}) {
+      EXPECT_TRUE(same_bits(queries.run_spans(attend, merge, head.pages(), cuts), whole))
+          << isa_name(isa) << " " << kv_type_name(head.type());
+    }
+  }
+}
+
 }  // namespace hearth

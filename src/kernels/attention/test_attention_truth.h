@@ -18,5 +18,9 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 void expect_true(const KvHead& head, const Queries& queries, const std::vector<float>& out);
 // The same of the reference, and its bits of every level, whatever is prefetched.
 void expect_true_everywhere(const KvHead& head, const Queries& queries);
+// On every level the bits of each row alone and in another order are those that it has among all.
+void expect_no_company(const KvHead& head, const Queries& queries);
+// On every level spans that several calls visit give the bits of one call. At least four spans.
+void expect_spans_apart(const KvHead& head, const Queries& queries);
 
 }  // namespace hearth

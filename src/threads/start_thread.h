@@ -1,0 +1,36 @@
+// A thread that makes something, which whoever starts it waits for, and then works on it.
+#pragma once
+
+#include <exception>
+#include <future>
+#include <thread>
+#include <utility>
+
+namespace hearth {
+
+// Returns once `make` has ended on the thread, which then goes on with `work`. Throws what `make`
+// throws, when the thread has ended. `work` must not throw.
+template <typename Make, typename Work>
+std::thread start_thread(const Make& make, Work work) {
+  std::promise<void> made;
+  std::future<void> ready = made.get_future();
+  std::thread thread([&make, made = std::move(made), work = std::move(work)]() mutable {
+    try {
+      make();
+    } catch (...) {
+      made.set_exception(std::current_exception());
+      return;
+    }
+    made.set_value();
+    work();
+  });
+  try {
+    ready.get();
+  } catch (...) {
+    thread.join();
+    throw;
+  }
+  return thread;
+}
+
+}  // namespace hearth
