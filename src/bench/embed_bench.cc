@@ -157,6 +157,7 @@ EmbedDispatch measure_dispatch(DeviceClock& clock, uint64_t texts) {
   }
   DispatchOptions options;
   options.slo = 1;
+  options.gather = 0;  // one text after another: nothing comes together
   std::mutex mutex;
   std::condition_variable came;
   QueueManager manager(std::move(queues), options, clock);

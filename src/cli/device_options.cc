@@ -22,19 +22,11 @@ double parse_seconds(const std::string& text) {
   return unit.empty() || unit == "s" ? value : 0;
 }
 
-void add_device_options(CLI::App& verb, DeviceArgs* args) {
-  verb.add_option(
-          "--device", args->devices,
-          "What computes, once for each: cpu, cpu:nodes=0-1+3,threads=8, gpu, gpu:NAME (of `hearth "
-          "gpu`), "
-          "http://host:port/v1,model=NAME,key=VARIABLE (a server of OpenAI's interface with "
-          "the same model), sim:alpha=0.018,beta=0.27; default: cpu")
-      ->allow_extra_args(false)
-      ->type_name("SPEC");
-  verb.add_flag("--offload", args->offload,
-                "Give the processors what accelerators have no room for; else accelerators work "
-                "alone where there are some");
-  verb.add_flag("--list-devices", args->list, "Tell which devices get texts, and why, and end");
+namespace {
+
+constexpr uint32_t kMostHostCores = 1u << 16;
+
+void add_dispatch_options(CLI::App& verb, DeviceArgs* args) {
   auto is_seconds = [](std::string& input) -> std::string {
     double seconds = parse_seconds(input);
     if (seconds == 0) return fmt::format("'{}' is no time, such as 1s or 500ms", input);
@@ -49,9 +41,50 @@ void add_device_options(CLI::App& verb, DeviceArgs* args) {
   add_choice(
       verb, "--admission", &args->admission, {"deadline", "depth"},
       "With --slo: when a device takes a text, by the predicted end or by the queue's depth");
+  auto is_time = [is_seconds](std::string& input) -> std::string {
+    if (input == "0" || input == "0s" || input == "0ms") {
+      input = "0";
+      return {};
+    }
+    return is_seconds(input);
+  };
+  verb.add_option("--gather", args->gather,
+                  "With --slo: how long an idle device waits for more texts before it begins; at "
+                  "most 2 % of the objective, default 20ms; 0: not at all")
+      ->transform(CLI::Validator(is_time, ""))
+      ->type_name("TIME");
+  verb.add_option("--host-cores", args->host_cores,
+                  "With --offload: cores that processors leave to the host's work for accelerators "
+                  "of this machine; default: a quarter")
+      ->check(CLI::Range(0u, kMostHostCores))
+      ->type_name("N");
+}
+
+}  // namespace
+
+void add_device_options(CLI::App& verb, DeviceArgs* args) {
+  verb.add_option(
+          "--device", args->devices,
+          "What computes, once for each: cpu, cpu:nodes=0-1+3,threads=8, gpu, gpu:NAME (of `hearth "
+          "gpu`), "
+          "http://host:port/v1,model=NAME,key=VARIABLE (a server of OpenAI's interface with "
+          "the same model), sim:alpha=0.018,beta=0.27; default: cpu")
+      ->allow_extra_args(false)
+      ->type_name("SPEC");
+  verb.add_flag("--offload", args->offload,
+                "Give the processors what accelerators have no room for; else accelerators work "
+                "alone where there are some");
+  verb.add_flag("--list-devices", args->list, "Tell which devices get texts, and why, and end");
+  add_dispatch_options(verb, args);
   add_choice(verb, "--pools", &args->pools, {"auto", "nodes", "one"},
              "On machines with several NUMA nodes: a copy of the model for each, one for all, or "
              "whichever measures better");
+}
+
+std::string host_cores_text(const DeviceReport& report) {
+  if (report.host_cores == 0) return {};
+  return fmt::format("; {} {} left to accelerators", report.host_cores,
+                     report.host_cores == 1 ? "core is" : "cores are");
 }
 
 SetupOptions setup_options(const Machine& machine, const DeviceArgs& args, const EngineArgs& engine,
@@ -60,6 +93,7 @@ SetupOptions setup_options(const Machine& machine, const DeviceArgs& args, const
   setup.devices = args.devices;
   setup.offload = args.offload;
   setup.slo = args.slo;
+  setup.host_cores = args.host_cores;
   setup.pools.embed = embed;
   setup.pools.engine = options;
   EngineOptions& own = setup.pools.engine;
@@ -80,6 +114,7 @@ SetupOptions setup_options(const Machine& machine, const DeviceArgs& args, const
 DispatchOptions dispatch_options(const DeviceArgs& args) {
   DispatchOptions options;
   options.slo = args.slo;
+  options.gather = args.gather.value_or(options.gather);
   options.admission = args.admission == "depth" ? Admission::kDepth : Admission::kDeadline;
   return options;
 }
@@ -93,6 +128,7 @@ std::string device_table(const std::vector<DeviceReport>& reports) {
     std::string why = report.why;
     if (!report.bits.empty()) why += "; " + report.bits;
     if (!report.pus.empty()) why += fmt::format("; CPUs {}", ranges_text(report.pus));
+    why += host_cores_text(report);
     if (report.line.alpha > 0) {
       why += fmt::format("; {:.3g} s a text of {} tokens and {:.3g} s a batch, {} within the time",
                          report.line.alpha * kProbeTokens, kProbeTokens, report.line.beta,

@@ -1,8 +1,9 @@
 // The options that say what embeds and how queries are dealt out: --device, --offload, --slo,
-// --admission, --pools, --list-devices.
+// --admission, --gather, --host-cores, --pools, --list-devices.
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,13 @@ struct DeviceArgs {
   std::vector<std::string> devices;
   bool offload = false, list = false;
   double slo = std::numeric_limits<double>::infinity();  // seconds
+  std::optional<double> gather;                          // seconds
+  std::optional<uint32_t> host_cores;                    // none: a quarter
   std::string admission = "deadline", pools = "auto";
 };
+
+// The end of a sentence about a pool that leaves cores to accelerators; empty: it leaves none.
+std::string host_cores_text(const DeviceReport& report);
 
 void add_device_options(CLI::App& verb, DeviceArgs* args);
 

@@ -36,8 +36,8 @@ EmbedModel settle(OpenedModel model, const EmbedModelArgs& args, const EmbedRole
 
 void tell_device(const DeviceReport& report, const char* what) {
   std::string where = report.pus.empty() ? "" : ", CPUs " + ranges_text(report.pus);
-  tell("hearth: {}{} on {}{}: {}\n", report.queue ? "" : "not ", what, report.name, where,
-       report.why);
+  tell("hearth: {}{} on {}{}: {}{}\n", report.queue ? "" : "not ", what, report.name, where,
+       report.why, host_cores_text(report));
 }
 
 }  // namespace
@@ -98,6 +98,7 @@ void ServedEmbeddings::write_plan(Json& json, const std::string& name) const {
     json.key("queue").boolean(report.queue).key("why").text(report.why);
     json.key("seconds_per_token").real(report.line.alpha);
     json.key("seconds_per_batch").real(report.line.beta);
+    json.key("host_cores").number(uint64_t{report.host_cores});
     json.key("pus").array();
     for (uint32_t pu : report.pus) json.number(uint64_t{pu});
     json.end_array().end_object();

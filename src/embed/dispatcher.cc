@@ -54,6 +54,7 @@ void Dispatcher::Device::look_ahead(const Waiting& next) {
     outlook.last = 0;
     outlook.earliest = kForever;
   }
+  outlook.shortest = outlook.last == 0 ? next.tokens : std::min(outlook.shortest, next.tokens);
   outlook.last += next.tokens;
   outlook.earliest = std::min(outlook.earliest, next.deadline);
   outlook.alone = next.alone;
@@ -152,7 +153,11 @@ DispatchResult Dispatcher::offer(const DispatchQuery& query, double now, uint64_
     if ((refused >> i & 1) != 0) continue;
     possible = possible || could_ever(device, query.tokens);
     if (admits(device, query, now)) {
+      const bool idle = device.waiting.empty() && device.running.empty();
       device.waiting.push_back({query});
+      if (idle && options_.slo < kForever) {
+        device.gather_until = now + std::min(options_.gather, kMostGathered * options_.slo);
+      }
       device.look_ahead(device.waiting.back());
       device.held += query.tokens;
       return {Admitted::kAccepted, i, 0};
@@ -178,7 +183,11 @@ double Dispatcher::retry_after(double now) const {
   double soonest = kForever;
   for (const Device& device : devices_) {
     if (device.options.slots == 0) continue;
-    soonest = std::min(soonest, device.up ? device.rest(now) : device.probe_at - now);
+    double wait = device.up ? device.rest(now) : device.probe_at - now;
+    if (device.up && device.running.empty() && !device.waiting.empty()) {
+      wait = std::max(0.0, gathered_at(device) - now) + device.seconds(device.outlook.last);
+    }
+    soonest = std::min(soonest, wait);
   }
   return soonest == kForever ? options_.last_probe : std::max(soonest, kLeastRetry);
 }
@@ -196,6 +205,18 @@ uint64_t Dispatcher::withdraw(uint64_t first, uint64_t count,
     device.look_again();
   }
   return all;
+}
+
+double Dispatcher::gathered_at(const Device& device) const {
+  const Outlook& outlook = device.outlook;
+  // Nothing gathers, or more than one batch waits.
+  if (device.gather_until == 0 || outlook.batches > 0 || outlook.alone) return 0;
+  const uint64_t more = outlook.last + outlook.shortest;
+  const uint64_t slots = (by_deadline(device) ? 2 : 1) * device.options.slots;
+  if (more > device.options.batch || more > slots) return 0;
+  const double in_time =
+      outlook.earliest - options_.slo * options_.reserve - device.seconds(more) + kRounding;
+  return std::min(device.gather_until, in_time);
 }
 
 // The places of the next batch in what waits, rising.
@@ -230,6 +251,7 @@ std::vector<uint64_t> Dispatcher::begin(size_t index, double now) {
   Device& device = devices_[index];
   std::vector<uint64_t> ids;
   if (!device.up || !device.running.empty() || device.waiting.empty()) return ids;
+  if (now < gathered_at(device)) return ids;
   std::vector<size_t> places = next_batch(device);
   std::vector<Waiting> batch;
   uint64_t tokens = 0;
@@ -241,6 +263,7 @@ std::vector<uint64_t> Dispatcher::begin(size_t index, double now) {
   }
   device.take_places(places);
   device.running = std::move(batch);
+  device.gather_until = 0;
   device.started = now;
   device.predicted = device.seconds(tokens);
   return ids;
@@ -381,6 +404,7 @@ double Dispatcher::wake_at(size_t index) const {
   const Device& device = devices_[index];
   if (!device.up) return device.probe_at;
   double soonest = kForever;
+  if (device.running.empty() && !device.waiting.empty()) soonest = gathered_at(device);
   for (const Device& other : devices_) {
     if (!other.waiting.empty()) soonest = std::min(soonest, other.stall_at(options_.slo));
   }

@@ -12,6 +12,11 @@
 // begins a batch of its own behind one that it would make late: many small batches do less than few
 // large ones. Where there is no objective, or the line is zero, admission is by depth.
 //
+// Where there is an objective an idle device gathers: what is offered to it first waits a few
+// milliseconds for more, so that a burst is one batch and not a batch of its first query and one of
+// the rest. It begins before that where not even another query as short as the shortest that waits
+// would be in time or has room: gathering makes nobody late, and turns nobody away.
+//
 // Where admission is by depth groups of queries take turns in batches, so that a few texts behind
 // thousands of one request wait for a batch. By deadline queries run in the order of their offers,
 // which is that of their deadlines, as predicted.
@@ -49,9 +54,14 @@ struct DispatchOptions {
   double slo = std::numeric_limits<double>::infinity();  // seconds from offer to reply
   // Part of the objective that predictions stay away from a deadline: threads wake late.
   double reserve = 0.01;
+  // Seconds that an idle device gathers; no more than kMostGathered of the objective, and none
+  // where there is no objective.
+  double gather = 0.02;
   double first_probe = 5;  // seconds from a failure to the first probe; then twice as long each
   double last_probe = 60;
 };
+
+inline constexpr double kMostGathered = 0.02;
 
 enum class Admitted : uint8_t {
   kAccepted,
@@ -103,7 +113,8 @@ class Dispatcher {
       uint64_t first, uint64_t count,
       const std::function<void(uint64_t id)>& taken = [](uint64_t) {});
 
-  // The next batch of an idle device, in the order of offers; empty: nothing waits, or it is down.
+  // The next batch of an idle device, in the order of offers; empty: nothing waits, or it gathers
+  // still, or is down.
   std::vector<uint64_t> begin(size_t device, double now);
   // The running batch was answered. Tells how many were late.
   uint64_t finish(size_t device, double now);
@@ -127,8 +138,8 @@ class Dispatcher {
   // What came of it: `seconds` for `tokens`; none: it failed again.
   void probed(size_t device, double now, std::optional<double> seconds, uint64_t tokens);
 
-  // When an idle device has something to do though nothing is offered: to be probed, or to look for
-  // stalled ones. Infinity: never.
+  // When an idle device has something to do though nothing is offered: to begin with what it
+  // gathered, to be probed, or to look for stalled ones. Infinity: never.
   double wake_at(size_t device) const;
 
   size_t size() const { return devices_.size(); }
@@ -152,6 +163,7 @@ class Dispatcher {
     uint64_t batches = 0, tokens = 0;                           // of those before the last
     uint64_t last = 0;                                          // tokens of the last batch
     double earliest = std::numeric_limits<double>::infinity();  // deadline in it
+    uint64_t shortest = 0;                                      // tokens of a query in it
     bool alone = false;
   };
   struct Device {
@@ -160,7 +172,8 @@ class Dispatcher {
     std::deque<Waiting> waiting;
     std::vector<Waiting> running;
     Outlook outlook;
-    uint64_t held = 0;                   // tokens of both
+    double gather_until = 0;  // what waits was offered to an idle device: the last moment to begin
+    uint64_t held = 0;        // tokens of both
     double started = 0, predicted = 0;   // of the running batch: moment, seconds
     double mean = 1, variance = 0;       // of times beside the line
     uint64_t seen = 0;                   // batches in them
@@ -187,6 +200,8 @@ class Dispatcher {
   bool by_deadline(const Device& device) const;
   bool admits(const Device& device, const DispatchQuery& query, double now) const;
   bool in_time(const Device& device, const DispatchQuery& query, double now) const;
+  // The moment at which an idle device begins with what waits, which may be past.
+  double gathered_at(const Device& device) const;
   std::vector<size_t> next_batch(const Device& device) const;
   bool could_ever(const Device& device, uint64_t tokens) const;
   bool is_stalled(const Device& device, double now) const;

@@ -68,6 +68,39 @@ TEST(DispatcherLoad, TextsOfAllLengthsAreInTime) {
   EXPECT_GE(result.rate(), 8);
 }
 
+// 80 texts within 8 ms. Depths are 40 and 8 texts of 75 tokens, which is 51 of 69.
+VirtualResult burst_of(Admission admission, double gather) {
+  DispatchOptions options = options_of(admission);
+  options.gather = gather;
+  std::vector<VirtualArrival> arrivals;
+  for (int i = 0; i < 80; ++i) arrivals.push_back({i * 1e-4, 69});
+  return run_virtually({kV100, kXeon}, options, arrivals);
+}
+
+TEST(DispatcherLoad, ABurstIsOneBatchOfEachDevice) {
+  EXPECT_EQ(burst_of(Admission::kDepth, 0).accepted, 51u);
+  EXPECT_LT(burst_of(Admission::kDepth, 0).in_time, 5u) << "all but the first wait for a batch";
+  EXPECT_LT(burst_of(Admission::kDeadline, 0).in_time, 45u);
+  VirtualResult gathered = burst_of(Admission::kDeadline, 0.02);
+  EXPECT_GE(gathered.in_time, 48u);
+  EXPECT_EQ(gathered.in_time, gathered.accepted);
+  for (const DeviceStatistics& device : gathered.devices) EXPECT_EQ(device.batches, 1u);
+  // The paper's admission, too.
+  EXPECT_GE(burst_of(Admission::kDepth, 0.02).in_time, 48u);
+}
+
+TEST(DispatcherLoad, GatheringCostsRandomArrivalsNothing) {
+  for (double part : {0.5, 1.0, 1.5}) {
+    std::vector<VirtualArrival> arrivals = poisson_arrivals(part * kCapacity, kSeconds, 75, 5);
+    DispatchOptions options = options_of(Admission::kDeadline);
+    VirtualResult gathered = run_virtually({kV100, kXeon}, options, arrivals);
+    options.gather = 0;
+    VirtualResult at_once = run_virtually({kV100, kXeon}, options, arrivals);
+    EXPECT_GE(gathered.share_in_time(), 0.99) << part;
+    EXPECT_GE(gathered.rate(), 0.995 * at_once.rate()) << part;
+  }
+}
+
 // Devices fail, stall, part batches and come back at random moments, clients take queries back:
 // each query is where the list below says, once, in the order of its offers, and slots are theirs
 // alone.
@@ -134,7 +167,7 @@ class RandomRun {
     std::vector<uint64_t> batch = dispatcher_->begin(device, now_);
     if (batch.empty()) {
       ASSERT_TRUE(waiting_[device].empty() || !running_[device].empty() ||
-                  !dispatcher_->up(device));
+                  !dispatcher_->up(device) || dispatcher_->wake_at(device) > now_);
       return;
     }
     ASSERT_TRUE(running_[device].empty());

@@ -31,6 +31,7 @@ DispatchOptions by_depth() {
   DispatchOptions options;
   options.admission = Admission::kDepth;
   options.slo = 1;
+  options.gather = 0;
   return options;
 }
 
@@ -38,6 +39,7 @@ DispatchOptions by_deadline() {
   DispatchOptions options;
   options.slo = 1;
   options.reserve = 0;
+  options.gather = 0;
   return options;
 }
 
@@ -294,6 +296,76 @@ TEST(Dispatcher, OffersNothingToWhoRefusedIt) {
       by_depth());
   EXPECT_EQ(dispatcher.offer(query_of(1, 1, 1), 0, 1).device, 1u);
   EXPECT_EQ(dispatcher.offer(query_of(2, 1, 1), 0, 3).admitted, Admitted::kBusy);
+}
+
+DispatchOptions gathering(Admission admission) {
+  DispatchOptions options = admission == Admission::kDepth ? by_depth() : by_deadline();
+  options.gather = 0.01;
+  return options;
+}
+
+TEST(Dispatcher, GathersWhatIsOfferedToAnIdleDevice) {
+  for (Admission admission : {Admission::kDepth, Admission::kDeadline}) {
+    Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.05, 0.1, 9)}, gathering(admission));
+    offer_some(dispatcher, 1, 2, 0);
+    EXPECT_EQ(dispatcher.begin(0, 0), Ids{});
+    EXPECT_EQ(dispatcher.wake_at(0), 0.01);
+    // It begins in 0.002 s and takes 0.2 s.
+    EXPECT_NEAR(dispatcher.offer(query_of(9, 9, 0.3), 0.008).retry_after, 0.202, 1e-12);
+    offer_some(dispatcher, 3, 1, 0.009);
+    EXPECT_EQ(dispatcher.begin(0, 0.01), (Ids{1, 2, 3}));
+    offer_some(dispatcher, 4, 1, 0.2);
+    dispatcher.finish(0, 0.26);
+    EXPECT_EQ(dispatcher.begin(0, 0.26), Ids{4}) << "who waited for a batch gathers no more";
+    dispatcher.finish(0, 0.41);
+    offer_some(dispatcher, 5, 1, 0.5);
+    EXPECT_EQ(dispatcher.wake_at(0), 0.51);
+  }
+}
+
+TEST(Dispatcher, GathersASmallPartOfTheObjective) {
+  DispatchOptions options = by_depth();
+  options.slo = 0.1;
+  options.gather = 1;
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.001, 0, 9)}, options);
+  dispatcher.offer(query_of(1, 1, 0.1), 0);
+  EXPECT_DOUBLE_EQ(dispatcher.wake_at(0), 0.002);
+  options.slo = kForever;
+  Dispatcher endless({queue_of(DeviceKind::kCpu, 0.001, 0, 9)}, options);
+  endless.offer(query_of(1, 1, kForever), 0);
+  EXPECT_EQ(endless.begin(0, 0), Ids{1});
+}
+
+TEST(Dispatcher, GathersUntilABatchIsFull) {
+  QueueOptions queue = queue_of(DeviceKind::kCpu, 0.001, 0, 100);
+  queue.batch = 60;
+  for (Admission admission : {Admission::kDepth, Admission::kDeadline}) {
+    Dispatcher dispatcher({queue}, gathering(admission));
+    dispatcher.offer(query_of(1, 20, 1), 0);
+    dispatcher.offer(query_of(2, 30, 1), 0);
+    EXPECT_EQ(dispatcher.begin(0, 0), (Ids{1, 2})) << "20 tokens more have no room";
+    dispatcher.finish(0, 0.05);
+    dispatcher.offer(query_of(3, 20, 1), 0.1);
+    EXPECT_EQ(dispatcher.begin(0, 0.1), Ids{});
+    dispatcher.offer(query_of(4, 50, 1), 0.1);
+    EXPECT_EQ(dispatcher.begin(0, 0.1), Ids{3}) << "another batch waits";
+  }
+}
+
+// A batch of n takes 0.1 n + 0.2 seconds.
+TEST(Dispatcher, GathersNothingThatWouldBeLate) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 9)}, gathering(Admission::kDeadline));
+  offer_some(dispatcher, 1, 6, 0);
+  // Seven would end 0.1 s before the deadline, and so they gather; eight are as many as there can
+  // be.
+  EXPECT_EQ(dispatcher.begin(0, 0), Ids{});
+  EXPECT_EQ(offer_some(dispatcher, 7, 3, 0), (std::vector<int>{0, 0, -1}));
+  EXPECT_EQ(dispatcher.begin(0, 0).size(), 8u);
+  EXPECT_EQ(dispatcher.finish(0, 1), 0u);
+  // Until 1.896 another one would be in time.
+  dispatcher.offer(query_of(20, 1, 2.196), 1.8);
+  EXPECT_NEAR(dispatcher.wake_at(0), 1.796, 1e-6);
+  EXPECT_EQ(dispatcher.begin(0, 1.8), Ids{20});
 }
 
 TEST(Dispatcher, GivesNothingToADeviceThatStalls) {

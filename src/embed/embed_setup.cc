@@ -25,6 +25,8 @@ constexpr uint64_t kEndpointBatch = 8192;
 // waits.
 constexpr uint64_t kBatchesAhead = 2;
 constexpr uint32_t kMostNumber = 1u << 16;
+// Of the cores, one in so many is left to accelerators.
+constexpr uint32_t kHostShare = 4;
 
 // The numbers of "0-1+3".
 std::vector<uint32_t> read_numbers(const DeviceSpec& spec, const std::string& key,
@@ -48,6 +50,17 @@ struct Candidate {
 
   bool pool() const { return std::holds_alternative<PoolSpec>(spec.what); }
   const GpuSpec* gpu() const { return std::get_if<GpuSpec>(&spec.what); }
+  // Whether it is an accelerator that this machine has, or that stands for one: a GPU, a
+  // simulation, a server at a name that is always this machine's.
+  bool here() const {
+    if (spec.kind != DeviceKind::kAccelerator) return false;
+    const auto* endpoint = std::get_if<EndpointOptions>(&spec.what);
+    if (endpoint == nullptr) return true;
+    for (std::string_view name : {"://localhost", "://127.", "://[::1]"}) {
+      if (endpoint->base.find(name) != std::string::npos) return true;
+    }
+    return false;
+  }
   int turn() const { return pool() ? 0 : gpu() != nullptr ? 1 : 2; }
   bool made() const { return device != nullptr && trouble.empty(); }
 };
@@ -85,6 +98,7 @@ class Setup {
   void for_each_gpu(const Act& act);
   EngineOptions gpu_engine() const;
   PoolsOptions pools_of(const DeviceSpec& spec) const;
+  uint32_t host_cores(const DeviceSpec& spec) const;
   void announce_engines();
   void add_context(uint64_t context);
   bool has_objective() const { return std::isfinite(options_.slo); }
@@ -170,7 +184,26 @@ PoolsOptions Setup::pools_of(const DeviceSpec& spec) const {
   PoolsOptions pools = options_.pools;
   pools.name = spec.name;
   pools.where = pool_placement(spec, machine_, pools.where);
+  if (uint32_t kept = host_cores(spec); kept > 0) {
+    const uint32_t threads = default_thread_count(machine_, pools.where);
+    const auto cores = static_cast<uint32_t>(machine_.allowed_core_count());
+    pools.where.threads = std::min(threads, cores - kept);
+  }
   return pools;
+}
+
+// Cores that a pool of this spec leaves to accelerators. Who says where it works leaves what he
+// likes.
+uint32_t Setup::host_cores(const DeviceSpec& spec) const {
+  const PlacementOptions where = pool_placement(spec, machine_, options_.pools.where);
+  if (where.threads != 0 || !where.nodes.empty() || !where.pus.empty()) return 0;
+  bool here = false;
+  for (const Candidate& candidate : candidates_) {
+    here = here || (candidate.report.queue && candidate.here());
+  }
+  if (!here) return 0;
+  const auto cores = static_cast<uint32_t>(machine_.allowed_core_count());
+  return std::min(options_.host_cores.value_or(cores / kHostShare), cores - 1);
 }
 
 // Once, before the first model is loaded.
@@ -198,6 +231,7 @@ void Setup::make_pools(const MakeEngine& make_engine) {
       all.push_back(std::move(candidate));
       continue;
     }
+    candidate.report.host_cores = host_cores(candidate.spec);
     CpuPools made = make_cpu_pools(machine_, pools_of(candidate.spec), make_engine);
     if (made.nodes_rate > 0) {
       listener_.detail(fmt::format("a pool for every node does {:.0f} tokens/s, one for all {:.0f}",

@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,9 @@ struct SetupOptions {
   PoolsOptions pools;                                    // of a `cpu` without settings of its own
   const ModelSpec* spec = nullptr;                       // of what pools and GPUs compute
   Isa isa = Isa::kReference;                             // of pools' kernels
+  // Cores that pools leave to the host's part of the work of accelerators of this machine, where
+  // there are some and a pool's place is not said; none: a quarter (section IV-D).
+  std::optional<uint32_t> host_cores = {};
   // Loads the model for GPUs beside which no pool has it, placed as such an engine would have it.
   std::function<std::shared_ptr<Model>(const EngineOptions& engine)> load_model = {};
   // Called before a model is loaded, with the options of all engines that will be there; without
@@ -50,6 +54,7 @@ struct DeviceReport {
   LatencyLine line;
   uint64_t depth = 0;
   std::vector<uint32_t> pus;  // of a pool's threads, rising
+  uint32_t host_cores = 0;    // that a pool leaves to accelerators
   std::string bits;           // of a GPU whose vectors are not the cores' to the last bit: why
 };
 

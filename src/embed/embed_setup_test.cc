@@ -42,6 +42,37 @@ TEST(EmbedSetup, AnnouncesEnginesOfAllPoolsFirst) {
   EXPECT_EQ(announced[2].nodes, std::vector<uint32_t>{1});
 }
 
+// The first pool's place, beside an accelerator that is simulated.
+EngineOptions pool_beside(const std::string& pool, std::optional<uint32_t> host_cores) {
+  struct NoMore {};
+  SetupOptions options;
+  options.offload = true;
+  options.devices = {pool, "sim:alpha=1,beta=1"};
+  options.host_cores = host_cores;
+  EngineOptions announced;
+  options.before_pools = [&](std::span<const EngineOptions> engines) {
+    announced = engines[0];
+    throw NoMore();
+  };
+  JumpingClock clock;
+  auto no_engine = [](const EngineOptions&) -> std::unique_ptr<Engine> { return nullptr; };
+  EXPECT_THROW(set_up_devices(Machine::from_synthetic("numa:1 core:16 pu:1"), options, no_engine,
+                              text_query, clock),
+               NoMore);
+  return announced;
+}
+
+TEST(EmbedSetup, LeavesCoresToAccelerators) {
+  EngineOptions pool = pool_beside("cpu", {});
+  EXPECT_EQ(pool.threads, 12u);
+  EXPECT_EQ(pool.pus.front(), 4u) << "the lowest are left";
+  EXPECT_EQ(pool_beside("cpu", 0).threads, 15u);
+  EXPECT_EQ(pool_beside("cpu", 6).threads, 10u);
+  EXPECT_EQ(pool_beside("cpu", 99).threads, 1u);
+  EXPECT_EQ(pool_beside("cpu:threads=15", {}).threads, 15u);
+  EXPECT_EQ(pool_beside("cpu:cpus=0-13", 8).threads, 14u);
+}
+
 TEST(EmbedSetup, MeasuresADeviceByItsClock) {
   SetupOptions options;
   options.devices = {"sim:alpha=0.018,beta=0.27"};

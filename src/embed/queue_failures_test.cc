@@ -288,6 +288,7 @@ TEST(QueueManager, LosesAndDoublesNothingUnderFailuresOnManyThreads) {
   DispatchOptions options = by_depth();
   options.first_probe = options.last_probe = 1e-3;
   options.slo = 1;
+  options.gather = 1e-4;
   std::vector<std::atomic<int>> answers(kClients * kQueries);
   std::atomic<uint64_t> accepted{0}, vectors{0}, wrong{0};
   {

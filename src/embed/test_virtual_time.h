@@ -95,12 +95,20 @@ inline VirtualResult run_virtually(const std::vector<VirtualDevice>& devices,
     for (size_t i = 0; i < devices.size(); ++i) {
       if (ends[i] <= soonest) soonest = ends[who = i];
     }
+    // What an idle device gathers begins without anybody's doing.
+    for (size_t i = 0; i < devices.size(); ++i) {
+      double wakes = dispatcher.wake_at(i);
+      if (ends[i] == kNever && wakes > now && wakes < soonest) {
+        soonest = wakes;
+        who = devices.size() + 1;
+      }
+    }
     if (soonest == kNever) break;
     now = soonest;
     if (who < devices.size()) {
       dispatcher.finish(who, now);
       ends[who] = kNever;
-    } else {
+    } else if (who == devices.size()) {
       DispatchResult offer =
           dispatcher.offer({next, arrivals[next].tokens, now + options.slo, next}, now);
       result.accepted += offer.admitted == Admitted::kAccepted ? 1 : 0;

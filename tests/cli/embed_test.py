@@ -231,6 +231,7 @@ class EmbedTest(ProgramTest):
         self.bad(1, "embed", self.random, *MEAN, "/no/such/file", says=["/no/such/file"])
         self.bad(2, "embed", self.random, *MEAN, "-p", "a", "x.txt", says=["--prompt"])
         self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--slo", "soon", says=["soon"])
+        self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--gather", "-1s", says=["-1s"])
         self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--device", "npu", says=["npu"])
         self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--device", "cpu:cores=1",
                  says=["cores=1"])
@@ -248,6 +249,7 @@ class EmbedTest(ProgramTest):
         # Two that do not agree: one is left out, and the table says why.
         table = self.good("embed", self.random, *MEAN, *words, "--offload")
         self.assertRegex(table, r" no +.*cosine")
+        self.good("embed", self.random, *MEAN, *words, "--offload", "--host-cores", "0")
         expected = self.vectors("-p", "abc", "-p", "hello")
         # Nobody listens there: what is left works.
         status, out, err = self.call("embed", self.random, *MEAN, "--device", "cpu", "--device",
@@ -262,6 +264,7 @@ class EmbedTest(ProgramTest):
         texts = "\n".join(["abc", "hello"] * 100)
         expected = self.vectors(text=texts)
         for words in (("--slo", "2s"), ("--slo", "500ms", "--admission", "depth"),
+                      ("--slo", "2s", "--gather", "1ms"), ("--slo", "2s", "--gather", "0"),
                       ("--pools", "one"), ("--pools", "nodes")):
             self.assertEqual(self.vectors(*words, text=texts), expected)
 

@@ -90,7 +90,7 @@ class EmbedServeTest(ServeCase):
     def test_an_objective_and_several_devices(self):
         # An hour is enough for whatever machine this is.
         server = self.start("serve", self.last, "--slo", "3600s", "--admission", "depth",
-                            "--offload", "--device", "cpu")
+                            "--gather", "5ms", "--offload", "--host-cores", "0", "--device", "cpu")
         self.assertEqual(self.embed(server), self.printed(self.last))
         [device] = server.good("/v1/plan")["embeddings"]["devices"]
         self.assertGreater(device["seconds_per_token"], 0)
