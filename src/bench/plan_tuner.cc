@@ -15,9 +15,11 @@ Plan with_other_sync(Plan plan) {
 }  // namespace
 
 PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, const ModelSpec& spec,
-                       const EnginePlan& plan, Phase phase, const TuneCases& cases) {
+                       const EnginePlan& plan, Phase phase, const TuneCases& cases,
+                       uint32_t most_cores) {
   const Plan& start = plan.of(phase);
-  PlanRanking ranking{{}, {plan.placement, start, most_groups_on(spec, plan.shares, start)}};
+  PlanRanking ranking{
+      {}, {plan.placement, start, most_groups_on(spec, plan.shares, start), most_cores}};
   PlacedPlan placed{start, plan.placement, plan.shard_nodes, plan.shares};
   placed.experts = plan.experts;
   ranking.search = search_plans(

@@ -25,13 +25,15 @@
 
 namespace hearth {
 
-// What the search among predicted costs found for a phase.
+// What the search among predicted costs found for a phase. `most_cores` may be at work at a time,
+// and `plan` has a thread on every PU that may be (bench/whole_team.h).
 struct PlanRanking {
   PlanSearchResult search;
   PlanSpace space;
 };
 PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, const ModelSpec& spec,
-                       const EnginePlan& plan, Phase phase, const TuneCases& cases);
+                       const EnginePlan& plan, Phase phase, const TuneCases& cases,
+                       uint32_t most_cores);
 
 class PlanTuner {
  public:

@@ -10,6 +10,7 @@
 #include "bench/plan_tuner.h"
 #include "bench/schedule_tuner.h"
 #include "bench/threshold_tuner.h"
+#include "bench/whole_team.h"
 #include "cli/interrupts.h"
 #include "cli/load.h"
 #include "cli/options.h"
@@ -36,6 +37,7 @@ struct TuneArgs {
   std::string model;
   std::string only, budget = "10m";
   std::optional<std::string> trace, machine, table;
+  uint32_t threads = 0;  // 0: all but a core that is kept
   bool fresh = false, json = false, verbose = false;
   bool list = false, show = false, remove = false;
 };
@@ -60,6 +62,11 @@ void check_tunable(const ModelSpec& spec, const EnginePlan& plan) {
   if (plan.placement.oversubscribed) {
     fail(ErrorCode::kUsage, "threads share CPUs here: tuning needs a CPU for each");
   }
+}
+
+// Cores that may be at work.
+uint32_t most_cores(const TuneArgs& args, const Machine& machine) {
+  return args.threads != 0 ? args.threads : default_thread_count(machine);
 }
 
 TuneOutcome outcome_of(const PlanRanking& ranking) {
@@ -96,13 +103,15 @@ int predict_only(const TuneArgs& args) {
   const OpenedModel model = open_shape(args);
   const Machine machine = named_machine(*args.machine);
   const TuneCases cases = cases_of(args);
-  const EnginePlan plan = plan_engine(machine, cases.engine_options());
+  EnginePlan plan = plan_engine(machine, cases.engine_options());
   check_tunable(model.spec, plan);
+  plan = with_all_pus(machine, plan);
   const BandwidthTable table =
       args.table ? read_table(*args.table, machine) : assumed_bandwidth(machine);
   std::vector<TuneOutcome> outcomes;
   for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
-    const PlanRanking ranking = rank_plans(machine, table, model.spec, plan, phase, cases);
+    const PlanRanking ranking =
+        rank_plans(machine, table, model.spec, plan, phase, cases, most_cores(args, machine));
     TuneOutcome& outcome = outcomes.emplace_back(outcome_of(ranking));
     const PlanTrial& best = ranking.search.best[0];
     if (best.cost < 1) {
@@ -132,7 +141,9 @@ class Tuning {
     const OpenedModel model = open_named_model(args_.model, {}, args_.verbose, TokenizerUse::kNone);
     const Isa isa = isa_here();
     EngineOptions options = cases_.engine_options();
-    check_tunable(model.spec, plan_engine(machine_, options));
+    const EnginePlan plan = plan_engine(machine_, options);
+    check_tunable(model.spec, plan);
+    options.plan = engine_plan_text(machine_, with_all_pus(machine_, plan));
     const TunedLock lock = store_.lock();
     tuned_.machine = machine_fields(machine_, isa);
     tuned_.model = model_fields(model.spec);
@@ -210,13 +221,13 @@ class Tuning {
       const double now = steady_seconds();
       const double until = now + (tunes_kernels() ? 0.4 : 1) * (end_ - now);
       whole = tune_phases(engine, until, &best);
-      tuned_.engine_plan = whole ? engine_plan_text(machine_, best) : "";
+      tuned_.engine_plan = whole ? kept_text(best) : "";
       store_.save(tuned_);
       whole = whole && tune_threshold(engine, until, &best);
     }
     if (!tunes_kernels()) return whole;
     if (const std::optional<EnginePlan> plan = tuned_plan(tuned_, machine_, engine.options())) {
-      engine.set_plan(*plan);
+      engine.set_plan(with_all_pus(machine_, *plan));
     }
     return ScheduleTuner(engine, machine_, cases_, hooks(end_)).tune(&tuned_) && whole;
   }
@@ -225,8 +236,8 @@ class Tuning {
     const double start = steady_seconds(), all = until - start;
     bool whole = true;
     for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
-      const PlanRanking ranking =
-          rank_plans(machine_, table_, engine.spec(), engine.plan(), phase, cases_);
+      const PlanRanking ranking = rank_plans(machine_, table_, engine.spec(), engine.plan(), phase,
+                                             cases_, most_cores(args_, machine_));
       TuneOutcome& outcome = outcomes_.emplace_back(outcome_of(ranking));
       // Prefill has what decode leaves, and the threshold what both do.
       PlanTuner tuner(engine, cases_, hooks(start + all * (phase == Phase::kDecode ? 0.4 : 0.8)));
@@ -249,8 +260,12 @@ class Tuning {
     TuneOutcome& decode = outcomes_.front();
     decode.threshold = tuned_.threshold;
     decode.chosen.max_rows = best->decode.max_rows = tuned_.threshold->rows;
-    tuned_.engine_plan = engine_plan_text(machine_, *best);
+    tuned_.engine_plan = kept_text(*best);
     return true;
+  }
+
+  std::string kept_text(const EnginePlan& plan) const {
+    return engine_plan_text(machine_, without_resting(plan));
   }
 
   TuneHooks hooks(double until) {
@@ -332,6 +347,9 @@ void add_tune(CLI::App& program, Action& action) {
       ->capture_default_str();
   add_text(verb, "--trace", &args->trace, "CSV",
            "Tune for requests of these lengths: a line 'prompt,output' for each, in tokens");
+  add_count(verb, "-t,--threads", &args->threads, 1, kMostMembers,
+            "Cores that may be at work at a time; default: as many as the engine takes, which from "
+            "8 on is all but one");
   CLI::Option* machine =
       add_text(verb, "--machine", &args->machine, "MACHINE",
                "Predict for another machine: hwloc's XML file, or 'synthetic DESCRIPTION'");

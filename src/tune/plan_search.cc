@@ -14,15 +14,20 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 // A removal gains something from here on: sums in another order differ by less.
 constexpr double kGain = 1e-9;
+constexpr double kTie = 1e-3;
 
 class Search {
  public:
   Search(const PlanSpace& space, const PlanCost& cost, const PlanSearchOptions& options)
       : space_(space), ask_(cost), options_(options) {}
 
-  PlanSearchResult run(const TopoTree& tree) {
+  PlanSearchResult run(const std::vector<TopoTree>& trees) {
     result_.start_cost = cost_of(space_.start);
-    std::vector<TopoTree> grouped = grouped_trees(tree, options_.most_trees);
+    std::vector<TopoTree> grouped;
+    for (const TopoTree& tree : trees) {
+      const std::vector<TopoTree> of = grouped_trees(tree, options_.most_trees);
+      grouped.insert(grouped.end(), of.begin(), of.end());
+    }
     result_.grouped_trees = grouped.size();
     std::vector<double> costs;
     for (const TopoTree& one : grouped) {
@@ -34,7 +39,7 @@ class Search {
     result_.plans = costs_.size() + given_up_.size();
     std::stable_sort(result_.best.begin(), result_.best.end(),
                      [](const PlanTrial& a, const PlanTrial& b) { return a.cost < b.cost; });
-    if (result_.best.size() > options_.keep) result_.best.resize(options_.keep);
+    merge_ties();
     return std::move(result_);
   }
 
@@ -80,6 +85,20 @@ class Search {
     return cost;
   }
 
+  // Keeps the cheapest, one of those that are tied.
+  void merge_ties() {
+    std::map<Class, double> last;  // cost of the last one that was kept
+    std::vector<PlanTrial> kept;
+    for (PlanTrial& trial : result_.best) {
+      if (kept.size() == options_.keep) break;
+      auto [same, first] = last.try_emplace(class_of(trial.plan), trial.cost);
+      if (!first && trial.cost <= same->second * (1 + kTie)) continue;
+      same->second = trial.cost;
+      kept.push_back(std::move(trial));
+    }
+    result_.best = std::move(kept);
+  }
+
   double best_of(const TopoTree& tree) {
     double best = kUnknown;
     for (const TopoTree::Partition& cut : tree.cuts(space_.most_groups_of_all())) {
@@ -114,7 +133,16 @@ class Search {
 
 PlanSearchResult search_plans(const Machine& machine, const PlanSpace& space, const PlanCost& cost,
                               const PlanSearchOptions& options) {
-  return Search(space, cost, options).run(TopoTree(machine, space.placement));
+  Placement ones;  // the first of every core's
+  std::set<uint32_t> cores;
+  for (const Seat& seat : space.placement.seats) {
+    if (cores.insert(seat.core).second) ones.seats.push_back(seat);
+  }
+  std::vector<TopoTree> trees{TopoTree(machine, ones)};
+  if (ones.seats.size() < space.placement.seats.size()) {
+    trees.emplace_back(machine, space.placement);
+  }
+  return Search(space, cost, options).run(trees);
 }
 
 }  // namespace hearth

@@ -1,6 +1,8 @@
 // The search for the best plan of one phase (Sandwich, sections 5.2 and 5.3): all groupings of the
-// tree of PUs, threads removed from each, and every cross-section of every tree as groups. It sees
-// nothing of the machine but the tree, and of plans nothing but what a function says that they
+// tree of PUs, threads removed from each, and every cross-section of every tree as groups. The tree
+// is of all PUs that have a seat, from packages to hyper-threads, and where cores have several of
+// these of one PU a core, too: resting all second ones need not gain for what else may rest. It
+// sees nothing of the machine but the tree, and of plans nothing but what a function says that they
 // cost: a cost model, a record, or the machine itself.
 //
 // What it leaves out:
@@ -10,6 +12,8 @@
 //   - plans with as many groups, threads and nodes at work as `patience` on end that were no better
 //     than the best of them. (The paper counts threads together. With them apart a fourth of the
 //     threads at rest is not given up since an eighth was no better.)
+// Of plans that cost the same to one part in a thousand and have as many groups, threads and nodes,
+// one is given back: they differ in a guess of the tree alone, which the costs know nothing of.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +31,7 @@ using PlanCost = std::function<double(const Plan&)>;
 struct PlanSearchOptions {
   uint32_t patience = 3;  // 0: without end
   bool cuts_removals = true;
-  uint32_t keep = 10;        // plans that are given back
+  uint32_t keep = 10;        // plans that are given back, no two of them tied
   size_t most_trees = 4000;  // that groupings make; others are not looked at
 };
 

@@ -128,6 +128,119 @@ TEST(PlanSearch, OneInFourIsRestedWhereFourHaveAPortForThree) {
   }
 }
 
+// On one node: seats for all PUs, as tuning has them, of which the default's work at first.
+PlacedPlan whole_on(const Machine& machine, Phase phase) {
+  PlacedPlan placed = placed_on(machine, phase);
+  const Numbers begun = pus_of(placed.plan, placed.placement);
+  placed.placement =
+      place_threads(machine, {.threads = static_cast<uint32_t>(machine.allowed_pus.size())});
+  Numbers members;
+  for (uint32_t m = 0; m < placed.placement.seats.size(); ++m) {
+    if (std::ranges::binary_search(begun, placed.placement.seats[m].pu)) members.push_back(m);
+  }
+  placed.plan.member_shards.assign(placed.placement.seats.size(), 0);
+  placed.plan.groups = {{members, {0, 1, 0, 1}}};
+  return placed;
+}
+
+PlanSpace whole_space(const Machine& machine, const ModelSpec& spec, const PlacedPlan& placed) {
+  PlanSpace space = space_of(spec, placed);
+  space.most_cores = default_thread_count(machine);
+  return space;
+}
+
+TEST(PlanSearch, ASparedCoreCostsNoTree) {
+  const TestModel model = model_of(1);
+  for (uint32_t cores : {8u, 12u, 14u, 18u, 20u, 24u, 32u, 48u}) {
+    const Machine machine =
+        Machine::from_synthetic("numa:1 core:" + std::to_string(cores) + " pu:1");
+    const PlacedPlan placed = whole_on(machine, Phase::kDecode);
+    const PlanSpace space = whole_space(machine, model.spec(), placed);
+    ASSERT_EQ(space.most_cores, cores - 1);
+    std::set<uint32_t> groups;
+    // As if groups waited for nobody, and threads cost nothing.
+    const PlanSearchResult found = search_plans(machine, space, [&](const Plan& plan) {
+      EXPECT_LT(plan.worker_count(), cores);
+      groups.insert(plan.group_count());
+      return 1.0 / plan.worker_count();
+    });
+    EXPECT_EQ(found.grouped_trees, grouped_trees(TopoTree(machine), 4000).size()) << cores;
+    EXPECT_EQ(found.best[0].plan.worker_count(), cores - 1);
+    std::set<uint32_t> expected;
+    for (uint32_t count = 1; count <= 8; ++count) {
+      if (cores % count == 0 && count < cores) expected.insert(count);
+    }
+    EXPECT_TRUE(std::ranges::includes(groups, expected)) << cores;
+  }
+}
+
+TEST(PlanSearch, OneInFourIsRestedBesideASparedCore) {
+  const TestModel model = model_of(1);
+  for (const char* description : {"numa:1 core:16 pu:1", "numa:1 core:24 pu:1"}) {
+    const Machine machine = Machine::from_synthetic(description);
+    const PlacedPlan placed = whole_on(machine, Phase::kDecode);
+    const PlanSearchResult found =
+        search_plans(machine, whole_space(machine, model.spec(), placed),
+                     ports_for_three(placed.placement, [](uint32_t pu) { return pu / 4; }));
+    EXPECT_EQ(found.best[0].plan.worker_count(), machine.cores.size() / 4 * 3) << description;
+  }
+}
+
+TEST(PlanSearch, NoMoreCoresAreAtWorkThanMayBe) {
+  const TestModel model = model_of(1);
+  const Machine machine = Machine::from_synthetic("numa:1 core:16 pu:2");
+  const PlacedPlan placed = whole_on(machine, Phase::kDecode);
+  PlanSpace space = whole_space(machine, model.spec(), placed);
+  for (uint32_t most : {1u, 5u, 16u}) {
+    space.most_cores = most;
+    std::set<uint32_t> most_met;
+    search_plans(machine, space, [&](const Plan& plan) {
+      std::set<uint32_t> cores;
+      for (uint32_t m : plan.working_members()) cores.insert(placed.placement.seats[m].core);
+      most_met.insert(static_cast<uint32_t>(cores.size()));
+      return plan == placed.plan ? 1.0 : 1.0 / plan.worker_count();
+    });
+    most_met.erase(15);  // the plan that it began with
+    if (most == 16) {
+      EXPECT_EQ(*most_met.rbegin(), 16u);
+    } else {
+      EXPECT_LE(*most_met.rbegin(), most);
+    }
+  }
+}
+
+// Second hyper-threads work where a thread more on a core is worth something, and else do not.
+TEST(PlanSearch, SecondThreadsWorkWhereTheyGain) {
+  const TestModel model = model_of(1);
+  const Machine machine = Machine::from_synthetic("numa:1 core:12 pu:2");
+  const PlacedPlan placed = whole_on(machine, Phase::kPrefill);
+  const PlanSpace space = whole_space(machine, model.spec(), placed);
+  for (double second : {0.25, -0.05}) {
+    const PlanSearchResult found = search_plans(machine, space, [&](const Plan& plan) {
+      std::map<uint32_t, uint32_t> threads;
+      for (uint32_t m : plan.working_members()) ++threads[placed.placement.seats[m].core];
+      double rate = 0;
+      for (auto [core, count] : threads) rate += 1 + second * (count - 1);
+      return 1 / rate;
+    });
+    EXPECT_EQ(found.best[0].plan.worker_count(), second > 0 ? 22u : 11u);
+  }
+}
+
+TEST(PlanSearch, OneOfThoseThatTieIsGivenBack) {
+  const TestModel model = model_of(1);
+  const Machine machine = Machine::from_synthetic("numa:1 core:24 pu:1");
+  const PlacedPlan placed = whole_on(machine, Phase::kDecode);
+  const PlanSearchResult found =
+      search_plans(machine, whole_space(machine, model.spec(), placed),
+                   [](const Plan& plan) { return 1.0 + 0.1 * plan.group_count(); });
+  std::set<std::pair<uint32_t, uint32_t>> kinds;
+  for (const PlanTrial& trial : found.best) {
+    EXPECT_TRUE(kinds.emplace(trial.plan.group_count(), trial.plan.worker_count()).second);
+  }
+  EXPECT_EQ(found.best.size(), 10u);
+}
+
 // Random truths: cores of a cluster, at a stride or not, share what serves some of them; groups and
 // the members of one cost something.
 struct Truth {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "base/check.h"
 
@@ -112,8 +113,31 @@ uint32_t PlanSpace::most_groups_of_all() const {
   return std::accumulate(most_groups.begin(), most_groups.end(), 0u);
 }
 
+// Without cores that are too many.
+TopoTree::Partition PlanSpace::spared(const TopoTree::Partition& partition) const {
+  std::map<uint32_t, uint32_t> core_of;  // by PU
+  for (const Seat& seat : placement.seats) core_of.emplace(seat.pu, seat.core);
+  std::set<uint32_t> begun, at_work;
+  for (uint32_t m : start.working_members()) begun.insert(placement.seats[m].core);
+  for (const std::vector<uint32_t>& pus : partition) {
+    for (uint32_t pu : pus) at_work.insert(core_of.at(pu));
+  }
+  if (at_work.size() <= most_cores) return partition;
+  std::vector<uint32_t> order(at_work.begin(), at_work.end());
+  std::stable_partition(order.begin(), order.end(),
+                        [&](uint32_t core) { return begun.contains(core); });
+  order.resize(most_cores);
+  const std::set<uint32_t> kept(order.begin(), order.end());
+  TopoTree::Partition left;
+  for (std::vector<uint32_t> pus : partition) {
+    std::erase_if(pus, [&](uint32_t pu) { return !kept.contains(core_of.at(pu)); });
+    if (!pus.empty()) left.push_back(std::move(pus));
+  }
+  return left;
+}
+
 std::optional<Plan> PlanSpace::plan_of(const TopoTree::Partition& partition) const {
-  const std::vector<Standing> groups = stand(*this, partition);
+  const std::vector<Standing> groups = stand(*this, spared(partition));
   std::optional<std::vector<PlanGroup>> dealt =
       Dealer(groups, start.shard_count()).deal(most_groups);
   if (!dealt) return std::nullopt;

@@ -5,6 +5,10 @@
 // stand on one shard takes a part of it, as many parts as groups stand there; a group that stands
 // on several takes them whole, if nobody else stands there. A shard that nobody at work stands on
 // falls to the group before it, or behind it, where that takes its shards whole.
+//
+// Threads may be seated on more cores than may be at work at a time, as where one is spared for
+// work beside the steps. A partition of more is a plan without some of them: first those that the
+// start plan leaves out, and of each kind the last.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +27,15 @@ struct PlanSpace {
   Placement placement;
   Plan start;                         // the plan that the others are held against
   std::vector<uint32_t> most_groups;  // by shard: that may share it
+  uint32_t most_cores = UINT32_MAX;   // that may be at work
 
   // Of all shards together.
   uint32_t most_groups_of_all() const;
   // The plan of this partition of PUs of the placement, with everything else as in `start`.
   std::optional<Plan> plan_of(const TopoTree::Partition& partition) const;
+
+ private:
+  TopoTree::Partition spared(const TopoTree::Partition& partition) const;
 };
 
 // By shard, how many groups may share it under these shares: one for each of its segments, fewer

@@ -62,7 +62,7 @@ class TuneTest(ProgramTest):
         self.assertEqual([phase["trials"] for phase in again["phases"]], [0, 0])
         self.assertEqual(again["file"], str(self.kept()))
         self.assertNotIn("products", again)
-        self.tune("--fresh", "--only", "plans")
+        self.tune("--fresh", "--only", "plans", "-t", "1")
         self.assertEqual(self.told("tune", self.chain, "--remove")[0], "removed\n")
         self.assertEqual(self.told("tune", self.chain, "--remove")[0], nothing)
 

@@ -16,6 +16,7 @@
 #include "base/number_list.h"
 #include "bench/step_timer.h"
 #include "bench/turns.h"
+#include "bench/whole_team.h"
 #include "cli/load.h"
 #include "cli/tuned_plan.h"
 #include "engine/open_model.h"
@@ -77,8 +78,11 @@ int run(const std::string& path, uint32_t pairs, TuneCases cases) {
     fail(ErrorCode::kUsage, "nothing was tuned for this model here{}: run `hearth tune` first",
          found.note.empty() ? "" : " (" + found.note + ")");
   }
-  const std::unique_ptr<Engine> engine = start_engine(model, machine, isa, cases.engine_options());
-  const std::optional<EnginePlan> plan = tuned_plan(*found.tuned, machine, engine->options());
+  EngineOptions options = cases.engine_options();
+  options.plan = engine_plan_text(machine, with_all_pus(machine, plan_engine(machine, options)));
+  const std::unique_ptr<Engine> engine = start_engine(model, machine, isa, options);
+  std::optional<EnginePlan> plan = tuned_plan(*found.tuned, machine, engine->options());
+  if (plan) plan = with_all_pus(machine, *plan);
   const Way by_hand{engine->plan(), {}};
   Pairs all(*engine, cases, by_hand, {plan.value_or(by_hand.plan), tuned_schedules(*found.tuned)});
   for (uint32_t sequences : cases.sequences) all.run(Phase::kDecode, sequences, pairs);
