@@ -10,6 +10,8 @@
 #include "chat/turn_format.h"
 #include "server/completion_request.h"
 #include "server/messages_request.h"
+#include "server/ollama_embedding.h"
+#include "server/ollama_request.h"
 #include "server/reply_bodies.h"
 #include "server/rerank_request.h"
 #include "server/responses_request.h"
@@ -62,9 +64,27 @@ void refused_or_read(Read read) {
   try {
     read();
   } catch (const RequestError& error) {
-    std::string body = error_body(error.api());
-    HEARTH_CHECK(body.size() < 1024, "errors are short");
-    read_json(body);
+    for (HttpDialect dialect : {HttpDialect::kEvents, HttpDialect::kLines}) {
+      std::string body = error_body(error.api(), dialect);
+      HEARTH_CHECK(body.size() < 1024, "errors are short");
+      read_json(body);
+    }
+  }
+}
+
+void read_ollama_bodies(std::string_view body) {
+  for (OllamaRoute route : {OllamaRoute::kChat, OllamaRoute::kGenerate}) {
+    refused_or_read([&] {
+      const OllamaBody asked = read_ollama_body(body, route, {});
+      const CompletionCall call = read_ollama_call(asked, {}, {}, kVocabulary);
+      if (!asked.asks_nothing) check_call(call);
+    });
+  }
+  for (EmbeddingForm form : {EmbeddingForm::kOllama, EmbeddingForm::kOllamaPrompt}) {
+    refused_or_read([&] {
+      const EmbeddingCall call = read_ollama_embedding(body, form, {}, kVocabulary, 16, 512);
+      for (const Prompt& input : call.inputs) HEARTH_CHECK(!input.text.empty(), "it has a text");
+    });
   }
 }
 
@@ -86,6 +106,7 @@ void read_bodies(std::string_view body) {
     const ResponsesBody asked = read_responses_body(body, limits);
     check_call(read_responses_call(asked, {}, limits, kVocabulary));
   });
+  read_ollama_bodies(body);
   refused_or_read([&] { check_call(read_text_call(body, {}, limits, kVocabulary)); });
   for (bool cohere : {false, true}) {
     refused_or_read([&] {

@@ -78,7 +78,8 @@ void ServedEmbeddings::load(const std::string& name, const std::vector<uint32_t>
   served_.emplace(ServedEmbedder{
       name, file_time(model_.model.source.name()),
       [this, name](Json& json) { write_plan(json, name); }, *model_.model.tokenizer, context,
-      *queues_, !std::isfinite(args_.devices.slo), model_.pairs ? &*model_.pairs : nullptr});
+      *queues_, !std::isfinite(args_.devices.slo), model_.pairs ? &*model_.pairs : nullptr,
+      make_model_facts(model_.model.source)});
 }
 
 void ServedEmbeddings::write_plan(Json& json, const std::string& name) const {

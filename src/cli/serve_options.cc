@@ -37,6 +37,12 @@ void add_address_options(CLI::App& verb, ServeArgs* args) {
             "Port to listen at; 0 is any free one, which is printed")
       ->capture_default_str()
       ->type_name("PORT");
+  verb.add_flag("--ollama", args->ollama,
+                "Listen at 127.0.0.1 port 11434 as well, where clients of ollama look for it");
+  verb.add_option("--ollama-port", args->ollama_port,
+                  "The same at another port of 127.0.0.1; 0 is any free one, which is printed")
+      ->check(CLI::Range(0, 65'535).description(""))
+      ->type_name("PORT");
   add_text(verb, "--alias", &args->alias, "NAME",
            "What requests call the model; default: the "
            "file's name");
@@ -167,6 +173,11 @@ void add_serve_options(CLI::App& verb, ServeArgs* args) {
 AppOptions settle_app(const ServeArgs& args) {
   AppOptions app = args.app;
   app.http.port = static_cast<uint16_t>(args.port);
+  if (args.ollama || args.ollama_port) {
+    const auto port = static_cast<uint16_t>(args.ollama_port.value_or(kOllamaPort));
+    app.http.others.push_back(
+        {"127.0.0.1", port, "end what listens there, or choose another port (--ollama-port)"});
+  }
   if (args.key_file) app.keys = read_keys(*args.key_file);
   if (!is_loopback(app.http.host) && app.keys.empty() && !args.no_auth) {
     fail(ErrorCode::kUsage,

@@ -19,6 +19,9 @@ namespace hearth {
 // of 512.
 inline constexpr uint32_t kEmbedQueueTokens = 1u << 20;
 
+// Where ollama listens.
+inline constexpr uint16_t kOllamaPort = 11434;
+
 struct ServeArgs {
   std::string model;
   // A model for embeddings and a reranker beside the first model.
@@ -30,6 +33,8 @@ struct ServeArgs {
   std::optional<std::string> pre, alias, template_path, key_file;
   bool no_auth = false, log_json = false, no_log = false;
   uint32_t port = HttpOptions{}.port;
+  bool ollama = false;
+  std::optional<uint32_t> ollama_port;
   AppOptions app;
   SamplingParams sampling;
   // Copies what the command line says of sampling over what it is told.

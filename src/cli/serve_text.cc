@@ -90,7 +90,8 @@ void ServedText::load(const std::string& name, const std::vector<uint32_t>& othe
       make_fingerprint(model_.source, engine, sampling_, settings),
       [this, name](Json& json) { json_served_plan(json, name, service_->engine(), machine_); },
       *backend_, *chat_, sampling_, chat_->has_template() ? &turns_.format : nullptr,
-      turns_.problem});
+      turns_.problem, make_model_facts(model_.source)});
+  served_->facts.memory_bytes = engine.memory().total();
 }
 
 }  // namespace hearth

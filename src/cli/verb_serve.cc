@@ -53,6 +53,10 @@ std::string address_text(const std::string& host, uint16_t port) {
 
 void tell_listening(const App& app, const HttpOptions& http) {
   tell("hearth: listening at {}\n", address_text(http.host, app.port()));
+  for (size_t i = 0; i < http.others.size(); ++i) {
+    tell("hearth: listening at {} for clients of ollama\n",
+         address_text(http.others[i].host, app.port(i + 1)));
+  }
   if (app.connection_limit() < http.connections) {
     print_note(
         fmt::format("the limit on open files leaves {} connections; raise it (ulimit -n) for "
@@ -233,6 +237,7 @@ void add_serve(CLI::App& program, Action& action) {
                "  hearth serve\n"
                "  hearth serve model.gguf --port 9000 --alias my-model\n"
                "  hearth serve model.gguf --host 0.0.0.0 --api-key-file keys.txt\n"
+               "  hearth serve model.gguf --ollama\n"
                "  hearth serve model.gguf --embed bge-small.gguf\n"
                "  hearth serve bge-large.gguf --slo 1s\n"
                "  hearth serve model.gguf --embed bge-m3.gguf --rerank bge-reranker-v2-m3.gguf\n"

@@ -15,9 +15,19 @@ std::string shortened(const std::string& text, size_t most) {
   return text.substr(0, most) + "...";
 }
 
-std::string write_error(const ApiError& error, size_t most) {
+std::string without_newline(std::string line) {
+  line.pop_back();
+  return line;
+}
+
+std::string write_error(const ApiError& error, HttpDialect dialect, size_t most) {
   Json json;
-  json.object().key("error").object();
+  json.object().key("error");
+  if (dialect == HttpDialect::kLines) {
+    json.text(shortened(error.message, most)).end_object();
+    return without_newline(json.line());
+  }
+  json.object();
   json.key("message").text(shortened(error.message, most));
   json.key("type").text(error.type.empty() ? error_type(error.status) : error.type);
   json.key("param");
@@ -28,9 +38,7 @@ std::string write_error(const ApiError& error, size_t most) {
   }
   json.key("code").text(error.code);
   json.end_object().end_object();
-  std::string line = json.line();
-  line.pop_back();
-  return line;
+  return without_newline(json.line());
 }
 
 }  // namespace
@@ -42,33 +50,38 @@ std::string_view error_type(unsigned status) {
   return status >= 500 ? "server_error" : "invalid_request_error";
 }
 
-std::string error_body(const ApiError& error) {
+std::string error_body(const ApiError& error, HttpDialect dialect) {
   // A character may become six.
   size_t most = 800;
-  std::string body = write_error(error, most);
+  std::string body = write_error(error, dialect, most);
   while (body.size() > kErrorBytes && most > 0) {
     most /= 2;
-    body = write_error(error, most);
+    body = write_error(error, dialect, most);
   }
   return body;
 }
 
-HttpReply error_reply(const ApiError& error) {
+HttpReply error_reply(const ApiError& error, HttpDialect dialect) {
   HttpReply reply;
   reply.status = error.status;
   reply.fields = error.fields;
-  reply.body = error_body(error) + "\n";
+  reply.body = error_body(error, dialect) + "\n";
   return reply;
 }
 
-ShortageWords::ShortageWords()
-    : error{503, "", "no_memory", "there is not enough memory for this request: ask for less"},
-      reply(error_reply(error)),
-      event("data: " + error_body(error) + "\n\n") {}
+std::string streamed_error(const ApiError& error, HttpDialect dialect) {
+  std::string body = error_body(error, dialect);
+  return dialect == HttpDialect::kLines ? body + "\n" : "data: " + body + "\n\n";
+}
 
-const ShortageWords& shortage_words() {
-  static const ShortageWords kWords;
-  return kWords;
+ShortageWords::ShortageWords(HttpDialect dialect)
+    : error{503, "", "no_memory", "there is not enough memory for this request: ask for less"},
+      reply(error_reply(error, dialect)),
+      event(streamed_error(error, dialect)) {}
+
+const ShortageWords& shortage_words(HttpDialect dialect) {
+  static const ShortageWords kOfEvents(HttpDialect::kEvents), kOfLines(HttpDialect::kLines);
+  return dialect == HttpDialect::kLines ? kOfLines : kOfEvents;
 }
 
 }  // namespace hearth

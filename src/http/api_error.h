@@ -1,5 +1,6 @@
-// An error as OpenAI's API has them: {"error": {"message", "type", "param", "code"}}, under 1 KiB
-// whatever the message holds: what is too long is cut, with "..." in its place.
+// An error as OpenAI's API has them: {"error": {"message", "type", "param", "code"}}, or as
+// ollama's has: {"error": "message"} (HttpDialect); under 1 KiB whatever the message holds: what is
+// too long is cut, with "..." in its place.
 #pragma once
 
 #include <optional>
@@ -23,20 +24,22 @@ struct ApiError {
 // authentication_error for 401 and 403, not_found_error for 404, rate_limit_error for 429,
 // server_error from 500 on, else invalid_request_error.
 std::string_view error_type(unsigned status);
-std::string error_body(const ApiError& error);
+std::string error_body(const ApiError& error, HttpDialect dialect = HttpDialect::kEvents);
 // With a newline behind the JSON.
-HttpReply error_reply(const ApiError& error);
+HttpReply error_reply(const ApiError& error, HttpDialect dialect = HttpDialect::kEvents);
+// In a stream: "data: {...}\n\n", or the JSON and a newline.
+std::string streamed_error(const ApiError& error, HttpDialect dialect);
 
 // What is told where memory ran out, as a reply and as an event of a stream. It is made before that
 // happens.
 struct ShortageWords {
-  ShortageWords();
+  explicit ShortageWords(HttpDialect dialect);
 
   const ApiError error;
   const HttpReply reply;
-  const std::string event;  // "data: {...}\n\n"
+  const std::string event;  // as streamed_error() has it
 };
 // The same for all. Whoever serves calls it once while there is memory.
-const ShortageWords& shortage_words();
+const ShortageWords& shortage_words(HttpDialect dialect = HttpDialect::kEvents);
 
 }  // namespace hearth

@@ -21,6 +21,17 @@ TEST(ApiErrorTest, HasTheShapeOfOpenAi) {
   EXPECT_EQ(reply.content_type, "application/json");
 }
 
+TEST(ApiErrorTest, IsASentenceInLines) {
+  const ApiError error{404, "", "model_not_found", "There is no \"x\".", "model", {{"A", "1"}}};
+  constexpr HttpDialect kLines = HttpDialect::kLines;
+  EXPECT_EQ(error_body(error, kLines), R"({"error":"There is no \"x\"."})");
+  EXPECT_EQ(streamed_error(error, kLines), error_body(error, kLines) + "\n");
+  EXPECT_EQ(streamed_error(error, HttpDialect::kEvents), "data: " + error_body(error) + "\n\n");
+  EXPECT_EQ(error_reply(error, kLines).fields, error.fields);
+  EXPECT_TRUE(shortage_words(kLines).reply.body.starts_with("{\"error\":\"there is not enough"));
+  EXPECT_LE(error_body({400, "", "c", std::string(3000, '\x01')}, kLines).size(), kErrorBytes);
+}
+
 TEST(ApiErrorTest, TypesGoByTheStatusUnlessTold) {
   EXPECT_EQ(error_type(400), "invalid_request_error");
   EXPECT_EQ(error_type(401), "authentication_error");

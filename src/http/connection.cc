@@ -201,17 +201,21 @@ void HttpConnection::on_head(bool more_bytes) {
   head.request.id = shared_.make_id();
   head.request.peer = peer_;
   head.request.client = client_;
-  answered_ = {head.request.id, head.request.minor, head.request.method == "HEAD", false};
+  settle_dialect();
+  answered_ = {.id = head.request.id,
+               .minor = head.request.minor,
+               .head_only = head.request.method == "HEAD",
+               .dialect = head.request.dialect};
   std::optional<HttpReply> refused;
   try {
     answered_.fields = shared_.reply_fields(head.request);
     refused = shared_.check(head.request);
   } catch (const std::bad_alloc& thrown) {
     shared_.trouble(thrown);
-    refused = shortage_words().reply;
+    refused = shortage_words(head.request.dialect).reply;
   } catch (const std::exception& thrown) {
     shared_.trouble(thrown);
-    refused = error_reply(failure());
+    refused = error_reply(failure(), head.request.dialect);
   }
   if (phase_ == Phase::kClosed) return;  // by the check, which may stop the server
   if (refused) {
@@ -225,6 +229,14 @@ void HttpConnection::on_head(bool more_bytes) {
     out_ += kHttpContinue;
     flush();
   }
+}
+
+// As far as the path is known.
+void HttpConnection::settle_dialect() {
+  HttpRequest& request = reader_.head().request;
+  const std::string& below = shared_.options.lines_below;
+  const bool lines = !below.empty() && request.path.starts_with(below);
+  request.dialect = lines ? HttpDialect::kLines : HttpDialect::kEvents;
 }
 
 void HttpConnection::hand_over() {
@@ -281,8 +293,9 @@ void HttpConnection::refuse(const ApiError& error) {
   request.id = answered_.id;
   request.peer = peer_;
   if (request.received_seconds == 0) request.received_seconds = steady_seconds();
+  settle_dialect();
   shared_.refused(request, error);
-  answer(error_reply(error), false);
+  answer(error_reply(error, request.dialect), false);
 }
 
 void HttpConnection::answer_ready() {
@@ -303,17 +316,18 @@ void HttpConnection::append_reply(HttpReply reply) {
   } catch (const std::bad_alloc& thrown) {
     shared_.trouble(thrown);
     reply = {};
-    out_ += reply_bytes(shortage_words().reply, answered_, shared_.date.now());
+    out_ += reply_bytes(shortage_words(answered_.dialect).reply, answered_, shared_.date.now());
   }
 }
 
 void HttpConnection::format(ExchangeState::Output output) {
   answered_.keep_alive = answered_.keep_alive && !shared_.draining;
   if (output.short_of_memory) {
+    const ShortageWords& words = shortage_words(answered_.dialect);
     if (streaming_ || output.events) {
-      output.bytes += shortage_words().event;
+      output.bytes += words.event;
     } else {
-      output.reply = shortage_words().reply;
+      output.reply = words.reply;
     }
   }
   if (output.reply) append_reply(*std::exchange(output.reply, {}));

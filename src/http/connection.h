@@ -68,6 +68,7 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   void pump(std::string_view fresh);
   void on_stage(bool more_bytes);
   void on_head(bool more_bytes);
+  void settle_dialect();
   void hand_over();
   void count(bool under_way);
   void set_idle(bool idle);

@@ -56,13 +56,14 @@ void HttpConnection::arm() {
 
 bool HttpConnection::can_probe() const { return streaming_ ? of_events_ : answered_.minor == 1; }
 
-// HEAD has no body to put comments into.
+// HEAD has no body to put comments into. Before an object JSON takes any number of spaces.
 void HttpConnection::write_nothing() {
-  constexpr std::string_view kSilence = ": silence\n\n";
+  const bool lines = answered_.dialect == HttpDialect::kLines;
+  const std::string_view silence = lines ? " " : ": silence\n\n";
   if (!streaming_) {
     out_ += kHttpContinue;
   } else if (!answered_.head_only) {
-    answered_.minor == 1 ? append_chunk(out_, kSilence) : void(out_ += kSilence);
+    answered_.minor == 1 ? append_chunk(out_, silence) : void(out_ += silence);
   }
   flush();
 }

@@ -189,10 +189,12 @@ void ExchangeState::abandon() noexcept {
     phase = phase_;
   }
   try {
-    if (phase == Phase::kWaiting) return reply(error_reply(no_answer()));
+    if (phase == Phase::kWaiting) {
+      return reply(error_reply(no_answer(), request_.dialect));
+    }
     if (phase == Phase::kPieces) return break_off();
     if (phase != Phase::kEvents) return;
-    send("data: " + error_body(no_answer()) + "\n\n");
+    send(streamed_error(no_answer(), request_.dialect));
     end();
   } catch (const std::bad_alloc&) {
     fall_short();
@@ -208,8 +210,9 @@ void ExchangeState::fall_short() noexcept {
     output_.short_of_memory = output_.ended = true;
   }
   if (phase_ == Phase::kEvents) {
-    unsent_ += shortage_words().event.size();
-    replies_->add(shortage_words().event.size());
+    const size_t bytes = shortage_words(request_.dialect).event.size();
+    unsent_ += bytes;
+    replies_->add(bytes);
   }
   phase_ = Phase::kEnded;
   fell_short_ = true;

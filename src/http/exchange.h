@@ -34,9 +34,10 @@ class Exchange {
   void reply(HttpReply reply);
 
   // 200 text/event-stream, chunked (for HTTP/1.0 up to the connection's end), with a comment where
-  // there was no event for `silence_seconds`. Once; then any number of send(), and end().
+  // there was no event for `silence_seconds`. Once; then any number of send(), and end(). Where the
+  // request's dialect is kLines, an event is an object on a line, and a space stands for a comment.
   void begin_events(HttpFields fields = {});
-  void send(std::string bytes);  // "data: {...}\n\n", one or several
+  void send(std::string bytes);  // "data: {...}\n\n" or "{...}\n", one or several
   void end();
 
   // The answer's body piece by piece, where nobody knows its length yet: 200, chunked (for HTTP/1.0

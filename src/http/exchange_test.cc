@@ -38,8 +38,13 @@ class Sink : public AnswerSink {
 
 class HttpExchangeTest : public testing::Test {
  protected:
-  HttpExchangeTest() {
+  HttpExchangeTest() { begin(HttpDialect::kEvents); }
+
+  void begin(HttpDialect dialect) {
+    exchange_.reset();
+    sink_ = std::make_shared<Sink>();
     HttpRequest request;
+    request.dialect = dialect;
     request.body = "body";
     BodyLease lease(budget_);
     lease.grow_to(4);
@@ -53,7 +58,7 @@ class HttpExchangeTest : public testing::Test {
   std::shared_ptr<BodyBudget> budget_ = std::make_shared<BodyBudget>(100);
   std::shared_ptr<ReplyBudget> replies_ = std::make_shared<ReplyBudget>(100'000);
   std::shared_ptr<AnswerMailbox> mailbox_ = std::make_shared<AnswerMailbox>([this] { ++wakes_; });
-  std::shared_ptr<Sink> sink_ = std::make_shared<Sink>();
+  std::shared_ptr<Sink> sink_;
   std::shared_ptr<Exchange> exchange_;
 };
 
@@ -99,6 +104,15 @@ TEST_F(HttpExchangeTest, DyingInTheMiddleIsAnEvent) {
   mailbox_->deliver();
   EXPECT_TRUE(sink_->ended);
   EXPECT_TRUE(sink_->bytes.starts_with("data: {\"error\":"));
+}
+
+TEST_F(HttpExchangeTest, DyingInTheMiddleOfLinesIsALine) {
+  begin(HttpDialect::kLines);
+  exchange_->begin_events();
+  exchange_ = nullptr;
+  mailbox_->deliver();
+  EXPECT_TRUE(sink_->ended);
+  EXPECT_EQ(sink_->bytes, "{\"error\":\"The server failed to answer this request.\"}\n");
 }
 
 TEST_F(HttpExchangeTest, GoneIsToldOnceAndEndsEverything) {

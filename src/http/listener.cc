@@ -70,10 +70,12 @@ size_t room_for_connections(size_t wanted) {
   return std::min(wanted, room);
 }
 
-HttpListener::HttpListener(HttpShared& shared)
-    : shared_(shared), acceptor_(shared.context), resume_(shared.context) {
-  const HttpOptions& options = shared.options;
-  Tcp::endpoint endpoint = find_endpoint(shared.context, options.host, options.port);
+HttpListener::HttpListener(HttpShared& shared, const HttpAddress& address)
+    : shared_(shared),
+      accepting_(shared.accepting.emplace_back()),
+      acceptor_(shared.context),
+      resume_(shared.context) {
+  Tcp::endpoint endpoint = find_endpoint(shared.context, address.host, address.port);
   boost::system::error_code error;
   acceptor_.open(endpoint.protocol(), error);
   if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
@@ -82,8 +84,8 @@ HttpListener::HttpListener(HttpShared& shared)
   if (!error) acceptor_.non_blocking(true, error);
   if (!error) port_ = acceptor_.local_endpoint(error).port();
   if (error) {
-    fail(ErrorCode::kResource, "cannot listen at {} port {}: {}; choose another host or port",
-         options.host, options.port, error.message());
+    fail(ErrorCode::kResource, "cannot listen at {} port {}: {}; {}", address.host, address.port,
+         error.message(), address.remedy.empty() ? "choose another host or port" : address.remedy);
   }
 }
 
@@ -91,14 +93,14 @@ HttpListener::HttpListener(HttpShared& shared)
 void HttpListener::wait() {
   auto ready = [this](boost::system::error_code) { on_ready(); };
   acceptor_.async_wait(asio::socket_base::wait_read,
-                       asio::bind_allocator(WakeMemory(shared_.accepting), ready));
+                       asio::bind_allocator(WakeMemory(accepting_), ready));
 }
 
 void HttpListener::pause() {
   auto ready = [this](boost::system::error_code) { on_ready(); };
   try {
     resume_.expires_after(kRetry);
-    resume_.async_wait(asio::bind_allocator(WakeMemory(shared_.accepting), ready));
+    resume_.async_wait(asio::bind_allocator(WakeMemory(accepting_), ready));
   } catch (const std::bad_alloc& thrown) {
     // The list of timers has no room for one more.
     shared_.trouble(thrown);

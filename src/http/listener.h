@@ -19,7 +19,7 @@ namespace hearth {
 class HttpListener {
  public:
   // Binds and listens. Errors: kUsage, kResource.
-  explicit HttpListener(HttpShared& shared);
+  HttpListener(HttpShared& shared, const HttpAddress& address);
 
   uint16_t port() const { return port_; }
   void start() { wait(); }
@@ -43,6 +43,7 @@ class HttpListener {
   bool let_in();
 
   HttpShared& shared_;
+  WakeSlot& accepting_;
   Tcp::acceptor acceptor_;
   boost::asio::steady_timer resume_;
   std::optional<Newcomer> newcomer_;

@@ -8,13 +8,23 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace hearth {
 
+struct HttpAddress {
+  std::string host;    // a name or an address, IPv6 with or without brackets
+  uint16_t port = 0;   // 0: any free one
+  std::string remedy;  // where it cannot be had; empty: choose another host or port
+};
+
 struct HttpOptions {
-  std::string host = "127.0.0.1";  // a name or an address, IPv6 with or without brackets
-  uint16_t port = 8080;            // 0: any free one
-  uint32_t connections = 8192;     // fewer where descriptors do not suffice
+  std::string host = "127.0.0.1";  // as of HttpAddress
+  uint16_t port = 8080;
+  std::vector<HttpAddress> others;  // where it listens as well
+  // Requests for paths that begin so are answered in the dialect kLines; empty: none are.
+  std::string lines_below = {};
+  uint32_t connections = 8192;  // fewer where descriptors do not suffice
   // Of one address, or network of IPv6 (http/client_address.h); 0: a quarter of them, rounded up.
   uint32_t address_connections = 0;
 

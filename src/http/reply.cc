@@ -69,7 +69,8 @@ std::string events_head(const HttpFields& fields, const AnsweredRequest& answere
                         std::string_view date) {
   std::string out;
   append_start(out, 200, answered, date);
-  append_field(out, "Content-Type", "text/event-stream");
+  const bool lines = answered.dialect == HttpDialect::kLines;
+  append_field(out, "Content-Type", lines ? "application/x-ndjson" : "text/event-stream");
   append_field(out, "Cache-Control", "no-cache");
   if (answered.minor == 1) append_field(out, "Transfer-Encoding", "chunked");
   for (const auto& [name, value] : fields) append_field(out, name, value);

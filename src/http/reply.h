@@ -14,7 +14,8 @@ namespace hearth {
 struct AnsweredRequest {
   std::string id;
   unsigned minor = 1;
-  bool head_only = false;   // HEAD
+  bool head_only = false;  // HEAD
+  HttpDialect dialect = HttpDialect::kEvents;
   bool keep_alive = false;  // the connection goes on behind the answer
   HttpFields fields = {};   // that the answer bears besides its own
 };
@@ -32,7 +33,7 @@ class DateText {
 // Head and body. Control characters in fields become spaces.
 std::string reply_bytes(const HttpReply& reply, const AnsweredRequest& answered,
                         std::string_view date);
-// The head of an event stream: chunked in HTTP/1.1.
+// The head of an event stream, or of one of lines: chunked in HTTP/1.1.
 std::string events_head(const HttpFields& fields, const AnsweredRequest& answered,
                         std::string_view date);
 // The head of a body in pieces: likewise.

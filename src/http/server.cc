@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <deque>
 #include <new>
 #include <utility>
 
@@ -29,16 +30,23 @@ struct HttpServer::Parts {
     size_t of_address = options.address_connections;
     if (of_address == 0) of_address = (limit + 3) / 4;
     shared->table = {limit, of_address};
-    listener = std::make_unique<HttpListener>(*shared);
-    shared->on_room = [this] { listener->on_room(); };
-    listener->start();
+    listeners.emplace_back(*shared, HttpAddress{options.host, options.port, ""});
+    for (const HttpAddress& address : options.others) listeners.emplace_back(*shared, address);
+    shared->on_room = [this] {
+      for (HttpListener& listener : listeners) listener.on_room();
+    };
+    for (HttpListener& listener : listeners) listener.start();
+  }
+
+  void stop_listening() {
+    for (HttpListener& listener : listeners) listener.stop();
   }
 
   size_t limit;
   // Dies after the context: what waits there holds connections, which look at what they share.
   std::unique_ptr<HttpShared> shared;
   asio::io_context context{1};
-  std::unique_ptr<HttpListener> listener;
+  std::deque<HttpListener> listeners;
 };
 
 HttpServer::HttpServer(const HttpOptions& options, HttpCheck check, HttpHandler handler,
@@ -48,13 +56,13 @@ HttpServer::HttpServer(const HttpOptions& options, HttpCheck check, HttpHandler 
                                      std::move(trouble))) {}
 
 HttpServer::~HttpServer() {
-  parts_->listener->stop();
+  parts_->stop_listening();
   parts_->shared->close_all();
   parts_->shared->on_room = [] {};
   parts_->shared->mailbox->close();
 }
 
-uint16_t HttpServer::port() const { return parts_->listener->port(); }
+uint16_t HttpServer::port(size_t number) const { return parts_->listeners.at(number).port(); }
 size_t HttpServer::connection_limit() const { return parts_->limit; }
 
 void HttpServer::run() {
@@ -72,7 +80,7 @@ void HttpServer::run() {
 void HttpServer::stop() noexcept {
   try {
     asio::post(parts_->context, [parts = parts_.get()] {
-      parts->listener->stop();
+      parts->stop_listening();
       parts->shared->close_all();
       parts->context.stop();
     });

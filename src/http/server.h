@@ -56,7 +56,8 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  uint16_t port() const;
+  // Of options.host; of the address `number` - 1 of options.others.
+  uint16_t port(size_t number = 0) const;
   // What it accepts at most: options.connections, or what descriptors allow.
   size_t connection_limit() const;
 

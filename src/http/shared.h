@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -43,7 +44,8 @@ struct HttpShared {
   HttpReplyFields reply_fields = [](const HttpRequest&) { return HttpFields(); };
   std::shared_ptr<BodyBudget> bodies;
   std::shared_ptr<ReplyBudget> replies;
-  WakeSlot answering, accepting;  // of the mailbox and the listener
+  WakeSlot answering;              // of the mailbox
+  std::deque<WakeSlot> accepting;  // of the listeners
   std::shared_ptr<AnswerMailbox> mailbox;
   ConnectionTable<HttpConnection> table{SIZE_MAX, SIZE_MAX};
   std::atomic<bool> draining = false;  // answers end their connections

@@ -52,7 +52,9 @@ void Answer::reply_with(std::unique_ptr<BodySource> source, Outcome outcome, Htt
 
 Pace Answer::pace() { return all_.worker_.pace(ended_); }
 
-void Answer::tell(const ApiError& error) { exchange_->reply(error_reply(error)); }
+void Answer::tell(const ApiError& error) {
+  exchange_->reply(error_reply(error, exchange_->request().dialect));
+}
 
 void Answer::fail(const ApiError& error) noexcept {
   if (ended_) return;

@@ -18,6 +18,12 @@ constexpr double kLastWordsSeconds = 2;
 
 ApiError ended() { return {503, "", "draining", "the server ended before this answer did"}; }
 
+// ollama's API is below that path, and clients of it read no other errors.
+HttpOptions with_lines(HttpOptions options) {
+  options.lines_below = "/api/";
+  return options;
+}
+
 }  // namespace
 
 App::App(const AppOptions& options)
@@ -25,7 +31,7 @@ App::App(const AppOptions& options)
       guard_(options.keys, options.names, options.http.host, options.origins),
       log_(options.log),
       server_(
-          options.http, [this](HttpRequest& head) { return check(head); },
+          with_lines(options.http), [this](HttpRequest& head) { return check(head); },
           [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
           [this](const HttpRequest& head, const ApiError& error) { note_refusal(head, error); },
           [this](const HttpRequest& head) { return guard_.cors_fields(head); },
@@ -160,7 +166,7 @@ HttpReply App::refused(const HttpRequest& head, const ApiError& error) {
   note_refusal(head, error);
   // Clients of that API read no other errors.
   if (head.path.starts_with("/v1/messages")) return messages_error_reply(error, head.id);
-  return error_reply(error);
+  return error_reply(error, head.dialect);
 }
 
 std::optional<HttpReply> App::check(HttpRequest& head) {

@@ -23,6 +23,7 @@
 #include "server/answers.h"
 #include "server/completions.h"
 #include "server/guard.h"
+#include "server/ollama_api.h"
 #include "server/queued_texts.h"
 #include "server/reply_bodies.h"
 #include "server/request_log.h"
@@ -63,7 +64,8 @@ class App {
   App(const App&) = delete;
   App& operator=(const App&) = delete;
 
-  uint16_t port() const { return server_.port(); }
+  // As of HttpServer.
+  uint16_t port(size_t number = 0) const { return server_.port(number); }
   size_t connection_limit() const { return server_.connection_limit(); }
 
   // The reactor; returns after drain() or stop(). By one thread.
@@ -121,12 +123,22 @@ class App {
   void tell_health(const std::shared_ptr<Exchange>& exchange);
   void tell_life(const std::shared_ptr<Exchange>& exchange);
   void tell_version(const std::shared_ptr<Exchange>& exchange);
+  // ollama's API.
+  void ollama_chat(const std::shared_ptr<Exchange>& exchange);
+  void ollama_generate(const std::shared_ptr<Exchange>& exchange);
+  void ollama_embed(const std::shared_ptr<Exchange>& exchange);
+  void ollama_show(const std::shared_ptr<Exchange>& exchange);
+  void ollama_tags(const std::shared_ptr<Exchange>& exchange);
+  void ollama_running(const std::shared_ptr<Exchange>& exchange);
+  void ollama_version(const std::shared_ptr<Exchange>& exchange);
+  void ollama_refuse(const std::shared_ptr<Exchange>& exchange);
   void send_openapi(const std::shared_ptr<Exchange>& exchange);
   void send_page(const std::shared_ptr<Exchange>& exchange);
   void answer_tokens(const std::shared_ptr<Exchange>& exchange, TokenRoute route);
   // Whose tokens /tokenize gives: the text model's where there is one.
   TokenRouteModel token_model() const;
   std::vector<ModelInfo> models() const;
+  std::vector<OllamaModel> ollama_models() const;
   std::string plan() const;
   std::string metrics() const;
   const char* state() const;

@@ -31,6 +31,16 @@ std::span<const Route> routes() {
       {"POST", "/v1/rerank", &App::rank, Needs::kReranker, CountedAs::kRanks},
       {"POST", "/v2/rerank", &App::rank, Needs::kReranker, CountedAs::kRanks},
       {"POST", "/rerank", &App::rank, Needs::kReranker, CountedAs::kRanks},
+      {"POST", "/api/chat", &App::ollama_chat, Needs::kTextModel, CountedAs::kText},
+      {"POST", "/api/generate", &App::ollama_generate, Needs::kTextModel, CountedAs::kText},
+      {"POST", "/api/embed", &App::ollama_embed, Needs::kEmbedder, CountedAs::kEmbeddings},
+      {"POST", "/api/embeddings", &App::ollama_embed, Needs::kEmbedder, CountedAs::kEmbeddings},
+      {"POST", "/api/show", &App::ollama_show},
+      {"GET", "/api/tags", &App::ollama_tags},
+      {"GET", "/api/ps", &App::ollama_running},
+      {"GET", "/api/version", &App::ollama_version, Needs::kNothing},
+      {"POST", "/api/pull", &App::ollama_refuse, Needs::kNothing},
+      {"DELETE", "/api/delete", &App::ollama_refuse, Needs::kNothing},
       {"POST", "/tokenize", &App::tokenize},
       {"POST", "/detokenize", &App::detokenize},
       {"POST", "/apply-template", &App::apply_template, Needs::kTextModel},
@@ -80,6 +90,49 @@ void App::rank(const std::shared_ptr<Exchange>& exchange) {
   const bool cohere = exchange->request().path == "/v2/rerank";
   answers_.start(
       std::make_shared<RerankTask>(ranks_, answers_, exchange, *models_.reranker, cohere));
+}
+
+void App::ollama_chat(const std::shared_ptr<Exchange>& exchange) {
+  completions_.start(answers_, exchange, *models_.text, ollama_api(OllamaRoute::kChat));
+}
+
+void App::ollama_generate(const std::shared_ptr<Exchange>& exchange) {
+  completions_.start(answers_, exchange, *models_.text, ollama_api(OllamaRoute::kGenerate));
+}
+
+void App::ollama_embed(const std::shared_ptr<Exchange>& exchange) {
+  const bool several = exchange->request().path == "/api/embed";
+  const EmbeddingForm form = several ? EmbeddingForm::kOllama : EmbeddingForm::kOllamaPrompt;
+  answers_.start(
+      std::make_shared<EmbeddingTask>(embeddings_, answers_, exchange, *models_.embedder, form));
+}
+
+void App::ollama_show(const std::shared_ptr<Exchange>& exchange) {
+  const uint32_t depth = options_.completions.limits.depth;
+  answers_.start(std::make_shared<OllamaShow>(answers_, exchange, ollama_models(), depth));
+}
+
+void App::ollama_tags(const std::shared_ptr<Exchange>& exchange) {
+  answer(exchange, {.body = ollama_tags_body(ollama_models())});
+}
+
+void App::ollama_running(const std::shared_ptr<Exchange>& exchange) {
+  answer(exchange, {.body = ollama_running_body(ollama_models())});
+}
+
+void App::ollama_version(const std::shared_ptr<Exchange>& exchange) {
+  answer(exchange, {.body = ollama_version_body(HEARTH_VERSION)});
+}
+
+void App::ollama_refuse(const std::shared_ptr<Exchange>& exchange) {
+  const HttpRequest& request = exchange->request();
+  const bool pull = request.path == "/api/pull";
+  exchange->reply(refused(
+      request, {403, "", "not_allowed",
+                pull ? "this server pulls no models: get the file yourself, and start hearth serve "
+                       "with it"
+                     : "this server deletes no models: remove the file that it was started with "
+                       "yourself"}));
 }
 
 void App::answer_tokens(const std::shared_ptr<Exchange>& exchange, TokenRoute route) {
@@ -177,6 +230,13 @@ std::string App::metrics() const {
 TokenRouteModel App::token_model() const {
   if (models_.text == nullptr) return {models_.of_queues().front()->tokenizer, nullptr, true};
   return {models_.text->backend.tokenizer(), &models_.text->chat, false, models_.text->turns};
+}
+
+std::vector<OllamaModel> App::ollama_models() const {
+  std::vector<OllamaModel> models;
+  if (models_.text != nullptr) models.push_back(ollama_model(*models_.text));
+  for (const ServedEmbedder* model : models_.of_queues()) models.push_back(ollama_model(*model));
+  return models;
 }
 
 std::vector<ModelInfo> App::models() const {

@@ -82,11 +82,12 @@ void Completion::read() {
   BodyLease lease;
   std::string body = exchange().take_body(&lease);
   call_ = api_->read(body, model_.sampling, all_.options_.limits, vocabulary);
-  if (!call_.model.empty() && call_.model != model_.name) {
+  if (!call_.model.empty() && !api_->names(call_.model, model_.name)) {
     throw RequestError(no_such_model(call_.model, model_.name));
   }
   settle_request();
   try {
+    check_context();
     call_.chat ? read_conversation() : read_prompts();
   } catch (const RequestError& error) {
     throw RequestError(api_->named(error.api()));
@@ -147,20 +148,18 @@ void Completion::settle_turn(const RenderedChat& chat) {
   if (turn_->bound) request.stop_tokens.clear();
 }
 
-// Nobody can tell calls from text where the template shows none.
-void Completion::check_tools() const {
-  const bool callable = model_.turns != nullptr && model_.turns->calls_tools();
-  if (call_.turn.tools.empty() || callable) return;
-  const std::string& problem = model_.turns_problem;
+void Completion::check_context() const {
+  const uint32_t context = model_.backend.context();
+  if (call_.context <= context) return;
   throw RequestError(
-      kUnsupportedField, "tools",
-      fmt::format("cannot be called: the chat template {}; leave them out, or start the server "
-                  "with another one (--chat-template)",
-                  problem.empty() ? "shows no calls" : problem));
+      kInvalidValue, "num_ctx",
+      fmt::format("is {}, and this server's context holds {}: ask for no more, or start it with "
+                  "--ctx {}",
+                  call_.context, context, call_.context));
 }
 
 void Completion::read_conversation() {
-  check_tools();
+  check_turns(model_, call_);
   Pace turns = pace();
   const RenderedChat rendered = render_conversation(model_, &call_, &turns);
   settle_turn(rendered);
@@ -415,6 +414,9 @@ void Completion::note_choice(const ChoiceReader& choice, const Result& result) {
 
 void Completion::note_times(const Result& result) {
   parts_[prompt_of_.at(result.request)].cached = result.cached_tokens;
+  if (admitted_at_ == 0) admitted_at_ = result.admitted_seconds;
+  if (first_token_at_ == 0) first_token_at_ = result.first_token_seconds;
+  computed_at_ = std::max(computed_at_, result.computed_seconds);
   if (!queue_seconds_ && result.admitted_seconds > 0) {
     queue_seconds_ = result.admitted_seconds - submitted_seconds_;
     all_.metrics_.queue_seconds.observe(*queue_seconds_);
@@ -436,6 +438,9 @@ Usage Completion::usage() const {
     usage.completion_tokens += choice->tokens();
     usage.reasoning_tokens += choice->reasoning_tokens();
   }
+  usage.total_seconds = steady_seconds() - exchange().request().received_seconds;
+  usage.prompt_seconds = std::max(first_token_at_ - admitted_at_, 0.0);
+  usage.generation_seconds = std::max(computed_at_ - first_token_at_, 0.0);
   return usage;
 }
 

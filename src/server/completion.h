@@ -64,7 +64,7 @@ class Completion final : public Answer {
   void settle_request();
   void settle_language();
   void settle_turn(const RenderedChat& chat);
-  void check_tools() const;
+  void check_context() const;
   std::unique_ptr<ChoiceReader> choice_reader(uint32_t choice) const;
   void submit();
   void submit_prompts();
@@ -109,6 +109,8 @@ class Completion final : public Answer {
 
   double submitted_seconds_ = 0;
   std::optional<double> queue_seconds_, first_token_seconds_;
+  // Moments, as results have them: of the first text and of all.
+  double admitted_at_ = 0, first_token_at_ = 0, computed_at_ = 0;
 };
 
 }  // namespace hearth

@@ -377,8 +377,13 @@ CompletionCall read_chat_call(const boost::json::object& body, const SamplingPar
 
 CompletionCall read_text_call(std::string_view body, const SamplingParams& defaults,
                               const RequestLimits& limits, uint32_t vocabulary) {
-  CompletionCall call = read_call(read_object(body, limits.depth), kTextRules,
-                                  unbuilt_text_fields(), "prompt", 0, defaults, limits, vocabulary);
+  return read_text_call(read_object(body, limits.depth), defaults, limits, vocabulary);
+}
+
+CompletionCall read_text_call(const boost::json::object& body, const SamplingParams& defaults,
+                              const RequestLimits& limits, uint32_t vocabulary) {
+  CompletionCall call =
+      read_call(body, kTextRules, unbuilt_text_fields(), "prompt", 0, defaults, limits, vocabulary);
   const bool open = call.generates && call.request.max_tokens == 0 && !call.to_context;
   if (open) call.request.max_tokens = kTextMaxTokens;
   check_min_tokens(call);

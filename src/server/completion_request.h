@@ -53,7 +53,9 @@ struct CompletionCall {
   // Of chat: the tools that may be called, and how. Its answer is `shape`.
   TurnOrder turn;
   bool include_reasoning = true;
-  std::vector<Prompt> prompts;  // of /v1/completions; at least one, and none without ids
+  // Of /v1/completions; none without ids. At least one, or nothing is asked but that the model is
+  // there.
+  std::vector<Prompt> prompts;
   // All but `prompt` and `deliver`. The seed is 0 where none was given.
   Request request;
   OutputShape shape;  // of the text, as the request says it
@@ -65,6 +67,8 @@ struct CompletionCall {
   bool ignore_eos = false;
   bool to_context = false;      // no max_tokens: as many as the context holds
   bool continue_final = false;  // of chat: the last message goes on
+  uint32_t context = 0;         // positions that the client counts on
+  bool must_reason = false;     // of chat: refused where the model's turns have no reasoning
 };
 
 // Throw RequestError. `vocabulary`: ids of tokens lie in [0, vocabulary).
@@ -73,6 +77,8 @@ CompletionCall read_chat_call(std::string_view body, const SamplingParams& defau
 CompletionCall read_chat_call(const boost::json::object& body, const SamplingParams& defaults,
                               const RequestLimits& limits, uint32_t vocabulary);
 CompletionCall read_text_call(std::string_view body, const SamplingParams& defaults,
+                              const RequestLimits& limits, uint32_t vocabulary);
+CompletionCall read_text_call(const boost::json::object& body, const SamplingParams& defaults,
                               const RequestLimits& limits, uint32_t vocabulary);
 
 // The names of all fields that these two look at, refused ones included.

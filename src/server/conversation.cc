@@ -1,9 +1,30 @@
 #include "server/conversation.h"
 
+#include <fmt/format.h>
+
+#include <string>
+
 #include "server/chat_messages.h"
 #include "server/turn_history.h"
 
 namespace hearth {
+
+void check_turns(const ServedModel& model, const CompletionCall& call) {
+  const TurnFormat* turns = model.turns;
+  // Nobody can tell calls from text where the template shows none.
+  if (!call.turn.tools.empty() && (turns == nullptr || !turns->calls_tools())) {
+    const std::string& problem = model.turns_problem;
+    throw RequestError(
+        kUnsupportedField, "tools",
+        fmt::format("cannot be called: the chat template {}; leave them out, or start the server "
+                    "with another one (--chat-template)",
+                    problem.empty() ? "shows no calls" : problem));
+  }
+  if (call.must_reason && (turns == nullptr || !turns->reasons())) {
+    throw RequestError(kUnsupportedField, "reasoning_effort",
+                       "cannot be had: the chat template shows no reasoning; leave it out");
+  }
+}
 
 RenderedChat render_conversation(const ServedModel& model, CompletionCall* call, Pace* pace) {
   fit_history(model.turns, &call->messages);

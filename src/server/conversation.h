@@ -8,6 +8,10 @@
 
 namespace hearth {
 
+// Throws RequestError, in names of fields of a chat, where the model's turns have not what `call`
+// asks for: calls of tools, reasoning.
+void check_turns(const ServedModel& model, const CompletionCall& call);
+
 // Brings the messages of `call` into the form that the model's chat template wants, and renders
 // them. Throws RequestError, which names fields of a chat, and what the template does.
 RenderedChat render_conversation(const ServedModel& model, CompletionCall* call, Pace* pace);

@@ -4,9 +4,14 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "embed/embed_text.h"
 #include "embed/pooling.h"
 #include "server/embedding_body.h"
+#include "server/exception_error.h"
+#include "server/json_fields.h"
+#include "server/model_facts.h"
+#include "server/ollama_vectors.h"
 
 namespace hearth {
 namespace {
@@ -42,21 +47,29 @@ class VectorsBody : public BodySource {
 };
 
 // "input", or "input[3]" of several.
-std::string input_name(size_t index, size_t count) {
-  return count == 1 ? "input" : fmt::format("input[{}]", index);
+std::string input_name(const char* field, size_t index, size_t count) {
+  return count == 1 ? field : entry_name(field, index);
 }
 
 }  // namespace
 
 size_t EmbeddingTask::read_call(std::string_view body) {
   auto vocabulary = static_cast<uint32_t>(model().tokenizer.size());
-  call_ = read_embedding_call(body, limits(), vocabulary, model().queues.width());
-  check_model(call_.model);
+  const uint32_t width = model().queues.width();
+  if (form_ == EmbeddingForm::kOpenAi) {
+    call_ = read_embedding_call(body, limits(), vocabulary, width);
+    check_model(call_.model);
+  } else {
+    call_ = read_ollama_embedding(body, form_, limits(), vocabulary, width, model().context);
+    if (!ollama_names(call_.model, model().name)) {
+      throw RequestError(no_such_model(call_.model, model().name));
+    }
+  }
   return call_.inputs.size();
 }
 
 EmbedQuery EmbeddingTask::query_of(size_t index) {
-  std::string name = input_name(index, call_.inputs.size());
+  std::string name = input_name(texts_field(), index, call_.inputs.size());
   const bool cuts = call_.truncate_to.has_value();
   const uint32_t most = std::min(call_.truncate_to.value_or(model().context), model().context);
   Prompt& input = call_.inputs[index];
@@ -94,6 +107,12 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
 
 std::unique_ptr<BodySource> EmbeddingTask::body_of(std::vector<EmbedVector> vectors,
                                                    uint64_t tokens) {
+  if (form_ != EmbeddingForm::kOpenAi) {
+    const double seconds = steady_seconds() - exchange().request().received_seconds;
+    const std::string& name = call_.model.empty() ? model().name : call_.model;
+    return std::make_unique<OllamaVectors>(form_, name, call_.dimensions, std::move(vectors),
+                                           tokens, seconds);
+  }
   return std::make_unique<VectorsBody>(model().name, call_, std::move(vectors), tokens);
 }
 

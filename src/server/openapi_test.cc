@@ -52,6 +52,16 @@ TEST(OpenApi, DescribesExactlyTheFieldsThatAreRead) {
 TEST(OpenApi, HasEveryRoute) {
   json::value document = read_json(openapi_json());
   EXPECT_EQ(names_of(document.at("paths").as_object()), (Names{"/",
+                                                               "/api/chat",
+                                                               "/api/delete",
+                                                               "/api/embed",
+                                                               "/api/embeddings",
+                                                               "/api/generate",
+                                                               "/api/ps",
+                                                               "/api/pull",
+                                                               "/api/show",
+                                                               "/api/tags",
+                                                               "/api/version",
                                                                "/apply-template",
                                                                "/detokenize",
                                                                "/health",

@@ -50,6 +50,7 @@ void QueuedAnswer::check_model(const std::string& asked) const {
 void QueuedAnswer::read() {
   count_ = read_call(asked_);
   asked_ = {};
+  if (count_ == 0) return reply_with(body_of({}, 0), Outcome::kOk);
   queries_.reserve(count_);
   for (const DeviceStatistics& device : model_.queues.statistics()) most_tokens_ += device.slots;
   tokenise();

@@ -29,7 +29,8 @@ class QueuedAnswer : public Answer {
                const ServedEmbedder& model);
 
  protected:
-  // By the worker. Reads the body, and gives the number of its texts. Throws RequestError.
+  // By the worker. Reads the body, and gives the number of its texts; of none the reply is made at
+  // once. Throws RequestError.
   virtual size_t read_call(std::string_view body) = 0;
   // By the worker: of a text, which is asked for once. Throws RequestError.
   virtual EmbedQuery query_of(size_t index) = 0;

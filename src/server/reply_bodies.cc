@@ -32,18 +32,6 @@ void write_token(Json& json, std::string_view bytes, double logprob) {
   json.end_array();
 }
 
-void write_chat_entry(Json& json, const TokenEntry& entry) {
-  json.object();
-  write_token(json, entry.bytes, entry.logprob);
-  json.key("top_logprobs").array();
-  for (const auto& [bytes, logprob] : entry.top) {
-    json.object();
-    write_token(json, bytes, logprob);
-    json.end_object();
-  }
-  json.end_array().end_object();
-}
-
 // Tokens that are parts of characters may look alike: the likeliest one's name counts, and the
 // chosen token's always.
 void write_top(Json& json, const TokenEntry& entry) {
@@ -270,6 +258,18 @@ std::string one_text(std::string_view key, std::string_view text) {
 }
 
 }  // namespace
+
+void write_chat_entry(Json& json, const TokenEntry& entry) {
+  json.object();
+  write_token(json, entry.bytes, entry.logprob);
+  json.key("top_logprobs").array();
+  for (const auto& [bytes, logprob] : entry.top) {
+    json.object();
+    write_token(json, bytes, logprob);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
 
 std::string reply_id(bool chat, std::string_view unique) {
   return (chat ? "chatcmpl-" : "cmpl-") + std::string(unique);

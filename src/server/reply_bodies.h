@@ -38,6 +38,8 @@ struct Usage {
   uint64_t completion_tokens = 0;
   uint64_t cached_tokens = 0;
   uint64_t reasoning_tokens = 0;  // of the completion's
+  // From the request on; from the first step to the first token; from there to the last one.
+  double total_seconds = 0, prompt_seconds = 0, generation_seconds = 0;
 };
 
 // "stop" or "length"; nothing where the choice failed or was cancelled, which is no answer.
@@ -71,6 +73,9 @@ std::string part_events(const ReplyHead& head, const ChoicePart& part);
 std::string usage_event(const ReplyHead& head, const Usage& usage);
 std::string error_event(const ApiError& error);
 inline constexpr std::string_view kDoneEvent = "data: [DONE]\n\n";
+
+// A token with its log-probability and the likeliest others, as chats have them.
+void write_chat_entry(Json& json, const TokenEntry& entry);
 
 struct ModelInfo {
   std::string id;

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "embed/pair_text.h"
 #include "embed/queue_manager.h"
+#include "server/model_facts.h"
 #include "tokenizer/tokenizer.h"
 
 namespace hearth {
@@ -26,6 +27,7 @@ struct ServedEmbedder {
   bool shares_slots = false;
   // How a reranker reads a query and a document; its vectors are their scores. Null: it is none.
   const PairText* pairs = nullptr;
+  ModelFacts facts = {};
 };
 
 }  // namespace hearth

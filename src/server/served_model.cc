@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <span>
 #include <string_view>
 
@@ -12,17 +11,6 @@
 
 namespace hearth {
 namespace {
-
-constexpr size_t kEndBytes = 4096;
-
-void add_tensor(const SourceTensor& tensor, FnvHash* hash) {
-  hash->add(tensor.name);
-  hash->add(tensor.type_text);
-  for (uint64_t length : tensor.dims) hash->add(length);
-  size_t end = std::min(kEndBytes, tensor.data.size());
-  hash->add(tensor.data.first(end));
-  hash->add(tensor.data.last(end));
-}
 
 void add_memory(const Engine& engine, const Machine& machine, Json* json) {
   const MemoryUse& memory = engine.memory();
@@ -55,11 +43,7 @@ std::string make_fingerprint(const ModelSource& source, const Engine& engine,
   hash.add(kv_type_name(engine.options().kv_type));
   for (const WeightSpec& weight : engine.spec().weights) hash.add(weight.packed.name());
   for (uint32_t share : engine.model()->placement().shares) hash.add(uint64_t{share});
-  for (const MetaEntry& entry : source.metadata().entries()) {
-    hash.add(entry.key);
-    hash.add(entry.value.payload);
-  }
-  for (const SourceTensor& tensor : source.tensors()) add_tensor(tensor, &hash);
+  add_source(source, &hash);
   return fmt::format("fp_{:012x}", hash.value() >> 16);
 }
 

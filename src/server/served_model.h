@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "formats/model_source.h"
 #include "server/backend.h"
+#include "server/model_facts.h"
 #include "template/chat_prompt.h"
 
 namespace hearth {
@@ -29,13 +30,13 @@ struct ServedModel {
   // Why tools cannot be called, "shows no calls": what the chat template does; empty where they
   // can.
   std::string turns_problem = {};
+  ModelFacts facts = {};
 };
 
 // "fp_0123456789ab", from all that decides on a text besides the request: the version, the model's
 // tensors and metadata, the level of kernels, how the weights are cut, how keys and values are
 // kept, how tokens are sampled where a request does not say, and `others`: options that change
-// prompts. Of each tensor's data the two ends count, since reading all of it would take as long as
-// loading.
+// prompts.
 std::string make_fingerprint(const ModelSource& source, const Engine& engine,
                              const SamplingParams& sampling, std::span<const std::string> others);
 

@@ -31,6 +31,8 @@ class TextApi {
 
   // An error in what was read, which names fields of a chat, in the names that the body has.
   virtual ApiError named(ApiError error) const { return error; }
+  // Whether a request that asks for the model `asked` means the one that is called `own`.
+  virtual bool names(std::string_view asked, std::string_view own) const { return asked == own; }
   // What of the body was left out: "tools[3]: web_search; ..."; empty: nothing.
   virtual std::string ignored() const { return {}; }
   // An answer that is an error alone. `unique`: the id of the HTTP request.

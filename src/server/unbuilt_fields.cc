@@ -124,6 +124,13 @@ constexpr UnbuiltField kUnbuiltRerank[] = {
     {.name = "truncation_direction", .nothing = Nothing::kWord, .words = "right Right"},
 };
 
+constexpr UnbuiltField kUnbuiltOllama[] = {
+    {.name = "suffix"},
+    {.name = "template"},
+    {.name = "context", .remedy = "send a chat with all its messages"},
+    {.name = "images"},
+};
+
 bool is_empty(const value& field) {
   switch (field.kind()) {
     case boost::json::kind::bool_:
@@ -176,6 +183,7 @@ std::span<const UnbuiltField> unbuilt_text_fields() { return kUnbuiltText; }
 std::span<const UnbuiltField> unbuilt_embedding_fields() { return kUnbuiltEmbedding; }
 
 std::span<const UnbuiltField> unbuilt_rerank_fields() { return kUnbuiltRerank; }
+std::span<const UnbuiltField> unbuilt_ollama_fields() { return kUnbuiltOllama; }
 
 void refuse_unbuilt(const boost::json::object& body, std::span<const UnbuiltField> fields) {
   for (const UnbuiltField& field : fields) {

@@ -35,6 +35,7 @@ std::span<const UnbuiltField> unbuilt_chat_fields();       // of a chat besides
 std::span<const UnbuiltField> unbuilt_text_fields();       // of a text completion besides
 std::span<const UnbuiltField> unbuilt_embedding_fields();  // of embeddings
 std::span<const UnbuiltField> unbuilt_rerank_fields();     // of requests to rank documents
+std::span<const UnbuiltField> unbuilt_ollama_fields();     // of ollama's chats and texts
 
 // Throws RequestError where the body asks for one of them.
 void refuse_unbuilt(const boost::json::object& body, std::span<const UnbuiltField> fields);

@@ -52,6 +52,31 @@ class EmbeddingsTest(ServerTest):
         name = 'hearth_embed_held_tokens{device="gated",kind="cpu"}'
         self.server.wait_until(lambda f: condition(f[name]), "so many tokens are held")
 
+    def test_the_forms_of_ollama(self):
+        vectors = self.embed(["a red fox", "an owl"])
+        body = {"model": "vectors:latest", "input": ["a red fox", "an owl"]}
+        told = self.server.good("/api/embed", body)
+        self.assertEqual((told["model"], told["embeddings"]), ("vectors:latest", vectors))
+        self.assertGreater(told["prompt_eval_count"], 3)
+        self.assertGreater(told["total_duration"], 0)
+        self.assertEqual(self.server.good("/api/embed", {"input": []})["embeddings"], [])
+        told = self.server.good("/api/embeddings", {"prompt": "a red fox"})
+        self.assertEqual(told, {"embedding": vectors[0]})
+        long = "a fox " * CONTEXT
+        self.assertEqual(len(self.server.good("/api/embed", {"input": long})["embeddings"]), 1)
+        for body, status, says in (({"input": long, "truncate": False}, 400, "shorten it"),
+                                   ({"input": "x", "model": "other"}, 404, "no model 'other'"),
+                                   ({"input": "refuse"}, 400, "told to refuse"),
+                                   ({"input": "throw"}, 503, ""),
+                                   ({"input": 3}, 400, "input is a number")):  # fmt: skip
+            found, told = self.server.ask("POST", "/api/embed", body)
+            self.assertEqual((found, list(told)), (status, ["error"]))
+            self.assertIn(says, told["error"])
+        self.assertEqual(self.server.good("/api/show", {"name": "vectors"})["capabilities"],
+                         ["embedding"])  # fmt: skip
+        found, told = self.server.ask("POST", "/api/chat", {"messages": []})
+        self.assertEqual((found, list(told)), (404, ["error"]))
+
     def test_one_text_in_every_form(self):
         vector = self.embed("a red fox")[0]
         self.assertEqual(len(vector), WIDTH)

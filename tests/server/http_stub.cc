@@ -66,6 +66,7 @@ class Stub {
         {"thread", &Stub::thread},   {"status", &Stub::status}, {"drain", &Stub::drain},
         {"stop", &Stub::stop},       {"empty", &Stub::empty},   {"large", &Stub::large},
         {"waiting", &Stub::waiting}, {"hog", &Stub::hog},       {"unhog", &Stub::unhog},
+        {"lines", &Stub::lines},
     };
     const std::string& path = exchange->request().path;
     size_t slash = std::min(path.find('/', 1), path.size());
@@ -117,6 +118,13 @@ class Stub {
     exchange->on_gone([this, name] { happened("gone-" + name); });
     exchange->begin_events({{"X-Stream", name}});
     exchange->send("data: first\n\n");
+    happened("begun-" + name);
+  }
+  // The same, as lines of JSON.
+  void lines(const std::shared_ptr<Exchange>& exchange, const std::string& name) {
+    open_[name] = exchange;
+    exchange->begin_events();
+    exchange->send("{}\n");
     happened("begun-" + name);
   }
   void send(const std::shared_ptr<Exchange>& exchange, const std::string& name) {
@@ -245,6 +253,7 @@ bool set_option(HttpOptions& options, const std::string& key, double value) {
 int run(int argc, char** argv) {
   HttpOptions options;
   options.port = 0;
+  options.lines_below = "/lines/";
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
     size_t equals = word.find('=');

@@ -274,6 +274,29 @@ class TimeTest(StubTest):
             self.assertEqual(data, b": silence\n\n")
         self.assert_alive(client)
 
+    def test_silence_between_lines(self):
+        """Spaces, which JSON takes before an object."""
+        client = self.client()
+        client.get("/lines/quiet")
+        self.assertEqual(client.head().field("content-type"), "application/x-ndjson")
+        self.assertEqual(client.chunk(), b"{}\n")
+        for _ in range(3):
+            self.assertEqual(client.chunk(), b" ")
+        self.ask("/end/quiet")
+        while (data := client.chunk()) is not None:
+            self.assertEqual(data, b" ")
+        self.assert_alive(client)
+
+    def test_refusals_below_lines_are_sentences(self):
+        for fields in ("Content-Length: 99999999999\r\n", "Transfer-Encoding: gzip\r\n",
+                       "Content-Encoding: br\r\nContent-Length: 1\r\n"):  # fmt: skip
+            client = self.client()
+            client.send(f"POST /lines/bad HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n")
+            reply = client.reply()
+            self.assertGreaterEqual(reply.status, 400)
+            self.assertEqual(list(json.loads(reply.body)), ["error"])
+            self.assertIsInstance(json.loads(reply.body)["error"], str)
+
     def test_lingering_ends(self):
         client = self.client()
         client.get("/hello/last", "Connection: close\r\n")

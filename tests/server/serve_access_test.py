@@ -1,7 +1,10 @@
 """Where `hearth serve` listens, what it calls its model, who may ask, and what it logs."""
 
+import http.client
 import json
+import re
 import signal
+import socket
 import subprocess
 
 from serve_case import DEMO, KV_CACHE, ServeCase, SharedCase, string, write_chain
@@ -30,6 +33,32 @@ class AddressTest(ServeCase):
     def test_a_port_is_a_decimal_number(self):
         for port in ("65536", "x", "0x10"):
             self.bad(2, "serve", self.chain, "--port", port, says=["--port", port])
+
+    def test_a_second_address_for_clients_of_ollama(self):
+        server = self.start("serve", self.chain, "--ollama-port", "0")
+        pattern = r"listening at http://127\.0\.0\.1:(\d+)/ for clients of ollama"
+        port = int(re.search(pattern, server.said())[1])
+        self.assertNotEqual(port, server.port)
+        at = http.client.HTTPConnection("127.0.0.1", port, timeout=GIVE_UP)
+        at.request("GET", "/api/tags")
+        (model,) = json.loads(at.getresponse().read())["models"]
+        self.assertEqual((model["name"], model["details"]["family"]), ("chain:latest", "llama"))
+        self.assertEqual(model["size"], self.chain.stat().st_size)
+        at.close()
+        self.bad(1, "serve", self.chain, *KV_CACHE, "--port", "0", "--ollama-port", port,
+                 says=[f"127.0.0.1 port {port}", "--ollama-port"])
+        self.bad(2, "serve", self.chain, "--ollama-port", "65536", says=["--ollama-port"])
+
+    def test_the_address_of_ollama(self):
+        """Where ollama itself listens, or another test does, there is no second server."""
+        with socket.socket() as free:
+            free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                free.bind(("127.0.0.1", 11434))
+            except OSError:
+                self.skipTest("somebody listens at 127.0.0.1 port 11434")
+        server = self.start("serve", self.chain, "--ollama")
+        self.assertIn("listening at http://127.0.0.1:11434/ for clients of ollama", server.said())
 
     def test_others_may_ask_only_with_keys_or_without_any_on_purpose(self):
         for host in ("0.0.0.0", "::", "example.org"):

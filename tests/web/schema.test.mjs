@@ -66,6 +66,7 @@ async function ask(method, path, body, expected = 200, to = server) {
   seen.add(`${method} ${route} ${expected}`);
   const content = follow(told).content[type];
   assert.ok(content, `${what}: ${type} is not in the document`);
+  if (type === "application/x-ndjson") return checkLines(reply, content.schema, what);
   if (type === "text/event-stream") return checkStream(reply, content.schema, what);
   if (type !== "application/json") return reply.text();
   const text = await reply.text();
@@ -73,6 +74,13 @@ async function ask(method, path, body, expected = 200, to = server) {
   check(content.schema, value, what);
   if (expected >= 400 && route !== "/health") assert.ok(text.length < 1024, what);
   return value;
+}
+
+async function checkLines(reply, schema, what) {
+  const lines = (await reply.text()).trimEnd().split("\n").map(JSON.parse);
+  for (const line of lines) check(schema, line, what);
+  assert.ok(lines.at(-1).done, what);
+  return lines;
 }
 
 async function checkStream(reply, schema, what) {
@@ -270,6 +278,42 @@ test("so are ranks", limit, async () => {
   await reranker.stop();
 });
 
+test("so is all of ollama's API", limit, async () => {
+  for (const fields of [
+    {}, {options: {num_predict: 5, stop: ["fox"], seed: -1, num_ctx: 16, num_gpu: 1}},
+    {logprobs: true, top_logprobs: 2}, {format: "json"}, {format: {enum: ["a", "b"]}},
+    {think: false, keep_alive: "5m"}, {messages: [], prompt: ""}, {model: "demo:latest"},
+  ]) {
+    for (const stream of [true, false]) {
+      const body = {options: {num_predict: 12}, stream, messages, prompt: "Once", ...fields};
+      check({$ref: "#/components/schemas/OllamaChatRequest"}, body, "a request");
+      check({$ref: "#/components/schemas/OllamaGenerateRequest"}, body, "a request");
+      await ask("POST", "/api/chat", body);
+      await ask("POST", "/api/generate", body);
+    }
+  }
+  await ask("POST", "/api/generate", {prompt: "Once", raw: true, options: {num_predict: 5}});
+  for (const input of ["a fox", ["a fox", "an owl"], [], ""]) {
+    await ask("POST", "/api/embed", {input});
+  }
+  for (const prompt of ["a fox", ""]) await ask("POST", "/api/embeddings", {prompt});
+  for (const {name} of (await ask("GET", "/api/tags")).models) {
+    await ask("POST", "/api/show", {model: name});
+  }
+  await ask("GET", "/api/ps");
+  await ask("GET", "/api/version");
+  await ask("POST", "/api/pull", {model: "a"}, 403);
+  await ask("DELETE", "/api/delete", undefined, 403);
+  for (const [route, body] of Object.entries({
+    chat: {messages: 5}, generate: {prompt: "a", suffix: "b"}, embed: {}, embeddings: {prompt: 5},
+    show: {},
+  })) {
+    await ask("POST", `/api/${route}`, body, 400);
+    const nobody = {messages, prompt: "a", input: "a", model: "x".repeat(5000)};
+    await ask("POST", `/api/${route}`, nobody, 404);
+  }
+});
+
 test("so is every other route", limit, async () => {
   const {tokens, count} = await ask("POST", "/tokenize", {content: "A fox, a kité and 🦊."});
   assert.equal(tokens.length, count);
@@ -354,7 +398,8 @@ test("HEAD has the head of GET, and nothing is left out", limit, async () => {
       await get.text();
     }
     for (const method of Object.keys(operations)) {
-      const asked = `${method.toUpperCase()} ${route} 200`;
+      const status = operations[method].responses[200] ? 200 : 403;   // some are always refused
+      const asked = `${method.toUpperCase()} ${route} ${status}`;
       assert.ok(seen.has(asked), `${asked} was not seen`);
     }
   }

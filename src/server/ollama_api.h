@@ -1,0 +1,61 @@
+// ollama's API (https://docs.ollama.com/api): POST /api/chat, /api/generate and /api/show, and what
+// the lists of models say. Errors are {"error": "..."}.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "server/answer.h"
+#include "server/ollama_request.h"
+#include "server/sampling_defaults.h"
+#include "server/served_embedder.h"
+#include "server/served_model.h"
+#include "server/text_api.h"
+
+namespace hearth {
+
+// The version of ollama whose forms these are: clients ask which they may use.
+inline constexpr std::string_view kOllamaVersion = "0.12.11";
+
+std::unique_ptr<TextApi> ollama_api(OllamaRoute route);
+
+// A model as ollama's clients see it. What it points to is the served model's.
+struct OllamaModel {
+  std::string name;
+  int64_t created = 0;
+  uint32_t context = 0;
+  const ModelFacts* facts = nullptr;
+  std::vector<std::string_view> capabilities = {};
+  const SamplingParams* sampling = nullptr;  // null: it makes no text
+};
+
+OllamaModel ollama_model(const ServedModel& model);
+// A reranker can do nothing that ollama has a word for.
+OllamaModel ollama_model(const ServedEmbedder& model);
+
+// GET /api/tags and /api/ps, which has those that are loaded: all of them, for ever.
+std::string ollama_tags_body(std::span<const OllamaModel> models);
+std::string ollama_running_body(std::span<const OllamaModel> models);
+std::string ollama_version_body(std::string_view own_version);
+// POST /api/show.
+std::string ollama_show_body(const OllamaModel& model);
+
+// POST /api/show on its way. All of it is the worker's.
+class OllamaShow final : public Answer {
+ public:
+  OllamaShow(Answers& answers, std::shared_ptr<Exchange> exchange, std::vector<OllamaModel> models,
+             uint32_t depth)
+      : Answer(answers, std::move(exchange), nullptr), models_(std::move(models)), depth_(depth) {}
+
+ private:
+  void begin() override;
+  // Throws RequestError.
+  const OllamaModel& asked(std::string_view body) const;
+
+  const std::vector<OllamaModel> models_;
+  const uint32_t depth_;
+};
+
+}  // namespace hearth
