@@ -74,13 +74,15 @@ void Engine::start(const Machine& machine, EngineLayout layout, std::unique_ptr<
   memory_ = std::make_unique<EngineMemory>(machine, layout_, *model_);
   std::unique_ptr<StatePool> states;
   if (spec().has_states()) {
+    const uint32_t kept = layout_.options.kept_states;
     states = std::make_unique<StatePool>(
-        layout_.states.slots(),
+        layout_.states.slots() - kept, kept, layout_.kv.page_count(),
         [this](uint32_t from, uint32_t to) { memory_->states().copy(from, to); });
   }
-  give_memory(std::make_unique<KvPool>(spec().has_kv_cache() ? layout_.kv.page_count() : 0,
-                                       [this](uint32_t from, uint32_t to) { copy_page(from, to); }),
-              std::move(states), memory_->hidden());
+  auto pool = std::make_unique<KvPool>(spec().has_kv_cache() ? layout_.kv.page_count() : 0,
+                                       [this](uint32_t from, uint32_t to) { copy_page(from, to); });
+  if (states) pool->set_on_evict([pages = states.get()](uint32_t page) { pages->evict(page); });
+  give_memory(std::move(pool), std::move(states), memory_->hidden());
   logits_ = std::make_unique<StepLogits>(spec().hyper.vocabulary,
                                          layout_.options.outputs + layout_.options.scored_rows,
                                          model_->axes()[spec().vocabulary_axis].cuts);

@@ -6,7 +6,8 @@
 // size is known from the model, the plans and the options before anything is loaded
 // (engine_layout.h). Used by one thread, which works as member 0 of the team.
 //
-// A sequence of a model that keeps states (graph/state_view.h) holds one of `sequences` slots.
+// A sequence of a model that keeps states (graph/state_view.h) holds one of `sequences` places;
+// `kept_states` more may be kept for others (engine/state_pool.h).
 #pragma once
 
 #include <cstdint>
@@ -54,6 +55,8 @@ class Engine : public StepEngine {
   // These tell what lies where, and how much.
   const MemoryUse& memory() const { return memory_use_; }
   const std::vector<MemoryRegion>& regions() const { return memory_->regions(); }
+  // Of one sequence's state, on all shards; 0 where the model keeps none.
+  size_t state_bytes() const { return layout_.states.slot_bytes(); }
   std::vector<NodeMemory> node_memory() const { return memory_->by_node(placement()); }
   // The plan that steps run under now, and another one from the next step on: other groups, other
   // members at work, another number of rows up to which a step is decode's. Sequences go on, and

@@ -59,7 +59,8 @@ KvView lay_out_kv(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint3
   return {options.kv_type, pages, shards, layers};
 }
 
-// A slot for every sequence that there may be at a time, where layers keep states.
+// A slot for every sequence that there may be at a time, and the kept ones, where layers keep
+// states.
 StateView lay_out_states(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint32_t shards,
                          const EngineOptions& options) {
   if (!spec.has_states()) return {};
@@ -72,7 +73,7 @@ StateView lay_out_states(const ModelSpec& spec, const std::vector<CutAxis>& axes
       of_layer[s] = kept->item_floats * axis.cuts.shard(s).size() * axis.unit_items;
     }
   }
-  return {options.sequences, shards, floats};
+  return {options.sequences + options.kept_states, shards, floats};
 }
 
 // Sizes of everything, with the weights cut by the plan's shares.
@@ -196,6 +197,64 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
   return least;
 }
 
+// Returns how many kept states, `most` at most, this share of the memory holds that everything else
+// but KV pages leaves, on every node; nothing where nobody knows how much memory there is.
+std::optional<uint32_t> states_that_fit(const Machine& machine, const EngineLayout& layout,
+                                        double share, uint64_t most) {
+  bool known = false;
+  auto limit = [&](uint64_t available, uint64_t others, uint64_t slot_bytes) {
+    if (available == 0 || slot_bytes == 0) return;
+    known = true;
+    double room = available > others ? static_cast<double>(available - others) * share : 0;
+    most = std::min(most, static_cast<uint64_t>(room) / slot_bytes);
+  };
+  if (machine.source != MachineSource::kDescribed) {
+    limit(machine.memory_available, layout.memory().total() - layout.memory().kv,
+          layout.states.slot_bytes());
+  }
+  for (uint32_t s = 0; machine.binds_memory() && s < layout.shard_count(); ++s) {
+    uint32_t node = machine.memory_node(layout.plan.shard_nodes[s]);
+    limit(machine.nodes[node].available_bytes, layout.shard_bytes(s) - layout.kv.shard_bytes(s),
+          layout.states.slot_bytes(s));
+  }
+  if (!known) return std::nullopt;
+  return static_cast<uint32_t>(most);
+}
+
+// As many as these bytes hold, which must be there.
+uint32_t states_of_bytes(const Machine& machine, const EngineLayout& layout) {
+  constexpr uint64_t kMost = UINT32_MAX / 2;
+  const uint64_t bytes = layout.options.state_bytes, slot = layout.states.slot_bytes();
+  if (bytes < slot) {
+    fail_field(ErrorCode::kUsage, "state_bytes",
+               "of {} holds no state, which takes {}: raise it, or give 0 to keep none",
+               bytes_text(bytes), bytes_text(slot));
+  }
+  const auto asked = static_cast<uint32_t>(std::min(kMost, bytes / slot));
+  const std::optional<uint32_t> fits = states_that_fit(machine, layout, 1, asked);
+  if (fits && *fits < asked) {
+    fail_field(ErrorCode::kResource, "state_bytes",
+               "of {} is more than the {} that weights and activations leave: lower it, or free "
+               "memory",
+               bytes_text(bytes), bytes_text(*fits * slot));
+  }
+  return asked;
+}
+
+void settle_states(const Machine& machine, EngineLayout* layout) {
+  EngineOptions& options = layout->options;
+  if (layout->states.slot_bytes() == 0) options.kept_states = 0;
+  if (layout->states.slot_bytes() == 0 || options.kept_states != 0) return;
+  if (options.state_bytes != 0) {
+    options.kept_states = states_of_bytes(machine, *layout);
+  } else if (options.state_share > 0) {
+    const uint64_t most = uint64_t{kMostSharedStates} * options.sequences;
+    options.kept_states = states_that_fit(machine, *layout, options.state_share, most)
+                              .value_or(static_cast<uint32_t>(most));
+  }
+  layout->states.set_slots(options.sequences + options.kept_states);
+}
+
 // What was asked for, or else is of use to whoever leaves it to the memory that is left.
 uint32_t wanted_kv_pages(const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
@@ -304,6 +363,7 @@ EngineLayout lay_out_engine(const ModelSpec& spec, const Machine& machine, Isa i
   choose_expert_cut(spec, machine, &layout);
   settle(spec, &layout);
   measure(spec, isa, &layout);
+  settle_states(machine, &layout);
   cut_to_fit(spec, machine, isa, &layout);
   settle_kv_pages(machine, &layout);
   check_memory(layout.memory().total(), "the model", machine);
@@ -355,6 +415,7 @@ EngineLayout lay_out_engine(const Model& model, const Machine& machine, Isa isa,
   // The weights are there already.
   std::vector<size_t> weights = std::move(layout.weight_bytes);
   layout.weight_bytes.assign(layout.shard_count(), 0);
+  settle_states(machine, &layout);
   settle_kv_pages(machine, &layout);
   check_memory(layout.memory().total(), "one more engine on the model", machine);
   layout.weight_bytes = std::move(weights);

@@ -151,6 +151,60 @@ TEST_F(KvSize, WhatIsNoShareIsRefused) {
   expect_refused(ErrorCode::kUsage, "kv_pages", {"is 63", "4096 takes 64"});
 }
 
+// States that are kept beside those of three sequences, of a model whose layers keep some.
+TEST(EngineLayout, KeptStatesAreANumberOrBytesOrAShareOfWhatIsLeft) {
+  TestModel model(made_source({.architecture = "qwen35",
+                               .layers = 4,
+                               .width = 64,
+                               .heads = 4,
+                               .kv_heads = 2,
+                               .key_length = 16,
+                               .value_length = 16,
+                               .ffn = 96,
+                               .vocabulary = 100,
+                               .delta = {.keys = 2, .values = 4, .length = 16}}));
+  Machine machine = Machine::invented(1, 1);
+  machine.memory_available = 0;  // unknown
+  EngineOptions options;
+  options.threads = 1;
+  options.sequences = 3;
+  options.context = options.least_context = 64;
+  auto lay_out = [&] { return lay_out_engine(model.spec(), machine, Isa::kReference, options); };
+  const EngineLayout none = lay_out();
+  const size_t slot = none.states.slot_bytes();
+  ASSERT_GT(slot, 0u);
+  auto expect_kept = [&](uint32_t kept) {
+    const EngineLayout layout = lay_out();
+    EXPECT_EQ(layout.options.kept_states, kept);
+    EXPECT_EQ(layout.states.slots(), 3 + kept);
+    EXPECT_EQ(layout.memory().states, (3 + kept) * slot);
+  };
+  expect_kept(0);
+  options.state_share = kServingStateShare;
+  expect_kept(3 * kMostSharedStates);
+  const size_t others = none.memory().total() - none.memory().kv;
+  machine.memory_available = others + 8 * 1000 * slot + 1;
+  expect_kept(3 * kMostSharedStates);
+  machine.memory_available = others + 8 * 5 * slot + 1;
+  expect_kept(5);
+  options.state_bytes = 7 * slot + 1;
+  expect_kept(7);
+  options.kept_states = 2;
+  expect_kept(2);
+  options.kept_states = 0;
+  for (const auto& [bytes, says] : {std::pair{slot - 1, "holds no state"},
+                                    std::pair{1000 * slot, "activations leave: lower it"}}) {
+    options.state_bytes = bytes;
+    try {
+      lay_out();
+      FAIL() << "it is taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.field(), "state_bytes");
+      EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+    }
+  }
+}
+
 // Latents lie once on each shard that has heads, and once more for every other group that shares it
 // in either phase.
 TEST(EngineLayout, LatentsLieOnceOnAShardForEachOfItsGroups) {

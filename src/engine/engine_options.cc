@@ -13,6 +13,10 @@ void settle_options(const ModelSpec& spec, EngineOptions* options) {
     fail_field(ErrorCode::kUsage, "kv_share", "is {}; it must lie between 0 and 1",
                options->kv_share);
   }
+  if (!(options->state_share >= 0 && options->state_share <= 1)) {
+    fail_field(ErrorCode::kUsage, "state_share", "is {}; it must lie between 0 and 1",
+               options->state_share);
+  }
   if (options->context == 0) {
     bool sized = options->asks_kv_size();
     options->context = std::min(spec.hyper.context, sized ? kMaxContext : kDefaultContext);

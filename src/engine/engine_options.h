@@ -61,6 +61,14 @@ struct EngineOptions {
   uint32_t sequences = 1;
   KvType kv_type = KvType::kF16;
 
+  // States kept for texts that begin alike (engine/state_pool.h), of a model whose layers keep
+  // some, beside one for each of `sequences`. The first that is not 0 decides: their number; as
+  // many as these bytes hold; as many as this share holds of the memory that is left without KV
+  // pages, kMostSharedStates for each of `sequences` at most. Settled, kept_states says how many.
+  uint32_t kept_states = 0;
+  uint64_t state_bytes = 0;
+  double state_share = 0;  // 0 to 1
+
   ExpandRule expand;
 
   // How products are computed; of those that it does not name, and of all where it is empty, as set
@@ -79,6 +87,9 @@ struct EngineOptions {
 inline constexpr uint32_t kDefaultContext = 4096;
 // The kv_share of a server: whatever it leaves free is also what others on the machine have left.
 inline constexpr double kServingKvShare = 0.25;
+// And its state_share; nobody's conversation has use for many more states than so many.
+inline constexpr double kServingStateShare = 0.125;
+inline constexpr uint32_t kMostSharedStates = 8;
 
 // Replaces zeros by defaults and throws (kUsage) for what cannot be.
 void settle_options(const ModelSpec& spec, EngineOptions* options);

@@ -93,6 +93,8 @@ class Generation {
   double admitted_seconds = 0;
   // True if it was left out at its last turn, since its client's stream had no room.
   bool held_up = false;
+  // True if it was left out since another's part of the step computes its next page.
+  bool awaits = false;
   // Whether it is still held up, which ends when there is room for most_results().
   bool still_held_up();
   // The most results that a step may set aside room for: all choices' first tokens and the end of

@@ -108,6 +108,7 @@ uint32_t KvPool::evict() {
   by_key_.erase(std::find_if(begin, end, [page](auto& entry) { return entry.second == page; }));
   if (evicted.parent != kNoPage) --pages_[evicted.parent].children;
   evicted.filed = false;
+  if (on_evict_) on_evict_(page);
   ++evictions_;
   return page;
 }

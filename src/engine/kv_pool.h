@@ -15,6 +15,7 @@
 #include <functional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "kernels/attention/attention.h"
@@ -38,6 +39,8 @@ class KvPool {
   // Returns how many pages are kept for their prefix, though nobody holds them.
   uint32_t unused_count() const { return unused_count_; }
   uint64_t evictions() const { return evictions_; }
+  // Called with every page that is evicted, so that what hangs on it goes with it.
+  void set_on_evict(std::function<void(uint32_t)> on_evict) { on_evict_ = std::move(on_evict); }
 
   // Returns a page that one sequence holds from now on; available() must not be 0.
   uint32_t take();
@@ -52,6 +55,9 @@ class KvPool {
   // were expanded) behind page `parent` (kNoPage: at the beginning), or kNoPage where there is
   // none.
   uint32_t find(uint32_t parent, std::span<const int32_t> tokens, uint32_t expanded = 0) const;
+  // Tells of a filed page whether there are filed ones behind it; and whether several are.
+  bool has_children(uint32_t page) const { return pages_[page].children > 0; }
+  bool branches(uint32_t page) const { return pages_[page].children > 1; }
   // Files a held page; find() must not know the same tokens behind the same parent already, and the
   // parent is filed itself.
   void file(uint32_t page, uint32_t parent, std::span<const int32_t> tokens, uint32_t expanded = 0);
@@ -74,6 +80,7 @@ class KvPool {
   uint32_t evict();
 
   CopyPage copy_;
+  std::function<void(uint32_t)> on_evict_;
   std::vector<Page> pages_;
   std::vector<uint32_t> free_;
   std::unordered_multimap<uint64_t, uint32_t> by_key_;

@@ -28,7 +28,7 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOption
   options_.max_running = settle(options_.max_running, limits.outputs);
   if (options_.step_tokens == 1) options_.max_running = 1;
   if (engine.states() != nullptr) {
-    options_.max_running = std::min(options_.max_running, engine.states()->slots());
+    options_.max_running = std::min(options_.max_running, engine.states()->places());
   }
   options_.min_chunk = std::clamp(options_.min_chunk, 1u, options_.step_tokens);
   options_.min_expanded_chunk =
@@ -342,6 +342,8 @@ void Scheduler::deliver() {
   for (Pick& pick : picks_) {
     Generation* generation = pick.generation;
     if (options_.prefix_cache) generation->sequence->publish();
+    keep_state(*generation);
+    count_again(pick);
     generation->reached = std::max(generation->reached, generation->sequence->length());
     generation->computed_at(step_end_);
     bool over = deliver_to(pick, &next);
@@ -444,6 +446,12 @@ void Scheduler::update_gauges() {
   statistics_.available_pages.set(pool.available());
   statistics_.kept_pages.set(pool.unused_count());
   statistics_.evicted_pages.set(pool.evictions());
+  if (engine_.states() == nullptr) return;
+  const StatePool& states = *engine_.states();
+  statistics_.most_kept_states.set(states.most_kept());
+  statistics_.kept_states.set(states.kept_count());
+  statistics_.kept_state_bytes.set(states.kept_count() * uint64_t{engine_.state_bytes()});
+  statistics_.evicted_states.set(states.evictions());
 }
 
 }  // namespace hearth

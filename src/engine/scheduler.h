@@ -24,6 +24,10 @@
 // gave up its place waits, and is computed again later: it generates the same tokens to the bit,
 // since it keeps its tokens and its sampler, and results depend on tokens alone.
 //
+// Of models that keep states, steps end where a state is to be kept for who comes next
+// (scheduler_states.cc); and of prompts that begin alike one computes the next page in a step, from
+// which the others take it.
+//
 // A long prompt may be streamed (hybrid/streamer.h): its pages are filled beside the steps, all but
 // that of its last token, which comes with an ordinary step once they are there. Meanwhile it takes
 // no part in steps, and its pages are nobody else's; then others find them as any.
@@ -54,10 +58,11 @@ struct SchedulerOptions {
   // The same of those whose rows are expanded: fewer would make more keys and values than they
   // save.
   uint32_t min_expanded_chunk = 256;
-  // Sequences that hold pages; 0: as many as a step gives logits of, and as there are slots for
+  // Sequences that hold pages; 0: as many as a step gives logits of, and as there are places for
   // states, where the model keeps some.
   uint32_t max_running = 0;
   bool prefix_cache = true;
+  uint32_t state_pages = 64;      // of a long prompt, states are kept at every so manieth page
   std::function<double()> clock;  // seconds; empty: the steady clock
   // Computes long prompts beside the steps; or null. It outlives the scheduler's last step and ends
   // before the scheduler does.
@@ -89,6 +94,7 @@ class Scheduler {
     uint32_t choice;
     bool decodes, held_up;
     bool streams;     // its prompt is under way beside the steps
+    bool awaits;      // another's part computes its next page
     uint32_t tokens;  // 0: it waited
   };
   // The turns of the last step, in their order.
@@ -123,6 +129,12 @@ class Scheduler {
   std::list<GenerationPtr>::iterator next_waiting();
   uint32_t adopt(Generation& generation);
   void count_cached(Generation& generation, uint32_t tokens);
+  bool keeps_states() const;
+  uint32_t next_kept(const Generation& generation) const;
+  uint32_t cut_at_state(const Generation& generation, uint32_t tokens) const;
+  bool awaits_page(const Generation& generation) const;
+  void keep_state(const Generation& generation);
+  void count_again(const Pick& pick);
   uint32_t promised_pages() const;
   bool form();
   uint32_t pick_decoding(uint32_t decoding, Room* room);

@@ -57,7 +57,8 @@ uint32_t Scheduler::pick_decoding(uint32_t decoding, Room* room) {
   for (const GenerationPtr& generation : running_) {
     if (room->tokens == 0) break;
     if (!generation->decodes()) continue;
-    const uint32_t tokens = std::min(generation->pending(), 1 + more);
+    const uint32_t most = std::min(generation->pending(), 1 + more);
+    const uint32_t tokens = cut_at_state(*generation, most);
     if (pick(*generation, tokens, room) == Picked::kYes) more -= tokens - 1;
   }
   return whole - room->tokens;
@@ -68,15 +69,18 @@ void Scheduler::pick_prompts(uint32_t whole, uint32_t decoded, Room* room) {
   room->tokens = affordable_tokens(whole, decoded);
   bool first = true;
   for (const GenerationPtr& generation : running_) {
+    generation->awaits = false;
     if (generation->decodes() || generation->stream != 0) continue;
-    // Another prompt may have computed what this one needs next.
+    // Another prompt may have computed what this one needs next, or is about to.
     count_cached(*generation, adopt(*generation));
+    generation->awaits = awaits_page(*generation);
+    if (generation->awaits) continue;
     const uint32_t least = least_chunk(*generation);
     if (first) room->tokens = std::max(room->tokens, std::min(least, whole));
     uint32_t tokens = std::min(generation->pending(), room->tokens);
     // A few tokens of a prompt cost more than they bring it forward.
     if (tokens == 0 || (!first && tokens < least)) break;
-    Picked picked = pick(*generation, tokens, room);
+    Picked picked = pick(*generation, cut_at_state(*generation, tokens), room);
     if (picked == Picked::kNoRoom) break;
     if (picked == Picked::kYes) first = false;
   }
@@ -87,7 +91,7 @@ void Scheduler::note_turns() {
   for (const GenerationPtr& generation : running_) {
     auto pick = std::ranges::find(picks_, generation.get(), &Pick::generation);
     turns_.push_back({generation->job().id(), generation->choice(), generation->decodes(),
-                      generation->held_up, generation->stream != 0,
+                      generation->held_up, generation->stream != 0, generation->awaits,
                       pick == picks_.end() ? 0 : pick->tokens});
   }
 }

@@ -1,10 +1,11 @@
 // A Sequence holds one sequence's tokens and what is kept of them: the pages that hold their keys
-// and values, and of a model that keeps states the slot of its own. A state says nothing of what
-// was before it, so such a sequence takes no prefix that others computed, and forgets all or
-// nothing.
+// and values, and of a model that keeps states the slot of the state behind its last token. A state
+// says nothing of what was before it, so such a sequence begins or goes back only where a state is
+// kept (engine/state_pool.h): at the beginning, and at the ends of some full pages.
 //
 // Pages may be shared with other sequences and with the pool's prefix cache; one that is shared is
-// copied before this sequence writes to it. Used by the thread that owns the pool.
+// copied before this sequence writes to it. So may slots; but nothing is copied there: a step reads
+// the shared one and writes another. Used by the thread that owns the pool.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,11 @@
 #include "engine/state_pool.h"
 
 namespace hearth {
+
+// The slots that a step reads a sequence's state from and writes it to; kNoSlot: there is none yet.
+struct StateMove {
+  uint32_t from = kNoSlot, to = kNoSlot;
+};
 
 class Sequence {
  public:
@@ -34,47 +40,75 @@ class Sequence {
   uint32_t expanded() const { return expanded_; }
   // Of its state; kNoSlot where it has no tokens yet, or no states are kept.
   uint32_t slot() const { return slot_; }
-  // Whether grow() takes a slot.
-  bool needs_slot() const { return states_ != nullptr && slot_ == kNoSlot; }
+  // Whether grow() claims a place for its state.
+  bool needs_place() const { return states_ != nullptr && slot_ == kNoSlot; }
+  // Whether grow() would need another slot, and finds none.
+  bool lacks_slot() const;
 
   // Returns how many pages `count` more tokens take from the pool, a copy of a shared last page
   // included.
   uint32_t pages_needed(uint32_t count) const;
-  // Makes room for `tokens` and counts them in. The pool must have pages_needed() available, and a
-  // slot, where one is needed. The caller computes their keys and values, or truncates.
-  void grow(std::span<const int32_t> tokens);
+  // Makes room for `tokens` and counts them in. The pool must have pages_needed() available, and
+  // where states are kept a place must be free if it needs one, and no slot be lacking. The caller
+  // computes their keys and values, and the state, as the move says, and then calls finish_step();
+  // or undo_step().
+  StateMove grow(std::span<const int32_t> tokens);
+  // Lets go of the slot that the step read, where that was another.
+  void finish_step();
+  // The step was not computed, before which there were `length` tokens: goes back there, or where
+  // the state of then is overwritten as truncate() does.
+  void undo_step(uint32_t length);
   // Forgets all but the first `length` tokens; pages no longer needed are let go. Where states are
-  // kept it forgets all tokens, unless `length` is its own: what is still wanted is computed again.
+  // kept, and `length` is not its own, it goes on back to where one is, at the end of one of its
+  // full pages or at the beginning: what is still wanted behind that is computed again.
   void truncate(uint32_t length);
   // The same for who measures time alone: a state stays as it is, whatever it is of.
   void cut_for_timing(uint32_t length);
-  // Returns a sequence of the same tokens, which shares all pages. Publishes first, since full
-  // pages that two sequences hold are always filed. It has a copy of the state; where no slot is
-  // left for that, it has no tokens.
+  // Returns a sequence of the same tokens, which shares all pages and the state. Publishes first,
+  // since full pages that two sequences hold are always filed. Where no place is left for a state,
+  // it has no tokens.
   std::unique_ptr<Sequence> fork();
 
   // If this sequence holds a beginning of `tokens` in whole pages (or nothing yet), it takes the
-  // pages that the pool keeps of the tokens that follow, and counts those tokens in. At least one
-  // token is left to compute, since only a computed token gives logits. Returns the number of
-  // tokens taken.
+  // pages that the pool keeps of the tokens that follow, where states are kept up to the last one
+  // that has a state, and counts those tokens in. At least one token is left to compute, since only
+  // a computed token gives logits. Returns the number of tokens taken.
   uint32_t adopt_prefix(std::span<const int32_t> tokens);
-  // Files the full pages for others to adopt, where no states are kept. Their keys and values have
-  // been computed.
+  // How many of these tokens the pool had pages of, then; at least those that it took.
+  uint32_t known() const { return known_; }
+  // Files the full pages for others to adopt, unless states are needed for that and none may be
+  // kept. Their keys and values have been computed.
   void publish();
+  // Keeps the state for who comes to its last page, where that is full and published. One that only
+  // passes is dropped when this sequence keeps another. A `lasting` one thins those before it on
+  // its path: of all at a distance of 2^i to 2^(i + 1) pages the nearest stays, and each at which
+  // paths part.
+  void keep_state(bool lasting);
 
  private:
+  bool keeps_states() const { return states_ != nullptr && states_->most_kept() > 0; }
   // How many positions of a page are expanded.
   uint32_t expanded_of(size_t page) const;
   // Tells whether the next token falls into a page that others see.
   bool must_copy() const;
+  StateMove own_slot();
+  // Takes a slot that is held or kept in place of its own.
+  void take_state(uint32_t slot);
+  void drop_state();
+  uint32_t back_to_state(uint32_t length);
+  std::vector<uint32_t> find_pages(std::span<const int32_t> tokens) const;
+  void thin_states();
 
   KvPool* pool_;
   StatePool* states_;
   uint32_t expanded_;
   uint32_t slot_ = kNoSlot;
+  uint32_t read_ = kNoSlot;  // another slot, which the step under way reads
   std::vector<int32_t> tokens_;
   std::vector<uint32_t> pages_;
   uint32_t published_ = 0;  // pages at the beginning that are filed
+  uint32_t passing_ = 0;    // pages up to that whose state passes; 0: none
+  uint32_t known_ = 0;
 };
 
 }  // namespace hearth

@@ -1,13 +1,20 @@
-// The slots that states of sequences lie in (graph/state_view.h): each is free or one sequence's.
-// Used by one thread.
+// The slots that states of sequences lie in (graph/state_view.h). A slot is free, held by
+// sequences, kept for a page of the prefix tree (engine/kv_pool.h), or both of these: a kept state
+// is what a sequence had computed at the end of that page, and whoever holds the page may go on
+// from there. A held or kept slot is written by its only holder alone, and only where it is not
+// kept; so nothing is copied where a state is kept, taken or shared. Used by one thread.
+//
+// Every sequence with a state has one of `places`, which it has claimed; so as long as nobody else
+// takes slots, a slot of its own is there for each of them, whatever is kept.
+//
+// So many states are kept at most; then, and where slots are short, the one unused for longest is
+// dropped.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "graph/state_view.h"
 
 namespace hearth {
@@ -17,27 +24,74 @@ class StatePool {
   // Copies the state of slot `from` to slot `to`, of all layers and shards.
   using CopySlot = std::function<void(uint32_t from, uint32_t to)>;
 
-  StatePool(uint32_t slots, CopySlot copy) : copy_(std::move(copy)), slots_(slots) {
-    free_.reserve(slots);
-    for (uint32_t slot = slots; slot > 0; --slot) free_.push_back(slot - 1);
-  }
+  // `places` + `most_kept` slots; pages are those of the KV pool, [0, pages).
+  StatePool(uint32_t places, uint32_t most_kept, uint32_t pages, CopySlot copy);
 
-  uint32_t slots() const { return slots_; }
+  uint32_t slots() const { return static_cast<uint32_t>(slots_.size()); }
+  // Those that nobody holds and that are kept for no page.
   uint32_t free_count() const { return static_cast<uint32_t>(free_.size()); }
-  // Some slot must be free.
-  uint32_t take() {
-    HEARTH_CHECK(!free_.empty(), "a slot is free");
-    const uint32_t slot = free_.back();
-    free_.pop_back();
-    return slot;
+  uint32_t places() const { return places_; }
+  uint32_t free_places() const { return free_places_; }
+  // Some place must be free.
+  void claim();
+  void give_up() { ++free_places_; }
+
+  // Whether take() finds a slot: a free one, or a kept one that nobody holds.
+  bool can_take() const { return !free_.empty() || oldest(Which::kUnheld) != kNoSlot; }
+  // Returns a slot that one sequence holds from now on; can_take() must be true.
+  uint32_t take();
+  // Adds one holder to the slot.
+  void share(uint32_t slot) { ++slots_[slot].holders; }
+  void release(uint32_t slot);
+  // Tells whether its holder may write to it: nobody else holds it, and it is not kept.
+  bool is_private(uint32_t slot) const {
+    return slots_[slot].holders == 1 && slots_[slot].page == kNoPage;
   }
-  void release(uint32_t slot) { free_.push_back(slot); }
+  // The same, though it may be kept.
+  bool is_only_holder(uint32_t slot) const { return slots_[slot].holders == 1; }
   void copy(uint32_t from, uint32_t to) const { copy_(from, to); }
 
+  uint32_t most_kept() const { return most_kept_; }
+  uint32_t kept_count() const { return kept_count_; }
+  // Returns how many kept states were dropped to make room, or with their pages.
+  uint64_t evictions() const { return evictions_; }
+  // Returns the slot kept for the page; kNoSlot where there is none.
+  uint32_t find(uint32_t page) const { return page < kept_.size() ? kept_[page] : kNoSlot; }
+  // Keeps a held slot for a page that has none; where that may be none at all does nothing.
+  void keep(uint32_t page, uint32_t slot);
+  // From now on its state stays where forget_passing() would have dropped it.
+  void settle(uint32_t page);
+  // Says that the page's state is of use now.
+  void use(uint32_t page) { slots_[kept_[page]].used = ++uses_; }
+  // Drops the page's state, where it has one.
+  void forget(uint32_t page);
+  // The same, unless it is settled.
+  void forget_passing(uint32_t page);
+  // The page is somebody else's from now on.
+  void evict(uint32_t page);
+  // The slot is private afterwards, where only its kept page stood against that.
+  void forget_slot(uint32_t slot);
+
  private:
+  static constexpr uint32_t kNoPage = UINT32_MAX;
+  enum class Which : uint8_t { kAny, kUnheld };
+  struct Slot {
+    uint32_t holders = 0;
+    uint32_t page = kNoPage;  // that it is kept for
+    bool settled = false;
+    uint64_t used = 0;
+  };
+
+  // The kept slot that was not used for longest; kNoSlot where there is none.
+  uint32_t oldest(Which which) const;
+
   CopySlot copy_;
-  uint32_t slots_;
+  std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
+  std::vector<uint32_t> kept_;  // by page
+  uint32_t places_, free_places_, most_kept_;
+  uint32_t kept_count_ = 0;
+  uint64_t uses_ = 0, evictions_ = 0;
 };
 
 }  // namespace hearth

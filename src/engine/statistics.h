@@ -28,14 +28,17 @@ struct Statistics {
   Counter finished_choices;  // for whatever reason
   Counter cancelled_choices, failed_choices;
   Counter computed_tokens;  // rows computed: prompts, and what was recomputed after preemption
-  Counter cached_tokens;    // not computed, since the prefix cache had them
-  Counter cache_hits;       // prompts of which the cache had something
+  // Of these, what had been computed before: by the text itself before it gave up its pages, or by
+  // others who left keys and values there but no state.
+  Counter recomputed_tokens;
+  Counter cached_tokens;  // not computed, since the prefix cache had them
+  Counter cache_hits;     // prompts of which the cache had something
   Counter generated_tokens;
   Counter forced_tokens;  // of these, those that had to come, and were not sampled
   Counter scored_tokens;  // of prompts, whose log-probabilities were given
   // Prompts whose pages were filled beside the steps, their tokens, and prompts that failed there.
   Counter streamed_prompts, streamed_tokens, unstreamed_prompts;
-  Counter steps, abandoned_steps, preemptions, evicted_pages;
+  Counter steps, abandoned_steps, preemptions, evicted_pages, evicted_states;
   Counter step_nanoseconds;  // spent in steps
   // Of the steps that were not abandoned: how long each took, and how many tokens it computed.
   Histogram step_seconds{{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}};
@@ -43,6 +46,8 @@ struct Statistics {
   // Now.
   Counter running, waiting;                    // sequences
   Counter pages, available_pages, kept_pages;  // kept: unused, with a prefix someone may want
+  // States that are kept for who comes next, their bytes, and how many may be.
+  Counter kept_states, kept_state_bytes, most_kept_states;
 };
 
 }  // namespace hearth

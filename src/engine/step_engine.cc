@@ -23,7 +23,7 @@ void StepEngine::give_memory(std::unique_ptr<KvPool> pool, std::unique_ptr<State
 }
 
 void StepEngine::check(std::span<const StepRequest> requests) const {
-  uint32_t pages = 0, slots = 0;
+  uint32_t pages = 0, places = 0;
   for (const StepRequest& request : requests) {
     size_t length = request.sequence->length() + request.tokens.size();
     if (length > options().context) {
@@ -46,18 +46,31 @@ void StepEngine::check(std::span<const StepRequest> requests) const {
            "the model keeps nothing of a text from step to step: give all its tokens at once");
     }
     pages += request.sequence->pages_needed(static_cast<uint32_t>(request.tokens.size()));
-    slots += request.sequence->needs_slot() ? 1 : 0;
+    places += request.sequence->needs_place() ? 1 : 0;
   }
-  if (states_ && slots > states_->free_count()) {
+  if (states_ && places > states_->free_places()) {
     fail(ErrorCode::kRequest,
          "{} states of sequences are needed and {} are free: end a sequence or load with more",
-         slots, states_->free_count());
+         places, states_->free_places());
   }
   if (pages > pool_->available()) {
     fail(ErrorCode::kRequest,
          "{} KV pages are needed and {} are free: end a sequence or load with more", pages,
          pool_->available());
   }
+}
+
+// Counts a request's tokens in. Where slots are short, sequences that were read from a slot which
+// others hold get a copy instead of reading it, until there is one.
+StateMove StepEngine::grow(std::span<const StepRequest> requests, const StepRequest& request) {
+  for (size_t i = 0; i < items_.size() && request.sequence->lacks_slot(); ++i) {
+    StepItem& item = items_[i];
+    if (item.state_from == item.state_to || item.state_from == kNoSlot) continue;
+    states_->copy(item.state_from, item.state_to);
+    item.state_from = item.state_to;
+    requests[i].sequence->finish_step();
+  }
+  return request.sequence->grow(request.tokens);
 }
 
 // Puts the rows of logits first into outputs_, then those that are scored.
@@ -80,7 +93,7 @@ void StepEngine::lay_out(std::span<const StepRequest> requests) {
                                           (request.want == Want::kLast && request.scored < rows))),
                  "scored rows have room, and are wanted for nothing else");
     uint32_t first_position = request.sequence->length();
-    request.sequence->grow(request.tokens);
+    const StateMove state = grow(requests, request);
     for (uint32_t r = 0; r < rows; ++r) {
       tokens_.push_back(request.tokens[r]);
       positions_.push_back(first_position + r);
@@ -95,9 +108,8 @@ void StepEngine::lay_out(std::span<const StepRequest> requests) {
       if (wants_hidden(request.want, r == 0, last)) hidden.push_back(first_row + r);
     }
     items_.push_back({first_row, rows, first_position, request.sequence->pages().data(),
-                      expanded_part(request.sequence->expanded(), first_position, rows),
-                      first_position == 0 ? kNoSlot : request.sequence->slot(),
-                      request.sequence->slot()});
+                      expanded_part(request.sequence->expanded(), first_position, rows), state.from,
+                      state.to});
   }
   const auto logit_rows = static_cast<uint32_t>(outputs_.size());
   HEARTH_CHECK(logit_rows <= options().outputs && hidden.size() <= options().hidden_rows,
@@ -122,11 +134,14 @@ bool StepEngine::step(std::span<const StepRequest> requests, const Abandon* aban
   lay_out(requests);
   const auto undo = [&] {
     for (size_t i = 0; i < requests.size(); ++i) {
-      requests[i].sequence->truncate(items_[i].first_position);
+      requests[i].sequence->undo_step(items_[i].first_position);
     }
   };
   try {
-    if (run(view_, abandon)) return true;
+    if (run(view_, abandon)) {
+      for (const StepRequest& request : requests) request.sequence->finish_step();
+      return true;
+    }
   } catch (...) {
     undo();
     throw;

@@ -50,6 +50,7 @@ class StepEngine {
 
   KvPool& pool() { return *pool_; }
   // Null where the model keeps no states.
+  StatePool* states() { return states_.get(); }
   const StatePool* states() const { return states_.get(); }
   // `prompt`: how many tokens it begins with that are known now; of a model with latents that says
   // which of its rows are expanded (ExpandRule), and so their last bits.
@@ -61,10 +62,10 @@ class StepEngine {
   // One step. The requests name different sequences, `items` at most where the model keeps no keys
   // and values, and in all at most prefill_rows tokens, `outputs` rows of logits and `hidden_rows`
   // rows of hidden states; rows are scored where `scored_rows` is not 0. Throws (kRequest) where a
-  // sequence would outgrow the context, a token is outside the vocabulary, or no KV page or state
-  // is free; then nothing has changed. False where the step was abandoned, and throws what
-  // computing it throws; then nothing has changed either, but that sequences which keep states are
-  // empty.
+  // sequence would outgrow the context, a token is outside the vocabulary, or no KV page or place
+  // for a state is free; then nothing has changed. False where the step was abandoned, and throws
+  // what computing it throws; then nothing has changed either, but that sequences whose state was
+  // overwritten are back where one is kept (Sequence::truncate()).
   bool step(std::span<const StepRequest> requests, const Abandon* abandon = nullptr);
   // Row i of its hidden states: [width].
   std::span<const float> hidden(size_t i) const;
@@ -82,6 +83,7 @@ class StepEngine {
   virtual bool run(StepView step, const Abandon* abandon) = 0;
 
   void check(std::span<const StepRequest> requests) const;
+  StateMove grow(std::span<const StepRequest> requests, const StepRequest& request);
   void lay_out(std::span<const StepRequest> requests);
 
   std::unique_ptr<KvPool> pool_;

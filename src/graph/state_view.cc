@@ -20,6 +20,12 @@ StateView::StateView(uint32_t slots, uint32_t shards,
   }
 }
 
+size_t StateView::slot_bytes() const {
+  size_t bytes = 0;
+  for (uint32_t s = 0; s < shards_.size(); ++s) bytes += slot_bytes(s);
+  return bytes;
+}
+
 void StateView::copy(uint32_t from, uint32_t to) const {
   for (const ShardPlace& place : shards_) {
     if (place.slot_floats == 0) continue;

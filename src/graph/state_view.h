@@ -20,11 +20,15 @@ class StateView {
   StateView(uint32_t slots, uint32_t shards, const std::vector<std::vector<size_t>>& floats);
 
   uint32_t slots() const { return slots_; }
+  // Before the shards have their memory.
+  void set_slots(uint32_t slots) { slots_ = slots; }
   // Bytes of a slot on a shard, and of all; multiples of 64.
   size_t slot_bytes(uint32_t shard) const {
     return shards_.empty() ? 0 : shards_[shard].slot_floats * sizeof(float);
   }
   size_t shard_bytes(uint32_t shard) const { return slot_bytes(shard) * slots_; }
+  // Bytes of a slot on all shards.
+  size_t slot_bytes() const;
   // shard_bytes(shard) bytes, 64-byte aligned.
   void set_base(uint32_t shard, std::byte* base) {
     if (!shards_.empty()) shards_[shard].base = reinterpret_cast<float*>(base);

@@ -93,6 +93,7 @@ struct Happened {
   uint64_t schedules = 0, preemptions = 0, evictions = 0, cache_hits = 0, abandoned = 0;
   uint64_t forks = 0, cancels = 0, closes = 0, chunked = 0, held_up = 0, waits = 0, rows = 0;
   uint64_t scores = 0;  // in results
+  uint64_t kept_states = 0, evicted_states = 0, recomputed = 0;
 };
 
 struct Client {
@@ -157,6 +158,7 @@ SchedulerOptions Schedule::options() {
   options.step_seconds = one_in(3) ? 0 : 1e-3 * (1 + random_() % 20);
   options.max_running = one_in(3) ? 1 + random_() % 6 : 0;
   options.prefix_cache = !one_in(4);
+  options.state_pages = 1 + random_() % 3;
   options.clock = [this] { return time(); };
   return options;
 }
@@ -337,12 +339,19 @@ void Schedule::check_end(uint64_t evicted_before) {
   ASSERT_EQ(statistics_.available_pages, statistics_.pages);
   const StatePool* states = engine_.states();
   if (states != nullptr) {
-    ASSERT_EQ(states->free_count(), states->slots()) << "a state slot is lost";
+    ASSERT_EQ(states->free_places(), states->places());
+    ASSERT_EQ(states->free_count() + states->kept_count(), states->slots())
+        << "a state slot is lost";
+    ASSERT_LE(states->kept_count(), states->most_kept());
+    ASSERT_EQ(statistics_.kept_states, states->kept_count());
+    happened_.kept_states += states->kept_count();
+    happened_.recomputed += statistics_.recomputed_tokens;
   }
   ++happened_.schedules;
   happened_.preemptions += statistics_.preemptions;
   happened_.evictions += engine_.pool().evictions() - evicted_before;
   happened_.cache_hits += statistics_.cache_hits;
+  happened_.evicted_states += statistics_.evicted_states;
   happened_.abandoned += statistics_.abandoned_steps;
   happened_.cancels += cancelled;
   happened_.closes += closed;
@@ -386,6 +395,7 @@ class Schedules : public testing::TestWithParam<Variant> {
     options.hidden_rows = 1 + random() % 64;
     options.scored_rows = 1 + random() % 20;
     options.sequences = 1 + random() % 12;
+    if (random() % 4 != 0) options.kept_states = 1 + random() % (random() % 2 == 0 ? 3 : 20);
     return options;
   }
 
@@ -409,9 +419,12 @@ TEST_P(Schedules, EveryoneGetsWhatItGetsAlone) {
   EXPECT_GT(happened.schedules, 0u);
   if (kFew) return;
   EXPECT_GT(happened.preemptions, 0u);
-  const bool reuses = GetParam().kept != Kept::kStates;
-  EXPECT_EQ(happened.evictions > 0, reuses);
-  EXPECT_EQ(happened.cache_hits > 0, reuses);
+  EXPECT_GT(happened.evictions, 0u);
+  EXPECT_GT(happened.cache_hits, 0u);
+  const bool states = GetParam().kept == Kept::kStates;
+  EXPECT_EQ(happened.kept_states > 0, states);
+  EXPECT_EQ(happened.evicted_states > 0, states);
+  EXPECT_EQ(happened.recomputed > 0, states);
   EXPECT_GT(happened.abandoned, 0u);
   EXPECT_GT(happened.forks, 0u);
   EXPECT_GT(happened.cancels, 0u);

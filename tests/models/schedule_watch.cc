@@ -23,7 +23,7 @@ std::string ScheduleWatch::look(const Scheduler& scheduler, bool preempted) {
 
 std::string ScheduleWatch::count_waits(const std::vector<Scheduler::Turn>& turns) {
   for (const Scheduler::Turn& waiter : turns) {
-    if (waiter.tokens > 0 || waiter.held_up) {
+    if (waiter.tokens > 0 || waiter.held_up || waiter.awaits) {
       held_up_ += waiter.held_up;
       waiting_.erase(key(waiter));
       continue;

@@ -30,19 +30,26 @@ std::vector<float> state_logits_from(Engine& engine, Sequence& sequence,
   return logits;
 }
 
-// A fork goes on from a copy of the state, beside the other in the same steps, or from nothing
-// where no slot is left; what is cut is computed again; no slot is lost.
-TEST_P(StateGolden, ForksAndCutSequencesGiveTheSameBits) {
-  const GoldenModel& model = GetParam();
-  ModelSource file = open_model_source(model.path);
+std::unique_ptr<Engine> state_engine(const ModelSource& file, uint32_t kept_states) {
   EngineOptions options;
   options.threads = 2;
   options.context = 1024;
   options.prefill_rows = options.outputs = 64;
   options.decode_rows = 4;
   options.sequences = 2;
-  Engine engine(file, make_spec(file), Machine::invented(1, 2),
-                available_isas(detect_cpu_features()).back(), options);
+  options.kept_states = kept_states;
+  return std::make_unique<Engine>(file, make_spec(file), Machine::invented(1, 2),
+                                  available_isas(detect_cpu_features()).back(), options);
+}
+
+// A fork goes on from the same state, beside the other in the same steps, or from nothing where no
+// place is left; what is cut is computed again; no slot is lost.
+TEST_P(StateGolden, ForksAndCutSequencesGiveTheSameBits) {
+  const GoldenModel& model = GetParam();
+  ModelSource file = open_model_source(model.path);
+  const uint32_t kept = model.tokens.size() % 2;  // without any, a slot is short
+  const std::unique_ptr<Engine> made = state_engine(file, kept);
+  Engine& engine = *made;
   const std::span<const int32_t> tokens = model.tokens;
   const size_t at = tokens.size() * 2 / 3, vocabulary = engine.spec().hyper.vocabulary;
   auto one = engine.new_sequence();
@@ -52,12 +59,12 @@ TEST_P(StateGolden, ForksAndCutSequencesGiveTheSameBits) {
   EXPECT_EQ(one->length(), tokens.size());
   one->truncate(5);
   EXPECT_EQ(one->length(), 0u);
-  EXPECT_EQ(engine.states()->free_count(), 2u);
+  EXPECT_EQ(engine.states()->free_places(), 2u);
   state_logits_from(engine, *one, tokens.first(at), 5);
   auto other = one->fork();
   EXPECT_EQ(other->length(), at);
-  EXPECT_EQ(one->fork()->length(), 0u) << "no slot is left";
-  EXPECT_EQ(other->adopt_prefix(tokens), 0u);
+  EXPECT_EQ(one->fork()->length(), 0u) << "no place is left";
+  EXPECT_EQ(other->slot(), one->slot());
   StepRequest both[] = {{one.get(), tokens.subspan(at, 1), Want::kAll},
                         {other.get(), tokens.subspan(at, 3), Want::kAll}};
   engine.step(both);
@@ -66,7 +73,7 @@ TEST_P(StateGolden, ForksAndCutSequencesGiveTheSameBits) {
     EXPECT_EQ(0, std::memcmp(engine.logits(row).data(), expected, vocabulary * sizeof(float)));
   }
   auto third = engine.new_sequence();
-  EXPECT_THROW(state_logits_from(engine, *third, tokens, 9), Error) << "no slot is left";
+  EXPECT_THROW(state_logits_from(engine, *third, tokens, 9), Error) << "no place is left";
   const std::vector<float> tail = state_logits_from(engine, *other, tokens, 4);
   EXPECT_EQ(0, std::memcmp(tail.data(), rest.data() + 3 * vocabulary, tail.size() * sizeof(float)));
   one.reset();
@@ -74,7 +81,49 @@ TEST_P(StateGolden, ForksAndCutSequencesGiveTheSameBits) {
       << "in a slot that was used";
   other.reset();
   third.reset();
-  EXPECT_EQ(engine.states()->free_count(), 2u);
+  EXPECT_EQ(engine.states()->free_places(), 2u);
+  EXPECT_EQ(engine.states()->free_count(), 2u + kept);
+}
+
+// What a sequence kept, others take, to the bit, whatever they and it do then; and it goes back
+// there itself.
+TEST_P(StateGolden, WhatIsKeptGivesTheSameBits) {
+  ModelSource file = open_model_source(GetParam().path);
+  const std::unique_ptr<Engine> engine = state_engine(file, 4);
+  std::vector<int32_t> tokens;
+  while (tokens.size() < 200) {
+    tokens.insert(tokens.end(), GetParam().tokens.begin(), GetParam().tokens.end());
+  }
+  tokens.resize(200);
+  const std::span<const int32_t> all = tokens;
+  const size_t vocabulary = engine->spec().hyper.vocabulary;
+  auto one = engine->new_sequence();
+  const std::vector<float> expected = state_logits_from(*engine, *one, all, 64);
+  auto expect_from = [&](Sequence& sequence, size_t at, size_t chunk) {
+    ASSERT_EQ(sequence.length(), at);
+    const std::vector<float> rest(expected.begin() + static_cast<ptrdiff_t>(at * vocabulary),
+                                  expected.end());
+    EXPECT_TRUE(same_bits(state_logits_from(*engine, sequence, all, chunk), rest)) << at;
+  };
+  one->truncate(0);
+  state_logits_from(*engine, *one, all.first(128), 32);
+  one->publish();
+  one->keep_state(true);
+  auto two = engine->new_sequence();
+  EXPECT_EQ(two->adopt_prefix(all), 128u);
+  expect_from(*two, 128, 7);
+  expect_from(*one, 128, 64);
+  two->truncate(199);
+  expect_from(*two, 128, 3);
+  one.reset();
+  two->publish();
+  auto third = two->fork();
+  two.reset();
+  third->truncate(150);
+  expect_from(*third, 128, 64);
+  third.reset();
+  EXPECT_EQ(engine->states()->kept_count(), 1u);
+  EXPECT_EQ(engine->states()->free_count(), engine->states()->slots() - 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, StateGolden, testing::ValuesIn(read_golden_set("hybrid_models")),

@@ -1,0 +1,81 @@
+// Where states are kept for who comes next, of models whose layers keep some (engine/state_pool.h):
+// at the end of a prompt's and of a reply's last whole page, where a prompt leaves a path that
+// others share, and now and then in a long prompt. Steps end there. On the way a state passes from
+// page to page, so that others find it, and the sequence itself after a preemption.
+#include <algorithm>
+
+#include "engine/scheduler.h"
+
+namespace hearth {
+namespace {
+
+// Of so many tokens, one of which at least has to be computed.
+uint32_t last_page_end(size_t tokens) {
+  return static_cast<uint32_t>((tokens - 1) / kPagePositions * kPagePositions);
+}
+
+}  // namespace
+
+bool Scheduler::keeps_states() const {
+  return options_.prefix_cache && engine_.states() != nullptr && engine_.states()->most_kept() > 0;
+}
+
+// The first position behind its length at which its state is to be kept.
+uint32_t Scheduler::next_kept(const Generation& generation) const {
+  const uint32_t at = generation.sequence->length(), known = generation.sequence->known();
+  const uint32_t last = generation.decodes() ? 0 : last_page_end(generation.tokens().size());
+  if (at >= last) return (at / kPagePositions + 1) * kPagePositions;
+  const uint32_t each = options_.state_pages * kPagePositions;
+  const uint32_t next = std::min(last, (at / each + 1) * each);
+  return known > at ? std::min(next, known) : next;
+}
+
+// Returns how many of its next tokens, `tokens` at most, come in one step: none behind a place
+// where its state is to be kept, and whole pages where there is more to come.
+uint32_t Scheduler::cut_at_state(const Generation& generation, uint32_t tokens) const {
+  if (tokens == 0 || !keeps_states() || generation.request().wants_rows()) return tokens;
+  const uint32_t at = generation.sequence->length();
+  uint32_t end = std::min(at + tokens, next_kept(generation));
+  const uint32_t whole = end / kPagePositions * kPagePositions;
+  if (end - at < generation.pending() && whole > at) end = whole;
+  return end - at;
+}
+
+// Tells whether a part of the step that is being formed computes the next page of this prompt. Then
+// the prompt takes it from there, a step later.
+bool Scheduler::awaits_page(const Generation& generation) const {
+  const uint32_t at = generation.sequence->length();
+  if (!keeps_states() || at % kPagePositions != 0 || generation.pending() <= kPagePositions ||
+      generation.request().wants_rows() || generation.scores_left() > 0) {
+    return false;
+  }
+  auto next_page = [at](const Generation& one) { return one.tokens().subspan(at, kPagePositions); };
+  return std::ranges::any_of(picks_, [&](const Pick& pick) {
+    const Sequence& other = *pick.generation->sequence;
+    if (other.length() != at || pick.tokens < kPagePositions) return false;
+    if (at > 0 && other.pages().back() != generation.sequence->pages().back()) return false;
+    return std::ranges::equal(next_page(*pick.generation), next_page(generation));
+  });
+}
+
+// Its pages are published.
+void Scheduler::keep_state(const Generation& generation) {
+  Sequence& sequence = *generation.sequence;
+  const uint32_t length = sequence.length();
+  if (!keeps_states() || length % kPagePositions != 0) return;
+  const bool lasting = length == last_page_end(generation.request().prompt.size()) ||
+                       length == sequence.known() ||
+                       length % (options_.state_pages * kPagePositions) == 0;
+  sequence.keep_state(lasting);
+}
+
+// Of a pick that was computed: what had been computed before, by itself before it gave up its
+// place, or by others who left no state there.
+void Scheduler::count_again(const Pick& pick) {
+  const Generation& generation = *pick.generation;
+  const uint32_t end = generation.sequence->length(), first = end - pick.tokens;
+  const uint32_t before = std::max(generation.reached, generation.sequence->known());
+  if (before > first) statistics_.recomputed_tokens.add(std::min(end, before) - first);
+}
+
+}  // namespace hearth

@@ -1,0 +1,174 @@
+// Kept states of a model whose layers keep some: what of a text is computed again, and where.
+#include "scheduler_fixture.h"
+
+namespace hearth {
+namespace {
+
+class SchedulerStatesTest : public SchedulerTest {
+ protected:
+  SchedulerStatesTest() { file_ = parse_gguf(tiny_qwen35(kTiniest), "tiny"); }
+
+  static EngineOptions roomy(uint32_t context, uint32_t kept_states) {
+    EngineOptions options;
+    options.threads = 1;
+    options.context = context;
+    options.kv_pages = 4 * pages_for(context);
+    options.prefill_rows = 256;
+    options.decode_rows = 4;
+    options.sequences = 4;
+    options.kept_states = kept_states;
+    return options;
+  }
+  Request text_of(std::vector<int32_t> prompt, uint32_t max_tokens) {
+    Request request = text(1, max_tokens);
+    request.prompt = std::move(prompt);
+    return request;
+  }
+  std::vector<Result> run_one(const Request& request) {
+    const Asked asked = ask(request);
+    run();
+    return read(asked);
+  }
+  // The tokens computed since the last call.
+  uint64_t computed() {
+    const uint64_t before = computed_;
+    computed_ = statistics_.computed_tokens;
+    return computed_ - before;
+  }
+  void expect_no_slot_lost() {
+    const StatePool& states = *engine_->states();
+    EXPECT_EQ(states.free_places(), states.places());
+    EXPECT_EQ(states.free_count() + states.kept_count(), states.slots());
+  }
+
+  uint64_t computed_ = 0;
+};
+
+// The same request, where nothing of it is known.
+std::vector<TokenAlone> tokens_alone(const ModelSource& file, EngineOptions options,
+                                     const Request& request) {
+  options.kept_states = 0;
+  return get_alone(*tiny_engine(file, options), request).choices[0].tokens;
+}
+
+TEST_F(SchedulerStatesTest, ATurnComputesItsOwnTokensAndAPageAtMost) {
+  constexpr uint32_t kLength = 16384, kTurns = 20, kReply = 70;
+  const EngineOptions options = roomy(kLength, 8);
+  start(options);
+  std::vector<int32_t> all;
+  for (uint32_t turn = 0; turn < kTurns; ++turn) {
+    const size_t own = kLength / kTurns - kReply - 1 - turn % 7;
+    const std::vector<int32_t> message = random_tokens(random_, own, kVocabulary);
+    all.insert(all.end(), message.begin(), message.end());
+    const Request request = text_of(all, kReply);
+    computed();
+    const std::vector<Result> results = run_one(request);
+    const std::vector<int32_t> reply = tokens_of(results);
+    ASSERT_EQ(reply.size(), kReply);
+    EXPECT_LE(computed(), own + kReply + 63) << "turn " << turn;
+    if (turn + 1 == kTurns) {
+      EXPECT_GE(results[0].cached_tokens, all.size() - own - 64);
+      const std::vector<TokenAlone> alone = tokens_alone(file_, options, request);
+      for (size_t i = 0; i < kReply; ++i) {
+        ASSERT_EQ(alone[i].token, reply[i]);
+        ASSERT_EQ(alone[i].logprob, results[i].logprob);
+      }
+    }
+    all.insert(all.end(), reply.begin(), reply.end());
+  }
+  EXPECT_GT(all.size(), kLength - 300u);
+  EXPECT_EQ(statistics_.most_kept_states, 8u);
+  EXPECT_LE(statistics_.kept_states, 8u);
+  EXPECT_GT(statistics_.kept_states, 0u);
+  EXPECT_EQ(statistics_.kept_state_bytes, statistics_.kept_states * engine_->state_bytes());
+  expect_no_slot_lost();
+}
+
+// Whether they come one after another or at once.
+TEST_F(SchedulerStatesTest, ASharedPrefixIsComputedTwiceAtMost) {
+  constexpr uint32_t kPrompts = 100, kPrefix = 1000;
+  for (bool together : {false, true}) {
+    for (uint32_t prefix : {130u, kPrefix}) {
+      start(roomy(2048, 16));
+      computed_ = statistics_.computed_tokens;
+      const std::vector<int32_t> shared = random_tokens(random_, prefix, kVocabulary);
+      uint64_t rests = 0;
+      std::vector<Request> requests;
+      std::vector<Asked> asked;
+      for (uint32_t i = 0; i < kPrompts; ++i) {
+        std::vector<int32_t> prompt = shared;
+        const std::vector<int32_t> rest =
+            random_tokens(random_, 1 + random_() % (i % 4 == 0 ? 500 : 60), kVocabulary);
+        prompt.insert(prompt.end(), rest.begin(), rest.end());
+        rests += rest.size() + prefix % 64;
+        requests.push_back(text_of(std::move(prompt), 1));
+        asked.push_back(ask(requests.back()));
+        if (!together) run();
+      }
+      run();
+      EXPECT_LE(computed(), 2 * prefix + rests) << prefix << " together " << together;
+      for (uint32_t i = 0; i < kPrompts; i += 33) {
+        const std::vector<Result> results = read(asked[i]);
+        ASSERT_EQ(results.size(), 1u);
+        EXPECT_EQ(results[0].token, tokens_alone(file_, roomy(2048, 0), requests[i])[0].token);
+      }
+      expect_no_slot_lost();
+    }
+  }
+}
+
+// A text that gives up its place goes on from the last whole page, and only that is computed again.
+TEST_F(SchedulerStatesTest, APreemptedTextGoesOnFromItsLastPage) {
+  for (uint32_t kept : {0u, 2u}) {
+    EngineOptions options = roomy(512, kept);
+    options.prefill_rows = 64;
+    SchedulerOptions scheduler;
+    scheduler.max_running = 1;
+    start(options, scheduler);
+    const Request request = from("a", text(300, 100));
+    const uint64_t preempted = statistics_.preemptions, again = statistics_.recomputed_tokens;
+    const Asked first = ask(request, 8);
+    while (scheduler_->step()) {
+    }
+    // Its client does not read, so it makes way in the middle of its reply.
+    const Asked other = ask(from("b", text(10, 3)));
+    for (int step = 0; step < 20; ++step) scheduler_->step();
+    ASSERT_EQ(read(other).size(), 3u);
+    EXPECT_EQ(statistics_.preemptions - preempted, 1u);
+    std::vector<Result> results;
+    for (bool more = true; more;) {
+      for (Result& result : read(first)) results.push_back(std::move(result));
+      more = scheduler_->step();
+    }
+    for (Result& result : read(first)) results.push_back(std::move(result));
+    const std::vector<TokenAlone> alone = tokens_alone(file_, options, request);
+    ASSERT_EQ(results.size(), alone.size());
+    for (size_t i = 0; i < alone.size(); ++i) ASSERT_EQ(results[i].token, alone[i].token);
+    if (kept == 0) {
+      EXPECT_GE(statistics_.recomputed_tokens - again, 300u);
+    } else {
+      EXPECT_LE(statistics_.recomputed_tokens - again, 63u);
+    }
+    EXPECT_EQ(results.back().cached_tokens, 0u) << "it computed them itself";
+    expect_no_slot_lost();
+  }
+}
+
+// One page may hold what a prompt's end and a path's end are; then the next text begins there.
+TEST_F(SchedulerStatesTest, StepsEndWhereAStateIsKept) {
+  SchedulerOptions scheduler;
+  scheduler.step_seconds = 0;
+  scheduler.state_pages = 3;
+  start(roomy(2048, 16), scheduler);
+  const Asked asked = ask(text(600, 1));
+  std::vector<uint32_t> steps;
+  while (scheduler_->step()) {
+    if (tokens_in_step(asked) > 0) steps.push_back(tokens_in_step(asked));
+  }
+  EXPECT_EQ(steps, (std::vector<uint32_t>{192, 192, 192, 24}));
+  EXPECT_EQ(statistics_.kept_states, 3u);
+  expect_no_slot_lost();
+}
+
+}  // namespace
+}  // namespace hearth
