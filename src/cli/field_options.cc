@@ -26,6 +26,7 @@ constexpr FieldOption kOptions[] = {{"choices", "--repeat"},
                                     {"presence_penalty", "--presence-penalty"},
                                     {"prompt", "the prompt"},
                                     {"repeat_penalty", "--repeat-penalty"},
+                                    {"state_bytes", "--state-cache"},
                                     {"stops", "--stop"},
                                     {"temperature", "--temp"},
                                     {"top_p", "--top-p"}};

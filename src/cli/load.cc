@@ -80,6 +80,10 @@ std::string context_text(const Engine& engine) {
     text += fmt::format(", room for {} positions of keys and values",
                         uint64_t{engine.options().kv_pages} * kPagePositions);
   }
+  if (const StatePool* states = engine.states(); states != nullptr) {
+    text += fmt::format(", and for the states of {} and {} kept ones",
+                        count_text(states->places(), "text"), states->most_kept());
+  }
   return text;
 }
 
@@ -131,6 +135,10 @@ void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* o
   set_plan(machine, args.plan, options);
   options->kv_type = kv_type_of(args.kv_type);
   options->kv_bytes = args.kv_bytes;
+  if (args.state_bytes) {
+    options->state_bytes = *args.state_bytes;
+    options->state_share = 0;
+  }
   options->interleave = args.interleave;
 }
 

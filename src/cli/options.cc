@@ -209,6 +209,24 @@ void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& con
   add_storage_options(verb, args, threads);
 }
 
+void add_state_cache(CLI::App& verb, std::optional<uint64_t>* bytes) {
+  auto set = [bytes](const std::string& text) { *bytes = std::stoull(text); };
+  auto check = [](std::string& input) -> std::string {
+    const uint64_t parsed = parse_size(input);
+    if (parsed == 0 && input != "0") {
+      return fmt::format("'{}' is no size, such as 2G or 0", input);
+    }
+    input = fmt::format("{}", parsed);
+    return {};
+  };
+  verb.add_option_function<std::string>(
+          "--state-cache", set,
+          "Memory for states that are kept for texts which begin alike, as 2G, of a model whose "
+          "layers keep states; 0: none; default: an eighth of what is left, 8 a text at most")
+      ->transform(CLI::Validator(check, ""))
+      ->type_name("SIZE");
+}
+
 void add_gpu_options(CLI::App& verb, PromptGpuArgs* args) {
   add_text(
       verb, "--gpu", &args->gpu, "NAME",

@@ -71,6 +71,8 @@ struct PromptGpuArgs {
   uint64_t memory = 0;
   std::optional<uint32_t> layers;
 };
+// How much memory kept states of texts have, where the model keeps some; 0: none.
+void add_state_cache(CLI::App& verb, std::optional<uint64_t>* bytes);
 void add_gpu_options(CLI::App& verb, PromptGpuArgs* args);
 
 // Options of every verb that runs a model.
@@ -78,6 +80,7 @@ struct EngineArgs {
   PlanArgs plan;
   uint32_t context = 0;   // 0: the verb's default
   uint64_t kv_bytes = 0;  // 0: the verb's default
+  std::optional<uint64_t> state_bytes;
   std::string kv_type = "f16";
   std::string weights = kStoredWeights;
   std::optional<std::string> importance;

@@ -163,6 +163,7 @@ void add_serve_options(CLI::App& verb, ServeArgs* args) {
   add_engine_options(verb, &args->engine,
                      "Positions of a text, its prompt included; default: the model's own, or what "
                      "--kv-cache holds");
+  add_state_cache(verb, &args->engine.state_bytes);
   add_gpu_options(verb, &args->gpu);
   add_pre(verb, &args->pre);
   add_embedding_options(verb, args);

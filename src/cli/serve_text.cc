@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/bytes_text.h"
-#include "base/count_text.h"
 #include "base/tell.h"
 #include "chat/turn_template.h"
 #include "cli/load.h"
@@ -46,14 +45,10 @@ EngineArgs ServedText::engine_args(const std::vector<uint32_t>& others) const {
 
 void ServedText::tell_start() const {
   const Engine& engine = service_->engine();
-  std::string states;
-  if (engine.states() != nullptr) {
-    states =
-        fmt::format(", and for the states of {} ({})", count_text(engine.states()->slots(), "text"),
-                    bytes_text(engine.memory().states));
-  }
-  tell("hearth: {} ({}){}; the model was made for {}\n", context_text(engine),
-       bytes_text(engine.memory().kv), states, model_.spec.hyper.context);
+  std::string bytes = bytes_text(engine.memory().kv);
+  if (engine.states() != nullptr) bytes += ", " + bytes_text(engine.memory().states);
+  tell("hearth: {} ({}); the model was made for {}\n", context_text(engine), bytes,
+       model_.spec.hyper.context);
   if (!chat_->has_template()) {
     print_note("the model has no chat template: /v1/chat/completions needs --chat-template FILE");
   }
@@ -77,6 +72,7 @@ void ServedText::load(const std::string& name, const std::vector<uint32_t>& othe
   options.context = args_.engine.context;
   options.least_context = kLeastContext;
   options.kv_share = kServingKvShare;
+  options.state_share = kServingStateShare;
   options.sequences = options.outputs = args_.app.completions.max_running;
   options.scored_rows = kScoredRows;
   service_ = load_service(model_, engine_args(others), options, nullptr, service_options(args_));

@@ -186,6 +186,8 @@ int run(RunArgs args) {
   options.context = choose_context(args, hyper, longest);
   bool insists = args.engine.context != 0 || args.engine.kv_bytes == 0;
   options.least_context = insists ? 0 : static_cast<uint32_t>(longest);
+  // One text alone has no use for them.
+  options.state_share = texts > 1 ? kServingStateShare : 0;
   options.sequences = options.outputs =
       static_cast<uint32_t>(std::min<size_t>(texts, kMostTogether));
   Interrupts interrupts;
@@ -265,6 +267,7 @@ void add_run(CLI::App& program, Action& action) {
   add_shape_options(verb, &args->shape);
   add_engine_options(verb, &args->engine,
                      "Positions of the context; default: 4096, or what prompt and -n need");
+  add_state_cache(verb, &args->engine.state_bytes);
   add_gpu_options(verb, &args->gpu);
   add_pre(verb, &args->pre);
   add_chat_options(verb, args.get());

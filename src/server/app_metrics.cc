@@ -39,6 +39,9 @@ void add_engine(const Statistics& figures, MetricsText* text) {
             "Tokens of prompts whose log-probabilities were computed.", figures.scored_tokens},
            {"hearth_computed_tokens_total", "Rows computed, of prompts and of generated tokens.",
             figures.computed_tokens},
+           {"hearth_recomputed_tokens_total",
+            "Of these, those that had been computed before, and were gone or had no state.",
+            figures.recomputed_tokens},
            {"hearth_prefix_cache_hit_tokens_total", "Tokens of prompts that the prefix cache had.",
             figures.cached_tokens},
            {"hearth_prefix_cache_hit_prompts_total",
@@ -53,6 +56,8 @@ void add_engine(const Statistics& figures, MetricsText* text) {
             figures.preemptions},
            {"hearth_evicted_kv_pages_total", "Kept pages that were given to somebody else.",
             figures.evicted_pages},
+           {"hearth_evicted_states_total", "Kept states that made room for others.",
+            figures.evicted_states},
            {"hearth_cancelled_choices_total", "Choices that were cancelled.",
             figures.cancelled_choices},
            {"hearth_failed_choices_total", "Choices that failed.", figures.failed_choices},
@@ -68,7 +73,10 @@ void add_engine(const Statistics& figures, MetricsText* text) {
            {"hearth_kv_pages_available", "Those that may be taken, kept ones among them.",
             figures.available_pages},
            {"hearth_kv_pages_kept", "Unused pages that keep a prefix someone may want.",
-            figures.kept_pages}}) {
+            figures.kept_pages},
+           {"hearth_state_cache_states", "States that may be kept.", figures.most_kept_states},
+           {"hearth_state_cache_states_kept", "Those that are.", figures.kept_states},
+           {"hearth_state_cache_bytes_kept", "Their bytes.", figures.kept_state_bytes}}) {
     text->gauge(name, help, static_cast<double>(uint64_t{value}));
   }
   auto pages = static_cast<double>(uint64_t{figures.pages});

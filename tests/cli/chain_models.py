@@ -154,6 +154,15 @@ def write_chain(path, arch="llama", vocabulary=True, odd=False):
     gguf_io.write(str(path), keys, chain_tensors())
 
 
+def write_hybrid(path):
+    """A golden model whose layers keep states, of 2048 positions."""
+    import hybrid_specs  # noqa: PLC0415: few tests need them, and they take a while
+    import make_models  # noqa: PLC0415
+
+    spec = hybrid_specs.hybrid_models()[0]
+    gguf_io.write(str(path), make_models.metadata(spec), make_models.tensors(spec))
+
+
 HF_NAMES = {
     "token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head",
     "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",

@@ -187,6 +187,19 @@ class EngineOptionsTest(ProgramTest):
                 self.assertEqual(out, expected)
                 self.assertIn("keys and values 1.00 MiB", err)
 
+    def test_memory_for_kept_states(self):
+        hybrid = self.folder / "hybrid.gguf"
+        chain_models.write_hybrid(hybrid)
+        words = ("-p", PROMPT * 20, "-p", PROMPT * 21, "-n", "3", "--temp", "0", "--json", "-v")
+        texts = set()
+        for size, kept in (("0", "0"), ("100KiB", r"[1-9]\d*")):
+            status, out, err = self.call("run", hybrid, *words, "--state-cache", size)
+            self.assertEqual(status, 0, err)
+            self.assertRegex(err, f"for the states of 2 texts and {kept} kept ones")
+            ends = [json.loads(line)["summary"] for line in out.splitlines() if b"summary" in line]
+            texts.add(tuple(sorted((end["prompt"], end["text"]) for end in ends)))
+        self.assertEqual(len(texts), 1)
+
     def test_the_context_of_logits(self):
         words = self.VERBS["logits"]
         self.assertEqual(self.good("logits", self.random, *words, "--ctx", "500"),

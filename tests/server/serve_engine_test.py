@@ -83,6 +83,34 @@ class EngineTest(ServeCase):
         self.assertEqual((room["f32"] * 2, room["f16"]), (room["f16"], room["bf16"]))
         self.assertGreater(room["q8_0"], 1.6 * room["f16"])
 
+    def test_kept_states(self):
+        hybrid = self.folder / "hybrid.gguf"
+        chain_models.write_hybrid(hybrid)
+        prompt = [5 + i % 250 for i in range(700)]
+        calls = [{"prompt": tokens, "max_tokens": 70, "temperature": 0, "ignore_eos": True}
+                 for tokens in (prompt, [*prompt[:650], *range(40, 90)], [*prompt, 9, 9])]
+
+        def told(server):
+            bodies = [server.good("/v1/completions", call) for call in calls]
+            cached = [body["usage"]["prompt_tokens_details"]["cached_tokens"] for body in bodies]
+            return [body["choices"][0]["text"] for body in bodies], cached
+
+        texts, cached = told(server := self.start("serve", hybrid, "--state-cache", "1MiB"))
+        self.assertEqual(cached, [0, 640, 640])
+        figures, plan = server.figures(), server.good("/v1/plan")
+        kept = plan["kept_states"]
+        self.assertGreater(kept, 10)
+        self.assertIn(f" and {kept} kept ones", server.said())
+        self.assertEqual(figures["hearth_state_cache_states"], kept)
+        self.assertGreaterEqual(figures["hearth_state_cache_states_kept"], 3)
+        self.assertGreater(figures["hearth_state_cache_bytes_kept"], 3000)
+        self.assertEqual(figures["hearth_recomputed_tokens_total"], 0)
+        server = self.start("serve", hybrid, "--state-cache", "0")
+        self.assertEqual(told(server), (texts, [0, 0, 0]))
+        self.assertEqual(server.figures()["hearth_state_cache_states"], 0)
+        self.bad(2, "serve", hybrid, "--state-cache", "2", says=["--state-cache of 2 B holds no"])
+        self.bad(2, "serve", hybrid, "--state-cache", "few", says=["--state-cache"])
+
     def test_weights_in_another_type(self):
         found = set()
         for kind in ("stored", "q8_0"):
