@@ -9,6 +9,10 @@
 namespace hearth {
 namespace {
 
+// How far the state at the end of a prompt lies from the one before, at least: the step of the few
+// tokens behind it reads all weights, which takes longer than to compute so many tokens again.
+constexpr uint32_t kLeastApart = 3 * kPagePositions;
+
 // Of so many tokens, one of which at least has to be computed.
 uint32_t last_page_end(size_t tokens) {
   return static_cast<uint32_t>((tokens - 1) / kPagePositions * kPagePositions);
@@ -26,7 +30,8 @@ uint32_t Scheduler::next_kept(const Generation& generation) const {
   const uint32_t last = generation.decodes() ? 0 : last_page_end(generation.tokens().size());
   if (at >= last) return (at / kPagePositions + 1) * kPagePositions;
   const uint32_t each = options_.state_pages * kPagePositions;
-  const uint32_t next = std::min(last, (at / each + 1) * each);
+  uint32_t next = (at / each + 1) * each;
+  if (last - at >= kLeastApart) next = std::min(next, last);
   return known > at ? std::min(next, known) : next;
 }
 
@@ -63,9 +68,10 @@ void Scheduler::keep_state(const Generation& generation) {
   Sequence& sequence = *generation.sequence;
   const uint32_t length = sequence.length();
   if (!keeps_states() || length % kPagePositions != 0) return;
-  const bool lasting = length == last_page_end(generation.request().prompt.size()) ||
-                       length == sequence.known() ||
-                       length % (options_.state_pages * kPagePositions) == 0;
+  const uint32_t last = last_page_end(generation.request().prompt.size());
+  const bool ends = length <= last && last - length < kLeastApart;
+  const bool lasting =
+      ends || length == sequence.known() || length % (options_.state_pages * kPagePositions) == 0;
   sequence.keep_state(lasting);
 }
 

@@ -154,7 +154,6 @@ TEST_F(SchedulerStatesTest, APreemptedTextGoesOnFromItsLastPage) {
   }
 }
 
-// One page may hold what a prompt's end and a path's end are; then the next text begins there.
 TEST_F(SchedulerStatesTest, StepsEndWhereAStateIsKept) {
   SchedulerOptions scheduler;
   scheduler.step_seconds = 0;
@@ -168,6 +167,26 @@ TEST_F(SchedulerStatesTest, StepsEndWhereAStateIsKept) {
   EXPECT_EQ(steps, (std::vector<uint32_t>{192, 192, 192, 24}));
   EXPECT_EQ(statistics_.kept_states, 3u);
   expect_no_slot_lost();
+}
+
+// A step for a few tokens alone is not worth a state that saves a few.
+TEST_F(SchedulerStatesTest, AShortPromptIsOneStep) {
+  SchedulerOptions scheduler;
+  scheduler.step_seconds = 0;
+  start(roomy(2048, 16), scheduler);
+  const Request most = text(192, 1);
+  for (const auto& [request, expected] :
+       {std::pair{most, std::vector<uint32_t>{192}},
+        std::pair{text(193, 1), std::vector<uint32_t>{192, 1}},
+        std::pair{text_of({most.prompt.begin(), most.prompt.begin() + 100}, 1),
+                  std::vector<uint32_t>{64, 36}}}) {
+    const Asked asked = ask(request);
+    std::vector<uint32_t> steps;
+    while (scheduler_->step()) {
+      if (tokens_in_step(asked) > 0) steps.push_back(tokens_in_step(asked));
+    }
+    EXPECT_EQ(steps, expected) << "the last one leaves the first one's path";
+  }
 }
 
 }  // namespace

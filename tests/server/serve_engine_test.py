@@ -96,7 +96,9 @@ class EngineTest(ServeCase):
             return [body["choices"][0]["text"] for body in bodies], cached
 
         texts, cached = told(server := self.start("serve", hybrid, "--state-cache", "1MiB"))
-        self.assertEqual(cached, [0, 640, 640])
+        # The first prompt's last state stands where its last page ends or up to two before that.
+        self.assertEqual((cached[0], cached[2]), (0, 640))
+        self.assertIn(cached[1], (512, 576, 640))
         figures, plan = server.figures(), server.good("/v1/plan")
         kept = plan["kept_states"]
         self.assertGreater(kept, 10)
@@ -104,7 +106,7 @@ class EngineTest(ServeCase):
         self.assertEqual(figures["hearth_state_cache_states"], kept)
         self.assertGreaterEqual(figures["hearth_state_cache_states_kept"], 3)
         self.assertGreater(figures["hearth_state_cache_bytes_kept"], 3000)
-        self.assertEqual(figures["hearth_recomputed_tokens_total"], 0)
+        self.assertEqual(figures["hearth_recomputed_tokens_total"], 640 - cached[1])
         server = self.start("serve", hybrid, "--state-cache", "0")
         self.assertEqual(told(server), (texts, [0, 0, 0]))
         self.assertEqual(server.figures()["hearth_state_cache_states"], 0)
