@@ -21,7 +21,7 @@ constexpr uint64_t kMostElements = 1u << 13, kEvenMore = 1u << 18;
 
 constexpr std::array<const char*, 13> kArchitectures = {
     "llama",  "qwen2",    "qwen3", "bert",     "nomic-bert", "gpt-oss", "jina-bert-v2",
-    "gemma3", "mistral3", "phi3",  "seed_oss", "gpt-oss",    "qwen35"};
+    "gemma3", "mistral3", "phi3",  "seed_oss", "gemma4",     "qwen35"};
 // Usual numbers come first and more than once; among the others are the ends of what is built.
 constexpr std::array<uint32_t, 16> kHeads = {2, 1,  4,  2, 3,  4,  8,   5,
                                              6, 12, 16, 7, 32, 64, 160, 288};
@@ -40,7 +40,7 @@ struct Shape {
   uint32_t vocabulary = 16;
   uint32_t context = 512, types = 0;
   bool table = false;                            // of positions
-  uint32_t experts = 0, chosen = 1, window = 0;  // of gpt-oss
+  uint32_t experts = 0, chosen = 1, window = 0;  // of gpt-oss and gemma4
 
   uint64_t elements() const {
     uint64_t attention = uint64_t{width} * (heads + kv_heads) * (key + value);
@@ -74,11 +74,13 @@ Shape choose_shape(Choices& choices, std::string_view architecture) {
     shape.table = architecture == "bert";
   }
   shape.layers = 1 + choices.byte() % 2;
-  if (architecture == "gpt-oss") {
+  const bool gemma4 = architecture == "gemma4";
+  if (architecture == "gpt-oss" || (gemma4 && choices.once_in(2))) {
     shape.experts = 1 + choices.byte() % 8;
     shape.chosen = 1 + choices.byte() % shape.experts;
-    shape.window = 1 + choices.byte() % 80;
   }
+  if (architecture == "gpt-oss" || gemma4) shape.window = 1 + choices.byte() % 80;
+  if (gemma4) shape.layers = 2;
   if (architecture == "qwen35") shape.layers = 2;  // of which one keeps states
   uint32_t group = choices.of(kGroups);
   shape.heads = choices.of(kHeads);
@@ -164,6 +166,7 @@ class Maker {
     TestSource source = choose_source();
     writer_ = source.keys();
     if (encoder()) set_encoder_keys();
+    if (is("gemma4")) set_gemma_keys();
     if (choices_.once_in(2)) set_others();
     if (choices_.once_in(8)) source.add("rope_freqs.weight", {std::max(1u, shape_.key / 2)});
     add_tensors(source);
@@ -228,6 +231,15 @@ class Maker {
     writer_.set(key("attention.key_length"), shape_.key);
     writer_.set(key("attention.value_length"), shape_.value);
     if (!choices_.once_in(2)) writer_.erase("tokenizer.ggml.token_type_count");
+  }
+
+  // Two layers of one kind, of which the second may read the first's keys, or of two.
+  void set_gemma_keys() {
+    const bool alike = choices_.once_in(2), windowed = choices_.once_in(2);
+    writer_.set(key("attention.sliding_window_pattern"),
+                std::vector<bool>{windowed, alike == windowed});
+    if (alike && choices_.once_in(2)) writer_.set(key("attention.shared_kv_layers"), 1u);
+    if (choices_.once_in(2)) writer_.set(key("final_logit_softcapping"), 30.0f);
   }
 
   void set_real(const char* name) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kModel = "tokenizer.ggml.model";
 constexpr std::string_view kPre = "tokenizer.ggml.pre";
+constexpr std::string_view kMarkedBpe = "gemma4";
 
 [[noreturn]] void fail_no_vocabulary(const ModelSource& file, std::string_view why) {
   fail(
@@ -30,13 +31,14 @@ VocabKind kind_of(const ModelSource& file) {
   if (!gguf_has_vocabulary(file)) {
     fail_no_vocabulary(file, fmt::format("tokenizer.ggml.model is {}", *model));
   }
-  if (*model == "gpt2") return VocabKind::kBpe;
+  if (*model == "gpt2" || *model == kMarkedBpe) return VocabKind::kBpe;
   if (*model == "llama") return VocabKind::kSpm;
   if (*model == "bert") return VocabKind::kWordPiece;
   if (*model == "t5") return VocabKind::kUnigram;
   fail(ErrorCode::kUnsupported,
        "{}: tokenizer.ggml.model is '{}', which this program cannot tokenize with; it knows gpt2 "
-       "(byte-level BPE), llama (SentencePiece), bert (WordPiece) and t5 (SentencePiece unigram)",
+       "(byte-level BPE), gemma4 (BPE), llama (SentencePiece), bert (WordPiece) and t5 "
+       "(SentencePiece unigram)",
        file.name(), printable(*model));
 }
 
@@ -95,12 +97,23 @@ void read_bpe(const ModelSource& file, Vocab& vocab) {
   auto merges = file.metadata().get<std::vector<std::string>>("tokenizer.ggml.merges");
   if (!merges) {
     fail(ErrorCode::kFile,
-         "{}: tokenizer.ggml.merges is missing, which a byte-level BPE vocabulary needs; convert "
-         "the model again",
+         "{}: tokenizer.ggml.merges is missing, which a BPE vocabulary needs; convert the model "
+         "again",
          file.name());
   }
   vocab.merges = parse_merge_rules(vocab, TokenIndex(vocab.tokens), *merges);
-  vocab.pre = file.metadata().get<std::string>(kPre).value_or("");
+}
+
+// Gemma 4's: characters are merged, spaces are U+2581, nothing is cut, and what has no token is
+// bytes. Files name no pre-tokenizer that says so; the folder's tokenizer.json does.
+TextRules marked_rules() {
+  constexpr const char* kMark = "\xE2\x96\x81";
+  return {.normalize = {ReplaceStep{{" ", false}, kMark}},
+          .cut = {},
+          .decode = {ReplaceStep{{kMark, false}, " "}, ByteFallbackStep{}, FuseStep{}},
+          .ignore_merges = false,
+          .byte_fallback = true,
+          .fuse_unk = true};
 }
 
 void read_scores(const ModelSource& file, Vocab& vocab) {
@@ -233,6 +246,11 @@ Vocab gguf_vocabulary(const ModelSource& file) {
   read_types(file, vocab);
   read_ids(file, vocab);
   if (vocab.kind == VocabKind::kBpe) read_bpe(file, vocab);
+  if (metadata.get<std::string_view>(kModel) == kMarkedBpe) {
+    vocab.rules = marked_rules();
+  } else if (vocab.kind == VocabKind::kBpe) {
+    vocab.pre = metadata.get<std::string>(kPre).value_or("");
+  }
   if (vocab.kind == VocabKind::kSpm) read_spm(file, vocab);
   if (vocab.kind == VocabKind::kWordPiece) read_wordpiece(file, vocab);
   if (vocab.kind == VocabKind::kUnigram) read_unigram(file, vocab);

@@ -28,6 +28,7 @@ struct Kind {
   Delta delta = Delta::kNone;
   const char* second_norm = "ffn_norm";  // before what feeds forward
   bool behind = false;                   // norms behind attention and what feeds forward, too
+  bool beside = false;                   // experts stand beside what feeds forward
   // Of encoders:
   bool positions = false;         // a table of them
   bool fused = false;             // Q, K and V are one matrix
@@ -42,6 +43,7 @@ constexpr Kind kKinds[] = {
     {.architecture = "qwen3", .head_norms = true},
     {.architecture = "qwen3moe", .head_norms = true},
     {.architecture = "gemma3", .head_norms = true, .behind = true},
+    {.architecture = "gemma4", .head_norms = true, .behind = true, .beside = true},
     {.architecture = "minimax-m2", .row_norms = true},
     {.architecture = "gpt-oss", .sinks = true, .second_norm = "post_attention_norm"},
     {.architecture = "mistral3"},
@@ -188,11 +190,10 @@ class Outline {
       add_row_norms();
       norm(layer_ + "attn_norm_2", shape_.width);
     }
-    if (shape_.experts.count > 0 && layer >= shape_.experts.dense) {
-      add_experts();
-    } else {
-      add_ffn();
-    }
+    const bool experts = shape_.experts.count > 0 && layer >= shape_.experts.dense;
+    if (experts) add_experts();
+    if (!experts || kind_.beside) add_ffn();
+    if (experts && kind_.beside) add_norms_beside();
     if (kind_.encoder) norm(layer_ + "layer_output_norm", shape_.width);
     if (!kind_.behind) return;
     norm(layer_ + "post_attention_norm", shape_.width);
@@ -292,6 +293,14 @@ class Outline {
     matrix("ffn_up_shexp", {width, uint64_t{of.shared} * of.ffn});
     matrix("ffn_down_shexp", {uint64_t{of.shared} * of.ffn, width});
     if (has_states()) source_.add(layer_ + "ffn_gate_inp_shexp.weight", {width});
+  }
+
+  void add_norms_beside() {
+    for (const char* name : {"post_ffw_norm_1", "pre_ffw_norm_2", "post_ffw_norm_2"}) {
+      norm(layer_ + name, shape_.width);
+    }
+    source_.add(layer_ + "ffn_gate_inp.scale", {shape_.width});
+    source_.add(layer_ + "ffn_down_exps.scale", {shape_.experts.count});
   }
 
   void matrix(const char* name, std::vector<uint64_t> dims) {

@@ -25,6 +25,18 @@ std::string why_not(const AttentionBlock& attention) {
   if (attention.temperature.growth != 0) {
     return "queries with a temperature are not computed on a GPU yet";
   }
+  if (attention.value_norm_eps > 0) return "norms of values are not computed on a GPU yet";
+  if (attention.keys_of || attention.has_values_of_keys()) {
+    return "attention without keys or values of its own is not computed on a GPU yet";
+  }
+  return "";
+}
+
+std::string why_not(const Block& block) {
+  if (block.held || block.norms.outer) {
+    return "blocks that stand beside each other are not computed on a GPU yet";
+  }
+  if (block.norms.scale) return "layers whose result is scaled are not computed on a GPU yet";
   return "";
 }
 
@@ -53,6 +65,7 @@ std::string why_not_computed(const ModelSpec& spec, const char* why_others,
       if (feed_forward != nullptr && feed_forward->activation == Activation::kClampedSwiglu) {
         return "SwiGLU with limits is not computed on a GPU yet";
       }
+      if (const std::string why = why_not(block); !why.empty()) return why;
       if (attention == nullptr) continue;
       for (const std::string& why : {why_kept(*attention), why_not(*attention)}) {
         if (!why.empty()) return why;
@@ -273,14 +286,14 @@ ValueId AcceleratorLayers::embedded_by_host(const EmbeddingBlock& embedding) {
   return add_value({place, token.k}, token.k);
 }
 
-Partials AcceleratorLayers::block(uint32_t layer, const Block& block, const Bundle& input) {
+Partials AcceleratorLayers::block(uint32_t layer, const Block& block, const Reduced& stream) {
   const auto* attention = std::get_if<AttentionBlock>(&block.body);
   if (filled_) {
     return partials_of(attention != nullptr ? attention->output
                                             : std::get<FeedForwardBlock>(block.body).down);
   }
   if (std::exchange(layer_, layer) != layer) commands_.begin_layer();
-  const ValueId x = input.values[0];
+  const ValueId x = stream.normed.values[0];
   if (attention != nullptr) return make(*attention, x);
   return make(std::get<FeedForwardBlock>(block.body), x);
 }
@@ -358,10 +371,11 @@ ValueId AcceleratorLayers::sum_of(const Partials& partials) {
   return operands[0];
 }
 
-Reduced AcceleratorLayers::join(const Bundle& x, const Partials& result, const BlockNorms& norms,
-                                const std::optional<NormRef>& next, RowSet rows) {
-  if (filled_) return {x, x};
-  const ValueId residual = x.values[0];
+Reduced AcceleratorLayers::join(const Reduced& stream, const Partials& result, const Block& block,
+                                const Next& next) {
+  if (filled_) return {stream.x, stream.x};
+  const BlockNorms& norms = block.norms;
+  const ValueId residual = stream.x.values[0];
   const Place bias = weights_.vector(result.bias);
   ValueId sum = sum_of(result);
   if (norms.behind) {
@@ -379,8 +393,8 @@ Reduced AcceleratorLayers::join(const Bundle& x, const Partials& result, const B
     sum = add(residual, sum, bias);
   }
   if (norms.inner) sum = add(residual, norm(sum, *norms.inner));
-  const ValueId normed = norm(sum, norms.after ? *norms.after : *next);
-  if (rows == RowSet::kOutputs) {
+  const ValueId normed = norm(sum, norms.after ? *norms.after : *next.norm);
+  if (next.rows == RowSet::kOutputs) {
     last_ = normed;
   } else {
     commands_.mark();

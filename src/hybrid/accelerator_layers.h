@@ -50,9 +50,9 @@ class AcceleratorLayers : public BlockBuilder {
                     PassCommands* commands, const PrefillPages* pages = nullptr);
 
   Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) override;
-  Partials block(uint32_t layer, const Block& block, const Bundle& input) override;
-  Reduced join(const Bundle& x, const Partials& result, const BlockNorms& norms,
-               const std::optional<NormRef>& next, RowSet rows) override;
+  Partials block(uint32_t layer, const Block& block, const Reduced& stream) override;
+  Reduced join(const Reduced& stream, const Partials& result, const Block& block,
+               const Next& next) override;
   void logits(const Bundle&, WeightId) override {}
 
   // The last norm of all of the step's rows.

@@ -45,6 +45,7 @@
   X(clamped_swiglu, SiluMulArgs, level)      \
   X(gelu, GeluArgs, level)                   \
   X(gelu_tanh, GeluArgs, level)              \
+  X(soft_cap, SoftCapArgs, level)            \
   X(panel_maxima, PanelMaximaArgs, level)    \
   X(add_vectors, AddVectorsArgs, level)      \
   X(weighted_sum, WeightedSumArgs, level)    \

@@ -17,6 +17,7 @@ void describe_deepseek2(SpecBuilder& m);
 void describe_glm4moe(SpecBuilder& m);
 void describe_gpt_oss(SpecBuilder& m);
 void describe_gemma3(SpecBuilder& m);
+void describe_gemma4(SpecBuilder& m);
 void describe_minimax_m2(SpecBuilder& m);
 void describe_mistral3(SpecBuilder& m);
 void describe_phi3(SpecBuilder& m);

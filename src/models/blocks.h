@@ -61,7 +61,13 @@ struct AttentionBlock {
   // Behind the rows of each query head `query` has as many of a gate, by whose sigmoid the head's
   // result is multiplied.
   bool gated = false;
+  // Of an RMS norm without a weight that values get, each head by itself; 0: none.
+  float value_norm_eps = 0;
+  // The layer whose keys and values are read in place of own ones, of which there are none then.
+  std::optional<uint32_t> keys_of = {};
 
+  // Without a value, but with a key: values are what keys are before their norm and RoPE.
+  bool has_values_of_keys() const { return key.weight && !value.weight; }
   uint32_t group_size() const { return heads / kv_heads; }
 };
 
@@ -117,21 +123,30 @@ struct ExpertsBlock {
   // Of the routed experts, [experts][rows]; or none.
   WeightId gate_bias = {}, up_bias = {}, down_bias = {};
   WeightId shared_gate = {};  // [1][width]: it weighs the sigmoid of this; none: 1
+  // The norm of the stream that the router reads; none: it reads what the experts do.
+  std::optional<NormRef> router_norm = {};
+  WeightId scales = {};  // of the routed experts' weights, [experts]; or none
 };
 
 // How a block reads the stream x and how its result r joins it:
 //
 //   before   the block reads before(x); none: x
 //   behind   r becomes behind(r) first
+//   outer    r becomes outer(r) then, with what a block before has held added to it (Gemma 4)
 //   inner    r becomes inner(x + r) first (jina-bert-v2 for code)
 //   after    the stream goes on as after(x + r); none: as x + r
+//   scale    a number that x + r is multiplied by; none: 1
 struct BlockNorms {
-  std::optional<NormRef> before = {}, behind = {}, inner = {}, after = {};
+  std::optional<NormRef> before = {}, behind = {}, outer = {}, inner = {}, after = {};
+  WeightId scale = {};
 };
 
 struct Block {
   std::variant<AttentionBlock, LatentBlock, DeltaBlock, FeedForwardBlock, ExpertsBlock> body;
   BlockNorms norms;
+  // Its result, behind(r), is held for the next block of its layer, which reads the same stream and
+  // joins both.
+  bool held = false;
 };
 
 struct Layer {

@@ -20,7 +20,11 @@ class OrderSettler {
       : spec_(*spec), settled_(spec->weights.size()), floats_(spec->weights.size()) {}
 
   void settle(const AttentionBlock& block) {
-    gather({block.query.weight, block.key.weight, block.value.weight});
+    std::vector<WeightId> readers{block.query.weight};
+    for (WeightId id : {block.key.weight, block.value.weight}) {
+      if (id) readers.push_back(id);
+    }
+    gather(readers);
     gather({block.output.weight});
   }
   void settle(const FeedForwardBlock& block) {
@@ -71,7 +75,7 @@ class OrderSettler {
   }
 
   // Matrices that read one input gather it where their orders are one.
-  void gather(std::initializer_list<WeightId> readers) {
+  void gather(const std::vector<WeightId>& readers) {
     const ColumnOrder order = order_of(weight(*readers.begin()));
     const bool one = std::ranges::all_of(
         readers, [&](WeightId id) { return same_order(order_of(weight(id)), order); });

@@ -35,24 +35,30 @@ class CoreBuilder : public BlockBuilder {
     return {own_norm ? normed : x, normed};
   }
 
-  Partials block(uint32_t layer, const Block& block, const Bundle& input) override {
+  Partials block(uint32_t layer, const Block& block, const Reduced& stream) override {
     graph_.set_layer(static_cast<int>(layer));
-    return std::visit([&](const auto& body) { return make(layer, body, input); }, block.body);
+    return std::visit([&](const auto& body) { return make(layer, body, stream); }, block.body);
   }
 
-  Reduced join(const Bundle& x, const Partials& result, const BlockNorms& norms,
-               const std::optional<NormRef>& next, RowSet rows) override {
-    HEARTH_CHECK(norms.after.has_value() != next.has_value(), "one norm follows a block");
-    Join join{.next = weight_of(norms.after ? *norms.after : *next)};
+  Reduced join(const Reduced& stream, const Partials& result, const Block& block,
+               const Next& next) override {
+    const BlockNorms& norms = block.norms;
+    HEARTH_CHECK(!norms.after || !next.norm, "one norm follows a block");
+    Join join;
+    if (norms.after || next.norm) join.next = weight_of(norms.after ? *norms.after : *next.norm);
     if (norms.after) join.place = NormPlace::kAfterResidual;
     if (norms.behind) join.behind = weight_of(*norms.behind);
     if (norms.inner) join.inner = weight_of(*norms.inner);
-    return reduce_add_norm(graph_, "reduce", x, result, join, rows);
+    if (norms.outer) join.outer = weight_of(*norms.outer);
+    if (next.router) join.second = weight_of(*next.router);
+    join.scale = weights_.optional_vector(norms.scale);
+    join.holds = block.held;
+    return reduce_add_norm(graph_, "reduce", stream.x, result, join, next.rows, stream.held);
   }
 
   void logits(const Bundle& input, WeightId head) override {
     graph_.set_layer(-1);
-    hearth::logits(graph_, input, weights_.matrix(head));
+    hearth::logits(graph_, input, weights_.matrix(head), spec_.logit_cap);
   }
 
  private:
@@ -133,18 +139,42 @@ class CoreBuilder : public BlockBuilder {
     if (block.norms && block.norms->span == HeadNormSpan::kHead) {
       shape.norm_eps = block.norms->query.eps;
       shape.q_norm = &weights_.vector(block.norms->query.weight);
-      shape.k_norm = &weights_.vector(block.norms->key.weight);
+      shape.k_norm = weights_.optional_vector(block.norms->key.weight);
     }
     shape.temperature = block.temperature;
     shape.sinks = weights_.optional_vector(block.sinks);
     shape.gated = block.gated;
+    shape.value_norm_eps = block.value_norm_eps;
+    shape.values_of_keys = block.has_values_of_keys();
+    shape.stores = !block.keys_of;
+    if (block.keys_of) shape.layer = *block.keys_of;
     if (block.max_alibi > 0) shape.slopes = alibi_slopes(block.heads, block.max_alibi);
     return shape;
   }
 
-  Partials make(uint32_t layer, const AttentionBlock& block, const Bundle& input) {
-    LinearOut qkv = linear(graph_, "attn_qkv", input,
-                           {matrix_of(block.query), matrix_of(block.key), matrix_of(block.value)});
+  // Parts that a layer does not have stand where others do: values where keys are, and of a layer
+  // that reads another one's keys and values, where these were in its own.
+  LinearOut project(const AttentionBlock& block, const Bundle& input) {
+    std::vector<LinearMatrix> parts{matrix_of(block.query)};
+    if (block.key.weight) parts.push_back(matrix_of(block.key));
+    if (block.value.weight) parts.push_back(matrix_of(block.value));
+    LinearOut qkv = linear(graph_, "attn_qkv", input, parts);
+    if (block.keys_of) {
+      const auto* other = spec_.block<AttentionBlock>(*block.keys_of);
+      std::vector<std::vector<RowSlice>>& slices = qkv.slices.emplace_back();
+      for (uint32_t g = 0; g < graph_.group_count(); ++g) {
+        uint32_t column = 0;
+        slices.push_back(
+            row_slices(weights_.matrix(other->key.weight), graph_.plan().groups[g].share, &column));
+      }
+    }
+    if (qkv.slices.size() == 2) qkv.slices.push_back(std::vector(qkv.slices[1]));
+    return qkv;
+  }
+
+  Partials make(uint32_t layer, const AttentionBlock& block, const Reduced& stream) {
+    const Bundle& input = stream.normed;
+    LinearOut qkv = project(block, input);
     const AttentionShape shape = shape_of(layer, block);
     if (block.norms && block.norms->span == HeadNormSpan::kRow) {
       whole_head_norms(graph_, "qk_norm", qkv, shape, weight_of(block.norms->query),
@@ -159,7 +189,8 @@ class CoreBuilder : public BlockBuilder {
 
   // The matrices that lead to queries and latents are small and stand beside each other; where
   // there are no low-rank queries, that of the queries is large and reads the same.
-  Partials make(uint32_t layer, const LatentBlock& block, const Bundle& input) {
+  Partials make(uint32_t layer, const LatentBlock& block, const Reduced& stream) {
+    const Bundle& input = stream.normed;
     const LatentShape shape{.layer = layer,
                             .latent_length = block.latent_length,
                             .turned_length = block.rope.n_rot,
@@ -190,7 +221,8 @@ class CoreBuilder : public BlockBuilder {
     return partials_of("attn_output", heads, {block.output, {}});
   }
 
-  Partials make(uint32_t layer, const DeltaBlock& block, const Bundle& input) {
+  Partials make(uint32_t layer, const DeltaBlock& block, const Reduced& stream) {
+    const Bundle& input = stream.normed;
     auto all = [&](const std::vector<WeightId>& ids) {
       std::vector<LinearMatrix> matrices;
       for (WeightId id : ids) matrices.push_back({&weights_.matrix(id)});
@@ -216,7 +248,8 @@ class CoreBuilder : public BlockBuilder {
     return partials_of("delta_output", heads, {block.output, {}});
   }
 
-  Partials make(uint32_t, const FeedForwardBlock& block, const Bundle& input) {
+  Partials make(uint32_t, const FeedForwardBlock& block, const Reduced& stream) {
+    const Bundle& input = stream.normed;
     const Weight& down = weights_.matrix(block.down.weight);
     const LinearMatrix up = matrix_of(block.up);
     const bool gated{block.gate.weight};
@@ -227,7 +260,8 @@ class CoreBuilder : public BlockBuilder {
     return partials_of("ffn_down", hidden, block.down);
   }
 
-  Partials make(uint32_t, const ExpertsBlock& block, const Bundle& input) {
+  Partials make(uint32_t, const ExpertsBlock& block, const Reduced& stream) {
+    const Bundle& input = stream.normed;
     auto weights_of = [&](const ExpertsBlock::Expert& expert) -> ExpertWeights {
       return {&weights_.matrix(expert.gate), &weights_.matrix(expert.up),
               &weights_.matrix(expert.down)};
@@ -235,6 +269,7 @@ class CoreBuilder : public BlockBuilder {
     ExpertLayer of;
     of.rule = block.rule;
     of.bias = weights_.optional_vector(block.bias);
+    of.scales = weights_.optional_vector(block.scales);
     of.activation = block.activation;
     of.gate_bias = weights_.optional_vector(block.gate_bias);
     of.up_bias = weights_.optional_vector(block.up_bias);
@@ -245,7 +280,7 @@ class CoreBuilder : public BlockBuilder {
     if (block.shared) of.shared = weights_of(*block.shared);
     std::vector<LinearMatrix> routers{matrix_of({block.router, block.router_bias})};
     if (block.shared_gate) routers.push_back({&weights_.matrix(block.shared_gate)});
-    LinearOut logits = linear(graph_, "router", input, routers);
+    LinearOut logits = linear(graph_, "router", block.router_norm ? stream.second : input, routers);
     if (block.shared_gate) of.shared_gates = first_columns(logits.slices[1]);
     return experts(graph_, "experts", input, logits.bundle, of);
   }

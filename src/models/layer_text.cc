@@ -31,6 +31,8 @@ class BodyText {
     if (of.sinks) text += ", sinks";
     if (of.window > 0) text += fmt::format(", window {}", of.window);
     if (of.gated) text += ", gated";
+    if (of.keys_of) text += fmt::format(", keys and values of layer {}", *of.keys_of);
+    if (of.has_values_of_keys()) text += ", keys as values";
     return of.mask == Mask::kBidirectional ? text + ", of the whole text" : text;
   }
   std::string operator()(const LatentBlock& of) const {
@@ -66,6 +68,7 @@ class BodyText {
 std::string block_text(const ModelSpec& spec, const Block& block) {
   std::string text = std::visit(BodyText(spec), block.body);
   const BlockNorms& norms = block.norms;
+  if (block.held) text += ", beside the next";
   if (norms.before && norms.behind) return text + "; norms before and behind";
   if (norms.before) return text + "; norm before";
   if (norms.inner) return text + "; norms after, of the result and of the sum";

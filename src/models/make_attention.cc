@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "models/axis_cutting.h"
@@ -10,7 +11,8 @@ namespace {
 // Slopes of 2^-64 and less are none at all.
 constexpr double kMostAlibi = 64;
 
-void read_head_sizes(const ModelKeys& keys, uint32_t width, double score_length,
+// Of layers that see a window where others don't, heads may have lengths of their own.
+void read_head_sizes(const ModelKeys& keys, uint32_t width, const AttentionOptions& options,
                      AttentionBlock* block) {
   block->heads = keys.count("attention.head_count", ModelMost::kHeads);
   block->kv_heads = keys.count_or("attention.head_count_kv", block->heads, ModelMost::kHeads);
@@ -21,7 +23,12 @@ void read_head_sizes(const ModelKeys& keys, uint32_t width, double score_length,
   const uint32_t even = std::max(1u, width / block->heads);
   block->key_length = keys.count_or("attention.key_length", even, kMaxHeadDim);
   block->value_length = keys.count_or("attention.value_length", block->key_length, kMaxHeadDim);
-  if (score_length == 0) score_length = block->key_length;
+  if (options.window == Window::kLocal) {
+    block->key_length = keys.count_or("attention.key_length_swa", block->key_length, kMaxHeadDim);
+    block->value_length =
+        keys.count_or("attention.value_length_swa", block->value_length, kMaxHeadDim);
+  }
+  const double score_length = options.score_length == 0 ? block->key_length : options.score_length;
   block->scale = static_cast<float>(keys.real_or("attention.scale", 1.0 / std::sqrt(score_length)));
 }
 
@@ -60,7 +67,32 @@ float read_alibi(const ModelKeys& keys) {
   return static_cast<float>(most);
 }
 
-void name_projections(SpecBuilder& m, uint32_t layer, AttentionBlock* block) {
+// Whose keys and values a layer reads must have them of its shape.
+void check_same_heads(SpecBuilder& m, uint32_t layer, const AttentionOptions& options,
+                      const AttentionBlock& block) {
+  AttentionBlock other;
+  read_head_sizes(m.keys(*options.keys_of), m.hyper().width, options, &other);
+  auto sizes = [](const AttentionBlock& of) {
+    return std::array{of.heads, of.kv_heads, of.key_length, of.value_length};
+  };
+  if (sizes(other) == sizes(block)) return;
+  fail(ErrorCode::kFile,
+       "'{}': layer {} has {} heads for {} KV heads of {} and {} elements, and reads keys and "
+       "values of layer {}, which has {} for {} of {} and {}: the file is damaged or made for "
+       "another program",
+       m.source().name(), layer, block.heads, block.kv_heads, block.key_length, block.value_length,
+       *options.keys_of, other.heads, other.kv_heads, other.key_length, other.value_length);
+}
+
+// Tensors that a layer may have which reads another one's keys and values, and does not use.
+void know_unused_keys(SpecBuilder& m, uint32_t layer) {
+  for (const char* name : {"attn_k.weight", "attn_v.weight", "attn_k_norm.weight"}) {
+    m.says_nothing_new(layer_tensor(layer, name));
+  }
+}
+
+void name_projections(SpecBuilder& m, uint32_t layer, const AttentionOptions& options,
+                      AttentionBlock* block) {
   const uint32_t query_length = block->key_length * (block->gated ? 2 : 1);
   const uint32_t queries = block->heads * query_length;
   const uint32_t keys = block->kv_heads * block->key_length;
@@ -80,8 +112,17 @@ void name_projections(SpecBuilder& m, uint32_t layer, AttentionBlock* block) {
     return m.linear(l, in_one ? own.within(fused, first, queries + keys + values) : own);
   };
   block->query = rows("q", "attn_q", 0, queries, heads, query_length);
-  block->key = rows("k", "attn_k", queries, keys, kv_heads, block->key_length);
-  block->value = rows("v", "attn_v", queries + keys, values, kv_heads, block->value_length);
+  const bool has_values =
+      !options.values_may_be_keys || in_one || m.has(layer_tensor(layer, "attn_v.weight"));
+  if (!options.keys_of) {
+    block->key = rows("k", "attn_k", queries, keys, kv_heads, block->key_length);
+    if (has_values) {
+      block->value = rows("v", "attn_v", queries + keys, values, kv_heads, block->value_length);
+    } else if (block->value_length != block->key_length) {
+      m.keys(layer).refuse("attention.value_length", block->value_length,
+                           fmt::format("the {} of a key, as without attn_v", block->key_length));
+    }
+  }
   block->output = m.linear(l, {.member = "o",
                                .name = layer_tensor(layer, "attn_output"),
                                .rows = m.hyper().width,
@@ -108,6 +149,9 @@ std::optional<HeadNorms> make_head_norms(SpecBuilder& m, uint32_t layer, QkNorms
   const bool rows = norms == QkNorms::kRows || layer_rows;
   const NormKind kind = layer_rows ? NormKind::kLayer : NormKind::kRms;
   const auto l = static_cast<int>(layer);
+  if (block.keys_of) {
+    return HeadNorms{HeadNormSpan::kHead, m.norm(l, kind, "q_norm", query, block.key_length), {}};
+  }
   return HeadNorms{rows ? HeadNormSpan::kRow : HeadNormSpan::kHead,
                    m.norm(l, kind, "q_norm", query, block.key_length * (rows ? block.heads : 1)),
                    m.norm(l, kind, "k_norm", key, block.key_length * (rows ? block.kv_heads : 1))};
@@ -129,7 +173,7 @@ Window window_of(SpecBuilder& m, uint32_t layer, uint32_t period) {
 AttentionBlock make_attention(SpecBuilder& m, uint32_t layer, const AttentionOptions& options) {
   const ModelKeys keys = m.keys(layer);
   AttentionBlock block;
-  read_head_sizes(keys, m.hyper().width, options.score_length, &block);
+  read_head_sizes(keys, m.hyper().width, options, &block);
   check_tile(m.source().name(), block);
   read_mask(m.keys(), keys, options.encoder, &block);
   if (options.window == Window::kNone) block.window = 0;
@@ -143,7 +187,13 @@ AttentionBlock make_attention(SpecBuilder& m, uint32_t layer, const AttentionOpt
     block.rope = read(m, layer, options.rope, block.key_length);
   }
   if (options.positions == Positions::kAlibi) block.max_alibi = read_alibi(keys);
-  name_projections(m, layer, &block);
+  if (options.value_norms) block.value_norm_eps = m.epsilon();
+  block.keys_of = options.keys_of;
+  if (block.keys_of) {
+    check_same_heads(m, layer, options, block);
+    know_unused_keys(m, layer);
+  }
+  name_projections(m, layer, options, &block);
   block.norms = make_head_norms(m, layer, options.norms, block);
   if (options.sinks) {
     block.sinks = m.vector(static_cast<int>(layer), "sinks",

@@ -50,6 +50,13 @@ struct AttentionOptions {
   bool sinks = false;
   // attn_q has a gate behind each head's rows (AttentionBlock::gated).
   bool gated = false;
+  // Heads of values have RMS norms without a weight.
+  bool value_norms = false;
+  // Without attn_v, keys are values (AttentionBlock::has_values_of_keys()).
+  bool values_may_be_keys = false;
+  // Keys and values are those of this layer, which has as many heads of the same lengths; tensors
+  // of own ones may be there, and are not read.
+  std::optional<uint32_t> keys_of = {};
   // A row sees its whole text; without it, causal where the file does not say otherwise.
   bool encoder = false;
 };
@@ -92,6 +99,8 @@ struct ExpertProducts {
   Activation activation = Activation::kSilu;
   bool biases = false;
   bool shared_gate = false;  // the shared expert has one: ffn_gate_inp_shexp
+  bool router_norm = false;  // the router reads a norm of its own: ffn_gate_inp.scale
+  bool scales = false;       // of what experts weigh: ffn_down_exps.scale
 };
 // ffn_gate_inp, exp_probs_b; ffn_gate_exps and ffn_up_exps (or both in ffn_gate_up_exps) and
 // ffn_down_exps; of a shared expert ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp.

@@ -119,6 +119,23 @@ void name_biases(SpecBuilder& m, uint32_t layer, uint32_t ffn, ExpertsBlock* blo
   block->down_bias = of("ffn_down_exps.bias", m.hyper().width);
 }
 
+// A norm of the stream whose weight is ffn_gate_inp.scale.
+NormRef make_router_norm(SpecBuilder& m, uint32_t layer) {
+  return {.kind = NormKind::kRms,
+          .weight = m.vector(static_cast<int>(layer), "router norm",
+                             layer_tensor(layer, "ffn_gate_inp.scale"), m.hyper().width),
+          .bias = {},
+          .eps = m.epsilon()};
+}
+
+// Where experts are NVFP4, the tensor belongs to their type, which multiplies by it.
+WeightId make_scales(SpecBuilder& m, uint32_t layer, uint32_t experts) {
+  const SourceTensor& down = m.source().require_tensor(layer_tensor(layer, "ffn_down_exps.weight"));
+  if (down.type_known && down.dtype == DType::kNVFP4) return {};
+  return m.vector(static_cast<int>(layer), "scales", layer_tensor(layer, "ffn_down_exps.scale"),
+                  experts);
+}
+
 ExpertsBlock::Expert make_shared(SpecBuilder& m, uint32_t layer, uint32_t ffn) {
   const uint32_t width = m.hyper().width;
   const AxisId axis = m.axis({.name = "shared_ffn", .items = ffn, .unit_items = kBlock});
@@ -150,6 +167,8 @@ ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& 
   name_experts(m, layer, ffn, &block);
   block.activation = products.activation;
   if (products.biases) name_biases(m, layer, ffn, &block);
+  if (products.router_norm) block.router_norm = make_router_norm(m, layer);
+  if (products.scales) block.scales = make_scales(m, layer, block.rule.experts);
   if (shared > 0) block.shared = make_shared(m, layer, shared);
   if (shared > 0 && products.shared_gate) {
     const std::string gate = layer_tensor(layer, "ffn_gate_inp_shexp.weight");

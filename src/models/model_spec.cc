@@ -22,7 +22,7 @@ std::optional<KeptRows> ModelSpec::kept(uint32_t layer) const {
                     .latent = true};
   }
   const auto* attention = block<AttentionBlock>(layer);
-  if (attention == nullptr || attention->kept != KvKept::kCached) return {};
+  if (attention == nullptr || attention->kept != KvKept::kCached || attention->keys_of) return {};
   return KeptRows{.key_length = attention->key_length,
                   .value_length = attention->value_length,
                   .axis = weight(attention->key.weight).axis};

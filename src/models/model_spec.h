@@ -120,6 +120,7 @@ struct ModelSpec {
   std::vector<Layer> layers;
   std::optional<NormRef> last_norm;  // of the stream; none where a layer's own norm ends it
   WeightId head;                     // what gives logits; none where a model gives none
+  float logit_cap = 0;               // a soft cap of these (SoftCapArgs); 0: none
   std::optional<ScoreBlock> score;   // of a reranker that has its own
   std::vector<WeightSpec> weights;   // in the order in which they were declared
   WeightPolicy policy;               // that says what these are packed as

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-constexpr std::array<Architecture, 18> kArchitectures = {{
+constexpr std::array<Architecture, 19> kArchitectures = {{
     {"llama", describe_llama},
     {"qwen2", describe_qwen2},
     {"qwen3", describe_qwen3},
@@ -20,6 +20,7 @@ constexpr std::array<Architecture, 18> kArchitectures = {{
     {"glm4moe", describe_glm4moe},
     {"gpt-oss", describe_gpt_oss},
     {"gemma3", describe_gemma3},
+    {"gemma4", describe_gemma4},
     {"minimax-m2", describe_minimax_m2},
     {"mistral3", describe_mistral3},
     {"phi3", describe_phi3},

@@ -80,13 +80,15 @@ void read_factors(SpecBuilder& m, const ModelKeys& keys, RopeParams* rope) {
   rope->short_factors = std::move(shorter);
 }
 
-RopeParams turned(const ModelKeys& keys, RopeLayout layout, uint32_t head_length) {
+// `own`: the key that comes before that of all layers, or null.
+RopeParams turned(const ModelKeys& keys, const char* own, RopeLayout layout, uint32_t head_length) {
   RopeParams rope;
   rope.layout = layout;
-  rope.n_rot = keys.count_or("rope.dimension_count", head_length, kMaxHeadDim);
+  const char* key = "rope.dimension_count";
+  if (own != nullptr && keys.number_or(own, 0) > 0) key = own;
+  rope.n_rot = keys.count_or(key, head_length, kMaxHeadDim);
   if (rope.n_rot <= head_length && rope.n_rot % 2 == 0) return rope;
-  keys.refuse("rope.dimension_count", rope.n_rot,
-              fmt::format("an even number up to the head's {}", head_length));
+  keys.refuse(key, rope.n_rot, fmt::format("an even number up to the head's {}", head_length));
 }
 
 }  // namespace
@@ -94,7 +96,7 @@ RopeParams turned(const ModelKeys& keys, RopeLayout layout, uint32_t head_length
 RopeParams read_local_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout,
                            uint32_t head_length) {
   const ModelKeys keys = m.keys(layer);
-  RopeParams rope = turned(keys, layout, head_length);
+  RopeParams rope = turned(keys, "rope.dimension_count_swa", layout, head_length);
   rope.freq_base = keys.real_or("rope.freq_base_swa", 10000);
   return rope;
 }
@@ -106,7 +108,7 @@ uint32_t original_context(SpecBuilder& m, uint32_t layer) {
 
 RopeParams read_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length) {
   const ModelKeys keys = m.keys(layer);
-  RopeParams rope = turned(keys, layout, head_length);
+  RopeParams rope = turned(keys, nullptr, layout, head_length);
   rope.freq_base = keys.real_or("rope.freq_base", 10000);
   rope.original_context = original_context(m, layer);
   read_scaling(keys, &rope);

@@ -211,10 +211,14 @@ NormRef SpecBuilder::norm(int layer, NormKind kind, const char* member, const st
     made.eps = static_cast<float>(keys_.need_real("attention.layer_norm_epsilon"));
     return made;
   }
-  // Files of models with layer norms, of which some parts are RMS norms, have the second alone.
-  const double layer_eps = keys_.real_or("attention.layer_norm_epsilon", 1e-5);
-  made.eps = static_cast<float>(keys_.real_or("attention.layer_norm_rms_epsilon", layer_eps));
+  made.eps = epsilon();
   return made;
+}
+
+// Files of models with layer norms, of which some parts are RMS norms, have that of these alone.
+float SpecBuilder::epsilon() const {
+  const double layer_eps = keys_.real_or("attention.layer_norm_epsilon", 1e-5);
+  return static_cast<float>(keys_.real_or("attention.layer_norm_rms_epsilon", layer_eps));
 }
 
 void SpecBuilder::layer(Halves halves) {
@@ -230,7 +234,11 @@ Block SpecBuilder::joined(Body body, NormKind kind, const NormNames& names) {
     return norm(static_cast<int>(number), kind, name, layer_tensor(number, name), hyper().width);
   };
   return {std::move(body),
-          {made(names.before), made(names.behind), made(names.inner), made(names.after)}};
+          {.before = made(names.before),
+           .behind = made(names.behind),
+           .outer = made(names.outer),
+           .inner = made(names.inner),
+           .after = made(names.after)}};
 }
 
 // Tensors that change no result, though no weight is made of them: tables of frequencies that older

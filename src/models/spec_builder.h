@@ -43,6 +43,7 @@ struct MatrixPlace {
 struct NormNames {
   const char* before = nullptr;
   const char* behind = nullptr;
+  const char* outer = nullptr;
   const char* inner = nullptr;
   const char* after = nullptr;
 };
@@ -106,6 +107,8 @@ class SpecBuilder {
   WeightId table(int layer, const char* member, std::string name, uint32_t rows, uint32_t columns);
   // Throws (kFile) where an element of the vector is above 0, or no finite number.
   void check_not_positive(WeightId vector) const;
+  // Of RMS norms.
+  float epsilon() const;
   // name.weight, and of a layer norm name.bias where there is one.
   NormRef norm(int layer, NormKind kind, const char* member, const std::string& name,
                uint32_t size);
@@ -127,6 +130,7 @@ class SpecBuilder {
   void set_last_norm(const NormRef& norm) { spec_.last_norm = norm; }
   // What gives logits; a model whose rows see what comes after them gives none.
   void set_head(WeightId head) { spec_.head = head; }
+  void set_logit_cap(float cap) { spec_.logit_cap = cap; }
   void set_score(const ScoreBlock& score) { spec_.score = score; }
 
   // Throws (kUnsupported) naming a tensor of the source that nothing declared, or a key that nobody

@@ -17,11 +17,15 @@ void walk_model(const ModelSpec& spec, BlockBuilder& builder) {
   Reduced state = builder.embed(spec.embedding, places[0].block->norms.before);
   for (size_t i = 0; i < places.size(); ++i) {
     const auto& [layer, block] = places[i];
-    const bool last = i + 1 == places.size();
-    const Partials result = builder.block(layer, *block, state.normed);
-    state = builder.join(state.x, result, block->norms,
-                         last ? spec.last_norm : places[i + 1].block->norms.before,
-                         last ? RowSet::kOutputs : RowSet::kTokens);
+    const Partials result = builder.block(layer, *block, state);
+    BlockBuilder::Next next{.norm = spec.last_norm, .router = {}, .rows = RowSet::kOutputs};
+    if (i + 1 < places.size()) {
+      const Block& following = *places[i + 1].block;
+      const auto* experts = std::get_if<ExpertsBlock>(&following.body);
+      next = {.norm = following.norms.before};
+      if (experts != nullptr) next.router = experts->router_norm;
+    }
+    state = builder.join(state, result, *block, next);
   }
   if (spec.head) builder.logits(state.normed, spec.head);
 }

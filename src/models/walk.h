@@ -17,12 +17,17 @@ class BlockBuilder {
   // The start of the stream, and what the first block reads: its norm `before`, or where the
   // embedding has a norm of its own, that, which is the stream then.
   virtual Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) = 0;
-  // What a block makes of `input`, as partial sums.
-  virtual Partials block(uint32_t layer, const Block& block, const Bundle& input) = 0;
-  // The stream x with the block's result (models/blocks.h says how), and the norm `next` of it,
-  // which the next block reads; of `rows`.
-  virtual Reduced join(const Bundle& x, const Partials& result, const BlockNorms& norms,
-                       const std::optional<NormRef>& next, RowSet rows) = 0;
+  // What a block makes of the stream's norms, as partial sums.
+  virtual Partials block(uint32_t layer, const Block& block, const Reduced& stream) = 0;
+  // What follows a join: the norm that the next block reads, none where that reads the stream, the
+  // one that its router reads, and which rows there are.
+  struct Next {
+    std::optional<NormRef> norm = {}, router = {};
+    RowSet rows = RowSet::kTokens;
+  };
+  // The stream with the block's result (models/blocks.h says how), and norms of it.
+  virtual Reduced join(const Reduced& stream, const Partials& result, const Block& block,
+                       const Next& next) = 0;
   // The logits of the step's output rows.
   virtual void logits(const Bundle& input, WeightId head) = 0;
 };

@@ -20,22 +20,23 @@ class Teller : public BlockBuilder {
                                 name(before ? before->weight : embedding.norm->weight)));
     return made;
   }
-  Partials block(uint32_t layer, const Block& block, const Bundle& input) override {
+  Partials block(uint32_t layer, const Block& block, const Reduced& stream) override {
     Partials made{.pieces = {}, .bundle = value(), .cuts = AxisCuts(1, 1, shares_), .width = 0};
     constexpr const char* kKinds[] = {"attention", "latent attention", "delta rule", "feed forward",
                                       "experts"};
     told_.push_back(fmt::format("{} = {} of layer {} reads {}", made.bundle.values[0],
-                                kKinds[block.body.index()], layer, input.values[0]));
+                                kKinds[block.body.index()], layer, stream.normed.values[0]));
     return made;
   }
-  Reduced join(const Bundle& x, const Partials& result, const BlockNorms& norms,
-               const std::optional<NormRef>& following, RowSet rows) override {
+  Reduced join(const Reduced& stream, const Partials& result, const Block& block,
+               const Next& following) override {
     const Reduced made = next();
-    told_.push_back(fmt::format("{} = join {} and {}{}{}{}", text(made), x.values[0],
+    const auto& after = block.norms.after;
+    told_.push_back(fmt::format("{} = join {} and {}{}{}{}", text(made), stream.x.values[0],
                                 result.bundle.values[0],
-                                norms.after ? ", after " + name(norms.after->weight) : "",
-                                following ? ", next " + name(following->weight) : "",
-                                rows == RowSet::kOutputs ? ", of outputs" : ""));
+                                after ? ", after " + name(after->weight) : "",
+                                following.norm ? ", next " + name(following.norm->weight) : "",
+                                following.rows == RowSet::kOutputs ? ", of outputs" : ""));
     return made;
   }
   void logits(const Bundle& input, WeightId head) override {

@@ -19,10 +19,10 @@ namespace hearth {
 namespace {
 
 // Of names for the same cuts the one that most readers of files know.
-constexpr std::array<std::string_view, 17> kNames = {
-    "gpt-2",   "qwen2",  "llama-bpe",      "smaug-bpe",    "gpt-4o",    "deepseek-v3",
-    "tekken",  "mpt",    "megrez",         "qwen35",       "starcoder", "command-r",
-    "kimi-k2", "falcon", "deepseek-coder", "deepseek-llm", "default"};
+constexpr std::array<std::string_view, 18> kNames = {
+    "gpt-2",   "qwen2",  "llama-bpe",      "smaug-bpe",    "gpt-4o",     "deepseek-v3",
+    "tekken",  "mpt",    "megrez",         "qwen35",       "starcoder",  "command-r",
+    "kimi-k2", "falcon", "deepseek-coder", "deepseek-llm", "seed-coder", "default"};
 
 // Whether merges make every token of its own bytes, where these may be a piece of text.
 bool merges_lead_to_all(const Vocab& vocab) {

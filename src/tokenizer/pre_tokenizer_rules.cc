@@ -26,6 +26,8 @@ constexpr std::string_view kLlama3 =
     HEARTH_CONTRACTION "|" HEARTH_LETTERS R"re(|\p{N}{1,3}|)re" HEARTH_SYMBOLS_AND_SPACE;
 constexpr std::string_view kQwen2 =
     HEARTH_CONTRACTION "|" HEARTH_LETTERS R"re(|\p{N}|)re" HEARTH_SYMBOLS_AND_SPACE;
+constexpr std::string_view kSeedCoder = HEARTH_CONTRACTION
+    "|" HEARTH_LETTERS R"re(|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)re";
 constexpr std::string_view kQwen35 = HEARTH_CONTRACTION
     R"re(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+)re"
     R"re(|\s+(?!\S)|\s+)re";
@@ -94,6 +96,7 @@ constexpr std::array kGpt2Patterns = {kGpt2Words};
 constexpr std::array kLlama3Patterns = {kLlama3};
 constexpr std::array kQwen2Patterns = {kQwen2};
 constexpr std::array kQwen35Patterns = {kQwen35};
+constexpr std::array kSeedCoderPatterns = {kSeedCoder};
 constexpr std::array kTekkenPatterns = {kTekken};
 constexpr std::array kGpt4oPatterns = {kGpt4o};
 constexpr std::array kStarcoderPatterns = {kDigit, kGpt2Words};
@@ -142,10 +145,13 @@ constexpr Named kRules[] = {
     {"glm4", kLlama3MergesRule},
     {"gpt-2", kGpt2Rule},
     {"gpt-4o", kGpt4oRule},
+    {"granite-docling", kGpt2Rule},
+    {"hunyuan", kQwen2Rule},
     {"hunyuan-dense", kDeepseekV3Rule},
     {"jina-v2-code", kGpt2Rule},
     {"jina-v2-de", kGpt2Rule},
     {"jina-v2-es", kGpt2Rule},
+    {"joyai-llm", kDeepseekV3Rule},
     {"kimi-k2", {kKimiK2Patterns, true, false}},
     {"lfm2", kLlama3Rule},
     {"llama-bpe", kLlama3Rule},
@@ -154,6 +160,7 @@ constexpr Named kRules[] = {
     {"llama4", kGpt4oRule},
     {"megrez", kQwen2Rule},
     {"minerva-7b", kStarcoderRule},
+    {"minimax-m2", kGpt4oRule},
     {"mpt", kGpt2NfcRule},
     {"olmo", kGpt2NfcRule},
     {"phi-2", kGpt2Rule},
@@ -162,6 +169,7 @@ constexpr Named kRules[] = {
     {"qwen35", {kQwen35Patterns, false, false, true}},
     {"refact", kStarcoderRule},
     {"roberta-bpe", kGpt2Rule},
+    {"seed-coder", {kSeedCoderPatterns, false, false}},
     {"smaug-bpe", kLlama3MergesRule},
     {"smollm", kStarcoderRule},
     {"stablelm2", kQwen2NfcRule},

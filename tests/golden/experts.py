@@ -26,11 +26,11 @@ import numpy as np
 
 import gguf_io
 import gptoss
-from elementary import silu
+from elementary import gelu_tanh, silu
 
 SIGMOID, OF_CHOSEN = 2, 3
 # Architectures whose weights are normed unless the file says otherwise.
-NORMED = ("llama", "qwen3moe", "minimax-m2", "qwen35moe", "qwen3next")
+NORMED = ("llama", "qwen3moe", "minimax-m2", "qwen35moe", "qwen3next", "gemma4")
 TIE = 1e-9
 
 
@@ -136,16 +136,23 @@ def plain_swiglu(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
     return silu(gate) * up
 
 
+def geglu(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
+    return gelu_tanh(gate) * up
+
+
 def biases_of(model, name: str) -> np.ndarray:
     """[experts, rows], or zeros that fit any rows."""
     count, bias = model.config.experts.count, model.vector(name + ".bias")
     return np.zeros((count, 1)) if bias is None else bias.reshape(count, -1)
 
 
-def feed_forward(model, x: np.ndarray, prefix: str) -> tuple[np.ndarray, Choice]:
-    """What a layer's experts give for the rows of x, and which they were."""
+def feed_forward(
+    model, x: np.ndarray, prefix: str, read: np.ndarray | None = None
+) -> tuple[np.ndarray, Choice]:
+    """What a layer's experts give for the rows of x, and which they were; `read`: what the router
+    reads, if not x."""
     routing = model.config.experts
-    logits = products(x, model.weights[prefix + "ffn_gate_inp.weight"])
+    logits = products(x if read is None else read, model.weights[prefix + "ffn_gate_inp.weight"])
     if (bias := model.vector(prefix + "ffn_gate_inp.bias")) is not None:
         logits = logits + bias
     choice = choose(logits, model.vector(prefix + "exp_probs_b.bias"), routing)
@@ -158,12 +165,16 @@ def feed_forward(model, x: np.ndarray, prefix: str) -> tuple[np.ndarray, Choice]
     downs = model.experts_of(prefix + "ffn_down_exps")
     takers = [np.nonzero(choice.experts == e) for e in range(routing.count)]
     hidden = np.empty((*choice.experts.shape, ups.shape[1]))
-    act = gptoss.swiglu if model.config.arch == gptoss.ARCHITECTURE else plain_swiglu
+    act = {gptoss.ARCHITECTURE: gptoss.swiglu, "gemma4": geglu}.get(model.config.arch, plain_swiglu)
     biases = [biases_of(model, prefix + f"ffn_{n}_exps") for n in ("gate", "up", "down")]
     for (rows, slots), gate, up, b, c in zip(takers, gates, ups, *biases[:2]):
         hidden[rows, slots] = act(rounded[rows] @ gate.T + b, rounded[rows] @ up.T + c)
     hidden = model.rounded_activations(hidden)
     out = np.zeros((len(x), downs.shape[1]))
+    # Of NVFP4 the tensor belongs to the weights, which have been multiplied by it.
+    own = model.config.arch == "gemma4"
+    scales = model.vector(prefix + "ffn_down_exps.scale") if own else None
+    weights = choice.weights if scales is None else choice.weights * scales[choice.experts]
     for (rows, slots), down, b in zip(takers, downs, biases[2]):
-        out[rows] += choice.weights[rows, slots, None] * (hidden[rows, slots] @ down.T + b)
+        out[rows] += weights[rows, slots, None] * (hidden[rows, slots] @ down.T + b)
     return out, choice

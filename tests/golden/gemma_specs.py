@@ -1,8 +1,8 @@
-"""The tiny models of Gemma 3: layers with a window and without one, in one pattern or another."""
+"""The tiny models of Gemma 3 and 4: layers with a window and without one, in many patterns."""
 
 from __future__ import annotations
 
-from model_specs import Spec
+from model_specs import Experts, Gemma4, Spec
 from quants import Type
 
 # Positional numbers below: embedding, heads, kv_heads, ffn, vocab, tokens.
@@ -13,7 +13,60 @@ def _gemma3(name: str, features: tuple[str, ...], *sizes: int, head: int, **more
                 **{"layers": 7, "window": 8, "rope": {"freq_base": 1e6}, **more})
 
 
+def _gemma4(name: str, features: tuple[str, ...], *sizes: int, head: int, of: Gemma4,
+            **more) -> Spec:  # fmt: skip
+    return Spec(name, "gemma4", features, *sizes, key_length=head, value_length=head, tied=True,
+                gemma4=of, layers=len(of.windowed),
+                **{"window": 17, "rope": {"freq_base": 1e6, "freq_base_swa": 1e4}, **more})
+
+
+def _dense_models() -> list[Spec]:
+    pattern = (True, True, False, True, True, False)
+    return [
+        _gemma4("gemma4-f32", ("keys as values in every third layer", "KV heads by layer",
+                               "cap of logits", "window 17"), 96, 4, 2, 172, 301, 150, head=40,
+                of=Gemma4(pattern, (2, 2, 1, 2, 2, 1), (172,) * 6, 24, keys_as_values=True,
+                          turned=5, cap=5.0)),
+        _gemma4("gemma4-q4_0", ("keys as values", "F16 embedding", "600 tokens, window 100"), 160,
+                4, 2, 352, 301, 600, head=64, window=100, type=Type.Q4_0,
+                overrides={"token_embd": Type.F16},
+                of=Gemma4((True, False), (2, 1), (352, 352), 48, keys_as_values=True, turned=8,
+                          cap=30.0)),
+    ]
+
+
+def _shared_models() -> list[Spec]:
+    pattern = (True, True, False, True, True, False)
+    return [
+        _gemma4("gemma4-f32-shared", ("the last 3 layers read others' keys and values",
+                                      "wider FFN there", "values of keys among them"), 84, 6, 3,
+                140, 301, 150, head=32, window=40,
+                of=Gemma4(pattern, (3, 3, 1, 3, 3, 1), (140,) * 3 + (204,) * 3, 20, shared=3,
+                          keys_as_values=True, turned=4, scaled=False)),
+        _gemma4("gemma4-q8_0-shared", ("shared keys with tensors of own ones", "mqa"), 128, 4, 1,
+                224, 301, 90, head=64, window=100, type=Type.Q8_0,
+                of=Gemma4((True, True, False, True, False), (1,) * 5, (224,) * 5, 32, shared=2,
+                          unused_keys=True, cap=30.0)),
+    ]
+
+
 def gemma_models() -> list[Spec]:
+    return _gemma3_models() + _dense_models() + _shared_models()
+
+
+def gemma_moe_models() -> list[Spec]:
+    of = Gemma4((True, False), (2, 1), (172, 172), 24, keys_as_values=True, turned=5, cap=30.0)
+    wide = Gemma4((True, True, False), (2, 2, 2), (224,) * 3, 32, shared=0, scaled=True)
+    return [
+        _gemma4("gemma4-f32-moe", ("experts beside the FFN", "7 experts, 3 used", "ffn of 44"), 96,
+                4, 2, 172, 301, 40, head=40, of=of, experts=Experts(7, 3, 44)),
+        _gemma4("gemma4-q8_0-moe", ("experts beside the FFN", "one of 5 experts",
+                                    "gate and up in one tensor"), 128, 4, 2, 224, 301, 24, head=64,
+                window=100, type=Type.Q8_0, of=wide, experts=Experts(5, 1, 64, fused=True)),
+    ]
+
+
+def _gemma3_models() -> list[Spec]:
     return [
         _gemma3("gemma3-f32", ("7 layers, the sixth without a window", "head_dim 40"), 96, 4, 2,
                 172, 301, 40, head=40),

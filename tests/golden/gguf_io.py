@@ -119,11 +119,12 @@ class Gguf:
 
     def values(self) -> dict[str, Any]:
         """The weights of all tensors. Beside NAME.weight may stand NAME.scale: a factor for the
-        matrix, or for each of several that stand above each other."""
+        matrix, or for each of several that stand above each other. Gemma 4's are none."""
         out = {name: t.values() for name, t in self.tensors.items()}
         for name, factors in out.items():
             weight = name.removesuffix("scale") + "weight"
-            if name.endswith(".scale") and weight in out:
+            scaled = weight in out and self.get("general.architecture") != "gemma4"
+            if name.endswith(".scale") and scaled:
                 each = out[weight].reshape(factors.size, -1) * factors.reshape(-1, 1)
                 out[weight] = each.reshape(out[weight].shape)
         return out

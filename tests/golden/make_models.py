@@ -55,6 +55,7 @@ import draws
 import experts
 import expert_tensors
 import gemma
+import gemma4_tensors
 import gemma_specs
 import gguf_io
 import hf_reference
@@ -137,6 +138,8 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
         own.update(expert_tensors.latent_keys(spec))
     if spec.delta:
         own.update(delta_tensors.keys(spec))
+    if spec.gemma4:
+        own.update(gemma4_tensors.keys(spec))
     if spec.lean:
         for key in ("vocab_size", "attention.head_count_kv", "rope.dimension_count"):
             own.pop(key, None)
@@ -180,6 +183,9 @@ def linears(spec: Spec, layer: int) -> list[tuple[str, int, int, float]]:
 def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
     """Yields (name, values)."""
     d, prefix = spec.embedding, f"blk.{layer}."
+    if spec.gemma4:
+        yield from gemma4_tensors.layer(spec, r, layer, residual_gain(spec))
+        return
     if spec.layer_norms:
         yield from draws.layer_norm(r, prefix + "attn_output_norm", d)
         yield from draws.layer_norm(r, prefix + "layer_output_norm", d)
@@ -215,17 +221,10 @@ def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
         yield from expert_tensors.next_token_layer(spec, r, prefix)
 
 
-def score_head(spec: Spec, r: np.random.Generator):
-    for name in spec.head:
-        rows = len(spec.labels) or 1 if name == spec.head[-1] else spec.embedding
-        yield name + ".weight", draws.matrix(r, spec.embedding, rows, 1.0)
-        if name in spec.biases:
-            yield name + ".bias", 0.5 * r.standard_normal(rows)
-
-
 def weights(spec: Spec):
     d = spec.embedding
-    size = 1.0 if spec.gemma else math.sqrt(d)  # times 1 / sqrt(d) of an embedding's elements
+    # Times 1 / sqrt(d) of an embedding's elements.
+    size = 1.0 if spec.scales_embedding else math.sqrt(d)
     r = draws.generator(spec.name, "weights")
     yield "token_embd.weight", draws.matrix(r, d, spec.vocab, size)
     for layer in range(spec.layers + spec.next_layers):
@@ -243,8 +242,10 @@ def weights(spec: Spec):
     else:
         yield "output_norm.weight", draws.norm(r, d, 1.0)
         yield "output.weight", draws.matrix(r, d, spec.vocab, LOGIT_STD)
+    if spec.gemma4:
+        yield from gemma4_tensors.shared_tensors(spec, r)
     yield from rope.divisor_tensors(spec)
-    yield from score_head(spec, r)
+    yield from rank.head_tensors(spec, r)
 
 
 def tensors(spec: Spec) -> list[gguf_io.Tensor]:

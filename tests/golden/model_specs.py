@@ -65,6 +65,22 @@ class Delta:
 
 
 @dataclasses.dataclass(frozen=True)
+class Gemma4:
+    """What layers have each for itself, and what the last ones share."""
+
+    windowed: tuple[bool, ...]
+    kv_heads: tuple[int, ...]
+    ffn: tuple[int, ...]
+    local_key: int  # of heads of layers with a window
+    shared: int = 0  # so many layers at the end read others' keys and values
+    unused_keys: bool = False  # and have tensors of own ones all the same
+    keys_as_values: bool = False  # layers without a window have no attn_v
+    turned: int = 0  # pairs that turn in these, by rope_freqs; 0: no such tensor
+    cap: float = 0.0  # final_logit_softcapping
+    scaled: bool = True  # layer_output_scale
+
+
+@dataclasses.dataclass(frozen=True)
 class Spec:
     name: str
     arch: str
@@ -108,6 +124,7 @@ class Spec:
     experts: Experts | None = None
     mla: Mla | None = None
     delta: Delta | None = None
+    gemma4: Gemma4 | None = None
     scaled: bool = False  # beside matrices of NVFP4 stands NAME.scale, a factor for each
     # Every value is one of BF16, vectors and routers too: a directory can hold the same weights.
     twin: bool = False
@@ -129,6 +146,10 @@ class Spec:
     @property
     def gemma(self) -> bool:
         return self.arch == gemma.ARCHITECTURE
+
+    @property
+    def scales_embedding(self) -> bool:
+        return self.gemma or self.gemma4 is not None
 
     @property
     def norms_rows(self) -> bool:

@@ -3,6 +3,7 @@ that no block divides."""
 
 from __future__ import annotations
 
+from gemma_specs import gemma_moe_models
 from gptoss_specs import gptoss_models
 from model_specs import Experts, Spec
 from quants import Type
@@ -131,4 +132,5 @@ def _minimax_models() -> list[Spec]:
 
 
 def moe_models() -> list[Spec]:
-    return _qwen3_models() + _mixtral_models() + _glm_models() + _minimax_models() + gptoss_models()
+    others = gptoss_models() + gemma_moe_models()
+    return _qwen3_models() + _mixtral_models() + _glm_models() + _minimax_models() + others

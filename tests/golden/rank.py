@@ -13,10 +13,20 @@ from __future__ import annotations
 
 import numpy as np
 
+import draws
 import reference
 
 # What `words` of a pair without a head of its own are: two tokens of every model here.
 YES, NO = 270, 281
+
+
+def head_tensors(spec, r: np.random.Generator):
+    """Yields (name, values) of a golden model's head (model_specs.Spec)."""
+    for name in spec.head:
+        rows = len(spec.labels) or 1 if name == spec.head[-1] else spec.embedding
+        yield name + ".weight", draws.matrix(r, spec.embedding, rows, 1.0)
+        if name in spec.biases:
+            yield name + ".bias", 0.5 * r.standard_normal(rows)
 
 
 def _linear(model: reference.Model, x: np.ndarray, name: str) -> np.ndarray:

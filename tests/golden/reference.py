@@ -4,8 +4,8 @@
     reference.py MODEL.gguf --tokens 1,2,3 -o out.npy    logits of all positions, [n, vocab] float64
 
 Architectures `llama` (Llama 2 and 3, Mistral, Mixtral), `qwen2`, `qwen3`, `qwen3moe`, `glm4moe`,
-`deepseek2` (DeepSeek V2 and V3, Kimi K2), `gemma3`, `gpt-oss`, `minimax-m2`, `mistral3`, `phi3`,
-`seed_oss`, `qwen35`, `qwen35moe` and `qwen3next`, the encoders `bert`, `nomic-bert` and
+`deepseek2` (DeepSeek V2 and V3, Kimi K2), `gemma3`, `gemma4`, `gpt-oss`, `minimax-m2`, `mistral3`,
+`phi3`, `seed_oss`, `qwen35`, `qwen35moe` and `qwen3next`, the encoders `bert`, `nomic-bert` and
 `jina-bert-v2`, and two that only tests know. Every weight is dequantised exactly and every
 operation is float64, so the only errors are float64's own. Written from the models' papers and from
 the meaning that GGUF gives to its keys; it shares nothing with the engine.
@@ -19,10 +19,9 @@ the meaning that GGUF gives to its keys; it shares nothing with the engine.
 `test-decoder` is such a one. Norms of queries and keys are there where the file has them; layers
 with experts have in place of the FFN what experts.py says; `glm4moe`, `gpt-oss` and `seed_oss` call
 the norm before it post_attention_norm; `gpt-oss` differs in what gptoss.py says, `gemma3` in what
-gemma.py says, and the last three in what hybrid.py says; attention of `deepseek2` is that of
-mla.py; `minimax-m2` norms queries of all heads
-together, and keys; `mistral3` multiplies queries at position p by 1 + s ln(floor(p / original
-context) + 1).
+gemma.py says, `gemma4` in what gemma4.py says, the last three in what hybrid.py says; attention of
+`deepseek2` is that of mla.py; `minimax-m2` norms queries of all heads together, and keys;
+`mistral3` multiplies queries at position p by 1 + s ln(floor(p / original context) + 1).
 
 Encoders norm what BERT norms (Devlin et al. 2019), and every position sees all others, as it does
 in decoders whose key attention.causal is false:
@@ -56,6 +55,7 @@ import numpy as np
 
 import experts
 import gemma
+import gemma4
 import gguf_io
 import gptoss
 import hybrid
@@ -81,6 +81,7 @@ LAYOUTS = {
     "phi3": rope.NEOX,
     "seed_oss": rope.NEOX,
     gemma.ARCHITECTURE: rope.NEOX,
+    gemma4.ARCHITECTURE: rope.NEOX,
     gptoss.ARCHITECTURE: rope.NEOX,
     **dict.fromkeys(hybrid.ARCHITECTURES, rope.NEOX),
     "bert": rope.NEOX,
@@ -116,6 +117,7 @@ class Config:
     experts: experts.Routing | None
     mla: mla.Shape | None
     gemma: gemma.Shape | None
+    gemma4: gemma4.Shape | None = None
     hybrid: hybrid.Shape | None = None
     temperature: float = 0.0  # how queries grow, and with how many positions
     span: int = 0
@@ -197,6 +199,7 @@ def read_config(file: gguf_io.Gguf) -> Config:
         experts=experts.read_routing(file),
         mla=mla.read_shape(file),
         gemma=gemma.read_shape(file, plain_rope, key_length),
+        gemma4=gemma4.read_shape(file, plain_rope),
         hybrid=hybrid.read_shape(file),
         temperature=file.get(f"{arch}.attention.temperature_scale", 0.0),
         span=file.get(f"{arch}.rope.scaling.original_context_length", 0),
@@ -384,6 +387,10 @@ class Model:
 
     def _decode(self, x: np.ndarray) -> np.ndarray:
         c, self.choices = self.config, []
+        if c.gemma4:
+            positions = positions_of(len(x), self.alternatives)
+            mask = lambda window: self._mask(len(x), window)  # noqa: E731
+            return gemma4.decode(self, attention, x, positions, mask)
         later = c.hybrid or c.arch in SECOND_NORM
         ffn_norm = "post_attention_norm" if later else "ffn_norm"
 
@@ -415,7 +422,7 @@ class Model:
         """Row i: what the head reads at position i of the text; [len(tokens), embedding]. Tokens
         from `second` on are of the second type; 0: none is."""
         x = self.weights["token_embd.weight"][tokens]
-        if self.config.gemma:
+        if self.config.gemma or self.config.gemma4:
             x = x * math.sqrt(x.shape[1])
         if "position_embd.weight" in self.weights:
             x = x + self.weights["position_embd.weight"][: len(tokens)]
@@ -428,7 +435,7 @@ class Model:
     def logits(self, tokens: list[int]) -> np.ndarray:
         """Row i: the logits after tokens[0] .. tokens[i]; [len(tokens), vocab]."""
         head = "output" if "output.weight" in self.weights else "token_embd"
-        return self.linear(self.hidden(tokens), head)
+        return gemma4.capped(self.config.gemma4, self.linear(self.hidden(tokens), head))
 
 
 def main() -> None:

@@ -25,11 +25,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "golden"))
 import gguf_io  # noqa: E402
 from gguf_io import ValueType, array, boolean, string  # noqa: E402
 
-NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 SPECIAL = [("<s>", ["special"]), ("<|im_end|>", ["special"]), ("::", [])]
 NFC = {"type": "NFC"}
 QWEN35 = (made.CONTRACTION + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
           r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+
+SEED_CODER = (made.CONTRACTION + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}"
+              r"| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+")
 
 
 def cut(pattern):
@@ -59,12 +62,18 @@ FAMILIES = {
     "gpt-4o": (cut(made.O200K), None, False),
     "kimi-k2": (cut(made.KIMI), None, True),
     "deepseek-v3": (cuts(*map(made.split, made.DEEPSEEK3)), None, False),
+    "minimax-m2": (cut(made.O200K), None, False),
+    "hunyuan": (cut(made.QWEN2), None, False),
+    "joyai-llm": (cuts(*map(made.split, made.DEEPSEEK3)), None, False),
+    "granite-docling": (GPT2, None, False),
+    "seed-coder": (cut(SEED_CODER), None, False),
     "deepseek-coder": (cuts(*map(made.split, made.DEEPSEEK_CODER), made.digits(True)), None, False),
 }
 
 # Families whose names are found by another that stands for the same.
 FOUND_AS = {"phi-2": "gpt-2", "olmo": "mpt", "glm4": "llama-bpe", "stablelm2": "qwen2",
-            "deepseek-r1-qwen": "qwen2"}
+            "deepseek-r1-qwen": "qwen2", "minimax-m2": "gpt-4o", "joyai-llm": "deepseek-v3",
+            "granite-docling": "gpt-2", "hunyuan": "megrez"}
 
 
 def decomposed(rng, text):
@@ -79,9 +88,10 @@ def decomposed(rng, text):
     return rng.choice("aeoE \u3042") + marks + text + jamo
 
 
-def write_gguf(path, pre, base, tokens):
+def write_gguf(path, model, base, tokens, pre=None):
     names = list(base["vocab"])
-    types = [NORMAL] * len(names)
+    kinds = {"<unk>": UNKNOWN, **{f"<0x{byte:02X}>": BYTE for byte in range(256)}}
+    types = [kinds.get(name, NORMAL) for name in names]
     for token in tokens:
         kind = CONTROL if token["special"] else USER_DEFINED
         if token["id"] < len(names):
@@ -89,15 +99,17 @@ def write_gguf(path, pre, base, tokens):
         else:
             names.append(token["content"])
             types.append(kind)
-    gguf_io.write(str(path), {
+    metadata = {
         "general.architecture": string("llama"),
-        "tokenizer.ggml.model": string("gpt2"),
-        "tokenizer.ggml.pre": string(pre),
+        "tokenizer.ggml.model": string(model),
         "tokenizer.ggml.tokens": array(ValueType.STRING, names),
         "tokenizer.ggml.token_type": array(ValueType.INT32, types),
         "tokenizer.ggml.merges": array(ValueType.STRING, base["merges"]),
         "tokenizer.ggml.add_bos_token": boolean(False),
-    }, [])
+    }
+    if pre:
+        metadata["tokenizer.ggml.pre"] = string(pre)
+    gguf_io.write(str(path), metadata, [])
 
 
 class GgufTest(unittest.TestCase):
@@ -133,7 +145,7 @@ class GgufTest(unittest.TestCase):
         folder, gguf = self.folder / "tokenizer.json", self.folder / "vocabulary.gguf"
         folder.write_text(json.dumps(made.tokenizer(base, steps, made.byte_level(), tokens,
                                                     normalizer), ensure_ascii=False))
-        write_gguf(gguf, pre, base, tokens)
+        write_gguf(gguf, "gpt2", base, tokens, pre)
         return folder, gguf
 
     def test_families(self):
@@ -144,6 +156,17 @@ class GgufTest(unittest.TestCase):
                 unlike = [text for text, a, b in zip(self.texts, expected, found, strict=True)
                           if a != b]
                 self.assertEqual(unlike[:3], [], f"so many texts of {len(found)}: {len(unlike)}")
+
+    def test_marks_in_place_of_spaces(self):
+        """Gemma 4: characters are merged, nothing is cut, and a rare one is its bytes."""
+        base = self.learnt.marked_model(fuse_unk=True)
+        tokens = made.added(base, [*SPECIAL, ("<unk>", ["special"])])
+        folder, gguf = self.folder / "tokenizer.json", self.folder / "vocabulary.gguf"
+        folder.write_text(json.dumps(made.tokenizer(
+            base, made.split(" ", "MergedWithPrevious", kind="String"), made.SPM_DECODER, tokens,
+            made.replace(" ", made.MARK)), ensure_ascii=False))
+        write_gguf(gguf, "gemma4", base, tokens)
+        self.assertEqual(self.ids("gguf", gguf), self.ids("json", folder))
 
     def test_names_are_found_by_what_is_cut(self):
         for pre in FAMILIES:

@@ -26,7 +26,7 @@
 
 namespace hearth {
 
-// SwiGLU of one expert: gate and up are cut by rows and down by columns on one axis, or all lie
+// One expert: gate and up are cut by rows and down by columns on one axis, or all lie
 // whole on one shard. Gate and up may have their columns in one order (Weight::order), each expert
 // in its own; down has them as gate and up have their rows.
 struct ExpertWeights {
@@ -44,6 +44,8 @@ struct ExpertLayer {
   const VectorWeight *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;
   // By group, the column of the logits by whose sigmoid the shared expert is weighed; none: by 1.
   std::vector<uint32_t> shared_gates = {};
+  // What the weight of each routed expert is multiplied by, [experts]; or null.
+  const VectorWeight* scales = nullptr;
 };
 
 // `logits`: [rows][experts], of the router. Parallel.

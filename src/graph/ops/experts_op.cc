@@ -98,10 +98,14 @@ ExpertChoices ExpertsOp::route(ExecutionContext& context, const OpSync& sync,
 void ExpertsOp::route_rows(const ExecutionContext& context, const ExpertChoices& choices,
                            const RowRange& rows, float* scratch) const noexcept {
   const float* bias = layer_.bias == nullptr ? nullptr : layer_.bias->copies[bias_shard_];
+  const float* scales = layer_.scales == nullptr ? nullptr : layer_.scales->copies[bias_shard_];
   for (uint32_t r = rows.begin; r < rows.end; ++r) {
+    uint32_t* chosen = choices.chosen + size_t{r} * choices.used;
+    float* weights = choices.weights + size_t{r} * choices.used;
     choose_experts(layer_.rule, context.f32(logits_) + r * context.f32_stride(logits_), bias,
-                   scratch, choices.chosen + size_t{r} * choices.used,
-                   choices.weights + size_t{r} * choices.used);
+                   scratch, chosen, weights);
+    for (uint32_t i = 0; scales != nullptr && i < choices.used; ++i)
+      weights[i] *= scales[chosen[i]];
     if (!shared_gate_) continue;
     choices.shared[r] =
         sigmoid(context.f32(logits_)[r * context.f32_stride(logits_) + *shared_gate_]);
@@ -222,7 +226,7 @@ void ExpertsOp::run_up(const Run& run, const UpTask& task) const noexcept {
     multiply(run, *weights.up, up_x, task.rows, panels, up);
     add_own_bias(run, layer_.gate_bias, *weights.gate, task.unit, panels, task.rows, gate);
     add_own_bias(run, layer_.up_bias, *weights.up, task.unit, panels, task.rows, up);
-    swiglu_of(run.context.kernels(), layer_.activation)({gate, up, task.rows * columns, gate});
+    activate_gate(run.context.kernels(), layer_.activation, gate, up, task.rows * columns);
     for (size_t f = 0; f < kActFormats; ++f) {
       auto format = static_cast<ActFormat>(f);
       if (!run.context.wants(hidden, format)) continue;

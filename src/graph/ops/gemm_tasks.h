@@ -120,6 +120,14 @@ inline auto swiglu_of(const Kernels& kernels, Activation activation) {
                                                     : nullptr;
 }
 
+// gate = activation(gate) * up, n elements of each.
+inline void activate_gate(const Kernels& kernels, Activation activation, float* gate,
+                          const float* up, uint32_t n) noexcept {
+  if (const auto swiglu = swiglu_of(kernels, activation)) return swiglu({gate, up, n, gate});
+  const auto gelu = activation == Activation::kGelu ? kernels.gelu : kernels.gelu_tanh;
+  gelu({gate, nullptr, up, n, gate});
+}
+
 // Adds it to m rows, `stride` floats apart.
 inline void add_bias(const Kernels& kernels, std::span<const float> bias, uint32_t m, float* out,
                      size_t stride) noexcept {

@@ -82,7 +82,8 @@ Bundle latent_store(GraphBuilder& builder, std::string name, const LinearOut& do
       Mode::kParallel, std::move(name), op_per_group(builder, [&](uint32_t g) {
         std::optional<NormTarget> query;
         if (query_norm != nullptr) {
-          query = NormTarget{*query_norm, first_shard(builder, g), low.values[g]};
+          query = NormTarget{*query_norm, first_shard(builder, g), low.values[g],
+                             query_norm->weight->size};
         }
         const DownColumns columns{down.slices[0][g][0].column, down.slices[latent][g][0].column};
         return std::make_unique<LatentStoreOp>(down.bundle.values[g], angles.values[g], columns,

@@ -14,7 +14,7 @@ constexpr uint32_t kMostDepth = 16;
 
 // Every group's reduce sums these, in this way.
 struct ReducePlan {
-  Bundle x;
+  Bundle x, held;  // what was held, or nothing
   std::vector<ValueId> partials;
   std::vector<int32_t> program;
   const VectorWeight* bias;
@@ -23,6 +23,7 @@ struct ReducePlan {
   bool dealt;
   uint32_t workers;  // of all groups, to whom rows are dealt
   uint32_t columns;  // that the stack of sums has room for, a multiple of 32
+  uint32_t width;
 };
 
 uint32_t stack_depth(const std::vector<int32_t>& program) {
@@ -44,22 +45,33 @@ uint32_t stack_columns(uint32_t width, uint32_t depth) {
 
 class ReduceOp : public Op {
  public:
-  // `next` takes x' (not with kOutputs); `normed` are all groups' copies.
-  ReduceOp(const ReducePlan& plan, uint32_t group, const NormTarget& norm, const Bundle& next,
-           const Bundle& normed)
-      : plan_(plan), group_(group), norm_(norm) {
-    if (plan.rows == RowSet::kTokens) next_ = next.values[group];
-    auto groups = static_cast<uint32_t>(normed.values.size());
-    for (uint32_t shift = 1; plan.dealt && shift < groups; ++shift) {
-      copies_.push_back(normed.values[(group + shift) % groups]);
+  // Of `out`, x takes x' (not with kOutputs, and not where the join holds), and the norms are all
+  // groups' copies.
+  ReduceOp(const ReducePlan& plan, uint32_t group, uint32_t shard, const Reduced& out)
+      : plan_(plan), group_(group) {
+    if (plan.join.holds) held_ = out.held.values[group];
+    if (plan.rows == RowSet::kTokens && !plan.join.holds) next_ = out.x.values[group];
+    norms_.push_back({{plan.join.next, shard, out.normed.values[group], plan.width}, {}});
+    if (plan.join.second) {
+      norms_.push_back({{*plan.join.second, shard, out.second.values[group], plan.width}, {}});
+    }
+    const Bundle* bundles[] = {&out.normed, &out.second};
+    for (size_t i = 0; i < norms_.size(); ++i) {
+      auto groups = static_cast<uint32_t>(bundles[i]->values.size());
+      for (uint32_t shift = 1; plan.dealt && shift < groups; ++shift) {
+        norms_[i].copies.push_back(bundles[i]->values[(group + shift) % groups]);
+      }
     }
   }
 
   OpLoad load(const StepSizes& step) const override {
     const Plan& plan = step.graph.plan;
     const PlanGroup& group = plan.groups[group_];
-    const uint32_t n = norm_.norm.weight->size;
-    const double normed_bytes = n * act_element_bytes_of(step.graph.values[norm_.out].formats);
+    const uint32_t n = plan_.width;
+    double normed_bytes = 0;
+    for (const Norm& norm : norms_) {
+      normed_bytes += n * act_element_bytes_of(step.graph.values[norm.target.out].formats);
+    }
     OpLoad load;
     load.rows.rows = plan_.rows == RowSet::kOutputs ? step.outputs : step.rows;
     load.rows.elements = n;
@@ -79,32 +91,78 @@ class ReduceOp : public Op {
 
   void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     bool picked = plan_.rows == RowSet::kOutputs;
-    bool kept = !picked && context.wants(next_, ActFormat::kF32);
-    uint32_t rows = context.rows(norm_.out), n = norm_.norm.weight->size;
+    bool kept = next_ && context.wants(*next_, ActFormat::kF32);
+    uint32_t rows = context.rows(norms_[0].target.out);
     RowRange range =
         plan_.dealt ? deal_rows(rows, worker.place, plan_.workers) : rows_of(worker, rows);
     auto* scratch = reinterpret_cast<float*>(worker.scratch);
     for (uint32_t r = range.begin; r < range.end; ++r) {
       uint32_t from = picked ? context.step().outputs[r] : r;
-      float* sum = kept ? context.f32(next_) + r * context.f32_stride(next_) : scratch;
+      const float* x = row_of(context, plan_.x, from);
+      if (held_) {
+        hold(context, r, scratch + plan_.width);
+        give_norms(context, x, r, scratch);
+        continue;
+      }
+      float* sum = kept ? context.f32(*next_) + r * context.f32_stride(*next_) : scratch;
       float* normed = plan_.join.place == NormPlace::kAfterResidual ? sum : scratch;
-      const float* x = residual(context, from);
-      sum_row(context, from, plan_.join.behind ? nullptr : x, sum, scratch + n);
-      if (plan_.join.behind) norm_and_add(context, *plan_.join.behind, x, sum);
-      if (plan_.join.inner) norm_and_add(context, *plan_.join.inner, x, sum);
-      norm_.write(context, sum, r, normed);
-      copy_row(context, r);
+      join(context, from, x, sum, scratch + plan_.width);
+      give_norms(context, sum, r, normed);
       if (picked) give_hidden(context, normed, r);
     }
   }
 
  private:
+  struct Norm {
+    NormTarget target;
+    std::vector<ValueId> copies;  // of the other groups, the next one's first
+  };
+  uint32_t shard() const { return norms_[0].target.shard; }
+
+  // x' of a row.
+  void join(ExecutionContext& context, uint32_t row, const float* x, float* sum,
+            float* stack) const noexcept {
+    const Join& by = plan_.join;
+    const Kernels& kernels = context.kernels();
+    const uint32_t n = plan_.width;
+    const bool apart = by.behind || by.outer || !plan_.held.values.empty();
+    sum_row(context, row, apart ? nullptr : x, sum, stack);
+    if (by.behind) norm_row(context, *by.behind, shard(), sum, sum);
+    if (!plan_.held.values.empty()) {
+      kernels.add_vectors({row_of(context, plan_.held, row), sum, nullptr, n, sum});
+    }
+    if (by.outer) norm_row(context, *by.outer, shard(), sum, sum);
+    if (apart) kernels.add_vectors({x, sum, nullptr, n, sum});
+    if (by.inner) {
+      norm_row(context, *by.inner, shard(), sum, sum);
+      kernels.add_vectors({x, sum, nullptr, n, sum});
+    }
+    if (by.scale == nullptr) return;
+    const float scale = by.scale->copies[shard()][0];
+    for (uint32_t i = 0; i < n; ++i) sum[i] *= scale;
+  }
+
+  void hold(ExecutionContext& context, uint32_t row, float* stack) const noexcept {
+    float* held = context.f32(*held_) + row * context.f32_stride(*held_);
+    sum_row(context, row, nullptr, held, stack);
+    if (plan_.join.behind) norm_row(context, *plan_.join.behind, shard(), held, held);
+  }
+
+  // Of the row x, which `normed` may be where there is one norm.
+  void give_norms(ExecutionContext& context, const float* x, uint32_t row,
+                  float* normed) const noexcept {
+    for (const Norm& norm : norms_) {
+      norm.target.write(context, x, row, normed);
+      copy_row(context, norm, row);
+    }
+  }
+
   // Groups that sum the same row at the same time begin with different columns, so that they do not
   // all ask for one line (Sandwich's rank shift, section 7.2); the order of the summands is one.
   // The sum is y, and of x too if that is not null.
   void sum_row(ExecutionContext& context, uint32_t row, const float* x, float* out,
                float* stack) const noexcept {
-    uint32_t n = norm_.norm.weight->size;
+    uint32_t n = plan_.width;
     uint32_t slices = plan_.dealt ? 1 : context.graph().plan.group_count();
     for (uint32_t i = 0; i < slices; ++i) {
       uint32_t slice = (group_ + i) % slices;
@@ -115,20 +173,13 @@ class ReduceOp : public Op {
     }
   }
 
-  // sum = x + norm(sum)
-  void norm_and_add(ExecutionContext& context, const NormWeight& norm, const float* x,
-                    float* sum) const noexcept {
-    norm_row(context, norm, norm_.shard, sum, sum);
-    context.kernels().add_vectors({x, sum, nullptr, norm.weight->size, sum});
-  }
-
   // Where slice i begins: at a multiple of 32 columns, two cache lines.
   static uint32_t column(uint32_t n, uint32_t i, uint32_t slices) noexcept {
     return i == slices ? n : static_cast<uint32_t>(uint64_t{n} * i / slices) / 32 * 32;
   }
 
-  // x of a row that may be another group's.
-  const float* residual(ExecutionContext& context, uint32_t row) const noexcept {
+  // A row of x, or of what was held, that may be another group's.
+  const float* row_of(ExecutionContext& context, const Bundle& of, uint32_t row) const noexcept {
     uint32_t owner = group_;
     if (plan_.dealt && plan_.rows == RowSet::kOutputs) {
       const std::vector<PlanGroup>& groups = context.graph().plan.groups;
@@ -137,7 +188,7 @@ class ReduceOp : public Op {
       uint32_t end = groups[0].size();  // the place behind the owner's last one
       while (row >= deal_rows(rows, end - 1, plan_.workers).end) end += groups[++owner].size();
     }
-    ValueId x = plan_.x.values[owner];
+    ValueId x = of.values[owner];
     return context.f32(x) + row * context.f32_stride(x);
   }
 
@@ -157,7 +208,7 @@ class ReduceOp : public Op {
       context.kernels().add_vectors({operands[depth - 1], operands[depth], nullptr, count, sum});
       operands[depth - 1] = sum;
     }
-    const float* bias = plan_.bias ? plan_.bias->copies[norm_.shard] + begin : nullptr;
+    const float* bias = plan_.bias ? plan_.bias->copies[shard()] + begin : nullptr;
     if (x != nullptr) {
       context.kernels().add_vectors({x + begin, operands[0], bias, count, out + begin});
     } else if (bias != nullptr) {
@@ -167,13 +218,13 @@ class ReduceOp : public Op {
     }
   }
 
-  void copy_row(ExecutionContext& context, uint32_t row) const noexcept {
-    for (ValueId copy : copies_) {
+  static void copy_row(ExecutionContext& context, const Norm& norm, uint32_t row) noexcept {
+    for (ValueId copy : norm.copies) {
       for (size_t f = 0; f < kActFormats; ++f) {
         auto format = static_cast<ActFormat>(f);
         if (!context.wants(copy, format)) continue;
-        copy_act_row(format, context.view(norm_.out, format), row, context.buffer(copy, format),
-                     row);
+        copy_act_row(format, context.view(norm.target.out, format), row,
+                     context.buffer(copy, format), row);
       }
     }
   }
@@ -183,15 +234,14 @@ class ReduceOp : public Op {
     const StepView& step = context.step();
     const uint32_t first = step.logit_rows + step.later_rows;
     if (row < first || (!plan_.dealt && group_ != 0)) return;
-    size_t n = norm_.norm.weight->size;
+    size_t n = plan_.width;
     std::copy_n(normed, n, step.hidden + (row - first) * n);
   }
 
   ReducePlan plan_;
   uint32_t group_;
-  NormTarget norm_;
-  ValueId next_ = 0;
-  std::vector<ValueId> copies_;  // of the other groups, the next one's first
+  std::vector<Norm> norms_;  // `next`, and then `second`
+  std::optional<ValueId> next_, held_;
 };
 
 }  // namespace
@@ -201,11 +251,15 @@ bool deals_rows(const Plan& plan) {
 }
 
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
-                        const Partials& partials, const Join& join, RowSet rows) {
+                        const Partials& partials, const Join& join, RowSet rows,
+                        const Bundle& held) {
   const uint32_t width = partials.width;
+  HEARTH_CHECK(!join.holds || rows == RowSet::kTokens, "something follows what is held");
+  HEARTH_CHECK(!join.second || join.holds, "two norms are made of a row that they leave as it is");
   std::vector<int32_t> program = sum_program(partials.pieces, partials.cuts);
   uint32_t columns = stack_columns(width, stack_depth(program));
   ReducePlan plan{x,
+                  held,
                   partials.bundle.values,
                   std::move(program),
                   partials.bias,
@@ -213,19 +267,31 @@ Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bu
                   rows,
                   deals_rows(builder.plan()),
                   builder.plan().worker_count(),
-                  columns};
+                  columns,
+                  width};
+  auto add = [&] { return builder.add_values(rows, same_width(builder, width)); };
   Reduced out;
-  if (rows == RowSet::kTokens) out.x = builder.add_values(rows, same_width(builder, width));
-  out.normed = builder.add_values(rows, same_width(builder, width));
-  // x of another group is read only where rows are picked.
-  bool own = !plan.dealt || rows == RowSet::kTokens;
-  builder.reads(x, ActFormat::kF32, own ? Reads::kOwn : Reads::kAsMode);
-  builder.reads(partials.bundle, ActFormat::kF32);
-  builder.writes(out.x);
+  if (join.holds) {
+    out.x = x;
+    out.held = add();
+    builder.writes(out.held);
+  } else if (rows == RowSet::kTokens) {
+    out.x = add();
+    builder.writes(out.x);
+  }
+  out.normed = add();
   builder.writes(out.normed);
+  if (join.second) {
+    out.second = add();
+    builder.writes(out.second);
+  }
+  // x of another group is read only where rows are picked.
+  const Reads whose = !plan.dealt || rows == RowSet::kTokens ? Reads::kOwn : Reads::kAsMode;
+  builder.reads(x, ActFormat::kF32, whose);
+  if (!held.values.empty()) builder.reads(held, ActFormat::kF32, whose);
+  builder.reads(partials.bundle, ActFormat::kF32);
   builder.append(Mode::kReduce, name, op_per_group(builder, [&](uint32_t g) {
-                   NormTarget target{join.next, first_shard(builder, g), out.normed.values[g]};
-                   return std::make_unique<ReduceOp>(plan, g, target, out.x, out.normed);
+                   return std::make_unique<ReduceOp>(plan, g, first_shard(builder, g), out);
                  }));
   if (plan.dealt) builder.meet_after();
   return out;

@@ -42,22 +42,33 @@ enum class NormPlace : uint8_t { kBeforeBlock, kAfterResidual };
 //   x + y               most models
 //   x + behind(y)       Gemma, which norms what a block gives
 //   x + inner(x + y)    jina-bert-v2 for code
+//   x + outer(z)        Gemma 4's experts: z is held + behind(y), where the reduce before has held
+//                       behind(y) of a block that read the same x
+//
+// and what of these it is, times `scale`.
 struct Join {
-  NormWeight next;
+  NormWeight next;                            // none: x' itself follows
   NormPlace place = NormPlace::kBeforeBlock;  // of `next`
   std::optional<NormWeight> behind = {};
   std::optional<NormWeight> inner = {};
+  std::optional<NormWeight> outer = {};
+  const VectorWeight* scale = nullptr;    // [1] or null
+  std::optional<NormWeight> second = {};  // another norm of x' beside `next`
+  bool holds = false;  // y, or behind(y), is held for the next reduce, and x' is x
 };
 
 struct Reduced {
   Bundle x;  // x' in f32; where rows are dealt each at its owner; empty with kOutputs
   Bundle normed;
+  Bundle second = {};  // where the join has one
+  Bundle held = {};    // in f32, each row where x' has its own; where the join holds
 };
 
 // Rows are at most kMostReduceWidth wide. With RowSet::kOutputs only the step's output rows are
 // summed and normed, packed: it is then the model's last norm, nobody reads x' any more, and the
-// hidden states that the step wants are given.
+// hidden states that the step wants are given. `held`: of the reduce before, where that held some.
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
-                        const Partials& partials, const Join& join, RowSet rows = RowSet::kTokens);
+                        const Partials& partials, const Join& join, RowSet rows = RowSet::kTokens,
+                        const Bundle& held = {});
 
 }  // namespace hearth

@@ -16,14 +16,15 @@ class RopeStoreOp : public Op {
         angles_(angles),
         pages_(std::move(pages)),
         heads_(std::move(heads)),
-        shape_(shape) {}
+        shape_(shape),
+        ones_(shape.value_norm_eps > 0 ? shape.value_length : 0, 1.0f) {}
 
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     for (const HeadSlice& slice : heads_) {
       // Rotated in place: read and written.
-      load.shared_bytes += 2.0 * sizeof(float) * step.rows * shape_.key_length *
-                           (slice.queries.size() + slice.kv.size());
+      const uint32_t heads = slice.queries.size() + (shape_.stores ? slice.kv.size() : 0);
+      load.shared_bytes += 2.0 * sizeof(float) * step.rows * shape_.key_length * heads;
     }
     return load;
   }
@@ -40,36 +41,53 @@ class RopeStoreOp : public Op {
       for (uint32_t t; (t = context.claim(sync.counter0 + local_shard, count)) < count;) {
         uint32_t first = t / heads * run;
         for (uint32_t r = first; r < std::min(rows, first + run); ++r) {
-          run_head(context, local_shard, t % heads, r);
+          run_head(context, local_shard, t % heads, r, reinterpret_cast<float*>(worker.scratch));
         }
       }
     }
   }
 
  private:
-  void run_head(ExecutionContext& context, uint32_t local_shard, uint32_t head,
-                uint32_t row) const noexcept {
+  void run_head(ExecutionContext& context, uint32_t local_shard, uint32_t head, uint32_t row,
+                float* scratch) const noexcept {
     const HeadSlice& heads = heads_[local_shard];
-    const uint32_t d = shape_.key_length, value_length = shape_.value_length;
     float* base = context.f32(qkv_) + row * context.f32_stride(qkv_);
     const StepView& step = context.step();
     const StepItem& item = step.items[step.row_items[row]];
-    const KvType type = pages_.type(context);
     const uint32_t position = pages_.first_position(item) + row - item.first_row;
-    const uint32_t slot = position % kPagePositions;
-    const KvPage page = pages_.page(context, local_shard, item, position / kPagePositions, head);
-    // A prompt's rows write to the lines of the row before.
-    if (item.rows == 1) prefetch_slot(type, d, value_length, page, slot);
+    if (shape_.stores) store(context, local_shard, head, row, position, scratch);
     UnitRange queries = heads.queries_of(heads.kv.begin + head, shape_.group_size);
     const size_t q_stride = shape_.query_stride();
     float* q = base + heads.q_column + size_t{queries.begin - heads.queries.begin} * q_stride;
-    float* k = base + heads.k_column + size_t{head} * d;
-    float* v = base + heads.v_column + size_t{head} * value_length;
     const bool grows = shape_.temperature.growth != 0;
     const float factor = grows ? shape_.temperature.at(position) : 1;
     for (uint32_t i = 0; i < queries.size(); ++i, q += q_stride) {
       norm_and_rotate(context, q, shape_.q_norm, heads.shard, row);
-      for (uint32_t e = 0; grows && e < d; ++e) q[e] *= factor;
+      for (uint32_t e = 0; grows && e < shape_.key_length; ++e) q[e] *= factor;
+    }
+  }
+
+  // The key and the value of a head into their page.
+  void store(ExecutionContext& context, uint32_t local_shard, uint32_t head, uint32_t row,
+             uint32_t position, float* scratch) const noexcept {
+    const HeadSlice& heads = heads_[local_shard];
+    const uint32_t d = shape_.key_length, value_length = shape_.value_length;
+    const StepView& step = context.step();
+    const StepItem& item = step.items[step.row_items[row]];
+    const KvType type = pages_.type(context);
+    const uint32_t slot = position % kPagePositions;
+    const KvPage page = pages_.page(context, local_shard, item, position / kPagePositions, head);
+    // A prompt's rows write to the lines of the row before.
+    if (item.rows == 1) prefetch_slot(type, d, value_length, page, slot);
+    float* base = context.f32(qkv_) + row * context.f32_stride(qkv_);
+    float* k = base + heads.k_column + size_t{head} * d;
+    float* v = base + heads.v_column + size_t{head} * value_length;
+    if (shape_.values_of_keys) {
+      std::copy_n(k, d, scratch);
+      v = scratch;
+    }
+    if (shape_.value_norm_eps > 0) {
+      context.kernels().rms_norm({v, ones_.data(), value_length, shape_.value_norm_eps, v});
     }
     norm_and_rotate(context, k, shape_.k_norm, heads.shard, row);
     context.kernels().kv_store[static_cast<size_t>(type)]({k, v, d, value_length, page, slot});
@@ -90,6 +108,7 @@ class RopeStoreOp : public Op {
   GroupKvPages pages_;
   std::vector<HeadSlice> heads_;
   AttentionShape shape_;
+  std::vector<float> ones_;  // the weight of a norm that has none
 };
 
 }  // namespace

@@ -12,19 +12,17 @@ bool score(const RouterRule& rule, const float* logits, float* scores) {
   bool numbers = true;
   float highest = -std::numeric_limits<float>::infinity();
   for (uint32_t e = 0; e < rule.experts; ++e) {
-    numbers = numbers && !std::isnan(logits[e]);
-    highest = std::max(highest, logits[e]);
+    scores[e] = logits[e] * rule.logit_scale;
+    numbers = numbers && !std::isnan(scores[e]);
+    highest = std::max(highest, scores[e]);
   }
-  if (rule.gating == Gating::kSoftmaxOfChosen) {
-    std::copy_n(logits, rule.experts, scores);
-    return numbers && std::isfinite(highest);
-  }
+  if (rule.gating == Gating::kSoftmaxOfChosen) return numbers && std::isfinite(highest);
   if (rule.gating == Gating::kSigmoid) {
-    for (uint32_t e = 0; e < rule.experts; ++e) scores[e] = 1 / (1 + std::exp(-logits[e]));
+    for (uint32_t e = 0; e < rule.experts; ++e) scores[e] = 1 / (1 + std::exp(-scores[e]));
     return numbers;
   }
   float sum = 0;
-  for (uint32_t e = 0; e < rule.experts; ++e) sum += scores[e] = std::exp(logits[e] - highest);
+  for (uint32_t e = 0; e < rule.experts; ++e) sum += scores[e] = std::exp(scores[e] - highest);
   for (uint32_t e = 0; e < rule.experts; ++e) scores[e] /= sum;
   return numbers && std::isfinite(sum);
 }

@@ -24,6 +24,7 @@ struct RouterRule {
   Gating gating = Gating::kSoftmax;
   bool normalised = false;  // as weights of kSoftmaxOfChosen always are
   float scale = 1;
+  float logit_scale = 1;  // that logits are multiplied by first
   // groups divides experts; groups_used of them hold `used` experts at least.
   uint32_t groups = 1, groups_used = 1;
 };

@@ -32,20 +32,24 @@ inline void norm_row(const ExecutionContext& context, const NormWeight& norm, ui
 }
 
 // The norm of one row of x, through a row `normed` (which may be x) into every format of `out` that
-// is wanted. `shard`: whose copy of the weights is read.
+// is wanted; x itself where the norm is none. `shard`: whose copy of the weights is read.
 struct NormTarget {
   NormWeight norm;
   uint32_t shard;
   ValueId out;
+  uint32_t width;
 
   void write(ExecutionContext& context, const float* x, uint32_t row,
              float* normed) const noexcept {
-    const uint32_t n = norm.weight->size;
-    norm_row(context, norm, shard, x, normed);
+    const float* row_of = x;
+    if (norm.weight != nullptr) {
+      norm_row(context, norm, shard, x, normed);
+      row_of = normed;
+    }
     for (size_t f = 0; f < kActFormats; ++f) {
       auto format = static_cast<ActFormat>(f);
       if (!context.wants(out, format)) continue;
-      context.kernels().quantize[f]({normed, 0, n, context.buffer(out, format), row});
+      context.kernels().quantize[f]({row_of, 0, width, context.buffer(out, format), row});
     }
   }
 };

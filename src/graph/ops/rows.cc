@@ -105,9 +105,11 @@ struct LogitsTask {
 
 class LogitsOp : public GemmOp<LogitsTask> {
  public:
-  LogitsOp(ValueId x, const Weight& head, const std::vector<RowSlice>& slices,
+  LogitsOp(ValueId x, const Weight& head, float cap, const std::vector<RowSlice>& slices,
            const Cutting& cutting)
-      : GemmOp(x, slices.size(), cutting, row_products({&head}, {slices}, cutting)), head_(head) {
+      : GemmOp(x, slices.size(), cutting, row_products({&head}, {slices}, cutting)),
+        head_(head),
+        cap_(cap) {
     for (size_t local_shard = 0; local_shard < slices.size(); ++local_shard) {
       const RowSlice& slice = slices[local_shard];
       HEARTH_CHECK(slice.lead == 0, "vocabulary units are whole panels");
@@ -161,12 +163,17 @@ class LogitsOp : public GemmOp<LogitsTask> {
                               {},
                               task.schedule});
     for (uint32_t r = 0; r < step.logit_rows; ++r) {
+      if (cap_ > 0) {
+        float* row = part.row(r) + column;
+        context.kernels().soft_cap({row, panels * kPanelRows, cap_, row});
+      }
       if (step.sampled[r] == 0) continue;
       context.kernels().panel_maxima({part.row(r) + column, panels, part.row_maxima(r) + panel0});
     }
   }
 
   const Weight& head_;
+  float cap_;
 };
 
 }  // namespace
@@ -212,22 +219,24 @@ Bundle rope_angles(GraphBuilder& builder, const RopeTable& table) {
 }
 
 Bundle norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& by) {
-  Bundle out = builder.add_values(RowSet::kTokens, same_width(builder, by.weight->size));
+  const uint32_t width = by.weight->size;
+  Bundle out = builder.add_values(RowSet::kTokens, same_width(builder, width));
   builder.reads(x, ActFormat::kF32);
   builder.writes(out);
   builder.append(Mode::kParallel, std::move(name), op_per_group(builder, [&](uint32_t g) {
-                   NormTarget target{by, first_shard(builder, g), out.values[g]};
+                   NormTarget target{by, first_shard(builder, g), out.values[g], width};
                    return std::make_unique<NormOp>(x.values[g], target);
                  }));
   return out;
 }
 
-void logits(GraphBuilder& builder, const Bundle& x, const Weight& head) {
+void logits(GraphBuilder& builder, const Bundle& x, const Weight& head, float cap) {
   builder.reads(x, format_for(head));
   builder.append(Mode::kParallel, "logits", op_per_group(builder, [&](uint32_t g) {
                    uint32_t width = 0;
                    return std::make_unique<LogitsOp>(
-                       x.values[g], head, row_slices(head, builder.plan().groups[g].share, &width),
+                       x.values[g], head, cap,
+                       row_slices(head, builder.plan().groups[g].share, &width),
                        cutting_of(builder, g));
                  }));
 }

@@ -39,11 +39,12 @@ Bundle rope_angles(GraphBuilder& builder, const RopeTable& table);
 // kernels/norm/norm.h has both.
 enum class NormKind : uint8_t { kRms, kLayer };
 
+// Without a weight it is none: a row stays as it is.
 struct NormWeight {
   NormKind kind = NormKind::kRms;
-  const VectorWeight* weight;
+  const VectorWeight* weight = nullptr;
   const VectorWeight* bias = nullptr;  // of a layer norm, or null
-  float eps;
+  float eps = 0;
 };
 
 // The norm of every row, in the formats its readers ask for.
@@ -52,6 +53,7 @@ Bundle norm(GraphBuilder& builder, std::string name, const Bundle& x, const Norm
 // The vocabulary's logits of the output rows, by row-cut head: every group writes its columns of
 // the step's logits, each to its shard's part, and the maxima of their panels with them, while they
 // are in the cache of the thread that computed them.
-void logits(GraphBuilder& builder, const Bundle& x, const Weight& head);
+// With a cap above 0 they are capped softly first (kernels/activation/activation.h).
+void logits(GraphBuilder& builder, const Bundle& x, const Weight& head, float cap = 0);
 
 }  // namespace hearth

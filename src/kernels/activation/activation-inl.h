@@ -90,5 +90,15 @@ inline void gelu_tanh(const GeluArgs& a) {
   gelu_by(a, [](Vec16 g) { return gelu_tanh(g); });
 }
 
+inline void soft_cap(const SoftCapArgs& a) {
+  const Vec16 by = Vec16::all(2.0f / a.cap), twice = Vec16::all(2.0f * a.cap);
+  const Vec16 below = Vec16::all(-a.cap);
+  auto capped = [&](Vec16 x) { return fma(twice, sigmoid(mul(x, by)), below); };
+  const uint32_t whole = a.n / 16 * 16, rest = a.n - whole;
+  for (uint32_t i = 0; i < whole; i += 16) store(a.out + i, capped(Vec16::load(a.x + i)));
+  if (rest == 0) return;
+  store_part(a.out + whole, rest, capped(Vec16::load_part(a.x + whole, rest)));
+}
+
 }  // namespace
 }  // namespace hearth

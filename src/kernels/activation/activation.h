@@ -42,6 +42,14 @@
 // before `up`; for g < 0, where the result comes close to 0, the relative error is below 3.2e-7 +
 // 2.4e-7 |t| too, until t = -87.3 (g = -10.06). Below that the result is 0 where the truth is above
 // -1.2e-37, for g = -inf too. From g = 5.1 up it is exactly g. NaN stays NaN.
+//
+// A soft cap, as Gemma has it for logits (Gemma Team 2024, arXiv 2408.00118): out[i] = cap
+// tanh(x[i] / cap).
+//
+//   t = x * (2 / cap), out = fma(2 cap, sigmoid(t), -cap)
+//
+// 2 / cap and 2 cap round once. Every ISA level gives the same bits. |error| <= 6.2e-7 cap; +-inf
+// gives +-cap, 0 gives 0, NaN stays NaN.
 #pragma once
 
 #include <cstdint>
@@ -67,6 +75,13 @@ struct GeluArgs {
   const float* up;    // or null: GELU alone
   uint32_t n;
   float* out;  // may be x or up
+};
+
+struct SoftCapArgs {
+  const float* x;
+  uint32_t n;
+  float cap;   // above 0
+  float* out;  // may be x
 };
 
 inline constexpr float kGeluTanhLinear = 0x1.988454p+0f;  // 2 sqrt(2 / pi)

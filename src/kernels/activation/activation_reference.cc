@@ -52,4 +52,9 @@ void gelu_reference(const GeluArgs& a) { gelu_by(gelu, a); }
 
 void gelu_tanh_reference(const GeluArgs& a) { gelu_by(gelu_tanh, a); }
 
+void soft_cap_reference(const SoftCapArgs& a) {
+  const float by = 2.0f / a.cap, twice = 2.0f * a.cap;
+  for (uint32_t i = 0; i < a.n; ++i) a.out[i] = std::fma(twice, sigmoid(a.x[i] * by), -a.cap);
+}
+
 }  // namespace hearth

@@ -279,5 +279,46 @@ TEST(ActivationTest, GeluEnds) {
   expect_ends(&Kernels::gelu_tanh, -10.1f, 5.1f);
 }
 
+std::vector<float> soft_cap(Isa isa, const std::vector<float>& x, float cap) {
+  auto n = static_cast<uint32_t>(x.size());
+  std::vector<float> out(n + 20, kPoison);
+  kernels_for(isa).soft_cap({x.data(), n, cap, out.data()});
+  for (uint32_t i = n; i < out.size(); ++i) EXPECT_EQ(out[i], kPoison);
+  out.resize(n);
+  return out;
+}
+
+// The sigmoid is off by 2.5e-7 of itself, which is 1 at most, and t by 2^-23 of itself, which moves
+// it by |t| times its slope, 0.23 at most; both times 2 cap. The sum rounds by 2^-24 cap.
+TEST(ActivationTest, SoftCapsAreNearTheTruthInTheSameBits) {
+  for (float cap : {30.0f, 50.0f, 0.37f}) {
+    std::vector<float> x;
+    for (double t = -9; t < 9; t += 0.00037) x.push_back(static_cast<float>(cap * t));
+    for (double t = 1; t > 1e-44; t /= 3) x.push_back(static_cast<float>(-t));
+    const std::vector<float> reference = soft_cap(Isa::kReference, x, cap);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double truth = double{cap} * std::tanh(double{x[i]} / cap);
+      ASSERT_LE(std::fabs(reference[i] - truth), 6.2e-7 * cap) << x[i];
+    }
+    for (Isa isa : test_levels()) {
+      const std::vector<float> out = soft_cap(isa, x, cap);
+      EXPECT_EQ(0, std::memcmp(out.data(), reference.data(), out.size() * sizeof(float)))
+          << isa_name(isa);
+      for (size_t n = 1; n <= 50; ++n) {
+        std::vector<float> some(x.begin(), x.begin() + static_cast<ptrdiff_t>(n));
+        const std::vector<float> capped = soft_cap(isa, some, cap);
+        EXPECT_TRUE(std::equal(capped.begin(), capped.end(), reference.begin()));
+        kernels_for(isa).soft_cap({some.data(), static_cast<uint32_t>(n), cap, some.data()});
+        EXPECT_EQ(some, capped);
+      }
+      const std::vector<float> ends = soft_cap(isa, {-INFINITY, 0.0f, INFINITY, NAN}, cap);
+      EXPECT_EQ(ends[0], -cap);
+      EXPECT_EQ(ends[1], 0.0f);
+      EXPECT_EQ(ends[2], cap);
+      EXPECT_TRUE(std::isnan(ends[3]));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hearth

@@ -1,0 +1,117 @@
+// Gemma 4: what its files say becomes blocks, and what is refused.
+#include <gtest/gtest.h>
+
+#include "models/layer_text.h"
+#include "models/registry.h"
+#include "models/test_source.h"
+
+namespace hearth {
+namespace {
+
+constexpr const char* kWindowed = "gemma4.attention.sliding_window_pattern";
+constexpr const char* kShared = "gemma4.attention.shared_kv_layers";
+
+TestSource gemma4(ModelExperts experts = {}) {
+  TestSource source =
+      made_source({.architecture = "gemma4", .layers = 4, .window = 8, .experts = experts});
+  source.set(kWindowed, std::vector<bool>{true, false, true, false});
+  return source;
+}
+
+void expect_gemma_refused(const TestSource& source, ErrorCode code, std::string_view part) {
+  const std::string error = spec_refusal(source, code);
+  EXPECT_NE(error.find(part), std::string::npos) << error;
+}
+
+TEST(Gemma4, LayersOfTwoKinds) {
+  TestSource source = gemma4();
+  source.set("gemma4.attention.key_length_swa", uint32_t{8});
+  source.set("gemma4.attention.value_length_swa", uint32_t{8});
+  source.set("gemma4.rope.dimension_count_swa", uint32_t{8});
+  source.set("gemma4.rope.freq_base", 1e6f);
+  for (const char* layer : {"0", "2"}) {
+    const std::string blk = std::string("blk.") + layer + ".";
+    source.add(blk + "attn_q.weight", {64, 32}).add(blk + "attn_k.weight", {64, 16});
+    source.add(blk + "attn_v.weight", {64, 16}).add(blk + "attn_output.weight", {32, 64});
+    source.add(blk + "attn_q_norm.weight", {8}).add(blk + "attn_k_norm.weight", {8});
+  }
+  source.remove("blk.1.attn_v.weight");
+  source.add("blk.3.layer_output_scale.weight", {1});
+  source.set("gemma4.final_logit_softcapping", 30.0f);
+  const TestModel model(source);
+  const ModelSpec& spec = model.spec();
+  EXPECT_EQ(spec.logit_cap, 30.0f);
+  EXPECT_EQ(spec.embedding.scale, 8.0f);
+  const AttentionBlock& local = *spec.block<AttentionBlock>(0);
+  const AttentionBlock& full = *spec.block<AttentionBlock>(1);
+  EXPECT_EQ(local.window, 8u);
+  EXPECT_EQ(local.key_length, 8u);
+  EXPECT_EQ(local.scale, 1.0f);
+  EXPECT_EQ(local.rope->freq_base, 10000);
+  EXPECT_GT(local.value_norm_eps, 0);
+  EXPECT_EQ(full.window, 0u);
+  EXPECT_EQ(full.key_length, 16u);
+  EXPECT_EQ(full.rope->freq_base, 1e6);
+  EXPECT_TRUE(full.has_values_of_keys());
+  EXPECT_FALSE(spec.layers[2].blocks.back().norms.scale);
+  EXPECT_TRUE(spec.layers[3].blocks.back().norms.scale);
+}
+
+TEST(Gemma4, LastLayersReadKeysOfTheLastOfTheirKind) {
+  TestSource source = gemma4();
+  source.set(kShared, uint32_t{2});
+  source.remove("blk.2.attn_k.weight").remove("blk.2.attn_v.weight");
+  source.remove("blk.2.attn_k_norm.weight");
+  const TestModel model(source);
+  const ModelSpec& spec = model.spec();
+  for (uint32_t layer : {2u, 3u}) {
+    EXPECT_EQ(spec.block<AttentionBlock>(layer)->keys_of, layer - 2);
+    EXPECT_FALSE(spec.kept(layer));
+    EXPECT_TRUE(spec.kept(layer - 2));
+  }
+  const std::vector<LayerKind> kinds = layer_kinds(spec);
+  EXPECT_NE(kinds[2].blocks[0].find("keys and values of layer 0"), std::string::npos);
+}
+
+TEST(Gemma4, ExpertsStandBesideADenseLayer) {
+  const TestModel model(gemma4({.count = 4, .chosen = 2, .ffn = 40}));
+  const Layer& layer = model.spec().layers[0];
+  ASSERT_EQ(layer.blocks.size(), 3u);
+  EXPECT_TRUE(layer.blocks[1].held);
+  EXPECT_TRUE(layer.blocks[2].norms.outer);
+  const auto& experts = std::get<ExpertsBlock>(layer.blocks[2].body);
+  EXPECT_TRUE(experts.router_norm);
+  EXPECT_TRUE(experts.scales);
+  EXPECT_TRUE(experts.rule.normalised);
+  EXPECT_EQ(experts.rule.logit_scale, 0.125f);
+  EXPECT_EQ(experts.activation, Activation::kGeluTanh);
+}
+
+TEST(Gemma4, WhatIsMissingOrDoesNotFitIsNamed) {
+  const auto file = ErrorCode::kFile;
+  expect_gemma_refused(gemma4().set("gemma4.attention.sliding_window", uint32_t{0}), file,
+                       "gemma4.attention.sliding_window");
+  expect_gemma_refused(gemma4().set(kWindowed, std::vector<bool>{true}), file, kWindowed);
+  expect_gemma_refused(gemma4().set(kShared, uint32_t{4}), file, kShared);
+  TestSource none = gemma4();
+  none.set(kWindowed, std::vector<bool>{true, true, true, false}).set(kShared, uint32_t{1});
+  expect_gemma_refused(none, file, "layer 3 has no window");
+  TestSource other = gemma4();
+  other.set("gemma4.attention.head_count_kv", std::vector<uint32_t>{2, 2, 1, 2});
+  expect_gemma_refused(other.set(kShared, uint32_t{2}), file,
+                       "layer 2 has 4 heads for 1 KV heads of 16 and 16 elements, and reads keys "
+                       "and values of layer 0, which has 4 for 2");
+  const ModelExperts experts{.count = 4, .chosen = 2, .ffn = 40};
+  for (const char* name : {"blk.1.ffn_gate_inp.scale", "blk.0.ffn_down_exps.scale",
+                           "blk.2.post_ffw_norm_1.weight", "blk.3.pre_ffw_norm_2.weight"}) {
+    expect_gemma_refused(gemma4(experts).remove(name), file, name);
+    expect_gemma_refused(gemma4(experts).add(name, {3}), file,
+                         std::string("tensor ") + name + " is 3, but");
+  }
+  TestSource lengths = gemma4();
+  lengths.remove("blk.0.attn_v.weight").set("gemma4.attention.value_length", uint32_t{8});
+  expect_gemma_refused(lengths, file, "gemma4.attention.value_length = 8, where the 16 of a key");
+}
+
+}  // namespace
+}  // namespace hearth
