@@ -203,6 +203,7 @@ class Maker {
     const bool fused = encoder() && choices_.once_in(2);
     std::vector<LayerForm> forms(shape_.layers);
     for (LayerForm& form : forms) form = choose_form();
+    const uint32_t per_layer = is("gemma4") && choices_.once_in(2) ? 1 + choices_.byte() % 70 : 0;
     const ModelDelta delta = is("qwen35") ? choose_delta() : ModelDelta{};
     return made_source(
         {.architecture = architecture_,
@@ -219,6 +220,7 @@ class Maker {
          .tied = tied,
          .experts = {.count = shape_.experts, .chosen = shape_.chosen, .ffn = shape_.ffn},
          .delta = delta,
+         .per_layer = per_layer,
          .token_types = shape_.types,
          .fused = fused,
          .biases = biases ? Biases::kAll : Biases::kNone,

@@ -34,6 +34,8 @@ class MappedFile {
   const std::string& name() const { return name_; }
   // Stays where it is when the object is moved.
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Whether the bytes are those of a file, which open(name()) gives as well.
+  bool is_mapped() const { return mapped_ && stamp_.inode != 0; }
 
   // Throws (kFile) where what was read since open() is not what the file held then: it was cut
   // short or written to, or could not be read.

@@ -165,6 +165,13 @@ class Outline {
   void add_tables() {
     const uint32_t width = shape_.width;
     source_.add("token_embd.weight", {width, shape_.vocabulary}, shape_.table_type);
+    if (shape_.per_layer > 0) {
+      const uint64_t all = uint64_t{shape_.per_layer} * shape_.layers;
+      key("embedding_length_per_layer_input", shape_.per_layer);
+      source_.add("per_layer_token_embd.weight", {all, shape_.vocabulary}, shape_.table_type);
+      source_.add("per_layer_model_proj.weight", {width, all}, shape_.type);
+      norm("per_layer_proj_norm", shape_.per_layer);
+    }
     if (!kind_.encoder) {
       if (!shape_.tied) source_.add("output.weight", {width, shape_.vocabulary}, shape_.table_type);
       return;
@@ -198,6 +205,10 @@ class Outline {
     if (!kind_.behind) return;
     norm(layer_ + "post_attention_norm", shape_.width);
     norm(layer_ + "post_ffw_norm", shape_.width);
+    if (shape_.per_layer == 0) return;
+    matrix("inp_gate", {shape_.width, shape_.per_layer});
+    matrix("proj", {shape_.per_layer, shape_.width});
+    norm(layer_ + "post_norm", shape_.width);
   }
 
   void add_attention() {

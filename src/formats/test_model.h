@@ -60,6 +60,7 @@ struct ModelShape {
   ModelLatents latents = {};
   ModelExperts experts = {};
   ModelDelta delta = {};
+  uint32_t per_layer = 0;  // of gemma4: elements that every token has for each layer
   // Of encoders:
   uint32_t token_types = 2;
   std::optional<uint32_t> pooling = {};  // by GGUF's numbers; none: the file doesn't say

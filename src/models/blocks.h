@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "formats/source_tensor.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/delta_net.h"
 #include "graph/ops/linear.h"
@@ -128,6 +129,12 @@ struct ExpertsBlock {
   WeightId scales = {};  // of the routed experts' weights, [experts]; or none
 };
 
+// What of its token a layer gets beside the stream (graph/ops/per_layer.h), by a gate: output(gelu(
+// gate x) * P), P being the layer's part of PerLayerInputs.
+struct PerLayerBlock {
+  WeightId gate, output;  // [length][width], [width][length]
+};
+
 // How a block reads the stream x and how its result r joins it:
 //
 //   before   the block reads before(x); none: x
@@ -142,7 +149,9 @@ struct BlockNorms {
 };
 
 struct Block {
-  std::variant<AttentionBlock, LatentBlock, DeltaBlock, FeedForwardBlock, ExpertsBlock> body;
+  std::variant<AttentionBlock, LatentBlock, DeltaBlock, FeedForwardBlock, ExpertsBlock,
+               PerLayerBlock>
+      body;
   BlockNorms norms;
   // Its result, behind(r), is held for the next block of its layer, which reads the same stream and
   // joins both.
@@ -153,6 +162,16 @@ struct Layer {
   std::vector<Block> blocks;
 };
 
+// What every token has for each layer, of which PerLayerBlock reads its own part: products of the
+// start of the stream, divided by the root of the width, and a row of a table that stays in its
+// file.
+struct PerLayerInputs {
+  uint32_t length = 0;                  // of a layer's part
+  WeightId projection = {};             // [layers * length][width]
+  NormRef norm = {};                    // [length]
+  const SourceTensor* table = nullptr;  // a row of layers * length for every token
+};
+
 // The start of the stream: the token's row times `scale`, plus that of its position, plus that of
 // its type, and their norm; all but the first may be none. Tokens are of the first type but those
 // of a pair's second text, where there is a second type.
@@ -160,6 +179,7 @@ struct EmbeddingBlock {
   WeightId token, positions, type, second_type;
   float scale = 1;
   std::optional<NormRef> norm;
+  std::optional<PerLayerInputs> per_layer = {};
 };
 
 // What makes a score of a text's row x, one of those that logits would be made of: out(tanh(dense

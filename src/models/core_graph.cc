@@ -1,6 +1,7 @@
 #include "models/core_graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -8,6 +9,7 @@
 #include "graph/ops/experts.h"
 #include "graph/ops/head_norms.h"
 #include "graph/ops/latent.h"
+#include "graph/ops/per_layer.h"
 #include "models/axis_cutting.h"
 #include "models/walk.h"
 
@@ -23,15 +25,21 @@ class CoreBuilder : public BlockBuilder {
   // One barrier for all: a row's norm is made by the thread that embedded it, and angles are first
   // read behind the projections.
   Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) override {
-    const auto& [token, positions, type, second_type, scale, own_norm] = embedding;
+    const auto& [token, positions, type, second_type, scale, own_norm, per_layer] = embedding;
     HEARTH_CHECK(own_norm.has_value() != before.has_value(), "one norm begins the stream");
     Bundle x = hearth::embed(
         graph_, {&weights_.matrix(token), positions ? &weights_.matrix(positions) : nullptr,
                  weights_.optional_vector(type), weights_.optional_vector(second_type), scale});
     graph_.no_barrier();
     make_angles();
+    Bundle start;
+    if (per_layer) {
+      start = copied(graph_, "per_layer_start", x, spec_.hyper.width);
+      graph_.no_barrier();
+    }
     Bundle normed =
         hearth::norm(graph_, "first_norm", x, weight_of(own_norm ? *own_norm : *before));
+    if (per_layer) make_per_layer_inputs(*per_layer, start);
     return {own_norm ? normed : x, normed};
   }
 
@@ -76,6 +84,18 @@ class CoreBuilder : public BlockBuilder {
     Partials partials = partial_linear(graph_, name, input, weights_.matrix(linear.weight));
     partials.bias = weights_.optional_vector(linear.bias);
     return partials;
+  }
+
+  void make_per_layer_inputs(const PerLayerInputs& of, const Bundle& start) {
+    per_layer_ = linear(graph_, "per_layer_projection", start,
+                        {LinearMatrix{&weights_.matrix(of.projection)}});
+    const float width = static_cast<float>(spec_.hyper.width);
+    per_layer_inputs(graph_, "per_layer_inputs", per_layer_,
+                     {.layers = spec_.hyper.layers,
+                      .length = of.length,
+                      .scale = 1 / std::sqrt(width),
+                      .norm = weight_of(of.norm)},
+                     weights_.token_rows());
   }
 
   // Where the first row of a matrix that every shard has stands, by group.
@@ -285,11 +305,20 @@ class CoreBuilder : public BlockBuilder {
     return experts(graph_, "experts", input, logits.bundle, of);
   }
 
+  Partials make(uint32_t layer, const PerLayerBlock& block, const Reduced& stream) {
+    const LayerColumns of = columns_of_layer(per_layer_, layer, spec_.embedding.per_layer->length);
+    const Bundle hidden =
+        gelu_times(graph_, "per_layer_gate", stream.normed, {&weights_.matrix(block.gate)},
+                   of.bundle, of.first, weights_.matrix(block.output));
+    return partials_of("per_layer_output", hidden, {block.output, {}});
+  }
+
   GraphBuilder& graph_;
   const ModelSpec& spec_;
   const WeightTable& weights_;
   uint32_t context_;
   std::vector<Angles> angles_;
+  LinearOut per_layer_;
 };
 
 }  // namespace

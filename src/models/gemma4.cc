@@ -4,7 +4,8 @@
 // The file says which layers see a window; these have lengths of heads and a RoPE of their own.
 // Layers without attn_v take keys before their norm for values. The last few may have no keys and
 // values, and read those of the last layer of their kind before them. Experts stand beside a dense
-// layer that reads the same stream; what both give is normed apart, added, and normed again.
+// layer that reads the same stream; what both give is normed apart, added, and normed again. E2B
+// and E4B have something of every token for each layer, which joins the stream behind the others.
 #include <cmath>
 
 #include "models/architectures.h"
@@ -15,6 +16,9 @@ namespace {
 
 // Of six layers the last has no window, where the file does not say which have one.
 constexpr uint32_t kWindowedLayers = 6;
+
+// Where the file says nothing, as llama.cpp has it and all released models say.
+constexpr double kLogitCap = 30;
 
 bool is_windowed(SpecBuilder& m, uint32_t layer) {
   return window_of(m, layer, kWindowedLayers) == Window::kLocal;
@@ -76,6 +80,10 @@ Layer make_gemma_layer(SpecBuilder& m, uint32_t layer) {
         make_gemma_experts(m, layer), kRms,
         {.before = "pre_ffw_norm_2", .behind = "post_ffw_norm_2", .outer = "post_ffw_norm"}));
   }
+  if (m.embedding().per_layer) {
+    made.blocks.push_back(
+        m.joined(make_per_layer(m, layer), kRms, {.before = nullptr, .behind = "post_norm"}));
+  }
   made.blocks.back().norms.scale = m.vector_where_there(
       static_cast<int>(layer), "scale", layer_tensor(layer, "layer_output_scale.weight"), 1);
   return made;
@@ -85,7 +93,9 @@ Layer make_gemma_layer(SpecBuilder& m, uint32_t layer) {
 
 void describe_gemma4(SpecBuilder& m) {
   m.embedding().scale = std::sqrt(static_cast<float>(m.hyper().width));
-  m.set_logit_cap(static_cast<float>(m.keys().non_negative_or("final_logit_softcapping", 0)));
+  m.set_logit_cap(
+      static_cast<float>(m.keys().non_negative_or("final_logit_softcapping", kLogitCap)));
+  make_per_layer_inputs(m);
   make_decoder(m, [&](uint32_t layer) { m.append(make_gemma_layer(m, layer)); });
 }
 

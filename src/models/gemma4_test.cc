@@ -87,6 +87,44 @@ TEST(Gemma4, ExpertsStandBesideADenseLayer) {
   EXPECT_EQ(experts.activation, Activation::kGeluTanh);
 }
 
+TestSource with_per_layer() {
+  TestSource source =
+      made_source({.architecture = "gemma4", .layers = 2, .window = 8, .per_layer = 24});
+  source.add("blk.0.layer_output_scale.weight", {1});
+  return source;
+}
+
+TEST(Gemma4, LayersEndWithWhatTheirTokensHave) {
+  const TestModel model(with_per_layer());
+  const ModelSpec& spec = model.spec();
+  const PerLayerInputs& inputs = *spec.embedding.per_layer;
+  EXPECT_EQ(inputs.length, 24u);
+  EXPECT_EQ(spec.weight(inputs.projection).rows, 48u);
+  EXPECT_EQ(inputs.table->name, "per_layer_token_embd.weight");
+  for (const WeightSpec& weight : spec.weights) EXPECT_NE(weight.data, inputs.table);
+  const Block& last = spec.layers[0].blocks.back();
+  const auto& block = std::get<PerLayerBlock>(last.body);
+  EXPECT_EQ(spec.weight(block.gate).rows, 24u);
+  EXPECT_EQ(spec.weight(block.output).k, 24u);
+  EXPECT_FALSE(last.norms.before);
+  EXPECT_TRUE(last.norms.scale);
+  EXPECT_EQ(spec.logit_cap, 30.0f);
+}
+
+TEST(Gemma4, TablesOfLayersThatDoNotFitAreNamed) {
+  const auto file = ErrorCode::kFile;
+  for (const char* name :
+       {"per_layer_token_embd.weight", "per_layer_model_proj.weight", "per_layer_proj_norm.weight",
+        "blk.1.inp_gate.weight", "blk.0.proj.weight", "blk.1.post_norm.weight"}) {
+    expect_gemma_refused(with_per_layer().remove(name), file, name);
+    expect_gemma_refused(with_per_layer().add(name, {5, 3}), file,
+                         std::string("tensor ") + name + " is 5 x 3, but");
+  }
+  expect_gemma_refused(
+      with_per_layer().set("gemma4.embedding_length_per_layer_input", uint32_t{1} << 20), file,
+      "gemma4.embedding_length_per_layer_input");
+}
+
 TEST(Gemma4, WhatIsMissingOrDoesNotFitIsNamed) {
   const auto file = ErrorCode::kFile;
   expect_gemma_refused(gemma4().set("gemma4.attention.sliding_window", uint32_t{0}), file,

@@ -58,6 +58,9 @@ class BodyText {
     if (of.shared_gate) text += " by a gate";
     return text;
   }
+  std::string operator()(const PerLayerBlock& of) const {
+    return fmt::format("of each token: {}, by a gate", spec_.weight(of.gate).rows);
+  }
 
  private:
   const ModelSpec& spec_;
@@ -72,6 +75,7 @@ std::string block_text(const ModelSpec& spec, const Block& block) {
   if (norms.before && norms.behind) return text + "; norms before and behind";
   if (norms.before) return text + "; norm before";
   if (norms.inner) return text + "; norms after, of the result and of the sum";
+  if (norms.behind) return text + "; norm behind";
   return norms.after ? text + "; norm after" : text;
 }
 

@@ -114,6 +114,12 @@ SpecBuilder::Body make_swiglu_or_experts(SpecBuilder& m, uint32_t layer,
                                          const RouterDefaults& defaults,
                                          const ExpertProducts& products = {});
 
+// Of a model with embeddings for each layer: per_layer_model_proj, per_layer_proj_norm and
+// per_layer_token_embd. Before any layer.
+void make_per_layer_inputs(SpecBuilder& m);
+// inp_gate and proj.
+PerLayerBlock make_per_layer(SpecBuilder& m, uint32_t layer);
+
 // token_embd.
 void make_token_table(SpecBuilder& m);
 // The head of a reranker, where the source has one: cls (tanh) and cls.output, or one of these

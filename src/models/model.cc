@@ -53,6 +53,9 @@ void Model::load(const ModelSource& source, Team& team, const std::vector<uint32
                  const Report& report) {
   double start = steady_seconds();
   load_vectors();
+  if (const auto& of = spec_.embedding.per_layer) {
+    weights_.set_token_rows(std::make_shared<FileRows>(source, *of->table));
+  }
   load_matrices(source, team, member_shards, report);
   packing_seconds_ = steady_seconds() - start;
 }
@@ -62,6 +65,7 @@ void Model::release_weights() {
     for (Shard& shard : weight.shards) shard.codes = shard.scales = nullptr;
   }
   for (VectorWeight& vector : weights_.vectors()) vector.copies.clear();
+  weights_.set_token_rows(nullptr);
   arenas_.clear();
 }
 

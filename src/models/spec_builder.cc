@@ -188,6 +188,12 @@ WeightId SpecBuilder::table(int layer, const char* member, std::string name, uin
   return id;
 }
 
+const SourceTensor& SpecBuilder::table_in_file(const std::string& name, uint32_t columns,
+                                               uint32_t rows) {
+  known_.insert(name);
+  return tensor(name, {columns, rows});
+}
+
 void SpecBuilder::check_not_positive(WeightId vector) const {
   const WeightSpec& weight = spec_.weights[vector.index];
   // A shape alone, or of a type that only who looks at files goes on with.

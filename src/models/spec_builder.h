@@ -105,6 +105,9 @@ class SpecBuilder {
                        uint32_t first, const std::vector<uint64_t>& dims);
   // A tensor of `rows` rows of `columns` elements as a vector, held by columns.
   WeightId table(int layer, const char* member, std::string name, uint32_t rows, uint32_t columns);
+  // A table of `rows` rows of `columns` elements that stays in the file (formats/file_rows.h): no
+  // weight is made of it.
+  const SourceTensor& table_in_file(const std::string& name, uint32_t columns, uint32_t rows);
   // Throws (kFile) where an element of the vector is above 0, or no finite number.
   void check_not_positive(WeightId vector) const;
   // Of RMS norms.

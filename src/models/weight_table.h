@@ -7,8 +7,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "formats/file_rows.h"
 #include "models/axis_cutting.h"
 #include "models/model_spec.h"
 #include "tensor/weight.h"
@@ -28,6 +31,10 @@ class WeightTable {
   // Null for none.
   const VectorWeight* optional_vector(WeightId id) const { return id ? &vector(id) : nullptr; }
 
+  // Rows of PerLayerInputs; null without memory, and where a model has none.
+  const std::shared_ptr<const FileRows>& token_rows() const { return token_rows_; }
+  void set_token_rows(std::shared_ptr<const FileRows> rows) { token_rows_ = std::move(rows); }
+
   // In the order of the spec's weights of that kind.
   std::vector<Weight>& matrices() { return matrices_; }
   std::vector<VectorWeight>& vectors() { return vectors_; }
@@ -42,6 +49,7 @@ class WeightTable {
   uint32_t shard_count_;
   std::vector<Weight> matrices_;
   std::vector<VectorWeight> vectors_;
+  std::shared_ptr<const FileRows> token_rows_;
   std::vector<size_t> place_;  // by WeightId, among the matrices or the vectors
 };
 

@@ -4,7 +4,7 @@
     per layer:  x += rms_norm(Wo attention(q, k, v), post_attention_norm)
                 x += rms_norm(f, post_ffw_norm),  f = Wdown (gelu_tanh(Wgate n) * Wup n)
                 x *= layer_output_scale, where there is one
-    logits = cap tanh(Whead rms_norm(x, output_norm) / cap), where the file has a cap
+    logits = cap tanh(Whead rms_norm(x, output_norm) / cap), without a cap where that is 0
 
 q and k are normed by heads and turned by RoPE; v is rms_norm(v, 1) by heads. Scores have no scale.
 Without attn_v, v is what k is before its norm. attention.sliding_window_pattern says which layers
@@ -17,8 +17,17 @@ Layers with experts have these beside the FFN, with n = rms_norm(x, ffn_norm) fo
 rms_norm(x, pre_ffw_norm_2) for them:
 
     f = rms_norm(ffn(n), post_ffw_norm_1) + rms_norm(experts(m), post_ffw_norm_2)
-    router logits = W (rms_norm(x, 1) * ffn_gate_inp.scale) / sqrt(width); weights of experts, normed
-    over those that were chosen, are multiplied by ffn_down_exps.scale
+    router logits = W (rms_norm(x, 1) * ffn_gate_inp.scale) / sqrt(width)
+
+Weights of experts, normed over those that were chosen, are multiplied by ffn_down_exps.scale.
+
+Where embedding_length_per_layer_input is n, above 0, each layer l ends with, before its scale,
+
+    x += rms_norm(Wproj (gelu_tanh(Winp_gate x) * P_l), post_norm)
+    P_l = (rms_norm((Wper_layer_model_proj x0)_l / sqrt(width), per_layer_proj_norm)
+           + sqrt(n) (per_layer_token_embd[token])_l) / sqrt(2)
+
+x0 being the scaled embedding, and _l the l-th n of all layers' elements.
 """
 
 from __future__ import annotations
@@ -34,6 +43,7 @@ import rope
 from elementary import gelu_tanh, rms_norm
 
 ARCHITECTURE = "gemma4"
+DEFAULT_CAP = 30.0  # of logits, where the file says nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,9 +61,10 @@ class Layer:
 class Shape:
     layers: tuple[Layer, ...]
     cap: float
+    per_layer: int  # elements
 
 
-def _source(layer: int, windowed: list[bool], shared: int) -> int | None:
+def source_of(layer: int, windowed: list[bool], shared: int) -> int | None:
     first = len(windowed) - shared
     if layer < first:
         return None
@@ -78,14 +89,15 @@ def read_shape(file: gguf_io.Gguf, plain: rope.RopeConfig) -> Shape | None:
         dimensions=get("rope.dimension_count_swa", plain.dimensions))  # fmt: skip
     layers = []
     for i, kv_heads in enumerate(by_layer(get("attention.head_count_kv"))):
-        source = _source(i, windowed, shared)
+        source = source_of(i, windowed, shared)
         if windowed[i]:
             local_value = get("attention.value_length_swa", value)
             layers.append(Layer(kv_heads, local_key, local_value, get("attention.sliding_window"),
                                 local_rope, False, source))  # fmt: skip
         else:
             layers.append(Layer(kv_heads, key, value, 0, plain, True, source))
-    return Shape(tuple(layers), get("final_logit_softcapping", 0.0))
+    per_layer = get("embedding_length_per_layer_input", 0)
+    return Shape(tuple(layers), get("final_logit_softcapping", DEFAULT_CAP), per_layer)
 
 
 def _heads(x: np.ndarray, length: int) -> np.ndarray:
@@ -132,8 +144,18 @@ def _beside(model, x: np.ndarray, dense: np.ndarray, prefix: str) -> np.ndarray:
     )
 
 
-def decode(model, attention, x: np.ndarray, positions: np.ndarray, mask_of) -> np.ndarray:
-    """What the last norm gives of the scaled embeddings x."""
+def _of_layers(model, x: np.ndarray, tokens: list[int]) -> np.ndarray:
+    """P of all layers: [layers, rows, n]."""
+    n = model.config.gemma4.per_layer
+    products = model.linear(x, "per_layer_model_proj") / math.sqrt(x.shape[1])
+    normed = model.norm(products.reshape(len(x), -1, n), "per_layer_proj_norm")
+    table = model.weights["per_layer_token_embd.weight"][tokens].reshape(normed.shape)
+    return np.swapaxes((normed + math.sqrt(n) * table) / math.sqrt(2), 0, 1)
+
+
+def decode(model, attention, x: np.ndarray, tokens: list[int], positions, mask_of) -> np.ndarray:
+    """What the last norm gives of the tokens' scaled embeddings x."""
+    parts = _of_layers(model, x, tokens) if model.config.gemma4.per_layer else None
     kept: dict[int, tuple[np.ndarray, np.ndarray]] = {}
     for i in range(model.config.layers):
         prefix = f"blk.{i}."
@@ -144,6 +166,9 @@ def decode(model, attention, x: np.ndarray, positions: np.ndarray, mask_of) -> n
         if prefix + "ffn_gate_inp.weight" in model.weights:
             f = _beside(model, x, f, prefix)
         x = x + model.norm(f, prefix + "post_ffw_norm")
+        if parts is not None:
+            gated = gelu_tanh(model.linear(x, prefix + "inp_gate")) * parts[i]
+            x = x + model.norm(model.linear(gated, prefix + "proj"), prefix + "post_norm")
         scale = model.vector(prefix + "layer_output_scale.weight")
         x = x if scale is None else x * scale[0]
     return model.norm(x, "output_norm")

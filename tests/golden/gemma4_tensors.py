@@ -30,8 +30,9 @@ def keys(spec: Spec) -> dict[str, Value]:
         "rope.dimension_count": u32(spec.key),
         "rope.dimension_count_swa": u32(g.local_key),
         "attention.shared_kv_layers": u32(g.shared),
+        "embedding_length_per_layer_input": u32(g.per_layer),
     }
-    if g.cap:
+    if g.cap is not None:
         out["final_logit_softcapping"] = f32(g.cap)
     return out
 
@@ -42,6 +43,14 @@ def shared_tensors(spec: Spec, r: np.random.Generator):
         divisors = np.full(spec.key // 2, 1e30)
         divisors[: spec.gemma4.turned] = 1.0
         yield "rope_freqs.weight", divisors
+    if n := spec.gemma4.per_layer:
+        all_layers = n * spec.layers
+        # The start of the stream has unit size, and is divided by the root of the width.
+        yield "per_layer_model_proj.weight", draws.matrix(
+            r, spec.embedding, all_layers, np.sqrt(spec.embedding))  # fmt: skip
+        yield "per_layer_proj_norm.weight", draws.norm(r, n, 1.0)
+        table = r.standard_normal((spec.vocab, all_layers)) / np.sqrt(n)
+        yield "per_layer_token_embd.weight", table
 
 
 def _matrices(spec: Spec, layer: int, out: float) -> list[tuple[str, int, int, float]]:
@@ -72,6 +81,10 @@ def layer(spec: Spec, r: np.random.Generator, number: int, gain: float):
         yield prefix + "attn_k_norm.weight", draws.norm(r, length, HEAD_GAIN)
     for name, n, rows, size in matrices:
         yield f"{prefix}{name}.weight", draws.matrix(r, n, rows, size)
+    if n := g.per_layer:
+        yield prefix + "post_norm.weight", draws.norm(r, d, gain)
+        yield prefix + "inp_gate.weight", draws.matrix(r, d, n, 1.5)
+        yield prefix + "proj.weight", draws.matrix(r, n, d, 1.0)
     if spec.experts:
         yield from expert_tensors.feed_forward(spec, r, prefix, 1.0)
         # Logits are divided by the root of the width.

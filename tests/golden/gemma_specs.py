@@ -46,17 +46,32 @@ def _shared_models() -> list[Spec]:
         _gemma4("gemma4-q8_0-shared", ("shared keys with tensors of own ones", "mqa"), 128, 4, 1,
                 224, 301, 90, head=64, window=100, type=Type.Q8_0,
                 of=Gemma4((True, True, False, True, False), (1,) * 5, (224,) * 5, 32, shared=2,
-                          unused_keys=True, cap=30.0)),
+                          unused_keys=True, cap=0.0)),
+    ]
+
+
+def _per_layer_models() -> list[Spec]:
+    pattern = (True, True, False, True, False)
+    return [
+        _gemma4("gemma4-f32-e", ("per-layer embeddings of 40", "shared keys"), 96, 4, 1, 140, 301,
+                90, head=40,
+                of=Gemma4(pattern, (1,) * 5, (140,) * 3 + (280,) * 2, 24, shared=2, turned=5,
+                          cap=30.0, per_layer=40)),
+        _gemma4("gemma4-q4_0-e", ("per-layer embeddings of 64, their table of Q5_0",), 128, 4, 2,
+                224, 301, 60, head=64, window=100, type=Type.Q4_0,
+                overrides={"per_layer_token_embd": Type.Q5_0, "per_layer_model_proj": Type.BF16,
+                           "token_embd": Type.Q8_0},
+                of=Gemma4((True, False), (2, 2), (224,) * 2, 32, turned=8, per_layer=64)),
     ]
 
 
 def gemma_models() -> list[Spec]:
-    return _gemma3_models() + _dense_models() + _shared_models()
+    return _gemma3_models() + _dense_models() + _shared_models() + _per_layer_models()
 
 
 def gemma_moe_models() -> list[Spec]:
     of = Gemma4((True, False), (2, 1), (172, 172), 24, keys_as_values=True, turned=5, cap=30.0)
-    wide = Gemma4((True, True, False), (2, 2, 2), (224,) * 3, 32, shared=0, scaled=True)
+    wide = Gemma4((True, True, False), (2, 2, 2), (224,) * 3, 32, turned=8)
     return [
         _gemma4("gemma4-f32-moe", ("experts beside the FFN", "7 experts, 3 used", "ffn of 44"), 96,
                 4, 2, 172, 301, 40, head=40, of=of, experts=Experts(7, 3, 44)),

@@ -76,8 +76,9 @@ class Gemma4:
     unused_keys: bool = False  # and have tensors of own ones all the same
     keys_as_values: bool = False  # layers without a window have no attn_v
     turned: int = 0  # pairs that turn in these, by rope_freqs; 0: no such tensor
-    cap: float = 0.0  # final_logit_softcapping
+    cap: float | None = None  # final_logit_softcapping; None: not in the file
     scaled: bool = True  # layer_output_scale
+    per_layer: int = 0  # embedding_length_per_layer_input
 
 
 @dataclasses.dataclass(frozen=True)

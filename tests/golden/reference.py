@@ -385,12 +385,12 @@ class Model:
             hidden = act(up)
         return self.linear(hidden, prefix + "ffn_down")
 
-    def _decode(self, x: np.ndarray) -> np.ndarray:
+    def _decode(self, x: np.ndarray, tokens: list[int]) -> np.ndarray:
         c, self.choices = self.config, []
         if c.gemma4:
             positions = positions_of(len(x), self.alternatives)
             mask = lambda window: self._mask(len(x), window)  # noqa: E731
-            return gemma4.decode(self, attention, x, positions, mask)
+            return gemma4.decode(self, attention, x, tokens, positions, mask)
         later = c.hybrid or c.arch in SECOND_NORM
         ffn_norm = "post_attention_norm" if later else "ffn_norm"
 
@@ -430,7 +430,7 @@ class Model:
             types = self.weights["token_types.weight"].reshape(-1, x.shape[1])
             of_second = np.arange(len(x)) >= (second if second and len(types) > 1 else len(x))
             x = x + types[of_second.astype(int)]
-        return self._encode(x) if self.config.encoder else self._decode(x)
+        return self._encode(x) if self.config.encoder else self._decode(x, tokens)
 
     def logits(self, tokens: list[int]) -> np.ndarray:
         """Row i: the logits after tokens[0] .. tokens[i]; [len(tokens), vocab]."""

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "base/check.h"
 #include "graph/ops/gemm_tasks.h"
@@ -21,6 +22,12 @@ struct ActivatedTask {
   }
 };
 
+// What a single weight's results are multiplied by: columns of a value of the group.
+struct Times {
+  ValueId value;
+  uint32_t first;  // that of the weight's row 0
+};
+
 // One group's part of the FFN axis: panel ranges of one weight, or of gate and up, into tiles; what
 // the activation makes of them quantised into the columns that `down` reads. A task's rows are
 // whole blocks of those columns.
@@ -28,13 +35,15 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
  public:
   // `parts`: gate and up, or one weight.
   ActivatedLinearOp(ValueId x, ValueId out, const std::vector<LinearMatrix>& parts,
-                    Activation activation, const std::vector<RowSlice>& rows,
-                    const std::vector<ColumnSlice>& columns, const Cutting& cutting)
+                    Activation activation, const std::optional<Times>& times,
+                    const std::vector<RowSlice>& rows, const std::vector<ColumnSlice>& columns,
+                    const Cutting& cutting)
       : GemmOp(x, rows.size(), cutting,
                row_products(weights_of(parts), std::vector(parts.size(), rows), cutting)),
         out_(out),
         parts_(parts),
-        activation_(activation) {
+        activation_(activation),
+        times_(times) {
     for (size_t local_shard = 0; local_shard < rows.size(); ++local_shard) {
       const RowSlice& slice = rows[local_shard];
       for (const LinearMatrix& part : parts_) work_.add(*part.weight, slice);
@@ -91,7 +100,11 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
                  up, columns);
       }
     }
-    activate(context.kernels(), task, m, tile, up);
+    if (times_) {
+      activate_times(context, task, row, m, tile);
+    } else {
+      activate(context.kernels(), task, m, tile, up);
+    }
     for (size_t f = 0; f < kActFormats; ++f) {
       auto format = static_cast<ActFormat>(f);
       if (!context.wants(out_, format)) continue;
@@ -143,15 +156,30 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
     }
   }
 
+  // The tile's rows are those from `row` on.
+  void activate_times(ExecutionContext& context, const ActivatedTask& task, uint32_t row,
+                      uint32_t m, float* tile) const noexcept {
+    const size_t columns = size_t{task.panels.panels} * kPanelRows;
+    const uint32_t at =
+        parts_[0].weight->shards[task.shard].row0 + task.panels.panel0 * kPanelRows + times_->first;
+    for (uint32_t r = 0; r < m; ++r) {
+      const float* by =
+          context.f32(times_->value) + size_t{row + r} * context.f32_stride(times_->value) + at;
+      float* x = tile + r * columns;
+      context.kernels().gelu_tanh({x, nullptr, by, task.count, x});
+    }
+  }
+
   ValueId out_;
   std::vector<LinearMatrix> parts_;
   Activation activation_;
+  std::optional<Times> times_;
   uint32_t elements_ = 0;  // of the group's columns
 };
 
 Bundle append_activated(GraphBuilder& builder, std::string name, const Bundle& input,
                         const std::vector<LinearMatrix>& parts, const Weight& down,
-                        Activation activation) {
+                        Activation activation, const std::vector<Times>& times = {}) {
   const Bundle x = shared_input(builder, name, input, parts);
   for (const LinearMatrix& part : parts) {
     HEARTH_CHECK(part.weight->cuts == down.cuts && part.weight->unit == down.unit,
@@ -166,6 +194,7 @@ Bundle append_activated(GraphBuilder& builder, std::string name, const Bundle& i
     uint32_t width = 0;
     ops.push_back(std::make_unique<ActivatedLinearOp>(
         x.values[g], out.values[g], parts, activation,
+        times.empty() ? std::nullopt : std::optional(times[g]),
         row_slices(*parts[0].weight, group.share, &width),
         column_slices(*down.cuts, down.unit, down.k, group.share), cutting_of(builder, g)));
   }
@@ -180,6 +209,16 @@ Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x,
                     const LinearMatrix& gate, const LinearMatrix& up, const Weight& down,
                     Activation activation) {
   return append_activated(builder, std::move(name), x, {gate, up}, down, activation);
+}
+
+Bundle gelu_times(GraphBuilder& builder, std::string name, const Bundle& x,
+                  const LinearMatrix& gate, const Bundle& times, const std::vector<uint32_t>& first,
+                  const Weight& down) {
+  std::vector<Times> of_groups;
+  for (size_t g = 0; g < first.size(); ++g) of_groups.push_back({times.values[g], first[g]});
+  builder.reads(times, ActFormat::kF32);
+  return append_activated(builder, std::move(name), x, {gate}, down, Activation::kGeluTanh,
+                          of_groups);
 }
 
 Bundle gelu_linear(GraphBuilder& builder, std::string name, const Bundle& x, const LinearMatrix& up,

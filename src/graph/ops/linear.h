@@ -52,6 +52,12 @@ Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x,
 Bundle gelu_linear(GraphBuilder& builder, std::string name, const Bundle& x, const LinearMatrix& up,
                    const Weight& down);
 
+// h = gelu(gate x), by tanh, times columns of a value that every group has, from `first[g]` on
+// those of the gate's rows; otherwise as above.
+Bundle gelu_times(GraphBuilder& builder, std::string name, const Bundle& x,
+                  const LinearMatrix& gate, const Bundle& times, const std::vector<uint32_t>& first,
+                  const Weight& down);
+
 // A value that a column-cut weight multiplies with: the columns of the groups' shares, padded.
 Bundle column_values(GraphBuilder& builder, const Weight& weight);
 

@@ -218,8 +218,10 @@ Bundle rope_angles(GraphBuilder& builder, const RopeTable& table) {
   return out;
 }
 
-Bundle norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& by) {
-  const uint32_t width = by.weight->size;
+namespace {
+
+Bundle normed(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& by,
+              uint32_t width) {
   Bundle out = builder.add_values(RowSet::kTokens, same_width(builder, width));
   builder.reads(x, ActFormat::kF32);
   builder.writes(out);
@@ -228,6 +230,16 @@ Bundle norm(GraphBuilder& builder, std::string name, const Bundle& x, const Norm
                    return std::make_unique<NormOp>(x.values[g], target);
                  }));
   return out;
+}
+
+}  // namespace
+
+Bundle norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& by) {
+  return normed(builder, std::move(name), x, by, by.weight->size);
+}
+
+Bundle copied(GraphBuilder& builder, std::string name, const Bundle& x, uint32_t width) {
+  return normed(builder, std::move(name), x, {}, width);
 }
 
 void logits(GraphBuilder& builder, const Bundle& x, const Weight& head, float cap) {

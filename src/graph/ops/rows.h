@@ -50,6 +50,9 @@ struct NormWeight {
 // The norm of every row, in the formats its readers ask for.
 Bundle norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& by);
 
+// Every row as it is, in the formats its readers ask for.
+Bundle copied(GraphBuilder& builder, std::string name, const Bundle& x, uint32_t width);
+
 // The vocabulary's logits of the output rows, by row-cut head: every group writes its columns of
 // the step's logits, each to its shard's part, and the maxima of their panels with them, while they
 // are in the cache of the thread that computed them.

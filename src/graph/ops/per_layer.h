@@ -1,0 +1,41 @@
+// What of every token each layer gets beside the stream (Gemma 4's per-layer embeddings): `length`
+// elements for each of the layers. Of a token's row y of products, and its row t of a table, which
+// have the layers' parts side by side,
+//
+//   P_l = (rms_norm(y_l * scale) + sqrt(length) t_l) / sqrt(2)
+//
+// each operation rounds once. The table stays in its file (formats/file_rows.h), on one node, and a
+// row of it is read for each token of a step.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "formats/file_rows.h"
+#include "graph/ops/linear.h"
+#include "graph/ops/rows.h"
+
+namespace hearth {
+
+// Elements of a layer's part, and of all layers', at most.
+inline constexpr uint32_t kMostPerLayer = 8192, kMostPerLayerRow = kOpTileBytes / sizeof(float);
+
+struct PerLayerShape {
+  uint32_t layers, length;
+  float scale;
+  NormWeight norm;  // [length]
+};
+
+// In place on `products`, whose only part has [layers * length] outputs that every group computes.
+// The table may be null in a graph that nobody runs. Parallel.
+void per_layer_inputs(GraphBuilder& builder, std::string name, const LinearOut& products,
+                      const PerLayerShape& shape, const std::shared_ptr<const FileRows>& table);
+
+// The columns of a layer in what per_layer_inputs() made, by group.
+struct LayerColumns {
+  Bundle bundle;
+  std::vector<uint32_t> first;
+};
+LayerColumns columns_of_layer(const LinearOut& products, uint32_t layer, uint32_t length);
+
+}  // namespace hearth
