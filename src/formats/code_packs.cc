@@ -55,6 +55,7 @@ const char* reason_for_floats(const SourceTensor& tensor) {
   if (!halves && first.group < first.k && first.group % kBlock != 0) {
     return "groups of columns are no multiple of 32";
   }
+  if (tensor.dealt.length != 0) return "columns of heads get another order";
   const bool of_experts = tensor.run_rows() == tensor.matrix_rows();
   for (const SourceRun& run : tensor.runs) {
     if (run.transposed) return "columns become rows";

@@ -71,6 +71,18 @@ uint64_t HfConfig::operator[](HfValue value) const {
       return of[HfValue::kGating] == GgufGating::kSigmoid;
     case HfValue::kSharedFfn:
       return of[HfValue::kSharedExperts] * of[HfValue::kExpertFfn];
+    case HfValue::kGatedQueryRows:
+      return 2 * of[HfValue::kQueryRows];
+    case HfValue::kDeltaMixedRows:
+      return (2 * of[HfValue::kDeltaKeys] + of[HfValue::kDeltaValues]) * of[HfValue::kDeltaLength];
+    case HfValue::kDeltaValueRows:
+      return of[HfValue::kDeltaValues] * of[HfValue::kDeltaLength];
+    case HfValue::kDeltaJoinedRows:
+      return of[HfValue::kDeltaMixedRows] + of[HfValue::kDeltaValueRows];
+    case HfValue::kDeltaGateRows:
+      return 2 * of[HfValue::kDeltaValues];
+    case HfValue::kTwoExpertFfns:
+      return 2 * of[HfValue::kExpertFfn];
     default:
       return kept[static_cast<size_t>(value)];
   }

@@ -30,8 +30,10 @@ struct HfConfig {
   std::array<uint32_t, kHfKeptValues> kept = {};
   std::vector<float> rope_factors = {};  // of llama3's scaling: rope_freqs.weight
   HfQuant quant = {};                    // how Linears are stored
+  std::vector<bool> recurrent = {};      // by layer, whether it keeps a state; empty: none does
 
   uint64_t operator[](HfValue value) const;
+  bool is_recurrent(uint32_t layer) const { return layer < recurrent.size() && recurrent[layer]; }
   // Nothing for kNone and kOne.
   void keep(HfValue value, uint32_t number);
   // GGUF's key: "qwen3.block_count".

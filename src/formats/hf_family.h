@@ -52,6 +52,12 @@ enum class HfValue : uint8_t {
   kLatentRank,
   kNopeLength,
   kValueLength,
+  // Of a gated delta rule:
+  kDeltaKeys,    // heads of queries and keys
+  kDeltaValues,  // heads of values, a multiple
+  kDeltaLength,  // of a head
+  kTaps,         // of a convolution
+  kSharedWidth,  // the FFN of one expert that all tokens take
   // From here on computed of the others (formats/hf_config.cc).
   kEvenHead,  // the width over the heads
   kFourWidths,
@@ -65,6 +71,12 @@ enum class HfValue : uint8_t {
   kLatentHead,       // the length of a query's and a key's head
   kLatentPairRows,   // of kv_b_proj
   kLatentValueRows,  // of what comes out of attention
+  kGatedQueryRows,   // of queries with as many rows of a gate behind each head's
+  kDeltaMixedRows,   // of what the convolution reads: all heads of queries, keys and values
+  kDeltaValueRows,
+  kDeltaJoinedRows,  // of these all and of the gates of values
+  kDeltaGateRows,    // two for each head of values
+  kTwoExpertFfns,
 };
 inline constexpr size_t kHfKeptValues = static_cast<size_t>(HfValue::kEvenHead);
 
@@ -132,11 +144,19 @@ enum class HfKind : uint8_t {
   // Of all experts of a layer, with the names as a whole: blocks of MXFP4 [experts][rows][k], or
   // biases [experts][rows].
   kExpertStack,
-  kExpertPairs,  // the same, gates in even rows and ups, which have the name `to`, in odd ones
+  kExpertPairs,     // the same, gates in even rows and ups, which have the name `to`, in odd ones
+  kExpertMatrices,  // of all experts of a layer, [experts][rows][k], with the names as a whole
+  // Of a gated delta rule, whose heads may lie in another order (formats/hf_delta.h).
+  kDeltaMixed,   // rows of all heads of queries, keys and values
+  kDeltaRows,    // of the heads of values
+  kDeltaVector,  // the same with the names as a whole
+  kDeltaDecay,   // the same of logarithms: GGUF has -e^x, as F32
+  kDeltaOutput,  // columns of the heads of values
+  kDeltaJoined,  // by key head: its query, its key, its values, their gates, which attn_gate has
 };
 
-// Of the layers of a model with experts.
-enum class HfLayers : uint8_t { kAll, kDense, kSparse };
+// Of the layers of a model with experts, or with states in place of attention.
+enum class HfLayers : uint8_t { kAll, kDense, kSparse, kRecurrent, kAttending };
 
 // A tensor, or one of every layer or expert. Shapes are what config.json calls for: without one a
 // model's shape cannot be told by its config.json alone.
@@ -198,6 +218,7 @@ struct HfWindows {
     kNone,
     kAll,   // all, or none
     kSome,  // some may and others not: attention.sliding_window_pattern has a bool for each
+    kOwn,   // layers are of other kinds, which the family reads
   };
   Kind kind = Kind::kNone;
   uint32_t length = 0;        // where the file says none; 0: no window then
@@ -232,8 +253,11 @@ struct HfFamily {
   HfList<HfLeftOut> left_out = {};
   // The rows of a head of queries and keys are stored as two halves, which GGUF interleaves.
   bool halves = false;
-  // Norms scale by one more than what is stored; GGUF has that, as F32.
+  // Norms scale by one more than what is stored, but those of a delta rule; GGUF has that, as F32.
   bool norms_plus_one = false;
+  // GGUF has heads of values dealt out, one of every key head after another; folders have those of
+  // a key head beside each other.
+  bool deals_heads = false;
   // text_config, where config.json has it, holds the keys of the part that makes text.
   bool text_config = false;
 };

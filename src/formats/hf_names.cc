@@ -56,7 +56,8 @@ std::string_view take_ending(std::string_view* name) {
 
 bool whole_name(HfKind kind) {
   return kind == HfKind::kWhole || kind == HfKind::kIgnored || kind == HfKind::kExpertStack ||
-         kind == HfKind::kExpertPairs;
+         kind == HfKind::kExpertPairs || kind == HfKind::kExpertMatrices ||
+         kind == HfKind::kDeltaVector || kind == HfKind::kDeltaDecay;
 }
 bool without_bias(HfKind kind) {
   return kind == HfKind::kExpert || kind == HfKind::kLatentPair || whole_name(kind);

@@ -77,10 +77,12 @@ class Lister {
   // The tensors of each expert stand together.
   void add_layer(std::span<const HfTensor> rows, uint32_t layer) {
     const bool sparse = model_[HfValue::kExperts] > 0 && layer >= model_[HfValue::kDenseLayers];
+    const bool recurrent = model_.is_recurrent(layer);
     bool experts = false;
     for (const HfTensor& row : rows) {
       if (row.scope != HfScope::kLayer) continue;
       if (row.layers == (sparse ? HfLayers::kDense : HfLayers::kSparse)) continue;
+      if (row.layers == (recurrent ? HfLayers::kAttending : HfLayers::kRecurrent)) continue;
       if (row.kind != HfKind::kExpert) {
         add_row(row, layer);
       } else if (!std::exchange(experts, true)) {
@@ -102,6 +104,9 @@ class Lister {
     const uint64_t rows = model_[row.rows], k = model_[row.columns];
     const std::string name = hf_name_of(row, family_, layer, expert);
     if (is_stack(row)) return add_stack(row, name);
+    if (row.kind == HfKind::kExpertMatrices) {
+      return add(name, plain_, {model_[HfValue::kExperts], rows, k});
+    }
     const std::string module = name.substr(0, name.rfind('.'));
     if (model_[row.bias] != 0) add(module + ".bias", plain_, {rows});
     if (row.kind == HfKind::kWhole) return add(name, kFloat, {rows});
@@ -122,11 +127,11 @@ class Lister {
     const uint64_t experts = model_[HfValue::kExperts], k = model_[row.columns];
     const uint64_t rows = model_[row.rows] * (row.kind == HfKind::kExpertPairs ? 2 : 1);
     if (row.columns == HfValue::kNone) return add(name, plain_, {experts, rows});
-    if (!mxfp4_ || k % kBlockColumns != 0) {
-      fail(ErrorCode::kUnsupported,
-           "'{}' has experts whose tensors are read in MXFP4 alone, in rows of a multiple of {} "
-           "columns; take its quantization_config as the model was released",
-           config_.file(), kBlockColumns);
+    // Floats lie the other way round.
+    if (!mxfp4_) return add(name, plain_, {experts, k, rows});
+    if (k % kBlockColumns != 0) {
+      fail(ErrorCode::kFile, "'{}' has experts in MXFP4, whose rows of {} are no multiple of {}",
+           config_.file(), k, kBlockColumns);
     }
     push(name + "_blocks", "U8", {experts, rows, k / kBlockColumns, kBlockBytes});
     push(name + "_scales", "U8", {experts, rows, k / kBlockColumns});

@@ -134,6 +134,15 @@ SourceRun HfStored::run_of(const SafeTensor& tensor) {
   return run;
 }
 
+SourceRun HfStored::stack_of(const SafeTensor& tensor) const {
+  const Entry& entry = by_name_.find(tensor.name)->second;
+  SourceRun run = {};
+  run.stored = {*tensor.dtype,   tensor.shape[0] * tensor.shape[1],
+                tensor.shape[2], bytes_of(entry),
+                entry.part,      tensor.offset};
+  return run;
+}
+
 StoredMatrix HfStored::scales_of(const SafeTensor& tensor) {
   const std::string blocks = tensor.name + std::string(kHfBlockScales),
                     others = tensor.name + std::string(kHfScales);

@@ -52,6 +52,8 @@ class HfStored {
   const StoredCodes* codes_of(const SafeTensor& tensor) const;
   // The whole matrix as it lies in its file, with its scales, which then are used.
   SourceRun run_of(const SafeTensor& tensor);
+  // All matrices of a tensor of three dimensions, one above the other; of floats.
+  SourceRun stack_of(const SafeTensor& tensor) const;
   // The tensor is not used; nor are its scales, if it has some.
   void leave_scales(const SafeTensor& tensor);
   // That no part belongs to nothing.

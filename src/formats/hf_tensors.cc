@@ -1,6 +1,7 @@
 #include "formats/hf_tensors.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "formats/code_packs.h"
+#include "formats/hf_delta.h"
 #include "formats/hf_names.h"
 #include "formats/hf_stored.h"
 #include "tensor/dtype.h"
@@ -54,9 +56,14 @@ class Maker {
       return stored_.leave_scales(tensor);
     }
     check_type(tensor);
-    if (config_.family->norms_plus_one && what.gguf.ends_with("norm.weight")) {
+    if (config_.family->norms_plus_one && what.gguf.ends_with("norm.weight") &&
+        !what.gguf.ends_with("ssm_norm.weight")) {
       return add_plus_one(tensor, what.gguf);
     }
+    add_as(what, tensor);
+  }
+
+  void add_as(const HfName& what, const SafeTensor& tensor) {
     switch (what.kind()) {
       case HfKind::kLatentPair:
         return add_latent(tensor, *what.layer);
@@ -79,6 +86,19 @@ class Maker {
       case HfKind::kExpertPairs:
         add_stack(tensor, gate_of(what.gguf), 0, 2);
         return add_stack(tensor, what.gguf, 1, 2);
+      case HfKind::kDeltaMixed:
+        return add_heads(tensor, what.gguf, mixed_heads(config_));
+      case HfKind::kDeltaRows:
+      case HfKind::kDeltaVector:
+        return add_heads(tensor, what.gguf, value_heads(config_));
+      case HfKind::kDeltaDecay:
+        return add_decay(tensor, what.gguf);
+      case HfKind::kDeltaOutput:
+        return add_dealt(tensor, what.gguf);
+      case HfKind::kDeltaJoined:
+        add_heads(tensor, what.gguf, joined_heads(config_));
+        return add_heads(tensor, fmt::format("blk.{}.attn_gate.weight", *what.layer),
+                         joined_gates(config_));
       default:
         return add_plain(tensor, what.row != nullptr ? what.gguf : tensor.name);
     }
@@ -192,7 +212,7 @@ class Maker {
     }
   }
 
-  // A vector is small, and read whole: it is copied in the order that is wanted.
+  // A vector is copied in the order that is wanted.
   void add_halved_bias(const SafeTensor& tensor, const std::string& name) {
     if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return add_plain(tensor, name);
     SourceTensor& made = push(tensor, name, {tensor.shape[0]});
@@ -231,6 +251,57 @@ class Maker {
     made.type_known = true;
     made.type_text = "f32";
     set_copy(made, {bytes.begin(), bytes.end()});
+  }
+
+  // Heads of a delta rule, of as many rows each. The convolution's weights may have a dimension of
+  // 1 between channels and taps; they and vectors are small, and copied.
+  void add_heads(const SafeTensor& tensor, const std::string& name, const HfHeads& heads) {
+    if (!has_rows(tensor)) return add_plain(tensor, name);
+    std::vector<uint64_t> shape = tensor.shape;
+    if (shape.size() == 3 && shape[1] == 1) shape.erase(shape.begin() + 1);
+    if (shape.empty() || shape.size() > 2 || shape[0] % heads.stored != 0) {
+      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for rows of {} heads",
+                          fmt::join(tensor.shape, " x "), heads.stored);
+    }
+    const uint64_t rows = shape[0] / heads.stored;
+    std::vector<uint64_t> dims(shape.rbegin(), shape.rend());
+    dims.back() = rows * heads.taken.size();
+    const bool matrix = tensor.shape.size() == 2;
+    if (matrix && heads.as_stored()) return add_plain(tensor, name);
+    if (!matrix && (!tensor.dtype || tensor.dtype == DType::kF8E4M3)) {
+      stored_.fail_tensor(tensor.name, "is stored as {}, where floats must be", tensor.type);
+    }
+    SourceTensor& made = push(tensor, name, std::move(dims));
+    if (!matrix) return set_copy(made, copied_heads(heads, stored_.bytes_of(tensor)));
+    SourceRun run = stored_.run_of(tensor);
+    for (uint64_t head : heads.taken) {
+      run.first = head * rows;
+      made.runs.push_back(run);
+    }
+  }
+
+  // -e^x of every head's logarithm.
+  void add_decay(const SafeTensor& tensor, const std::string& name) {
+    add_heads(tensor, name, value_heads(config_));
+    SourceTensor& made = out_.tensors.back();
+    if (!tensor.dtype) return;
+    std::vector<float> values(made.n_elements);
+    dequantize_row(*tensor.dtype, made.data.data(), values.size(), values.data());
+    for (float& value : values) value = static_cast<float>(-std::exp(double{value}));
+    set_f32(made, values);
+  }
+
+  void add_dealt(const SafeTensor& tensor, const std::string& name) {
+    const DealtColumns dealt = value_columns(config_);
+    if (dealt.length == 0 || !has_rows(tensor)) return add_plain(tensor, name);
+    const uint64_t columns = config_[HfValue::kDeltaValueRows];
+    if (tensor.shape.size() != 2 || tensor.shape[1] != columns) {
+      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} columns",
+                          fmt::join(tensor.shape, " x "), columns);
+    }
+    SourceTensor& made = push(tensor, name, {tensor.shape[1], tensor.shape[0]});
+    made.runs.push_back(stored_.run_of(tensor));
+    made.dealt = dealt;
   }
 
   // kv_b_proj: for every head the rows of its keys without position, then those of its values.
@@ -290,10 +361,7 @@ class Maker {
     const uint64_t experts = config_[HfValue::kExperts];
     const bool bias = name.ends_with(".bias");
     if (!bias && stored_.codes_of(tensor) == nullptr) {
-      fail(ErrorCode::kUnsupported,
-           "'{}': tensor '{}' holds the matrices of all experts as {}, which this version reads in "
-           "MXFP4 alone, as the model was released; take that, or a GGUF file",
-           name_, printable(tensor.name), tensor.type);
+      return add_transposed_stack(tensor, name, first, step);
     }
     if (tensor.shape.size() != (bias ? 2 : 3) || tensor.shape[0] != experts ||
         tensor.shape[1] % step != 0) {
@@ -312,7 +380,34 @@ class Maker {
     }
   }
 
-  // Vectors are small, and read whole.
+  // Of floats, which lie the other way round: [experts][k][rows].
+  void add_transposed_stack(const SafeTensor& tensor, const std::string& name, uint64_t first,
+                            uint32_t step) {
+    const uint64_t experts = config_[HfValue::kExperts];
+    if (!has_rows(tensor)) return add_plain(tensor, name);
+    if (tensor.dtype == DType::kF8E4M3) {
+      fail(ErrorCode::kUnsupported,
+           "'{}': tensor '{}' holds the matrices of all experts as {}, which this version reads in "
+           "MXFP4, as the model was released, BF16, F16 and F32; take one of these",
+           name_, printable(tensor.name), tensor.type);
+    }
+    if (tensor.shape.size() != 3 || tensor.shape[0] != experts || tensor.shape[2] % step != 0) {
+      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} experts{}",
+                          fmt::join(tensor.shape, " x "), experts,
+                          step == 1 ? "" : " with pairs of columns");
+    }
+    const uint64_t k = tensor.shape[1];
+    SourceTensor& made = push(tensor, name, {k, tensor.shape[2] / step, experts});
+    SourceRun run = stored_.stack_of(tensor);
+    run.transposed = true;
+    run.step = step;
+    run.column = first;
+    for (uint64_t e = 0; e < experts; ++e) {
+      run.first = e * k;
+      made.runs.push_back(run);
+    }
+  }
+
   void add_stacked_bias(const SafeTensor& tensor, const std::string& name, uint64_t first,
                         uint32_t step) {
     if (!tensor.dtype || tensor.dtype == DType::kF8E4M3 || step == 1) {

@@ -78,6 +78,7 @@ std::vector<bool> periodic_windows(const HfReading& reading) {
 
 void read_hf_windows(const HfReading& reading) {
   const HfWindows& rules = reading.model.family->windows;
+  if (rules.kind == HfWindows::Kind::kOwn) return;
   const std::optional<uint32_t> length = window_length(reading);
   const std::optional<std::vector<bool>> named = named_windows(reading);
   if (rules.kind == HfWindows::Kind::kSome) {

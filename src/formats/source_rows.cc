@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "base/check.h"
 #include "base/fp_types.h"
@@ -33,6 +34,9 @@ uint64_t stored_row(const SourceTensor& tensor, const RowPlace& at) {
          at.run->step * (at.row % at.run->interleave * part + at.row / at.run->interleave);
 }
 
+// Of a run that is transposed.
+uint64_t stored_column(const RowPlace& at) { return at.run->column + at.run->step * at.row; }
+
 float scale_at(const StoredMatrix& scales, uint64_t row, uint64_t column) {
   float scale;
   const size_t bytes = dtype_info(scales.dtype).block_bytes;
@@ -51,7 +55,7 @@ uint64_t columns_a_scale(const SourceRun& run) { return sharing(run.stored.k, ru
 // The scale of element k of a row.
 float element_scale(const SourceTensor& tensor, const RowPlace& at, uint64_t k) {
   const uint64_t row = at.run->transposed ? at.run->first + k : stored_row(tensor, at);
-  const uint64_t column = at.run->transposed ? at.row : k;
+  const uint64_t column = at.run->transposed ? stored_column(at) : k;
   return scale_at(at.run->scales, row / rows_a_scale(*at.run), column / columns_a_scale(*at.run));
 }
 
@@ -64,7 +68,7 @@ std::tuple<const std::byte*, uint64_t> scales_of(const SourceTensor& tensor, uin
     const uint64_t scale_row = stored_row(tensor, at) / rows_a_scale(*at.run);
     return {scales.data.data() + scale_row * scales.k * bytes, 0};
   }
-  const uint64_t scale_column = at.row / columns_a_scale(*at.run);
+  const uint64_t scale_column = stored_column(at) / columns_a_scale(*at.run);
   return {scales.data.data() + scale_column * bytes, at.run->first};
 }
 
@@ -76,6 +80,7 @@ uint64_t next_scale(const SourceRun& run, uint64_t k) {
 
 // Whether every 128 columns of a row, counted from its first, have one scale.
 bool columns_share_scales(const SourceTensor& tensor, const SourceRun& run) {
+  if (tensor.dealt.length % kFp8ScaleBlock != 0) return false;
   for (uint64_t k = next_scale(run, 0); k < tensor.dims[0]; k = next_scale(run, k)) {
     if (k % kFp8ScaleBlock != 0) return false;
   }
@@ -113,7 +118,8 @@ bool panels_share_scales(const SourceTensor& tensor, uint64_t first, uint64_t ro
 
 void gather_column(const SourceTensor& tensor, const RowPlace& at, size_t bytes, std::byte* out) {
   const StoredMatrix& stored = at.run->stored;
-  const std::byte* from = stored.data.data() + (at.run->first * stored.k + at.row) * bytes;
+  const std::byte* from =
+      stored.data.data() + (at.run->first * stored.k + stored_column(at)) * bytes;
   for (uint64_t k = 0; k < tensor.dims[0]; ++k) {
     std::memcpy(out + k * bytes, from + k * stored.k * bytes, bytes);
   }
@@ -126,7 +132,7 @@ bool scaled_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const StoredMatrix& stored = at.run->stored;
   const bool across = at.run->transposed;
   const uint64_t row = across ? at.run->first : stored_row(tensor, at);
-  const std::byte* codes = stored.data.data() + row * stored.k + (across ? at.row : 0);
+  const std::byte* codes = stored.data.data() + row * stored.k + (across ? stored_column(at) : 0);
   const uint64_t step = across ? stored.k : 1;
   float scale = 0;
   bool good = true;
@@ -145,7 +151,7 @@ bool scaled_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
 bool code_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const StoredCodes& codes = *at.run->codes;
   if (!at.run->transposed) return codes.values(stored_row(tensor, at), out);
-  return codes.column_values(at.row, at.run->first, tensor.dims[0], out);
+  return codes.column_values(stored_column(at), at.run->first, tensor.dims[0], out);
 }
 
 // Of other types.
@@ -157,14 +163,26 @@ void plain_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
     return dequantize_row(stored.dtype, row, tensor.dims[0], out);
   }
   const size_t bytes = dtype_info(stored.dtype).block_bytes;
-  const std::byte* from = stored.data.data() + at.run->first * row_size + at.row * bytes;
+  const std::byte* from = stored.data.data() + at.run->first * row_size + stored_column(at) * bytes;
   for (uint64_t k = 0; k < tensor.dims[0]; ++k) {
     dequantize_row(stored.dtype, from + k * row_size, 1, out + k);
   }
 }
 
-// A row of any type, as F32. False where a scale is none.
-bool row_values(const SourceTensor& tensor, uint64_t row, float* out) {
+// Brings a row's elements of so many bytes from the order in which they are stored to the row's, in
+// place: what a place gets lies where it was taken to, if that was before.
+void deal_columns(const DealtColumns& dealt, size_t element_bytes, std::byte* row) {
+  const size_t runs = size_t{dealt.groups} * dealt.count, bytes = dealt.length * element_bytes;
+  auto from = [&](size_t run) { return run % dealt.groups * dealt.count + run / dealt.groups; };
+  for (size_t run = 0; run < runs; ++run) {
+    size_t at = from(run);
+    while (at < run) at = from(at);
+    if (at != run) std::swap_ranges(row + run * bytes, row + (run + 1) * bytes, row + at * bytes);
+  }
+}
+
+// A row of any type, as F32, in the order in which it is stored. False where a scale is none.
+bool stored_values(const SourceTensor& tensor, uint64_t row, float* out) {
   if (tensor.runs.empty()) {
     const std::byte* data = tensor.data.data() + row * (tensor.data.size() / tensor.rows());
     dequantize_row(tensor.dtype, data, tensor.dims[0], out);
@@ -175,6 +193,15 @@ bool row_values(const SourceTensor& tensor, uint64_t row, float* out) {
   if (tensor.dtype == DType::kF8E4M3) return scaled_values(tensor, at, out);
   plain_values(tensor, at, out);
   return true;
+}
+
+// The same in the row's order.
+bool row_values(const SourceTensor& tensor, uint64_t row, float* out) {
+  const bool good = stored_values(tensor, row, out);
+  if (tensor.dealt.length != 0) {
+    deal_columns(tensor.dealt, sizeof *out, reinterpret_cast<std::byte*>(out));
+  }
+  return good;
 }
 
 // Whether rows are given as they are stored.
@@ -232,8 +259,9 @@ PackedType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows
 }
 
 size_t scratch_bytes(const SourceTensor& tensor, DType as) {
-  const bool transposed = !tensor.runs.empty() && tensor.runs[0].transposed;
-  if (is_stored_as(tensor, as) && !transposed) return 0;
+  const bool in_order =
+      tensor.runs.empty() || (!tensor.runs[0].transposed && tensor.dealt.length == 0);
+  if (is_stored_as(tensor, as) && in_order) return 0;
   // A row as F32, and the weights of its columns.
   const size_t wide = is_made(tensor, as) ? 2 * tensor.dims[0] * sizeof(float) : 0;
   return wide + kPanelRows * row_bytes(as, tensor.dims[0]);
@@ -266,6 +294,11 @@ bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t cou
       } else {
         out = at.run->stored.data.data() + stored_row(tensor, at) * stride;
       }
+      if (tensor.dealt.length != 0) {
+        std::memcpy(own, out, stride);
+        deal_columns(tensor.dealt, dtype_info(as).block_bytes, own);
+        out = own;
+      }
     }
   }
   return good;
@@ -286,7 +319,8 @@ bool panel_scales(const SourceTensor& tensor, uint64_t row, uint32_t count, floa
   for (uint64_t r = row; r < row + count; ++r) {
     const RowPlace at = place_of(tensor, r);
     for (uint64_t k = 0; k < tensor.dims[0]; k += kFp8ScaleBlock) {
-      const float scale = element_scale(tensor, at, k);
+      const uint64_t from = tensor.dealt.length == 0 ? k : tensor.dealt.stored(k);
+      const float scale = element_scale(tensor, at, from);
       good = good && is_scale(scale);
       *out++ = scale;
     }
@@ -334,8 +368,9 @@ FileRange run_range(const SourceTensor& tensor, uint64_t run, uint64_t first, ui
     begin = first > run * run_rows ? first - run * run_rows : 0;
     count = std::min(run_rows, first + rows - run * run_rows) - begin;
   }
-  return {place.part, place.offset + (at.first + at.step * begin) * row_size,
-          ((count - 1) * at.step + 1) * row_size};
+  const uint64_t step = at.transposed ? 1 : at.step;
+  return {place.part, place.offset + (at.first + step * begin) * row_size,
+          ((count - 1) * step + 1) * row_size};
 }
 
 }  // namespace hearth

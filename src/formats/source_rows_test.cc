@@ -209,6 +209,40 @@ TEST(SourceRows, AScaleForEachRow) {
   expect_rows(columns, store, [](uint64_t row, uint64_t c) { return std::pair(7 + c, row); });
 }
 
+// Columns of two groups with three runs each; scales go along where runs are whole blocks of them.
+TEST(SourceRows, ColumnsAreDealt) {
+  for (uint32_t length : {128u, 20u}) {
+    for (DType type : {DType::kF32, DType::kBF16, DType::kF8E4M3}) {
+      const uint64_t k = uint64_t{6} * length;
+      Store store(40, k, type);
+      SourceTensor tensor = tensor_of({store.run(0)}, k, 40);
+      tensor.dealt = {.length = length, .groups = 2, .count = 3};
+      expect_rows(tensor, store, [&](uint64_t row, uint64_t c) {
+        const uint64_t run = c / length;
+        return std::pair(row, (run % 2 * 3 + run / 2) * length + c % length);
+      });
+      const bool whole = type != DType::kF8E4M3 || length == 128;
+      EXPECT_EQ(packed_type(tensor, 0, 40, 40).dtype, whole ? type : DType::kF32);
+    }
+  }
+}
+
+TEST(SourceRows, EverySecondColumn) {
+  for (DType type : {DType::kF32, DType::kBF16, DType::kF8E4M3}) {
+    Store store(80, 48, type);
+    std::vector<SourceRun> runs = {store.run(0), store.run(40)};
+    for (SourceRun& run : runs) {
+      run.transposed = true;
+      run.column = 1;
+      run.step = 2;
+    }
+    SourceTensor tensor = tensor_of(runs, 40, 24);
+    expect_rows(tensor, store, [](uint64_t row, uint64_t c) {
+      return std::pair(row / 24 * 40 + c, row % 24 * 2 + 1);
+    });
+  }
+}
+
 TEST(SourceRows, OneScaleForAll) {
   Store store(300, 200, DType::kF8E4M3, 300, 200);
   SourceTensor rows = tensor_of({store.run(5)}, 200, 100);

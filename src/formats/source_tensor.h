@@ -38,11 +38,23 @@ struct SourceRun {
   // none has any.
   const StoredCodes* codes = nullptr;
   // Row r of the run is row first + step * ((r % interleave) * (rows / interleave) + r /
-  // interleave) of `stored`, or with `transposed` the elements of column r in rows [first, first +
-  // dims[0]).
-  uint64_t first = 0;
+  // interleave) of `stored`, or with `transposed` the elements of column column + step * r in rows
+  // [first, first + dims[0]).
+  uint64_t first = 0, column = 0;
   uint32_t interleave = 1, step = 1;
   bool transposed = false;
+};
+
+// Columns that rows have in another order than what is stored: run i * groups + g, of `length`
+// columns, is run g * count + i there. length 0: they lie as they are.
+struct DealtColumns {
+  uint32_t length = 0, groups = 0, count = 0;
+
+  // Where column k lies.
+  uint64_t stored(uint64_t k) const {
+    const uint64_t run = k / length;
+    return (run % groups * count + run / groups) * length + k % length;
+  }
 };
 
 // The file index of a tensor that a reader made itself and that lies in no file.
@@ -64,6 +76,7 @@ struct SourceTensor {
   // In the order of the rows, as many rows each. Empty where all lie in `data`; never empty for
   // kF8E4M3.
   std::vector<SourceRun> runs = {};
+  DealtColumns dealt = {};  // only where there are runs
 
   uint64_t rows() const { return n_elements / dims[0]; }
   uint64_t run_rows() const { return rows() / runs.size(); }

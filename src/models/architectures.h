@@ -29,7 +29,8 @@ void describe_jina_bert_v2(SpecBuilder& m);
 // So does each family of folders, as data beside the architecture that it is of.
 extern const HfFamily kLlamaFolder, kMixtralFolder, kQwen2Folder, kQwen3Folder, kQwen3MoeFolder,
     kDeepseek2Folder, kDeepseek3Folder, kGlm4MoeFolder, kGemma3Folder, kMinimaxM2Folder,
-    kGptOssFolder, kBertFolder, kRobertaFolder, kNomicBertFolder, kJinaBertV2Folder;
+    kGptOssFolder, kBertFolder, kRobertaFolder, kNomicBertFolder, kJinaBertV2Folder, kQwen35Folder,
+    kQwen35MoeFolder, kQwen3NextFolder, kGlm4MoeLiteFolder;
 // Of rerankers.
 extern const HfFamily kBertRankFolder, kRobertaRankFolder, kQwen3RankFolder;
 
@@ -40,5 +41,8 @@ struct ExpertGroups {
   uint32_t groups, used;
 };
 void read_expert_groups(const HfReading& reading, const ExpertGroups& otherwise);
+// Of Qwen's hybrids: which layers keep states, by layer_types or full_attention_interval, and what
+// is refused of their heads (models/qwen35.cc).
+void read_hybrid_layers(const HfReading& reading);
 
 }  // namespace hearth

@@ -46,6 +46,12 @@ constexpr HfKey kDeepseek3Keys[] = {
     hf::flag("norm_topk_prob", "expert_weights_norm", hf::kNone, true),
     hf::choice("scoring_func", "expert_gating_func", hf::kGating, hf::kGatings, "sigmoid")};
 
+// GLM-4.7-Flash.
+constexpr HfKey kGlmLiteKeys[] = {
+    hf::dense_layers(1), hf::real("routed_scaling_factor", "expert_weights_scale", 1.8),
+    hf::flag("norm_topk_prob", "expert_weights_norm", hf::kNone, true),
+    hf::choice("scoring_func", "expert_gating_func", hf::kGating, hf::kGatings, "sigmoid")};
+
 constexpr HfTensor kLatentTensors[] = {
     hf::where(hf::kQueryRank,
               hf::matrix("self_attn.q_a_proj", "attn_q_a", hf::kQueryRank, hf::kWidth)),
@@ -101,6 +107,10 @@ constinit const HfFamily kDeepseek2Folder =
 constinit const HfFamily kDeepseek3Folder =
     deepseek_folder({"DeepseekV3ForCausalLM"}, kDeepseek3Keys, [](const HfReading& reading) {
       read_expert_groups(reading, {"noaux_tc", 8, 4});
+    });
+constinit const HfFamily kGlm4MoeLiteFolder =
+    deepseek_folder({"Glm4MoeLiteForCausalLM"}, kGlmLiteKeys, [](const HfReading& reading) {
+      read_expert_groups(reading, {"noaux_tc", 1, 1});
     });
 
 }  // namespace hearth

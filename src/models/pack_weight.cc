@@ -23,6 +23,10 @@ struct PanelScales {
     columns = fp8_scale_blocks(weight.k);
   }
   size_t count() const { return rows * columns; }
+  // Of scales that get their columns' order.
+  size_t ordered_count(const WeightSpec& weight) const {
+    return weight.dtype == DType::kF8E4M3 && weight.column_runs.length != 0 ? count() : 0;
+  }
 };
 
 // Multiplies rows that were read as F32, in scratch memory, by the weight's scale.
@@ -47,6 +51,15 @@ size_t panel_bytes(const WeightSpec& weight) {
   return round_up(kPanelRows * row_bytes(weight.packed.dtype, weight.k), 64);
 }
 
+// Copies a row of runs of so many bytes in the pack's order.
+void copy_runs(const ColumnRuns& runs, size_t run_bytes, const std::byte* from, std::byte* to) {
+  for (size_t g = 0; g < runs.groups; ++g) {
+    for (size_t i = 0; i < runs.count; ++i, to += run_bytes) {
+      std::memcpy(to, from + (i * runs.groups + g) * run_bytes, run_bytes);
+    }
+  }
+}
+
 // Copies the rows with their columns in the pack's order to `scratch`, and points to these.
 void order_columns(const WeightSpec& weight, std::byte* scratch, PanelRows* rows) {
   const ColumnRuns& runs = weight.column_runs;
@@ -57,11 +70,19 @@ void order_columns(const WeightSpec& weight, std::byte* scratch, PanelRows* rows
     if (from == nullptr) continue;
     std::byte* to = scratch + r * stride;
     (*rows)[r] = to;
-    for (size_t g = 0; g < runs.groups; ++g) {
-      for (size_t i = 0; i < runs.count; ++i, to += run_bytes) {
-        std::memcpy(to, from + (i * runs.groups + g) * run_bytes, run_bytes);
-      }
-    }
+    copy_runs(runs, run_bytes, from, to);
+  }
+}
+
+// The same of scales of 128 columns each, `columns` of a row. Runs are whole blocks of these
+// (SpecBuilder sees to it).
+void order_scales(const ColumnRuns& runs, size_t columns, size_t rows, const float* from,
+                  float* to) {
+  HEARTH_CHECK(runs.length % kFp8ScaleBlock == 0, "scales move with their columns");
+  const size_t run_bytes = runs.length / kFp8ScaleBlock * sizeof(float);
+  for (size_t r = 0; r < rows; ++r) {
+    copy_runs(runs, run_bytes, reinterpret_cast<const std::byte*>(from + r * columns),
+              reinterpret_cast<std::byte*>(to + r * columns));
   }
 }
 
@@ -74,6 +95,8 @@ bool pack_fp8_rows(const WeightSpec& weight, const Shard& shard, uint64_t first,
   scratch += panel_bytes(weight);
   auto* scales = reinterpret_cast<float*>(scratch);
   scratch += has.count() * sizeof(float);
+  auto* ordered_scales = reinterpret_cast<float*>(scratch);
+  scratch += has.ordered_count(weight) * sizeof(float);
   const SourceTensor& tensor = *weight.data;
   PanelRows rows;
   bool good;
@@ -83,9 +106,12 @@ bool pack_fp8_rows(const WeightSpec& weight, const Shard& shard, uint64_t first,
   } else {
     good = panel_as_fp8(tensor, first, count, scratch, &rows, scales, weight.importance);
   }
-  // Where columns get another order their scales do not: one stands for all of a row.
-  HEARTH_CHECK(in_order || weight.dtype != DType::kF8E4M3, "FP8 is stored in order");
   if (!in_order) order_columns(weight, ordered, &rows);
+  if (has.ordered_count(weight) > 0) {
+    order_scales(weight.column_runs, has.columns, std::min(count, has.rows), scales,
+                 ordered_scales);
+    scales = ordered_scales;
+  }
   pack_fp8_panel(shard.spec, rows, {scales, has.columns}, panel, shard.codes, shard.scales);
   return good;
 }
@@ -126,7 +152,8 @@ void fail_scale(const std::string& source, std::string_view tensor) {
 
 size_t pack_scratch_bytes(const WeightSpec& weight) {
   if (weight.packed.code_bits != 0) return 0;
-  return panel_bytes(weight) + PanelScales(weight).count() * sizeof(float) +
+  const PanelScales scales(weight);
+  return panel_bytes(weight) + (scales.count() + scales.ordered_count(weight)) * sizeof(float) +
          scratch_bytes(*weight.data, weight.packed.dtype);
 }
 

@@ -2,7 +2,10 @@
 // state of a gated delta rule, the fourth attends to all positions, with a gate on what comes of
 // it. Experts are chosen by softmax and weighted by what the chosen ones have of it; a shared one
 // weighs what a gate of its own says.
+#include <fmt/format.h>
+
 #include "models/architectures.h"
+#include "models/hybrid_rows.h"
 #include "models/make_blocks.h"
 
 namespace hearth {
@@ -23,5 +26,103 @@ void describe_qwen35moe(SpecBuilder& m) {
     });
   });
 }
+
+namespace {
+
+// Of pictures' positions: a text's are one, and these change nothing, but llama.cpp asks for them.
+void set_position_sections(const HfReading& reading) {
+  const auto pairs = static_cast<int32_t>(reading.model[HfValue::kTurned] / 2);
+  std::vector<int32_t> sections = {pairs - 2 * (pairs / 3), pairs / 3, pairs / 3, 0};
+  const std::optional<ConfigReader> rope = reading.config.object("rope_parameters");
+  const boost::json::value* said = rope ? rope->find("mrope_section") : nullptr;
+  if (said != nullptr && said->is_array() && said->get_array().size() == 3) {
+    for (size_t i = 0; i < 3; ++i) {
+      const boost::json::value& number = said->get_array()[i];
+      if (!number.is_int64() || number.get_int64() < 0 || number.get_int64() > pairs) {
+        rope->refuse("mrope_section", fmt::format("three counts of {} at most", pairs));
+      }
+      sections[i] = static_cast<int32_t>(number.get_int64());
+    }
+  }
+  reading.set("rope.dimension_sections", sections);
+}
+
+}  // namespace
+
+void read_hybrid_layers(const HfReading& reading) {
+  constexpr const char *kKinds = "layer_types", *kEvery = "full_attention_interval";
+  const ConfigReader& config = reading.config;
+  HfConfig& model = reading.model;
+  const uint64_t layers = model[HfValue::kLayers];
+  const uint64_t keys = model[HfValue::kDeltaKeys], values = model[HfValue::kDeltaValues];
+  if (values % keys != 0) {
+    config.refuse("linear_num_value_heads", fmt::format("a multiple of the {} key heads", keys));
+  }
+  const uint32_t length = config.need_count("linear_value_head_dim", ModelMost::kLength);
+  if (length != model[HfValue::kDeltaLength]) {
+    config.fail_unsupported("linear_value_head_dim", "it runs that of linear_key_head_dim");
+  }
+  const uint32_t every = config.count_or(kEvery, 4, ModelMost::kLayers);
+  for (uint32_t i = 0; i < layers; ++i) model.recurrent.push_back((i + 1) % every != 0);
+  if (const auto kinds = config.texts(kKinds)) {
+    if (kinds->size() < layers)
+      config.refuse(kKinds, fmt::format("the kinds of {} layers", layers));
+    for (uint64_t i = 0; i < layers; ++i) {
+      model.recurrent[i] = (*kinds)[i] == "linear_attention";
+      if (!model.recurrent[i] && (*kinds)[i] != "full_attention") {
+        config.fail_unsupported(kKinds, "it runs linear_attention and full_attention");
+      }
+    }
+  }
+  reading.set("attention.recurrent_layers", model.recurrent);
+  if (model.family->deals_heads) set_position_sections(reading);
+}
+
+// Folders of these architectures: of the text of models that see, or of text alone.
+
+namespace {
+
+constexpr HfTensor kApartTensors[] = {
+    hf::recurrent(hf::matrix("linear_attn.in_proj_qkv", "attn_qkv", hf::kDeltaMixedRows, hf::kWidth,
+                             hf::kNone, HfKind::kDeltaMixed)),
+    hf::recurrent(hf::matrix("linear_attn.in_proj_z", "attn_gate", hf::kDeltaValueRows, hf::kWidth,
+                             hf::kNone, HfKind::kDeltaRows)),
+    hf::recurrent(hf::matrix("linear_attn.in_proj_a", "ssm_alpha", hf::kDeltaValues, hf::kWidth,
+                             hf::kNone, HfKind::kDeltaRows)),
+    hf::recurrent(hf::matrix("linear_attn.in_proj_b", "ssm_beta", hf::kDeltaValues, hf::kWidth,
+                             hf::kNone, HfKind::kDeltaRows))};
+
+constexpr HfFamily qwen35_folder(HfTexts names, const char* gguf, HfSets<HfKey> keys,
+                                 HfSets<HfKey> more_keys, HfSets<HfTensor> tensors) {
+  return {
+      .names = names,
+      .gguf = gguf,
+      .keys = keys,
+      .rope = hf::kHybridRope,
+      .windows = {.kind = HfWindows::Kind::kOwn},
+      .more_keys = more_keys,
+      .read = read_hybrid_layers,
+      .prefixes = {"model.language_model.", "model."},
+      .tensors = tensors,
+      .left_out = {{{"visual."}, "of pictures are left out: this is text alone"},
+                   hf::kFurtherTokens},
+      .norms_plus_one = true,
+      .deals_heads = true,
+      .text_config = true,
+  };
+}
+
+}  // namespace
+
+constinit const HfFamily kQwen35Folder = qwen35_folder(
+    {"Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration"}, "qwen35",
+    {hf::kDecoderKeys, hf::kGroupedKeys, hf::kOutputBiasKeys, hf::kDeltaKeysOfConfig}, {},
+    {hf::kModelTensors, hf::kHybridTensors, hf::kDeltaTensors, kApartTensors, hf::kDenseTensors});
+constinit const HfFamily kQwen35MoeFolder = qwen35_folder(
+    {"Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration"}, "qwen35moe",
+    {hf::kExpertDecoderKeys, hf::kGroupedKeys, hf::kOutputBiasKeys, hf::kDeltaKeysOfConfig},
+    {hf::kEveryLayerKeys, hf::kSharedGateKeys},
+    {hf::kModelTensors, hf::kHybridTensors, hf::kDeltaTensors, kApartTensors,
+     hf::kSharedGateTensors, hf::kStackedExperts});
 
 }  // namespace hearth

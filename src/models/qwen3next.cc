@@ -1,6 +1,7 @@
 // Qwen3-Next (Qwen3-Next-80B-A3B, Qwen3-Coder-Next): as Qwen3.5 with experts, but for how the value
 // heads lie in files.
 #include "models/architectures.h"
+#include "models/hybrid_rows.h"
 #include "models/make_blocks.h"
 
 namespace hearth {
@@ -13,5 +14,30 @@ void describe_qwen3next(SpecBuilder& m) {
     });
   });
 }
+
+// Folders of this architecture.
+
+namespace {
+
+constexpr HfTensor kJoinedTensors[] = {
+    hf::recurrent(hf::matrix("linear_attn.in_proj_qkvz", "attn_qkv", hf::kDeltaJoinedRows,
+                             hf::kWidth, hf::kNone, HfKind::kDeltaJoined)),
+    hf::recurrent(hf::matrix("linear_attn.in_proj_ba", "ssm_ba", hf::kDeltaGateRows, hf::kWidth))};
+
+}  // namespace
+
+constinit const HfFamily kQwen3NextFolder = {
+    .names = {"Qwen3NextForCausalLM"},
+    .gguf = "qwen3next",
+    .keys = {hf::kExpertDecoderKeys, hf::kGroupedKeys, hf::kOutputBiasKeys, hf::kDeltaKeysOfConfig},
+    .rope = hf::kHybridRope,
+    .windows = {.kind = HfWindows::Kind::kOwn},
+    .more_keys = {hf::kEveryLayerKeys, hf::kSharedGateKeys},
+    .read = read_hybrid_layers,
+    .tensors = {hf::kModelTensors, hf::kHybridTensors, hf::kDeltaTensors, kJoinedTensors,
+                hf::kSharedGateTensors, hf::kSingleExperts},
+    .left_out = {hf::kFurtherTokens},
+    .norms_plus_one = true,
+};
 
 }  // namespace hearth

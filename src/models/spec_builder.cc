@@ -8,6 +8,7 @@
 #include "graph/ops/reduce.h"
 #include "models/column_orders.h"
 #include "models/unread_keys.h"
+#include "tensor/pack_fp8.h"
 
 namespace hearth {
 
@@ -302,6 +303,9 @@ void SpecBuilder::settle_types() {
         by_rows ? uint64_t{spec_.axes[weight.axis].unit_items} * weight.item_size : weight.rows;
     if (weight.widened) continue;
     weight.packed = packed_type(*weight.data, weight.first, weight.rows, granule);
+    // Scales of FP8 cannot be brought together with runs of columns that they straddle.
+    const bool straddles = weight.column_runs.length % kFp8ScaleBlock != 0;
+    if (weight.dtype == DType::kF8E4M3 && straddles) weight.packed = DType::kF32;
   }
 }
 

@@ -15,8 +15,10 @@ import numpy as np
 
 import draws
 import hybrid
+import quants
 from gguf_io import Value, ValueType, array, u32
 from model_specs import Spec
+from quants import Type
 
 
 def keys(spec: Spec) -> dict[str, Value]:
@@ -58,6 +60,8 @@ def tensors(spec: Spec, r: np.random.Generator, prefix: str):
     d = spec.delta
     channels = (2 * d.keys + d.values) * d.length
     yield prefix + "ssm_conv1d.weight", r.standard_normal((channels, d.taps)) / np.sqrt(d.taps)
-    yield prefix + "ssm_a", -np.exp(r.uniform(-4, 1, d.values))
+    # Directories have the logarithm.
+    logarithm = quants.round_to(Type.BF16 if spec.twin else Type.F32, r.uniform(-4, 1, d.values))
+    yield prefix + "ssm_a", -np.exp(logarithm)
     yield prefix + "ssm_dt.bias", r.standard_normal(d.values)
     yield prefix + "ssm_norm.weight", draws.norm(r, d.length, 1.5)

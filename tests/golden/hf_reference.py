@@ -15,7 +15,9 @@ import numpy as np
 import experts
 import gemma
 import gptoss
+import hf_hybrid
 import hf_layouts
+import hybrid
 import mla
 import reference
 import rope
@@ -27,7 +29,10 @@ ARCHITECTURES = {
     "Glm4MoeForCausalLM": "glm4moe", "DeepseekV2ForCausalLM": "deepseek2",
     "DeepseekV3ForCausalLM": "deepseek2", "Gemma3ForCausalLM": "gemma3",
     "Gemma3ForConditionalGeneration": "gemma3", "MiniMaxM2ForCausalLM": "minimax-m2",
-    "GptOssForCausalLM": gptoss.ARCHITECTURE,
+    "GptOssForCausalLM": gptoss.ARCHITECTURE, "Glm4MoeLiteForCausalLM": "deepseek2",
+    "Qwen3_5ForCausalLM": "qwen35", "Qwen3_5ForConditionalGeneration": "qwen35",
+    "Qwen3_5MoeForCausalLM": "qwen35moe", "Qwen3_5MoeForConditionalGeneration": "qwen35moe",
+    "Qwen3NextForCausalLM": "qwen3next",
 }  # fmt: skip
 
 
@@ -88,7 +93,8 @@ class Settings:
             count=count,
             used=self["num_experts_per_tok"],
             dense=self.get("first_k_dense_replace", 0),
-            sigmoid=self.arch == "glm4moe" or self.get("scoring_func") == "sigmoid",
+            sigmoid=self["architectures"][0].startswith("Glm4Moe")
+            or self.get("scoring_func") == "sigmoid",
             groups=1 if self.get("topk_method") == "greedy" else self.get("n_group", 1),
             groups_used=self.get("topk_group", 1),
             normed=self.get("norm_topk_prob", True),
@@ -128,12 +134,13 @@ class Settings:
             epsilon=self["rms_norm_eps"],
             window=self.get("sliding_window") or 0,
             rope=self.rope(),
-            ffn=self["intermediate_size"],
+            ffn=self.get("intermediate_size", 0),
             causal=True,
             alibi=(),
             experts=self.routing(),
             mla=self.latent(),
             gemma=self.gemma(),
+            hybrid=hf_hybrid.shape(self),
         )
 
 
@@ -144,7 +151,10 @@ class Weights:
     def __init__(self, folder: pathlib.Path, quantization: dict | None):
         self.quantization = quantization or {}
         stored = safetensors_io.read_directory(folder)
-        self.tensors = {name.removeprefix("language_model."): t for name, t in stored.items()}
+        self.tensors = {
+            name.removeprefix("language_model.").replace("model.language_model.", "model."): t
+            for name, t in stored.items()
+        }
 
     def __contains__(self, name: str) -> bool:
         module = name.removesuffix("weight")
@@ -199,9 +209,14 @@ def _attention(w: Weights, there: str, config: reference.Config) -> dict[str, np
 def _all_experts(w: Weights, there: str) -> dict[str, np.ndarray]:
     """Of gpt-oss; gates and ups take turns."""
     mlp = there + "mlp."
-    both, bias = w.blocks(mlp + "experts.gate_up_proj"), w[mlp + "experts.gate_up_proj_bias"]
+    bias = w[mlp + "experts.gate_up_proj_bias"]
     out = {f"ffn_gate_inp.{end}": w[f"{mlp}router.{end}"] for end in ("weight", "bias")}
-    out["ffn_down_exps.weight"] = w.blocks(mlp + "experts.down_proj")
+    if mlp + "experts.down_proj" in w:  # of floats, [experts, columns, rows]
+        both = np.swapaxes(w[mlp + "experts.gate_up_proj"], 1, 2)
+        out["ffn_down_exps.weight"] = np.swapaxes(w[mlp + "experts.down_proj"], 1, 2)
+    else:
+        both = w.blocks(mlp + "experts.gate_up_proj")
+        out["ffn_down_exps.weight"] = w.blocks(mlp + "experts.down_proj")
     out["ffn_down_exps.bias"] = w[mlp + "experts.down_proj_bias"]
     for first, name in enumerate(("gate", "up")):
         out[f"ffn_{name}_exps.weight"] = both[:, first::2]
@@ -212,6 +227,8 @@ def _all_experts(w: Weights, there: str) -> dict[str, np.ndarray]:
 def _feed_forward(w: Weights, there: str, config: reference.Config, layer: int) -> dict:
     if config.arch == gptoss.ARCHITECTURE:
         return _all_experts(w, there)
+    if config.hybrid and config.experts:
+        return hf_hybrid.experts(w, there, config.experts.count)
     mlp, kinds = there + "mlp.", {"gate": "gate_proj", "up": "up_proj", "down": "down_proj"}
     if config.experts is None or layer < config.experts.dense:
         return {f"ffn_{k}.weight": w[f"{mlp}{name}.weight"] for k, name in kinds.items()}
@@ -233,13 +250,21 @@ def _feed_forward(w: Weights, there: str, config: reference.Config, layer: int) 
 
 def _norms(w: Weights, there: str, config: reference.Config) -> dict[str, np.ndarray]:
     """The norms of a layer's width, by GGUF's names."""
-    others = (*reference.SECOND_NORM, gemma.ARCHITECTURE)
+    others = (*reference.SECOND_NORM, gemma.ARCHITECTURE, *hybrid.ARCHITECTURES)
     behind = "post_attention_norm" if config.arch in others else "ffn_norm"
     names = {"attn_norm": "input_layernorm", behind: "post_attention_layernorm"}
     if config.gemma:
         names["ffn_norm"] = "pre_feedforward_layernorm"
         names["post_ffw_norm"] = "post_feedforward_layernorm"
     return {f"{here}.weight": w[f"{there}{name}.weight"] for here, name in names.items()}
+
+
+def _layer(w: Weights, there: str, config: reference.Config, i: int) -> dict[str, np.ndarray]:
+    if config.hybrid and not config.hybrid.full[i]:
+        attention = hf_hybrid.recurrent_layer(w, there, config.hybrid)
+    else:
+        attention = _attention(w, there, config)
+    return {**attention, **_feed_forward(w, there, config, i), **_norms(w, there, config)}
 
 
 class Model(reference.Model):
@@ -262,9 +287,11 @@ class Model(reference.Model):
             )  # fmt: skip
         for i in range(config.layers):
             there = f"model.layers.{i}."
-            layer = {**_attention(w, there, config), **_feed_forward(w, there, config, i),
-                     **_norms(w, there, config)}  # fmt: skip
+            layer = _layer(w, there, config, i)
             out.update({f"blk.{i}.{name}": values for name, values in layer.items()})
+        if config.hybrid:
+            more, shifted = hf_hybrid.NORM_SHIFT, hf_hybrid.is_shifted
+            out = {n: x + more if shifted(n) else x for n, x in out.items()}
         if config.gemma:
             more = gemma.NORM_SHIFT
             out = {n: x + more if n.endswith("norm.weight") else x for n, x in out.items()}

@@ -7,11 +7,12 @@ import dataclasses
 
 import gemma_specs
 import gptoss_specs
+import hybrid_specs
 import mla_specs
 import moe_specs
 import model_specs
 from hf_layouts import Layout
-from model_specs import Experts, Mla, Spec
+from model_specs import Delta, Experts, Mla, Spec
 
 ROPE_SCALING, ROPE_PARAMETERS = "rope_scaling", "rope_parameters"  # forms of config.json
 
@@ -28,6 +29,7 @@ class Directory:
     not_converted: tuple[str, ...] = ()  # modules that stay BF16 there
     layout: Layout | None = None  # of Linears, as another quantiser stores them
     nested: bool = False  # the language model is a part beside others, as of a model that sees
+    architecture: str = ""  # what config.json calls it, where several have these tensors
 
 
 def _twin_of(specs: list[Spec]):
@@ -155,7 +157,12 @@ def _others() -> list[Directory]:
     yarn = Spec("hf-deepseek3-f32-yarn", "deepseek2", (), 64, 3, 1, 100, 263, 24,
                 rope=mla_specs.yarn(8.0, 256, 0.0), mla=Mla(36, 20, 12, 24),
                 experts=mla_specs.v3(5, 2, 44, groups=1, groups_used=1))
+    lite = Spec("hf-glm4moelite-f32", "deepseek2", (), 72, 3, 1, 100, 263, 24,
+                rope={"freq_base": 1e6}, mla=Mla(36, 20, 12, 24, query=28),
+                experts=mla_specs.v3(7, 2, 44, groups=1, groups_used=1, scale=1.8))
     return [
+        Directory(lite.name, lite, ("GLM-4.7-Flash", "sigmoid by default"),
+                  architecture="Glm4MoeLiteForCausalLM"),
         Directory(loose.name, loose, ("norm_topk_prob is false",)),
         Directory(yarn.name, yarn, ("yarn without mscale: cosines grow, scores do not",)),
     ]
@@ -168,6 +175,7 @@ def directories() -> list[Directory]:
 def _gptoss_directories() -> list[Directory]:
     twin = _twin_of(gptoss_specs.gptoss_models())
     return [
+        twin("gpt-oss-f32", "experts in F32, columns of gates and ups in turns"),
         twin("gpt-oss-mxfp4", "gates and ups in turns", "F32 beside MXFP4"),
         twin("gpt-oss-mxfp4-bf16", "layer_types", "rope_parameters", "two files", shards=2,
              form=ROPE_PARAMETERS),
@@ -186,4 +194,23 @@ def gemma_directories() -> list[Directory]:
         twin("gemma3-bf16", "text_config", "linear as rope_scaling", "two files", nested=True,
              shards=2),
         Directory(scalar.name, scalar, ("query_pre_attn_scalar is no head's length",)),
+    ]
+
+
+def hybrid_directories() -> list[Directory]:
+    twin = _twin_of(hybrid_specs.hybrid_models())
+    fp8 = Spec("hf-qwen35-fp8", "qwen35", (), 136, 4, 1, 200, 263, 24, layers=2, key_length=40,
+               value_length=40, rope={"freq_base": 1e7, "dimension_count": 20},
+               delta=Delta(4, 8, 128, interval=2))
+    return [
+        twin("qwen35-f32", "full_attention_interval", "two value heads of a key head"),
+        twin("qwen35-bf16", "text_config", "layer_types", "two files", nested=True, shards=2,
+             form=ROPE_PARAMETERS),
+        twin("qwen35moe-f32", "stacked experts", "three value heads of a key head",
+             form=ROPE_PARAMETERS),
+        twin("qwen3next-f32", "joined projections", "single experts"),
+        Directory(fp8.name, fp8, ("BF16 scales", "heads of 128 columns get another order"),
+                  nested=True, fp8_scales="BF16",
+                  not_converted=tuple(f"model.language_model.layers.0.linear_attn.in_proj_{p}"
+                                      for p in "ab")),
     ]

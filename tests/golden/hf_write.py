@@ -17,6 +17,7 @@ import draws
 import gemma
 import gguf_io
 import gptoss
+import hf_hybrid
 import hf_layouts
 import safetensors_io
 from hf_specs import ROPE_PARAMETERS, Directory
@@ -121,8 +122,12 @@ def _all_experts(spec: Spec, tensors: list[gguf_io.Tensor]) -> dict[str, tuple[n
         here, there = f"blk.{layer}.ffn_", f"model.layers.{layer}.mlp.experts."
         for end, to in (("weight", ""), ("bias", "_bias")):
             (gate, kind), (up, _) = (values[f"{here}{n}_exps.{end}"] for n in ("gate", "up"))
-            out[f"{there}gate_up_proj{to}"] = gptoss.interleaved(gate, up), kind
-            out[f"{there}down_proj{to}"] = values[f"{here}down_exps.{end}"]
+            down = values[f"{here}down_exps.{end}"][0]
+            both = gptoss.interleaved(gate, up)
+            if end == "weight" and kind != Type.MXFP4:  # the other way round
+                both, down = np.swapaxes(both, 1, 2), np.swapaxes(down, 1, 2)
+            out[f"{there}gate_up_proj{to}"] = both, kind
+            out[f"{there}down_proj{to}"] = down, kind
     return out
 
 
@@ -130,7 +135,8 @@ def _stays(name: str, shape: tuple[int, ...], directory: Directory) -> bool:
     """Whether a tensor is no matrix of a module that a quantiser takes."""
     module = name.rsplit(".", 1)[0]
     apart = module.endswith(("mlp.gate", "block_sparse_moe.gate", "embed_tokens", "lm_head"))
-    return len(shape) == 1 or apart or module in directory.not_converted
+    nested = module.replace("model.", "model.language_model.", 1) if directory.nested else module
+    return len(shape) != 2 or apart or nested in directory.not_converted
 
 
 def _input_of(module: str) -> str:
@@ -142,7 +148,9 @@ def _input_of(module: str) -> str:
 
 def _stored(directory: Directory, tensors: list[gguf_io.Tensor]) -> dict[str, Stored]:
     out, spec = {}, directory.of
-    if spec.arch == gptoss.ARCHITECTURE:
+    if spec.delta:
+        weights = hf_hybrid.weights(spec, tensors)
+    elif spec.arch == gptoss.ARCHITECTURE:
         weights = _weights(spec, [t for t in tensors if "_exps." not in t.name])
         weights.update(_all_experts(spec, tensors))
     else:
@@ -205,7 +213,7 @@ def _rope(directory: Directory) -> dict:
     if spec.gemma:
         return _gemma_rope(directory)
     base, partial = spec.rope.get("freq_base", 10000.0), {}
-    if spec.arch == "glm4moe":
+    if spec.arch == "glm4moe" or spec.delta:
         partial = {"partial_rotary_factor": spec.rope["dimension_count"] / spec.key}
     if directory.form == ROPE_PARAMETERS:
         inner = scaling or {"rope_type": "default"}
@@ -216,6 +224,8 @@ def _rope(directory: Directory) -> dict:
 def _expert_config(spec: Spec) -> dict:
     e = spec.experts
     out = {"num_experts_per_tok": e.used}
+    if spec.delta:
+        return {}  # hf_hybrid says it
     if spec.arch == "llama":
         return {**out, "num_local_experts": e.count}
     if spec.arch == gptoss.ARCHITECTURE:
@@ -260,6 +270,9 @@ def _class(spec: Spec) -> tuple[str, str]:
         "gemma3": ("Gemma3ForCausalLM", "gemma3_text"),
         "minimax-m2": ("MiniMaxM2ForCausalLM", "minimax_m2"),
         gptoss.ARCHITECTURE: ("GptOssForCausalLM", "gpt_oss"),
+        "qwen35": ("Qwen3_5ForCausalLM", "qwen3_5_text"),
+        "qwen35moe": ("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text"),
+        "qwen3next": ("Qwen3NextForCausalLM", "qwen3_next"),
     }[spec.arch]
 
 
@@ -277,8 +290,9 @@ def _gemma_config(directory: Directory) -> dict:
 def _gptoss_config(directory: Directory) -> dict:
     kept = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens",
             "lm_head"]  # fmt: skip
-    out = {"sliding_window": directory.of.window, "initial_context_length": 64,
-           "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": kept}}
+    out = {"sliding_window": directory.of.window, "initial_context_length": 64}
+    if directory.of.overrides:  # experts are MXFP4
+        out["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": kept}
     if directory.form == ROPE_PARAMETERS:
         kinds = ("sliding_attention", "full_attention")
         out["layer_types"] = [kinds[i % 2] for i in range(directory.of.layers)]
@@ -322,6 +336,7 @@ def _quantization_config(directory: Directory) -> dict:
 def config_json(directory: Directory) -> dict:
     spec = directory.of
     architecture, kind = _class(spec)
+    architecture = directory.architecture or architecture
     scaling = _rope_scaling(directory) or {}
     original = scaling.get("original_max_position_embeddings", 0)
     context = int(scaling.get("factor", 1) * original) or spec.context
@@ -357,9 +372,17 @@ def config_json(directory: Directory) -> dict:
         out["use_qk_norm"] = spec.head_norms
     if spec.experts:
         out.update(_expert_config(spec))
+    if spec.delta:
+        out.update(hf_hybrid.config(spec, directory.form == ROPE_PARAMETERS))
+        if spec.arch == "qwen35moe":
+            del out["intermediate_size"]
+    if directory.architecture.startswith("Glm4MoeLite"):
+        del out["scoring_func"], out["moe_layer_freq"]
     if directory.fp8_scales or directory.layout:
         out["quantization_config"] = _quantization_config(directory)
-    return _nest(out) if directory.nested else out
+    if not directory.nested:
+        return out
+    return hf_hybrid.nest(out) if spec.delta else _nest(out)
 
 
 def write(directory: Directory, tensors: list[gguf_io.Tensor], folder: pathlib.Path) -> None:
@@ -367,5 +390,7 @@ def write(directory: Directory, tensors: list[gguf_io.Tensor], folder: pathlib.P
     text = json.dumps(config_json(directory), indent=2) + "\n"
     (folder / "config.json").write_text(text)
     stored = _stored(directory, tensors)
-    stored = _beside_others(stored) if directory.nested else stored
+    if directory.nested:
+        beside = hf_hybrid.beside_others if directory.of.delta else _beside_others
+        stored = beside(stored)
     safetensors_io.write_directory(folder, stored, directory.shards)

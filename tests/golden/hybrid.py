@@ -103,7 +103,7 @@ def delta_rule(
 
 def _gates(model, x: np.ndarray, prefix: str, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     """(alpha, beta) of every value head: [n, values]."""
-    if shape.dealt:
+    if prefix + "ssm_alpha.weight" in model.weights:
         return model.linear(x, prefix + "ssm_alpha"), model.linear(x, prefix + "ssm_beta")
     both = model.linear(x, prefix + "ssm_ba").reshape(len(x), shape.keys, 2, -1)
     return both[:, :, 1].reshape(len(x), -1), both[:, :, 0].reshape(len(x), -1)

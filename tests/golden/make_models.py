@@ -58,6 +58,7 @@ import gemma
 import gemma4_tensors
 import gemma_specs
 import gguf_io
+import hf_hybrid
 import hf_reference
 import hf_specs
 import hf_write
@@ -253,7 +254,8 @@ def tensors(spec: Spec) -> list[gguf_io.Tensor]:
     for name, values in weights(spec):
         # A directory's norms are less by this, and become these again to the bit.
         less = gemma.NORM_SHIFT if spec.gemma and values.ndim == 1 else 0.0
-        if spec.twin or less:
+        less = hf_hybrid.NORM_SHIFT if spec.delta and hf_hybrid.is_shifted(name) else less
+        if (spec.twin or less) and not name.endswith("ssm_a"):
             values = quants.round_to(Type.BF16 if spec.twin else Type.F32, values - less) + less
         shape = values.shape[::-1]
         kind = model_specs.tensor_type(spec, name, shape)
@@ -453,7 +455,8 @@ def all_specs() -> dict[str, list[Spec]]:
 
 def all_directories() -> dict[str, list[hf_specs.Directory]]:
     """The manifest's lists of directories."""
-    return {"hf_models": hf_specs.directories() + hf_specs.gemma_directories(),
+    return {"hf_models": hf_specs.directories() + hf_specs.gemma_directories() +
+            hf_specs.hybrid_directories(),
             "hf_code_models": hf_specs.code_directories()}  # fmt: skip
 
 
