@@ -16,7 +16,8 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kFileVersion = 1;
+// Version 1 has no kernels and no time of commands.
+constexpr uint64_t kFileVersion = 2;
 constexpr const char* kVersionKey = "hearth_accelerator";
 // More than there are of anything, and longer than any text that is worth reading.
 constexpr size_t kMostItems = 1000, kMostText = 1000;
@@ -56,6 +57,17 @@ void json_product(Json& json, const ProductRate& product) {
   json.key("refused").text(product.refused).end_object();
 }
 
+void json_kernel(Json& json, const KernelRate& kernel) {
+  json.object().key("contract").text(kernel.contract);
+  json.key("rows").number(kernel.rows).key("length").number(kernel.length);
+  if (kernel.refused.empty()) {
+    json_spread(json, "work_per_second", kernel.per_second);
+  } else {
+    json.key("work_per_second").null();
+  }
+  json.key("refused").text(kernel.refused).end_object();
+}
+
 void json_rates(Json& json, const AcceleratorRates& rates) {
   json.object();
   json_transfer(json, "write", rates.write);
@@ -65,8 +77,15 @@ void json_rates(Json& json, const AcceleratorRates& rates) {
   json.key("import_refused").text(rates.import_refused);
   json_transfer(json, "memory", rates.memory);
   json_spread(json, "submission_nanoseconds", rates.submission_nanoseconds);
+  if (rates.command_nanoseconds) {
+    json_spread(json, "command_nanoseconds", *rates.command_nanoseconds);
+  } else {
+    json.key("command_nanoseconds").null();
+  }
   json.key("products").array();
   for (const ProductRate& product : rates.products) json_product(json, product);
+  json.end_array().key("kernels").array();
+  for (const KernelRate& kernel : rates.kernels) json_kernel(json, kernel);
   json.end_array().end_object();
 }
 
@@ -211,7 +230,21 @@ ProductRate read_product(const Field& field) {
   return product;
 }
 
-AcceleratorRates read_rates(const Field& field) {
+KernelRate read_kernel(const Field& field) {
+  KernelRate kernel = {.contract = field["contract"].text(),
+                       .rows = static_cast<uint32_t>(field["rows"].number(1, kMostRows)),
+                       .length = static_cast<uint32_t>(field["length"].number(1, kMostRows)),
+                       .per_second = {},
+                       .refused = field["refused"].text()};
+  const Field rate = field["work_per_second"];
+  if (rate.is_null() == kernel.refused.empty()) {
+    rate.refuse("has to be null where the kernel is refused, and nowhere else");
+  }
+  if (!rate.is_null()) kernel.per_second = read_spread(rate);
+  return kernel;
+}
+
+AcceleratorRates read_rates(const Field& field, uint64_t version) {
   AcceleratorRates rates;
   rates.write = read_transfer(field["write"]);
   rates.read = read_transfer(field["read"]);
@@ -230,6 +263,12 @@ AcceleratorRates read_rates(const Field& field) {
   rates.submission_nanoseconds = read_spread(field["submission_nanoseconds"]);
   for (const Field& product : field["products"].items()) {
     rates.products.push_back(read_product(product));
+  }
+  if (version == 1) return rates;
+  const Field command = field["command_nanoseconds"];
+  if (!command.is_null()) rates.command_nanoseconds = read_spread(command);
+  for (const Field& kernel : field["kernels"].items()) {
+    rates.kernels.push_back(read_kernel(kernel));
   }
   return rates;
 }
@@ -275,10 +314,11 @@ MeasuredAccelerator parse_accelerator(const std::string& text, const std::string
   const boost::json::value json = json_of(text, name);
   const Field file(json, name, "");
   const uint64_t version = file[kVersionKey].number();
-  if (version != kFileVersion) {
-    file.refuse(fmt::format("has version {}, and this program reads {}", version, kFileVersion));
+  if (version != 1 && version != kFileVersion) {
+    file.refuse(
+        fmt::format("has version {}, and this program reads 1 and {}", version, kFileVersion));
   }
-  return {read_facts(file["facts"]), read_rates(file["rates"])};
+  return {read_facts(file["facts"]), read_rates(file["rates"], version)};
 }
 
 }  // namespace hearth

@@ -28,6 +28,9 @@ MeasuredAccelerator made_accelerator() {
   made.rates.submission_nanoseconds = {70356, 17001, 300000007};
   made.rates.products = {{PackKind::kQ4_K, 1, 2048, {5e11, 4e11, 6e11}},
                          {PackKind::kF32, 128, 256, {}, "it has too little of something"}};
+  made.rates.command_nanoseconds = Spread{4321, 4000, 5000};
+  made.rates.kernels = {{"rms norm", 1024, 2048, {7e11, 6e11, 8e11}},
+                        {"attend pages f16", 64, 128, {}, "it has too few of something"}};
   return made;
 }
 
@@ -53,6 +56,26 @@ TEST(AcceleratorFile, WhatIsWrittenIsRead) {
   ASSERT_EQ(read.rates.products.size(), 2u);
   EXPECT_EQ(read.rates.products[0].kind, PackKind::kQ4_K);
   EXPECT_EQ(read.rates.products[1].per_second.median, 0);
+  ASSERT_TRUE(read.rates.command_nanoseconds);
+  EXPECT_EQ(read.rates.command_nanoseconds->median, 4321);
+  ASSERT_EQ(read.rates.kernels.size(), 2u);
+  EXPECT_EQ(read.rates.kernels[0].per_second.most, 8e11);
+  EXPECT_EQ(read.rates.kernels[1].length, 128u);
+}
+
+TEST(AcceleratorFile, TheFirstVersionIsRead) {
+  std::string old = made_file();
+  const size_t version = old.find(R"("hearth_accelerator":2)");
+  ASSERT_NE(version, std::string::npos);
+  old.replace(version, 22, R"("hearth_accelerator":1)");
+  const size_t command = old.find(R"("command_nanoseconds")"), products = old.find(R"("products")");
+  old.erase(command, products - command);
+  old.erase(old.find(R"(,"kernels")"));
+  old += "}}";
+  const MeasuredAccelerator read = parse_accelerator(old, "file");
+  EXPECT_FALSE(read.rates.command_nanoseconds);
+  EXPECT_EQ(read.rates.products.size(), 2u);
+  EXPECT_TRUE(read.rates.kernels.empty());
 }
 
 TEST(AcceleratorFile, ImportsMayBeMissing) {
@@ -85,7 +108,7 @@ TEST(AcceleratorFile, OtherFilesAreRefused) {
   expect_no_accelerator("", "JSON");
   expect_no_accelerator("[1]", "it is no object with 'hearth_accelerator'");
   expect_no_accelerator("{}", "it has no 'hearth_accelerator'");
-  expect_no_accelerator(R"({"hearth_accelerator":2})", "it has version 2");
+  expect_no_accelerator(R"({"hearth_accelerator":3})", "it has version 3");
   expect_no_accelerator(R"({"hearth_accelerator":"1"})", "'hearth_accelerator' is no whole number");
   expect_no_accelerator(R"({"hearth_accelerator":1})", "it has no 'facts'");
   expect_no_accelerator(R"({"hearth_accelerator":1,"facts":[]})", "'facts' is no object");
@@ -128,6 +151,12 @@ TEST(AcceleratorFile, DamagedFieldsAreNamed) {
   refused(R"("kind":"q4_k")", R"("kind":"q9_z")", "'rates.products[0].kind' is 'q9_z'");
   refused(R"("rows":1,)", R"("rows":4294967297,)", "'rates.products[0].rows'");
   refused(R"("side":256,)", R"("side":[256],)", "'rates.products[1].side' is no whole number");
+  refused(R"("command_nanoseconds":{)", R"("command_nanoseconds":7,"x":{)",
+          "'rates.command_nanoseconds' is no object");
+  refused(R"("contract":"rms norm")", R"("contract":7)", "'rates.kernels[0].contract' is no text");
+  refused(R"("work_per_second":null)", R"("work_per_second":{})",
+          "'rates.kernels[1].work_per_second' has to be null");
+  refused(R"("length":2048)", R"("length":0)", "'rates.kernels[0].length' is no whole number");
   refused(R"("multiply_adds_per_second":null)", R"("multiply_adds_per_second":{})",
           "'rates.products[1].multiply_adds_per_second' has to be null");
 }

@@ -28,6 +28,15 @@ struct ProductRate {
   std::string refused = {};  // not computed, and why; empty: it was
 };
 
+// Of a contract that is no product: its work in a second (work_of() of call_time.h).
+struct KernelRate {
+  std::string contract;      // contract_name()
+  uint32_t rows = 0;         // of the calls
+  uint32_t length = 0;       // floats of a row; of attention, and of what it stores, of a head
+  Spread per_second = {};    // work
+  std::string refused = {};  // not computed, and why; empty: it was
+};
+
 struct AcceleratorRates {
   // From memory of the process and back, by Accelerator's functions of these names.
   TransferRate write, read;
@@ -38,7 +47,10 @@ struct AcceleratorRates {
   TransferRate memory;
   // From the submission of next to nothing until the host knows that it has ended.
   Spread submission_nanoseconds;
+  // Of a long list, an ordered command that does next to nothing; none: it was not measured.
+  std::optional<Spread> command_nanoseconds = {};
   std::vector<ProductRate> products;
+  std::vector<KernelRate> kernels = {};
 };
 
 }  // namespace hearth

@@ -186,6 +186,7 @@ struct PagedAttendCall {
   Place rows_of = {};  // [rows]: PagedRow
   uint32_t rows = 0;
   uint32_t positions = 0;  // no row sees more
+  uint64_t seen = 0;       // positions of all rows together: what it costs, and nothing else
   uint32_t heads = 0, group = 1, kv_head0 = 0;
   float scale = 1;
   KvPages pages = {};

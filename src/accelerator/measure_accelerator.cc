@@ -1,13 +1,14 @@
 #include "accelerator/measure_accelerator.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <span>
 #include <utility>
 
+#include "accelerator/call_time.h"
+#include "accelerator/kernel_trial.h"
 #include "base/bytes_text.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -24,16 +25,15 @@ constexpr uint32_t kMostCommands = 512;
 constexpr size_t kLeastRepetitions = 3, kMostRepetitions = 9, kMostSubmissions = 101;
 constexpr uint64_t kLeastPiece = 4096, kFirstPiece = uint64_t{1} << 20;
 constexpr uint32_t kFirstSide = 256;
+// With more a product that is slow is not measured: its time goes by the rows.
+constexpr uint32_t kFewRows = 128;
 // Of one buffer, or of all copies of a matrix.
 constexpr uint64_t kPartOfMemory = 8;
 constexpr uint64_t kCopiesInPieces = 4;
 
-constexpr std::array kProductKinds = {PackKind::kQ8_0, PackKind::kQ4_0, PackKind::kQ4_K,
-                                      PackKind::kBF16, PackKind::kF32};
-constexpr std::array<uint32_t, 3> kProductRows = {1, 16, 128};
-// Writes, reads, copies to and from imported memory and within the own, submissions.
-constexpr uint32_t kOtherParts = 6;
-constexpr uint32_t kParts = kOtherParts + kProductKinds.size() * kProductRows.size();
+constexpr uint32_t kMostTrialRows = 1024;
+// Writes, reads, copies to and from imported memory and within the own, submissions, commands.
+constexpr uint32_t kOtherParts = 7;
 
 struct FreeAligned {
   void operator()(std::byte* p) const { std::free(p); }
@@ -113,8 +113,11 @@ class Measurement {
   Measurement(Accelerator& accelerator, const MeasureOptions& options)
       : accelerator_(accelerator),
         options_(options),
+        trials_(wanted_trials(options)),
+        parts_(static_cast<uint32_t>(kOtherParts + options.kinds.size() * options.rows.size() +
+                                     trials_.size())),
         // First tries take up to as long as what is counted.
-        share_(options.seconds / (2 * kParts)),
+        share_(options.seconds / (2 * parts_)),
         piece_(largest_piece()),
         gate_(accelerator.make_timeline()),
         ended_(accelerator.make_timeline()) {}
@@ -128,19 +131,35 @@ class Measurement {
     tell();
     rates.submission_nanoseconds = measure_submissions();
     tell();
-    for (const PackKind kind : kProductKinds) {
-      for (const uint32_t rows : kProductRows) {
-        rates.products.push_back(measure_product(kind, rows));
+    rates.command_nanoseconds = measure_commands();
+    tell();
+    for (const PackKind kind : options_.kinds) {
+      for (const uint32_t rows : options_.rows) {
+        if (rows <= kFewRows || is_quick(rates.products.back(), rows)) {
+          rates.products.push_back(measure_product(kind, rows));
+        }
         tell();
       }
+    }
+    for (const TrialKind& kind : trials_) {
+      rates.kernels.push_back(measure_kernel(kind));
+      tell();
     }
     return rates;
   }
 
  private:
   void tell() {
-    if (options_.report) options_.report(done_, kParts);
+    if (options_.report) options_.report(done_, parts_);
     ++done_;
+  }
+
+  static std::vector<TrialKind> wanted_trials(const MeasureOptions& options) {
+    std::vector<TrialKind> kinds = trial_kinds();
+    std::erase_if(kinds, [&](const TrialKind& kind) {
+      return options.kernels && std::ranges::count(*options.kernels, kind.contract) == 0;
+    });
+    return kinds;
   }
 
   uint64_t largest_piece() const {
@@ -311,6 +330,12 @@ class Measurement {
     return static_cast<uint32_t>(std::clamp<uint64_t>(copies, 1, commands));
   }
 
+  // Whether the least product with so many rows ends soon, by what it took with fewer.
+  bool is_quick(const ProductRate& fewer, uint32_t rows) const {
+    const double amount = static_cast<double>(rows) * kFirstSide * kFirstSide;
+    return fewer.refused.empty() && amount / fewer.per_second.median < share_;
+  }
+
   ProductRate measure_product(PackKind kind, uint32_t rows) {
     ProductRate rate{.kind = kind, .rows = rows, .side = kFirstSide};
     {
@@ -337,8 +362,46 @@ class Measurement {
     return rate;
   }
 
+  // One row of few floats each, all behind each other.
+  Spread measure_commands() {
+    constexpr uint32_t kFloats = 16;
+    const Buffer buffer = accelerator_.allocate(kFloats * sizeof(float));
+    accelerator_.write(buffer.at(), std::vector<std::byte>(buffer.bytes()));
+    const FloatRows x{buffer.at(), kFloats};
+    const Command add{.work = AddCall{.a = x, .b = x, .rows = 1, .n = kFloats, .out = x}};
+    const auto list = [&](uint32_t count) { return CommandList{std::vector<Command>(count, add)}; };
+    const uint32_t count = commands_for(list);
+    std::vector<double> seconds = repeated([&] { return seconds_of(list(count)); });
+    for (double& one : seconds) one *= 1e9 / count;
+    return whole_spread(std::move(seconds));
+  }
+
+  KernelRate measure_kernel(const TrialKind& kind) {
+    KernelRate rate{.contract = kind.contract, .rows = kPagePositions, .length = kind.length};
+    {
+      const KernelTrial trial(accelerator_, kind, rate.rows);
+      rate.refused = accelerator_.why_not(trial.call());
+      if (!rate.refused.empty()) return rate;
+    }
+    const double factor = kind.attends ? 4 : 2;
+    const auto once = [&](uint64_t rows) {
+      const KernelTrial trial(accelerator_, kind, static_cast<uint32_t>(rows));
+      seconds_of(trial.list(1));
+      return seconds_of(trial.list(1));
+    };
+    rate.rows = static_cast<uint32_t>(grown(rate.rows, kMostTrialRows, factor, once));
+    const KernelTrial trial(accelerator_, kind, rate.rows);
+    seconds_of(trial.list(1));
+    const uint32_t count = commands_for([&](uint32_t n) { return trial.list(n); });
+    rate.per_second = rates_of(repeated([&] { return seconds_of(trial.list(count)); }),
+                               work_of(trial.call()) * count);
+    return rate;
+  }
+
   Accelerator& accelerator_;
   const MeasureOptions& options_;
+  const std::vector<TrialKind> trials_;
+  const uint32_t parts_;
   double share_;  // seconds of one part
   uint64_t piece_;
   TimelineId gate_, ended_;

@@ -1,7 +1,7 @@
-// How fast an accelerator is: its link, its memory, products by kind and rows, and how long it
-// takes to begin and end anything. Sizes are chosen by first tries, so that a slow accelerator is
-// measured in about the same time as a fast one; figures are of several repetitions each, which
-// follow some that do not count.
+// How fast an accelerator is: its link, its memory, products by kind and rows, other kernels, and
+// how long it takes to begin and end anything. Sizes are chosen by first tries, so that a slow
+// accelerator is measured in about the same time as a fast one; figures are of several repetitions
+// each, which follow some that do not count.
 //
 // Commands of a measurement are submitted ahead and begin at a signal, one after the other: no
 // recording by the host is in their time. Products take turns with several copies of their matrix
@@ -10,6 +10,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "accelerator/accelerator.h"
 #include "accelerator/accelerator_rates.h"
@@ -22,6 +25,13 @@ struct MeasureOptions {
   double seconds = 10;
   uint64_t piece_bytes = uint64_t{64} << 20;  // at most, of a transfer; a power of two from 4096 on
   uint32_t side = 2048;  // at most, of a product's matrix; a power of two from 256 on
+  // Of products: kinds of matrices, and rows of activations, growing.
+  std::vector<PackKind> kinds = {PackKind::kQ8_0, PackKind::kQ4_0, PackKind::kQ4_K, PackKind::kBF16,
+                                 PackKind::kF32};
+  std::vector<uint32_t> rows = {1, 16, 128, 1024};
+  // Of other calls: their contracts (contract_name()), of those that there are trials of; none: all
+  // of these.
+  std::optional<std::vector<std::string>> kernels = {};
   std::function<void(uint32_t done, uint32_t total)> report = {};
 };
 

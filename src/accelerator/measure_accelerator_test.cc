@@ -6,13 +6,15 @@
 #include <set>
 #include <utility>
 
+#include "accelerator/kernel_trial.h"
 #include "accelerator/virtual/virtual_accelerator.h"
 #include "base/error.h"
 
 namespace hearth {
 namespace {
 
-const MeasureOptions kLittle = {.seconds = 0.001, .piece_bytes = 16384, .side = 256};
+const MeasureOptions kLittle = {
+    .seconds = 0.001, .piece_bytes = 16384, .side = 256, .rows = {1, 16, 128}};
 
 bool is_spread(const Spread& spread) {
   const auto whole = [](double x) { return x >= 1 && x == std::floor(x); };
@@ -46,6 +48,13 @@ TEST(MeasureAccelerator, FindsAllRates) {
     products.insert({product.kind, product.rows});
   }
   EXPECT_EQ(products.size(), 15u);
+  ASSERT_TRUE(rates.command_nanoseconds);
+  EXPECT_TRUE(is_spread(*rates.command_nanoseconds));
+  EXPECT_EQ(rates.kernels.size(), trial_kinds().size());
+  for (const KernelRate& kernel : rates.kernels) {
+    EXPECT_TRUE(is_spread(kernel.per_second)) << kernel.contract;
+    EXPECT_EQ(kernel.refused, "");
+  }
   ASSERT_EQ(told.size(), parts + 1);
   for (uint32_t i = 0; i <= parts; ++i) EXPECT_EQ(told[i], i);
   EXPECT_EQ(accelerator.facts().free_bytes, accelerator.facts().memory_bytes);
@@ -55,6 +64,8 @@ TEST(MeasureAccelerator, TakesSmallerPiecesOfLittleMemory) {
   VirtualAccelerator accelerator(VirtualOptions{.memory_bytes = 2 << 20});
   MeasureOptions options = kLittle;
   options.piece_bytes = 1 << 20;
+  options.kinds = {PackKind::kQ8_0};
+  options.kernels.emplace();
   EXPECT_EQ(measure_accelerator(accelerator, options).write.bytes, uint64_t{2 << 20} / 8);
 }
 
@@ -63,7 +74,9 @@ class PoorAccelerator : public VirtualAccelerator {
   using VirtualAccelerator::VirtualAccelerator;
   Buffer import(std::span<std::byte>) override { fail(ErrorCode::kUnsupported, "not this memory"); }
   std::string why_not(const KernelCall& call) override {
-    return std::get<GemmCall>(call).spec.kind == PackKind::kBF16 ? "no bf16" : "";
+    const auto* product = std::get_if<GemmCall>(&call);
+    if (product == nullptr) return contract_name(call) == "silu" ? "no silu" : "";
+    return product->spec.kind == PackKind::kBF16 ? "no bf16" : "";
   }
 };
 
@@ -76,6 +89,22 @@ TEST(MeasureAccelerator, TellsWhatItCouldNotMeasure) {
   for (const ProductRate& product : rates.products) {
     EXPECT_EQ(product.refused, product.kind == PackKind::kBF16 ? "no bf16" : "");
   }
+  for (const KernelRate& kernel : rates.kernels) {
+    EXPECT_EQ(kernel.refused, kernel.contract == "silu" ? "no silu" : "");
+  }
+}
+
+TEST(MeasureAccelerator, MeasuresWhatIsAskedFor) {
+  VirtualAccelerator accelerator(VirtualOptions{});
+  MeasureOptions options = kLittle;
+  options.kinds = {PackKind::kQ4_0};
+  options.kernels = {"silu", "attend pages f16", "what nobody knows"};
+  const AcceleratorRates rates = measure_accelerator(accelerator, options);
+  EXPECT_EQ(rates.products.size(), 3u);
+  ASSERT_EQ(rates.kernels.size(), 3u);
+  EXPECT_EQ(rates.kernels[0].contract, "silu");
+  EXPECT_EQ(rates.kernels[1].length, 64u);
+  EXPECT_EQ(rates.kernels[2].length, 128u);
 }
 
 }  // namespace

@@ -42,6 +42,14 @@ std::string product_text(const ProductRate& product) {
                    fmt::format("multiply-adds, {} x {}", product.side, product.side));
 }
 
+std::string kernel_text(const KernelRate& kernel) {
+  if (!kernel.refused.empty()) return fmt::format("  {:<20}{}\n", kernel.contract, kernel.refused);
+  const bool attends = kernel.contract.starts_with("attend");
+  return line_text(kernel.contract, giga_text(kernel.per_second.median) + " G/s", kernel.per_second,
+                   fmt::format("{}, {} rows of {}", attends ? "multiply-adds" : "elements",
+                               kernel.rows, kernel.length));
+}
+
 }  // namespace
 
 std::string facts_text(const AcceleratorFacts& facts, const std::string& refused) {
@@ -74,7 +82,13 @@ std::string rates_text(const AcceleratorRates& rates) {
   const Spread& submission = rates.submission_nanoseconds;
   text += line_text("submission", fmt::format("{:.1f} us", 1e-3 * submission.median), submission,
                     "begun, ended and waited for, of next to nothing");
+  if (rates.command_nanoseconds) {
+    const Spread& command = *rates.command_nanoseconds;
+    text += line_text("command", fmt::format("{:.2f} us", 1e-3 * command.median), command,
+                      "of next to nothing, behind others");
+  }
   for (const ProductRate& product : rates.products) text += product_text(product);
+  for (const KernelRate& kernel : rates.kernels) text += kernel_text(kernel);
   return text;
 }
 

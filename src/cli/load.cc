@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "accelerator/accelerator_file.h"
 #include "base/bytes_text.h"
 #include "base/clock.h"
 #include "base/count_text.h"
@@ -15,7 +16,6 @@
 #include "cli/topo_machine.h"
 #include "cli/tuned_plan.h"
 #include "engine/logits.h"
-#include "engine/prompt_stream.h"
 #include "models/registry.h"
 #include "threads/pin.h"
 
@@ -157,15 +157,27 @@ std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
   return engine;
 }
 
-ServiceOptions::MakeStreamer streamer_maker(const PromptGpuArgs& args, bool tell_all) {
+PromptStreamOptions prompt_stream_options(const PromptGpuArgs& args) {
   PromptStreamOptions options;
   options.gpu = args.gpu.value_or("none");
   options.threshold = args.threshold;
-  options.plan = {args.rows, args.memory, args.layers};
+  options.plan.rows = args.rows;
+  options.plan.memory = args.memory;
+  options.plan.kept = args.layers;
   const bool more = args.threshold != 0 || args.rows != 0 || args.memory != 0 || args.layers;
   if (options.gpu == "none" && more) {
     fail_field(ErrorCode::kUsage, "gpu", "is missing, and other options say how it is used");
   }
+  constexpr std::string_view kVirtual = "virtual:";
+  if (options.gpu.starts_with(kVirtual)) {
+    const std::string path = options.gpu.substr(kVirtual.size());
+    options.described = parse_accelerator(read_text(path), path);
+  }
+  return options;
+}
+
+ServiceOptions::MakeStreamer streamer_maker(const PromptGpuArgs& args, bool tell_all) {
+  const PromptStreamOptions options = prompt_stream_options(args);
   if (options.gpu == "none") return {};
   Listener listener;
   listener.warn = print_note;

@@ -13,6 +13,7 @@
 #include "cli/interrupts.h"
 #include "cli/options.h"
 #include "engine/open_model.h"
+#include "engine/prompt_stream.h"
 #include "engine/service.h"
 #include "topology/cpu_features.h"
 
@@ -60,6 +61,10 @@ void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* o
 // while loading ends the process.
 std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
                                     EngineOptions options, Interrupts* interrupts = nullptr);
+
+// What these options say of a GPU; a file that describes one is read. Throws (kUsage) where they
+// say how and not through what, (kFile) where the file is none.
+PromptStreamOptions prompt_stream_options(const PromptGpuArgs& args);
 
 // What computes long prompts beside a service's engine, as these options say; `tell_all`: what was
 // chosen is told, too. Throws (kUsage) where they say how and not through what.

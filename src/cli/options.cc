@@ -229,22 +229,28 @@ void add_state_cache(CLI::App& verb, std::optional<uint64_t>* bytes) {
 
 void add_gpu_options(CLI::App& verb, PromptGpuArgs* args) {
   add_text(
-      verb, "--gpu", &args->gpu, "NAME",
+      verb, "--gpu", &args->gpu, "GPU",
       "Stream long prompts through a GPU, whatever of the model fits there, while the cores go "
-      "on: none, auto, or what `hearth gpu` calls one; the texts are the same to the bit");
+      "on: none, auto, what `hearth gpu` calls one, or virtual:FILE, one that a file describes, "
+      "played by the cores; the texts are the same to the bit");
   add_count(verb, "--gpu-threshold", &args->threshold, 1, kMaxContext,
             "Tokens from which on a prompt is streamed; default: where it is predicted to end "
             "sooner");
-  add_count(
-      verb, "--gpu-rows", &args->rows, 64, kMostPassRows,
-      "Tokens of prompts that go through the GPU together; default: what there is memory for");
-  add_size(verb, "--gpu-memory", &args->memory,
-           "Memory of the GPU to use; default: nine tenths of what it has free");
-  verb.add_option("--gpu-layers", args->layers,
-                  "Layers that stay in its memory, the first ones; default: as many as there is "
-                  "room for")
-      ->type_name("N")
-      ->check(CLI::Range(0u, ModelMost::kLayers));
+  add_gpu_plan_options(verb, args);
+}
+
+std::vector<CLI::Option*> add_gpu_plan_options(CLI::App& verb, PromptGpuArgs* args) {
+  return {
+      add_count(
+          verb, "--gpu-rows", &args->rows, 64, kMostPassRows,
+          "Tokens of prompts that go through the GPU together; default: what there is memory for"),
+      add_size(verb, "--gpu-memory", &args->memory,
+               "Memory of the GPU to use; default: nine tenths of what it has free"),
+      verb.add_option("--gpu-layers", args->layers,
+                      "Layers that stay in its memory, the first ones; default: as many as there "
+                      "is room for")
+          ->type_name("N")
+          ->check(CLI::Range(0u, ModelMost::kLayers))};
 }
 
 void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads) {

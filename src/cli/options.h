@@ -71,9 +71,11 @@ struct PromptGpuArgs {
   uint64_t memory = 0;
   std::optional<uint32_t> layers;
 };
+// --gpu-rows, --gpu-memory and --gpu-layers.
+std::vector<CLI::Option*> add_gpu_plan_options(CLI::App& verb, PromptGpuArgs* args);
+void add_gpu_options(CLI::App& verb, PromptGpuArgs* args);
 // How much memory kept states of texts have, where the model keeps some; 0: none.
 void add_state_cache(CLI::App& verb, std::optional<uint64_t>* bytes);
-void add_gpu_options(CLI::App& verb, PromptGpuArgs* args);
 
 // Options of every verb that runs a model.
 struct EngineArgs {

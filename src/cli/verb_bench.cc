@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "bench/runner.h"
 #include "cli/bench_embed.h"
+#include "cli/bench_gpu.h"
 #include "cli/bench_kernels.h"
 #include "cli/bench_loads.h"
 #include "cli/bench_serve.h"
@@ -134,13 +135,15 @@ void measure_limits(BenchSession& session) {
   }
 }
 
-int bench(const BenchArgs& args, const BenchServeArgs& serve, const BenchEmbedArgs& embed) {
+int bench(const BenchArgs& args, const BenchServeArgs& serve, const BenchEmbedArgs& embed,
+          const PromptGpuArgs& gpu) {
   if ((args.profile || !args.arriving.empty()) && args.form == "csv") {
     fail(ErrorCode::kUsage, "--profile and --arrive have no CSV form: take -o md or -o json");
   }
   BenchSession session(args);
   if (!serve.url.empty()) return measure_serve(session, serve);
   if (embed.embed) return measure_embed(session, embed);
+  if (gpu.gpu) return measure_gpu(session, gpu);
   if (args.limits) {
     measure_limits(session);
   } else if (args.kernels) {
@@ -200,6 +203,7 @@ void add_bench(CLI::App& program, Action& action) {
   auto args = std::make_shared<BenchArgs>();
   auto serve = std::make_shared<BenchServeArgs>();
   auto embed = std::make_shared<BenchEmbedArgs>();
+  auto gpu = std::make_shared<PromptGpuArgs>();
   CLI::Option* model = add_model_or_demo(verb, &args->model);
   std::vector<CLI::Option*> of_steps = add_step_options(verb, args.get());
   CLI::Option* threads = add_team_options(
@@ -232,6 +236,11 @@ void add_bench(CLI::App& program, Action& action) {
     not_embed.push_back(verb.get_option(name));
   }
   add_bench_embed_options(verb, embed.get(), not_embed);
+  std::vector<CLI::Option*> not_gpu(of_steps.begin() + 1, of_steps.end());
+  for (const char* name : {"--limits", "--load", "--kernels", "--serve", "--embed"}) {
+    not_gpu.push_back(verb.get_option(name));
+  }
+  add_bench_gpu_options(verb, gpu.get(), not_gpu);
   add_forms(verb, args.get());
   add_examples(verb,
                "  hearth bench\n"
@@ -241,6 +250,7 @@ void add_bench(CLI::App& program, Action& action) {
                "  hearth bench model.gguf --json | jq '.runs[].tests[].tokens_per_second.median'\n"
                "  hearth bench model.gguf -p 512 -n 64 -r 2 --profile\n"
                "  hearth bench model.gguf -p 0 -n 0 --arrive 2048 --step-ms 0,100,250\n"
+               "  hearth bench model.gguf --gpu auto -p 512,2048\n"
                "  hearth bench --limits\n"
                "  hearth bench model.gguf --kernels --types f32,bf16 -m 1,64\n"
                "  hearth bench model.gguf --load -t 1,2\n"
@@ -250,9 +260,9 @@ void add_bench(CLI::App& program, Action& action) {
                "  hearth bench --embed --device sim:alpha=0.018,beta=0.27,name=v100"
                " --device sim:alpha=0.084,beta=0.32,kind=cpu,name=xeon --slo 1s");
   CLI::Option* lengths = of_steps[0];
-  verb.callback([args, serve, embed, lengths, &action] {
+  verb.callback([args, serve, embed, gpu, lengths, &action] {
     if (lengths->count() > 0) embed->lengths = args->lists.prefill;
-    action = [args, serve, embed] { return bench(*args, *serve, *embed); };
+    action = [args, serve, embed, gpu] { return bench(*args, *serve, *embed, *gpu); };
   });
 }
 

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
+#include "accelerator/accelerator_file.h"
 #include "base/atomic_file.h"
 #include "base/json.h"
 #include "cli/load.h"
@@ -11,10 +13,12 @@
 #include "cli/program.h"
 #include "cli/text_io.h"
 #include "cli/topo_bandwidth.h"
+#include "cli/topo_gpu.h"
 #include "cli/topo_machine.h"
 #include "cli/topo_plan.h"
 #include "cli/topo_predict.h"
 #include "engine/engine_plan_json.h"
+#include "hybrid/accelerator_layers.h"
 #include "tune/bandwidth_file.h"
 
 namespace hearth {
@@ -26,7 +30,9 @@ struct TopoArgs {
   std::optional<std::string> plan_out;
   bool bandwidth = false;
   std::optional<std::string> out, table, model;
+  std::string weights = kStoredWeights;
   PredictArgs predict;
+  PromptGpuArgs gpu;
   bool json = false;
 };
 
@@ -37,11 +43,28 @@ struct Findings {
   std::optional<BandwidthTable> bandwidth;
   std::vector<Prediction> predictions;
   PredictArgs predict;
+  std::optional<GpuPrediction> gpu;
 };
+
+GpuPrediction find_gpu(const TopoArgs& args, const Findings& found, MeasuredAccelerator gpu,
+                       const BandwidthTable& table, const ModelSpec& model) {
+  GpuPredictArgs how{.gpu = std::move(gpu)};
+  how.plan.rows = args.gpu.rows;
+  how.plan.memory = args.gpu.memory;
+  how.plan.kept = args.gpu.layers;
+  // Of a machine that is described nobody knows what its cores multiply: then they have no
+  // instructions for BF16, as the reference.
+  if (!args.machine) how.isa = environment_isa(detect_cpu_features());
+  const auto in_bf16 = [](const WeightSpec& of) { return in_a_layer(of) && takes_bf16(of); };
+  if (args.machine && std::ranges::any_of(model.weights, in_bf16)) {
+    print_note("cores with instructions for BF16 stream none of such weights (HEARTH_ISA)");
+  }
+  return predict_gpu(found.machine, table, model, found.plan, how);
+}
 
 Findings find_all(const TopoArgs& args) {
   Findings found{
-      args.machine ? named_machine(*args.machine) : Machine::live(), {}, {}, {}, args.predict};
+      args.machine ? named_machine(*args.machine) : Machine::live(), {}, {}, {}, args.predict, {}};
   EngineOptions options;
   set_plan(found.machine, args.plan, &options);
   found.plan = plan_engine(found.machine, options);
@@ -51,9 +74,12 @@ Findings find_all(const TopoArgs& args) {
     file.write(std::as_bytes(std::span(text)));
     file.commit();
   }
+  std::optional<MeasuredAccelerator> gpu;
+  if (args.gpu.gpu) gpu = parse_accelerator(read_text(*args.gpu.gpu), *args.gpu.gpu);
   std::optional<OpenedModel> model;
   if (args.model) {
-    model = open_named_model(*args.model, {}, false, TokenizerUse::kNone, ModelUse::kShape);
+    model = open_named_model(*args.model, {}, false, TokenizerUse::kNone, ModelUse::kShape,
+                             weight_policy_of(args.weights, {}));
     found.predict.encoder = model->spec.is_encoder();
     if (found.predict.encoder) found.predict.depth = 0;
   }
@@ -74,6 +100,7 @@ Findings find_all(const TopoArgs& args) {
   }
   BandwidthTable table = found.bandwidth ? *found.bandwidth : assumed_bandwidth(found.machine);
   found.predictions = predict(found.machine, table, model->spec, found.plan, found.predict);
+  if (gpu) found.gpu = find_gpu(args, found, std::move(*gpu), table, model->spec);
   return found;
 }
 
@@ -88,6 +115,7 @@ int topo(const TopoArgs& args) {
     if (!found.predictions.empty()) {
       json_predictions(json.key("prediction"), found.machine, found.predictions, found.predict);
     }
+    if (found.gpu) json_gpu_prediction(json.key("gpu"), *found.gpu);
     write_stdout(json.end_object().line());
     return 0;
   }
@@ -96,8 +124,21 @@ int topo(const TopoArgs& args) {
   if (!found.predictions.empty()) {
     out += "\n" + predictions_text(found.machine, found.predictions, found.predict);
   }
+  if (found.gpu) out += "\n" + gpu_prediction_text(*found.gpu);
   write_stdout(out);
   return 0;
+}
+
+void add_gpu_predicting(CLI::App& verb, TopoArgs* args, CLI::Option* predict) {
+  add_choice(verb, "--weights", &args->weights, weight_choices(),
+             "Type that float weights of the model that --predict reads are quantised to")
+      ->needs(predict);
+  CLI::Option* gpu =
+      add_text(verb, "--gpu", &args->gpu.gpu, "FILE",
+               "Predict prompts that are streamed through the GPU that FILE describes, which "
+               "`hearth gpu --bench --save` writes");
+  gpu->needs(predict);
+  for (CLI::Option* one : add_gpu_plan_options(verb, &args->gpu)) one->needs(gpu);
 }
 
 void add_measuring(CLI::App& verb, TopoArgs* args) {
@@ -118,6 +159,7 @@ void add_measuring(CLI::App& verb, TopoArgs* args) {
             "Tokens of the step that --predict prefills")
       ->capture_default_str()
       ->needs(predict);
+  add_gpu_predicting(verb, args, predict);
 }
 
 }  // namespace
@@ -139,7 +181,8 @@ void add_topo(CLI::App& program, Action& action) {
                "  hearth topo --machine 'synthetic pack:2 numa:2 l3:1 core:8 pu:2' --json\n"
                "  hearth topo --bandwidth -o server-bandwidth.json\n"
                "  hearth topo --predict model.gguf --bandwidth-table server-bandwidth.json\n"
-               "  hearth topo --predict DeepSeek-V3/config.json --machine server.xml");
+               "  hearth topo --predict DeepSeek-V3/config.json --machine server.xml\n"
+               "  hearth topo --predict Llama-3.1-70B/config.json --weights q4_k --gpu gpu.json");
   verb.callback([args, &action] { action = [args] { return topo(*args); }; });
 }
 

@@ -7,9 +7,9 @@
 
 #include "accelerator/find_accelerators.h"
 #include "accelerator/measure_accelerator.h"
+#include "accelerator/virtual/virtual_accelerator.h"
 #include "base/error.h"
 #include "hybrid/accelerator_layers.h"
-#include "hybrid/pass_time.h"
 #include "hybrid/prefill_pass.h"
 #include "hybrid/require_right.h"
 
@@ -19,6 +19,26 @@ namespace {
 // About as long as measuring takes.
 constexpr double kMeasureSeconds = 2;
 
+std::shared_ptr<Accelerator> open_gpu(const PassTarget& target,
+                                      const PromptStreamOptions& options) {
+  if (options.described) {
+    return std::make_shared<VirtualAccelerator>(VirtualOptions{.facts = options.described->facts});
+  }
+  const FoundAccelerators found = find_accelerators();
+  const std::string name = options.gpu == "auto" ? "" : options.gpu;
+  std::shared_ptr<Accelerator> gpu = choose_accelerator(found, name).open();
+  require_right(*gpu, target.model->spec(), in_a_layer);
+  return gpu;
+}
+
+AcceleratorRates measure(Accelerator& gpu, const PassTarget& target,
+                         const PromptStreamOptions& options) {
+  if (options.described) return options.described->rates;
+  const PassKernels kernels = pass_kernels(target);
+  return measure_accelerator(
+      gpu, {.seconds = kMeasureSeconds, .kinds = kernels.kinds, .kernels = kernels.contracts});
+}
+
 class Maker {
  public:
   Maker(Engine& engine, PromptStreamOptions options, const Listener& listener)
@@ -26,32 +46,21 @@ class Maker {
 
   // On the streamer's thread.
   std::unique_ptr<PassRunner> make() {
-    const std::string why = why_no_prefill(target_.model->spec(), target_.isa);
-    if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
-    const FoundAccelerators found = find_accelerators();
-    const std::shared_ptr<Accelerator> gpu = choose_accelerator(found, name()).open();
-    require_right(*gpu, target_.model->spec(), in_a_layer);
-    const StreamPlan plan = plan_stream(target_, gpu->facts(), options_.plan);
-    if (options_.threshold == 0) {
-      if (!rates_) rates_ = measure_accelerator(*gpu, {.seconds = kMeasureSeconds});
-      time_.emplace(*target_.model, plan, *rates_);
-    }
-    auto pass = std::make_unique<PrefillPass>(target_, gpu, plan);
+    PromptPass made = make_prompt_pass(target_, options_, options_.threshold == 0, &rates_);
+    time_ = std::move(made.time);
     const auto layers = static_cast<uint32_t>(target_.model->spec().layers.size());
-    listener_.detail(fmt::format("prompts are streamed through {}: {}", gpu->facts().name,
-                                 stream_plan_text(plan, layers)));
-    if (!pass->why_not_imported().empty()) {
-      listener_.detail("the host copies layers and pages: " + pass->why_not_imported());
+    listener_.detail(fmt::format("prompts are streamed through {}: {}", made.gpu,
+                                 stream_plan_text(made.plan, layers)));
+    if (!made.why_not_imported.empty()) {
+      listener_.detail("the host copies layers and pages: " + made.why_not_imported);
     }
-    return pass;
+    return std::move(made.pass);
   }
 
   // While there is what make() made.
   double seconds(uint32_t rows) const { return time_->seconds(rows); }
 
  private:
-  std::string name() const { return options_.gpu == "auto" ? "" : options_.gpu; }
-
   const PassTarget target_;
   const PromptStreamOptions options_;
   const Listener listener_;
@@ -61,15 +70,34 @@ class Maker {
 
 }  // namespace
 
+PromptPass make_prompt_pass(const PassTarget& target, const PromptStreamOptions& options,
+                            bool timed, std::optional<AcceleratorRates>* rates) {
+  const std::string why = why_no_prefill(target.model->spec(), target.isa);
+  if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
+  const std::shared_ptr<Accelerator> gpu = open_gpu(target, options);
+  const AcceleratorFacts facts = gpu->facts();
+  PromptPass made{.gpu = facts.name, .plan = plan_stream(target, facts, options.plan)};
+  if (timed) {
+    if (!*rates) *rates = measure(*gpu, target, options);
+    made.time.emplace(target, MeasuredAccelerator{facts, **rates}, made.plan);
+  }
+  auto pass = std::make_unique<PrefillPass>(target, gpu, made.plan);
+  made.why_not_imported = pass->why_not_imported();
+  made.pass = std::move(pass);
+  return made;
+}
+
 std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStreamOptions& options,
                                                std::function<void()> poke,
                                                const Listener& listener) {
-  if (options.gpu == "none") return nullptr;
+  if (options.gpu == "none" && !options.described) return nullptr;
   const auto maker = std::make_shared<Maker>(engine, options, listener);
   StreamerOptions streamer{.threshold = options.threshold,
                            .pus = engine.spare_pus(),
                            .on_done = std::move(poke),
                            .tell = listener.warn};
+  // How long the reference kernels take says nothing of what is described.
+  streamer.learns = !options.described;
   // This thread sits on one core, which all that is made of it would inherit.
   if (streamer.pus.empty()) streamer.pus = engine.placement().pus();
   if (options.threshold == 0) {

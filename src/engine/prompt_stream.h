@@ -5,26 +5,45 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "accelerator/accelerator_file.h"
 #include "base/listener.h"
 #include "engine/engine.h"
+#include "hybrid/pass_time.h"
 #include "hybrid/streamer.h"
 
 namespace hearth {
 
 struct PromptStreamOptions {
   std::string gpu = "none";  // none, auto, or what `hearth gpu` calls one
-  uint32_t threshold = 0;    // tokens from which on a prompt is streamed; 0: where it ends sooner
+  // In place of these one that is described: the virtual accelerator computes, by the reference
+  // kernels, with the memory and the queues that are told, and what is predicted goes by the rates.
+  std::optional<MeasuredAccelerator> described = {};
+  uint32_t threshold = 0;  // tokens from which on a prompt is streamed; 0: where it ends sooner
   StreamPlanOptions plan;
 };
 
+// A pass that is ready, and what it is predicted to take.
+struct PromptPass {
+  std::string gpu;  // its name
+  StreamPlan plan = {};
+  std::unique_ptr<PassRunner> pass = {};
+  std::optional<PassTime> time = {};  // where it was asked for
+  std::string why_not_imported = {};  // of weights and pages; empty: they are
+};
+// Opens, checks and plans as below, and measures where `timed`; `rates`: what it measured, or what
+// was before, where there is some. Throws as below.
+PromptPass make_prompt_pass(const PassTarget& target, const PromptStreamOptions& options,
+                            bool timed, std::optional<AcceleratorRates>* rates);
+
 // Opens the GPU, holds its shaders against the reference, plans and measures: seconds, which the
-// listener hears of. Null where `gpu` is none, and where it is auto and no GPU can do it, which is
-// said. Throws Error for one that is named: kUsage where nothing has that name, kUnsupported where
-// it or the model cannot be used, kResource where memory is short. The engine outlives what is
-// returned; `poke` is called by another thread whenever a prompt has ended, and what is told later
-// too.
+// listener hears of; of one that is described it plans. Null where `gpu` is none, and where it is
+// auto and no GPU can do it, which is said. Throws Error for one that is named: kUsage where
+// nothing has that name, kUnsupported where it or the model cannot be used, kResource where memory
+// is short. The engine outlives what is returned; `poke` is called by another thread whenever a
+// prompt has ended, and what is told later too.
 std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStreamOptions& options,
                                                std::function<void()> poke,
                                                const Listener& listener);

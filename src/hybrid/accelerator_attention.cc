@@ -228,13 +228,19 @@ void AcceleratorLayers::store(const AttentionBlock& block, const Projected& of) 
 ValueId AcceleratorLayers::attend_pages(const AttentionBlock& block, const Projected& of) {
   const ValueId out = add_value(of.heads.queries.size() * block.value_length);
   uint32_t positions = 0;
+  uint64_t seen = 0;
   for (const StepItem& item : step_.items) {
     positions = std::max(positions, item.first_position + item.rows);
+    for (uint32_t i = 1; i <= item.rows; ++i) {
+      const uint32_t all = item.first_position + i;
+      seen += block.window != 0 ? std::min(all, block.window) : all;
+    }
   }
   PagedAttendCall call{
       .rows_of = rows_seen(block),
       .rows = step_.rows(),
       .positions = positions,
+      .seen = seen,
       .scale = block.scale,
       .pages = pages_->pages->of(of.shard, layer_, block.key_length, block.value_length)};
   for_head_calls(of.heads.queries, of.heads.kv, block.group_size(),

@@ -278,6 +278,7 @@ ValueId AcceleratorLayers::embedded_by_host(const EmbeddingBlock& embedding) {
                                table.optional_vector(embedding.second_type), embedding.scale};
   const Kernels& kernels = kernels_for(Isa::kReference);
   const Place place = commands_.input_room(uint64_t{step_.rows()} * token.k * sizeof(float));
+  if (!commands_.holds_inputs()) return add_value({place, token.k}, token.k);
   auto* rows = reinterpret_cast<float*>(commands_.input_at(place));
   std::vector<float> scratch(token.k);
   for (uint32_t r = 0; r < step_.rows(); ++r) {

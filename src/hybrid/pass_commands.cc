@@ -22,14 +22,15 @@ Place PassCommands::value(uint64_t bytes) {
 }
 
 Place PassCommands::input_room(uint64_t bytes) {
-  const uint64_t at = round_up(inputs_.size(), kPlaceAlign);
-  inputs_.resize(at + bytes);
+  const uint64_t at = round_up(input_bytes_, kPlaceAlign);
+  input_bytes_ = at + bytes;
+  if (holds_inputs_) inputs_.resize(input_bytes_);
   return {kInputs, at};
 }
 
 Place PassCommands::input(std::span<const std::byte> bytes) {
   const Place place = input_room(bytes.size());
-  std::memcpy(input_at(place), bytes.data(), bytes.size());
+  if (holds_inputs_) std::memcpy(input_at(place), bytes.data(), bytes.size());
   return place;
 }
 

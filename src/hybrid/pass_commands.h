@@ -26,11 +26,15 @@ class PassCommands {
     BufferId inputs, values;
   };
 
+  // `holds_inputs`: else inputs have places and sizes and no bytes, for who asks what a pass costs.
+  explicit PassCommands(bool holds_inputs = true) : holds_inputs_(holds_inputs) {}
+
   // At least one byte.
   Place value(uint64_t bytes);
   // 256-byte aligned in its buffer.
   Place input(std::span<const std::byte> bytes);
-  // The same to be filled by the caller: all zeros at first, and there until the next input.
+  // The same to be filled by the caller, where inputs are held: all zeros at first, and there until
+  // the next input.
   Place input_room(uint64_t bytes);
   std::byte* input_at(const Place& input) { return &inputs_[input.offset]; }
   // `ordered`: after all that was added before; else beside the one before.
@@ -42,8 +46,10 @@ class PassCommands {
   // The command before gives a sign of life: a value of the timeline that the last one ends with.
   void mark() { list_.commands.back().signals.push_back({0, ++marks_}); }
 
-  // What is to be written to the buffer of inputs.
+  bool holds_inputs() const { return holds_inputs_; }
+  // What is to be written to the buffer of inputs, and how long it is.
   std::span<const std::byte> inputs() const { return inputs_; }
+  uint64_t input_bytes() const { return input_bytes_; }
   // Returns the bytes that all values take together. `kept`, if any, is not written again once it
   // was made. Nothing is added afterwards.
   uint64_t lay_out(const Place& kept = {});
@@ -59,7 +65,9 @@ class PassCommands {
   // Buffers of accelerators are numbered from 0.
   static constexpr BufferId kInputs = (BufferId{1} << 30) - 1, kFirstValue = kInputs + 1;
 
-  std::vector<std::byte> inputs_;
+  bool holds_inputs_;
+  uint64_t input_bytes_ = 0;
+  std::vector<std::byte> inputs_;  // of so many bytes, or none
   std::vector<uint64_t> bytes_;    // by value
   std::vector<uint64_t> offsets_;  // by value, once laid out
   CommandList list_;               // whose signals are marks, counted from 1

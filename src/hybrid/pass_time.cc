@@ -1,63 +1,79 @@
 #include "hybrid/pass_time.h"
 
 #include <algorithm>
-#include <vector>
+#include <limits>
 
-#include "hybrid/layer_runs.h"
+#include "base/error.h"
+#include "kernels/attention/attention.h"
 
 namespace hearth {
 namespace {
 
-// Multiply-adds a second of a product with so many rows: those of the nearest number that was
-// measured; of a kind that was not, the least of all others.
-double product_rate(const AcceleratorRates& rates, PackKind kind, uint32_t rows) {
-  double least = 0, nearest = 0;
-  uint32_t apart = 0;
-  for (const ProductRate& rate : rates.products) {
-    if (!rate.refused.empty()) continue;
-    const auto per_second = static_cast<double>(rate.per_second.median);
-    if (least == 0 || per_second < least) least = per_second;
-    if (rate.kind != kind) continue;
-    const uint32_t distance = std::max(rate.rows, rows) - std::min(rate.rows, rows);
-    if (nearest == 0 || distance < apart) {
-      nearest = per_second;
-      apart = distance;
-    }
-  }
-  return nearest > 0 ? nearest : std::max(least, 1.0);
+class AllWanted : public PassWatch {
+ public:
+  bool wanted(size_t) override { return true; }
+  void let_go(size_t) override {}
+};
+
+PassTarget only_timed(PassTarget target) {
+  target.only_timed = true;
+  return target;
+}
+
+// Whether there is room is the plan's question.
+MeasuredAccelerator roomy(MeasuredAccelerator gpu) {
+  gpu.facts.free_bytes = gpu.facts.memory_bytes = UINT64_MAX;
+  return gpu;
 }
 
 }  // namespace
 
-PassTime::PassTime(const Model& model, const StreamPlan& plan, AcceleratorRates rates)
-    : rates_(std::move(rates)) {
-  const TransferRate& link = rates_.import_to ? *rates_.import_to : rates_.write;
-  const std::vector<LayerRuns> runs = layer_runs(model);
-  layers_.resize(runs.size());
-  for (size_t layer = plan.kept; layer < runs.size(); ++layer) {
-    layers_[layer].load_seconds =
-        static_cast<double>(runs[layer].bytes) / static_cast<double>(link.per_second.median);
-  }
-  for (const WeightSpec& weight : model.spec().weights) {
-    if (!weight.is_matrix() || weight.layer < 0) continue;
-    auto& products = layers_[static_cast<size_t>(weight.layer)].products;
-    auto at = std::ranges::find(products, weight.packed.kind, [](auto& one) { return one.first; });
-    if (at == products.end()) at = products.insert(at, {weight.packed.kind, 0});
-    at->second += static_cast<double>(weight.rows) * weight.k;
+PassClock::PassClock(PassTarget target, const MeasuredAccelerator& gpu, const StreamPlan& plan,
+                     const TimedOptions& options)
+    : target_(only_timed(std::move(target))),
+      accelerator_(std::make_shared<TimedAccelerator>(roomy(gpu), options)),
+      pass_(target_, accelerator_, plan) {}
+
+PassFigures PassClock::figures(uint32_t rows, uint32_t first) {
+  const std::vector<int32_t> tokens(rows, 0);
+  std::vector<uint32_t> pages(pages_for(first + rows));
+  for (uint32_t i = 0; i < pages.size(); ++i) pages[i] = i % target_.kv->page_count();
+  const PassText text{tokens, first, pages};
+  const TimedAccelerator& gpu = *accelerator_;
+  const PassFigures before{gpu.now(), gpu.computing_seconds(), gpu.copying_seconds(),
+                           gpu.bytes_in(), gpu.bytes_out()};
+  AllWanted watch;
+  pass_.run({&text, 1}, watch);
+  return {gpu.now() - before.seconds, gpu.computing_seconds() - before.computing_seconds,
+          gpu.copying_seconds() - before.copying_seconds, gpu.bytes_in() - before.bytes_in,
+          gpu.bytes_out() - before.bytes_out};
+}
+
+PassTime::PassTime(const PassTarget& target, const MeasuredAccelerator& gpu, const StreamPlan& plan,
+                   const TimedOptions& options) {
+  constexpr uint32_t kFewest = 16;
+  PassClock clock(target, gpu, plan, options);
+  try {
+    for (uint32_t rows = kFewest; rows < plan.rows; rows *= 2) {
+      points_.emplace_back(rows, clock.seconds(rows));
+    }
+    points_.emplace_back(plan.rows, clock.seconds(plan.rows));
+  } catch (const Error& error) {
+    // More rows take still longer.
+    if (error.code() != ErrorCode::kResource) throw;
   }
 }
 
 double PassTime::seconds(uint32_t rows) const {
-  const double begin = static_cast<double>(rates_.submission_nanoseconds.median) * 1e-9;
-  double seconds = 0;
-  for (const LayerWork& layer : layers_) {
-    double compute = 0;
-    for (const auto& [kind, adds] : layer.products) {
-      compute += adds * rows / product_rate(rates_, kind, rows);
-    }
-    seconds += std::max(layer.load_seconds, compute) + begin;
+  if (points_.empty() || rows > points_.back().first) {
+    return std::numeric_limits<double>::infinity();
   }
-  return seconds;
+  const auto above = std::ranges::lower_bound(points_, static_cast<double>(rows), {},
+                                              [](const auto& point) { return point.first; });
+  if (above == points_.begin()) return above->second;
+  const auto& [x0, y0] = *(above - 1);
+  const auto& [x1, y1] = *above;
+  return y0 + (y1 - y0) * (rows - x0) / (x1 - x0);
 }
 
 }  // namespace hearth

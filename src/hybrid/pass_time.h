@@ -1,34 +1,58 @@
-// How long passes over prompts take (prefill_pass.h), from what an accelerator was measured to do.
-// Said of a plan: each layer is either copied or computed longer, and copies run beside.
+// How long passes over prompts take (prefill_pass.h): their own command lists, by the clock of an
+// accelerator that is described or was measured (TimedAccelerator). Nothing is computed or held.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
-#include "accelerator/accelerator_rates.h"
+#include "accelerator/accelerator_file.h"
+#include "accelerator/virtual/timed_accelerator.h"
+#include "hybrid/prefill_pass.h"
 #include "hybrid/stream_plan.h"
-#include "models/model.h"
 
 namespace hearth {
 
+struct PassFigures {
+  double seconds = 0;
+  double computing_seconds = 0, copying_seconds = 0;  // of these; they overlap
+  uint64_t bytes_in = 0, bytes_out = 0;               // over the link
+};
+
+class PassClock {
+ public:
+  // The target outlives it; its keys and values have a page at least. Throws what PrefillPass
+  // throws.
+  PassClock(PassTarget target, const MeasuredAccelerator& gpu, const StreamPlan& plan,
+            const TimedOptions& options = {});
+
+  // Of a pass over tokens at positions first, first + 1, ... of one text: at most as many as the
+  // plan has rows and pages. Throws Error (kResource) where a layer takes so long that it would
+  // count as lost; then the clock tells nothing any more.
+  PassFigures figures(uint32_t rows, uint32_t first = 0);
+  double seconds(uint32_t rows, uint32_t first = 0) { return figures(rows, first).seconds; }
+
+ private:
+  const PassTarget target_;
+  std::shared_ptr<TimedAccelerator> accelerator_;
+  PrefillPass pass_;
+};
+
+// A table of that, to be asked often: on the line between some numbers of rows, all of the plan at
+// most.
 class PassTime {
  public:
-  // The model is not needed afterwards.
-  PassTime(const Model& model, const StreamPlan& plan, AcceleratorRates rates);
+  // The target is not needed afterwards.
+  PassTime(const PassTarget& target, const MeasuredAccelerator& gpu, const StreamPlan& plan,
+           const TimedOptions& options = {});
 
-  // Seconds of a pass over so many rows. Of attention nothing counts, whose part grows with texts;
-  // what passes really take corrects it (Streamer).
+  // Seconds of a pass over so many rows of a text that begins there; no number ends where such a
+  // pass would count as lost. What passes really take corrects it (Streamer).
   double seconds(uint32_t rows) const;
 
  private:
-  struct LayerWork {
-    double load_seconds = 0;
-    std::vector<std::pair<PackKind, double>> products = {};  // multiply-adds a row, by kind
-  };
-
-  AcceleratorRates rates_;
-  std::vector<LayerWork> layers_;
+  std::vector<std::pair<double, double>> points_;  // rows, growing; seconds
 };
 
 }  // namespace hearth

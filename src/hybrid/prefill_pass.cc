@@ -64,7 +64,7 @@ void PrefillPass::import_memory() {
 }
 
 PrefillPass::Made PrefillPass::make(const PrefillStep& step) const {
-  Made made;
+  Made made{.commands = PassCommands(!target_.only_timed)};
   const PassPages pages(*target_.kv, shards_, pages_.at(), plan_.pages);
   const PrefillPages to{&pages, step.first_pages()};
   AcceleratorLayers builder(weights_, target_.context, step.view(), &made.commands, &to);
@@ -73,12 +73,21 @@ PrefillPass::Made PrefillPass::make(const PrefillStep& step) const {
   return made;
 }
 
+void PrefillPass::write_inputs(const PassCommands& commands) {
+  if (commands.holds_inputs()) return accelerator_->write(inputs_.at(), commands.inputs());
+  const std::vector<std::byte> zeros(std::min<uint64_t>(commands.input_bytes(), 1 << 20));
+  for (uint64_t at = 0; at < commands.input_bytes(); at += zeros.size()) {
+    const uint64_t bytes = std::min<uint64_t>(zeros.size(), commands.input_bytes() - at);
+    accelerator_->write(inputs_.at(at), std::span(zeros).first(bytes));
+  }
+}
+
 // So that no prompt finds that there is no memory for it, or a call that cannot be done.
 void PrefillPass::reserve() {
   const auto layers = static_cast<uint32_t>(target_.model->spec().layers.size());
   pages_ = accelerator_->allocate(PassPages::bytes(*target_.kv, shards_, layers, plan_.pages));
   const Made made = make(LargestPass(target_.context, plan_.rows).step());
-  inputs_ = accelerator_->allocate(made.commands.inputs().size());
+  inputs_ = accelerator_->allocate(made.commands.input_bytes());
   values_ = accelerator_->allocate(made.value_bytes);
   for (const CommandList& list : made.commands.layers_in({inputs_.id(), values_.id()})) {
     for (const Command& command : list.commands) {
@@ -252,7 +261,7 @@ void PrefillPass::Run::let_go(uint64_t ended) {
 
 void PrefillPass::Run::go() {
   const Made made = of_.make(step_);
-  of_.accelerator_->write(of_.inputs_.at(), made.commands.inputs());
+  of_.write_inputs(made.commands);
   std::vector<CommandList> lists = made.commands.layers_in({of_.inputs_.id(), of_.values_.id()});
   const auto layers = static_cast<uint32_t>(lists.size());
   arrivals_.assign(layers, 0);

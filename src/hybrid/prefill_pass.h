@@ -51,6 +51,7 @@ class PrefillPass : public PassRunner {
   };
 
   Made make(const PrefillStep& step) const;
+  void write_inputs(const PassCommands& commands);
   void import_memory();
   void reserve();
   void wait_for_all();

@@ -17,7 +17,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kLeastRows = 64, kBerths = 2;
+constexpr uint32_t kLeastRows = 64;
 // Texts of a pass whose last pages are not full.
 constexpr uint32_t kPassTexts = 64;
 
@@ -39,19 +39,25 @@ uint32_t pass_pages(const PassTarget& target, uint32_t rows) {
   return pages_for(target.context) + pages_for(rows) + kPassTexts;
 }
 
-// Bytes of values and inputs of a pass of so many rows.
-uint64_t row_bytes(const PassTarget& target, uint32_t rows) {
+// What a pass of so many rows computes, laid out, and the bytes of its values.
+std::pair<PassCommands, uint64_t> commands_of(const PassTarget& target, uint32_t rows) {
   const Model& model = *target.model;
   const LargestPass largest(target.context, rows);
   const PassPages pages(*target.kv, model.weights().shard_count(), {0, 0},
                         pass_pages(target, rows));
-  PassCommands commands;
+  PassCommands commands(false);
   const NoWeights weights(model);
   const PrefillPages to{&pages, largest.step().first_pages()};
   AcceleratorLayers builder(weights, target.context, largest.step().view(), &commands, &to);
   walk_model(model.spec(), builder);
   const uint64_t values = commands.lay_out();
-  return values + commands.inputs().size();
+  return {std::move(commands), values};
+}
+
+// Bytes of values and inputs of a pass of so many rows.
+uint64_t row_bytes(const PassTarget& target, uint32_t rows) {
+  const auto [commands, values] = commands_of(target, rows);
+  return values + commands.input_bytes();
 }
 
 // Bytes of values and inputs, which grow by the row.
@@ -98,7 +104,7 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
     StreamPlan plan{.rows = rows,
                     .pages = pass_pages(target, rows),
                     .kept = kept,
-                    .berths = std::min(kBerths, layers - kept),
+                    .berths = std::min(options.berths, layers - kept),
                     .berth_bytes = largest_layer(runs, kept),
                     .page_bytes = bytes_of_pages(target, rows)};
     plan.pass_bytes = row_bytes.of(rows) + plan.page_bytes + vectors;
@@ -134,6 +140,25 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
     plan = next;
   }
   return plan;
+}
+
+PassKernels pass_kernels(const PassTarget& target) {
+  PassKernels kernels;
+  const auto add = [](auto* all, const auto& one) {
+    if (std::ranges::count(*all, one) == 0) all->push_back(one);
+  };
+  const PassCommands commands = commands_of(target, kLeastRows).first;
+  for (const CommandList& list : commands.layers_in({0, 1})) {
+    for (const Command& command : list.commands) {
+      const auto& call = std::get<KernelCall>(command.work);
+      if (const auto* product = std::get_if<GemmCall>(&call)) {
+        add(&kernels.kinds, product->spec.kind);
+      } else {
+        add(&kernels.contracts, contract_name(call));
+      }
+    }
+  }
+  return kernels;
 }
 
 std::string stream_plan_text(const StreamPlan& plan, uint32_t layers) {

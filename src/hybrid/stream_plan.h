@@ -24,6 +24,9 @@ struct PassTarget {
   std::vector<std::span<std::byte>> kv_memory;
   uint32_t context = 0;
   Isa isa = Isa::kReference;  // of the cores' kernels
+  // Nothing of it is there but its places, or nothing shall be read: passes make the same lists and
+  // give their accelerator zeros, for one that only tells what time it takes (TimedAccelerator).
+  bool only_timed = false;
 };
 
 struct StreamPlan {
@@ -42,6 +45,7 @@ struct StreamPlanOptions {
   uint32_t rows = 0;             // 0: as many as there is room for, kUsualPassRows at most
   uint64_t memory = 0;           // bytes; 0: nine tenths of what the accelerator has free
   std::optional<uint32_t> kept;  // none: as many layers as there is room for
+  uint32_t berths = 2;           // at most as many as there are layers that are not kept
 };
 
 inline constexpr uint32_t kMostPassRows = 32768;
@@ -49,11 +53,19 @@ inline constexpr uint32_t kMostPassRows = 32768;
 // counts as lost.
 inline constexpr uint32_t kUsualPassRows = 8192;
 
-// Memory goes to two berths first, then to rows, then to layers that stay; values and pages are no
-// longer than one allocation. Throws Error with both figures: kResource where two berths and 64
+// Memory goes to berths first, then to rows, then to layers that stay; values and pages are no
+// longer than one allocation. Throws Error with both figures: kResource where the berths and 64
 // rows do not fit, kUsage where what is asked for does not.
 StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
                        const StreamPlanOptions& options);
+
+// What a pass makes an accelerator compute: kinds of products, and the other contracts
+// (contract_name()).
+struct PassKernels {
+  std::vector<PackKind> kinds;
+  std::vector<std::string> contracts;
+};
+PassKernels pass_kernels(const PassTarget& target);
 
 // "passes of 8192 rows, 12 of 80 layers kept, 2 berths of 450 MiB for the others, 9.1 GiB in all".
 std::string stream_plan_text(const StreamPlan& plan, uint32_t layers);

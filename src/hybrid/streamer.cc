@@ -76,7 +76,7 @@ double Streamer::seconds_of(uint64_t tokens) const {
 // The last pass has half the weight, and changes by a factor of 2 at most: it may have been slow
 // for reasons of its own.
 void Streamer::learn(const Texts& texts, double seconds) {
-  if (!options_.predicted_seconds) return;
+  if (!options_.predicted_seconds || !options_.learns) return;
   uint32_t rows = 0;
   for (const auto& [waiting, text] : texts) rows += static_cast<uint32_t>(text.tokens.size());
   const double predicted = options_.predicted_seconds(rows);

@@ -65,6 +65,7 @@ struct StreamerOptions {
   std::function<void(const std::string&)> tell = {};
   // Seconds that a pass over so many rows takes, as predicted; empty: not known.
   std::function<double(uint32_t rows)> predicted_seconds = {};
+  bool learns = true;  // what passes take corrects that
 };
 
 class Streamer : public PromptStreamer {

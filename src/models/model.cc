@@ -69,6 +69,25 @@ void Model::release_weights() {
   arenas_.clear();
 }
 
+void Model::place_matrix(Weight* matrix) {
+  for (size_t s = 0; s < arenas_.size(); ++s) {
+    Shard& shard = matrix->shards[s];
+    if (shard.spec.rows == 0 || shard.spec.k == 0) continue;
+    shard.codes = arenas_[s].allocate(shard.spec.codes_bytes(), matrix->align);
+    shard.scales = arenas_[s].allocate(shard.spec.scales_bytes(), kWeightAlign);
+  }
+}
+
+void Model::lay_out() {
+  for (VectorWeight& vector : weights_.vectors()) {
+    for (Arena& arena : arenas_) {
+      std::byte* copy = arena.allocate(vector.size * sizeof(float), kWeightAlign);
+      vector.copies.push_back(reinterpret_cast<float*>(copy));
+    }
+  }
+  for (Weight& matrix : weights_.matrices()) place_matrix(&matrix);
+}
+
 void Model::load_vectors() {
   auto vector = weights_.vectors().begin();
   for (const WeightSpec& weight : spec_.weights) {
@@ -105,11 +124,10 @@ void Model::load_matrices(const ModelSource& source, Team& team,
   std::vector<std::unique_ptr<std::byte[]>> scratch(team.size());
   for (auto& own : scratch) own = std::make_unique_for_overwrite<std::byte[]>(scratch_bytes);
   for (size_t m = 0; m < matrices.size(); ++m) {
+    place_matrix(&matrices[m]);
     for (size_t s = 0; s < arenas_.size(); ++s) {
-      Shard& shard = matrices[m].shards[s];
+      const Shard& shard = matrices[m].shards[s];
       if (shard.spec.rows == 0 || shard.spec.k == 0) continue;
-      shard.codes = arenas_[s].allocate(shard.spec.codes_bytes(), matrices[m].align);
-      shard.scales = arenas_[s].allocate(shard.spec.scales_bytes(), kWeightAlign);
       size_t panel_bytes =
           specs[m]->data->stored_row_bytes() * kPanelRows * shard.spec.k / specs[m]->k;
       auto step = static_cast<uint32_t>(

@@ -172,3 +172,67 @@ class TopoTest(ProgramTest):
         self.assertIn("a text of 20 tokens: ", out)
         self.bad(1, "topo", "--predict", "/no/such/model.gguf", says=["/no/such/model.gguf"])
         self.bad(2, "topo", "--depth", "3", says=["--predict"])
+
+    def test_topo_predicts_a_gpu(self):
+        gpu = write_gpu(self.folder / "gpu.json")
+        machine = "synthetic core:4 pu:1"
+        words = ("topo", "--machine", machine, "--predict", self.random, "--gpu", gpu)
+        told = json.loads(self.good(*words, "--json"))["gpu"]
+        self.assertEqual(told["name"], "a GPU of a test")
+        self.assertEqual(told["layers_kept"], told["layers"])
+        self.assertEqual(told["prompts"][0]["tokens"], 512)
+        for prompt in told["prompts"]:
+            self.assertGreater(prompt["gpu_seconds"], 0)
+            self.assertGreater(prompt["cores_seconds"], 0)
+        small = json.loads(self.good(*words, "--gpu-rows", "128", "--gpu-layers", "0",
+                                     "--gpu-memory", "1GiB", "--weights", "q8_0", "--json"))["gpu"]
+        self.assertEqual([small["rows"], small["layers_kept"], small["berths"]], [128, 0, 2])
+        self.assertEqual(small["bytes_in_flight"], 2 * small["berth_bytes"])
+        self.assertGreater(small["prompts"][0]["bytes_in"], 4 * small["berth_bytes"])
+        self.assertEqual(small["passes_by_berths"][0]["berths"], 1)
+        self.assertIn("predicted through a GPU of a test: passes of ", self.good(*words))
+        self.bad(2, "topo", "--gpu", gpu, says=["--predict"])
+        self.bad(1, *words[:-1], self.chain, says=["chain.gguf", "no accelerator"])
+        status, _, err = self.call(*words, "--gpu-memory", "1KiB")
+        self.assertEqual(status, 2)
+        self.assertIn("take a GPU with more memory", err)
+
+    def test_bench_and_run_play_a_gpu(self):
+        gpu = "virtual:" + str(write_gpu(self.folder / "gpu.json"))
+        passes = json.loads(self.good("bench", self.random, "-p", "65,128", "--gpu", gpu, "--json"))
+        self.assertTrue(passes["virtual_time"])
+        self.assertEqual([one["rows"] for one in passes["passes"]], [65, 128])
+        for one in passes["passes"]:
+            self.assertGreater(one["seconds"]["median"], 0)
+        last = passes["passes"][-1]
+        self.assertAlmostEqual(last["seconds"]["median"], last["predicted_seconds"], places=9)
+        self.assertIn("by virtual time", self.good("bench", self.random, "-p", "64", "--gpu", gpu))
+        self.bad(2, "bench", self.random, "--gpu", "none", says=["nothing to measure"])
+        words = ("run", self.random, "-p", "a b c d e f g h" * 8, "-n", "4", "--seed", "1")
+        status, played, err = self.call(*words, "--gpu", gpu, "--gpu-threshold", "16", "-v")
+        self.assertEqual(status, 0)
+        self.assertEqual(self.good(*words), played.decode())
+        self.assertIn("streamed through a GPU of a test", err)
+
+
+def write_gpu(path):
+    """A file that describes a GPU."""
+    def figure(value):
+        return {"median": value, "min": value, "max": value}
+
+    def transfer(rate):
+        return {"bytes": 1 << 20, "bytes_per_second": figure(rate)}
+
+    facts = {"name": "a GPU of a test", "kind": "discrete", "driver": "", "api": "",
+             "memory_bytes": 1 << 33, "free_bytes": 1 << 33, "allocation_bytes": 1 << 32,
+             "import_alignment": 4096, "queues": [{"computes": True}, {"computes": False}],
+             "arithmetic": "", "lacks": []}
+    product = {"kind": "f32", "rows": 128, "side": 2048, "refused": "",
+               "multiply_adds_per_second": figure(10 ** 12)}
+    rates = {"write": transfer(10 ** 10), "read": transfer(10 ** 10),
+             "import_to": transfer(2 * 10 ** 10), "import_from": transfer(2 * 10 ** 10),
+             "import_refused": "", "memory": transfer(3 * 10 ** 11),
+             "submission_nanoseconds": figure(30000), "command_nanoseconds": figure(4000),
+             "products": [product], "kernels": []}
+    path.write_text(json.dumps({"hearth_accelerator": 2, "facts": facts, "rates": rates}))
+    return path

@@ -19,6 +19,12 @@ constexpr uint64_t kImportAlignment = 4096;
 constexpr int kPoison = 0xff;  // NaN as f32, f16 and bf16
 
 AcceleratorFacts facts_for(const VirtualOptions& options) {
+  if (options.facts) {
+    AcceleratorFacts facts = *options.facts;
+    if (facts.free_bytes == 0) facts.free_bytes = facts.memory_bytes;
+    if (facts.import_alignment != 0) facts.import_alignment = kImportAlignment;
+    return facts;
+  }
   HEARTH_CHECK(options.queues == 1 || options.queues == 2, "it has one queue or two");
   AcceleratorFacts facts = {.name = "virtual accelerator",
                             .driver = "the reference kernels",
@@ -40,7 +46,7 @@ void release(std::byte* bytes) { ::operator delete[](bytes, std::align_val_t{kAl
 }  // namespace
 
 VirtualAccelerator::VirtualAccelerator(const VirtualOptions& options)
-    : facts_(facts_for(options)), random_(options.seed), queues_(options.queues) {}
+    : facts_(facts_for(options)), random_(options.seed), queues_(facts_.queues.size()) {}
 
 VirtualAccelerator::~VirtualAccelerator() {
   for (const auto& [id, memory] : memory_) {

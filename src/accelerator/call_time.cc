@@ -1,0 +1,120 @@
+#include "accelerator/call_time.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <variant>
+
+namespace hearth {
+namespace {
+
+double by_rows(uint32_t rows, uint64_t n) {
+  return static_cast<double>(rows) * static_cast<double>(n);
+}
+
+struct Work {
+  double operator()(const NormCall& call) const { return by_rows(call.rows, call.n); }
+  double operator()(const HeadMomentsCall& call) const {
+    return by_rows(call.rows, uint64_t{call.heads} * call.length);
+  }
+  double operator()(const NormByCall& call) const { return by_rows(call.rows, call.n); }
+  double operator()(const TableCall& call) const { return by_rows(call.rows, call.spec.k); }
+  double operator()(const QuantizeCall& call) const { return by_rows(call.rows, call.n); }
+  double operator()(const GemmCall& call) const {
+    return by_rows(call.m, uint64_t{call.panels} * kPanelRows) * kBlock *
+           (call.block1 - call.block0);
+  }
+  double operator()(const AddCall& call) const { return by_rows(call.rows, call.n); }
+  double operator()(const GateCall& call) const { return by_rows(call.rows, call.n); }
+  double operator()(const RopeCall& call) const {
+    return by_rows(call.rows, uint64_t{call.heads} * call.n_rot);
+  }
+  // Of a text alone: at most so many.
+  double operator()(const AttendCall& call) const {
+    return by_rows(call.rows, call.step_rows) * call.heads * (call.key_length + call.value_length);
+  }
+  double operator()(const KvStoreCall& call) const {
+    const KvPages& pages = call.pages;
+    return by_rows(call.rows, uint64_t{pages.heads} * (pages.key_length + pages.value_length));
+  }
+  double operator()(const PagedAttendCall& call) const {
+    return static_cast<double>(call.seen) * call.heads *
+           (call.pages.key_length + call.pages.value_length);
+  }
+};
+
+// The length that a contract's rates go by; 0 where it is all the same.
+uint32_t length_of(const KernelCall& call) {
+  if (const auto* paged = std::get_if<PagedAttendCall>(&call)) return paged->pages.key_length;
+  return 0;
+}
+
+// On the line between the points, before the first and behind the last as these.
+double value_at(const std::vector<std::pair<double, double>>& line, double x) {
+  if (x <= line.front().first) return line.front().second;
+  if (x >= line.back().first) return line.back().second;
+  const auto next =
+      std::ranges::upper_bound(line, x, {}, [](const auto& point) { return point.first; });
+  const auto& [x0, y0] = *(next - 1);
+  const auto& [x1, y1] = *next;
+  return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
+}
+
+}  // namespace
+
+double work_of(const KernelCall& call) { return std::visit(Work{}, call); }
+
+CallTime::CallTime(const AcceleratorRates& rates) : memory_rate_(rates.memory.per_second.median) {
+  if (rates.command_nanoseconds) command_seconds_ = rates.command_nanoseconds->median * 1e-9;
+  for (const ProductRate& rate : rates.products) {
+    if (!rate.refused.empty()) continue;
+    products_[rate.kind].emplace_back(rate.rows, rate.rows / rate.per_second.median);
+  }
+  for (auto& [kind, line] : products_) std::ranges::sort(line);
+  for (const KernelRate& rate : rates.kernels) {
+    if (!rate.refused.empty()) continue;
+    kernels_[rate.contract].emplace_back(rate.length, 1 / rate.per_second.median);
+  }
+  for (auto& [contract, line] : kernels_) std::ranges::sort(line);
+}
+
+double CallTime::product_seconds(const GemmCall& call) const {
+  const double elements = work_of(KernelCall(call)) / call.m, rows = call.m;
+  const auto of_line = [&](const Line& line) {
+    const auto& [most, each] = line.back();
+    return elements * (rows > most ? each * rows / most : value_at(line, rows));
+  };
+  const auto found = products_.find(call.spec.kind);
+  if (found != products_.end()) return of_line(found->second);
+  double alike = 0, any = 0;
+  for (const auto& [kind, line] : products_) {
+    const double seconds = of_line(line);
+    any = std::max(any, seconds);
+    if (act_format_for(kind) == act_format_for(call.spec.kind)) alike = std::max(alike, seconds);
+  }
+  return alike > 0 ? alike : any;
+}
+
+double CallTime::attention_seconds(const KernelCall& call) const {
+  const auto f32 = products_.find(PackKind::kF32);
+  if (f32 == products_.end()) return 0;
+  const auto& [rows, seconds] = f32->second.back();
+  return work_of(call) * seconds / rows;
+}
+
+double CallTime::seconds(const KernelCall& call) const {
+  if (const auto* product = std::get_if<GemmCall>(&call)) {
+    if (!products_.empty()) return product_seconds(*product);
+  }
+  const auto found = kernels_.find(contract_name(call));
+  if (found != kernels_.end()) return work_of(call) * value_at(found->second, length_of(call));
+  const bool attends =
+      std::holds_alternative<AttendCall>(call) || std::holds_alternative<PagedAttendCall>(call);
+  double bytes = 0;
+  for (const Access& access : accesses_of(call)) {
+    bytes += static_cast<double>(access.bytes) * access.rows;
+  }
+  const double moving = bytes / memory_rate_;
+  return attends ? std::max(moving, attention_seconds(call)) : moving;
+}
+
+}  // namespace hearth

@@ -1,0 +1,75 @@
+#include "accelerator/call_time.h"
+
+#include <gtest/gtest.h>
+
+namespace hearth {
+namespace {
+
+Spread exactly(double value) { return {value, value, value}; }
+
+AcceleratorRates made_rates() {
+  AcceleratorRates rates;
+  rates.memory = {1 << 20, exactly(1000)};
+  rates.command_nanoseconds = exactly(500);
+  rates.products = {{PackKind::kQ8_0, 16, 256, exactly(1600)},
+                    {PackKind::kQ8_0, 1, 256, exactly(100)},
+                    {PackKind::kQ4_0, 1, 256, exactly(50)},
+                    {PackKind::kF32, 1, 256, exactly(10)},
+                    {PackKind::kBF16, 1, 256, {}, "no bf16"}};
+  rates.kernels = {{"rms norm", 64, 2048, exactly(4)},
+                   {"attend pages f16", 64, 64, exactly(8)},
+                   {"attend pages f16", 64, 128, exactly(16)},
+                   {"silu", 64, 2048, {}, "no silu"}};
+  return rates;
+}
+
+// With 64 x 96 elements.
+GemmCall product(PackKind kind, uint32_t rows) {
+  GemmCall call{.panels = 4, .block1 = 3, .m = rows};
+  call.spec.kind = kind;
+  return call;
+}
+
+TEST(CallTime, ProductsGoByRows) {
+  const CallTime times(made_rates());
+  EXPECT_DOUBLE_EQ(times.command_seconds(), 5e-7);
+  const double elements = 64 * 96;
+  EXPECT_DOUBLE_EQ(work_of(product(PackKind::kQ8_0, 5)), 5 * elements);
+  const auto each = [&](PackKind kind, uint32_t rows) {
+    return times.seconds(product(kind, rows)) / elements;
+  };
+  // 1 / 100 for one row, 16 / 1600 for 16: the matrix is read as long.
+  EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 1), 0.01);
+  EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 9), 0.01);
+  EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 32), 0.02);
+  // Of the same activations the slowest; else of all.
+  EXPECT_DOUBLE_EQ(each(PackKind::kQ6_K, 1), 0.02);
+  EXPECT_DOUBLE_EQ(each(PackKind::kBF16, 1), 0.1);
+}
+
+TEST(CallTime, OthersGoByTheirWork) {
+  const CallTime times(made_rates());
+  EXPECT_DOUBLE_EQ(times.seconds(NormCall{.rows = 2, .n = 10}), 5);
+  PagedAttendCall attend{.rows = 2, .seen = 3, .heads = 2};
+  attend.pages.type = KvType::kF16;
+  attend.pages.key_length = attend.pages.value_length = 64;
+  EXPECT_DOUBLE_EQ(times.seconds(attend), 3 * 2 * 128 / 8.0);
+  attend.pages.key_length = attend.pages.value_length = 96;
+  EXPECT_DOUBLE_EQ(times.seconds(attend), 3 * 2 * 192 * (1 / 8.0 + 1 / 16.0) / 2);
+  attend.pages.key_length = attend.pages.value_length = 256;
+  EXPECT_DOUBLE_EQ(times.seconds(attend), 3 * 2 * 512 / 16.0);
+}
+
+TEST(CallTime, WhatWasNotMeasuredIsMovedOrMultiplied) {
+  const CallTime times(made_rates());
+  const FloatRows x{{0, 0}, 10};
+  // Two matrices of 3 x 10 floats are read and one written.
+  EXPECT_DOUBLE_EQ(times.seconds(AddCall{.a = x, .b = x, .rows = 3, .n = 10, .out = x}), 0.36);
+  PagedAttendCall attend{.rows = 2, .seen = 1000, .heads = 2};
+  attend.pages.type = KvType::kF32;
+  attend.pages.key_length = attend.pages.value_length = 64;
+  EXPECT_DOUBLE_EQ(times.seconds(attend), 1000 * 2 * 128 / 10.0);
+}
+
+}  // namespace
+}  // namespace hearth

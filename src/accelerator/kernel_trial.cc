@@ -1,0 +1,177 @@
+#include "accelerator/kernel_trial.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+#include <span>
+
+#include "base/check.h"
+#include "base/round_up.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kRowFloats = 2048, kHeadFloats = 128;
+// Query heads of one key head, as a call of a pass has them.
+constexpr uint32_t kQueryHeads = 8;
+
+KvType kv_type_in(const std::string& contract) {
+  for (size_t i = 0; i < kKvTypes; ++i) {
+    const auto type = static_cast<KvType>(i);
+    if (contract.ends_with(std::string(" ") + kv_type_name(type))) return type;
+  }
+  HEARTH_CHECK(false, "the contract names a type of keys and values");
+  return KvType::kF32;
+}
+
+}  // namespace
+
+std::vector<TrialKind> trial_kinds() {
+  std::vector<TrialKind> kinds;
+  for (const char* contract :
+       {"rms norm", "layer norm", "moments of heads", "norm by moments", "quantize f32",
+        "quantize bf16", "quantize q8", "add", "add of three", "silu", "gelu", "gelu tanh",
+        "rope interleaved", "rope half"}) {
+    kinds.push_back({contract, kRowFloats});
+  }
+  for (size_t i = 0; i < kKvTypes; ++i) {
+    const char* type = kv_type_name(static_cast<KvType>(i));
+    kinds.push_back({fmt::format("kv store {}", type), kHeadFloats});
+    for (const uint32_t length : {64, 128}) {
+      kinds.push_back({fmt::format("attend pages {}", type), length, true});
+    }
+  }
+  return kinds;
+}
+
+KernelTrial::KernelTrial(Accelerator& accelerator, const TrialKind& kind, uint32_t rows)
+    : accelerator_(accelerator), rows_(rows) {
+  HEARTH_CHECK(rows > 0 && rows % kPagePositions == 0, "rows fill pages");
+  call_ = make(kind);
+  HEARTH_CHECK(contract_name(call_) == kind.contract, "it is of that contract");
+}
+
+Place KernelTrial::add(std::span<const std::byte> bytes) {
+  const Buffer& buffer = buffers_.emplace_back(accelerator_.allocate(bytes.size()));
+  accelerator_.write(buffer.at(), bytes);
+  return buffer.at();
+}
+
+Place KernelTrial::floats(uint64_t count) {
+  return add(std::as_bytes(std::span<const float>(std::vector<float>(count, 1.0F))));
+}
+
+Place KernelTrial::zeros(uint64_t bytes) { return add(std::vector<std::byte>(bytes)); }
+
+KernelCall KernelTrial::norm(const std::string& contract, uint32_t n) {
+  const uint32_t heads = n / kHeadFloats;
+  if (contract == "moments of heads") {
+    return HeadMomentsCall{.x = matrix(n),
+                           .rows = rows_,
+                           .heads = heads,
+                           .length = kHeadFloats,
+                           .out = matrix(uint64_t{2} * heads)};
+  }
+  if (contract == "norm by moments") {
+    return NormByCall{.x = matrix(n),
+                      .moments = matrix(uint64_t{2} * heads),
+                      .weight = floats(n),
+                      .rows = rows_,
+                      .n = n,
+                      .heads = heads,
+                      .length = kHeadFloats,
+                      .eps = 1e-5F,
+                      .out = matrix(n)};
+  }
+  const auto kind = contract == "rms norm" ? NormCallKind::kRms : NormCallKind::kLayer;
+  return NormCall{.kind = kind,
+                  .x = matrix(n),
+                  .weight = floats(n),
+                  .rows = rows_,
+                  .n = n,
+                  .eps = 1e-5F,
+                  .out = matrix(n)};
+}
+
+KernelCall KernelTrial::gate(const std::string& contract, uint32_t n) {
+  const auto kind = contract == "silu"   ? GateKind::kSilu
+                    : contract == "gelu" ? GateKind::kGelu
+                                         : GateKind::kGeluTanh;
+  return GateCall{
+      .kind = kind, .x = matrix(n), .up = matrix(n), .rows = rows_, .n = n, .out = matrix(n)};
+}
+
+KernelCall KernelTrial::rope(const std::string& contract, uint32_t n) {
+  const auto layout = contract == "rope half" ? RopeLayout::kHalf : RopeLayout::kInterleaved;
+  const uint64_t angles = uint64_t{rows_} * kHeadFloats / 2;
+  return RopeCall{.x = matrix(n),
+                  .rows = rows_,
+                  .heads = n / kHeadFloats,
+                  .head_stride = kHeadFloats,
+                  .cos = floats(angles),
+                  .sin = floats(angles),
+                  .n_rot = kHeadFloats,
+                  .layout = layout};
+}
+
+KernelCall KernelTrial::quantize(const std::string& contract, uint32_t n) {
+  const auto format = contract == "quantize f32"    ? ActFormat::kF32
+                      : contract == "quantize bf16" ? ActFormat::kBF16
+                                                    : ActFormat::kQ8;
+  return QuantizeCall{matrix(n), rows_, n,
+                      ActRows{zeros(act_bytes(format, rows_, n)), format, rows_, n}};
+}
+
+KernelCall KernelTrial::paged(const TrialKind& kind) {
+  KvPages pages{.count = rows_ / kPagePositions,
+                .type = kv_type_in(kind.contract),
+                .heads = 1,
+                .key_length = kind.length,
+                .value_length = kind.length};
+  pages.stride = round_up<uint64_t>(pages.head_bytes(), 64);
+  pages.at = zeros(pages.count * pages.stride);
+  if (!kind.attends) {
+    std::vector<uint32_t> slots(rows_);
+    std::iota(slots.begin(), slots.end(), 0);
+    return KvStoreCall{.k = matrix(kind.length),
+                       .v = matrix(kind.length),
+                       .slots = add(std::as_bytes(std::span<const uint32_t>(slots))),
+                       .rows = rows_,
+                       .pages = pages};
+  }
+  std::vector<PagedRow> rows;
+  for (uint32_t i = 0; i < rows_; ++i) rows.push_back({0, 0, i, 0});
+  return PagedAttendCall{.q = matrix(uint64_t{kQueryHeads} * kind.length),
+                         .rows_of = add(std::as_bytes(std::span<const PagedRow>(rows))),
+                         .rows = rows_,
+                         .positions = rows_,
+                         .seen = uint64_t{rows_} * (rows_ + 1) / 2,
+                         .heads = kQueryHeads,
+                         .group = kQueryHeads,
+                         .scale = 1 / std::sqrt(static_cast<float>(kind.length)),
+                         .pages = pages,
+                         .out = matrix(uint64_t{kQueryHeads} * kind.length)};
+}
+
+KernelCall KernelTrial::make(const TrialKind& kind) {
+  const std::string& contract = kind.contract;
+  const uint32_t n = kind.length;
+  const auto begins = [&](const char* text) { return contract.starts_with(text); };
+  if (begins("kv store") || begins("attend pages")) return paged(kind);
+  if (begins("quantize")) return quantize(contract, n);
+  if (begins("rope")) return rope(contract, n);
+  if (begins("add")) {
+    AddCall call{.a = matrix(n), .b = matrix(n), .rows = rows_, .n = n, .out = matrix(n)};
+    if (contract == "add of three") call.c = matrix(n);
+    return call;
+  }
+  if (begins("silu") || begins("gelu")) return gate(contract, n);
+  return norm(contract, n);
+}
+
+CommandList KernelTrial::list(uint32_t commands) const {
+  return {std::vector<Command>(commands, {.work = call_})};
+}
+
+}  // namespace hearth

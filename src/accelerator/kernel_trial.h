@@ -1,0 +1,48 @@
+// A call of a contract that is no product, with memory to work on, to be timed. Values are alike
+// and harmless: what such a call costs does not go by them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accelerator/accelerator.h"
+
+namespace hearth {
+
+// Which calls there are to time. `length`: floats of a row, of attention of a head.
+struct TrialKind {
+  std::string contract;
+  uint32_t length = 0;
+  bool attends = false;  // its work grows with the square of its rows
+};
+std::vector<TrialKind> trial_kinds();
+
+class KernelTrial {
+ public:
+  // `rows` is a multiple of 64. Throws Error (kResource) where memory is short.
+  KernelTrial(Accelerator& accelerator, const TrialKind& kind, uint32_t rows);
+
+  const KernelCall& call() const { return call_; }
+  CommandList list(uint32_t commands) const;
+
+ private:
+  // So many floats of 1.
+  Place floats(uint64_t count);
+  FloatRows matrix(uint64_t stride) { return {floats(stride * rows_), stride}; }
+  Place zeros(uint64_t bytes);
+  Place add(std::span<const std::byte> bytes);
+  KernelCall norm(const std::string& contract, uint32_t n);
+  KernelCall gate(const std::string& contract, uint32_t n);
+  KernelCall rope(const std::string& contract, uint32_t n);
+  KernelCall quantize(const std::string& contract, uint32_t n);
+  KernelCall make(const TrialKind& kind);
+  KernelCall paged(const TrialKind& kind);
+
+  Accelerator& accelerator_;
+  const uint32_t rows_;
+  std::vector<Buffer> buffers_;
+  KernelCall call_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,17 @@
+// hearth bench --gpu: passes over prompts through a GPU, as they are and as they were predicted to
+// be.
+#pragma once
+
+#include "cli/bench_session.h"
+#include "cli/options.h"
+
+namespace hearth {
+
+// --gpu, --gpu-rows, --gpu-memory and --gpu-layers; none goes with `others`.
+void add_bench_gpu_options(CLI::App& verb, PromptGpuArgs* args,
+                           const std::vector<CLI::Option*>& others);
+
+// Of the lengths of -p that a pass has rows for. Returns the exit status.
+int measure_gpu(BenchSession& session, const PromptGpuArgs& gpu);
+
+}  // namespace hearth

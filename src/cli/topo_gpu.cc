@@ -1,0 +1,226 @@
+#include "cli/topo_gpu.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/bytes_text.h"
+#include "base/error.h"
+#include "hybrid/described_target.h"
+
+namespace hearth {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr uint32_t kFewest = 16, kFirstPrompt = 512, kLastPrompt = 32768;
+// Steps of a prompt on the cores that are predicted; those between lie on a line.
+constexpr uint32_t kStepsAsked = 9;
+
+// How soon the cores alone have a prompt's first token.
+class Cores {
+ public:
+  Cores(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
+        const EnginePlan& plan)
+      : machine_(machine), table_(table), model_(model), plan_(plan) {}
+
+  // Steps of as many rows as there may be, one behind the other.
+  double prompt(uint32_t tokens) const {
+    const uint32_t rows = plan_.prefill.max_rows, whole = tokens / rows, rest = tokens % rows;
+    double seconds = rest > 0 ? step(Phase::kPrefill, rest, whole * rows) : 0;
+    if (whole == 0) return seconds;
+    const uint32_t asked = std::min(whole, kStepsAsked);
+    double sum = 0;
+    for (uint32_t i = 0; i < asked; ++i) {
+      const uint32_t at = asked == 1 ? 0 : i * (whole - 1) / (asked - 1);
+      sum += step(Phase::kPrefill, rows, at * rows);
+    }
+    return seconds + sum / asked * whole;
+  }
+  double last_token(uint32_t depth) const { return step(Phase::kDecode, 1, depth); }
+
+ private:
+  double step(Phase phase, uint32_t rows, uint32_t depth) const {
+    PlacedPlan placed{plan_.of(phase), plan_.placement, plan_.shard_nodes, plan_.shares};
+    placed.experts = plan_.experts;
+    return predict_step(machine_, table_, model_, placed, {rows, depth}).seconds;
+  }
+
+  const Machine& machine_;
+  const BandwidthTable& table_;
+  const ModelSpec& model_;
+  const EnginePlan& plan_;
+};
+
+// Bytes a second that all of the machine's memory gives its own nodes.
+double memory_rate(const BandwidthTable& table) {
+  double rate = 0;
+  for (size_t node = 0; node < table.read.size(); ++node) rate += table.read[node][node];
+  return rate;
+}
+
+// A prompt on the GPU: passes over all tokens but the last, which is a step of the cores.
+GpuPrediction::Prompt on_gpu(PassClock& clock, const StreamPlan& plan, const Cores& cores,
+                             uint32_t tokens) {
+  GpuPrediction::Prompt prompt{.tokens = tokens, .cores_seconds = cores.prompt(tokens)};
+  for (uint32_t done = 0; done + 1 < tokens;) {
+    const uint32_t rows = std::min(plan.rows, tokens - 1 - done);
+    const PassFigures pass = clock.figures(rows, done);
+    prompt.passes.seconds += pass.seconds;
+    prompt.passes.computing_seconds += pass.computing_seconds;
+    prompt.passes.copying_seconds += pass.copying_seconds;
+    prompt.passes.bytes_in += pass.bytes_in;
+    prompt.passes.bytes_out += pass.bytes_out;
+    done += rows;
+  }
+  prompt.gpu_seconds = prompt.passes.seconds + cores.last_token(tokens - 1);
+  return prompt;
+}
+
+// The fewest tokens of a prompt of one pass that are sooner on the GPU.
+std::optional<uint32_t> threshold_of(const PassTime& passes, const Cores& cores, uint32_t most) {
+  const auto sooner = [&](uint32_t tokens) {
+    return passes.seconds(tokens - 1) + cores.last_token(tokens - 1) < cores.prompt(tokens);
+  };
+  uint32_t slow = kFewest / 2, fast = kFewest;
+  while (!sooner(fast)) {
+    if (fast == most) return std::nullopt;
+    slow = fast;
+    fast = std::min(fast * 2, most);
+  }
+  while (fast > kFewest && fast - slow > 1) {
+    const uint32_t middle = slow + (fast - slow) / 2;
+    (sooner(middle) ? fast : slow) = middle;
+  }
+  return fast;
+}
+
+// A pass of all rows with other numbers of berths, room or not.
+std::vector<GpuPrediction::Berths> berths_of(const PassTarget& target,
+                                             const MeasuredAccelerator& gpu, const StreamPlan& plan,
+                                             uint32_t layers, const TimedOptions& options) {
+  std::vector<GpuPrediction::Berths> all;
+  const uint32_t streamed = layers - plan.kept;
+  for (const uint32_t berths : {1U, 2U, 4U, streamed}) {
+    if (berths > streamed || (!all.empty() && all.back().berths >= berths)) continue;
+    StreamPlan other = plan;
+    other.berths = berths;
+    PassClock clock(target, gpu, other, options);
+    all.push_back({berths, clock.seconds(plan.rows)});
+  }
+  return all;
+}
+
+std::string seconds_text(double seconds) {
+  return std::isinf(seconds) ? "never" : fmt::format("{:.2f} s", seconds);
+}
+
+void json_seconds(Json& json, const char* key, double seconds) {
+  json.key(key);
+  if (std::isinf(seconds)) {
+    json.null();
+  } else {
+    json.real(seconds);
+  }
+}
+
+}  // namespace
+
+GpuPrediction predict_gpu(const Machine& machine, const BandwidthTable& table,
+                          const ModelSpec& model, const EnginePlan& plan,
+                          const GpuPredictArgs& args) {
+  const AcceleratorRates& rates = args.gpu.rates;
+  GpuPrediction told{.name = args.gpu.facts.name,
+                     .layers = static_cast<uint32_t>(model.layers.size()),
+                     .context = std::clamp(model.hyper.context, kFirstPrompt, kLastPrompt)};
+  const ModelPlacement placement{plan.shard_nodes, plan.shares, Binding::kNode, plan.experts};
+  const DescribedTarget described(model, machine, placement, KvType::kF16, told.context, args.isa);
+  const PassTarget& target = described.target();
+  told.plan = plan_stream(target, args.gpu.facts, args.plan);
+  told.memory_rate = memory_rate(table);
+  told.link_rate = (rates.import_to ? *rates.import_to : rates.write).per_second.median;
+  const TimedOptions host{.host_bytes_per_second = told.memory_rate};
+  const Cores cores(machine, table, model, plan);
+  const PassTime passes(target, args.gpu, told.plan, host);
+  told.threshold = threshold_of(passes, cores, std::min(told.plan.rows, told.context));
+  PassClock clock(target, args.gpu, told.plan, host);
+  bool lost = false;
+  for (uint32_t tokens = kFirstPrompt; tokens <= told.context; tokens *= 2) {
+    GpuPrediction::Prompt& prompt = told.prompts.emplace_back();
+    lost = lost || std::isinf(passes.seconds(std::min(tokens - 1, told.plan.rows)));
+    try {
+      if (!lost) prompt = on_gpu(clock, told.plan, cores, tokens);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kResource) throw;
+      lost = true;
+    }
+    if (lost) prompt = {tokens, kNever, cores.prompt(tokens), {}};
+  }
+  if (!lost && told.plan.berths > 0) {
+    told.berths = berths_of(target, args.gpu, told.plan, told.layers, host);
+  }
+  return told;
+}
+
+std::string gpu_prediction_text(const GpuPrediction& told) {
+  std::string out = fmt::format("predicted through {}: {}\n", told.name,
+                                stream_plan_text(told.plan, told.layers));
+  out += fmt::format("{:>10} {:>13} {:>13} {:>11} {:>11} {:>11}\n", "prompt", "by the GPU",
+                     "by the cores", "computing", "copying", "copied");
+  for (const GpuPrediction::Prompt& prompt : told.prompts) {
+    const auto copied = bytes_text(prompt.passes.bytes_in + prompt.passes.bytes_out);
+    const bool ends = !std::isinf(prompt.gpu_seconds);
+    out +=
+        fmt::format("{:>10} {:>13} {:>13} {:>11} {:>11} {:>11}\n", prompt.tokens,
+                    seconds_text(prompt.gpu_seconds), seconds_text(prompt.cores_seconds),
+                    ends ? seconds_text(prompt.passes.computing_seconds) : "-",
+                    ends ? seconds_text(prompt.passes.copying_seconds) : "-", ends ? copied : "-");
+  }
+  out += told.threshold ? fmt::format("sooner by the GPU from {} tokens on\n", *told.threshold)
+                        : fmt::format("no prompt of a pass is sooner by the GPU\n");
+  for (const GpuPrediction::Berths& one : told.berths) {
+    out += fmt::format("a pass of {} rows with {} berth{}: {}\n", told.plan.rows, one.berths,
+                       one.berths == 1 ? "" : "s", seconds_text(one.seconds));
+  }
+  const double left = std::max(0.0, told.memory_rate - told.link_rate);
+  return out + fmt::format(
+                   "while layers are copied, {:.0f} of {:.0f} GB/s of the host's memory are "
+                   "left for decoding\n",
+                   left * 1e-9, told.memory_rate * 1e-9);
+}
+
+void json_gpu_prediction(Json& json, const GpuPrediction& told) {
+  const StreamPlan& plan = told.plan;
+  json.object().key("name").text(told.name).key("context").number(told.context);
+  json.key("rows").number(plan.rows).key("pages").number(plan.pages);
+  json.key("layers").number(told.layers).key("layers_kept").number(plan.kept);
+  json.key("berths").number(plan.berths).key("berth_bytes").number(plan.berth_bytes);
+  json.key("bytes_in_flight").number(plan.berths * plan.berth_bytes);
+  json.key("memory_bytes").number(plan.bytes());
+  json.key("threshold");
+  if (told.threshold) {
+    json.number(*told.threshold);
+  } else {
+    json.null();
+  }
+  json.key("host_bytes_per_second").real(told.memory_rate);
+  json.key("link_bytes_per_second").real(told.link_rate);
+  json.key("prompts").array();
+  for (const GpuPrediction::Prompt& prompt : told.prompts) {
+    json.object().key("tokens").number(prompt.tokens);
+    json_seconds(json, "gpu_seconds", prompt.gpu_seconds);
+    json_seconds(json, "cores_seconds", prompt.cores_seconds);
+    json_seconds(json, "computing_seconds", prompt.passes.computing_seconds);
+    json_seconds(json, "copying_seconds", prompt.passes.copying_seconds);
+    json.key("bytes_in").number(prompt.passes.bytes_in);
+    json.key("bytes_out").number(prompt.passes.bytes_out).end_object();
+  }
+  json.end_array().key("passes_by_berths").array();
+  for (const GpuPrediction::Berths& one : told.berths) {
+    json.object().key("berths").number(one.berths).key("seconds").real(one.seconds).end_object();
+  }
+  json.end_array().end_object();
+}
+
+}  // namespace hearth

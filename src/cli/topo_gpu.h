@@ -1,0 +1,55 @@
+// What `hearth topo` predicts of a GPU that is described beside the machine: how a model is
+// streamed through it, and how soon prompts have their first token, by it and by the cores alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accelerator/accelerator_file.h"
+#include "base/json.h"
+#include "engine/engine_plan.h"
+#include "hybrid/pass_time.h"
+#include "hybrid/stream_plan.h"
+#include "topology/cpu_features.h"
+#include "tune/cost_model.h"
+
+namespace hearth {
+
+struct GpuPrediction {
+  struct Prompt {
+    uint32_t tokens = 0;
+    double gpu_seconds = 0;  // to the first token; no number ends where a layer counts as lost
+    double cores_seconds = 0;
+    PassFigures passes = {};  // of all of them
+  };
+  struct Berths {
+    uint32_t berths = 0;
+    double seconds = 0;  // of a pass of all rows
+  };
+
+  std::string name;
+  uint32_t layers = 0, context = 0;
+  StreamPlan plan = {};
+  double memory_rate = 0, link_rate = 0;   // bytes a second, of the host's memory and the link
+  std::optional<uint32_t> threshold = {};  // tokens from which on it is sooner
+  std::vector<Prompt> prompts = {};
+  std::vector<Berths> berths = {};
+};
+
+struct GpuPredictArgs {
+  MeasuredAccelerator gpu;
+  StreamPlanOptions plan = {};
+  Isa isa = Isa::kReference;  // of the cores
+};
+
+// Throws Error where the model cannot be streamed, or there is no room for it.
+GpuPrediction predict_gpu(const Machine& machine, const BandwidthTable& table,
+                          const ModelSpec& model, const EnginePlan& plan,
+                          const GpuPredictArgs& args);
+
+std::string gpu_prediction_text(const GpuPrediction& prediction);
+void json_gpu_prediction(Json& json, const GpuPrediction& prediction);
+
+}  // namespace hearth

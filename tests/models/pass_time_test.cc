@@ -1,0 +1,184 @@
+// Virtual time of passes over prompts: their own command lists by the clock of an accelerator that
+// is described, with nothing computed or held.
+#include "hybrid/pass_time.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "engine/engine.h"
+#include "formats/gguf.h"
+#include "hybrid/described_target.h"
+#include "hybrid/layer_runs.h"
+#include "models/test_source.h"
+#include "tiny_model.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kLayers = 8, kContext = 2048;
+constexpr double kFast = 1e15;
+
+LlamaShape shape() {
+  return {.layers = kLayers,
+          .width = 128,
+          .heads = 4,
+          .kv_heads = 2,
+          .key_length = 32,
+          .value_length = 32,
+          .ffn = 256,
+          .type = DType::kQ8_0};
+}
+
+// All but copies in and products is for nothing.
+MeasuredAccelerator described(double bytes_in, double multiply_adds) {
+  const auto exactly = [](double value) { return Spread{value, value, value}; };
+  MeasuredAccelerator gpu;
+  gpu.facts = {.name = "a GPU",
+               .driver = "",
+               .api = "",
+               .memory_bytes = uint64_t{1} << 34,
+               .free_bytes = 0,
+               .allocation_bytes = uint64_t{1} << 34,
+               .import_alignment = 4096,
+               .queues = {{.computes = true}, {.computes = false}},
+               .arithmetic = "",
+               .lacks = {}};
+  gpu.rates.write = gpu.rates.read = gpu.rates.memory = {1, exactly(kFast)};
+  gpu.rates.import_to = TransferRate{1, exactly(bytes_in)};
+  gpu.rates.import_from = TransferRate{1, exactly(kFast)};
+  gpu.rates.submission_nanoseconds = exactly(1e-6);
+  gpu.rates.products = {{PackKind::kQ8_0, 1, 256, exactly(multiply_adds)}};
+  gpu.rates.kernels = {{"attend pages f16", 64, 64, exactly(kFast)}};
+  return gpu;
+}
+
+class PassTimeTest : public testing::Test {
+ protected:
+  PassTimeTest()
+      : model_(shape()),
+        target_(model_.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16, kContext,
+                Isa::kReference) {
+    for (const LayerRuns& layer : layer_runs(*target_.target().model)) bytes_ += layer.bytes;
+    for (const WeightSpec& weight : model_.spec().weights) {
+      // The last layer ends with its keys and values.
+      if (!weight.is_matrix() || weight.layer < 0) continue;
+      if (weight.layer + 1 < static_cast<int>(kLayers)) adds_ += double{1} * weight.rows * weight.k;
+    }
+  }
+
+  StreamPlan plan(uint32_t berths) const {
+    return plan_stream(target_.target(), described(1, 1).facts,
+                       {.rows = 512, .memory = 0, .kept = 0, .berths = berths});
+  }
+  double seconds(const MeasuredAccelerator& gpu, uint32_t berths, uint32_t rows,
+                 const TimedOptions& options = {}) const {
+    return PassClock(target_.target(), gpu, plan(berths), options).seconds(rows);
+  }
+
+  // Of all layers.
+  double page_bytes() const { return static_cast<double>(target_.target().kv->page_bytes(0)); }
+
+  TestModel model_;
+  DescribedTarget target_;
+  double bytes_ = 0;  // of all layers
+  double adds_ = 0;   // multiply-adds of a row, all but the last layer's
+};
+
+TEST_F(PassTimeTest, ALinkThatIsSlowTakesTheTime) {
+  const double alone = bytes_ / 1e6;
+  EXPECT_NEAR(seconds(described(1e6, kFast), 2, 64), alone, alone * 0.01);
+  // Others take half of the host's memory, where the page goes to of each layer, too.
+  const TimedOptions busy{.host_bytes_per_second = 1e6, .host_taken = 5e5};
+  const double all = (bytes_ + page_bytes()) / 5e5;
+  EXPECT_NEAR(seconds(described(1e6, kFast), 2, 64, busy), all, all * 0.01);
+}
+
+TEST_F(PassTimeTest, ProductsThatAreSlowTakeTheTime) {
+  const double rate = 1e9, alone = adds_ * 512 / rate;
+  const double seconds_taken = seconds(described(kFast, rate), 2, 512);
+  // Keys and values of the last layer come to that.
+  EXPECT_GT(seconds_taken, alone);
+  EXPECT_LT(seconds_taken, alone * kLayers / (kLayers - 1));
+}
+
+TEST_F(PassTimeTest, BerthsLetCopiesRunAhead) {
+  // A layer takes as long to copy as to compute.
+  const double layer = 1e-3;
+  const MeasuredAccelerator gpu =
+      described(bytes_ / kLayers / layer, adds_ * 256 / ((kLayers - 1) * layer));
+  const double one = seconds(gpu, 1, 256), two = seconds(gpu, 2, 256);
+  const double many = seconds(gpu, kLayers, 256);
+  EXPECT_NEAR(one, (2 * kLayers - 1) * layer, layer * 0.5);
+  EXPECT_NEAR(two, kLayers * layer, layer * 0.5);
+  EXPECT_LE(many, two + 1e-12);
+}
+
+TEST_F(PassTimeTest, TimeIsTheSameWhoeverAsks) {
+  const MeasuredAccelerator gpu = described(1e7, 1e9);
+  PassClock clock(target_.target(), gpu, plan(2));
+  const PassFigures first = clock.figures(100, 64), again = clock.figures(100, 64);
+  EXPECT_NEAR(first.seconds, again.seconds, first.seconds * 1e-9);
+  EXPECT_EQ(first.bytes_in, again.bytes_in);
+  EXPECT_GE(static_cast<double>(first.bytes_in), bytes_ * 0.99);
+  // The page of tokens before comes in, too.
+  EXPECT_NEAR(first.copying_seconds, (bytes_ + page_bytes()) / 1e7, first.seconds * 0.01);
+  // Its table has the same figures, and the line between.
+  const PassTime table(target_.target(), gpu, plan(2));
+  EXPECT_NEAR(table.seconds(128), clock.seconds(128), 1e-9);
+  EXPECT_NEAR(table.seconds(512), clock.seconds(512), 1e-9);
+  EXPECT_NEAR(table.seconds(192), (clock.seconds(128) + clock.seconds(256)) / 2, 1e-9);
+  EXPECT_TRUE(std::isinf(table.seconds(513)));
+}
+
+TEST_F(PassTimeTest, ALayerThatTakesTooLongNeverEnds) {
+  // A layer of 64 rows takes 15 s, one of 128 rows 30.
+  const MeasuredAccelerator gpu = described(kFast, adds_ * 64 / ((kLayers - 1) * 15));
+  const PassTime table(target_.target(), gpu, plan(2));
+  EXPECT_NEAR(table.seconds(64), 15 * (kLayers - 1), 15);
+  EXPECT_TRUE(std::isinf(table.seconds(128)));
+}
+
+TEST(PassTime, ListsAreThoseOfALoadedModel) {
+  const std::vector<std::byte> file = tiny_llama({.layers = 4, .codes = true});
+  const ModelSource source = parse_gguf(file, "tiny");
+  const ModelSpec spec = make_spec(source);
+  const MeasuredAccelerator gpu = described(1e7, 1e9);
+  for (const uint32_t shards : {1U, 2U}) {
+    const Machine machine = Machine::invented(shards, 1);
+    EngineOptions options;
+    options.threads = options.shards = shards;
+    options.context = kContext;
+    options.sequences = 1;
+    options.kv_type = KvType::kF16;
+    const Engine engine(source, spec, machine, Isa::kReference, options);
+    const PassTarget loaded = engine.pass_target();
+    const StreamPlan plan = plan_stream(loaded, gpu.facts, {.rows = 512, .memory = 0, .kept = 1});
+    const DescribedTarget described(spec, machine, loaded.model->placement(), KvType::kF16,
+                                    loaded.context, Isa::kReference);
+    ASSERT_EQ(plan,
+              plan_stream(described.target(), gpu.facts, {.rows = 512, .memory = 0, .kept = 1}));
+    EXPECT_EQ(PassClock(loaded, gpu, plan).seconds(300),
+              PassClock(described.target(), gpu, plan).seconds(300));
+  }
+}
+
+TEST_F(PassTimeTest, NamesWhatAPassComputes) {
+  const PassKernels kernels = pass_kernels(target_.target());
+  EXPECT_EQ(kernels.kinds, std::vector<PackKind>{PackKind::kQ8_0});
+  for (const char* contract : {"rms norm", "quantize q8", "rope interleaved", "silu",
+                               "kv store f16", "attend pages f16"}) {
+    EXPECT_EQ(std::ranges::count(kernels.contracts, contract), 1) << contract;
+  }
+}
+
+TEST(DescribedTarget, ModelsThatCannotBeStreamedAreRefused) {
+  const TestModel latents(latent_source({}));
+  EXPECT_THROW(DescribedTarget(latents.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16,
+                               kContext, Isa::kReference),
+               Error);
+}
+
+}  // namespace
+}  // namespace hearth
