@@ -41,19 +41,6 @@ CLI::Option* add_amount(CLI::App& verb, const std::string& name, std::optional<d
       ->type_name("X");
 }
 
-// Of the first line, without blanks at its ends.
-std::string read_key(const std::string& path) {
-  std::string text = read_text(path);
-  text.resize(std::min(text.find_first_of("\r\n"), text.size()));
-  size_t first = text.find_first_not_of(" \t");
-  if (first == std::string::npos) fail(ErrorCode::kFile, "{} begins with no key", path);
-  text = text.substr(first, text.find_last_not_of(" \t") - first + 1);
-  for (char c : text) {
-    if (c <= ' ' || c > '~') fail(ErrorCode::kFile, "{}: the key has other than ASCII", path);
-  }
-  return text;
-}
-
 uint32_t only_length(const std::vector<uint32_t>& lengths, const char* option) {
   if (lengths.size() == 1 && lengths[0] > 0) return lengths[0];
   fail(ErrorCode::kUsage, "{} takes one length above 0 with --serve; --lengths takes many", option);

@@ -25,6 +25,7 @@ void add_verbs(CLI::App& program, Action& action) {
   program.get_formatter()->column_width(kHelpColumn);
   add_serve(program, action);
   add_run(program, action);
+  add_chat(program, action);
   add_embed(program, action);
   add_inspect(program, action);
   add_tokenize(program, action);
@@ -43,6 +44,7 @@ void add_verbs(CLI::App& program, Action& action) {
       "`hearth VERB --help` tells a verb's options.\n"
       "Examples:\n"
       "  hearth serve model.gguf\n"
+      "  hearth chat model.gguf\n"
       "  hearth run model.gguf -p 'Once upon a time'\n"
       "  hearth inspect model.gguf");
 }

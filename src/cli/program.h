@@ -29,6 +29,7 @@ void add_perplexity(CLI::App& program, Action& action);
 void add_logits(CLI::App& program, Action& action);
 void add_quantize(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
+void add_chat(CLI::App& program, Action& action);
 void add_chat_format(CLI::App& program, Action& action);
 void add_gpu(CLI::App& program, Action& action);
 void add_grammar(CLI::App& program, Action& action);

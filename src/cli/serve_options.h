@@ -32,6 +32,7 @@ struct ServeArgs {
   PromptGpuArgs gpu;
   std::optional<std::string> pre, alias, template_path, key_file;
   bool no_auth = false, log_json = false, no_log = false;
+  bool quiet = false;  // nothing is told of the start
   uint32_t port = HttpOptions{}.port;
   bool ollama = false;
   std::optional<uint32_t> ollama_port;

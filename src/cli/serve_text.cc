@@ -44,6 +44,7 @@ EngineArgs ServedText::engine_args(const std::vector<uint32_t>& others) const {
 }
 
 void ServedText::tell_start() const {
+  if (args_.quiet) return;
   const Engine& engine = service_->engine();
   std::string bytes = bytes_text(engine.memory().kv);
   if (engine.states() != nullptr) bytes += ", " + bytes_text(engine.memory().states);
@@ -58,6 +59,7 @@ void ServedText::tell_start() const {
 void ServedText::find_turns() {
   if (!chat_->has_template()) return;
   turns_ = prove_turn_format(renderer_of(*chat_), turn_vocabulary(*model_.tokenizer));
+  if (args_.quiet) return;
   const TurnFormat& format = turns_.format;
   if (format.calls_tools()) {
     tell("hearth: tools are called in the form '{}'{}\n", format.name,

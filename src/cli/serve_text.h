@@ -29,6 +29,10 @@ class ServedText {
   void load(const std::string& name, const std::vector<uint32_t>& others);
 
   const ServedModel& served() const { return *served_; }
+  // Whether there is a template for chats.
+  bool chats() const { return chat_->has_template(); }
+  // The path of the model's file.
+  const std::string& path() const { return model_.source.name(); }
   // Where everything else may run; empty where no core is left.
   const std::vector<uint32_t>& spare_pus() const { return service_->engine().spare_pus(); }
 

@@ -52,6 +52,18 @@ void write_stdout(std::string_view text) {
   }
 }
 
+std::string read_key(const std::string& path) {
+  std::string text = read_text(path);
+  text.resize(std::min(text.find_first_of("\r\n"), text.size()));
+  size_t first = text.find_first_not_of(" \t");
+  if (first == std::string::npos) fail(ErrorCode::kFile, "{} begins with no key", path);
+  text = text.substr(first, text.find_last_not_of(" \t") - first + 1);
+  for (char c : text) {
+    if (c <= ' ' || c > '~') fail(ErrorCode::kFile, "{}: the key has other than ASCII", path);
+  }
+  return text;
+}
+
 bool stdin_is_terminal() { return ::isatty(STDIN_FILENO) != 0; }
 bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) != 0; }

@@ -12,6 +12,10 @@ namespace hearth {
 // The whole of a file, without a mark of byte order at its start; "-" is standard input.
 std::string read_text(const std::string& path);
 
+// The key of a server in a file: its first line, without blanks at its ends. Errors (kFile): other
+// than visible ASCII.
+std::string read_key(const std::string& path);
+
 void write_stdout(std::string_view text);
 
 bool stdin_is_terminal();

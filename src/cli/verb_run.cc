@@ -10,6 +10,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "cli/chat_model.h"
 #include "cli/generate.h"
 #include "cli/load.h"
 #include "cli/options.h"
@@ -29,6 +30,7 @@ struct RunArgs {
   EngineArgs engine;
   PromptGpuArgs gpu;
   SamplingParams sampling;
+  std::function<void(SamplingParams*)> take_sampling;  // that the command line says
   std::optional<uint64_t> seed;
   std::optional<std::string> pre;
   std::vector<std::string> stops, biases;
@@ -165,7 +167,26 @@ Request settle_request(const RunArgs& args, const SamplingParams& sampling,
   return request;
 }
 
+// Whether somebody sits there who was asked for nothing yet: then --chat goes on, turn by turn.
+bool talks(const RunArgs& args) {
+  bool asked = !args.prompts.texts.empty() || args.prompts.path || args.json || args.echo;
+  return args.chat && !asked && stdin_is_terminal() && stdout_is_terminal();
+}
+
+int talk_on(const RunArgs& args) {
+  ChatArgs chat;
+  chat.serve.model = args.model;
+  chat.serve.engine = args.engine;
+  chat.serve.gpu = args.gpu;
+  chat.serve.pre = args.pre;
+  chat.serve.template_path = args.template_path;
+  chat.serve.take_sampling = args.take_sampling;
+  chat.system = args.system;
+  return chat_with(std::move(chat));
+}
+
 int run(RunArgs args) {
+  if (talks(args)) return talk_on(args);
   bool demo = args.model.empty();
   OpenedModel model =
       open_named_model(args.model, args.pre, args.engine, TokenizerUse::kNeeded, ModelUse::kText);
@@ -242,7 +263,9 @@ void add_stop_options(CLI::App& verb, RunArgs* args) {
 
 void add_chat_options(CLI::App& verb, RunArgs* args) {
   CLI::Option* chat = verb.add_flag(
-      "--chat", args->chat, "Take the prompt as a user's turn, by the model's chat template");
+      "--chat", args->chat,
+      "Take the prompt as a user's turn, by the model's chat template; without one, on a "
+      "terminal: as `hearth chat`");
   add_text(verb, "--system", &args->system, "TEXT", "System message before the turn")->needs(chat);
   add_text(verb, "--chat-template", &args->template_path, "FILE",
            "Chat template (Jinja) instead of the model's own")
@@ -264,6 +287,9 @@ void add_run(CLI::App& program, Action& action) {
   add_text_sources(verb, &args->prompts);
   add_stop_options(verb, args.get());
   add_choice_options(verb, args.get());
+  args->take_sampling = [&verb, args = args.get()](SamplingParams* sampling) {
+    take_given_options(verb, args->sampling, sampling);
+  };
   add_shape_options(verb, &args->shape);
   add_engine_options(verb, &args->engine,
                      "Positions of the context; default: 4096, or what prompt and -n need");

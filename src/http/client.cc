@@ -32,13 +32,6 @@ int is_abandoned(void* flag, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return *static_cast<std::atomic<bool>*>(flag) ? 1 : 0;
 }
 
-bool on_this_machine(const std::string& url) {
-  for (const char* host : {"://127.", "://localhost", "://[::1]"}) {
-    if (url.find(host) != std::string::npos) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 ClientReply HttpClient::ask(const ClientRequest& request, uint64_t most) {
@@ -52,7 +45,7 @@ ClientReply HttpClient::ask(const ClientRequest& request, uint64_t most) {
   handle_.set(CURLOPT_XFERINFODATA, &abandoned_);
   handle_.set(CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout * 1e3));
   handle_.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout * 1e3));
-  if (on_this_machine(request.url)) handle_.set(CURLOPT_PROXY, "");
+  if (is_this_machine(request.url)) handle_.set(CURLOPT_PROXY, "");
   CURLcode code = curl_easy_perform(handle_.get());
   if (sink.no_memory || code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
   if (sink.full) fail(ErrorCode::kResource, "the reply is longer than {} bytes", most);

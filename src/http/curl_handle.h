@@ -12,6 +12,9 @@
 
 namespace hearth {
 
+// Whether a URL names this machine, for which no proxy is asked.
+bool is_this_machine(const std::string& url);
+
 class CurlHandle {
  public:
   // Throws Error (kResource) where libcurl does not start.

@@ -22,6 +22,7 @@ from bench_serve_test import BenchServeTest  # noqa: F401 (its tests run with th
 from bench_test import BenchTest  # noqa: F401
 from chain_models import BOS, EOS, GAP, VOCABULARY, ids, letter
 from chat_format_test import ChatFormatVerbTest  # noqa: F401
+from chat_test import ChatTest  # noqa: F401
 from demo_test import DEMO, DemoTest  # noqa: F401
 from embed_test import EmbedTest  # noqa: F401
 from encoder_folder_test import EncoderFolderTest  # noqa: F401

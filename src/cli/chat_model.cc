@@ -1,0 +1,191 @@
+#include "cli/chat_model.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "cli/interrupts.h"
+#include "cli/load.h"
+#include "cli/serve_text.h"
+#include "cli/text_io.h"
+#include "server/app.h"
+#include "talk/talk.h"
+#include "topology/machine.h"
+
+namespace hearth {
+namespace {
+
+// What one person says is bounded by the model's context alone.
+constexpr uint64_t kChatBodyBytes = uint64_t{1} << 30;
+constexpr uint32_t kChatMessages = 1u << 20;
+
+std::string random_key() {
+  std::random_device random;
+  std::string key;
+  for (int i = 0; i < 8; ++i) key += fmt::format("{:08x}", random());
+  return key;
+}
+
+ServeArgs local_args(ServeArgs args) {
+  args.quiet = true;
+  args.no_log = true;
+  args.port = 0;
+  args.app.http.host = "127.0.0.1";
+  args.app.http.body_bytes = args.app.http.all_body_bytes = kChatBodyBytes;
+  args.app.completions.limits.messages = kChatMessages;
+  args.app.completions.max_running = 1;
+  return args;
+}
+
+bool is_url(const std::string& model) { return model.find("://") != std::string::npos; }
+
+// Calls it in a thread, so that signals can be heard meanwhile: Ctrl-C ends the process.
+template <typename Call>
+void call_beside(const TerminalSignals& signals, const Call& call) {
+  std::future<void> done = std::async(std::launch::async, call);
+  while (done.wait_for(kLookUp) != std::future_status::ready) {
+    for (int signal = signals.next(); signal != 0; signal = signals.next()) {
+      if (signal == SIGINT || TerminalSignals::ends(signal)) TerminalSignals::die_of(signal);
+      if (signal == SIGTSTP) TerminalSignals::stop_process();
+    }
+  }
+  done.get();
+}
+
+// The model here that is talked to, and the next one in its place.
+class LocalModels {
+ public:
+  LocalModels(const TerminalSignals& signals, ServeArgs args)
+      : signals_(signals), args_(std::move(args)) {}
+
+  ChatEndpoint take(const std::string& name) {
+    ServeArgs args = args_;
+    args.model = name;
+    ChatEndpoint endpoint;
+    call_beside(signals_, [&] {
+      auto next = std::make_unique<LocalModel>(args);
+      // There may be no memory for both.
+      model_.reset();
+      model_ = std::move(next);
+      endpoint = model_->load();
+    });
+    return endpoint;
+  }
+
+ private:
+  const TerminalSignals& signals_;
+  const ServeArgs args_;
+  std::unique_ptr<LocalModel> model_;
+};
+
+ChatEndpoint remote_endpoint(const ChatArgs& args, const TerminalSignals& signals) {
+  ChatEndpoint endpoint{endpoint_url(args.serve.model)};
+  if (args.serve.key_file) endpoint.key = read_key(*args.serve.key_file);
+  if (args.server_model) {
+    endpoint.model = *args.server_model;
+    return endpoint;
+  }
+  ChatClient client(signals);
+  std::vector<std::string> names = client.models(endpoint, [](int signal) {
+    if (signal == SIGINT || TerminalSignals::ends(signal)) TerminalSignals::die_of(signal);
+    return false;
+  });
+  if (names.empty()) {
+    fail(ErrorCode::kResource, "{} has no model: name one with --model", endpoint.url);
+  }
+  endpoint.model = names[0];
+  return endpoint;
+}
+
+std::string greeting(const ChatArgs& args, const ChatEndpoint& endpoint) {
+  std::string text =
+      fmt::format("Chat with {}; /help lists commands, Ctrl-D ends.", endpoint.model);
+  if (args.serve.model.empty()) {
+    text +=
+        "\nThe demo model tells stories of 32 animals and knows little else. Try: Tell me a "
+        "story about a fox and a kite.";
+  }
+  return text;
+}
+
+}  // namespace
+
+struct LocalModel::Parts {
+  explicit Parts(const ServeArgs& serve)
+      : args(local_args(serve)),
+        machine(Machine::live()),
+        text(args, machine,
+             open_named_model(args.model, args.pre, args.engine, TokenizerUse::kNeeded,
+                              ModelUse::kText)) {}
+  ~Parts() {
+    if (!reactor.joinable()) return;
+    app->stop();
+    reactor.join();
+    // What holds up a request's work must not hold up the end; all that was said is on the screen.
+    if (!app->settled()) std::_Exit(0);
+  }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  const ServeArgs args;
+  const Machine machine;
+  ServedText text;
+  std::optional<App> app = {};
+  std::thread reactor = {};
+};
+
+LocalModel::LocalModel(const ServeArgs& args) : parts_(std::make_unique<Parts>(args)) {
+  if (parts_->text.chats()) return;
+  fail(ErrorCode::kUsage, "'{}' has no chat template: give one with --chat-template FILE",
+       parts_->text.path());
+}
+
+LocalModel::~LocalModel() = default;
+
+ChatEndpoint LocalModel::load() {
+  Parts& parts = *parts_;
+  AppOptions options = settle_app(parts.args);
+  const std::string key = random_key();
+  options.keys = {key};
+  const std::string name = std::filesystem::path(parts.text.path()).stem().string();
+  parts.text.load(name, {});
+  parts.app.emplace(options);
+  parts.reactor = std::thread([&parts] { parts.app->run(); });
+  parts.app->pin(parts.text.spare_pus());
+  parts.app->serve({.text = &parts.text.served()});
+  return {fmt::format("http://127.0.0.1:{}/v1", parts.app->port()), key, name};
+}
+
+int chat_with(ChatArgs args) {
+  // A server that leaves must not end the chat.
+  std::signal(SIGPIPE, SIG_IGN);
+  TerminalSignals signals;
+  LocalModels models(signals, args.serve);
+  TalkOptions options;
+  if (is_url(args.serve.model)) {
+    options.endpoint = remote_endpoint(args, signals);
+    options.take_model = [endpoint = options.endpoint](const std::string& name) {
+      ChatEndpoint other = endpoint;
+      other.model = name;
+      return other;
+    };
+  } else {
+    options.endpoint = models.take(args.serve.model);
+    options.take_model = [&models](const std::string& name) { return models.take(name); };
+  }
+  options.system = args.system.value_or("");
+  options.greeting = greeting(args, options.endpoint);
+  options.keep_history = !args.no_history;
+  options.write = [](std::string_view text) { write_stdout(text); };
+  return Talk(signals, std::move(options)).run();
+}
+
+}  // namespace hearth

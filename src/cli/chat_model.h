@@ -1,0 +1,41 @@
+// What `hearth chat` talks to: a server somewhere, or a model that is loaded here, behind a server
+// of its own that only this process can ask: at a port of 127.0.0.1, with a key that is made for
+// it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/serve_options.h"
+#include "talk/chat_client.h"
+#include "talk/terminal_signals.h"
+
+namespace hearth {
+
+struct ChatArgs {
+  ServeArgs serve;  // of a model here; its `model` may be a URL
+  std::optional<std::string> system, server_model;
+  bool no_history = false;
+};
+
+// The verb, also for `hearth run --chat`. Returns the exit status.
+int chat_with(ChatArgs args);
+
+class LocalModel {
+ public:
+  // Refuses at once what can't be: a file that is none, a model without a chat template.
+  explicit LocalModel(const ServeArgs& args);
+  ~LocalModel();
+  LocalModel(const LocalModel&) = delete;
+  LocalModel& operator=(const LocalModel&) = delete;
+
+  // Takes time.
+  ChatEndpoint load();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,65 @@
+// hearth chat: a conversation at a terminal.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "cli/chat_model.h"
+#include "cli/options.h"
+#include "cli/program.h"
+#include "cli/sampling_options.h"
+#include "server/sampling_defaults.h"
+
+namespace hearth {
+namespace {
+
+// Options that say something of the server elsewhere, and of none here.
+void check_chat(const ChatArgs& args) {
+  bool elsewhere = args.serve.model.find("://") != std::string::npos;
+  if (!elsewhere && (args.server_model || args.serve.key_file)) {
+    fail(ErrorCode::kUsage,
+         "--model and --api-key-file are for a server: name one, such as http://127.0.0.1:8080");
+  }
+}
+
+}  // namespace
+
+void add_chat(CLI::App& program, Action& action) {
+  CLI::App& verb = *program.add_subcommand("chat", "Talk with a model, here or on a server");
+  auto args = std::make_shared<ChatArgs>();
+  ServeArgs* serve = &args->serve;
+  verb.add_option("MODEL", serve->model,
+                  "A GGUF file or a folder with safetensors files, or the URL of a server of "
+                  "OpenAI's API; default: the demo model")
+      ->type_name("FILE|URL");
+  add_text(verb, "--system", &args->system, "TEXT", "System message");
+  verb.add_flag("--no-history", args->no_history, "Neither read nor keep what was typed");
+  add_text(verb, "--model", &args->server_model, "NAME",
+           "With a URL: which of its models; default: the first");
+  add_text(verb, "--api-key-file", &serve->key_file, "FILE",
+           "With a URL: send the key in FILE's first line");
+  add_text(verb, "--chat-template", &serve->template_path, "FILE",
+           "Chat template (Jinja) in place of the model's own");
+  serve->sampling = openai_sampling();
+  add_sampling_options(verb, &serve->sampling);
+  serve->take_sampling = [&verb, serve](SamplingParams* sampling) {
+    take_given_options(verb, serve->sampling, sampling);
+  };
+  add_engine_options(verb, &serve->engine,
+                     "Positions of the conversation; default: the model's own, or what there is "
+                     "memory for");
+  add_pre(verb, &serve->pre);
+  add_examples(verb,
+               "  hearth chat\n"
+               "  hearth chat model.gguf --system 'Be brief.'\n"
+               "  hearth chat http://127.0.0.1:8080\n"
+               "  echo 'Why is the sky blue?' | hearth chat model.gguf");
+  verb.callback([args, &action] {
+    action = [args] {
+      check_chat(*args);
+      return chat_with(*args);
+    };
+  });
+}
+
+}  // namespace hearth

@@ -1,0 +1,127 @@
+#include "talk/text_file.h"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <span>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/utf8_stream.h"
+
+namespace hearth {
+namespace {
+
+std::string with_home(const std::string& path) {
+  const char* home = std::getenv("HOME");
+  return path.starts_with("~/") && home != nullptr ? home + path.substr(1) : path;
+}
+
+std::string editor_command() {
+  for (const char* name : {"VISUAL", "EDITOR"}) {
+    const char* command = std::getenv(name);
+    if (command != nullptr && *command != '\0') return command;
+  }
+  return "vi";
+}
+
+// The status of the command, which gets all signals.
+int run_editor(const std::string& command, const std::string& path) {
+  posix_spawnattr_t how;
+  posix_spawnattr_init(&how);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&how, &none);
+  posix_spawnattr_setsigdefault(&how, &all);
+  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::string words[] = {"sh", "-c", command + " \"$1\"", "sh", path};
+  char* argv[6] = {};
+  for (size_t i = 0; i < std::size(words); ++i) argv[i] = words[i].data();
+  pid_t child = 0;
+  const int error = posix_spawn(&child, "/bin/sh", nullptr, &how, argv, environ);
+  posix_spawnattr_destroy(&how);
+  if (error != 0) fail(ErrorCode::kResource, "/bin/sh does not start: {}", std::strerror(error));
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+}  // namespace
+
+std::string read_text_file(const std::string& path) {
+  const std::string place = with_home(path);
+  std::error_code error;
+  if (!std::filesystem::exists(place, error)) {
+    fail(ErrorCode::kFile, "'{}' does not exist; check the path", path);
+  }
+  if (!std::filesystem::is_regular_file(place, error)) {
+    fail(ErrorCode::kFile, "'{}' is no file that could be read", path);
+  }
+  if (std::filesystem::file_size(place, error) > kMostTextFileBytes) {
+    fail(ErrorCode::kFile, "'{}' is larger than 64 MiB", path);
+  }
+  std::ifstream file(place, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  if (!file) fail(ErrorCode::kFile, "'{}' cannot be read: {}", path, std::strerror(errno));
+  if (bytes.find('\0') != bytes.npos) fail(ErrorCode::kFile, "'{}' is no text", path);
+  Utf8Stream stream;
+  std::string text = stream.push(bytes);
+  return text + stream.flush();
+}
+
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(with_home(path), error);
+}
+
+void write_text_file(const std::string& path, std::string_view text) {
+  AtomicFile file(with_home(path));
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
+std::string edited_text(std::string_view text) {
+  std::string path = (std::filesystem::temp_directory_path() / "hearth-XXXXXX").string();
+  const int fd = mkstemp(path.data());
+  if (fd < 0) fail(ErrorCode::kFile, "'{}' cannot be made: {}", path, std::strerror(errno));
+  auto remove = [](const std::string* file) { unlink(file->c_str()); };
+  std::unique_ptr<const std::string, decltype(remove)> remover(&path, remove);
+  const int error = write_all(fd, text);
+  close(fd);
+  if (error != 0) fail(ErrorCode::kFile, "'{}' cannot be written: {}", path, std::strerror(error));
+  const std::string command = editor_command();
+  if (run_editor(command, path) != 0) {
+    fail(ErrorCode::kFile, "'{}' failed: nothing is sent; $EDITOR names another editor", command);
+  }
+  return read_text_file(path);
+}
+
+std::vector<std::string> paths_from(const std::string& beginning) {
+  const size_t slash = beginning.rfind('/');
+  const std::string folder = slash == beginning.npos ? "" : beginning.substr(0, slash + 1);
+  const std::string name = beginning.substr(folder.size());
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(folder.empty() ? "." : with_home(folder), error)) {
+    const std::string found = entry.path().filename().string();
+    if (!found.starts_with(name) || (name.empty() && found.starts_with('.'))) continue;
+    paths.push_back(folder + found + (entry.is_directory(error) ? "/" : ""));
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+}  // namespace hearth
