@@ -436,6 +436,7 @@ Usage Completion::usage() const {
   }
   for (const auto& choice : choices_) {
     usage.completion_tokens += choice->tokens();
+    usage.texts += choice->tokens() > 0 ? 1 : 0;
     usage.reasoning_tokens += choice->reasoning_tokens();
   }
   usage.total_seconds = steady_seconds() - exchange().request().received_seconds;

@@ -161,6 +161,10 @@ void read_stream_options(const value& field, const std::string& name, Reading& r
   }
 }
 
+void read_timings(const value& field, const std::string& name, Reading& reading) {
+  reading.call.timings = bool_field(field, name);
+}
+
 void read_chat_logprobs(const value& field, const std::string& name, Reading& reading) {
   reading.call.request.logprobs = bool_field(field, name);
 }
@@ -288,6 +292,7 @@ constexpr FieldRule kBothRules[] = {
     {"ignore_eos", read_ignore_eos},
     {"stream", read_stream},
     {"stream_options", read_stream_options},
+    {"timings_per_token", read_timings},
     {"response_format", read_shape<read_response_format>},
     {"structured_outputs", read_shape<read_structured_outputs>},
     {"guided_json", read_shape<read_schema_field>},

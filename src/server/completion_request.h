@@ -63,7 +63,7 @@ struct CompletionCall {
   bool echo = false;
   bool generates = true;  // false: max_tokens is 0
   bool stream = false;
-  bool include_usage = false;
+  bool include_usage = false, timings = false;
   bool ignore_eos = false;
   bool to_context = false;      // no max_tokens: as many as the context holds
   bool continue_final = false;  // of chat: the last message goes on

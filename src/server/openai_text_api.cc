@@ -19,7 +19,8 @@ class OpenAiReply final : public ReplyForm {
   }
   std::string part(const ChoicePart& part) override { return part_events(head_, part); }
   std::string end(const Usage& usage) override {
-    const std::string last = head_.include_usage ? usage_event(head_, usage) : "";
+    const bool any = head_.include_usage || head_.timings;
+    const std::string last = any ? usage_event(head_, usage) : "";
     return last + std::string(kDoneEvent);
   }
   std::string error(const ApiError& error) override { return error_event(error); }
@@ -47,7 +48,8 @@ class OpenAiTextApi final : public TextApi {
                                                    .model = std::move(start.model),
                                                    .fingerprint = std::move(start.fingerprint),
                                                    .logprobs = call.request.logprobs,
-                                                   .include_usage = call.include_usage});
+                                                   .include_usage = call.include_usage,
+                                                   .timings = call.timings});
   }
   HttpReply error_reply(const ApiError& error, std::string_view) const override {
     return hearth::error_reply(error);

@@ -125,6 +125,22 @@ void write_usage(Json& json, const Usage& usage) {
   json.end_object().end_object();
 }
 
+double rate_of(uint64_t tokens, double seconds) {
+  return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+}
+
+// In llama.cpp's names. The first token of a text comes with the end of its prompt.
+void write_timings(Json& json, const Usage& usage) {
+  const uint64_t read = usage.prompt_tokens - usage.cached_tokens;
+  const uint64_t later = usage.completion_tokens - usage.texts;
+  json.key("timings").object().key("cache_n").number(usage.cached_tokens);
+  json.key("prompt_n").number(read).key("prompt_ms").real(usage.prompt_seconds * 1e3);
+  json.key("prompt_per_second").real(rate_of(read, usage.prompt_seconds));
+  json.key("predicted_n").number(usage.completion_tokens);
+  json.key("predicted_ms").real(usage.generation_seconds * 1e3);
+  json.key("predicted_per_second").real(rate_of(later, usage.generation_seconds)).end_object();
+}
+
 void open_reply(Json& json, const ReplyHead& head, bool chunk) {
   std::string_view object = !head.chat ? "text_completion"
                             : chunk    ? "chat.completion.chunk"
@@ -312,6 +328,7 @@ bool CompletionBody::step() {
   if (choice_ == choices_.size()) {
     json_.end_array();
     write_usage(json_, usage_);
+    if (head_.timings) write_timings(json_, usage_);
     json_.end_object();
     return false;
   }
@@ -363,7 +380,8 @@ std::string usage_event(const ReplyHead& head, const Usage& usage) {
   Json json;
   open_reply(json, head, true);
   json.end_array();
-  write_usage(json, usage);
+  if (head.include_usage) write_usage(json, usage);
+  if (head.timings) write_timings(json, usage);
   json.end_object();
   return event(json);
 }

@@ -27,6 +27,7 @@ struct ReplyHead {
   std::string fingerprint;
   bool logprobs = false;       // they were asked for
   bool include_usage = false;  // a stream's last chunk has it, and all others a null
+  bool timings = false;        // the whole body has them, or a stream's last chunk
 };
 
 // Returns "chatcmpl-" or "cmpl-" and `unique`, the id of the HTTP request.
@@ -38,6 +39,7 @@ struct Usage {
   uint64_t completion_tokens = 0;
   uint64_t cached_tokens = 0;
   uint64_t reasoning_tokens = 0;  // of the completion's
+  uint64_t texts = 0;             // with tokens
   // From the request on; from the first step to the first token; from there to the last one.
   double total_seconds = 0, prompt_seconds = 0, generation_seconds = 0;
 };
@@ -70,6 +72,7 @@ class CompletionBody : public BodySource {
 // own, or in none where it has no reason: then error_event() does.
 std::string first_event(const ReplyHead& head, uint32_t choice);
 std::string part_events(const ReplyHead& head, const ChoicePart& part);
+// The last one, with usage and timings as far as they were asked for.
 std::string usage_event(const ReplyHead& head, const Usage& usage);
 std::string error_event(const ApiError& error);
 inline constexpr std::string_view kDoneEvent = "data: [DONE]\n\n";

@@ -225,6 +225,26 @@ TEST_F(ReplyBodies, UsageIsNullUntilTheLastChunk) {
   }
 }
 
+TEST_F(ReplyBodies, TimingsComeLast) {
+  Usage usage{.prompt_tokens = 12, .completion_tokens = 7, .cached_tokens = 2};
+  usage.texts = 2;
+  usage.prompt_seconds = 0.5;
+  usage.generation_seconds = 0.25;
+  for (ReplyHead* head : {&chat_, &text_}) {
+    head->timings = true;
+    const auto last =
+        events(usage_event(*head, usage), head->chat ? "ChatCompletionChunk" : "CompletionChunk");
+    ASSERT_EQ(last.size(), 1u);
+    EXPECT_FALSE(last[0].as_object().contains("usage"));
+    EXPECT_EQ(dump(last[0].at("timings")),
+              R"({"cache_n":2,"prompt_n":10,"prompt_ms":5E2,"prompt_per_second":2E1,)"
+              R"("predicted_n":7,"predicted_ms":2.5E2,"predicted_per_second":2E1})");
+  }
+  usage.generation_seconds = 0;
+  const auto none = events(usage_event(chat_, usage), "ChatCompletionChunk");
+  EXPECT_EQ(none.at(0).at("timings").at("predicted_per_second"), 0.0);
+}
+
 TEST_F(ReplyBodies, AFailureEndsAStreamAsAnError) {
   EXPECT_EQ(finish_reason(Finish::kFailed), std::nullopt);
   EXPECT_EQ(finish_reason(Finish::kCancelled), std::nullopt);

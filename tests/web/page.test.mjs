@@ -41,15 +41,18 @@ pageTest("an answer appears while it comes, with its figures", async (page, stub
   assert.deepEqual(ask.body, {
     messages: [{role: "user", content: "Tell me about foxes."}],
     model: "stub", stream: true, stream_options: {include_usage: true},
+    timings_per_token: true,
   });
   ask.say("Foxes ", "are ");
   await page.locator("#log").getByText("Foxes are").waitFor();
   await page.getByText(/~2 tokens .* first after/).waitFor();
   assert.equal(await page.locator("article.model").getAttribute("aria-busy"), "true");
   ask.say("clever.");
-  ask.end();
+  assert.ok(!(await page.locator(".figures").nth(1).textContent()).includes("tokens/s"));
+  ask.end({timings: {predicted_n: 42, predicted_ms: 1000, predicted_per_second: 41.25}});
   await ended(page);
-  const figures = /^42 tokens · .* tokens\/s · first after .* s · 16 of 31 prompt tokens cached$/;
+  const figures =
+      /^42 tokens · 41\.3 tokens\/s · first after .* s · 16 of 31 prompt tokens cached$/;
   await page.getByText(figures).waitFor();
   assert.deepEqual(await said(page), ["Tell me about foxes.", "Foxes are clever."]);
   await page.getByText("The answer is complete.").waitFor();
@@ -253,7 +256,7 @@ pageTest("settings go with every request; the key stays in its tab", async (page
   assert.deepEqual(ask.body, {
     messages: [{role: "system", content: "Be brief."}, {role: "user", content: "Hello"}],
     model: "stub", temperature: 0.7, top_p: 0.9, top_k: 40, min_p: 0.05, max_tokens: 99, seed: 7,
-    stream: true, stream_options: {include_usage: true},
+    stream: true, stream_options: {include_usage: true}, timings_per_token: true,
   });
   ask.say("Hi.");
   ask.end();
@@ -269,7 +272,7 @@ pageTest("settings go with every request; the key stays in its tab", async (page
   await page.getByRole("button", {name: "Retry"}).click();
   const bare = await stub.next();
   assert.deepEqual(Object.keys(bare.body).sort(),
-                   ["messages", "model", "stream", "stream_options"]);
+                   ["messages", "model", "stream", "stream_options", "timings_per_token"]);
   bare.end();
   await ended(page);
 }, {server: {key: "sesame"}});

@@ -117,15 +117,18 @@ test("whatever chat and completions answer is as described", limit, async () => 
     const bare = await ask("POST", "/v1/chat/completions", {...stream, stream_options: null});
     assert.ok(bare.every((chunk) => chunk.choices.length > 0));
     const counted = await ask("POST", "/v1/chat/completions",
-                              {...stream, stream_options: {include_usage: true}});
+                              {...stream, stream_options: {include_usage: true},
+                               timings_per_token: true});
     assert.ok(counted.at(-1).usage.total_tokens > 0);
+    assert.ok(counted.at(-1).timings.predicted_n > 0);
   }
   for (const fields of [
     {prompt: "Once"}, {prompt: ["Once", "The owl"], n: 2}, {prompt: [5, 6]}, {prompt: [[5], [6]]},
     {prompt: "Once", echo: true}, {prompt: "Once", logprobs: 0}, {prompt: "Once", logprobs: 5},
     {prompt: "Once", stop: "a", ignore_eos: true}, {prompt: "Once", model: server.model},
   ]) {
-    await ask("POST", "/v1/completions", {max_tokens: 12, ...fields});
+    const timed = {max_tokens: 12, ...fields, timings_per_token: true};
+    assert.ok((await ask("POST", "/v1/completions", timed)).timings.predicted_n > 0);
     await ask("POST", "/v1/completions", {max_tokens: 12, ...fields, stream: true,
                                           stream_options: {include_usage: true}});
   }

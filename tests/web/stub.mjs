@@ -54,12 +54,12 @@ class Ask {
     }
   }
 
-  end({finish = "stop", usage} = {}) {
+  end({finish = "stop", usage, timings} = {}) {
     this.send({choices: [{index: 0, delta: {}, finish_reason: finish}]});
     this.send({choices: [], usage: usage || {
       prompt_tokens: 31, completion_tokens: 42, total_tokens: 73,
       prompt_tokens_details: {cached_tokens: 16},
-    }});
+    }, timings});
     this.reply.end("data: [DONE]\n\n");
   }
 

@@ -111,14 +111,16 @@ function* readDelta(delta) {
   }
 }
 
-// Yields {reasoning}, {text}, {call: {index, name, arguments}}, {finish} and {usage} of one answer,
-// in the order they come. All but the last two are pieces; those of a call have the same index, and
-// one of them the name. A stream that ends before its last event is trouble, as is an error in it.
+// Yields {reasoning}, {text}, {call: {index, name, arguments}}, {finish}, {usage} and {timings} of
+// one answer, in the order they come. All but the last three are pieces; those of a call have the
+// same index, and one of them the name. A stream that ends before its last event is trouble, as is
+// an error in it.
 export async function* chat(body, key, signal) {
   const reply = await request("/v1/chat/completions", {
     method: "POST",
     headers: headers(key),
-    body: JSON.stringify({...body, stream: true, stream_options: {include_usage: true}}),
+    body: JSON.stringify({...body, stream: true, stream_options: {include_usage: true},
+                          timings_per_token: true}),
     signal,
   });
   const lost = "The connection was lost before the answer was complete.";
@@ -133,6 +135,7 @@ export async function* chat(body, key, signal) {
       if (choice && choice.delta) yield* readDelta(choice.delta);
       if (choice && choice.finish_reason) yield {finish: choice.finish_reason};
       if (chunk.usage) yield {usage: chunk.usage};
+      if (chunk.timings) yield {timings: chunk.timings};
     }
   } catch (error) {
     if (error instanceof Trouble || error.name === "AbortError") throw error;

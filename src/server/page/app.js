@@ -156,6 +156,7 @@ async function answer() {
       }
       if (event.finish === "length") turn.note = "Reached the most tokens";
       if (event.usage) meter.usage(event.usage);
+      if (event.timings) meter.timings(event.timings);
     }
     announce("The answer is complete.");
   } catch (error) {

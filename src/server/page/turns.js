@@ -75,7 +75,6 @@ export class Meter {
     this.figures.tokens++;
     if (!this.answering) this.figures.thought = (this.last - this.firstAt) / 1000;
     if (!reasoning) this.answering = true;
-    this.rate();
   }
 
   usage(usage) {
@@ -83,12 +82,11 @@ export class Meter {
     this.figures.exact = true;
     this.figures.prompt = usage.prompt_tokens;
     this.figures.cached = usage.prompt_tokens_details?.cached_tokens ?? 0;
-    this.rate();
   }
 
-  rate() {
-    const spent = (this.last - this.firstAt) / 1000;
-    if (this.figures.tokens > 1 && spent > 0) this.figures.rate = (this.figures.tokens - 1) / spent;
+  // Only the server knows when it computed what: pieces that come together were not made at once.
+  timings(timings) {
+    this.figures.rate = timings.predicted_per_second;
   }
 }
 
