@@ -242,7 +242,7 @@ void add_gpu_options(CLI::App& verb, PromptGpuArgs* args) {
 std::vector<CLI::Option*> add_gpu_plan_options(CLI::App& verb, PromptGpuArgs* args) {
   return {
       add_count(
-          verb, "--gpu-rows", &args->rows, 64, kMostPassRows,
+          verb, "--gpu-rows", &args->rows, kLeastPassRows, kMostPassRows,
           "Tokens of prompts that go through the GPU together; default: what there is memory for"),
       add_size(verb, "--gpu-memory", &args->memory,
                "Memory of the GPU to use; default: nine tenths of what it has free"),

@@ -96,7 +96,7 @@ std::optional<uint32_t> threshold_of(const PassTime& passes, const Cores& cores,
   return fast;
 }
 
-// A pass of all rows with other numbers of berths, room or not.
+// Passes of few and of all rows with other numbers of berths, room or not.
 std::vector<GpuPrediction::Berths> berths_of(const PassTarget& target,
                                              const MeasuredAccelerator& gpu, const StreamPlan& plan,
                                              uint32_t layers, const TimedOptions& options) {
@@ -107,7 +107,9 @@ std::vector<GpuPrediction::Berths> berths_of(const PassTarget& target,
     StreamPlan other = plan;
     other.berths = berths;
     PassClock clock(target, gpu, other, options);
-    all.push_back({berths, clock.seconds(plan.rows)});
+    const uint32_t few = std::min(kFirstPrompt, plan.rows);
+    all.push_back({few, berths, clock.seconds(few)});
+    if (few < plan.rows) all.push_back({plan.rows, berths, clock.seconds(plan.rows)});
   }
   return all;
 }
@@ -180,7 +182,7 @@ std::string gpu_prediction_text(const GpuPrediction& told) {
   out += told.threshold ? fmt::format("sooner by the GPU from {} tokens on\n", *told.threshold)
                         : fmt::format("no prompt of a pass is sooner by the GPU\n");
   for (const GpuPrediction::Berths& one : told.berths) {
-    out += fmt::format("a pass of {} rows with {} berth{}: {}\n", told.plan.rows, one.berths,
+    out += fmt::format("a pass of {} rows with {} berth{}: {}\n", one.rows, one.berths,
                        one.berths == 1 ? "" : "s", seconds_text(one.seconds));
   }
   const double left = std::max(0.0, told.memory_rate - told.link_rate);
@@ -218,7 +220,14 @@ void json_gpu_prediction(Json& json, const GpuPrediction& told) {
   }
   json.end_array().key("passes_by_berths").array();
   for (const GpuPrediction::Berths& one : told.berths) {
-    json.object().key("berths").number(one.berths).key("seconds").real(one.seconds).end_object();
+    json.object()
+        .key("rows")
+        .number(one.rows)
+        .key("berths")
+        .number(one.berths)
+        .key("seconds")
+        .real(one.seconds)
+        .end_object();
   }
   json.end_array().end_object();
 }

@@ -25,8 +25,8 @@ struct GpuPrediction {
     PassFigures passes = {};  // of all of them
   };
   struct Berths {
-    uint32_t berths = 0;
-    double seconds = 0;  // of a pass of all rows
+    uint32_t rows = 0, berths = 0;
+    double seconds = 0;  // of a pass
   };
 
   std::string name;

@@ -62,18 +62,24 @@ GpuPrediction find_gpu(const TopoArgs& args, const Findings& found, MeasuredAcce
   return predict_gpu(found.machine, table, model, found.plan, how);
 }
 
+void write_plan(const std::string& path, const Findings& found) {
+  EnginePlan plan = found.plan;
+  if (found.gpu) {
+    const StreamPlan& stream = found.gpu->plan;
+    plan.stream = {stream.rows, stream.kept, stream.berths, found.gpu->threshold.value_or(0)};
+  }
+  AtomicFile file(path);
+  const std::string text = engine_plan_text(found.machine, plan);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
 Findings find_all(const TopoArgs& args) {
   Findings found{
       args.machine ? named_machine(*args.machine) : Machine::live(), {}, {}, {}, args.predict, {}};
   EngineOptions options;
   set_plan(found.machine, args.plan, &options);
   found.plan = plan_engine(found.machine, options);
-  if (args.plan_out) {
-    AtomicFile file(*args.plan_out);
-    std::string text = engine_plan_text(found.machine, found.plan);
-    file.write(std::as_bytes(std::span(text)));
-    file.commit();
-  }
   std::optional<MeasuredAccelerator> gpu;
   if (args.gpu.gpu) gpu = parse_accelerator(read_text(*args.gpu.gpu), *args.gpu.gpu);
   std::optional<OpenedModel> model;
@@ -106,6 +112,7 @@ Findings find_all(const TopoArgs& args) {
 
 int topo(const TopoArgs& args) {
   Findings found = find_all(args);
+  if (args.plan_out) write_plan(*args.plan_out, found);
   if (args.json) {
     Json json;
     json.object();
@@ -171,7 +178,8 @@ void add_topo(CLI::App& program, Action& action) {
   add_text(verb, "--machine", &args->machine, "MACHINE",
            "Another machine: hwloc's XML file, or 'synthetic DESCRIPTION'");
   add_plan_options(verb, &args->plan, add_threads(verb, &args->plan));
-  add_text(verb, "--write-plan", &args->plan_out, "FILE", "Write the plan to FILE, for --plan");
+  add_text(verb, "--write-plan", &args->plan_out, "FILE",
+           "Write the plan to FILE, for --plan; with --gpu how prompts are streamed, too");
   add_measuring(verb, args.get());
   verb.add_flag("--json", args->json, "Print one JSON object");
   add_examples(verb,

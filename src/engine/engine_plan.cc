@@ -12,9 +12,11 @@
 namespace hearth {
 namespace {
 
-// Version 2 differs from 1 in the plans of the phases alone, which say themselves what they are.
-constexpr const char* kOldHead = "hearth-engine-plan 1";
-constexpr const char* kHead = "hearth-engine-plan 2";
+// Version 2 differs from 1 in the plans of the phases alone, which say themselves what they are;
+// version 3 may have a part on streaming.
+constexpr const char* kOldHeads[] = {"hearth-engine-plan 1", "hearth-engine-plan 2"};
+constexpr const char* kHead = "hearth-engine-plan 3";
+constexpr const char* kStreamHead = "hearth-stream-plan 1";
 
 // Chooses where so many shards lie (0: on every node with threads and memory).
 void place_shards(const Machine& machine, uint32_t shards, EnginePlan* plan) {
@@ -84,6 +86,48 @@ void read_line(const Machine& machine, LineReader& line, EnginePlan* plan) {
   }
 }
 
+// Its four lines, in any order.
+StreamChoice parse_stream(const std::vector<std::pair<std::string, uint32_t>>& lines) {
+  StreamChoice stream;
+  std::set<std::string> seen;
+  for (const auto& [text, number] : lines) {
+    LineReader line(text, number);
+    if (line.at_end()) continue;
+    const std::string key = line.word();
+    uint32_t* value = key == "rows"        ? &stream.rows
+                      : key == "kept"      ? &stream.kept
+                      : key == "berths"    ? &stream.berths
+                      : key == "threshold" ? &stream.threshold
+                                           : nullptr;
+    if (value == nullptr || !seen.insert(key).second) {
+      fail(ErrorCode::kUsage, "the plan of streaming has a line '{}', which is not expected", key);
+    }
+    *value = line.number();
+    line.finish();
+  }
+  if (seen.size() != 4) {
+    fail(ErrorCode::kUsage,
+         "the plan of streaming needs the lines rows, kept, berths and threshold");
+  }
+  return stream;
+}
+
+std::string stream_text(const StreamChoice& stream) {
+  return fmt::format("{}\nrows {}\nkept {}\nberths {}\nthreshold {}\n", kStreamHead, stream.rows,
+                     stream.kept, stream.berths, stream.threshold);
+}
+
+void check_stream(const StreamChoice& stream) {
+  if (stream.rows < kLeastPassRows || stream.rows > kMostPassRows) {
+    fail(ErrorCode::kUsage, "the plan's passes have {} rows; they have {} to {}", stream.rows,
+         kLeastPassRows, kMostPassRows);
+  }
+  if (stream.berths > kMostBerths) {
+    fail(ErrorCode::kUsage, "the plan has {} berths; there are {} at most", stream.berths,
+         kMostBerths);
+  }
+}
+
 }  // namespace
 
 EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
@@ -147,6 +191,7 @@ void check_engine_plan(const EnginePlan& plan) {
   if (std::all_of(plan.shares.begin(), plan.shares.end(), [](uint32_t s) { return s == 0; })) {
     refuse("gives no shard a share: one at least must be above 0");
   }
+  if (plan.stream) check_stream(*plan.stream);
 }
 
 void check_same_cut(const EnginePlan& now, const EnginePlan& next) {
@@ -171,20 +216,31 @@ std::string engine_plan_text(const Machine& machine, const EnginePlan& plan) {
   text += "\nshares";
   for (uint32_t share : plan.shares) text += fmt::format(" {}", share);
   text += fmt::format("\nexperts {}", expert_cut_name(plan.experts));
-  return text + "\n" + plan_text(plan.prefill) + plan_text(plan.decode);
+  text += "\n" + plan_text(plan.prefill) + plan_text(plan.decode);
+  return plan.stream ? text + stream_text(*plan.stream) : text;
 }
 
 EnginePlan parse_engine_plan(std::string_view text, const Machine& machine) {
   EnginePlan plan;
   std::istringstream in{std::string(text)};
   std::string line;
-  if (!std::getline(in, line) || (line != kHead && line != kOldHead)) {
+  if (!std::getline(in, line) || (line != kHead && std::ranges::count(kOldHeads, line) == 0)) {
     fail(ErrorCode::kUsage, "not a plan of an engine: its first line must be '{}'", kHead);
   }
+  const bool may_stream = line == kHead;
   uint32_t number = 1;
   std::vector<std::string> phases;
+  std::optional<std::vector<std::pair<std::string, uint32_t>>> stream;
   while (std::getline(in, line)) {
     ++number;
+    if (stream) {
+      stream->emplace_back(line, number);
+      continue;
+    }
+    if (may_stream && line == kStreamHead) {
+      stream.emplace();
+      continue;
+    }
     if (is_plan_head(line)) phases.emplace_back();
     if (!phases.empty()) {
       phases.back() += line + "\n";
@@ -199,6 +255,7 @@ EnginePlan parse_engine_plan(std::string_view text, const Machine& machine) {
   }
   plan.prefill = parse_plan(phases[0]);
   plan.decode = parse_plan(phases[1]);
+  if (stream) plan.stream = parse_stream(*stream);
   check_engine_plan(plan);
   return plan;
 }

@@ -2,7 +2,7 @@
 // where the shards lie, and the plan of each phase. Plain data with a text form, so that a plan can
 // be kept, changed by hand and loaded back:
 //
-//   hearth-engine-plan 2
+//   hearth-engine-plan 3
 //   thread_pus 0 1 2 3
 //   shard_nodes 0 1
 //   shares 1 1
@@ -13,18 +13,26 @@
 //   hearth-plan 2
 //   phase decode
 //   ...
+//   hearth-stream-plan 1
+//   rows 8192
+//   kept 52
+//   berths 2
+//   threshold 251
 //
 // thread_pus: the PU of every thread; shard_nodes: the NUMA node that each shard lies on, both by
 // the operating system's numbers; shares: each shard's part of every axis, in proportion; experts:
-// cut or spread (ExpertCut), cut where the line is missing; then both phases' plans (plan/plan.h).
-// Version 1 is still read.
+// cut or spread (ExpertCut), cut where the line is missing; then both phases' plans (plan/plan.h),
+// and, if there is one, how prompts are streamed through an accelerator (StreamChoice): what nobody
+// asks for otherwise. Versions 1 and 2, which have no such part, are still read.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/engine_options.h"
+#include "hybrid/stream_plan.h"
 #include "models/model.h"
 #include "plan/plan.h"
 #include "topology/placement.h"
@@ -37,6 +45,7 @@ struct EnginePlan {
   std::vector<uint32_t> shares;
   Plan prefill, decode;
   ExpertCut experts = ExpertCut::kCut;
+  std::optional<StreamChoice> stream = {};
 
   const Plan& of(Phase phase) const { return phase == Phase::kPrefill ? prefill : decode; }
   Plan& of(Phase phase) { return phase == Phase::kPrefill ? prefill : decode; }

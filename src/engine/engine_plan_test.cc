@@ -126,7 +126,8 @@ TEST(EnginePlan, UnevenCpuset) {
 
 bool same(const EnginePlan& a, const EnginePlan& b) {
   return a.placement.seats == b.placement.seats && a.shard_nodes == b.shard_nodes &&
-         a.shares == b.shares && a.prefill == b.prefill && a.decode == b.decode;
+         a.shares == b.shares && a.prefill == b.prefill && a.decode == b.decode &&
+         a.stream == b.stream;
 }
 
 TEST(EnginePlan, TextRoundTrips) {
@@ -138,6 +139,42 @@ TEST(EnginePlan, TextRoundTrips) {
   EngineOptions saved;
   saved.plan = engine_plan_text(machine, plan);
   EXPECT_TRUE(same(plan_engine(machine, saved), plan)) << saved.plan;
+  plan.stream = StreamChoice{.rows = 8192, .kept = 52, .berths = 2, .threshold = 251};
+  saved.plan = engine_plan_text(machine, plan);
+  EXPECT_NE(saved.plan.find("hearth-stream-plan 1\nrows 8192\nkept 52\nberths 2\nthreshold 251\n"),
+            std::string::npos);
+  EXPECT_TRUE(same(plan_engine(machine, saved), plan)) << saved.plan;
+}
+
+TEST(EnginePlan, OldVersionsAreRead) {
+  const Machine machine = Machine::from_synthetic("numa:2 core:1 pu:1");
+  const EnginePlan plan = plan_engine(machine, {});
+  std::string text = engine_plan_text(machine, plan);
+  const std::string head = "hearth-engine-plan 3";
+  ASSERT_TRUE(text.starts_with(head));
+  text.replace(0, head.size(), "hearth-engine-plan 2");
+  EXPECT_TRUE(same(parse_engine_plan(text, machine), plan));
+  // They have no part on streaming.
+  const std::string stream = "hearth-stream-plan 1\nrows 64\nkept 0\nberths 2\nthreshold 0\n";
+  EXPECT_THROW(parse_engine_plan(text + stream, machine), Error);
+}
+
+TEST(EnginePlan, RefusesStreamingThatCannotBe) {
+  const Machine machine = Machine::from_synthetic("numa:2 core:1 pu:1");
+  const std::string text = engine_plan_text(machine, plan_engine(machine, {}));
+  const std::string head = "hearth-stream-plan 1\n";
+  EXPECT_EQ(
+      parse_engine_plan(text + head + "threshold 7\nrows 64\n\nkept 0\nberths 2\n", machine).stream,
+      (StreamChoice{64, 0, 2, 7}));
+  for (const char* bad :
+       {"", "rows 64\nkept 0\nberths 2\n", "rows 63\nkept 0\nberths 2\nthreshold 0\n",
+        "rows 32769\nkept 0\nberths 2\nthreshold 0\n",
+        "rows 64\nkept 0\nberths 1025\nthreshold 0\n", "rows 64 7\nkept 0\nberths 2\nthreshold 0\n",
+        "rows\nkept 0\nberths 2\nthreshold 0\n",
+        "rows 64\nrows 64\nkept 0\nberths 2\nthreshold 0\n",
+        "rows 64\nkept 0\nberths 2\nthreshold 0\ncolour 7\n"}) {
+    EXPECT_THROW(parse_engine_plan(text + head + bad, machine), Error) << bad;
+  }
 }
 
 TEST(EnginePlan, RefusesTextsThatDoNotFit) {
@@ -152,7 +189,7 @@ TEST(EnginePlan, RefusesTextsThatDoNotFit) {
     return text.replace(at, from.size(), to);
   };
   for (const std::string& bad :
-       {std::string(), with("hearth-engine-plan 2", "hearth-engine-plan 3"),
+       {std::string(), with("hearth-engine-plan 3", "hearth-engine-plan 4"),
         with("thread_pus 0 1", "thread_pus 0 2"), with("thread_pus 0 1", "thread_pus 0"),
         with("shard_nodes 0 1", "shard_nodes 0 2"), with("shard_nodes 0 1", "shard_nodes 0"),
         with("shares 1 1", "shares 0 0"), with("shares 1 1", "shares 1"),

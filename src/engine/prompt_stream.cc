@@ -19,6 +19,17 @@ namespace {
 // About as long as measuring takes.
 constexpr double kMeasureSeconds = 2;
 
+// What the engine's plan says, where nobody asks for something else.
+PromptStreamOptions by_plan(PromptStreamOptions options, const EnginePlan& plan) {
+  if (!plan.stream) return options;
+  StreamPlanOptions& how = options.plan;
+  if (how.rows == 0) how.rows = plan.stream->rows;
+  if (!how.kept) how.kept = plan.stream->kept;
+  if (plan.stream->berths > 0) how.berths = plan.stream->berths;
+  if (options.threshold == 0) options.threshold = plan.stream->threshold;
+  return options;
+}
+
 std::shared_ptr<Accelerator> open_gpu(const PassTarget& target,
                                       const PromptStreamOptions& options) {
   if (options.described) {
@@ -87,10 +98,11 @@ PromptPass make_prompt_pass(const PassTarget& target, const PromptStreamOptions&
   return made;
 }
 
-std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStreamOptions& options,
+std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStreamOptions& asked,
                                                std::function<void()> poke,
                                                const Listener& listener) {
-  if (options.gpu == "none" && !options.described) return nullptr;
+  if (asked.gpu == "none" && !asked.described) return nullptr;
+  const PromptStreamOptions options = by_plan(asked, engine.plan());
   const auto maker = std::make_shared<Maker>(engine, options, listener);
   StreamerOptions streamer{.threshold = options.threshold,
                            .pus = engine.spare_pus(),

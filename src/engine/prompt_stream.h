@@ -38,12 +38,13 @@ struct PromptPass {
 PromptPass make_prompt_pass(const PassTarget& target, const PromptStreamOptions& options,
                             bool timed, std::optional<AcceleratorRates>* rates);
 
-// Opens the GPU, holds its shaders against the reference, plans and measures: seconds, which the
-// listener hears of; of one that is described it plans. Null where `gpu` is none, and where it is
-// auto and no GPU can do it, which is said. Throws Error for one that is named: kUsage where
-// nothing has that name, kUnsupported where it or the model cannot be used, kResource where memory
-// is short. The engine outlives what is returned; `poke` is called by another thread whenever a
-// prompt has ended, and what is told later too.
+// What nobody asks for goes by the engine's plan, where it has a part on streaming. Opens the GPU,
+// holds its shaders against the reference, plans and measures: seconds, which the listener hears
+// of; of one that is described it plans. Null where `gpu` is none, and where it is auto and no GPU
+// can do it, which is said. Throws Error for one that is named: kUsage where nothing has that name,
+// kUnsupported where it or the model cannot be used, kResource where memory is short. The engine
+// outlives what is returned; `poke` is called by another thread whenever a prompt has ended, and
+// what is told later too.
 std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStreamOptions& options,
                                                std::function<void()> poke,
                                                const Listener& listener);

@@ -91,6 +91,11 @@ void Scheduler::take_streamed() {
     // A page that it began in was copied there and back, perhaps in part.
     generation.sequence->truncate(generation.streamed_from / kPagePositions * kPagePositions);
   }
+  const StreamerFigures figures = options_.streamer->figures();
+  statistics_.stream_passes.set(figures.passes);
+  statistics_.failed_stream_passes.set(figures.failed_passes);
+  statistics_.streamed_bytes.set(figures.copied_bytes);
+  statistics_.stream_nanoseconds.set(static_cast<uint64_t>(figures.pass_seconds * 1e9));
 }
 
 // Its pages are filled.

@@ -38,6 +38,8 @@ struct Statistics {
   Counter scored_tokens;  // of prompts, whose log-probabilities were given
   // Prompts whose pages were filled beside the steps, their tokens, and prompts that failed there.
   Counter streamed_prompts, streamed_tokens, unstreamed_prompts;
+  // Passes that did it, those that failed, what they copied both ways and how long they took.
+  Counter stream_passes, failed_stream_passes, streamed_bytes, stream_nanoseconds;
   Counter steps, abandoned_steps, preemptions, evicted_pages, evicted_states;
   Counter step_nanoseconds;  // spent in steps
   // Of the steps that were not abandoned: how long each took, and how many tokens it computed.

@@ -41,6 +41,8 @@ class PassRunner {
   // Behind a run that threw: whether nothing reads or writes pages any more. False: the pages of
   // its texts must never be used again.
   virtual bool ended() const = 0;
+  // That all runs so far have asked to be copied, both ways.
+  virtual uint64_t copied_bytes() const { return 0; }
 };
 
 }  // namespace hearth

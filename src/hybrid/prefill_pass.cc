@@ -74,6 +74,7 @@ PrefillPass::Made PrefillPass::make(const PrefillStep& step) const {
 }
 
 void PrefillPass::write_inputs(const PassCommands& commands) {
+  copied_bytes_ += commands.input_bytes();
   if (commands.holds_inputs()) return accelerator_->write(inputs_.at(), commands.inputs());
   const std::vector<std::byte> zeros(std::min<uint64_t>(commands.input_bytes(), 1 << 20));
   for (uint64_t at = 0; at < commands.input_bytes(); at += zeros.size()) {
@@ -156,6 +157,7 @@ void PrefillPass::Run::for_pages(uint32_t layer, bool to_host, const Act& act) {
       for (size_t p = first; bytes > 0 && p < last; ++p) {
         const auto index = step_.first_pages()[t] + static_cast<uint32_t>(p);
         act(s, kv.page(s, layer, text.pages[p], 0).k, pages_.page(s, layer, index), bytes);
+        of_.copied_bytes_ += bytes;
       }
     }
   }
@@ -191,6 +193,7 @@ void PrefillPass::Run::load(uint32_t layer) {
   const size_t berth = (layer - of_.weights_.kept()) % of_.weights_.berths();
   const uint64_t free = of_.berth_users_[berth];
   const Place room = of_.weights_.room(layer);
+  for (const LayerRun& run : of_.weights_.runs(layer).runs) of_.copied_bytes_ += run.bytes;
   if (!imported()) {
     if (free > 0) wait_for(free);
     for (const LayerRun& run : of_.weights_.runs(layer).runs) {

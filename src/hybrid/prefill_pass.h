@@ -39,6 +39,7 @@ class PrefillPass : public PassRunner {
   // s.
   void run(std::span<const PassText> texts, PassWatch& watch) override;
   bool ended() const override { return ended_; }
+  uint64_t copied_bytes() const override { return copied_bytes_; }
 
   // Why weights or pages are not copied where they lie; empty: they are.
   const std::string& why_not_imported() const { return why_not_imported_; }
@@ -69,6 +70,7 @@ class PrefillPass : public PassRunner {
   std::vector<uint64_t>
       berth_users_;  // by berth: the value of `freed` when its last user has ended
   uint32_t copy_queue_ = 0;
+  uint64_t copied_bytes_ = 0;
   bool ended_ = true;
 };
 

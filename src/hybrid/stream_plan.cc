@@ -17,7 +17,6 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kLeastRows = 64;
 // Texts of a pass whose last pages are not full.
 constexpr uint32_t kPassTexts = 64;
 
@@ -115,14 +114,14 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
   const bool asked = options.rows != 0;
   // There are never more tokens than pages hold.
   const uint64_t useful =
-      std::max<uint64_t>(kLeastRows, uint64_t{target.kv->page_count()} * kPagePositions);
+      std::max<uint64_t>(kLeastPassRows, uint64_t{target.kv->page_count()} * kPagePositions);
   const auto most = static_cast<uint32_t>(std::min<uint64_t>(kUsualPassRows, useful));
   StreamPlan plan = plan_of(asked ? options.rows : most, kept);
   const auto too_long = [&] {
     return std::max(plan.pass_bytes - plan.page_bytes, plan.page_bytes) > facts.allocation_bytes;
   };
-  while (!asked && (plan.bytes() > memory || too_long()) && plan.rows > kLeastRows) {
-    plan = plan_of(std::max(kLeastRows, plan.rows / 2), kept);
+  while (!asked && (plan.bytes() > memory || too_long()) && plan.rows > kLeastPassRows) {
+    plan = plan_of(std::max(kLeastPassRows, plan.rows / 2), kept);
   }
   if (plan.bytes() > memory || too_long()) {
     const bool by_asking = asked || options.kept || options.memory != 0;
@@ -147,7 +146,7 @@ PassKernels pass_kernels(const PassTarget& target) {
   const auto add = [](auto* all, const auto& one) {
     if (std::ranges::count(*all, one) == 0) all->push_back(one);
   };
-  const PassCommands commands = commands_of(target, kLeastRows).first;
+  const PassCommands commands = commands_of(target, kLeastPassRows).first;
   for (const CommandList& list : commands.layers_in({0, 1})) {
     for (const Command& command : list.commands) {
       const auto& call = std::get<KernelCall>(command.work);

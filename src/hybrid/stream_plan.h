@@ -41,6 +41,14 @@ struct StreamPlan {
   bool operator==(const StreamPlan&) const = default;
 };
 
+// What of a plan is kept for later, as the third part of an engine's (engine/engine_plan.h).
+struct StreamChoice {
+  uint32_t rows = 0, kept = 0, berths = 0;  // as in StreamPlan; berths of 0: nothing is streamed
+  uint32_t threshold = 0;  // tokens from which on a prompt is streamed; 0: where it ends sooner
+
+  bool operator==(const StreamChoice&) const = default;
+};
+
 struct StreamPlanOptions {
   uint32_t rows = 0;             // 0: as many as there is room for, kUsualPassRows at most
   uint64_t memory = 0;           // bytes; 0: nine tenths of what the accelerator has free
@@ -48,7 +56,8 @@ struct StreamPlanOptions {
   uint32_t berths = 2;           // at most as many as there are layers that are not kept
 };
 
-inline constexpr uint32_t kMostPassRows = 32768;
+inline constexpr uint32_t kLeastPassRows = 64, kMostPassRows = 32768;
+inline constexpr uint32_t kMostBerths = 1024;
 // With more a layer of a large model may take a small GPU longer than the 20 s after which it
 // counts as lost.
 inline constexpr uint32_t kUsualPassRows = 8192;

@@ -203,12 +203,14 @@ void Streamer::run_pass(const Texts& texts) {
   for (const auto& [waiting, text] : texts) all.push_back(text);
   Watch watch(*this, texts);
   const double start = steady_seconds();
+  const uint64_t copied = runner_->copied_bytes();
   std::exception_ptr trouble;
   try {
     runner_->run(all, watch);
   } catch (...) {
     trouble = std::current_exception();
   }
+  const uint64_t copied_now = runner_->copied_bytes() - copied;
   Outcome outcome = Outcome::kFilled;
   if (trouble) {
     outcome = runner_->ended() ? Outcome::kFailed : Outcome::kLost;
@@ -219,6 +221,7 @@ void Streamer::run_pass(const Texts& texts) {
     last_pass_ = steady_seconds();
     ++figures_.passes;
     figures_.pass_seconds += last_pass_ - start;
+    figures_.copied_bytes += copied_now;
     if (trouble) {
       ++figures_.failed_passes;
       room_ = {};

@@ -21,6 +21,13 @@
 
 namespace hearth {
 
+struct StreamerFigures {
+  uint64_t prompts = 0, tokens = 0;  // filled
+  uint64_t passes = 0, failed_passes = 0;
+  uint64_t copied_bytes = 0;  // by all passes, both ways
+  double pass_seconds = 0;    // of all passes
+};
+
 // Used by one thread, the engine's.
 class PromptStreamer {
  public:
@@ -48,12 +55,8 @@ class PromptStreamer {
   virtual void cancel(uint64_t id) = 0;
   // What has ended since the last call; each prompt once.
   virtual std::vector<Done> take_done() = 0;
-};
-
-struct StreamerFigures {
-  uint64_t prompts = 0, tokens = 0;  // filled
-  uint64_t passes = 0, failed_passes = 0;
-  double pass_seconds = 0;  // of all passes
+  // So far.
+  virtual StreamerFigures figures() const { return {}; }
 };
 
 struct StreamerOptions {
@@ -85,7 +88,7 @@ class Streamer : public PromptStreamer {
   void cancel(uint64_t id) override;
   std::vector<Done> take_done() override;
 
-  StreamerFigures figures() const;
+  StreamerFigures figures() const override;
 
  private:
   struct Waiting {

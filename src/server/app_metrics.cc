@@ -52,6 +52,13 @@ void add_engine(const Statistics& figures, MetricsText* text) {
             figures.streamed_tokens},
            {"hearth_unstreamed_prompts_total",
             "Prompts that a GPU failed at, which the cores computed.", figures.unstreamed_prompts},
+           {"hearth_stream_passes_total", "Passes over prompts that a GPU was asked for.",
+            figures.stream_passes},
+           {"hearth_failed_stream_passes_total", "Those that it failed at.",
+            figures.failed_stream_passes},
+           {"hearth_streamed_bytes_total",
+            "Bytes that passes copied to the GPU and from it, of weights and of pages.",
+            figures.streamed_bytes},
            {"hearth_preemptions_total", "Sequences that gave up their KV pages for a while.",
             figures.preemptions},
            {"hearth_evicted_kv_pages_total", "Kept pages that were given to somebody else.",
@@ -83,6 +90,8 @@ void add_engine(const Statistics& figures, MetricsText* text) {
   auto available = static_cast<double>(uint64_t{figures.available_pages});
   text->gauge("hearth_kv_cache_usage_ratio", "Share of the KV pages that sequences hold.",
               pages > 0 ? 1 - available / pages : 0);
+  text->counter("hearth_stream_seconds_total", "How long passes over prompts took.",
+                static_cast<double>(figures.stream_nanoseconds) * 1e-9);
   text->histogram("hearth_step_seconds", "How long steps take.", figures.step_seconds);
   text->histogram("hearth_step_tokens", "How many tokens they compute.", figures.step_tokens);
 }

@@ -11,7 +11,7 @@
 //   threshold 32 0.973 0.967 0.979 trials 60
 //   threshold_trial 32 3b0e8a1200b4d5e6 0.973 0.967 0.979 dearest 1.004
 //   engine
-//   hearth-engine-plan 2               and all of an engine's plan (engine/engine_plan.h)
+//   hearth-engine-plan 3               and all of an engine's plan (engine/engine_plan.h)
 //   ...
 //   end
 //   section kernels

@@ -190,7 +190,12 @@ class TopoTest(ProgramTest):
         self.assertEqual(small["bytes_in_flight"], 2 * small["berth_bytes"])
         self.assertGreater(small["prompts"][0]["bytes_in"], 4 * small["berth_bytes"])
         self.assertEqual(small["passes_by_berths"][0]["berths"], 1)
-        self.assertIn("predicted through a GPU of a test: passes of ", self.good(*words))
+        plan = self.folder / "gpu.plan"
+        text = self.good(*words, "--gpu-rows", "128", "--gpu-layers", "0", "--write-plan", plan)
+        self.assertIn("predicted through a GPU of a test: passes of 128 rows, 0 of ", text)
+        self.assertIn("hearth-stream-plan 1\nrows 128\nkept 0\nberths 2\n", plan.read_text())
+        text = self.good("topo", "--machine", machine, "--plan", plan)
+        self.assertEqual(text, self.good("topo", "--machine", machine))
         self.bad(2, "topo", "--gpu", gpu, says=["--predict"])
         self.bad(1, *words[:-1], self.chain, says=["chain.gguf", "no accelerator"])
         status, _, err = self.call(*words, "--gpu-memory", "1KiB")

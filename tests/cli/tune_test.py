@@ -54,7 +54,7 @@ class TuneTest(ProgramTest):
         self.assertRegex(out, r"(?m)^prefill: 1 group of ")
         self.assertIn(f"kept in {self.kept()}\n", out)
         shown, _ = self.told("tune", self.chain, "--show")
-        self.assertIn("hearth-engine-plan 2\n", shown)
+        self.assertIn("hearth-engine-plan 3\n", shown)
         self.assertTrue(shown.startswith(self.told("tune", "--list")[0]))
         # The second call has nothing left to measure.
         again = json.loads(self.tune("--only", "plans", "--json", "-v")[0])

@@ -182,6 +182,10 @@ class StreamTest(GpuCase):
         self.assertEqual(texts[0], texts[1])
         self.assertEqual(figures["hearth_streamed_prompts_total"], 1)
         self.assertGreater(figures["hearth_streamed_tokens_total"], 100)
+        self.assertGreaterEqual(figures["hearth_stream_passes_total"], 1)
+        self.assertEqual(figures["hearth_failed_stream_passes_total"], 0)
+        self.assertGreater(figures["hearth_streamed_bytes_total"], 100)
+        self.assertGreater(figures["hearth_stream_seconds_total"], 0)
         self.assertEqual(figures["hearth_unstreamed_prompts_total"], 0)
 
 
