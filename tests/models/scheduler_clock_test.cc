@@ -1,0 +1,244 @@
+// A scheduler beside passes whose time is virtual: arrivals, cancels and faults of many seeds, each
+// the same whenever it is run. Every request ends once, with the text of the cores, and no page is
+// lost.
+#include <algorithm>
+#include <array>
+
+#include "accelerator/virtual/virtual_accelerator.h"
+#include "base/error.h"
+#include "hybrid/pass_time.h"
+#include "scheduler_fixture.h"
+
+namespace hearth {
+namespace {
+
+constexpr double kStepSeconds = 1e-3;
+constexpr uint32_t kThreshold = 20;
+
+// Fails at its `last`th submission and from then on; never where that is 0.
+class LostAccelerator : public VirtualAccelerator {
+ public:
+  LostAccelerator(uint64_t seed, uint32_t last)
+      : VirtualAccelerator(VirtualOptions{.seed = seed, .queues = 2}), last_(last) {}
+  void submit(const CommandList& list) override {
+    if (last_ != 0 && ++submissions_ >= last_) fail(ErrorCode::kResource, "the device is lost");
+    VirtualAccelerator::submit(list);
+  }
+
+ private:
+  const uint32_t last_;
+  uint32_t submissions_ = 0;
+};
+
+// A pass takes as long as about ten steps.
+MeasuredAccelerator described() {
+  const auto exactly = [](double value) { return Spread{value, value, value}; };
+  MeasuredAccelerator gpu;
+  gpu.facts = {.name = "a GPU",
+               .driver = "",
+               .api = "",
+               .allocation_bytes = uint64_t{1} << 34,
+               .import_alignment = 4096,
+               .queues = {{.computes = true}, {.computes = false}},
+               .arithmetic = "",
+               .lacks = {}};
+  gpu.rates.write = gpu.rates.read = gpu.rates.memory = {1, exactly(1e9)};
+  gpu.rates.import_to = gpu.rates.import_from = TransferRate{1, exactly(1e7)};
+  gpu.rates.submission_nanoseconds = exactly(1000);
+  gpu.rates.products = {{PackKind::kF32, 1, 256, exactly(1e8)}};
+  return gpu;
+}
+
+// Runs passes when their time has come, on the thread of the scheduler.
+class ClockedStreamer : public PromptStreamer {
+ public:
+  // `last`: of the accelerators that it makes, the submission at which each fails; 0: none does.
+  ClockedStreamer(const PassTarget& target, const PassTime& time, uint64_t seed, uint32_t last)
+      : target_(target), time_(time), seed_(seed), last_(last) {}
+
+  bool takes(uint32_t tokens, uint32_t pages, double) override {
+    return tokens >= kThreshold && tokens <= kPlan.rows && pages <= kPlan.pages;
+  }
+  void begin(Prompt prompt) override { prompts_.push_back({std::move(prompt)}); }
+  void cancel(uint64_t id) override {
+    for (One& one : prompts_) one.cancelled = one.cancelled || one.prompt.id == id;
+  }
+  std::vector<Done> take_done() override { return std::exchange(done_, {}); }
+
+  bool idle() const { return prompts_.empty() && done_.empty(); }
+  // A step took so long, or where `waits` nothing happens until a pass ends.
+  void go_on(double seconds, bool waits) {
+    now_ += seconds;
+    if (ends_ == 0 && !prompts_.empty()) form();
+    if (ends_ > 0 && waits) now_ = std::max(now_, ends_);
+    if (ends_ > 0 && now_ >= ends_) run();
+  }
+
+ private:
+  static constexpr StreamPlan kPlan{.rows = 96, .pages = 40, .kept = 0, .berths = 2};
+  struct One {
+    Prompt prompt;
+    bool cancelled = false;
+  };
+  class Watch : public PassWatch {
+   public:
+    explicit Watch(ClockedStreamer& of) : of_(of), gone_(of.taken_) {}
+    bool wanted(size_t text) override { return !of_.prompts_[text].cancelled; }
+    void let_go(size_t text) override {
+      of_.done_.push_back({of_.prompts_[text].prompt.id, Outcome::kLetGo});
+      gone_[text] = true;
+    }
+    bool gone(size_t text) const { return gone_[text]; }
+
+   private:
+    ClockedStreamer& of_;
+    std::vector<bool> gone_;
+  };
+
+  // The first prompts, as many as a pass has rows for.
+  void form() {
+    uint32_t rows = 0;
+    for (taken_ = 0; taken_ < prompts_.size(); ++taken_) {
+      const auto more = static_cast<uint32_t>(prompts_[taken_].prompt.tokens.size());
+      if (rows + more > kPlan.rows) break;
+      rows += more;
+    }
+    ends_ = now_ + time_.seconds(rows);
+  }
+  void run() {
+    if (!pass_) {
+      pass_ = std::make_unique<PrefillPass>(
+          target_, std::make_shared<LostAccelerator>(++seed_, last_), kPlan);
+    }
+    std::vector<PassText> texts;
+    for (size_t i = 0; i < taken_; ++i) {
+      const Prompt& prompt = prompts_[i].prompt;
+      texts.push_back({prompt.tokens, prompt.first_position, prompt.pages});
+    }
+    Watch watch(*this);
+    Outcome outcome = Outcome::kFilled;
+    try {
+      pass_->run(texts, watch);
+    } catch (const Error&) {
+      EXPECT_TRUE(pass_->ended());
+      outcome = Outcome::kFailed;
+      pass_.reset();
+    }
+    for (size_t i = 0; i < taken_; ++i) {
+      if (!watch.gone(i)) done_.push_back({prompts_[i].prompt.id, outcome});
+    }
+    prompts_.erase(prompts_.begin(), prompts_.begin() + static_cast<std::ptrdiff_t>(taken_));
+    ends_ = 0;
+  }
+
+  const PassTarget target_;
+  const PassTime& time_;
+  uint64_t seed_;
+  const uint32_t last_;
+  std::unique_ptr<PrefillPass> pass_;
+  std::vector<One> prompts_;
+  size_t taken_ = 0;  // of these, by the pass under way
+  std::vector<Done> done_;
+  double now_ = 0, ends_ = 0;  // ends_: of the pass under way; 0: there is none
+};
+
+class SchedulerClockTest : public SchedulerTest {
+ protected:
+  static constexpr size_t kTexts = 24, kAsked = 5;
+  struct Coming {
+    size_t text;
+    uint32_t step;       // at which it comes
+    uint32_t cancelled;  // and is cancelled; 0: is not
+  };
+  struct Under {
+    Asked asked;
+    Coming coming;
+    std::vector<int32_t> tokens = {};
+    uint32_t ends = 0;
+  };
+
+  static EngineOptions options() {
+    EngineOptions options = small();
+    options.kv_pages = 8;
+    return options;
+  }
+  void make_texts() {
+    for (size_t i = 0; i < kTexts; ++i) {
+      texts_.push_back(text(1 + static_cast<uint32_t>(random_() % 95),
+                            1 + static_cast<uint32_t>(random_() % 3)));
+      texts_.back().sampling.seed = i;
+      const Asked asked = ask(texts_.back());
+      run();
+      expected_.push_back(tokens_of(read(asked)));
+    }
+  }
+  std::array<Coming, kAsked> draw(std::mt19937& random) const {
+    std::array<Coming, kAsked> all;
+    for (Coming& one : all) {
+      one = {random() % kTexts, static_cast<uint32_t>(random() % 12), 0};
+      if (random() % 4 == 0) one.cancelled = one.step + 1 + random() % 8;
+    }
+    return all;
+  }
+  void run_seed(uint32_t seed, const PassTime& time) {
+    std::mt19937 random(seed);
+    const std::array<Coming, kAsked> all = draw(random);
+    const uint32_t last = random() % 3 == 0 ? 1 + random() % 12 : 0;
+    ClockedStreamer streamer(engine_->pass_target(), time, seed, last);
+    SchedulerOptions scheduling;
+    scheduling.streamer = &streamer;
+    scheduler_ = std::make_unique<Scheduler>(*engine_, nullptr, scheduling, statistics_);
+    std::vector<Under> under;
+    size_t ended = 0;
+    for (uint32_t step = 0; ended < kAsked || !streamer.idle(); ++step) {
+      ASSERT_LT(step, 1000U);
+      for (const Coming& one : all) {
+        if (one.step == step) under.push_back({ask(texts_[one.text]), one});
+      }
+      for (Under& one : under) {
+        if (one.coming.cancelled == step && step > 0) one.asked.job->cancel();
+      }
+      const bool did = scheduler_->step();
+      streamer.go_on(kStepSeconds, !did);
+      for (Under& one : under) ended += take(&one);
+    }
+    for (const Under& one : under) {
+      EXPECT_EQ(one.ends, 1U);
+      if (one.coming.cancelled != 0) continue;
+      EXPECT_EQ(one.tokens, expected_[one.coming.text]);
+    }
+    scheduler_->step();
+    EXPECT_EQ(engine_->pool().available(), engine_->pool().page_count());
+    scheduler_.reset();
+  }
+  // Returns how often it ended.
+  size_t take(Under* one) {
+    size_t ends = 0;
+    for (const Result& result : read(one->asked)) {
+      if (result.has_token()) one->tokens.push_back(result.token);
+      ends += result.finish ? 1 : 0;
+    }
+    one->ends += static_cast<uint32_t>(ends);
+    return ends;
+  }
+
+  std::vector<Request> texts_;
+  std::vector<std::vector<int32_t>> expected_;
+};
+
+TEST_F(SchedulerClockTest, ManySeedsOfArrivalsCancelsAndFaults) {
+  start(options());
+  make_texts();
+  const StreamPlan plan{.rows = 96, .pages = 40, .kept = 0, .berths = 2};
+  const PassTime time(engine_->pass_target(), described(), plan);
+  EXPECT_GT(time.seconds(96), 2 * kStepSeconds);
+  for (uint32_t seed = 0; seed < 1000 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    run_seed(seed, time);
+  }
+  EXPECT_GT(statistics_.streamed_prompts, 500U);
+  EXPECT_GT(statistics_.unstreamed_prompts, 50U);
+}
+
+}  // namespace
+}  // namespace hearth
