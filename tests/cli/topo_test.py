@@ -211,7 +211,9 @@ class TopoTest(ProgramTest):
             self.assertGreater(one["seconds"]["median"], 0)
         last = passes["passes"][-1]
         self.assertAlmostEqual(last["seconds"]["median"], last["predicted_seconds"], places=9)
-        self.assertIn("by virtual time", self.good("bench", self.random, "-p", "64", "--gpu", gpu))
+        text = self.good("bench", self.random, "-p", "64", "--gpu", gpu, "--gpu-rows", "128",
+                         "--gpu-memory", "1GiB", "--gpu-layers", "0")
+        self.assertIn("by virtual time", text)
         self.bad(2, "bench", self.random, "--gpu", "none", says=["nothing to measure"])
         words = ("run", self.random, "-p", "a b c d e f g h" * 8, "-n", "4", "--seed", "1")
         status, played, err = self.call(*words, "--gpu", gpu, "--gpu-threshold", "16", "-v")
