@@ -37,7 +37,7 @@ void run_engine_plan(std::string_view text, const Machine& machine) {
     EnginePlan again = parse_engine_plan(engine_plan_text(machine, plan), machine);
     HEARTH_CHECK(again.prefill == plan.prefill && again.decode == plan.decode &&
                      again.shard_nodes == plan.shard_nodes && again.shares == plan.shares &&
-                     again.placement.pus() == plan.placement.pus(),
+                     again.placement.pus() == plan.placement.pus() && again.stream == plan.stream,
                  "an engine's plan comes back from its text");
   } catch (const Error& error) {
     HEARTH_CHECK(error.code() == ErrorCode::kUsage, "a plan is at fault");
