@@ -28,7 +28,7 @@ inline constexpr uint64_t kMostConfigBytes = uint64_t{8} << 20;
 struct HfConfig {
   const HfFamily* family;
   std::array<uint32_t, kHfKeptValues> kept = {};
-  std::vector<float> rope_factors = {};  // of llama3's scaling: rope_freqs.weight
+  std::vector<float> rope_factors = {};  // of some scalings: rope_freqs.weight
   HfQuant quant = {};                    // how Linears are stored
   std::vector<bool> recurrent = {};      // by layer, whether it keeps a state; empty: none does
 

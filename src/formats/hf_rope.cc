@@ -59,6 +59,23 @@ std::vector<float> llama3_factors(const ConfigReader& scaling, double base, uint
   return factors;
 }
 
+// The first pairs, as many as a part of the head has, turn as those of the whole head do, and
+// others not at all.
+std::vector<float> proportional_factors(const ConfigReader& scaling, uint32_t length) {
+  constexpr float kNever = 1e30f;
+  const double part = scaling.real_or("partial_rotary_factor", 1);
+  if (part > 1) scaling.refuse("partial_rotary_factor", "1 at most");
+  if (scaling.real_or("factor", 1) != 1) scaling.fail_unsupported("factor", "it runs 1");
+  std::vector<float> factors(length / 2, kNever);
+  const auto turned = static_cast<size_t>(part * length / 2);
+  std::fill_n(factors.begin(), std::min(turned, factors.size()), 1.0f);
+  return factors;
+}
+
+bool is_proportional(const ConfigReader& settings) {
+  return settings.text_or("rope_type", "default") == "proportional";
+}
+
 constexpr std::string_view kFull = "full_attention", kSliding = "sliding_attention";
 
 std::optional<ConfigReader> rope_object(const ConfigReader& config) {
@@ -90,6 +107,9 @@ uint32_t turned_length(const HfReading& reading, const std::optional<ConfigReade
   const HfRope& rules = reading.model.family->rope;
   if (uint64_t said = reading.model[HfValue::kTurned]) return static_cast<uint32_t>(said);
   constexpr const char* kKey = "partial_rotary_factor";
+  if (settings && is_proportional(*settings)) {
+    return static_cast<uint32_t>(reading.model[HfValue::kHeadLength]);
+  }
   std::optional<double> part = reading.config.real(kKey);
   if (!part && settings) part = settings->real(kKey);
   if (part.value_or(1) > 1) reading.config.refuse(kKey, "1 at most");
@@ -139,8 +159,13 @@ void read_scaling(const HfReading& reading, const ConfigReader& settings, double
         llama3_factors(settings, base, static_cast<uint32_t>(reading.model[HfValue::kTurned]));
     return;
   }
+  if (type == "proportional") {
+    reading.model.rope_factors =
+        proportional_factors(settings, static_cast<uint32_t>(reading.model[HfValue::kTurned]));
+    return;
+  }
   if (type != "linear" && type != "yarn") {
-    settings.fail_unsupported(name, "it runs default, linear, yarn and llama3");
+    settings.fail_unsupported(name, "it runs default, linear, yarn, llama3 and proportional");
   }
   if (!settings.has("factor")) settings.refuse("factor", "a positive number");
   reading.set("rope.scaling.type", type);

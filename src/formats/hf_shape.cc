@@ -40,6 +40,12 @@ class Lister {
     if (at == kConfigTypes.end())
       config.fail_unsupported(key, "it runs bfloat16, float16 and float32");
     plain_ = *at;
+    if (!tells_layers()) {
+      fail(ErrorCode::kUnsupported,
+           "'{}': layers of {} differ in their shapes, which config.json alone does not tell; name "
+           "a folder with weights",
+           config.file(), family_.gguf);
+    }
     const HfQuant& quant = model.quant;
     if (quant.weights.empty()) return;
     fp8_ = quant.find(HfLayout::kFp8);
@@ -67,6 +73,14 @@ class Lister {
  private:
   static bool is_stack(const HfTensor& row) {
     return row.kind == HfKind::kExpertStack || row.kind == HfKind::kExpertPairs;
+  }
+  // Whether the family's table has shapes of its layers' tensors.
+  bool tells_layers() const {
+    return std::ranges::any_of(family_.tensors, [](std::span<const HfTensor> rows) {
+      return std::ranges::any_of(rows, [](const HfTensor& row) {
+        return row.scope == HfScope::kLayer && row.rows != HfValue::kNone;
+      });
+    });
   }
   bool has_stacks() const {
     return std::ranges::any_of(family_.tensors, [](std::span<const HfTensor> rows) {

@@ -372,7 +372,7 @@ TEST(HfConfig, WhatCannotBeRunIsNamed) {
       {"LlamaForCausalLM", R"(, "hidden_act": "gelu")", "hidden_act = \"gelu\""},
       {"LlamaForCausalLM", R"(, "rope_scaling": {"type": "longrope"})",
        "rope_scaling.type = \"longrope\", which this version cannot run; it runs default, linear, "
-       "yarn and llama3"},
+       "yarn, llama3 and proportional"},
       {"LlamaForCausalLM", R"(, "rope_parameters": {"full_attention": {},
           "sliding_attention": {"rope_theta": 1e6}})",
        "rope_parameters.sliding_attention"},

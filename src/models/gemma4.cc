@@ -8,7 +8,9 @@
 // and E4B have something of every token for each layer, which joins the stream behind the others.
 #include <cmath>
 
+#include "formats/hf_config.h"
 #include "models/architectures.h"
+#include "models/decoder_rows.h"
 #include "models/make_blocks.h"
 
 namespace hearth {
@@ -98,5 +100,109 @@ void describe_gemma4(SpecBuilder& m) {
   make_per_layer_inputs(m);
   make_decoder(m, [&](uint32_t layer) { m.append(make_gemma_layer(m, layer)); });
 }
+
+// Folders of this architecture, without experts. What layers differ in is read by read_kinds().
+
+namespace {
+
+constexpr HfKey kGemma4Keys[] = {
+    hf::must_be("hidden_activation", "gelu_pytorch_tanh"),
+    hf::must_be("attention_bias", false),
+    hf::must_be("enable_moe_block", false),
+    hf::need("num_hidden_layers", "block_count", hf::kLayers, ModelMost::kLayers),
+    hf::count_or("max_position_embeddings", "context_length", hf::kContext, ModelMost::kContext,
+                 131072u),
+    hf::need("hidden_size", "embedding_length", hf::kWidth, ModelMost::kWidth),
+    hf::need("intermediate_size", nullptr, hf::kFfn, ModelMost::kFfn),
+    hf::need("vocab_size", "vocab_size", hf::kVocabulary, ModelMost::kVocabulary),
+    hf::real("rms_norm_eps", "attention.layer_norm_rms_epsilon", 1e-6),
+    hf::flag("tie_word_embeddings", nullptr, hf::kTied, true),
+    hf::need("num_attention_heads", "attention.head_count", hf::kHeads, ModelMost::kHeads),
+    hf::need("num_key_value_heads", nullptr, hf::kKvHeads, ModelMost::kHeads),
+    hf::count_or("global_head_dim", "attention.key_length", hf::kHeadLength, ModelMost::kLength,
+                 512u),
+    hf::say("attention.value_length", hf::kHeadLength),
+    hf::count("num_kv_shared_layers", "attention.shared_kv_layers", hf::kNone, ModelMost::kLayers,
+              0),
+    hf::count("hidden_size_per_layer_input", "embedding_length_per_layer_input", hf::kNone,
+              ModelMost::kWidth, 0)};
+
+// Shapes differ from layer to layer, so config.json alone does not tell them.
+constexpr HfTensor kGemma4Tensors[] = {
+    hf::in_layer("input_layernorm", "attn_norm"),
+    hf::in_layer("post_attention_layernorm", "post_attention_norm"),
+    hf::in_layer("pre_feedforward_layernorm", "ffn_norm"),
+    hf::in_layer("post_feedforward_layernorm", "post_ffw_norm"),
+    hf::in_layer("self_attn.q_proj", "attn_q"),
+    hf::in_layer("self_attn.k_proj", "attn_k"),
+    hf::in_layer("self_attn.v_proj", "attn_v"),
+    hf::in_layer("self_attn.o_proj", "attn_output"),
+    hf::in_layer("self_attn.q_norm", "attn_q_norm"),
+    hf::in_layer("self_attn.k_norm", "attn_k_norm"),
+    hf::in_layer("mlp.gate_proj", "ffn_gate"),
+    hf::in_layer("mlp.up_proj", "ffn_up"),
+    hf::in_layer("mlp.down_proj", "ffn_down"),
+    hf::in_layer("layer_scalar", "layer_output_scale.weight", HfKind::kWhole),
+    hf::in_layer("per_layer_input_gate", "inp_gate"),
+    hf::in_layer("per_layer_projection", "proj"),
+    hf::in_layer("post_per_layer_input_norm", "post_norm"),
+    hf::of_model("embed_tokens_per_layer", "per_layer_token_embd"),
+    hf::of_model("per_layer_model_projection", "per_layer_model_proj"),
+    hf::of_model("per_layer_projection_norm", "per_layer_proj_norm")};
+
+std::vector<bool> windowed_layers(const HfReading& reading) {
+  std::vector<bool> windowed(reading.model[HfValue::kLayers]);
+  const auto kinds = reading.config.texts("layer_types");
+  for (size_t i = 0; i < windowed.size(); ++i) {
+    windowed[i] = kinds ? (*kinds)[i] == "sliding_attention" : (i + 1) % kWindowedLayers != 0;
+  }
+  return windowed;
+}
+
+// Lengths of heads, KV heads and FFN rows of each layer, by its kind and by whether it has keys.
+void read_kinds(const HfReading& reading) {
+  const ConfigReader& config = reading.config;
+  const auto kv_heads = static_cast<uint32_t>(reading.model[HfValue::kKvHeads]);
+  const auto ffn = static_cast<uint32_t>(reading.model[HfValue::kFfn]);
+  const uint32_t head = config.count_or("head_dim", 256, ModelMost::kLength);
+  for (const char* key :
+       {"attention.key_length_swa", "attention.value_length_swa", "rope.dimension_count_swa"}) {
+    reading.set(key, head);
+  }
+  uint32_t global = kv_heads;
+  if (config.flag_or("attention_k_eq_v", false)) {
+    global = config.count_or("num_global_key_value_heads", kv_heads, ModelMost::kHeads);
+  }
+  const std::vector<bool> windowed = windowed_layers(reading);
+  const size_t shared = config.count("num_kv_shared_layers", ModelMost::kLayers, 0).value_or(0);
+  const bool wide = config.flag_or("use_double_wide_mlp", false);
+  std::vector<uint32_t> heads, rows;
+  for (size_t i = 0; i < windowed.size(); ++i) {
+    heads.push_back(windowed[i] ? kv_heads : global);
+    rows.push_back(wide && i + shared >= windowed.size() ? 2 * ffn : ffn);
+  }
+  reading.set("attention.head_count_kv", heads);
+  reading.set("feed_forward_length", rows);
+  reading.set("final_logit_softcapping",
+              static_cast<float>(config.real("final_logit_softcapping").value_or(0)));
+}
+
+}  // namespace
+
+constinit const HfFamily kGemma4Folder = {
+    .names = {"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"},
+    .gguf = "gemma4",
+    .keys = {kGemma4Keys},
+    .rope = {.base = 1e6, .windowed_key = "rope_local_base_freq", .windowed_base = 1e4},
+    .windows = {.kind = HfWindows::Kind::kSome, .length = 512, .period = kWindowedLayers},
+    .read = read_kinds,
+    .reads = {"final_logit_softcapping"},
+    .prefixes = {"model.language_model.", "language_model.model.", "model."},
+    .tensors = {hf::kModelTensors, kGemma4Tensors},
+    .left_out = {{{"vision_tower.", "audio_tower.", "embed_vision.", "embed_audio.",
+                   "multi_modal_projector."},
+                  "of pictures and sound are left out: this is text alone"}},
+    .text_config = true,
+};
 
 }  // namespace hearth

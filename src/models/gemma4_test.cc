@@ -1,6 +1,9 @@
 // Gemma 4: what its files say becomes blocks, and what is refused.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "formats/test_hf_folder.h"
 #include "models/layer_text.h"
 #include "models/registry.h"
 #include "models/test_source.h"
@@ -149,6 +152,79 @@ TEST(Gemma4, WhatIsMissingOrDoesNotFitIsNamed) {
   TestSource lengths = gemma4();
   lengths.remove("blk.0.attn_v.weight").set("gemma4.attention.value_length", uint32_t{8});
   expect_gemma_refused(lengths, file, "gemma4.attention.value_length = 8, where the 16 of a key");
+}
+
+// Folders.
+
+HfFolderWriter gemma4_folder() {
+  HfFolderWriter writer(all_hf_families());
+  writer.set("architectures", R"(["Gemma4ForCausalLM"])");
+  for (auto [key, value] :
+       {std::pair{"hidden_size", "64"},
+        {"num_hidden_layers", "3"},
+        {"num_attention_heads", "4"},
+        {"num_key_value_heads", "2"},
+        {"num_global_key_value_heads", "1"},
+        {"attention_k_eq_v", "true"},
+        {"head_dim", "8"},
+        {"global_head_dim", "16"},
+        {"max_position_embeddings", "256"},
+        {"intermediate_size", "32"},
+        {"vocab_size", "7"},
+        {"num_kv_shared_layers", "1"},
+        {"use_double_wide_mlp", "true"},
+        {"sliding_window", "8"},
+        {"final_logit_softcapping", "30.0"},
+        {"layer_types", R"(["sliding_attention", "full_attention", "full_attention"])"},
+        {"rope_parameters",
+         R"({"full_attention": {"rope_type": "proportional", "rope_theta": 1e6,
+             "partial_rotary_factor": 0.25}, "sliding_attention": {"rope_theta": 1e4}})"}}) {
+    writer.set(key, value);
+  }
+  writer.add_zeros("model.norm.weight", {64}, "F32");
+  writer.add_zeros("model.layers.0.layer_scalar", {1}, "BF16");
+  return writer;
+}
+
+TEST(Gemma4Folder, KindsOfLayersHaveValuesOfTheirOwn) {
+  HfFolderWriter writer = gemma4_folder();
+  const ModelSource source = writer.source();
+  const Metadata& metadata = source.metadata();
+  const uint32_t kv_heads[] = {2, 1, 1}, rows[] = {32, 32, 64};
+  const bool windowed[] = {true, false, false};
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(metadata.of_layer<uint32_t>("gemma4.attention.head_count_kv", i), kv_heads[i]);
+    EXPECT_EQ(metadata.of_layer<uint32_t>("gemma4.feed_forward_length", i), rows[i]);
+    EXPECT_EQ(metadata.of_layer<bool>(kWindowed, i), windowed[i]);
+  }
+  for (auto [key, value] : {std::pair{"attention.key_length", 16u},
+                            {"attention.key_length_swa", 8u},
+                            {"rope.dimension_count", 16u},
+                            {"rope.dimension_count_swa", 8u},
+                            {"attention.shared_kv_layers", 1u}}) {
+    EXPECT_EQ(metadata.get<uint32_t>(std::string("gemma4.") + key), value) << key;
+  }
+  EXPECT_EQ(metadata.get<float>("gemma4.rope.freq_base_swa"), 1e4f);
+  const SourceTensor& factors = source.require_tensor("rope_freqs.weight");
+  ASSERT_EQ(factors.n_elements, 8u);
+  for (size_t i = 0; i < 8; ++i) {
+    float factor;
+    std::memcpy(&factor, factors.data.data() + i * sizeof factor, sizeof factor);
+    EXPECT_EQ(factor, i < 2 ? 1.0f : 1e30f);
+  }
+  EXPECT_NE(source.find_tensor("blk.0.layer_output_scale.weight"), nullptr);
+}
+
+TEST(Gemma4Folder, ExpertsAreRefused) {
+  HfFolderWriter writer = gemma4_folder();
+  writer.set("enable_moe_block", "true");
+  try {
+    writer.source();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_NE(std::string(error.what()).find("enable_moe_block"), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ import numpy as np
 
 import experts
 import gemma
+import gemma4
+import gemma4_folder
 import gptoss
 import hf_hybrid
 import hf_layouts
@@ -33,6 +35,8 @@ ARCHITECTURES = {
     "Qwen3_5ForCausalLM": "qwen35", "Qwen3_5ForConditionalGeneration": "qwen35",
     "Qwen3_5MoeForCausalLM": "qwen35moe", "Qwen3_5MoeForConditionalGeneration": "qwen35moe",
     "Qwen3NextForCausalLM": "qwen3next",
+    "Gemma4ForCausalLM": gemma4.ARCHITECTURE,
+    "Gemma4ForConditionalGeneration": gemma4.ARCHITECTURE,
 }  # fmt: skip
 
 
@@ -141,6 +145,7 @@ class Settings:
             mla=self.latent(),
             gemma=self.gemma(),
             hybrid=hf_hybrid.shape(self),
+            gemma4=gemma4_folder.shape(self.get) if self.arch == gemma4.ARCHITECTURE else None,
         )
 
 
@@ -272,6 +277,9 @@ class Model(reference.Model):
         settings = Settings(folder)
         w = Weights(folder, settings.get("quantization_config"))
         config = settings.config()
+        if config.gemma4:
+            stored = safetensors_io.read_directory(folder)
+            return self.begin(config, gemma4_folder.values(stored, settings.get), noise)
         out = {
             "token_embd.weight": w["model.embed_tokens.weight"],
             "output_norm.weight": w["model.norm.weight"],

@@ -193,6 +193,8 @@ def gemma_directories() -> list[Directory]:
              form=ROPE_PARAMETERS),
         twin("gemma3-bf16", "text_config", "linear as rope_scaling", "two files", nested=True,
              shards=2),
+        twin("gemma4-f32", "keys as values, KV heads by kind of layer"),
+        twin("gemma4-f32-e", "text_config", "two files", nested=True, shards=2),
         Directory(scalar.name, scalar, ("query_pre_attn_scalar is no head's length",)),
     ]
 

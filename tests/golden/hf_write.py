@@ -15,6 +15,7 @@ import numpy as np
 
 import draws
 import gemma
+import gemma4_folder
 import gguf_io
 import gptoss
 import hf_hybrid
@@ -86,6 +87,8 @@ def _to_halves(x: np.ndarray, heads: int) -> np.ndarray:
 
 def _weights(spec: Spec, tensors: list[gguf_io.Tensor]) -> dict[str, tuple[np.ndarray, Type]]:
     """The model's tensors under the names that transformers gives them."""
+    if spec.gemma4:
+        return gemma4_folder.weights(spec, tensors)
     out, latents = {}, {}
     for t in tensors:
         values = t.values().reshape(t.shape[::-1])
@@ -335,6 +338,8 @@ def _quantization_config(directory: Directory) -> dict:
 
 def config_json(directory: Directory) -> dict:
     spec = directory.of
+    if spec.gemma4:
+        return gemma4_folder.config(directory)
     architecture, kind = _class(spec)
     architecture = directory.architecture or architecture
     scaling = _rope_scaling(directory) or {}
@@ -392,5 +397,6 @@ def write(directory: Directory, tensors: list[gguf_io.Tensor], folder: pathlib.P
     stored = _stored(directory, tensors)
     if directory.nested:
         beside = hf_hybrid.beside_others if directory.of.delta else _beside_others
+        beside = gemma4_folder.beside_others if directory.of.gemma4 else beside
         stored = beside(stored)
     safetensors_io.write_directory(folder, stored, directory.shards)
