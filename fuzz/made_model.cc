@@ -19,9 +19,9 @@ namespace {
 // Elements of all matrices together, mostly and at most: what would have more is made smaller.
 constexpr uint64_t kMostElements = 1u << 13, kEvenMore = 1u << 18;
 
-constexpr std::array<const char*, 13> kArchitectures = {
+constexpr std::array<const char*, 14> kArchitectures = {
     "llama",  "qwen2",    "qwen3", "bert",     "nomic-bert", "gpt-oss", "jina-bert-v2",
-    "gemma3", "mistral3", "phi3",  "seed_oss", "gemma4",     "qwen35"};
+    "gemma3", "mistral3", "phi3",  "seed_oss", "gemma4",     "qwen35",  "lfm2"};
 // Usual numbers come first and more than once; among the others are the ends of what is built.
 constexpr std::array<uint32_t, 16> kHeads = {2, 1,  4,  2, 3,  4,  8,   5,
                                              6, 12, 16, 7, 32, 64, 160, 288};
@@ -81,7 +81,8 @@ Shape choose_shape(Choices& choices, std::string_view architecture) {
   }
   if (architecture == "gpt-oss" || gemma4) shape.window = 1 + choices.byte() % 80;
   if (gemma4) shape.layers = 2;
-  if (architecture == "qwen35") shape.layers = 2;  // of which one keeps states
+  // Of which one keeps states.
+  if (architecture == "qwen35" || architecture == "lfm2") shape.layers = 2;
   uint32_t group = choices.of(kGroups);
   shape.heads = choices.of(kHeads);
   shape.kv_heads = shape.heads % group == 0 ? shape.heads / group : shape.heads;
@@ -204,7 +205,7 @@ class Maker {
     std::vector<LayerForm> forms(shape_.layers);
     for (LayerForm& form : forms) form = choose_form();
     const uint32_t per_layer = is("gemma4") && choices_.once_in(2) ? 1 + choices_.byte() % 70 : 0;
-    const ModelDelta delta = is("qwen35") ? choose_delta() : ModelDelta{};
+    const ModelDelta delta = is("qwen35") || is("lfm2") ? choose_delta() : ModelDelta{};
     return made_source(
         {.architecture = architecture_,
          .layers = shape_.layers,

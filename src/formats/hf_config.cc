@@ -81,6 +81,8 @@ uint64_t HfConfig::operator[](HfValue value) const {
       return of[HfValue::kDeltaMixedRows] + of[HfValue::kDeltaValueRows];
     case HfValue::kDeltaGateRows:
       return 2 * of[HfValue::kDeltaValues];
+    case HfValue::kThreeWidths:
+      return 3 * of[HfValue::kWidth];
     case HfValue::kTwoExpertFfns:
       return 2 * of[HfValue::kExpertFfn];
     default:

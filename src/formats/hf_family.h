@@ -77,6 +77,7 @@ enum class HfValue : uint8_t {
   kDeltaJoinedRows,  // of these all and of the gates of values
   kDeltaGateRows,    // two for each head of values
   kTwoExpertFfns,
+  kThreeWidths,
 };
 inline constexpr size_t kHfKeptValues = static_cast<size_t>(HfValue::kEvenHead);
 
@@ -146,6 +147,7 @@ enum class HfKind : uint8_t {
   kExpertStack,
   kExpertPairs,     // the same, gates in even rows and ups, which have the name `to`, in odd ones
   kExpertMatrices,  // of all experts of a layer, [experts][rows][k], with the names as a whole
+  kConvolution,     // [channels][1][taps], or without the 1
   // Of a gated delta rule, whose heads may lie in another order (formats/hf_delta.h).
   kDeltaMixed,   // rows of all heads of queries, keys and values
   kDeltaRows,    // of the heads of values

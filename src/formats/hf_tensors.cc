@@ -86,6 +86,8 @@ class Maker {
       case HfKind::kExpertPairs:
         add_stack(tensor, gate_of(what.gguf), 0, 2);
         return add_stack(tensor, what.gguf, 1, 2);
+      case HfKind::kConvolution:
+        return add_heads(tensor, what.gguf, {1, {0}});
       case HfKind::kDeltaMixed:
         return add_heads(tensor, what.gguf, mixed_heads(config_));
       case HfKind::kDeltaRows:

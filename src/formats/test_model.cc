@@ -26,6 +26,7 @@ struct Kind {
   // Most layers keep states, in the others queries have gates. How alpha and beta lie.
   enum class Delta : uint8_t { kNone, kApart, kBoth };
   Delta delta = Delta::kNone;
+  bool convolutions = false;             // most layers have short ones in place of attention
   const char* second_norm = "ffn_norm";  // before what feeds forward
   bool behind = false;                   // norms behind attention and what feeds forward, too
   bool beside = false;                   // experts stand beside what feeds forward
@@ -61,6 +62,8 @@ constexpr Kind kKinds[] = {
      .head_norms = true,
      .delta = Kind::Delta::kBoth,
      .second_norm = "post_attention_norm"},
+    {.architecture = "lfm2", .head_norms = true, .convolutions = true},
+    {.architecture = "lfm2moe", .head_norms = true, .convolutions = true},
     {.architecture = "deepseek2", .latents = true},
     {.architecture = "bert",
      .encoder = true,
@@ -87,11 +90,14 @@ class Outline {
     set_sizes();
     if (kind_.latents) set_latents();
     if (has_states()) set_delta();
+    if (kind_.convolutions) set_convolutions();
     if (shape_.experts.count > 0) set_experts();
     if (kind_.encoder) set_encoder();
     add_tables();
     for (uint32_t layer = 0; layer < shape_.layers; ++layer) add_layer(layer);
-    if (!kind_.encoder) norm("output_norm", shape_.width);
+    if (!kind_.encoder) {
+      norm(kind_.convolutions ? "token_embd_norm" : "output_norm", shape_.width);
+    }
     return std::move(source_);
   }
 
@@ -144,6 +150,17 @@ class Outline {
     key("ssm.inner_size", of.values * of.length);
   }
 
+  bool is_full(uint32_t layer) const { return (layer + 1) % interval() == 0; }
+
+  void set_convolutions() {
+    key("shortconv.l_cache", shape_.delta.taps);
+    std::vector<uint32_t> heads;
+    for (uint32_t i = 0; i < shape_.layers; ++i) {
+      heads.push_back(is_full(i) ? shape_.kv_heads : 0);
+    }
+    key("attention.head_count_kv", heads);
+  }
+
   void set_experts() {
     const ModelExperts& of = shape_.experts;
     key("expert_count", of.count);
@@ -187,8 +204,12 @@ class Outline {
     if (!kind_.encoder) norm(layer_ + "attn_norm", shape_.width);
     if (kind_.latents) {
       add_latent_attention();
-    } else if (has_states() && (layer + 1) % interval() != 0) {
+    } else if (has_states() && !is_full(layer)) {
       add_delta();
+    } else if (kind_.convolutions && !is_full(layer)) {
+      matrix("shortconv.in_proj", {shape_.width, uint64_t{3} * shape_.width});
+      source_.add(layer_ + "shortconv.conv.weight", {shape_.delta.taps, shape_.width});
+      matrix("shortconv.out_proj", {shape_.width, shape_.width});
     } else {
       add_attention();
     }

@@ -18,6 +18,8 @@ void describe_glm4moe(SpecBuilder& m);
 void describe_gpt_oss(SpecBuilder& m);
 void describe_gemma3(SpecBuilder& m);
 void describe_gemma4(SpecBuilder& m);
+void describe_lfm2(SpecBuilder& m);
+void describe_lfm2moe(SpecBuilder& m);
 void describe_minimax_m2(SpecBuilder& m);
 void describe_mistral3(SpecBuilder& m);
 void describe_phi3(SpecBuilder& m);
@@ -30,7 +32,8 @@ void describe_jina_bert_v2(SpecBuilder& m);
 extern const HfFamily kLlamaFolder, kMixtralFolder, kQwen2Folder, kQwen3Folder, kQwen3MoeFolder,
     kDeepseek2Folder, kDeepseek3Folder, kGlm4MoeFolder, kGemma3Folder, kGemma4Folder,
     kMinimaxM2Folder, kGptOssFolder, kBertFolder, kRobertaFolder, kNomicBertFolder,
-    kJinaBertV2Folder, kQwen35Folder, kQwen35MoeFolder, kQwen3NextFolder, kGlm4MoeLiteFolder;
+    kJinaBertV2Folder, kQwen35Folder, kQwen35MoeFolder, kQwen3NextFolder, kGlm4MoeLiteFolder,
+    kLfm2Folder, kLfm2MoeFolder;
 // Of rerankers.
 extern const HfFamily kBertRankFolder, kRobertaRankFolder, kQwen3RankFolder;
 

@@ -103,6 +103,14 @@ struct DeltaBlock {
   WeightId output;
 };
 
+// A short convolution with gates (graph/ops/gated_conv.h): a state in place of keys and values.
+struct ShortConvBlock {
+  uint32_t taps = 0;
+  WeightId before, after, input;  // B, C and X
+  WeightId conv;                  // [taps][width]
+  WeightId output;
+};
+
 // down(activation(gate x) * up x), or without a gate down(activation(up x)).
 struct FeedForwardBlock {
   Activation activation = Activation::kSilu;
@@ -149,8 +157,8 @@ struct BlockNorms {
 };
 
 struct Block {
-  std::variant<AttentionBlock, LatentBlock, DeltaBlock, FeedForwardBlock, ExpertsBlock,
-               PerLayerBlock>
+  std::variant<AttentionBlock, LatentBlock, DeltaBlock, ShortConvBlock, FeedForwardBlock,
+               ExpertsBlock, PerLayerBlock>
       body;
   BlockNorms norms;
   // Its result, behind(r), is held for the next block of its layer, which reads the same stream and

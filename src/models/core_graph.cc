@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "graph/ops/delta_net.h"
 #include "graph/ops/experts.h"
+#include "graph/ops/gated_conv.h"
 #include "graph/ops/head_norms.h"
 #include "graph/ops/latent.h"
 #include "graph/ops/per_layer.h"
@@ -266,6 +267,16 @@ class CoreBuilder : public BlockBuilder {
     const Bundle heads =
         delta_net(graph_, "delta", input, matrices, shape, weights_.matrix(block.output));
     return partials_of("delta_output", heads, {block.output, {}});
+  }
+
+  Partials make(uint32_t layer, const ShortConvBlock& block, const Reduced& stream) {
+    const ConvMatrices matrices{{&weights_.matrix(block.before)},
+                                {&weights_.matrix(block.after)},
+                                {&weights_.matrix(block.input)}};
+    const ConvShape shape{layer, block.taps, &weights_.vector(block.conv)};
+    const Bundle mixed =
+        gated_conv(graph_, "conv", stream.normed, matrices, shape, weights_.matrix(block.output));
+    return partials_of("conv_output", mixed, {block.output, {}});
   }
 
   Partials make(uint32_t, const FeedForwardBlock& block, const Reduced& stream) {

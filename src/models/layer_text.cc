@@ -44,6 +44,9 @@ class BodyText {
     return fmt::format("gated delta rule: {} heads on {} of {}, convolution of {}",
                        of.heads.values(), of.heads.keys, of.length, of.taps);
   }
+  std::string operator()(const ShortConvBlock& of) const {
+    return fmt::format("short convolution of {}, gated", of.taps);
+  }
   std::string operator()(const FeedForwardBlock& of) const {
     constexpr const char* kNames[] = {"SiLU", "GELU", "GELU by tanh", "SwiGLU with limits"};
     return fmt::format("feed-forward: {}, {}{}", spec_.weight(of.up.weight).rows,

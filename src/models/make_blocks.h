@@ -8,6 +8,7 @@
 
 #include <functional>
 
+#include "graph/ops/gated_conv.h"
 #include "models/spec_builder.h"
 
 namespace hearth {
@@ -83,6 +84,12 @@ DeltaBlock make_delta(SpecBuilder& m, uint32_t layer, DeltaFiles files);
 void append_hybrid_layer(SpecBuilder& m, uint32_t layer, DeltaFiles files,
                          const std::function<SpecBuilder::Body()>& feed_forward);
 
+// Of a model with short convolutions: whether the layer is one of those, whose
+// attention.head_count_kv is 0. Throws (kUnsupported) for the first layer where all are.
+bool has_short_conv(SpecBuilder& m, uint32_t layer);
+// shortconv.in_proj (B, C and X above each other), shortconv.conv, shortconv.out_proj.
+ShortConvBlock make_short_conv(SpecBuilder& m, uint32_t layer);
+
 // ffn_up and ffn_down, and ffn_gate where it is gated (or gate above up in ffn_up), with the biases
 // that the source has.
 enum class Gated : uint8_t { kNo, kYes, kWhereThere };
@@ -126,8 +133,9 @@ void make_token_table(SpecBuilder& m);
 // alone, as llama.cpp's converter names them; classifier.output_labels names its rows. Throws
 // (kUnsupported) where it gives more than one score.
 void make_score_head(SpecBuilder& m);
-// A whole decoder: token_embd, output where the source has it, every layer, output_norm.
-void make_decoder(SpecBuilder& m, const std::function<void(uint32_t layer)>& make_layer);
+// A whole decoder: token_embd, output where the source has it, every layer, and the last norm.
+void make_decoder(SpecBuilder& m, const std::function<void(uint32_t layer)>& make_layer,
+                  const char* last_norm = "output_norm");
 
 // A norm before attention and one before what feeds forward, as Llama and its descendants have.
 inline constexpr Residual kNormBefore{

@@ -58,12 +58,13 @@ void make_token_table(SpecBuilder& m) {
   m.embedding().token = make_table(m, "embedding", "token_embd.weight");
 }
 
-void make_decoder(SpecBuilder& m, const std::function<void(uint32_t layer)>& make_layer) {
+void make_decoder(SpecBuilder& m, const std::function<void(uint32_t layer)>& make_layer,
+                  const char* last_norm) {
   make_token_table(m);
   constexpr const char* kHead = "output.weight";
   const WeightId head = m.has(kHead) ? make_table(m, "head", kHead) : m.embedding().token;
   for (uint32_t layer = 0; layer < m.hyper().layers; ++layer) make_layer(layer);
-  m.set_last_norm(m.norm(-1, NormKind::kRms, "norm", "output_norm", m.hyper().width));
+  m.set_last_norm(m.norm(-1, NormKind::kRms, "norm", last_norm, m.hyper().width));
   m.set_head(head);
   make_score_head(m);
 }

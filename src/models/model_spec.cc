@@ -1,6 +1,7 @@
 #include "models/model_spec.h"
 
 #include "base/check.h"
+#include "graph/ops/gated_conv.h"
 #include "models/registry.h"
 #include "models/spec_builder.h"
 
@@ -29,13 +30,19 @@ std::optional<KeptRows> ModelSpec::kept(uint32_t layer) const {
 }
 
 std::optional<KeptState> ModelSpec::kept_state(uint32_t layer) const {
+  if (const auto* conv = block<ShortConvBlock>(layer)) {
+    return KeptState{.axis = weight(conv->before).axis,
+                     .item_floats = conv_state_floats(conv->taps)};
+  }
   const auto* delta = block<DeltaBlock>(layer);
   if (delta == nullptr) return {};
   return KeptState{.axis = weight(delta->key).axis,
                    .item_floats = delta_state_floats(delta->heads, delta->length, delta->taps)};
 }
 
-bool ModelSpec::has_states() const { return first<DeltaBlock>() != nullptr; }
+bool ModelSpec::has_states() const {
+  return first<DeltaBlock>() != nullptr || first<ShortConvBlock>() != nullptr;
+}
 
 std::optional<AxisId> ModelSpec::head_axis(uint32_t layer) const {
   if (const auto* latent = block<LatentBlock>(layer)) return weight(latent->query).axis;

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-constexpr std::array<Architecture, 19> kArchitectures = {{
+constexpr std::array<Architecture, 21> kArchitectures = {{
     {"llama", describe_llama},
     {"qwen2", describe_qwen2},
     {"qwen3", describe_qwen3},
@@ -21,6 +21,8 @@ constexpr std::array<Architecture, 19> kArchitectures = {{
     {"gpt-oss", describe_gpt_oss},
     {"gemma3", describe_gemma3},
     {"gemma4", describe_gemma4},
+    {"lfm2", describe_lfm2},
+    {"lfm2moe", describe_lfm2moe},
     {"minimax-m2", describe_minimax_m2},
     {"mistral3", describe_mistral3},
     {"phi3", describe_phi3},
@@ -49,12 +51,13 @@ const Architecture& architecture_for(const ModelSource& source) {
 namespace {
 
 constexpr const HfFamily* kFamilies[] = {
-    &kLlamaFolder,     &kMixtralFolder,     &kQwen2Folder,     &kQwen3Folder,
-    &kQwen3MoeFolder,  &kQwen3NextFolder,   &kQwen35Folder,    &kQwen35MoeFolder,
-    &kDeepseek2Folder, &kDeepseek3Folder,   &kGlm4MoeFolder,   &kGlm4MoeLiteFolder,
-    &kGemma3Folder,    &kGemma4Folder,      &kMinimaxM2Folder, &kGptOssFolder,
-    &kBertFolder,      &kRobertaFolder,     &kNomicBertFolder, &kJinaBertV2Folder,
-    &kBertRankFolder,  &kRobertaRankFolder, &kQwen3RankFolder};
+    &kLlamaFolder,     &kMixtralFolder,    &kQwen2Folder,    &kQwen3Folder,
+    &kQwen3MoeFolder,  &kQwen3NextFolder,  &kQwen35Folder,   &kQwen35MoeFolder,
+    &kDeepseek2Folder, &kDeepseek3Folder,  &kGlm4MoeFolder,  &kGlm4MoeLiteFolder,
+    &kGemma3Folder,    &kGemma4Folder,     &kLfm2Folder,     &kLfm2MoeFolder,
+    &kMinimaxM2Folder, &kGptOssFolder,     &kBertFolder,     &kRobertaFolder,
+    &kNomicBertFolder, &kJinaBertV2Folder, &kBertRankFolder, &kRobertaRankFolder,
+    &kQwen3RankFolder};
 
 }  // namespace
 

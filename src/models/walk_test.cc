@@ -22,8 +22,9 @@ class Teller : public BlockBuilder {
   }
   Partials block(uint32_t layer, const Block& block, const Reduced& stream) override {
     Partials made{.pieces = {}, .bundle = value(), .cuts = AxisCuts(1, 1, shares_), .width = 0};
-    constexpr const char* kKinds[] = {"attention",    "latent attention", "delta rule",
-                                      "feed forward", "experts",          "per layer"};
+    constexpr const char* kKinds[] = {"attention",         "latent attention", "delta rule",
+                                      "short convolution", "feed forward",     "experts",
+                                      "per layer"};
     told_.push_back(fmt::format("{} = {} of layer {} reads {}", made.bundle.values[0],
                                 kKinds[block.body.index()], layer, stream.normed.values[0]));
     return made;

@@ -319,6 +319,8 @@ TunedFields model_fields(const ModelSpec& spec) {
                   latent->latent_length, latent->rope.n_rot);
     } else if (const auto* delta = spec.block<DeltaBlock>(layer)) {
       add_numbers(&heads, delta->heads.keys, delta->heads.each, delta->length, delta->taps);
+    } else if (const auto* conv = spec.block<ShortConvBlock>(layer)) {
+      add_numbers(&heads, conv->taps);
     }
     if (first.empty()) first = told;
   }

@@ -1,4 +1,5 @@
-"""What files say of a gated delta rule: metadata and random tensors, under GGUF's names.
+"""What files say of layers that keep states: of a gated delta rule here, of short convolutions in
+conv_tensors.py. Metadata and random tensors, under GGUF's names.
 
     attn_qkv       [2 key heads + value heads, length] rows: queries, keys, values
     attn_gate      [value heads, length] rows
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import conv_tensors
 import draws
 import hybrid
 import quants
@@ -22,6 +24,8 @@ from quants import Type
 
 
 def keys(spec: Spec) -> dict[str, Value]:
+    if spec.conv:
+        return conv_tensors.keys(spec)
     d = spec.delta
     out = {
         "ssm.conv_kernel": u32(d.taps),
@@ -45,6 +49,8 @@ def keys(spec: Spec) -> dict[str, Value]:
 
 def linears(spec: Spec, gain: float) -> list[tuple[str, int, int, float]]:
     """(name, columns, rows, gain) of a layer's matrices; `gain` is that of what leaves it."""
+    if spec.conv:
+        return conv_tensors.linears(spec, gain)
     d, width = spec.delta, spec.embedding
     values = d.values * d.length
     gates = [("ssm_alpha", width, d.values, 1.0), ("ssm_beta", width, d.values, 1.0)]
@@ -57,6 +63,9 @@ def linears(spec: Spec, gain: float) -> list[tuple[str, int, int, float]]:
 
 def tensors(spec: Spec, r: np.random.Generator, prefix: str):
     """Yields (name, values) of the others. Decays are of all sizes, so that states reach far."""
+    if spec.conv:
+        yield from conv_tensors.tensors(spec, r, prefix)
+        return
     d = spec.delta
     channels = (2 * d.keys + d.values) * d.length
     yield prefix + "ssm_conv1d.weight", r.standard_normal((channels, d.taps)) / np.sqrt(d.taps)

@@ -30,7 +30,9 @@ from elementary import gelu_tanh, silu
 
 SIGMOID, OF_CHOSEN = 2, 3
 # Architectures whose weights are normed unless the file says otherwise.
-NORMED = ("llama", "qwen3moe", "minimax-m2", "qwen35moe", "qwen3next", "gemma4")
+NORMED = (
+    "llama", "qwen3moe", "minimax-m2", "qwen35moe", "qwen3next", "gemma4", "lfm2moe",
+)  # fmt: skip
 TIE = 1e-9
 
 

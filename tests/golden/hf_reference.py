@@ -19,7 +19,9 @@ import gemma4_folder
 import gptoss
 import hf_hybrid
 import hf_layouts
+import hf_lfm
 import hybrid
+import lfm
 import mla
 import reference
 import rope
@@ -35,6 +37,7 @@ ARCHITECTURES = {
     "Qwen3_5ForCausalLM": "qwen35", "Qwen3_5ForConditionalGeneration": "qwen35",
     "Qwen3_5MoeForCausalLM": "qwen35moe", "Qwen3_5MoeForConditionalGeneration": "qwen35moe",
     "Qwen3NextForCausalLM": "qwen3next",
+    "Lfm2ForCausalLM": "lfm2", "Lfm2MoeForCausalLM": "lfm2moe",
     "Gemma4ForCausalLM": gemma4.ARCHITECTURE,
     "Gemma4ForConditionalGeneration": gemma4.ARCHITECTURE,
 }  # fmt: skip
@@ -96,8 +99,8 @@ class Settings:
         return experts.Routing(
             count=count,
             used=self["num_experts_per_tok"],
-            dense=self.get("first_k_dense_replace", 0),
-            sigmoid=self["architectures"][0].startswith("Glm4Moe")
+            dense=self.get("first_k_dense_replace", self.get("num_dense_layers", 0)),
+            sigmoid=self["architectures"][0].startswith(("Glm4Moe", "Lfm2Moe"))
             or self.get("scoring_func") == "sigmoid",
             groups=1 if self.get("topk_method") == "greedy" else self.get("n_group", 1),
             groups_used=self.get("topk_group", 1),
@@ -135,7 +138,7 @@ class Settings:
             kv_heads=self["num_key_value_heads"],
             key_length=self.head(),
             value_length=self.head(),
-            epsilon=self["rms_norm_eps"],
+            epsilon=self.get("rms_norm_eps", self.get("norm_eps")),
             window=self.get("sliding_window") or 0,
             rope=self.rope(),
             ffn=self.get("intermediate_size", 0),
@@ -146,6 +149,7 @@ class Settings:
             gemma=self.gemma(),
             hybrid=hf_hybrid.shape(self),
             gemma4=gemma4_folder.shape(self.get) if self.arch == gemma4.ARCHITECTURE else None,
+            attending=hf_lfm.attending(self) if self.arch in lfm.ARCHITECTURES else (),
         )
 
 
@@ -280,11 +284,13 @@ class Model(reference.Model):
         if config.gemma4:
             stored = safetensors_io.read_directory(folder)
             return self.begin(config, gemma4_folder.values(stored, settings.get), noise)
+        of_lfm = bool(config.attending)
+        last, name = ("token_embd_norm", "embedding_norm") if of_lfm else ("output_norm", "norm")
         out = {
             "token_embd.weight": w["model.embed_tokens.weight"],
-            "output_norm.weight": w["model.norm.weight"],
+            f"{last}.weight": w[f"model.{name}.weight"],
         }
-        if not settings["tie_word_embeddings"]:
+        if not settings.get("tie_embedding", settings.get("tie_word_embeddings")):
             out["output.weight"] = w["lm_head.weight"]
         if settings.scaling == "llama3":
             turn = settings.turning
@@ -295,7 +301,7 @@ class Model(reference.Model):
             )  # fmt: skip
         for i in range(config.layers):
             there = f"model.layers.{i}."
-            layer = _layer(w, there, config, i)
+            layer = hf_lfm.layer(w, there, settings, i) if of_lfm else _layer(w, there, config, i)
             out.update({f"blk.{i}.{name}": values for name, values in layer.items()})
         if config.hybrid:
             more, shifted = hf_hybrid.NORM_SHIFT, hf_hybrid.is_shifted

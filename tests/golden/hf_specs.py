@@ -215,4 +215,7 @@ def hybrid_directories() -> list[Directory]:
                   nested=True, fp8_scales="BF16",
                   not_converted=tuple(f"model.language_model.layers.0.linear_attn.in_proj_{p}"
                                       for p in "ab")),
+        twin("lfm2-f32-taps", "full_attn_idxs"),
+        twin("lfm2-bf16", "layer_types", "two files", form=ROPE_PARAMETERS, shards=2),
+        twin("lfm2moe-f32", "7 experts", form=ROPE_PARAMETERS),
     ]

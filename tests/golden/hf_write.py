@@ -19,6 +19,7 @@ import gemma4_folder
 import gguf_io
 import gptoss
 import hf_hybrid
+import hf_lfm
 import hf_layouts
 import safetensors_io
 from hf_specs import ROPE_PARAMETERS, Directory
@@ -153,6 +154,8 @@ def _stored(directory: Directory, tensors: list[gguf_io.Tensor]) -> dict[str, St
     out, spec = {}, directory.of
     if spec.delta:
         weights = hf_hybrid.weights(spec, tensors)
+    elif spec.conv:
+        weights = hf_lfm.weights(spec, tensors)
     elif spec.arch == gptoss.ARCHITECTURE:
         weights = _weights(spec, [t for t in tensors if "_exps." not in t.name])
         weights.update(_all_experts(spec, tensors))
@@ -161,7 +164,7 @@ def _stored(directory: Directory, tensors: list[gguf_io.Tensor]) -> dict[str, St
     for name, (values, kind) in weights.items():
         if kind == Type.MXFP4:
             out.update({name + end: part for end, part in gptoss.blocks(values).items()})
-        elif name.endswith("e_score_correction_bias"):
+        elif name.endswith(("e_score_correction_bias", "expert_bias")):
             out[name] = safetensors_io.stored("F32", values)
         elif directory.fp8_scales and not _stays(name, values.shape, directory):
             codes, scales = safetensors_io.quantise_fp8(values, directory.fp8_scales)
@@ -227,8 +230,8 @@ def _rope(directory: Directory) -> dict:
 def _expert_config(spec: Spec) -> dict:
     e = spec.experts
     out = {"num_experts_per_tok": e.used}
-    if spec.delta:
-        return {}  # hf_hybrid says it
+    if spec.delta or spec.conv:
+        return {}  # hf_hybrid or hf_lfm says it
     if spec.arch == "llama":
         return {**out, "num_local_experts": e.count}
     if spec.arch == gptoss.ARCHITECTURE:
@@ -273,6 +276,7 @@ def _class(spec: Spec) -> tuple[str, str]:
         "gemma3": ("Gemma3ForCausalLM", "gemma3_text"),
         "minimax-m2": ("MiniMaxM2ForCausalLM", "minimax_m2"),
         gptoss.ARCHITECTURE: ("GptOssForCausalLM", "gpt_oss"),
+        "lfm2": ("Lfm2ForCausalLM", "lfm2"), "lfm2moe": ("Lfm2MoeForCausalLM", "lfm2_moe"),
         "qwen35": ("Qwen3_5ForCausalLM", "qwen3_5_text"),
         "qwen35moe": ("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text"),
         "qwen3next": ("Qwen3NextForCausalLM", "qwen3_next"),
@@ -377,6 +381,10 @@ def config_json(directory: Directory) -> dict:
         out["use_qk_norm"] = spec.head_norms
     if spec.experts:
         out.update(_expert_config(spec))
+    if spec.conv:
+        for key in ("rms_norm_eps", "tie_word_embeddings", "hidden_act", "attention_bias"):
+            del out[key]
+        out.update(hf_lfm.config(spec, EPSILON, directory.form == ROPE_PARAMETERS))
     if spec.delta:
         out.update(hf_hybrid.config(spec, directory.form == ROPE_PARAMETERS))
         if spec.arch == "qwen35moe":

@@ -79,12 +79,16 @@ def _before(t: int, shared: int, count: int) -> list[int]:
 
 def convolve(x: np.ndarray, w: np.ndarray, shared: int) -> np.ndarray:
     """x: [n, channels]; w: [channels, K]."""
+    return silu(mix(x, w, shared))
+
+
+def mix(x: np.ndarray, w: np.ndarray, shared: int) -> np.ndarray:
     out = np.zeros_like(x)
     for t in range(len(x)):
         seen = [*_before(t, shared, w.shape[1] - 1), t]
         for back, row in enumerate(reversed(seen)):
             out[t] += w[:, w.shape[1] - 1 - back] * x[row]
-    return silu(out)
+    return out
 
 
 def delta_rule(

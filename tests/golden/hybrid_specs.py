@@ -1,8 +1,10 @@
-"""The tiny models of the gated delta rule: as many value heads as key heads, twice and three times
-as many, lengths that no vector register divides, kernels of all lengths."""
+"""The tiny models whose layers keep states; short convolutions: lfm_specs.py. Of the delta rule as
+many value heads as key heads, twice and three times as many, lengths that no vector register
+divides, kernels of all lengths."""
 
 from __future__ import annotations
 
+import lfm_specs
 from model_specs import Delta, Experts, Spec
 from quants import Type
 
@@ -62,4 +64,4 @@ def _expert_models() -> list[Spec]:
 
 
 def hybrid_models() -> list[Spec]:
-    return _dense_models() + _expert_models()
+    return _dense_models() + _expert_models() + lfm_specs.lfm_models()

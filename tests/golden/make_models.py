@@ -137,7 +137,7 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
         own.update(expert_tensors.keys(spec))
     if spec.mla:
         own.update(expert_tensors.latent_keys(spec))
-    if spec.delta:
+    if spec.delta or spec.conv:
         own.update(delta_tensors.keys(spec))
     if spec.gemma4:
         own.update(gemma4_tensors.keys(spec))
@@ -239,9 +239,9 @@ def weights(spec: Spec):
     elif spec.tied:
         # Random signs: the head must not simply find the token that came in.
         signs = np.where(r.random(d) < 0.5, -1.0, 1.0)
-        yield "output_norm.weight", signs * draws.norm(r, d, LOGIT_STD / size)
+        yield spec.last_norm, signs * draws.norm(r, d, LOGIT_STD / size)
     else:
-        yield "output_norm.weight", draws.norm(r, d, 1.0)
+        yield spec.last_norm, draws.norm(r, d, 1.0)
         yield "output.weight", draws.matrix(r, d, spec.vocab, LOGIT_STD)
     if spec.gemma4:
         yield from gemma4_tensors.shared_tensors(spec, r)

@@ -12,6 +12,7 @@ import dataclasses
 
 import gemma
 import hybrid
+import lfm
 import quants
 import reference
 from quants import Type, block_length
@@ -82,6 +83,14 @@ class Gemma4:
 
 
 @dataclasses.dataclass(frozen=True)
+class Conv:
+    """Short convolutions, and which layers have attention in their place."""
+
+    taps: int
+    full: tuple[bool, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Spec:
     name: str
     arch: str
@@ -126,6 +135,7 @@ class Spec:
     mla: Mla | None = None
     delta: Delta | None = None
     gemma4: Gemma4 | None = None
+    conv: Conv | None = None
     scaled: bool = False  # beside matrices of NVFP4 stands NAME.scale, a factor for each
     # Every value is one of BF16, vectors and routers too: a directory can hold the same weights.
     twin: bool = False
@@ -141,7 +151,7 @@ class Spec:
 
     @property
     def normed_heads(self) -> bool:
-        known = ("qwen3", "qwen3moe", *hybrid.ARCHITECTURES)
+        known = ("qwen3", "qwen3moe", *hybrid.ARCHITECTURES, *lfm.ARCHITECTURES)
         return self.arch in known or self.gemma or self.head_norms
 
     @property
@@ -163,10 +173,18 @@ class Spec:
         return "post_attention_norm" if self.arch in later else "ffn_norm"
 
     @property
+    def last_norm(self) -> str:
+        """The last norm's tensor."""
+        name = lfm.LAST_NORM if self.arch in lfm.ARCHITECTURES else "output_norm"
+        return name + ".weight"
+
+    @property
     def next_layers(self) -> int:
         return self.experts.nextn if self.experts else 0
 
     def has_attention(self, layer: int) -> bool:
+        if self.conv:
+            return self.conv.full[layer]
         if self.delta is None:
             return True
         return (self.delta.full or hybrid.full_layers(self.layers, self.delta.interval))[layer]
@@ -195,7 +213,7 @@ def tensor_type(spec: Spec, name: str, shape: tuple[int, ...]) -> Type:
     stem = name.removesuffix(".weight")
     if stem in ("position_embd", "token_types") and stem not in spec.overrides:
         return Type.F32
-    if stem.endswith("ssm_conv1d"):
+    if stem.endswith(("ssm_conv1d", "shortconv.conv")):
         return Type.F32
     if stem.endswith("ffn_gate_inp") and "ffn_gate_inp" not in spec.overrides:
         return Type.F32

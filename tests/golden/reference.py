@@ -59,6 +59,7 @@ import gemma4
 import gguf_io
 import gptoss
 import hybrid
+import lfm
 import mla
 import quants
 import rope
@@ -84,6 +85,7 @@ LAYOUTS = {
     gemma4.ARCHITECTURE: rope.NEOX,
     gptoss.ARCHITECTURE: rope.NEOX,
     **dict.fromkeys(hybrid.ARCHITECTURES, rope.NEOX),
+    **dict.fromkeys(lfm.ARCHITECTURES, rope.NEOX),
     "bert": rope.NEOX,
     "nomic-bert": rope.NEOX,
     "jina-bert-v2": rope.NEOX,
@@ -119,6 +121,7 @@ class Config:
     gemma: gemma.Shape | None
     gemma4: gemma4.Shape | None = None
     hybrid: hybrid.Shape | None = None
+    attending: tuple[bool, ...] = ()  # by layer, of lfm2; (): all have attention
     temperature: float = 0.0  # how queries grow, and with how many positions
     span: int = 0
 
@@ -183,11 +186,12 @@ def read_config(file: gguf_io.Gguf) -> Config:
     epsilon = "layer_norm_epsilon" if arch in ENCODERS else "layer_norm_rms_epsilon"
     alibi = arch == "jina-bert-v2"
     plain_rope = _rope_config(file, arch, key_length)
+    kv_heads = file.get(f"{arch}.attention.head_count_kv", heads)
     return Config(
         arch=arch,
         layers=file.get(f"{arch}.block_count") - file.get(f"{arch}.nextn_predict_layers", 0),
         heads=heads,
-        kv_heads=file.get(f"{arch}.attention.head_count_kv", heads),
+        kv_heads=max(kv_heads) if isinstance(kv_heads, list) else kv_heads,
         key_length=key_length,
         value_length=file.get(f"{arch}.attention.value_length", default_length),
         epsilon=file.get(f"{arch}.attention.{epsilon}"),
@@ -201,6 +205,7 @@ def read_config(file: gguf_io.Gguf) -> Config:
         gemma=gemma.read_shape(file, plain_rope, key_length),
         gemma4=gemma4.read_shape(file, plain_rope),
         hybrid=hybrid.read_shape(file),
+        attending=lfm.attending(file),
         temperature=file.get(f"{arch}.attention.temperature_scale", 0.0),
         span=file.get(f"{arch}.rope.scaling.original_context_length", 0),
     )
@@ -329,6 +334,8 @@ class Model:
         c, n, prefix = self.config, len(x), f"blk.{layer}."
         if c.hybrid and not c.hybrid.full[layer]:
             return hybrid.attend(self, x, prefix)
+        if c.attending and not c.attending[layer]:
+            return lfm.attend(self, x, prefix)
         positions = positions_of(n, self.alternatives)
         window, turn, scale = c.window, c.rope, None
         if c.gemma:
@@ -405,7 +412,7 @@ class Model:
             with_experts = c.experts is not None and i >= c.experts.dense
             y = (self._experts if with_experts else self._feed_forward)(n, prefix)
             x = x + behind(y, prefix + "post_ffw_norm")
-        return self.norm(x, "output_norm")
+        return self.norm(x, lfm.LAST_NORM if c.arch in lfm.ARCHITECTURES else "output_norm")
 
     def _encode(self, x: np.ndarray) -> np.ndarray:
         x = self.norm(x, "token_embd_norm")

@@ -1,0 +1,41 @@
+// The short convolutions that LFM2's layers have in place of attention: with B, C and X of a row's
+// projections
+//
+//   y[t] = C[t] sum over j < taps of weight[j] (B X)[t - (taps - 1) + j]
+//
+// for each channel by itself. Rows before the first are the state: the last taps - 1 products B X,
+// [taps - 1][channels of the shard], which the step says the slots of (StepItem).
+//
+// The sum is one chain over ascending j of products that are rounded each, so a row's bits depend
+// on its own inputs alone, however rows are cut into steps and channels into tasks, on every ISA
+// level.
+#pragma once
+
+#include <string>
+
+#include "graph/builder.h"
+#include "graph/ops/linear.h"
+
+namespace hearth {
+
+inline constexpr uint32_t kMostConvTaps = 16;
+
+// The floats of a channel's state; it has one where it needs none, since layers' places are told
+// apart by their size.
+size_t conv_state_floats(uint32_t taps);
+
+// Row-cut on the axis of channels.
+struct ConvMatrices {
+  LinearMatrix before, after, input;  // B, C and X
+};
+struct ConvShape {
+  uint32_t layer;
+  uint32_t taps;
+  const VectorWeight* weight;  // [taps][channels]
+};
+
+// What the output's matrix (column-cut on the same axis) multiplies with. Parallel.
+Bundle gated_conv(GraphBuilder& builder, const std::string& name, const Bundle& x,
+                  const ConvMatrices& matrices, const ConvShape& shape, const Weight& output);
+
+}  // namespace hearth
