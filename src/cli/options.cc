@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/model_names.h"
 #include "cli/text_io.h"
 #include "engine/engine.h"
 #include "formats/model_numbers.h"
@@ -132,18 +133,20 @@ CLI::Option* add_text(CLI::App& verb, const std::string& names, std::optional<st
 }
 
 void add_model(CLI::App& verb, std::string* model) {
-  verb.add_option("MODEL", *model,
-                  "A GGUF file; of several parts, the first; or a folder with safetensors files")
-      ->required()
-      ->type_name("FILE");
+  CLI::Option* option = verb.add_option("MODEL", *model,
+                                        "A GGUF file; of several parts, the first; a folder with "
+                                        "safetensors files; or a name (`hearth list`)");
+  option->required()->type_name("MODEL");
+  take_model_name(option);
 }
 
-CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model) {
-  return verb
-      .add_option("MODEL", *model,
-                  "A GGUF file; of several parts, the first; or a folder with safetensors files; "
-                  "default: the demo model")
-      ->type_name("FILE");
+CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model, ModelFetch fetches) {
+  CLI::Option* option = verb.add_option("MODEL", *model,
+                                        "A GGUF file; of several parts, the first; a folder with "
+                                        "safetensors files; or a name (`hearth list`); default: "
+                                        "the demo model");
+  if (fetches == ModelFetch::kNever) take_model_name(option);
+  return option->type_name("MODEL");
 }
 
 void add_pre(CLI::App& verb, std::optional<std::string>* pre) {

@@ -35,9 +35,14 @@ CLI::Option* add_real(CLI::App& verb, const std::string& names, float* value,
 CLI::Option* add_text(CLI::App& verb, const std::string& names, std::optional<std::string>* value,
                       const char* type, const std::string& help);
 
+// Of any model: its value becomes the path of what a name means (cli/model_names.h).
 void add_model(CLI::App& verb, std::string* model);
 // The same for verbs that take the demo model where none is named (engine/open_model.h).
-CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model);
+// A verb that fetches models from a hub finds out what a name means by itself
+// (fetch_named_model() of cli/model_names.h).
+enum class ModelFetch : uint8_t { kNever, kByVerb };
+CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model,
+                               ModelFetch fetches = ModelFetch::kNever);
 // The pre-tokenizer that overrides the file's.
 void add_pre(CLI::App& verb, std::optional<std::string>* pre);
 

@@ -26,6 +26,9 @@ void add_verbs(CLI::App& program, Action& action) {
   add_serve(program, action);
   add_run(program, action);
   add_chat(program, action);
+  add_pull(program, action);
+  add_list(program, action);
+  add_remove(program, action);
   add_embed(program, action);
   add_inspect(program, action);
   add_tokenize(program, action);
@@ -43,6 +46,7 @@ void add_verbs(CLI::App& program, Action& action) {
   program.footer(
       "`hearth VERB --help` tells a verb's options.\n"
       "Examples:\n"
+      "  hearth pull unsloth/Qwen3-4B-GGUF\n"
       "  hearth serve model.gguf\n"
       "  hearth chat model.gguf\n"
       "  hearth run model.gguf -p 'Once upon a time'\n"

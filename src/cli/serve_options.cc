@@ -1,4 +1,5 @@
 #include "cli/serve_options.h"
+#include "cli/model_names.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -152,7 +153,8 @@ void add_embedding_options(CLI::App& verb, ServeArgs* args) {
 }  // namespace
 
 void add_serve_options(CLI::App& verb, ServeArgs* args) {
-  add_model_or_demo(verb, &args->model);
+  add_model_or_demo(verb, &args->model, ModelFetch::kByVerb);
+  add_offline(verb, &args->offline);
   add_address_options(verb, args);
   add_load_options(verb, args);
   args->sampling = openai_sampling();

@@ -31,7 +31,7 @@ struct ServeArgs {
   EngineArgs engine;
   PromptGpuArgs gpu;
   std::optional<std::string> pre, alias, template_path, key_file;
-  bool no_auth = false, log_json = false, no_log = false;
+  bool no_auth = false, log_json = false, no_log = false, offline = false;
   bool quiet = false;  // nothing is told of the start
   uint32_t port = HttpOptions{}.port;
   bool ollama = false;

@@ -13,6 +13,7 @@
 #include "chat/recorded_turn.h"
 #include "chat/turn_template.h"
 #include "cli/load.h"
+#include "cli/model_names.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/text_io.h"
@@ -284,7 +285,9 @@ void add_chat_format(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand(
       "chat-format", "Tell how a model calls tools and reasons, and read what one wrote");
   auto args = std::make_shared<ChatFormatArgs>();
-  verb.add_option("MODEL", args->model, "A GGUF file or a model's folder: its chat template");
+  take_model_name(verb.add_option(
+      "MODEL", args->model,
+      "A GGUF file, a model's folder or a name (`hearth list`): its chat template"));
   add_text(verb, "--template", &args->template_path, "FILE", "Take this chat template instead");
   add_text(verb, "--form", &args->form, "NAME",
            "Take the form of this name, without a template: hermes, qwen3-coder, gpt-oss, ...");

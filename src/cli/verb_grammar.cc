@@ -11,6 +11,7 @@
 #include "bench/grammar_bench.h"
 #include "bench/grammar_report.h"
 #include "cli/load.h"
+#include "cli/model_names.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/text_io.h"
@@ -136,8 +137,8 @@ void add_grammar(CLI::App& program, Action& action) {
       verb, "--schemas", &args->schemas, "FILE",
       "What bench measures: a line for each schema, {\"id\", \"schema\", \"tests\": [{\"data\", "
       "\"valid\"}]}");
-  add_text(verb, "--tokenizer", &args->tokenizer, "MODEL",
-           "Take the documents in this model's tokens, not in bytes");
+  take_model_name(add_text(verb, "--tokenizer", &args->tokenizer, "MODEL",
+                           "Take the documents in this model's tokens, not in bytes"));
   verb.add_flag("--relaxed", args->relaxed,
                 "Leave out keywords that can't be held, and name them, instead of refusing them");
   add_count(verb, "--walks", &args->walks, 0, kMostWalks,

@@ -60,10 +60,7 @@ void add_quantize(CLI::App& program, Action& action) {
   CLI::App& verb =
       *program.add_subcommand("quantize", "Write a GGUF model with its float weights quantised");
   auto args = std::make_shared<QuantizeFileArgs>();
-  verb.add_option("MODEL", args->model,
-                  "A GGUF file; of several parts, the first; or a folder with safetensors files")
-      ->required()
-      ->type_name("FILE");
+  add_model(verb, &args->model);
   verb.add_option("OUT", args->out, "The file to write; it appears when it is whole")
       ->required()
       ->type_name("FILE");

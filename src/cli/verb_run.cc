@@ -13,6 +13,7 @@
 #include "cli/chat_model.h"
 #include "cli/generate.h"
 #include "cli/load.h"
+#include "cli/model_names.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/run_output.h"
@@ -40,7 +41,7 @@ struct RunArgs {
   std::optional<std::string> system, template_path;
   bool chat = false;
   bool no_bos = false, special = false, ignore_eos = false, echo = false;
-  bool json = false, quiet = false;
+  bool json = false, quiet = false, offline = false;
 };
 
 // Room for text beyond a long prompt where neither -n nor --ctx says how much.
@@ -188,8 +189,8 @@ int talk_on(const RunArgs& args) {
 int run(RunArgs args) {
   if (talks(args)) return talk_on(args);
   bool demo = args.model.empty();
-  OpenedModel model =
-      open_named_model(args.model, args.pre, args.engine, TokenizerUse::kNeeded, ModelUse::kText);
+  OpenedModel model = open_named_model(fetch_named_model(args.model, args.offline).path, args.pre,
+                                       args.engine, TokenizerUse::kNeeded, ModelUse::kText);
   const HyperParameters& hyper = model.spec.hyper;
   const Tokenizer& tokenizer = *model.tokenizer;
   SamplingParams sampling = settle_sampling(args, tokenizer, hyper);
@@ -283,7 +284,8 @@ void add_chat_options(CLI::App& verb, RunArgs* args) {
 void add_run(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand("run", "Generate text from a prompt");
   auto args = std::make_shared<RunArgs>();
-  add_model_or_demo(verb, &args->model);
+  add_model_or_demo(verb, &args->model, ModelFetch::kByVerb);
+  add_offline(verb, &args->offline);
   add_text_sources(verb, &args->prompts);
   add_stop_options(verb, args.get());
   add_choice_options(verb, args.get());
@@ -304,6 +306,7 @@ void add_run(CLI::App& program, Action& action) {
   add_examples(verb,
                "  hearth run\n"
                "  hearth run model.gguf -p 'Once upon a time' -n 64\n"
+               "  hearth run unsloth/Qwen3-4B-GGUF --chat -p 'Why is the sky blue?'\n"
                "  hearth run model.gguf --chat -p 'Why is the sky blue?' --system 'Be brief.'\n"
                "  hearth run model.gguf -f prompt.txt --temp 0 --stop 'The end'\n"
                "  hearth run model.gguf -p 'Who wrote it?' --json-schema '{\"type\": \"object\"}'\n"

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/tell.h"
 #include "cli/load.h"
+#include "cli/model_names.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/serve_embeddings.h"
@@ -98,7 +99,7 @@ constexpr uint32_t kShareBesideText = 4, kShareOfTwo = 2;
 OpenedModel open_beside(const ServeArgs& args, const std::string& file) {
   EngineArgs engine = args.engine;
   engine.importance.reset();  // it is the other model's
-  return open_named_model(file, {}, engine);
+  return open_named_model(find_named_model(file).path, {}, engine);
 }
 
 // Its own name where no other model has it.
@@ -121,8 +122,10 @@ FirstModel first_model(const ServeArgs& args, const ModelSpec& spec) {
 }
 
 void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
-  OpenedModel model = open_named_model(args.model, args.pre, args.engine);
-  const std::string name = name_of(args.alias, model.source);
+  const NamedModel named = fetch_named_model(args.model, args.offline);
+  OpenedModel model = open_named_model(named.path, args.pre, args.engine);
+  const std::string name =
+      !args.alias && !named.name.empty() ? named.name : name_of(args.alias, model.source);
   const FirstModel first = first_model(args, model.spec);
   const bool text = first == FirstModel::kText;
   const bool embeds = first == FirstModel::kEmbeddings || args.embed;

@@ -9,6 +9,7 @@
 #include "base/atomic_file.h"
 #include "base/json.h"
 #include "cli/load.h"
+#include "cli/model_names.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/text_io.h"
@@ -158,6 +159,7 @@ void add_measuring(CLI::App& verb, TopoArgs* args) {
       ->excludes(measure);
   CLI::Option* predict = add_text(verb, "--predict", &args->model, "MODEL",
                                   "Predict the rates of a model, under this plan and others");
+  take_model_name(predict);
   add_count(verb, "--depth", &args->predict.depth, 0, kMaxContext,
             "Positions before the token that --predict decodes")
       ->capture_default_str()

@@ -13,6 +13,7 @@
 #include "bench/whole_team.h"
 #include "cli/interrupts.h"
 #include "cli/load.h"
+#include "cli/model_names.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/text_io.h"
@@ -338,8 +339,9 @@ void add_tune(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand(
       "tune", "Find how a model is computed fastest here, and keep it for run, bench and serve");
   auto args = std::make_shared<TuneArgs>();
-  verb.add_option("model", args->model, "GGUF file, or a folder of safetensors")
-      ->type_name("MODEL");
+  take_model_name(verb.add_option("model", args->model,
+                                  "GGUF file, a folder of safetensors, or a name (`hearth list`)")
+                      ->type_name("MODEL"));
   add_choice(verb, "--only", &args->only, {"plans", "kernels"},
              "Tune plans or kernels alone; without it both");
   verb.add_option("--budget", args->budget, "Time to take at most, such as 90s, 10m or 1h")

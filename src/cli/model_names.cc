@@ -1,0 +1,164 @@
+#include "cli/model_names.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "base/bytes_text.h"
+#include "base/clock.h"
+#include "base/count_text.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/printable.h"
+#include "base/progress.h"
+#include "base/tell.h"
+#include "cli/pull_stop.h"
+#include "cli/text_io.h"
+#include "store/local_models.h"
+#include "store/pull.h"
+
+namespace hearth {
+namespace {
+
+constexpr double kLineSeconds = 10, kJsonSeconds = 1;
+
+bool exists(const std::string& path) {
+  std::error_code error;
+  return path.empty() || std::filesystem::exists(path, error);
+}
+
+// Whether somebody who typed this meant a file.
+bool looks_like_file(const std::string& typed) {
+  return typed.ends_with(".gguf") || typed.ends_with(".safetensors") || typed.ends_with(".json");
+}
+
+// Empty where no store has it.
+NamedModel find_in_stores(const std::string& typed) {
+  const StorePlaces places = find_places();
+  std::string name = typed;
+  if (const auto hub = find_hub_name(typed); hub && hub->file.empty()) {
+    name = hub->id() + (hub->quant.empty() ? "" : ":" + hub->quant);
+  }
+  const std::optional<LocalModel> model = find_local_model(find_local_models(places), name);
+  if (!model) return {};
+  if (!model->problem.empty()) {
+    fail(ErrorCode::kFile, "'{}' in the store of {} cannot be used: {}", printable(model->name),
+         model->store, model->problem);
+  }
+  return {.path = model->path, .name = model->name};
+}
+
+// A revision that somebody names is asked for by name.
+bool names_revision(const std::string& typed) {
+  const auto hub = find_hub_name(typed);
+  return hub && (hub->revision != "main" || !hub->file.empty());
+}
+
+// What is told of one model that is fetched.
+class PullTeller {
+ public:
+  PullTeller(std::string name, bool json) : name_(std::move(name)), json_(json) {}
+
+  void begin(const RepoModel& model, uint64_t missing) const {
+    if (json_) return;
+    tell("hearth: fetching {}:{}: {}, of which {} are missing, in {}\n", name_, model.label,
+         bytes_text(model.bytes), bytes_text(missing), count_text(model.files.size(), "file"));
+  }
+
+  void progress(const std::string& file, uint64_t done, uint64_t total) {
+    const double now = steady_seconds();
+    if (file != file_) {
+      if (line_) line_->finish();
+      file_ = file;
+      first_ = done;
+      started_ = now;
+      next_ = now + (json_ ? kJsonSeconds : kLineSeconds);
+      line_ = std::make_unique<Progress>(printable(file, 60), total, bytes_text);
+    }
+    if (json_) {
+      if (now < next_ && done < total) return;
+      next_ = now + kJsonSeconds;
+      Json json;
+      json.object().key("file").text(file).key("done").number(done).key("total").number(total);
+      write_stdout(json.end_object().line());
+      return;
+    }
+    line_->update(done);
+    if (done == total) line_->finish();
+    if (stderr_is_terminal() || now < next_) return;
+    next_ = now + kLineSeconds;
+    tell("hearth: {}: {} of {}, {} a second\n", printable(file), bytes_text(done),
+         bytes_text(total),
+         bytes_text(static_cast<uint64_t>(static_cast<double>(done - std::min(done, first_)) /
+                                          (now - started_))));
+  }
+
+ private:
+  std::string name_;
+  bool json_;
+  std::string file_;
+  uint64_t first_ = 0;
+  double started_ = 0, next_ = 0;
+  std::unique_ptr<Progress> line_;
+};
+
+}  // namespace
+
+PullListener pull_listener(const std::string& name, bool json) {
+  auto teller = std::make_shared<PullTeller>(name, json);
+  return {.note = print_note,
+          .begin = [teller](const RepoModel& model,
+                            uint64_t missing) { teller->begin(model, missing); },
+          .progress = [teller](const std::string& file, uint64_t done,
+                               uint64_t total) { teller->progress(file, done, total); }};
+}
+
+NamedModel find_named_model(const std::string& typed) {
+  if (exists(typed)) return {.path = typed, .name = {}};
+  if (names_revision(typed)) {
+    fail(ErrorCode::kFile,
+         "'{}' names a revision or a file, which only `hearth pull`, `run` and `serve` take",
+         printable(typed));
+  }
+  NamedModel found = find_in_stores(typed);
+  if (!found.path.empty()) return found;
+  if (!find_hub_name(typed) || looks_like_file(typed)) return {.path = typed, .name = {}};
+  fail(ErrorCode::kFile,
+       "'{0}' is neither a path nor a model that is here (`hearth list` tells those): check the "
+       "name, or get it with `hearth pull {0}`",
+       printable(typed));
+}
+
+NamedModel fetch_named_model(const std::string& typed, bool offline) {
+  if (exists(typed)) return {.path = typed, .name = {}};
+  const std::optional<HubName> hub = find_hub_name(typed);
+  if (!hub || looks_like_file(typed)) return find_named_model(typed);
+  if (!names_revision(typed)) {
+    NamedModel found = find_in_stores(typed);
+    if (!found.path.empty()) return found;
+  }
+  StorePlaces places = find_places();
+  places.offline = places.offline || offline;
+  const PulledModel pulled = pull_until_stopped(places, *hub, {}, pull_listener(hub->id(), false));
+  return {.path = pulled.path, .name = pulled.name};
+}
+
+void take_model_name(CLI::Option* option) {
+  option->transform(CLI::Validator(
+      [](std::string& typed) {
+        typed = find_named_model(typed).path;
+        return std::string();
+      },
+      ""));
+}
+
+void add_offline(CLI::App& verb, bool* offline) {
+  verb.add_flag("--offline", *offline,
+                "Fetch no model: MODEL is one that is here (HF_HUB_OFFLINE=1 says the same)");
+}
+
+}  // namespace hearth

@@ -1,0 +1,125 @@
+// hearth pull: gets a model of a hub into the cache.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "base/bytes_text.h"
+#include "base/count_text.h"
+#include "base/json.h"
+#include "base/printable.h"
+#include "cli/model_names.h"
+#include "cli/options.h"
+#include "cli/program.h"
+#include "cli/pull_stop.h"
+#include "cli/text_io.h"
+#include "store/header_check.h"
+#include "store/pull.h"
+
+namespace hearth {
+namespace {
+
+struct PullArgs {
+  std::string model;
+  PullOptions options;
+  bool list = false, json = false;
+};
+
+constexpr uint32_t kMostConnections = 16, kMostTries = 1000, kMostStall = 3600;
+constexpr uint64_t kLeastPiece = 4096, kLargestPiece = uint64_t{1} << 40;
+
+// A multiple of what a disk writes at once.
+uint64_t settled_piece(uint64_t bytes) {
+  return std::clamp(bytes, kLeastPiece, kLargestPiece) / kLeastPiece * kLeastPiece;
+}
+
+void list_models(const PullArgs& args) {
+  const HubName name = read_hub_name(args.model);
+  PullStop stop;
+  const std::vector<RepoModel> models =
+      list_repo(find_places(), name, args.options.fetch.hub, stop.stop());
+  const uint64_t room = memory_room();
+  Json json;
+  json.object().key("models").array();
+  std::string text;
+  for (const RepoModel& model : models) {
+    const bool fits = room == 0 || model.bytes < room / 10 * 9;
+    text += fmt::format("{:<24} {:>11}  {:<9} {}\n", printable(model.label),
+                        bytes_text(model.bytes), count_text(model.files.size(), "file"),
+                        fits ? "fits the memory here" : "is beyond the memory here");
+    json.object().key("name").text(name.id() + ":" + model.label).key("type").text(model.label);
+    json.key("bytes").number(model.bytes).key("fits").boolean(fits).key("files").array();
+    for (const RepoFile& file : model.files) json.text(file.path);
+    json.end_array().end_object();
+  }
+  json.end_array().end_object();
+  write_stdout(args.json ? json.line() : text);
+}
+
+void print_pulled(const PullArgs& args, const PulledModel& pulled) {
+  if (!args.json) {
+    print_note(fmt::format("{} ({}) {}", pulled.name, bytes_text(pulled.model.bytes),
+                           pulled.fetched == 0 ? "is here" : "is here now, every byte checked"));
+    write_stdout(pulled.path + "\n");
+    return;
+  }
+  Json json;
+  json.object().key("name").text(pulled.name).key("path").text(pulled.path);
+  json.key("commit").text(pulled.commit).key("bytes").number(pulled.model.bytes);
+  json.key("fetched").number(pulled.fetched).key("files").array();
+  for (const RepoFile& file : pulled.model.files) json.text(file.path);
+  write_stdout(json.end_array().end_object().line());
+}
+
+int pull(const PullArgs& args) {
+  if (args.list) {
+    list_models(args);
+    return 0;
+  }
+  const HubName name = read_hub_name(args.model);
+  PullOptions options = args.options;
+  options.fetch.piece = settled_piece(options.fetch.piece);
+  const PulledModel pulled =
+      pull_until_stopped(find_places(), name, options, pull_listener(name.id(), args.json));
+  if (!pulled.whole) return kInterruptedStatus;
+  print_pulled(args, pulled);
+  return 0;
+}
+
+}  // namespace
+
+void add_pull(CLI::App& program, Action& action) {
+  CLI::App& verb = *program.add_subcommand("pull", "Get a model from a hub, or finish getting it");
+  auto args = std::make_shared<PullArgs>();
+  FetchOptions& fetch = args->options.fetch;
+  verb.add_option("MODEL", args->model,
+                  "ORG/REPO, ORG/REPO:Q4_K_M, ORG/REPO@REVISION, or the address of its page")
+      ->required()
+      ->type_name("NAME");
+  CLI::Option* list = verb.add_flag("--list", args->list,
+                                    "List the models of the repository, with sizes, and get none");
+  verb.add_flag("--anyway", args->options.anyway,
+                "Get it although it would not run here, without looking")
+      ->excludes(list);
+  add_count(verb, "--connections", &fetch.connections, 1, kMostConnections,
+            "Connections at the same time")
+      ->capture_default_str();
+  add_size(verb, "--piece", &fetch.piece, "Bytes that one request asks for (default: 64MiB)");
+  add_count(verb, "--tries", &fetch.hub.tries, 0, kMostTries,
+            "Tries in a row that bring nothing, with longer pauses, before it gives up")
+      ->capture_default_str();
+  add_count(verb, "--stall", &fetch.hub.stall, 1, kMostStall,
+            "Seconds after which a connection that brings next to nothing is tried again")
+      ->capture_default_str();
+  verb.add_flag("--json", args->json, "Print a JSON object a second, then one with the result");
+  add_examples(verb,
+               "  hearth pull unsloth/Qwen3-4B-GGUF\n"
+               "  hearth pull unsloth/Qwen3-4B-GGUF:Q8_0\n"
+               "  hearth pull Qwen/Qwen3-0.6B@main\n"
+               "  hearth pull unsloth/Qwen3-4B-GGUF --list\n"
+               "  HF_TOKEN=hf_... hearth pull https://huggingface.co/google/gemma-3-1b-it");
+  verb.callback([args, &action] { action = [args] { return pull(*args); }; });
+}
+
+}  // namespace hearth

@@ -1,0 +1,44 @@
+// The digests by which a hub names the bytes of a file: SHA-256 of large ones, and of small ones
+// git's SHA-1 of a blob ("blob SIZE", a zero byte, the content). Computed by libcrypto.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+struct evp_md_ctx_st;
+
+namespace hearth {
+
+enum class DigestKind : uint8_t { kSha256, kGitSha1 };
+
+class FileDigest {
+ public:
+  // Of a file of `size` bytes.
+  FileDigest(DigestKind kind, uint64_t size);
+  ~FileDigest();
+  FileDigest(const FileDigest&) = delete;
+  FileDigest& operator=(const FileDigest&) = delete;
+
+  void add(std::span<const std::byte> bytes);
+  // In lower-case hexadecimal digits. Ends the digest.
+  std::string hex();
+
+ private:
+  evp_md_ctx_st* context_;
+};
+
+// A sum of bytes that tells whether a disk still holds what was written to it, at the speed of
+// memory. It goes on from one call to the next; all calls but the last add a multiple of 8 bytes.
+class BlockSum {
+ public:
+  explicit BlockSum(uint64_t value = 0x9e3779b97f4a7c15) : value_(value) {}
+  void add(std::span<const std::byte> bytes);
+  uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_;
+};
+
+}  // namespace hearth

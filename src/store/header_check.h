@@ -1,0 +1,31 @@
+// Whether a model would run here, from the first MiBs of its file: before the rest is fetched.
+//
+// Errors: (kUnsupported) an architecture or a type of weights that this version does not run;
+// (kResource) weights with keys and values of 4096 positions that are beyond the memory; (kFile)
+// what is no model file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace hearth {
+
+// The memory that a model may take here: the cgroup's limit or the machine's.
+uint64_t memory_room();
+
+// Checks the beginning of a GGUF file of `size` bytes, of `model_bytes` with its other parts.
+// Returns false where the header goes on beyond `head`. `alone`: there are no other parts.
+bool check_gguf_head(std::span<const std::byte> head, uint64_t size, uint64_t model_bytes,
+                     bool alone, const std::string& name);
+
+// Checks config.json of a folder with so many bytes of weights.
+void check_config_head(std::span<const std::byte> config, uint64_t model_bytes,
+                       const std::string& name);
+
+// Why a model that lies here would not run: a sentence; empty where it would. `path` as MODEL is on
+// the command line.
+std::string why_not(const std::string& path, uint64_t bytes);
+
+}  // namespace hearth

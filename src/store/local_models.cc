@@ -1,0 +1,356 @@
+#include "store/local_models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/value.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <system_error>
+#include <tuple>
+
+#include "base/ascii.h"
+#include "base/error.h"
+#include "base/json_reader.h"
+#include "base/printable.h"
+#include "store/cache_repo.h"
+
+namespace hearth {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostEntries = 100'000;
+constexpr int kDeepest = 6;
+constexpr size_t kLongestManifest = size_t{4} << 20;
+constexpr std::string_view kModelLayer = "application/vnd.ollama.image.model";
+constexpr std::string_view kTensorLayer = "application/vnd.ollama.image.tensor";
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    paths.push_back(at->path());
+    if (paths.size() == kMostEntries) break;
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+// Files below a folder, with links followed but none to folders; `dangling`: links to nothing.
+void walk(const fs::path& folder, const std::string& before, int depth,
+          std::vector<RepoFile>* files, std::vector<std::string>* dangling) {
+  if (depth > kDeepest) return;
+  for (const fs::path& path : entries_of(folder)) {
+    if (files->size() >= kMostEntries) return;
+    std::error_code error;
+    const std::string name = before + path.filename().string();
+    const fs::file_status own = fs::symlink_status(path, error);
+    if (fs::is_directory(own)) {
+      walk(path, name + "/", depth + 1, files, dangling);
+    } else if (fs::is_regular_file(path, error)) {
+      const uintmax_t size = fs::file_size(path, error);
+      if (!error) files->push_back({.path = name, .size = size});
+    } else if (dangling != nullptr && fs::is_symlink(own)) {
+      dangling->push_back(name);
+    }
+  }
+}
+
+std::string read_small(const fs::path& path, size_t most) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(most, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(most));
+  text.resize(file.gcount());
+  return text;
+}
+
+// "ORG/REPO" of a folder models--ORG--REPO; empty where it is none.
+std::string repo_of(const std::string& folder) {
+  if (!folder.starts_with("models--")) return {};
+  std::string id = folder.substr(8);
+  const size_t at = id.find("--");
+  if (at != std::string::npos) id.replace(at, 2, "/");
+  return id;
+}
+
+// That of refs/main first, then the newest.
+std::vector<fs::path> snapshots_of(const fs::path& repo) {
+  std::ifstream ref(repo / "refs/main");
+  std::string main;
+  std::getline(ref, main);
+  std::vector<std::tuple<bool, int64_t, fs::path>> order;
+  for (const fs::path& path : entries_of(repo / "snapshots")) {
+    std::error_code error;
+    const auto time = fs::last_write_time(path, error).time_since_epoch().count();
+    order.emplace_back(path.filename() != main, -static_cast<int64_t>(time), path);
+  }
+  std::ranges::sort(order);
+  std::vector<fs::path> paths;
+  for (const auto& entry : order) paths.push_back(std::get<2>(entry));
+  return paths;
+}
+
+void add_snapshot(const std::string& id, const fs::path& snapshot, std::set<std::string>* names,
+                  std::vector<LocalModel>* models) {
+  std::vector<RepoFile> files;
+  std::vector<std::string> dangling;
+  walk(snapshot, "", 0, &files, &dangling);
+  for (const RepoModel& model : find_repo_models(files)) {
+    LocalModel local{.name = fmt::format("{}:{}", id, model.label), .store = "cache"};
+    local.type = model.label;
+    local.bytes = model.bytes;
+    local.commit = snapshot.filename().string();
+    local.path = model.folder ? snapshot.string() : (snapshot / model.files[0].path).string();
+    for (const RepoFile& file : model.files) local.files.push_back(file.path);
+    if (names->insert(local.name).second) models->push_back(std::move(local));
+  }
+  for (const std::string& name : dangling) {
+    if (!name.ends_with(".gguf") && !name.ends_with(".safetensors")) continue;
+    LocalModel local{.name = fmt::format("{}:{}", id, name), .store = "cache"};
+    local.path = (snapshot / name).string();
+    local.commit = snapshot.filename().string();
+    local.files = {name};
+    local.problem = fmt::format("the link '{}' leads nowhere", printable(local.path, 400));
+    if (names->insert(local.name).second) models->push_back(std::move(local));
+  }
+}
+
+void add_cache(const std::string& cache, std::vector<LocalModel>* models) {
+  for (const fs::path& repo : entries_of(cache)) {
+    const std::string id = repo_of(repo.filename().string());
+    if (id.empty()) continue;
+    std::set<std::string> names;
+    for (const fs::path& snapshot : snapshots_of(repo)) {
+      add_snapshot(id, snapshot, &names, models);
+    }
+  }
+}
+
+// "llama3:8b" of registry.HOST/library/llama3/8b, "ns/llama3:8b" of another namespace.
+std::string ollama_name(const std::string& path) {
+  std::vector<std::string> parts;
+  for (const fs::path& part : fs::path(path)) parts.push_back(part.string());
+  if (parts.size() < 4) return {};
+  const std::string tag = parts.back(), name = parts[parts.size() - 2];
+  const std::string space = parts[parts.size() - 3];
+  const std::string own = space == "library" ? name : space + "/" + name;
+  return fmt::format("{}:{}", own, tag);
+}
+
+void add_ollama(const std::string& folder, std::vector<LocalModel>* models) {
+  std::vector<RepoFile> manifests;
+  walk(fs::path(folder) / "manifests", "", 0, &manifests, nullptr);
+  for (const RepoFile& manifest : manifests) {
+    LocalModel local{.name = ollama_name(manifest.path), .store = "ollama"};
+    if (local.name.empty()) continue;
+    const fs::path place = fs::path(folder) / "manifests" / manifest.path;
+    try {
+      const OllamaLayer layer = read_ollama_manifest(read_small(place, kLongestManifest));
+      const fs::path blob = fs::path(folder) / "blobs" / ("sha256-" + layer.digest);
+      std::error_code error;
+      local.path = blob.string();
+      local.bytes = fs::file_size(blob, error);
+      if (error) local.problem = fmt::format("its blob '{}' is not there", local.path);
+      if (error) local.bytes = 0;
+    } catch (const Error& error) {
+      local.path = place.string();
+      local.problem = error.what();
+    }
+    models->push_back(std::move(local));
+  }
+}
+
+void add_lm_studio(const std::string& folder, std::vector<LocalModel>* models) {
+  for (const fs::path& org : entries_of(folder)) {
+    for (const fs::path& repo : entries_of(org)) {
+      std::vector<RepoFile> files;
+      walk(repo, "", 0, &files, nullptr);
+      for (const RepoModel& model : find_repo_models(files)) {
+        LocalModel local{.name = fmt::format("{}/{}:{}", org.filename().string(),
+                                             repo.filename().string(), model.label),
+                         .store = "lm-studio"};
+        local.type = model.label;
+        local.bytes = model.bytes;
+        local.path = model.folder ? repo.string() : (repo / model.files[0].path).string();
+        models->push_back(std::move(local));
+      }
+    }
+  }
+}
+
+// What people may leave out of a name, in lower case.
+std::vector<std::string> short_names(const LocalModel& model) {
+  const std::string whole = ascii_lower(model.name);
+  const size_t colon = whole.rfind(':');
+  const std::string id = whole.substr(0, colon), label = whole.substr(colon);
+  std::vector<std::string> ids = {id, id.substr(id.rfind('/') + 1)};
+  for (size_t i = 0, count = ids.size(); i < count; ++i) {
+    if (ids[i].ends_with("-gguf")) ids.push_back(ids[i].substr(0, ids[i].size() - 5));
+  }
+  std::vector<std::string> names;
+  for (const std::string& each : ids) {
+    names.push_back(each);
+    names.push_back(each + label);
+  }
+  if (model.store != "ollama" && !model.path.ends_with('/')) {
+    names.push_back(ascii_lower(fs::path(model.path).stem().string()));
+  }
+  return names;
+}
+
+[[noreturn]] void refuse_manifest(const char* what) {
+  fail(ErrorCode::kFile, "its manifest of ollama {}", what);
+}
+
+void remove_path(const fs::path& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) fail_path(path.string(), "removed", error.value());
+}
+
+// Removes the folders of `path` that are empty, up to `top`, which stays.
+void remove_empty_folders(fs::path path, const fs::path& top) {
+  std::error_code error;
+  while (path != top && path.string().size() > top.string().size() && fs::is_empty(path, error)) {
+    if (error || !fs::remove(path, error)) return;
+    path = path.parent_path();
+  }
+}
+
+// The blobs that links of snapshots lead to, by name.
+std::set<std::string> named_blobs(const fs::path& repo) {
+  std::set<std::string> names;
+  std::error_code error;
+  fs::recursive_directory_iterator at(repo / "snapshots", error), end;
+  for (; !error && at != end; at.increment(error)) {
+    std::error_code no_link;
+    const fs::path target = fs::read_symlink(at->path(), no_link);
+    if (!no_link) names.insert(target.filename().string());
+  }
+  return names;
+}
+
+// hf takes a cache for broken where a revision leads to a snapshot that is gone.
+void remove_refs_to_nothing(const fs::path& repo) {
+  std::vector<RepoFile> refs;
+  walk(repo / "refs", "", 0, &refs, nullptr);
+  for (const RepoFile& file : refs) {
+    const std::string commit = read_small(repo / "refs" / file.path, 40);
+    std::error_code error;
+    if (is_commit(commit) && !fs::exists(repo / "snapshots" / commit, error)) {
+      remove_path(repo / "refs" / file.path);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<RepoFile> snapshot_files(const std::string& folder) {
+  std::vector<RepoFile> files;
+  walk(folder, "", 0, &files, nullptr);
+  return files;
+}
+
+OllamaLayer read_ollama_manifest(std::string_view json) {
+  boost::json::value value;
+  try {
+    value = read_json(json);
+  } catch (const Error&) {
+    refuse_manifest("is no JSON");
+  }
+  const boost::json::object* manifest = value.if_object();
+  const boost::json::value* layers = manifest ? manifest->if_contains("layers") : nullptr;
+  if (layers == nullptr || !layers->is_array()) refuse_manifest("names no layers");
+  bool tensors = false;
+  for (const boost::json::value& each : layers->get_array()) {
+    const boost::json::object* layer = each.if_object();
+    const boost::json::value* type = layer ? layer->if_contains("mediaType") : nullptr;
+    if (type == nullptr || !type->is_string()) continue;
+    tensors = tensors || type->get_string() == kTensorLayer;
+    if (type->get_string() != kModelLayer) continue;
+    const boost::json::value* digest = layer->if_contains("digest");
+    if (digest == nullptr || !digest->is_string()) refuse_manifest("names no digest");
+    std::string_view text = digest->get_string();
+    if (!text.starts_with("sha256:") || !is_hex(text.substr(7), 64)) {
+      refuse_manifest("names a digest that is none");
+    }
+    return {.digest = std::string(text.substr(7))};
+  }
+  refuse_manifest(tensors ? "names tensors of ollama's own in place of a GGUF file, which nothing "
+                            "else reads: take the model from a hub"
+                          : "names no model");
+}
+
+std::vector<LocalModel> find_local_models(const StorePlaces& places) {
+  std::vector<LocalModel> models;
+  add_cache(places.hub, &models);
+  for (const std::string& folder : places.ollama) add_ollama(folder, &models);
+  for (const std::string& folder : places.lm_studio) add_lm_studio(folder, &models);
+  return models;
+}
+
+std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models,
+                                           std::string_view name) {
+  std::string wanted = ascii_lower(name);
+  std::vector<const LocalModel*> found;
+  auto keep = [&](auto fits) {
+    if (!found.empty()) return;
+    for (const LocalModel& model : models) {
+      if (fits(model)) found.push_back(&model);
+    }
+  };
+  keep([&](const LocalModel& model) { return ascii_lower(model.name) == wanted; });
+  keep([&](const LocalModel& model) { return ascii_lower(model.name) == wanted + ":latest"; });
+  keep([&](const LocalModel& model) { return std::ranges::count(short_names(model), wanted) > 0; });
+  if (found.empty()) return {};
+  if (found.size() > 1) {
+    std::string all;
+    for (const LocalModel* model : found) {
+      all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", printable(model->name, 250),
+                         model->store);
+    }
+    fail(ErrorCode::kUsage, "'{}' may be any of {}: say more of the name, or give a path",
+         printable(name), all);
+  }
+  return *found[0];
+}
+
+uint64_t remove_from_cache(const StorePlaces& places, const LocalModel& model) {
+  const std::string id = model.name.substr(0, model.name.rfind(':'));
+  std::string own = "models--" + id;
+  if (const size_t slash = own.find('/'); slash != std::string::npos) own.replace(slash, 1, "--");
+  const fs::path repo = fs::path(places.hub) / own;
+  std::set<std::string> blobs;
+  for (const fs::path& snapshot : entries_of(repo / "snapshots")) {
+    std::error_code error;
+    for (const std::string& file : model.files) {
+      const fs::path path = snapshot / file;
+      if (!fs::exists(fs::symlink_status(path, error))) continue;
+      const fs::path target = fs::read_symlink(path, error);
+      if (!error) blobs.insert(target.filename().string());
+      remove_path(path);
+      remove_empty_folders(path.parent_path(), repo / "snapshots");
+    }
+  }
+  const std::set<std::string> named = named_blobs(repo);
+  uint64_t freed = 0;
+  for (const std::string& name : blobs) {
+    std::error_code error;
+    const fs::path blob = repo / "blobs" / name;
+    const uintmax_t size = fs::file_size(blob, error);
+    if (error || named.contains(name)) continue;
+    remove_path(blob);
+    freed += size;
+  }
+  remove_refs_to_nothing(repo);
+  std::error_code error;
+  if (!fs::is_empty(repo / "snapshots", error) || error) return freed;
+  if (!entries_of(repo / "blobs").empty()) return freed;
+  fs::remove_all(repo, error);
+  return freed;
+}
+
+}  // namespace hearth

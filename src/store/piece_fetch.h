@@ -1,0 +1,67 @@
+// One connection of a fetch: takes the next piece that is missing, asks for its bytes from where
+// they are safe on, writes them to the part file, and tries again after what may pass. Where the
+// hub led is asked again for the next piece, and the hub itself once that refuses: signatures of
+// addresses expire.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "store/hub.h"
+#include "store/safe_pieces.h"
+
+namespace hearth {
+
+// What several connections share. Any thread may call it.
+class PieceQueue {
+ public:
+  PieceQueue(SafePieces* pieces, const std::atomic<bool>& stop) : pieces_(*pieces), stop_(stop) {}
+
+  // The next piece that is neither whole nor taken.
+  std::optional<size_t> take();
+  SafePiece piece(size_t index);
+  void set(size_t index, uint64_t done, uint64_t sum);
+  SafePieces pieces();
+
+  void fail(std::exception_ptr error);
+  bool failed() const { return failed_; }
+  void rethrow();
+  void end() { ended_ = true; }
+  const std::atomic<bool>& ended();
+  bool over() const { return stop_ || failed_ || ended_; }
+
+ private:
+  std::mutex mutex_;
+  SafePieces pieces_;
+  const std::atomic<bool>& stop_;
+  size_t next_ = 0;
+  std::atomic<bool> failed_{false}, ended_{false};
+  std::exception_ptr error_;
+};
+
+struct PieceSource {
+  const StorePlaces& places;
+  const HubName& name;
+  const HubOptions& options;
+  const std::string& url;
+  uint64_t size;  // of the whole file
+  int fd;         // of the part file
+  const std::string& part;
+};
+
+// Until no piece is left or the queue is over. What goes wrong for good is told to the queue.
+void fetch_pieces(const PieceSource& source, PieceQueue* queue);
+
+// "bytes 7-9/20": first, behind last, of how many (none: '*').
+struct ContentRange {
+  uint64_t begin = 0, end = 0;
+  std::optional<uint64_t> size;
+};
+std::optional<ContentRange> read_content_range(std::string_view field);
+
+}  // namespace hearth

@@ -1,0 +1,212 @@
+#include "store/pull.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/bytes_text.h"
+#include "base/error.h"
+#include "base/printable.h"
+#include "store/cache_repo.h"
+#include "store/header_check.h"
+#include "store/local_models.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kFirstHead = size_t{1} << 20, kLargestHead = size_t{256} << 20;
+constexpr size_t kLargestConfig = size_t{4} << 20;
+
+class Pull {
+ public:
+  Pull(const StorePlaces& places, const HubName& name, const PullOptions& options,
+       const std::atomic<bool>& stop, const PullListener& listener)
+      : places_(places),
+        name_(name),
+        options_(options),
+        stop_(stop),
+        listener_(listener),
+        hub_(places, options.fetch.hub, stop),
+        repo_(places.hub, name) {}
+
+  PulledModel run() {
+    if (places_.offline) {
+      fail(ErrorCode::kUsage,
+           "'{}' is not fetched, since --offline or HF_HUB_OFFLINE says so; `hearth list` tells "
+           "what is here",
+           name_.id());
+    }
+    pulled_.commit = hub_.commit_of(name_);
+    if (find_here()) return std::move(pulled_);
+    const std::vector<RepoFile> files = hub_.files_of(name_, pulled_.commit);
+    const std::vector<RepoModel> models = find_repo_models(files);
+    take(choose_repo_model(models, name_, memory_room()));
+    if (!options_.anyway) check_runs(models);
+    repo_.prepare();
+    check_space();
+    fetch_all();
+    return std::move(pulled_);
+  }
+
+ private:
+  void take(const RepoModel& model) {
+    pulled_.model = model;
+    pulled_.name = fmt::format("{}:{}", name_.id(), model.label);
+    const std::string folder = repo_.snapshot_path(pulled_.commit);
+    pulled_.path = model.folder ? folder : folder + "/" + model.files[0].path;
+  }
+
+  // Whether the commit's snapshot has what is asked for: links are made once all bytes are there.
+  bool find_here() {
+    const std::vector<RepoFile> files = snapshot_files(repo_.snapshot_path(pulled_.commit));
+    const std::vector<RepoModel> models = find_repo_models(files);
+    if (models.empty()) return false;
+    try {
+      take(choose_repo_model(models, name_, memory_room()));
+    } catch (const Error&) {
+      return false;
+    }
+    finish_ref();
+    pulled_.whole = true;
+    return true;
+  }
+
+  void finish_ref() {
+    if (is_commit(name_.revision) || repo_.ref(name_.revision) == pulled_.commit) return;
+    repo_.set_ref(name_.revision, pulled_.commit);
+  }
+
+  std::string url_of(const RepoFile& file) const {
+    return hub_.file_url(name_, pulled_.commit, file.path);
+  }
+
+  void check_head() {
+    const RepoModel& model = pulled_.model;
+    const RepoFile& first = model.files[0];
+    if (model.folder) {
+      check_config_head(hub_.head_of(name_, url_of(first), kLargestConfig), model.bytes,
+                        pulled_.name);
+      return;
+    }
+    for (size_t bytes = kFirstHead; bytes <= kLargestHead; bytes *= 4) {
+      const std::vector<std::byte> head =
+          hub_.head_of(name_, url_of(first), std::min<uint64_t>(bytes, first.size));
+      if (check_gguf_head(head, first.size, model.bytes, model.files.size() == 1, pulled_.name)) {
+        return;
+      }
+      if (stop_) return;
+    }
+    fail(ErrorCode::kFile, "'{}' does not begin as a GGUF file does", pulled_.name);
+  }
+
+  void check_runs(const std::vector<RepoModel>& models) {
+    // A hub that says so of a file that holds nothing has none.
+    if (pulled_.model.files[0].size == 0) {
+      fail(ErrorCode::kFile, "'{}' is empty", pulled_.name);
+    }
+    try {
+      check_head();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kFile) throw;
+      throw Error(error.code(), fmt::format("{}{}; --anyway fetches it all the same", error.what(),
+                                            smaller_text(models, error.code())));
+    }
+  }
+
+  std::string smaller_text(const std::vector<RepoModel>& models, ErrorCode code) const {
+    if (code != ErrorCode::kResource) return {};
+    std::string text;
+    for (const RepoModel& model : models) {
+      if (model.bytes >= memory_room() / 10 * 9) continue;
+      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", printable(model.label),
+                          bytes_text(model.bytes));
+    }
+    return text.empty() ? "; the repository has nothing smaller that fits"
+                        : "; of its models these would fit: " + text;
+  }
+
+  BlobToFetch blob_of(const RepoFile& file) const {
+    const bool large = !file.sha256.empty();
+    const std::string& digest = large ? file.sha256 : file.git_sha1;
+    return {.url = url_of(file),
+            .path = file.path,
+            .blob = repo_.blob_path(digest),
+            .size = file.size,
+            .kind = large ? DigestKind::kSha256 : DigestKind::kGitSha1,
+            .digest = digest};
+  }
+
+  void check_space() {
+    uint64_t missing = 0, to_fetch = 0;
+    for (const RepoFile& file : pulled_.model.files) {
+      missing += missing_bytes(blob_of(file));
+      to_fetch += file.size - fetched_bytes(blob_of(file));
+    }
+    struct statvfs disk {};
+    if (statvfs(repo_.folder().c_str(), &disk) != 0) fail_path(repo_.folder(), "read", errno);
+    const uint64_t room = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
+    if (missing > room) {
+      fail(ErrorCode::kFile,
+           "'{}' takes {} more, and the disk of '{}' has {} left: make room (`hearth remove`), or "
+           "let HF_HUB_CACHE name a folder elsewhere",
+           pulled_.name, bytes_text(missing), repo_.folder(), bytes_text(room));
+    }
+    pulled_.fetched = to_fetch;
+    listener_.begin(pulled_.model, to_fetch);
+  }
+
+  // False where it was stopped.
+  bool fetch(const RepoFile& file) {
+    const BlobToFetch blob = blob_of(file);
+    auto is_there = [&] { return access(blob.blob.c_str(), F_OK) == 0; };
+    if (is_there()) return true;
+    const CacheLock lock(repo_.lock_path(blob.digest), stop_, [&] {
+      listener_.note(
+          fmt::format("another process fetches '{}': waiting for it", printable(file.path)));
+    });
+    if (!lock.held()) return false;
+    if (is_there()) return true;
+    return fetch_blob(places_, name_, blob, options_.fetch, stop_,
+                      [&](uint64_t done) { listener_.progress(file.path, done, file.size); });
+  }
+
+  void fetch_all() {
+    for (const RepoFile& file : pulled_.model.files) {
+      if (stop_ || !fetch(file)) return;
+    }
+    // The file that opens the model last: a snapshot that has it has the rest.
+    std::vector<RepoFile> order(pulled_.model.files.rbegin(), pulled_.model.files.rend());
+    for (const RepoFile& file : order) {
+      repo_.link(pulled_.commit, file.path, blob_of(file).digest);
+    }
+    finish_ref();
+    pulled_.whole = true;
+  }
+
+  const StorePlaces& places_;
+  const HubName& name_;
+  const PullOptions& options_;
+  const std::atomic<bool>& stop_;
+  const PullListener& listener_;
+  Hub hub_;
+  CacheRepo repo_;
+  PulledModel pulled_;
+};
+
+}  // namespace
+
+PulledModel pull_model(const StorePlaces& places, const HubName& name, const PullOptions& options,
+                       const std::atomic<bool>& stop, const PullListener& listener) {
+  return Pull(places, name, options, stop, listener).run();
+}
+
+std::vector<RepoModel> list_repo(const StorePlaces& places, const HubName& name,
+                                 const HubOptions& options, const std::atomic<bool>& stop) {
+  if (places.offline) fail(ErrorCode::kUsage, "offline, as HF_HUB_OFFLINE says: no hub is asked");
+  Hub hub(places, options, stop);
+  return find_repo_models(hub.files_of(name, hub.commit_of(name)));
+}
+
+}  // namespace hearth

@@ -1,0 +1,42 @@
+// Which models the files of a repository (or of a folder) make: GGUF files, in one part or several
+// (-00001-of-00003), each with a label, and a folder of safetensors files. What is no model by its
+// name (mmproj*, imatrix, .partNofM) is left out. And which of them is taken where nobody says.
+// Errors: (kFile) no model, or none of that label, with those that there are.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/hub_name.h"
+
+namespace hearth {
+
+struct RepoFile {
+  std::string path;
+  uint64_t size = 0;
+  std::string sha256 = {};  // of large files; empty: unknown
+  std::string git_sha1 = {};
+};
+
+struct RepoModel {
+  std::string label;            // "Q4_K_M"; of a file without a type in its name, its stem
+  std::vector<RepoFile> files;  // the first one is what opens the model, config.json of a folder
+  uint64_t bytes = 0;
+  bool folder = false;
+};
+
+// "Q4_K_M" of "Qwen3-4B-Q4_K_M.gguf", "UD-Q2_K_XL"; empty where the name has none.
+std::string quant_of(std::string_view path);
+
+// In the order of their labels. Models of which a part is missing are left out.
+std::vector<RepoModel> find_repo_models(std::span<const RepoFile> files);
+
+// The model that the name means; without a quantisation Q4_K_M, else the next smaller type of which
+// the file is at most `room` bytes, else the smallest file.
+const RepoModel& choose_repo_model(std::span<const RepoModel> models, const HubName& name,
+                                   uint64_t room);
+
+}  // namespace hearth

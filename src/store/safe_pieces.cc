@@ -1,0 +1,72 @@
+#include "store/safe_pieces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "base/atomic_file.h"
+
+namespace hearth {
+namespace {
+
+constexpr const char* kHead = "hearth-pieces-1";
+constexpr uint64_t kMostPieces = 1u << 20, kLeastPiece = 4096;
+
+bool fits(const SafePiece& piece) {
+  return piece.done <= piece.size && (piece.done % 8 == 0 || piece.whole());
+}
+
+}  // namespace
+
+SafePieces SafePieces::of(uint64_t size, uint64_t piece) {
+  SafePieces all{.size = size, .piece = piece, .pieces = {}};
+  for (uint64_t begin = 0; begin < size; begin += piece) {
+    all.pieces.push_back({.begin = begin, .size = std::min(piece, size - begin)});
+  }
+  return all;
+}
+
+SafePieces SafePieces::read(const std::string& path, uint64_t size, uint64_t piece) {
+  std::ifstream file(path);
+  std::string head;
+  uint64_t told_size = 0, told_piece = 0;
+  file >> head >> told_size >> told_piece;
+  const bool known = file && head == kHead && told_size == size && told_piece >= kLeastPiece &&
+                     told_piece % 8 == 0 && size / told_piece < kMostPieces;
+  if (!known) return of(size, piece);
+  SafePieces all = of(size, told_piece);
+  for (SafePiece& each : all.pieces) {
+    file >> each.done >> each.sum;
+    if (!file || !fits(each)) return of(size, piece);
+  }
+  return all;
+}
+
+void SafePieces::write(const std::string& path) const {
+  std::string text = fmt::format("{} {} {}\n", kHead, size, piece);
+  for (const SafePiece& each : pieces) {
+    fmt::format_to(std::back_inserter(text), "{} {}\n", each.done, each.sum);
+  }
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
+uint64_t SafePieces::done() const {
+  uint64_t bytes = 0;
+  for (const SafePiece& each : pieces) bytes += each.done;
+  return bytes;
+}
+
+uint64_t SafePieces::prefix() const {
+  uint64_t bytes = 0;
+  for (const SafePiece& each : pieces) {
+    bytes += each.done;
+    if (!each.whole()) break;
+  }
+  return bytes;
+}
+
+}  // namespace hearth

@@ -1,0 +1,47 @@
+#include "store/safe_pieces.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace hearth {
+namespace {
+
+class SafePiecesTest : public ::testing::Test {
+ protected:
+  SafePiecesTest() : folder_(::testing::TempDir() + "safe-XXXXXX") { mkdtemp(folder_.data()); }
+  ~SafePiecesTest() override { std::filesystem::remove_all(folder_); }
+  std::string folder_;
+};
+
+TEST_F(SafePiecesTest, ComeBackAsTheyWere) {
+  SafePieces pieces = SafePieces::of(20000, 8192);
+  ASSERT_EQ(pieces.pieces.size(), 3u);
+  pieces.pieces[0].done = 8192;
+  pieces.pieces[1].done = 16;
+  pieces.pieces[1].sum = 5;
+  pieces.pieces[2].done = 3616;
+  EXPECT_EQ(pieces.prefix(), 8208u);
+  EXPECT_EQ(pieces.done(), 8192u + 16 + 3616);
+  pieces.write(folder_ + "/r");
+  const SafePieces again = SafePieces::read(folder_ + "/r", 20000, 4096);
+  EXPECT_EQ(again.piece, 8192u);
+  EXPECT_EQ(again.done(), pieces.done());
+  EXPECT_EQ(again.pieces[1].sum, 5u);
+}
+
+TEST_F(SafePiecesTest, ARecordThatDoesNotFitIsNone) {
+  for (const char* text :
+       {"", "x", "hearth-pieces-1 20000 8192\n", "hearth-pieces-1 20000 8192\n9000 1\n0 1\n0 1\n",
+        "hearth-pieces-1 20000 8192\n3 1\n0 1\n0 1\n", "hearth-pieces-1 1 8192\n0 1\n",
+        "hearth-pieces-1 20000 0\n", "hearth-pieces-1 20000 8192\n-8 1\n0 1\n0 1\n"}) {
+    std::ofstream(folder_ + "/r") << text;
+    EXPECT_EQ(SafePieces::read(folder_ + "/r", 20000, 4096).done(), 0u) << text;
+  }
+}
+
+}  // namespace
+}  // namespace hearth

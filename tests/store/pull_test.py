@@ -1,0 +1,118 @@
+"""`hearth pull`: what it fetches, and how."""
+
+import json
+import os
+import struct
+
+from fake_hub import COMMIT, FakeHub
+from store_case import DEMO, StoreCase
+
+DATA = DEMO.read_bytes()
+
+
+def of_architecture(name):
+    """The demo model, but for what it says of its architecture, whose name is as long."""
+    key = b"general.architecture" + struct.pack("<IQ", 8, len(name))
+    at = DATA.index(key) + len(key)
+    return DATA[:at] + name + DATA[at + len(name):]
+
+
+class PullTest(StoreCase):
+    def test_gets_a_file_whole_with_links_and_ref(self):
+        files = {"m-Q4_K_M.gguf": DATA, "m-Q8_0.gguf": DATA + b"\0" * 8, "README.md": b"x" * 2000}
+        with FakeHub(files) as hub:
+            out = self.good("pull", "org/model", "--piece", "64KiB", "--connections", "3",
+                            "--tries", "3", "--stall", "5", hub=hub)
+            self.assertEqual(out.strip(), str(self.snapshot() / "m-Q4_K_M.gguf"))
+            self.check_bytes({"m-Q4_K_M.gguf": DATA})
+            self.assertFalse((self.snapshot() / "m-Q8_0.gguf").exists())
+            link = os.readlink(self.snapshot() / "m-Q4_K_M.gguf")
+            self.assertTrue(link.startswith("../../blobs/"), link)
+            self.assertEqual((self.repo() / "refs/main").read_text(), COMMIT)
+            ranges = [headers for name, _, _, headers in hub.requests if name == "cdn"]
+            self.assertTrue(all(h["Accept-Encoding"] == "identity" and "Range" in h
+                                for h in ranges))
+            self.check_nothing_outside()
+            # Once more: one request, and no bytes.
+            before = len(hub.requests)
+            told = json.loads(self.good("pull", "org/model", "--json", hub=hub))
+            self.assertEqual((told["fetched"], told["name"]), (0, "org/model:Q4_K_M"))
+            self.assertEqual(len(hub.requests) - before, 1)
+
+    def test_follows_pages_and_gets_parts_and_folders(self):
+        files = {f"other{i}.txt": b"x" for i in range(7)}
+        files |= {"config.json": b'{"model_type": "x"}', "tokenizer.json": b"{}",
+                  "sub/readme": b"y", "model.safetensors": b"w" * 5000}
+        with FakeHub(files, page=3) as hub:
+            told = json.loads(self.good("pull", "org/model", "--anyway", "--json",
+                                        hub=hub).splitlines()[-1])
+            self.assertEqual(told["path"], str(self.snapshot()))
+            self.assertEqual(set(told["files"]),
+                             {"config.json", "tokenizer.json", "model.safetensors"})
+            self.assertGreaterEqual(len(hub.asked("hub", "/tree/")), 4)
+            self.check_bytes({path: files[path] for path in told["files"]})
+
+    def test_the_token_goes_to_the_hub_alone(self):
+        with FakeHub({"m-Q4_0.gguf": DATA}) as hub:
+            hub.token = "hf_secret"
+            self.bad("pull", "org/model", hub=hub, says=["gated", "HF_TOKEN", hub.endpoint])
+            self.good("pull", "org/model", hub=hub, HF_TOKEN="hf_secret")
+            self.assertEqual(hub.leaks(), [])
+            path = self.home / "token"
+            path.write_text("hf_secret\n")
+            self.good("pull", "org/model", "--list", hub=hub, HF_TOKEN_PATH=str(path))
+
+    def test_a_prefix_of_others_is_taken_over(self):
+        with FakeHub({"m-Q4_0.gguf": DATA}) as hub:
+            blobs = self.repo() / "blobs"
+            blobs.mkdir(parents=True)
+            digest = hub.entry("m-Q4_0.gguf")["lfs"]["oid"]
+            (blobs / f"{digest}.incomplete").write_bytes(DATA[:1000001])
+            told = json.loads(self.good("pull", "org/model", "--anyway", "--json", hub=hub)
+                              .splitlines()[-1])
+            self.assertEqual(told["fetched"], len(DATA) - 1000001)
+            self.check_bytes({"m-Q4_0.gguf": DATA})
+            self.assertEqual([p.name for p in blobs.iterdir()], [digest])
+
+    def test_offline_asks_nobody(self):
+        with FakeHub({"m-Q4_0.gguf": DATA}) as hub:
+            self.bad("pull", "org/model", hub=hub, code=2, says=["HF_HUB_OFFLINE"],
+                     HF_HUB_OFFLINE="1")
+            self.bad("run", "org/model", "--offline", "-p", "x", hub=hub, code=2,
+                     says=["--offline"])
+            self.assertEqual(hub.requests, [])
+
+
+class ChoiceTest(StoreCase):
+    def test_lists_what_a_repository_has(self):
+        files = {"m-Q8_0.gguf": b"x" * 3000, "m-Q2_K-00001-of-00002.gguf": b"x" * 1000,
+                 "m-Q2_K-00002-of-00002.gguf": b"x" * 1000, "mmproj-F16.gguf": b"x" * 1000}
+        with FakeHub(files) as hub:
+            told = json.loads(self.good("pull", "org/model", "--list", "--json", hub=hub))
+            self.assertEqual([(m["type"], m["bytes"], m["fits"]) for m in told["models"]],
+                             [("Q2_K", 2000, True), ("Q8_0", 3000, True)])
+            self.assertIn("Q2_K", self.good("pull", "org/model", "--list", hub=hub))
+            self.bad("pull", "org/model:Q5_0", hub=hub, says=["Q5_0", "Q8_0", "Q2_K"])
+
+    def test_an_architecture_that_does_not_run_is_refused_before_its_bytes(self):
+        data = of_architecture(b"mamb9")
+        with FakeHub({"m-Q4_0.gguf": data}) as hub:
+            self.bad("pull", "org/model", hub=hub, says=["mamb9", "qwen3", "--anyway"])
+            self.assertEqual(len(hub.asked("cdn")), 1)
+            self.assertFalse(self.repo().exists())
+            self.good("pull", "org/model", "--anyway", hub=hub)
+            self.check_bytes({"m-Q4_0.gguf": data})
+            listed = json.loads(self.good("list", "--json"))["models"]
+            self.assertEqual([m["runs"] for m in listed], [False])
+
+    def test_a_model_beyond_the_memory_is_refused_with_those_that_fit(self):
+        with FakeHub({"m-Q8_0.gguf": DATA, "m-Q2_K.gguf": DATA[:5000]}) as hub:
+            hub.entries = [hub.entry(path) for path in hub.files]
+            hub.entries[0]["lfs"]["size"] = 1 << 43
+            self.bad("pull", "org/model:Q8_0", hub=hub,
+                     says=["beyond the memory", "8.00 TiB", "Q2_K", "--anyway"])
+            self.assertFalse(self.repo().exists())
+
+    def test_a_file_that_is_no_model_is_refused(self):
+        with FakeHub({"m-Q4_0.gguf": b"<html>" * 1000}) as hub:
+            self.bad("pull", "org/model", hub=hub, says=["web page"])
