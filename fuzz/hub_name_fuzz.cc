@@ -1,0 +1,27 @@
+// Names of models as anybody may type them. Only hearth::Error may come out; what is taken has
+// parts that stay in the cache's folder.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "store/hub_name.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  // Memory of its own, so that the sanitizers see a read beyond it.
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  try {
+    const hearth::HubName name = hearth::read_hub_name(text);
+    for (const std::string* part : {&name.org, &name.repo}) {
+      HEARTH_CHECK(hearth::is_safe_path(*part), "a part is the name of a folder");
+      HEARTH_CHECK(part->find('/') == std::string::npos, "and of one alone");
+    }
+    HEARTH_CHECK(hearth::is_safe_path(name.revision), "a revision lies among the refs");
+    HEARTH_CHECK(name.file.empty() || hearth::is_safe_path(name.file), "and a file in its folder");
+  } catch (const hearth::Error&) {
+    // What is no name leaves by this exception and no other.
+  }
+  return 0;
+}
