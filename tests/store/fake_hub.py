@@ -82,6 +82,15 @@ class Handler(BaseHTTPRequestHandler):
     def do_HEAD(self):
         self.answer()
 
+    def do_POST(self):
+        """What the client of npm asks of paths."""
+        length = int(self.headers.get("Content-Length", 0))
+        paths = json.loads(self.rfile.read(length))["paths"]
+        hub = self.server.hub
+        self.send(Reply(200, json.dumps([{**hub.entry(path), "lastCommit": {
+            "id": hub.commit, "title": "t", "date": "2026-01-01T00:00:00Z"}}
+            for path in paths if path in hub.files]).encode()))
+
     def answer(self):
         hub, here = self.server.hub, self.server.name
         hub.requests.append((here, self.command, self.path, dict(self.headers.items())))
@@ -133,6 +142,7 @@ class FakeHub:
         self.token = None  # that the repository wants
         self.entries = None  # of the list of files, where others than those of the files
         self.signature = 0  # of the addresses that are good; others have expired
+        self.wants_ranges = True  # of large files, as hubs do above some ten GB
         self.servers = []
 
     def __enter__(self):
@@ -162,12 +172,13 @@ class FakeHub:
     def ranged(self, data, headers):
         match = re.fullmatch(r"bytes=(\d+)-(\d*)", headers.get("Range", ""))
         if not match:
-            return Reply(400 if len(data) >= LARGE else 200, data)
+            return Reply(400 if self.wants_ranges and len(data) >= LARGE else 200, data)
         begin = int(match[1])
         end = min(int(match[2]) + 1 if match[2] else len(data), len(data))
         if begin >= len(data):
             return Reply(416)
-        return Reply(206, data[begin:end], Content_Range=f"bytes {begin}-{end - 1}/{len(data)}")
+        return Reply(206, data[begin:end], Content_Range=f"bytes {begin}-{end - 1}/{len(data)}",
+                     ETag=f'"{hashlib.sha256(data).hexdigest()}"')
 
     def hub(self, target, headers):
         if self.token and headers.get("Authorization") != f"Bearer {self.token}":
@@ -180,7 +191,7 @@ class FakeHub:
             return Reply(200, json.dumps({"sha": self.commit}).encode())
         if path == f"{api}/tree/{self.commit}":
             return self.tree(target)
-        match = re.fullmatch(f"/{self.repo}/resolve/{self.commit}/(.*)", path)
+        match = re.fullmatch(f"/{self.repo}/resolve/(?:main|{self.commit})/(.*)", path)
         if not match or match[1] not in self.files:
             return Reply(404, X_Error_Code="EntryNotFound" if match else "RepoNotFound")
         data = self.files[match[1]]
@@ -223,6 +234,7 @@ def main():
     """fake_hub.py NAME=FILE ...: prints the hub's address, and ends with its standard input."""
     files = dict(word.split("=", 1) for word in sys.argv[1:])
     with FakeHub({name: Path(path).read_bytes() for name, path in files.items()}) as hub:
+        hub.wants_ranges = False  # published clients ask without one
         print(hub.endpoint, flush=True)
         sys.stdin.read()
 
