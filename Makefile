@@ -209,6 +209,8 @@ soak: deps  ## hearth serve under load, attacked (SOAK_SECONDS each, 1800), and 
 	@$(python) tests/server/soak.py --hearth build/release/hearth --seconds $(SOAK_SECONDS)
 	$(call say,soak: polite clients beside attackers for $(SOAK_SECONDS) seconds)
 	@$(python) tests/server/soak.py --hearth build/release/hearth --attacked --seconds $(SOAK_SECONDS)
+	$(call say,soak: a pull that is cut and killed 300 times)
+	@$(python) tests/store/store_test.py --hearth build/release/hearth --kills 300 KillTest
 	$(call say,soak: allocations that fail at random)
 	@$(python) tests/server/failing_malloc_test.py --hearth build/release/hearth \
 	    --library build/release/tests/server/libfailing_malloc.so --rounds 500

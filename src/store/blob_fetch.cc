@@ -10,7 +10,7 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
-#include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/bytes_text.h"
@@ -132,10 +132,15 @@ class BlobFetch {
     PieceQueue queue(&pieces_, stop_);
     std::vector<std::thread> threads;
     const size_t most = std::min<size_t>(options_.connections, pieces_.pieces.size());
-    for (size_t i = 0; i < most; ++i) {
-      threads.emplace_back([&] {
-        fetch_pieces({places_, name_, options_.hub, blob_.url, blob_.size, fd_, part_}, &queue);
-      });
+    try {
+      for (size_t i = 0; i < most; ++i) {
+        threads.emplace_back([&] {
+          fetch_pieces({places_, name_, options_.hub, blob_.url, blob_.size, fd_, part_}, &queue);
+        });
+      }
+    } catch (const std::system_error&) {
+      // Fewer connections will do.
+      if (threads.empty()) fail(ErrorCode::kResource, "no thread can be started: raise ulimit -u");
     }
     bool whole = false;
     try {

@@ -160,7 +160,12 @@ class Pull {
   // False where it was stopped.
   bool fetch(const RepoFile& file) {
     const BlobToFetch blob = blob_of(file);
-    auto is_there = [&] { return access(blob.blob.c_str(), F_OK) == 0; };
+    auto is_there = [&] {
+      if (access(blob.blob.c_str(), F_OK) != 0) return false;
+      // A process may have been killed between the last two steps.
+      unlink((blob.blob + ".hearth.safe").c_str());
+      return true;
+    };
     if (is_there()) return true;
     const CacheLock lock(repo_.lock_path(blob.digest), stop_, [&] {
       listener_.note(
