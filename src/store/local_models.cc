@@ -306,7 +306,11 @@ std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models
   keep([&](const LocalModel& model) { return ascii_lower(model.name) == wanted + ":latest"; });
   keep([&](const LocalModel& model) { return std::ranges::count(short_names(model), wanted) > 0; });
   if (found.empty()) return {};
-  if (found.size() > 1) {
+  // One that lies in two stores is the same model.
+  const bool same = std::ranges::all_of(found, [&](const LocalModel* model) {
+    return ascii_lower(model->name) == ascii_lower(found[0]->name);
+  });
+  if (!same) {
     std::string all;
     for (const LocalModel* model : found) {
       all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", printable(model->name, 250),

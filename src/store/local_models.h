@@ -30,7 +30,7 @@ struct LocalModel {
 std::vector<LocalModel> find_local_models(const StorePlaces& places);
 
 // The model of that name: the whole name, or one without its organisation, label or "-GGUF",
-// whatever the case. None where there is none.
+// whatever the case; of one in two stores, that of the first. None where there is none.
 std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models,
                                            std::string_view name);
 

@@ -86,6 +86,15 @@ TEST_F(LocalModelsTest, ReadsOllamaAndLmStudio) {
   EXPECT_EQ(find_local_model(models, "repo")->store, "lm-studio");
 }
 
+TEST_F(LocalModelsTest, OneInTwoStoresIsNoChoice) {
+  put(kRepo + "blobs/one", "12345");
+  link(kRepo + "snapshots/c1/M-Q8_0.gguf", "../../blobs/one");
+  put("lms/a/M-GGUF/M-Q8_0.gguf", "12345");
+  const auto models = find_local_models(places());
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(find_local_model(models, "M")->store, "cache");
+}
+
 TEST(OllamaManifest, RefusesWhatNamesNoModel) {
   for (const char* text : {"", "{}", R"({"layers": 1})", R"({"layers": [{"mediaType": 1}]})",
                            R"({"layers": [{"mediaType": "application/vnd.ollama.image.tensor"}]})",
