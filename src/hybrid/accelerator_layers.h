@@ -129,7 +129,7 @@ class AcceleratorLayers : public BlockBuilder {
 
   const PassWeights& weights_;
   const uint32_t context_;
-  const StepView& step_;
+  const StepView step_;
   PassCommands& commands_;
   const PrefillPages* pages_;
   uint32_t layer_ = 0;   // under way
