@@ -26,7 +26,7 @@ set -euo pipefail
 
 libraries=(libhwloc-dev libpcre2-dev libutf8proc-dev libfmt-dev libspdlog-dev libboost1.81-dev
            libgtest-dev libgmock-dev libbenchmark-dev libcurl4-openssl-dev libedit-dev
-           libssl-dev)
+           libssl-dev libtomlplusplus-dev)
 wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy
         "${libraries[@]}" rapidjson-dev libcli11-dev libvulkan-dev libvulkan-volk-dev glslang-tools)
 gpu=(mesa-vulkan-drivers vulkan-validationlayers spirv-tools)

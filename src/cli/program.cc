@@ -9,20 +9,76 @@
 #include "base/error.h"
 #include "base/tell.h"
 #include "cli/field_options.h"
-#include "cli/suggest.h"
 #include "cli/text_io.h"
+#include "setup/configuration.h"
+#include "setup/foreign_words.h"
+#include "setup/help_page.h"
+#include "setup/near_names.h"
+#include "talk/terminal_mode.h"
 
 namespace hearth {
 namespace {
 
 constexpr int kUsageStatus = 2, kFailureStatus = 1;
-constexpr size_t kHelpColumn = 34;
+constexpr size_t kPageColumns = 80, kMostPageColumns = 120;
+constexpr const char* kHelpAll = "--help-all";
+
+// Where options stand on a page of help, beside "Options".
+struct OptionGroup {
+  std::string_view name;
+  std::initializer_list<const char*> options;
+};
+constexpr OptionGroup kGroups[] = {
+    {"Sampling",
+     {"--temp", "--top-p", "--min-p", "--top-k", "--repeat-penalty", "--presence-penalty",
+      "--frequency-penalty", "--penalty-window", "--logit-bias", "--seed"}},
+    {"Machine",
+     {"--threads", "--shards", "--groups", "--nodes", "--cpus", "--sync", "--experts", "--plan",
+      "--interleave", "--kv-cache", "--kv-type", "--weights", "--importance"}},
+    {"Prompts on a GPU",
+     {"--gpu", "--gpu-threshold", "--gpu-rows", "--gpu-memory", "--gpu-layers"}},
+    {kRareSection, {"--max-connections", "--max-address-connections",
+                    "--max-header",      "--max-header-fields",
+                    "--max-body",        "--max-bodies",
+                    "--max-replies",     "--header-timeout",
+                    "--body-timeout",    "--idle-timeout",
+                    "--write-timeout",   "--max-depth",
+                    "--max-messages",    "--max-prompts",
+                    "--max-stops",       "--max-biases",
+                    "--max-choices",     "--max-top-logprobs",
+                    "--embed-memory",    "--max-inputs"}}};
+
+void group_options(CLI::App& program) {
+  for (CLI::App* verb : program.get_subcommands({})) {
+    for (const OptionGroup& group : kGroups) {
+      for (const char* name : group.options) {
+        if (CLI::Option* option = verb->get_option_no_throw(name)) {
+          option->group(std::string(group.name));
+        }
+      }
+    }
+  }
+}
 
 void print_error(const std::string& sentence) { tell("hearth: {}\n", sentence); }
 
-void add_verbs(CLI::App& program, Action& action) {
+// The program as it was told, and what comes of parsing.
+struct Program {
+  CLI::App app{"Serves large language models on the processors of this machine."};
+  std::optional<std::string> config;
+  Action action;
+};
+
+void add_verbs(Program* all) {
+  CLI::App& program = all->app;
+  Action& action = all->action;
   program.name("hearth");
   program.get_formatter()->column_width(kHelpColumn);
+  auto set_config = [all](const std::string& path) { all->config = path; };
+  program
+      .add_option_function<std::string>("--config", set_config,
+                                        "Before the verb: the file of options (docs/config.md)")
+      ->type_name("FILE");
   add_serve(program, action);
   add_run(program, action);
   add_chat(program, action);
@@ -41,7 +97,10 @@ void add_verbs(CLI::App& program, Action& action) {
   add_topo(program, action);
   add_gpu(program, action);
   add_tune(program, action);
+  add_config(program, action, all->config);
+  add_completion(program, action);
   add_version(program, action);
+  group_options(program);
   program.require_subcommand(1);
   program.footer(
       "`hearth VERB --help` tells a verb's options.\n"
@@ -78,7 +137,9 @@ std::string extras_sentence(const CLI::App& program) {
   for (const CLI::Option* option : verb->get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
-  return fmt::format("there is no option {}{}", word, did_you_mean(word, names));
+  const std::string instead = foreign_option(word);
+  return fmt::format("there is no option {}{}", word,
+                     instead.empty() ? did_you_mean(word, names) : ": " + instead);
 }
 
 int usage_error(const CLI::App& program, const std::string& sentence) {
@@ -96,38 +157,144 @@ std::vector<std::string> plain_words(const std::vector<std::string>& words) {
   return {words[1], "--help"};
 }
 
-int parse_and_run(const std::vector<std::string>& words) {
-  CLI::App program("Serves large language models on the processors of this machine.");
-  Action action;
-  add_verbs(program, action);
-  if (words.empty()) {
-    tell_text(program.help());
-    return kUsageStatus;
+// The verb's place in the words: behind `--config FILE`.
+size_t verb_place(const std::vector<std::string>& words) {
+  return words[0] == "--config" ? 2 : words[0].starts_with("--config=") ? 1 : 0;
+}
+
+// A word of another program where the parser found another fault, as in `-ngl 99`.
+std::string foreign_sentence(const CLI::App& program, const std::vector<std::string>& words) {
+  const CLI::App* verb = chosen_verb(program);
+  for (const std::string& word : words) {
+    const std::string instead = foreign_option(word.substr(0, word.find('=')));
+    if (instead.empty() || verb == nullptr || verb->get_option_no_throw(word) != nullptr) continue;
+    return fmt::format("there is no option {}: {}", word, instead);
   }
-  std::vector<std::string> plain = plain_words(words);
-  std::vector<std::string> names = verb_names(program);
-  if (!plain[0].starts_with('-') &&
-      std::find(names.begin(), names.end(), plain[0]) == names.end()) {
-    std::string meant = did_you_mean(plain[0], names);
-    std::string list = meant.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : "";
-    return usage_error(program, fmt::format("there is no verb '{}'{}{}", plain[0], meant, list));
-  }
+  return {};
+}
+
+std::string page_of(const CLI::App& program, bool all) {
+  const CLI::App* verb = chosen_verb(program);
+  size_t columns = kPageColumns;
+  if (stdout_is_terminal()) columns = std::min<size_t>(terminal_columns(), kMostPageColumns);
+  return help_page(program.help(), columns, all, verb == nullptr ? "" : verb->get_name());
+}
+
+// The status where the words end it already: help, or a fault; nothing: there is an action.
+std::optional<int> parse(Program* program, std::vector<std::string> words) {
+  auto is_all = [](const std::string& word) { return word == kHelpAll; };
+  const bool all = std::ranges::any_of(words, is_all);
+  std::ranges::replace_if(words, is_all, "--help");
+  const std::vector<std::string> said = words;
   try {
     // The parser takes the words from the back.
-    std::reverse(plain.begin(), plain.end());
-    program.parse(std::move(plain));
+    std::reverse(words.begin(), words.end());
+    program->app.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
-    write_stdout(program.help());
+    write_stdout(page_of(program->app, all));
     return 0;
   } catch (const CLI::ExtrasError&) {
-    return usage_error(program, extras_sentence(program));
+    return usage_error(program->app, extras_sentence(program->app));
   } catch (const CLI::ParseError& error) {
-    return usage_error(program, error.what());
+    std::string foreign = foreign_sentence(program->app, said);
+    return usage_error(program->app, foreign.empty() ? error.what() : foreign);
   }
-  return action();
+  return std::nullopt;
+}
+
+// Whether the command line has a say that rules an option out, or says it itself.
+bool is_settled(const CLI::Option& option) {
+  if (option.count() > 0) return true;
+  return std::ranges::any_of(option.get_excludes(),
+                             [](const CLI::Option* other) { return other->count() > 0; });
+}
+
+// What a configuration says of the verb, as words for its command line.
+std::vector<std::string> configured_words(const CLI::App& verb, const ConfiguredOptions& options) {
+  std::vector<std::string> words;
+  for (const auto& [key, configured] : options) {
+    const CLI::Option* option = verb.get_option_no_throw("--" + key);
+    if (option == nullptr || is_settled(*option)) continue;
+    for (const std::string& value : configured.values) {
+      const bool flag = option->get_items_expected_max() == 0;
+      if (flag && value == "true") words.push_back("--" + key);
+      if (!flag) words.push_back(fmt::format("--{}={}", key, value));
+    }
+  }
+  return words;
+}
+
+// Where a sentence names an option that was configured: by whom.
+std::string configured_source(const std::string& sentence, const ConfiguredOptions& options) {
+  for (const auto& [key, configured] : options) {
+    if (sentence.starts_with(fmt::format("--{}:", key))) return configured.source;
+  }
+  return {};
+}
+
+int run_configured(const std::vector<std::string>& words, size_t place,
+                   const std::vector<std::string>& more, const ConfiguredOptions& options) {
+  Program program;
+  add_verbs(&program);
+  std::vector<std::string> all = words;
+  all.insert(all.begin() + static_cast<ptrdiff_t>(place) + 1, more.begin(), more.end());
+  std::reverse(all.begin(), all.end());
+  try {
+    program.app.parse(std::move(all));
+  } catch (const CLI::ParseError& error) {
+    const std::string source = configured_source(error.what(), options);
+    return usage_error(program.app, (source.empty() ? "" : source + ": ") + error.what());
+  }
+  return program.action();
+}
+
+int parse_and_run(const std::vector<std::string>& words) {
+  Program program;
+  add_verbs(&program);
+  if (words.empty()) {
+    tell_text(page_of(program.app, false));
+    return kUsageStatus;
+  }
+  const std::vector<std::string> plain = plain_words(words);
+  const size_t place = verb_place(plain);
+  const std::vector<std::string> names = verb_names(program.app);
+  if (place < plain.size() && !plain[place].starts_with('-') &&
+      std::ranges::find(names, plain[place]) == names.end()) {
+    std::string meant = foreign_verb(plain[place]);
+    meant = meant.empty() ? did_you_mean(plain[place], names) : ": " + meant;
+    std::string list = meant.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : "";
+    return usage_error(program.app,
+                       fmt::format("there is no verb '{}'{}{}", plain[place], meant, list));
+  }
+  if (std::optional<int> status = parse(&program, plain)) return *status;
+  const CLI::App& verb = *chosen_verb(program.app);
+  Configuration configuration = find_configuration(program.config, option_tree(program.app));
+  const ConfiguredOptions& options = configuration[verb.get_name()];
+  const std::vector<std::string> more = configured_words(verb, options);
+  return more.empty() ? program.action() : run_configured(plain, place, more, options);
 }
 
 }  // namespace
+
+OptionTree option_tree(const CLI::App& program) {
+  OptionTree tree;
+  for (const CLI::App* verb : program.get_subcommands([](const CLI::App*) { return true; })) {
+    VerbFact fact{verb->get_name(), verb->get_description(), {}};
+    for (const CLI::Option* option : verb->get_options()) {
+      if (option->get_positional()) continue;
+      OptionFact each{.help = option->get_description(), .preset = option->get_default_str()};
+      for (const std::string& name : option->get_snames()) each.names.push_back("-" + name);
+      for (const std::string& name : option->get_lnames()) each.names.push_back("--" + name);
+      each.flag = option->get_items_expected_max() == 0;
+      each.many = option->get_expected_max() > 1;
+      const bool help = option == verb->get_help_ptr();
+      if (!help && !option->get_lnames().empty()) each.key = option->get_lnames().front();
+      fact.options.push_back(std::move(each));
+    }
+    tree.push_back(std::move(fact));
+  }
+  return tree;
+}
 
 int run_program(const std::vector<std::string>& words) {
   try {

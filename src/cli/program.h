@@ -8,10 +8,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/cli11.h"
+#include "setup/option_tree.h"
 
 namespace hearth {
 
@@ -19,6 +21,9 @@ namespace hearth {
 int run_program(const std::vector<std::string>& words);
 
 using Action = std::function<int()>;
+
+// The verbs and options of the program: what CLI11 was told, as data.
+OptionTree option_tree(const CLI::App& program);
 
 void add_run(CLI::App& program, Action& action);
 void add_serve(CLI::App& program, Action& action);
@@ -33,6 +38,9 @@ void add_remove(CLI::App& program, Action& action);
 void add_quantize(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
 void add_chat(CLI::App& program, Action& action);
+void add_completion(CLI::App& program, Action& action);
+// `file`: what --config names.
+void add_config(CLI::App& program, Action& action, const std::optional<std::string>& file);
 void add_chat_format(CLI::App& program, Action& action);
 void add_gpu(CLI::App& program, Action& action);
 void add_grammar(CLI::App& program, Action& action);

@@ -33,6 +33,7 @@ from grammar_test import GrammarVerbTest  # noqa: F401
 from options_test import OptionsTest  # noqa: F401
 from program import ProgramTest
 from run_test import RunTest  # noqa: F401
+from setup_test import SetupTest  # noqa: F401
 from telling_test import TellingTest  # noqa: F401
 from topo_test import TopoTest  # noqa: F401
 from tune_test import TuneTest  # noqa: F401

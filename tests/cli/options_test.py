@@ -51,7 +51,7 @@ class OptionsTest(ProgramTest):
         self.assertIn("run", verbs)
         missing = []
         for verb in verbs:
-            options = options_of(self.good(verb, "--help"))
+            options = options_of(self.good(verb, "--help-all"))
             used = used_in_calls(ProgramTest.calls, verb, options) | used_elsewhere(verb, options)
             missing += [f"hearth {verb} {', '.join(names)}"
                         for names in dict.fromkeys(options.values()) if names not in used]

@@ -12,8 +12,9 @@ import tree
 
 # Modules stand in the order of dependency: a module sees itself and the modules before it.
 MODULES = (
-    "base http topology memory threads tensor kernels accelerator formats tokenizer grammar"
-    " template chat plan graph models store tune hybrid engine embed bench server talk cli"
+    "base setup http topology memory threads tensor kernels accelerator formats tokenizer"
+    " grammar template chat plan graph models store tune hybrid engine embed bench server talk"
+    " cli"
 ).split()
 
 FILE_LINES = 500

@@ -1,4 +1,4 @@
-#include "cli/suggest.h"
+#include "setup/near_names.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,82 @@
+// hearth config: the options that hold where the command line does not say.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/printable.h"
+#include "cli/program.h"
+#include "cli/text_io.h"
+#include "setup/configuration.h"
+#include "setup/near_names.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kMostShownValue = 4096;
+
+std::string values_text(const OptionFact& option, const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) {
+    const std::string shown = printable(value, kMostShownValue);
+    text += (text.empty() ? "" : ", ") + (option.flag ? shown : fmt::format("\"{}\"", shown));
+  }
+  return values.size() == 1 ? text : "[" + text + "]";
+}
+
+// The verb's table, with the source of each value behind it.
+std::string table_text(const VerbFact& verb, const ConfiguredOptions& configured) {
+  std::string text = fmt::format("[{}]\n", verb.name);
+  for (const OptionFact& option : verb.options) {
+    if (option.key.empty()) continue;
+    auto found = configured.find(option.key);
+    if (found != configured.end()) {
+      text += fmt::format("{} = {}  # {}\n", option.key, values_text(option, found->second.values),
+                          found->second.source);
+    } else if (!option.preset.empty()) {
+      text += fmt::format("{} = {}  # default\n", option.key, values_text(option, {option.preset}));
+    } else {
+      text += fmt::format("# {}  # default\n", option.key);
+    }
+  }
+  return text;
+}
+
+int show_configuration(const OptionTree& tree, const std::optional<std::string>& file,
+                       const std::string& wanted) {
+  if (!wanted.empty() && std::ranges::find(tree, wanted, &VerbFact::name) == tree.end()) {
+    std::vector<std::string> names;
+    for (const VerbFact& verb : tree) names.push_back(verb.name);
+    fail(ErrorCode::kUsage, "there is no verb '{}'{}", wanted, did_you_mean(wanted, names));
+  }
+  Configuration configuration = find_configuration(file, tree);
+  std::string text = fmt::format("# {}\n", configuration_path(file).value_or("no file is there"));
+  for (const VerbFact& verb : tree) {
+    const bool has =
+        std::ranges::any_of(verb.options, [](const OptionFact& each) { return !each.key.empty(); });
+    if (!has || (!wanted.empty() && verb.name != wanted)) continue;
+    text += "\n" + table_text(verb, configuration[verb.name]);
+  }
+  write_stdout(text);
+  return 0;
+}
+
+}  // namespace
+
+void add_config(CLI::App& program, Action& action, const std::optional<std::string>& file) {
+  CLI::App& verb = *program.add_subcommand("config", "Show the options' values and their sources");
+  auto wanted = std::make_shared<std::string>();
+  verb.add_option("VERB", *wanted, "Only this verb's")->type_name("NAME");
+  verb.footer("Examples:\n  hearth config serve\n  hearth --config my.toml config");
+  verb.callback([wanted, &program, &file, &action] {
+    action = [wanted, &program, &file] {
+      return show_configuration(option_tree(program), file, *wanted);
+    };
+  });
+}
+
+}  // namespace hearth

@@ -1,0 +1,182 @@
+#include "setup/configuration.h"
+
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/error.h"
+#include "base/printable.h"
+#include "setup/near_names.h"
+
+namespace hearth {
+namespace {
+
+constexpr const char* kSystemFile = "/etc/hearth/config.toml";
+
+// The reader of one file.
+class ConfigurationReader {
+ public:
+  ConfigurationReader(std::string path, const OptionTree& tree)
+      : path_(std::move(path)), tree_(tree) {}
+
+  Configuration read(const toml::table& file) const {
+    Configuration all;
+    for (const auto& [name, node] : file) {
+      const std::string verb(name.str());
+      const auto* table = node.as_table();
+      if (table == nullptr) {
+        refuse(node, "'{}' stands in no table: put it below a verb's, such as [serve]", verb);
+      }
+      all[verb] = read_verb(verb_of(verb, node), *table);
+    }
+    return all;
+  }
+
+ private:
+  template <typename... Args>
+  [[noreturn]] void refuse(const toml::node& node, fmt::format_string<Args...> format,
+                           Args&&... args) const {
+    fail(ErrorCode::kUsage, "{}: {}", place(node),
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+  std::string place(const toml::node& node) const {
+    return fmt::format("'{}', line {}", path_, node.source().begin.line);
+  }
+
+  const VerbFact& verb_of(const std::string& name, const toml::node& node) const {
+    auto found = std::ranges::find(tree_, name, &VerbFact::name);
+    if (found != tree_.end()) return *found;
+    std::vector<std::string> names;
+    for (const VerbFact& verb : tree_) names.push_back(verb.name);
+    refuse(node, "there is no verb '{}'{}", printable(name), did_you_mean(name, names));
+  }
+
+  ConfiguredOptions read_verb(const VerbFact& verb, const toml::table& table) const {
+    ConfiguredOptions options;
+    for (const auto& [name, node] : table) {
+      const std::string key(name.str());
+      auto found = std::ranges::find(verb.options, key, &OptionFact::key);
+      if (key.empty() || found == verb.options.end()) {
+        std::vector<std::string> keys;
+        for (const OptionFact& option : verb.options) keys.push_back(option.key);
+        refuse(node, "`hearth {}` has no option '{}'{}", verb.name, printable(key),
+               did_you_mean(key, keys));
+      }
+      options[key] = {values_of(*found, node), place(node)};
+    }
+    return options;
+  }
+
+  std::vector<std::string> values_of(const OptionFact& option, const toml::node& node) const {
+    if (option.flag) {
+      if (!node.is_boolean()) refuse(node, "{} is true or false", option.key);
+      return {node.value_or(false) ? "true" : "false"};
+    }
+    const toml::array* list = node.as_array();
+    if (list == nullptr) return {text_of(option, node)};
+    if (!option.many) refuse(node, "{} takes one value", option.key);
+    std::vector<std::string> values;
+    for (const toml::node& each : *list) values.push_back(text_of(option, each));
+    return values;
+  }
+
+  std::string text_of(const OptionFact& option, const toml::node& node) const {
+    if (node.is_string()) return node.value_or(std::string());
+    if (node.is_integer()) return fmt::format("{}", node.value_or(int64_t{0}));
+    if (node.is_floating_point()) return fmt::format("{}", node.value_or(0.0));
+    refuse(node, "{} takes a text or a number", option.key);
+  }
+
+  const std::string path_;
+  const OptionTree& tree_;
+};
+
+std::string read_file(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    fail(ErrorCode::kUsage, "'{}' is a folder: a configuration is a file", path);
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(ErrorCode::kUsage, "'{}' cannot be opened: {}", path, std::strerror(errno));
+  std::string text(kMostConfigurationBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > kMostConfigurationBytes) {
+    fail(ErrorCode::kUsage, "'{}' is larger than 1 MiB: it is no configuration", path);
+  }
+  if (file.bad()) fail(ErrorCode::kUsage, "'{}' cannot be read: {}", path, std::strerror(errno));
+  return text;
+}
+
+void take_environment(const OptionTree& tree, Configuration* all) {
+  for (const VerbFact& verb : tree) {
+    for (const OptionFact& option : verb.options) {
+      if (option.key.empty()) continue;
+      const std::string name = environment_name(verb.name, option.key);
+      const char* value = std::getenv(name.c_str());
+      if (value == nullptr) continue;
+      if (option.flag && std::strcmp(value, "true") != 0 && std::strcmp(value, "false") != 0) {
+        fail(ErrorCode::kUsage, "{} is '{}'; it must be true or false", name, printable(value));
+      }
+      (*all)[verb.name][option.key] = {{value}, name};
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> configuration_path(const std::optional<std::string>& given) {
+  if (given) return given;
+  std::string own;
+  const char* folder = std::getenv("XDG_CONFIG_HOME");
+  const char* home = std::getenv("HOME");
+  if (folder != nullptr && *folder == '/') {
+    own = fmt::format("{}/hearth/config.toml", folder);
+  } else if (home != nullptr && *home != '\0') {
+    own = fmt::format("{}/.config/hearth/config.toml", home);
+  }
+  std::error_code error;
+  for (const std::string& path : {own, std::string(kSystemFile)}) {
+    if (!path.empty() && std::filesystem::exists(path, error)) return path;
+  }
+  return std::nullopt;
+}
+
+std::string environment_name(const std::string& verb, const std::string& key) {
+  std::string name = fmt::format("HEARTH_{}_{}", verb, key);
+  for (char& c : name) {
+    c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+Configuration read_configuration(const std::string& text, const std::string& path,
+                                 const OptionTree& tree) {
+  toml::table file;
+  try {
+    file = toml::parse(text, path);
+  } catch (const toml::parse_error& error) {
+    fail(ErrorCode::kUsage, "'{}', line {}: {}", path, error.source().begin.line,
+         printable(error.description(), 300));
+  }
+  return ConfigurationReader(path, tree).read(file);
+}
+
+Configuration find_configuration(const std::optional<std::string>& given, const OptionTree& tree) {
+  Configuration all;
+  if (std::optional<std::string> path = configuration_path(given)) {
+    all = read_configuration(read_file(*path), *path, tree);
+  }
+  take_environment(tree, &all);
+  return all;
+}
+
+}  // namespace hearth

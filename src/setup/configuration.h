@@ -1,0 +1,52 @@
+// Options from elsewhere than the command line: of the environment, HEARTH_SERVE_PORT for
+// `hearth serve --port`, and below that of a file in TOML 1.0 with a table for each verb:
+//
+//   [serve]
+//   port = 9000
+//   allow-host = ["box", "box.lan"]
+//   no-log = true
+//
+// The file is what --config names, else $XDG_CONFIG_HOME/hearth/config.toml (~/.config where that
+// is not set), else /etc/hearth/config.toml; there need be none of the last two.
+//
+// Errors (kUsage): a file that cannot be read, is larger than kMostConfigurationBytes or no TOML, a
+// table that is no verb, a key that is none of its options, a value of another type: with the file,
+// the line and the nearest name.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "setup/option_tree.h"
+
+namespace hearth {
+
+inline constexpr size_t kMostConfigurationBytes = 1 << 20;
+
+struct ConfiguredValue {
+  std::vector<std::string> values;  // of a flag: "true" or "false"
+  std::string source;               // "FILE, line 3" or "HEARTH_SERVE_PORT"
+};
+
+// Of one verb, by the options' keys.
+using ConfiguredOptions = std::map<std::string, ConfiguredValue>;
+// By verbs.
+using Configuration = std::map<std::string, ConfiguredOptions>;
+
+// The file that is read: `given` is --config's. Nothing: there is none.
+std::optional<std::string> configuration_path(const std::optional<std::string>& given);
+
+// "HEARTH_SERVE_MAX_QUEUE" of "serve" and "max-queue".
+std::string environment_name(const std::string& verb, const std::string& key);
+
+// What a file's text says.
+Configuration read_configuration(const std::string& text, const std::string& path,
+                                 const OptionTree& tree);
+
+// Of the environment and, below it, the file.
+Configuration find_configuration(const std::optional<std::string>& given, const OptionTree& tree);
+
+}  // namespace hearth

@@ -1,0 +1,57 @@
+#include "setup/foreign_words.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace hearth {
+namespace {
+
+struct Foreign {
+  std::string_view word, instead;
+};
+
+constexpr Foreign kVerbs[] = {
+    {"ps", "`curl http://127.0.0.1:8080/v1/models` tells what a server serves"},
+    {"show", "`hearth inspect MODEL` tells what is in a file"},
+    {"launch", "docs/agents.md tells what an agent needs to ask `hearth serve`"},
+    {"generate", "`hearth run MODEL -p TEXT` generates text"},
+    {"complete", "`hearth run MODEL -p TEXT` generates text"},
+    {"server", "`hearth serve MODEL` serves one"},
+    {"start", "`hearth serve MODEL` serves one"},
+    {"quant", "`hearth quantize` writes one"},
+    {"convert",
+     "folders of safetensors files are taken as they are, and `hearth quantize` writes a "
+     "GGUF file"},
+    {"benchmark", "`hearth bench MODEL` measures"},
+    {"create", "options say what a Modelfile would; `hearth serve --help` tells them"}};
+
+constexpr Foreign kOptions[] = {{"-m", "the model stands by itself, as in `hearth run MODEL`"},
+                                {"--model", "the model stands by itself, as in `hearth run MODEL`"},
+                                {"--temperature", "it is --temp here"},
+                                {"-c", "it is --ctx here"},
+                                {"--ctx-size", "it is --ctx here"},
+                                {"--n-ctx", "it is --ctx here"},
+                                {"-ngl", "it is --gpu auto here, and --gpu-layers"},
+                                {"--n-gpu-layers", "it is --gpu auto here, and --gpu-layers"},
+                                {"--n-predict", "it is -n here"},
+                                {"--num-predict", "it is -n here"},
+                                {"-ctk", "it is --kv-type here"},
+                                {"--cache-type-k", "it is --kv-type here"},
+                                {"--api-key", "keys stand in a file: --api-key-file FILE"},
+                                {"-np", "it is --max-running here"},
+                                {"--parallel", "it is --max-running here"},
+                                {"--repetition-penalty", "it is --repeat-penalty here"},
+                                {"-hf", "a model is a file or a folder here"}};
+
+template <size_t kCount>
+std::string instead_of(const Foreign (&table)[kCount], std::string_view word) {
+  const auto* found = std::ranges::find(table, word, &Foreign::word);
+  return found == std::end(table) ? "" : std::string(found->instead);
+}
+
+}  // namespace
+
+std::string foreign_verb(std::string_view word) { return instead_of(kVerbs, word); }
+std::string foreign_option(std::string_view word) { return instead_of(kOptions, word); }
+
+}  // namespace hearth

@@ -1,0 +1,25 @@
+// The program's verbs and their options as data: the one list that help, completion and
+// configuration are made from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hearth {
+
+struct OptionFact {
+  std::vector<std::string> names = {};  // "-t", "--threads"
+  std::string key = {};                // "threads": in a configuration; empty: cannot be configured
+  std::string help = {}, preset = {};  // `preset`: its default, as far as it is told
+  bool flag = false;                   // takes no value
+  bool many = false;                   // may be given several times
+};
+
+struct VerbFact {
+  std::string name, help;
+  std::vector<OptionFact> options;
+};
+
+using OptionTree = std::vector<VerbFact>;
+
+}  // namespace hearth

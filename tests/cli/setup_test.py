@@ -1,0 +1,121 @@
+"""Tests of what sets the program up: help that fits, completion, configuration, words of others;
+and that all of them come from one list of options."""
+
+import re
+import shutil
+import subprocess
+
+from program import ProgramTest
+
+FIXED = ("-h", "--help")  # on every page, and no option to configure
+
+
+class SetupTest(ProgramTest):
+    def verbs(self):
+        return re.findall(r"^  ([a-z][a-z-]*)  +[A-Z]", self.good("--help"), re.M)
+
+    def names_in_help(self, verb):
+        lines = re.findall(r"^  (-[\w,-]+)", self.good(verb, "--help-all"), re.M)
+        return {name for line in lines for name in line.split(",")} - set(FIXED)
+
+    def test_help_fits_80_columns(self):
+        for page in (self.good("--help"), *(self.good(verb, "--help-all")
+                                            for verb in self.verbs())):
+            for line in page.split("Examples:\n")[0].splitlines():
+                self.assertLessEqual(len(line), 80, line)
+
+    def test_limits_are_told_when_asked_for(self):
+        short, full = self.good("serve", "--help"), self.good("serve", "--help-all")
+        self.assertNotIn("--max-body", short)
+        self.assertIn("`hearth serve --help-all`", short)
+        self.assertIn("\nLimits:\n", full)
+        self.assertIn("\nSampling:\n", short)
+
+    def test_one_list_of_options(self):
+        bash, fish = self.good("completion", "bash"), self.good("completion", "fish")
+        zsh = self.good("completion", "zsh")
+        shown = self.good("config")
+        for verb in self.verbs():
+            names = self.names_in_help(verb)
+            for script in (bash, zsh):
+                found = re.search(rf"^    {verb}\) options='([^']*)'", script, re.M)
+                self.assertEqual(set(found.group(1).split()) - set(FIXED), names, verb)
+            lines = re.findall(rf"^complete .* '__fish_seen_subcommand_from {verb}'(.*) -d", fish,
+                               re.M)
+            found = {f"-{'-' if kind == 'l' else ''}{name}" for line in lines
+                     for kind, name in re.findall(r"-([ls]) (\S+)", line)}
+            self.assertEqual(found - set(FIXED), names, verb)
+            table = re.search(rf"^\[{verb}\]\n(.*?)(\n\n|\Z)", shown, re.M | re.S)
+            keys = re.findall(r"^(?:# )?([a-z0-9-]+)  ?[=#]", table.group(1), re.M) if table else []
+            self.assertEqual(len(keys), len(set(keys)))
+            self.assertLessEqual({f"--{key}" for key in keys}, names, verb)
+            # One key for each option, whatever names it has.
+            self.assertEqual(len(keys), len(lines) - 1, verb)
+
+    def test_completion_in_shells(self):
+        path = self.folder / "completion"
+        for shell in ("bash", "zsh", "fish"):
+            path.write_text(self.good("completion", shell))
+            if shutil.which(shell):
+                done = subprocess.run([shell, "-n", path], capture_output=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, b""), shell)
+        self.bad(2, "completion", "csh", says=["csh", "bash"])
+        path.write_text(self.good("completion", "bash"))
+        for words, wanted in ((("ser",), "serve"), (("serve", "--por"), "--port"),
+                              (("help", "quan"), "quantize"), (("run", "--chat-t"),
+                                                                      "--chat-template")):
+            script = (f"source {path}; COMP_WORDS=(hearth {' '.join(words)}); "
+                      f"COMP_CWORD={len(words)}; _hearth; echo ${{COMPREPLY[@]}}")
+            done = subprocess.run(["bash", "-c", script], capture_output=True, check=False)
+            self.assertEqual(done.stdout.decode().strip(), wanted, done.stderr)
+
+    def test_who_has_the_last_word(self):
+        config = self.folder / "config" / "hearth" / "config.toml"
+        config.parent.mkdir(parents=True)
+        config.write_text("[run]\nmax-tokens = 2\ntemp = 0\nquiet = true\n")
+        home = {"XDG_CONFIG_HOME": str(config.parent.parent)}
+        call = ("run", self.chain, "-p", "a")
+        self.assertEqual(self.good(*call, env=home), "bc")
+        home["HEARTH_RUN_MAX_TOKENS"] = "3"
+        self.assertEqual(self.good(*call, env=home), "bcd")
+        self.assertEqual(self.good(*call, "-n", "1", env=home), "b")
+        shown = self.good("config", "run", env=home)
+        self.assertIn('max-tokens = "3"  # HEARTH_RUN_MAX_TOKENS\n', shown)
+        self.assertIn(f"quiet = true  # '{config}', line 4\n", shown)
+        self.assertIn('top-k = "40"  # default\n', shown)
+        self.assertNotIn("[serve]", shown)
+        # A file that is named stands for all others; what the command line rules out is left out.
+        other = self.folder / "other.toml"
+        other.write_text("[run]\nmax-tokens = 1\ntemp = 0\nfile = 'none.txt'\n")
+        self.assertEqual(self.good("--config", other, *call), "b")
+        self.assertEqual(self.good(f"--config={other}", *call), "b")
+
+    def test_configurations_that_cannot_be(self):
+        path = self.folder / "bad.toml"
+        call = ("--config", path, "version")
+        for text, says in (("[serve]\nprot = 1\n", ("line 2", "'prot'", "did you mean 'port'")),
+                           ("[serv]\n", ("line 1", "'serv'", "'serve'")),
+                           ("port = 1\n", ("line 1", "[serve]")),
+                           ("[serve]\nno-log = 1\n", ("line 2", "true or false")),
+                           ("[serve]\nport = [1, 2]\n", ("line 2", "one value")),
+                           ("[serve]\nport = 1\nport = 2\n", ("line 3",)),
+                           ("[serve\n", ("line 1",)),
+                           ("x" * (10 << 20), ("1 MiB",))):
+            path.write_text(text)
+            self.bad(2, *call, says=[str(path), *says])
+        path.write_text("[tokenize]\npre = 'x'\n[run]\ntop-k = 'many'\n")
+        self.bad(2, "--config", path, "run", self.chain, "-p", "a",
+                 says=[str(path), "line 4", "--top-k", "'many'"])
+        self.bad(2, "--config", self.folder, "version", says=[str(self.folder), "folder"])
+        self.bad(2, "--config", self.folder / "none", "version", says=["none"])
+        self.bad(2, "version", says=["HEARTH_RUN_QUIET", "true or false"],
+                 env={"HEARTH_RUN_QUIET": "1"})
+        self.bad(2, "config", "serv", says=["'serve'"])
+
+    def test_words_of_other_programs(self):
+        for words, says in ((("ps",), "/v1/models"), (("show", "x"), "hearth inspect"),
+                            (("run", self.chain, "--temperature", "1"), "it is --temp here"),
+                            (("run", self.chain, "-m", "x"), "the model stands by itself"),
+                            (("run", self.chain, "-ngl", "99"), "--gpu-layers"),
+                            (("serve", self.chain, "-c", "512"), "it is --ctx here")):
+            self.bad(2, *words, says=[says])
