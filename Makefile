@@ -42,7 +42,7 @@ $(call say,web-$(1): published clients and a browser against hearth serve of bui
 endef
 
 ##@ Use
-.PHONY: build run serve
+.PHONY: build run serve man
 build: deps  ## the program, at build/release/hearth
 	$(call build_preset,release,the program with g++,hearth)
 
@@ -57,6 +57,10 @@ run: build
 	$(call say,hearth run: the demo model; MODEL=file.gguf takes another)
 	@build/release/hearth run $${PROMPT:+-p "$$PROMPT"} $(ARGS)
 endif
+
+man: build deps-man  ## manual pages, a page a verb, in build/man
+	$(call say,manual pages of what --help prints: build/man)
+	@scripts/man.sh
 
 serve: build  ## the demo model on a page and its API, or make serve MODEL=... [ARGS="--port 80"]
 	$(call say,hearth serve: $(or $(MODEL),the demo model); Ctrl+C ends it)
@@ -236,7 +240,8 @@ help:  ## this list
 	@printf '\nMissing Debian packages are installed first (scripts/install-deps.sh). %s\n' \
 	  'Builds stand in build/PRESET.'
 
-.PHONY: deps deps-units deps-clang deps-aarch64 deps-numa deps-web deps-gpu-mesa deps-test
+.PHONY: deps deps-units deps-clang deps-aarch64 deps-numa deps-web deps-gpu-mesa deps-man
+.PHONY: deps-test
 .PHONY: deps-check
 deps:
 	@scripts/install-deps.sh
@@ -252,6 +257,8 @@ deps-web:
 	@scripts/install-deps.sh --web
 deps-gpu-mesa:
 	@scripts/install-deps.sh --gpu-mesa
+deps-man:
+	@scripts/install-deps.sh --man
 deps-test:
 	@scripts/install-deps.sh --units --clang --aarch64 --numa --web
 deps-check:

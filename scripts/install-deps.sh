@@ -2,7 +2,7 @@
 # Installs the Debian 12 packages that Hearth is built and tested with; nothing else, nothing twice.
 #
 #   scripts/install-deps.sh [--units] [--gpu] [--gpu-mesa] [--clang] [--aarch64] [--numa] [--web]
-#                           [--peers] [--check] [--train]
+#                           [--man] [--peers] [--check] [--train]
 #
 #   (no option)  compiler, build tools and libraries: what `make build` needs
 #   --units      what tests need or would skip without: jq, Jinja, a validator of JSON Schemas,
@@ -16,6 +16,7 @@
 #                NUMA nodes; on x86-64 only
 #   --web        node, npm, Chromium, curl and ip, where there are none: published clients, the
 #                page, agents without a network
+#   --man        help2man: what `make man` writes manual pages with
 #   --peers      OpenBLAS, oneDNN, python3-onnx: what tools/kernel_peers and embed_peers measure
 #                beside (embed_peers needs npm as well)
 #   --check      everything that `make check` needs
@@ -47,6 +48,7 @@ for option in "$@"; do
     --aarch64) arm64=1 ;;
     --numa) numa=1 ;;
     --web) web=1 ;;
+    --man) wanted+=(help2man) ;;
     --peers) wanted+=("${peers[@]}") ;;
     --check) wanted+=("${units[@]}" "${clang[@]}" clang-tidy clang-tools llvm)
              arm64=1; numa=1; web=1; mesa=1 ;;
