@@ -97,6 +97,7 @@ void add_verbs(Program* all) {
   add_topo(program, action);
   add_gpu(program, action);
   add_tune(program, action);
+  add_doctor(program, action);
   add_config(program, action, all->config);
   add_completion(program, action);
   add_version(program, action);

@@ -43,6 +43,7 @@ void add_completion(CLI::App& program, Action& action);
 void add_config(CLI::App& program, Action& action, const std::optional<std::string>& file);
 void add_chat_format(CLI::App& program, Action& action);
 void add_gpu(CLI::App& program, Action& action);
+void add_doctor(CLI::App& program, Action& action);
 void add_grammar(CLI::App& program, Action& action);
 void add_topo(CLI::App& program, Action& action);
 void add_tune(CLI::App& program, Action& action);

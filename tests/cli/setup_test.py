@@ -1,11 +1,12 @@
 """Tests of what sets the program up: help that fits, completion, configuration, words of others;
 and that all of them come from one list of options."""
 
+import json
 import re
 import shutil
 import subprocess
 
-from program import ProgramTest
+from program import TIMEOUT, ProgramTest
 
 FIXED = ("-h", "--help")  # on every page, and no option to configure
 
@@ -111,6 +112,27 @@ class SetupTest(ProgramTest):
         self.bad(2, "version", says=["HEARTH_RUN_QUIET", "true or false"],
                  env={"HEARTH_RUN_QUIET": "1"})
         self.bad(2, "config", "serv", says=["'serve'"])
+
+    def test_the_doctor(self):
+        # Its status is that of the machine.
+        doctor = self.start("doctor", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out, err = doctor.communicate(timeout=TIMEOUT)
+        findings = {each["about"]: each for each in json.loads(out)["findings"]}
+        self.assertEqual(list(findings), ["kernels", "cores", "memory nodes", "huge pages", "clock",
+                                          "memory", "port"])
+        for each in findings.values():
+            self.assertEqual(each["level"] == "ok", each["remedy"] == "", each)
+        bad = any(each["level"] == "bad" for each in findings.values())
+        self.assertEqual((doctor.returncode, err), (1 if bad else 0, b""))
+        _, text, _ = self.call("doctor", self.chain)
+        self.assertIn("model: it runs here", text.decode())
+        forced = {"HEARTH_ISA": "reference"}
+        _, text, _ = self.call("doctor", env=forced)
+        self.assertRegex(text.decode(), r"note kernels: reference.*\n     HEARTH_ISA forces")
+        none = self.folder / "none.gguf"
+        status, text, _ = self.call("doctor", none)
+        self.assertEqual(status, 1)
+        self.assertIn(f"bad  model: '{none}' does not exist", text.decode())
 
     def test_words_of_other_programs(self):
         for words, says in ((("ps",), "/v1/models"), (("show", "x"), "hearth inspect"),

@@ -1,0 +1,37 @@
+// Whether a machine is set up as fast inference wants it: findings, each with what was found and,
+// where it is not as it should be, what to do. Nothing in them tells who or where the machine is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "topology/machine.h"
+
+namespace hearth {
+
+enum class FindingLevel : uint8_t { kOk, kNote, kBad };
+const char* finding_level_name(FindingLevel level);  // "ok", "note", "bad"
+
+struct Finding {
+  FindingLevel level = FindingLevel::kOk;
+  std::string about;   // "cores", "huge pages"
+  std::string found;   // a sentence
+  std::string remedy;  // empty where all is well
+};
+
+// What the operating system says that a Machine does not hold. Unset: it does not say.
+struct SystemFacts {
+  std::optional<bool> numa_balancing = {};
+  std::optional<std::string> governor = {};  // "powersave"
+  std::optional<uint64_t> memlock = {};      // bytes; unset: unlimited
+  std::optional<int> memory_policy = {};     // of get_mempolicy(2): 0 is the default
+};
+
+SystemFacts read_system_facts();
+
+// The findings about cores, nodes and memory, in that order.
+std::vector<Finding> check_machine(const Machine& machine, const SystemFacts& facts);
+
+}  // namespace hearth
