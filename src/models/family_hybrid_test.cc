@@ -85,6 +85,12 @@ TEST(HybridFolder, ValueHeadsAreDealtOut) {
   EXPECT_EQ(rows_taken(source, "blk.0.attn_qkv.weight"), mixed);
   EXPECT_EQ(rows_taken(source, "blk.0.ssm_conv1d.weight"), mixed);
   EXPECT_EQ(source.require_tensor("blk.0.ssm_conv1d.weight").dims, (std::vector<uint64_t>{3, 16}));
+  // The same without the dimension of 1; it is held as a vector, so its rows are no runs.
+  HfFolderWriter flat = hybrid_folder("Qwen3_5ForCausalLM");
+  add_numbered(flat, there + "conv1d.weight", {16, 3});
+  const ModelSource flattened = flat.source();
+  EXPECT_EQ(rows_taken(flattened, "blk.0.ssm_conv1d.weight"), mixed);
+  EXPECT_TRUE(flattened.require_tensor("blk.0.ssm_conv1d.weight").runs.empty());
   EXPECT_EQ(rows_taken(source, "blk.0.attn_gate.weight"),
             (std::vector<int>{0, 1, 4, 5, 2, 3, 6, 7}));
   EXPECT_EQ(rows_taken(source, "blk.0.ssm_alpha.weight"), (std::vector<int>{0, 2, 1, 3}));
