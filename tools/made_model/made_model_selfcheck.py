@@ -34,6 +34,21 @@ GPT_OSS = {
     "quantization_config": {"quant_method": "mxfp4"},
 }  # fmt: skip
 
+QWEN35 = {
+    "architectures": ["Qwen3_5ForCausalLM"], "head_dim": 64, "hidden_size": 256,
+    "intermediate_size": 512, "full_attention_interval": 2, "linear_conv_kernel_dim": 4,
+    "linear_key_head_dim": 64, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
+    "linear_value_head_dim": 64, "max_position_embeddings": 512, "num_attention_heads": 4,
+    "num_hidden_layers": 2, "num_key_value_heads": 2, "rms_norm_eps": 1e-6, "rope_theta": 1e7,
+    "tie_word_embeddings": True, "torch_dtype": "bfloat16", "vocab_size": 4096,
+}  # fmt: skip
+LFM2 = {
+    "architectures": ["Lfm2ForCausalLM"], "block_ff_dim": 768, "conv_L_cache": 3,
+    "full_attn_idxs": [1], "hidden_size": 256, "max_position_embeddings": 512,
+    "num_attention_heads": 4, "num_hidden_layers": 3, "num_key_value_heads": 2, "norm_eps": 1e-5,
+    "torch_dtype": "bfloat16", "vocab_size": 4096,
+}  # fmt: skip
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -66,8 +81,9 @@ def main() -> None:
                 raise SystemExit(f"{model}: logits deviate by {logits.std()}")
         return path
 
-    with tempfile.TemporaryDirectory() as name:
-        check(pathlib.Path(name), GPT_OSS, ("mxfp4", "f16"))
+    for config, kinds in ((GPT_OSS, ("mxfp4", "f16")), (QWEN35, ("q4_k_m",)), (LFM2, ("q4_k_m",))):
+        with tempfile.TemporaryDirectory() as name:
+            check(pathlib.Path(name), config, kinds)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         config = check(folder, CONFIG, ("bf16", "q4_0", "q4_k_m", "q8_0"))

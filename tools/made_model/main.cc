@@ -197,10 +197,11 @@ uint32_t layer_of(std::string_view name) {
   return layer;
 }
 
-// Vectors and routers are F32, as converters leave them.
+// Vectors, routers and convolutions are F32, as converters leave them.
 DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted) {
   const bool vector = tensor.dims.size() == 1 || tensor.name.ends_with(".bias");
-  if (vector || has(tensor.name, "gate_inp")) return DType::kF32;
+  const bool taps = has(tensor.name, "ssm_conv1d") || has(tensor.name, "shortconv.conv.");
+  if (vector || taps || has(tensor.name, "gate_inp")) return DType::kF32;
   const bool odd = layer_of(tensor.name) % 2 == 1;
   const bool more = has(tensor.name, "attn_v.") || has(tensor.name, "ffn_down");
   const bool head = tensor.name == "output.weight";

@@ -53,11 +53,14 @@ void draw(const Codes<T>& codes, std::byte* out, size_t count, Next next) {
 
 Normal normal_of(std::string_view name, uint64_t k, uint32_t layers) {
   if (has(name, "norm")) return {1, 0.1f};
+  if (has(name, "ssm_a") && !has(name, "alpha")) return {-1, 0.1f};  // rates of decays
+  if (has(name, "A_log")) return {0, 1};
   if (has(name, "sinks")) return {0, 1};
   if (has(name, "bias")) return {0, 0.05f};
   if (has(name, "embed_tokens") || has(name, "token_embd")) return {0, 1};
   float gain = 1.2f;
-  if (has(name, "o_proj") || has(name, "down") || has(name, "w2") || has(name, "attn_output")) {
+  if (has(name, "o_proj") || has(name, "down") || has(name, "w2") || has(name, "attn_output") ||
+      has(name, "ssm_out") || has(name, "out_proj")) {
     gain = 2 / std::sqrt(2 * static_cast<float>(layers));
   }
   if (has(name, "mlp.gate.") || has(name, "moe.gate.") || has(name, "gate_inp") ||
