@@ -14,9 +14,11 @@
 #include "base/error.h"
 #include "cli/interrupts.h"
 #include "cli/load.h"
+#include "cli/model_names.h"
 #include "cli/serve_text.h"
 #include "cli/text_io.h"
 #include "server/app.h"
+#include "store/hub_name.h"
 #include "talk/talk.h"
 #include "topology/machine.h"
 
@@ -45,8 +47,6 @@ ServeArgs local_args(ServeArgs args) {
   return args;
 }
 
-bool is_url(const std::string& model) { return model.find("://") != std::string::npos; }
-
 // Calls it in a thread, so that signals can be heard meanwhile: Ctrl-C ends the process.
 template <typename Call>
 void call_beside(const TerminalSignals& signals, const Call& call) {
@@ -68,10 +68,10 @@ class LocalModels {
 
   ChatEndpoint take(const std::string& name) {
     ServeArgs args = args_;
-    args.model = name;
+    args.model = find_named_model(name).path;
     ChatEndpoint endpoint;
     call_beside(signals_, [&] {
-      auto next = std::make_unique<LocalModel>(args);
+      auto next = std::make_unique<HostedModel>(args);
       // There may be no memory for both.
       model_.reset();
       model_ = std::move(next);
@@ -83,7 +83,7 @@ class LocalModels {
  private:
   const TerminalSignals& signals_;
   const ServeArgs args_;
-  std::unique_ptr<LocalModel> model_;
+  std::unique_ptr<HostedModel> model_;
 };
 
 ChatEndpoint remote_endpoint(const ChatArgs& args, const TerminalSignals& signals) {
@@ -118,7 +118,7 @@ std::string greeting(const ChatArgs& args, const ChatEndpoint& endpoint) {
 
 }  // namespace
 
-struct LocalModel::Parts {
+struct HostedModel::Parts {
   explicit Parts(const ServeArgs& serve)
       : args(local_args(serve)),
         machine(Machine::live()),
@@ -142,15 +142,15 @@ struct LocalModel::Parts {
   std::thread reactor = {};
 };
 
-LocalModel::LocalModel(const ServeArgs& args) : parts_(std::make_unique<Parts>(args)) {
+HostedModel::HostedModel(const ServeArgs& args) : parts_(std::make_unique<Parts>(args)) {
   if (parts_->text.chats()) return;
   fail(ErrorCode::kUsage, "'{}' has no chat template: give one with --chat-template FILE",
        parts_->text.path());
 }
 
-LocalModel::~LocalModel() = default;
+HostedModel::~HostedModel() = default;
 
-ChatEndpoint LocalModel::load() {
+ChatEndpoint HostedModel::load() {
   Parts& parts = *parts_;
   AppOptions options = settle_app(parts.args);
   const std::string key = random_key();
@@ -164,13 +164,19 @@ ChatEndpoint LocalModel::load() {
   return {fmt::format("http://127.0.0.1:{}/v1", parts.app->port()), key, name};
 }
 
+bool names_server(const std::string& model) {
+  return model.find("://") != std::string::npos && !find_hub_name(model);
+}
+
 int chat_with(ChatArgs args) {
+  const bool elsewhere = names_server(args.serve.model);
+  if (!elsewhere) args.serve.model = fetch_named_model(args.serve.model, args.serve.offline).path;
   // A server that leaves must not end the chat.
   std::signal(SIGPIPE, SIG_IGN);
   TerminalSignals signals;
   LocalModels models(signals, args.serve);
   TalkOptions options;
-  if (is_url(args.serve.model)) {
+  if (elsewhere) {
     options.endpoint = remote_endpoint(args, signals);
     options.take_model = [endpoint = options.endpoint](const std::string& name) {
       ChatEndpoint other = endpoint;

@@ -19,16 +19,19 @@ struct ChatArgs {
   bool no_history = false;
 };
 
+// Whether it is the address of a server, and not of a model on a hub.
+bool names_server(const std::string& model);
+
 // The verb, also for `hearth run --chat`. Returns the exit status.
 int chat_with(ChatArgs args);
 
-class LocalModel {
+class HostedModel {
  public:
   // Refuses at once what can't be: a file that is none, a model without a chat template.
-  explicit LocalModel(const ServeArgs& args);
-  ~LocalModel();
-  LocalModel(const LocalModel&) = delete;
-  LocalModel& operator=(const LocalModel&) = delete;
+  explicit HostedModel(const ServeArgs& args);
+  ~HostedModel();
+  HostedModel(const HostedModel&) = delete;
+  HostedModel& operator=(const HostedModel&) = delete;
 
   // Takes time.
   ChatEndpoint load();

@@ -120,9 +120,10 @@ PullListener pull_listener(const std::string& name, bool json) {
 NamedModel find_named_model(const std::string& typed) {
   if (exists(typed)) return {.path = typed, .name = {}};
   if (names_revision(typed)) {
-    fail(ErrorCode::kFile,
-         "'{}' names a revision or a file, which only `hearth pull`, `run` and `serve` take",
-         printable(typed));
+    fail(
+        ErrorCode::kFile,
+        "'{}' names a revision or a file, which only `hearth pull`, `run`, `chat` and `serve` take",
+        printable(typed));
   }
   NamedModel found = find_in_stores(typed);
   if (!found.path.empty()) return found;

@@ -1,6 +1,6 @@
 // MODEL on the command line: a path, or the name of a model in a store of this machine
-// (store/local_models.h), or of one on a hub, which `run` and `serve` fetch before they load it.
-// What comes first counts, in that order.
+// (store/local_models.h), or of one on a hub, which `run`, `chat` and `serve` fetch before they
+// load it. What comes first counts, in that order.
 //
 // Errors: (kUsage) a name that may be several; (kFile) a broken model, one that is neither here nor
 // may be fetched; those of store/pull.h.

@@ -1,5 +1,4 @@
 #include "cli/serve_options.h"
-#include "cli/model_names.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -10,6 +9,8 @@
 #include <initializer_list>
 
 #include "base/error.h"
+#include "cli/load.h"
+#include "cli/model_names.h"
 #include "cli/sampling_options.h"
 #include "server/origin.h"
 #include "server/sampling_defaults.h"

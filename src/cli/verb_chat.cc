@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "cli/chat_model.h"
+#include "cli/model_names.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/sampling_options.h"
@@ -15,8 +16,7 @@ namespace {
 
 // Options that say something of the server elsewhere, and of none here.
 void check_chat(const ChatArgs& args) {
-  bool elsewhere = args.serve.model.find("://") != std::string::npos;
-  if (!elsewhere && (args.server_model || args.serve.key_file)) {
+  if (!names_server(args.serve.model) && (args.server_model || args.serve.key_file)) {
     fail(ErrorCode::kUsage,
          "--model and --api-key-file are for a server: name one, such as http://127.0.0.1:8080");
   }
@@ -29,9 +29,10 @@ void add_chat(CLI::App& program, Action& action) {
   auto args = std::make_shared<ChatArgs>();
   ServeArgs* serve = &args->serve;
   verb.add_option("MODEL", serve->model,
-                  "A GGUF file or a folder with safetensors files, or the URL of a server of "
-                  "OpenAI's API; default: the demo model")
-      ->type_name("FILE|URL");
+                  "A GGUF file, a folder with safetensors files, or a name (`hearth list`); or the "
+                  "URL of a server of OpenAI's API; default: the demo model")
+      ->type_name("MODEL|URL");
+  add_offline(verb, &serve->offline);
   add_text(verb, "--system", &args->system, "TEXT", "System message");
   verb.add_flag("--no-history", args->no_history, "Neither read nor keep what was typed");
   add_text(verb, "--model", &args->server_model, "NAME",
@@ -48,6 +49,7 @@ void add_chat(CLI::App& program, Action& action) {
   add_engine_options(verb, &serve->engine,
                      "Positions of the conversation; default: the model's own, or what there is "
                      "memory for");
+  add_state_cache(verb, &serve->engine.state_bytes);
   add_pre(verb, &serve->pre);
   add_examples(verb,
                "  hearth chat\n"

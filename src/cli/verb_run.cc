@@ -180,6 +180,7 @@ int talk_on(const RunArgs& args) {
   chat.serve.engine = args.engine;
   chat.serve.gpu = args.gpu;
   chat.serve.pre = args.pre;
+  chat.serve.offline = args.offline;
   chat.serve.template_path = args.template_path;
   chat.serve.take_sampling = args.take_sampling;
   chat.system = args.system;

@@ -11,6 +11,10 @@ struct Foreign {
 };
 
 constexpr Foreign kVerbs[] = {
+    {"download", "`hearth pull ORG/REPO` gets a model"},
+    {"get", "`hearth pull ORG/REPO` gets a model"},
+    {"ls", "`hearth list` lists the models that are here"},
+    {"rm", "`hearth remove NAME` removes one"},
     {"ps", "`curl http://127.0.0.1:8080/v1/models` tells what a server serves"},
     {"show", "`hearth inspect MODEL` tells what is in a file"},
     {"launch", "docs/agents.md tells what an agent needs to ask `hearth serve`"},
@@ -25,23 +29,24 @@ constexpr Foreign kVerbs[] = {
     {"benchmark", "`hearth bench MODEL` measures"},
     {"create", "options say what a Modelfile would; `hearth serve --help` tells them"}};
 
-constexpr Foreign kOptions[] = {{"-m", "the model stands by itself, as in `hearth run MODEL`"},
-                                {"--model", "the model stands by itself, as in `hearth run MODEL`"},
-                                {"--temperature", "it is --temp here"},
-                                {"-c", "it is --ctx here"},
-                                {"--ctx-size", "it is --ctx here"},
-                                {"--n-ctx", "it is --ctx here"},
-                                {"-ngl", "it is --gpu auto here, and --gpu-layers"},
-                                {"--n-gpu-layers", "it is --gpu auto here, and --gpu-layers"},
-                                {"--n-predict", "it is -n here"},
-                                {"--num-predict", "it is -n here"},
-                                {"-ctk", "it is --kv-type here"},
-                                {"--cache-type-k", "it is --kv-type here"},
-                                {"--api-key", "keys stand in a file: --api-key-file FILE"},
-                                {"-np", "it is --max-running here"},
-                                {"--parallel", "it is --max-running here"},
-                                {"--repetition-penalty", "it is --repeat-penalty here"},
-                                {"-hf", "a model is a file or a folder here"}};
+constexpr Foreign kOptions[] = {
+    {"-m", "the model stands by itself, as in `hearth run MODEL`"},
+    {"--model", "the model stands by itself, as in `hearth run MODEL`"},
+    {"--temperature", "it is --temp here"},
+    {"-c", "it is --ctx here"},
+    {"--ctx-size", "it is --ctx here"},
+    {"--n-ctx", "it is --ctx here"},
+    {"-ngl", "it is --gpu auto here, and --gpu-layers"},
+    {"--n-gpu-layers", "it is --gpu auto here, and --gpu-layers"},
+    {"--n-predict", "it is -n here"},
+    {"--num-predict", "it is -n here"},
+    {"-ctk", "it is --kv-type here"},
+    {"--cache-type-k", "it is --kv-type here"},
+    {"--api-key", "keys stand in a file: --api-key-file FILE"},
+    {"-np", "it is --max-running here"},
+    {"--parallel", "it is --max-running here"},
+    {"--repetition-penalty", "it is --repeat-penalty here"},
+    {"-hf", "the model stands by itself, as in `hearth run unsloth/Qwen3-4B-GGUF`"}};
 
 template <size_t kCount>
 std::string instead_of(const Foreign (&table)[kCount], std::string_view word) {

@@ -337,5 +337,6 @@ class ChatTest(ProgramTest):
             out = self.good("chat", self.random, "--chat-template", template, "--ctx", "64", *words,
                             text="quick\n")
             self.assertNotEqual(out, "")
-        out = self.good("chat", "--pre", "qwen2", text="/set max_tokens 3\nHello!\n")
+        out = self.good("chat", "--pre", "qwen2", "--offline", "--state-cache", "0",
+                        text="/set max_tokens 3\nHello!\n")
         self.assertNotEqual(out, "")

@@ -26,6 +26,8 @@ class NameTest(StoreCase):
             told = json.loads(self.good("inspect", name, "--json"))
             self.assertEqual(told["file"], str(self.snapshot() / "m-Q4_0.gguf"))
         self.good("run", "model", "--offline", "-p", "A fox", "-n", "2")
+        self.good("chat", "model", "--offline")
+        self.bad("chat", "org/other", "--offline", code=2, says=["--offline"])
         self.bad("inspect", "org/other", says=["neither", "hearth pull org/other"])
         self.bad("inspect", "other.gguf", says=["other.gguf", "does not exist"])
 
