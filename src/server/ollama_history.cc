@@ -17,6 +17,10 @@ namespace {
 using boost::json::object;
 using boost::json::value;
 
+// Each answer looks through the calls that wait for one, so a body may not have many of both. What
+// a server takes of a chat's messages is less, and is held where that is read.
+constexpr size_t kMostMessages = 65536, kMostOpen = 1024;
+
 // The chat's reader refuses what is no text.
 std::string text_or_nothing(const value& field) {
   if (!field.is_string()) return {};
@@ -41,7 +45,7 @@ class OllamaHistory {
       made["reasoning_content"] = text_field(*thinking, name + ".thinking");
     }
     if (const value* calls = find_field(given, "tool_calls")) {
-      made["tool_calls"] = calls->is_array() ? value(with_ids(calls->get_array())) : *calls;
+      made["tool_calls"] = calls->is_array() ? value(with_ids(calls->get_array(), name)) : *calls;
     }
     if (made.contains("role") && made.at("role") == "tool") add_answered(given, name, &made);
     return made;
@@ -52,8 +56,14 @@ class OllamaHistory {
     std::string id, tool;
   };
 
-  boost::json::array with_ids(const boost::json::array& calls) {
+  boost::json::array with_ids(const boost::json::array& calls, const std::string& name) {
     boost::json::array made;
+    if (calls.size() > kMostOpen - open_.size()) {
+      throw RequestError(kInvalidValue, name + ".tool_calls",
+                         fmt::format("has more than {} calls that no message of a tool answers, "
+                                     "those before it included",
+                                     kMostOpen));
+    }
     for (const value& call : calls) {
       made.push_back(call);
       if (!call.is_object()) continue;
@@ -100,6 +110,11 @@ class OllamaHistory {
 
 boost::json::array read_ollama_messages(const value& field, const std::string& name) {
   if (!field.is_array()) refuse_type(field, name, "an array");
+  if (field.get_array().size() > kMostMessages) {
+    throw RequestError(kInvalidValue, name,
+                       fmt::format("has {} messages; at most {} are read", field.get_array().size(),
+                                   kMostMessages));
+  }
   OllamaHistory history;
   boost::json::array made;
   for (size_t i = 0; i < field.get_array().size(); ++i) {

@@ -152,6 +152,11 @@ TEST(OllamaRequest, CallsGetIdsAndAnswersFindThem) {
   EXPECT_EQ(made.at_pointer("/4/tool_call_id"), "own");
   EXPECT_EQ(made.at_pointer("/5/tool_call_id"), "call_3");
   EXPECT_EQ(problem_of(kCalls), "none");
+  std::string many = "{}";
+  for (int i = 0; i < 1024; ++i) many += ",{}";
+  EXPECT_EQ(problem_of(R"({"messages":[{"role":"assistant","tool_calls":[)" + many + "]}]}"),
+            "messages[0].tool_calls has more than 1024 calls that no message of a tool answers, "
+            "those before it included");
   EXPECT_EQ(problem_of(R"({"messages":[{"role":"assistant","tool_calls":[{"function":{}}]}]})"),
             "messages[0].tool_calls[0].function.name is missing");
   EXPECT_EQ(problem_of(R"({"messages":[{"role":"assistant","tool_calls":[{"id":3}]}]})"),
