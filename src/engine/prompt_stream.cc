@@ -52,12 +52,16 @@ AcceleratorRates measure(Accelerator& gpu, const PassTarget& target,
 
 class Maker {
  public:
-  Maker(Engine& engine, PromptStreamOptions options, const Listener& listener)
-      : target_(engine.pass_target()), options_(std::move(options)), listener_(listener) {}
+  Maker(Engine& engine, PromptStreamOptions options, PromptStreamOptions asked,
+        const Listener& listener)
+      : target_(engine.pass_target()),
+        options_(std::move(options)),
+        asked_(std::move(asked)),
+        listener_(listener) {}
 
   // On the streamer's thread.
   std::unique_ptr<PassRunner> make() {
-    PromptPass made = make_prompt_pass(target_, options_, options_.threshold == 0, &rates_);
+    PromptPass made = make_fitting();
     time_ = std::move(made.time);
     const auto layers = static_cast<uint32_t>(target_.model->spec().layers.size());
     listener_.detail(fmt::format("prompts are streamed through {}: {}", made.gpu,
@@ -72,8 +76,22 @@ class Maker {
   double seconds(uint32_t rows) const { return time_->seconds(rows); }
 
  private:
+  // What the engine's plan says may not fit a GPU any more, of which others hold memory meanwhile.
+  PromptPass make_fitting() {
+    const bool timed = options_.threshold == 0;
+    try {
+      return make_prompt_pass(target_, options_, timed, &rates_);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUsage || options_.plan == asked_.plan) throw;
+      listener_.warn(fmt::format("the plan's passes are left out: {}", error.what()));
+    }
+    options_.plan = asked_.plan;
+    return make_prompt_pass(target_, options_, timed, &rates_);
+  }
+
   const PassTarget target_;
-  const PromptStreamOptions options_;
+  PromptStreamOptions options_;
+  const PromptStreamOptions asked_;
   const Listener listener_;
   std::optional<AcceleratorRates> rates_;  // of the accelerator when it was first opened
   std::optional<PassTime> time_;
@@ -103,7 +121,7 @@ std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStrea
                                                const Listener& listener) {
   if (asked.gpu == "none" && !asked.described) return nullptr;
   const PromptStreamOptions options = by_plan(asked, engine.plan());
-  const auto maker = std::make_shared<Maker>(engine, options, listener);
+  const auto maker = std::make_shared<Maker>(engine, options, asked, listener);
   StreamerOptions streamer{.threshold = options.threshold,
                            .pus = engine.spare_pus(),
                            .on_done = std::move(poke),

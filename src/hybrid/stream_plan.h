@@ -54,6 +54,7 @@ struct StreamPlanOptions {
   uint64_t memory = 0;           // bytes; 0: nine tenths of what the accelerator has free
   std::optional<uint32_t> kept;  // none: as many layers as there is room for
   uint32_t berths = 2;           // at most as many as there are layers that are not kept
+  bool operator==(const StreamPlanOptions&) const = default;
 };
 
 inline constexpr uint32_t kLeastPassRows = 64, kMostPassRows = 32768;
