@@ -268,7 +268,7 @@ class Maker {
     const uint64_t rows = shape[0] / heads.stored;
     std::vector<uint64_t> dims(shape.rbegin(), shape.rend());
     dims.back() = rows * heads.taken.size();
-    const bool matrix = tensor.shape.size() == 2 && !name.ends_with("conv1d.weight");
+    const bool matrix = tensor.shape.size() == 2 && !is_copied(name);
     if (matrix && heads.as_stored()) return add_plain(tensor, name);
     if (!matrix && (!tensor.dtype || tensor.dtype == DType::kF8E4M3)) {
       stored_.fail_tensor(tensor.name, "is stored as {}, where floats must be", tensor.type);

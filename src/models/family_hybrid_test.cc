@@ -167,6 +167,10 @@ TEST(HybridFolder, WhatCannotBeIsNamed) {
     writer.add_zeros(std::string("model.layers.0.linear_attn.") + name, shape, "F32");
     EXPECT_NE(file_error([&] { writer.source(); }).find(name), std::string::npos) << name;
   }
+  // A decay of two dimensions is read as it is, and refused where its shape matters.
+  HfFolderWriter writer = hybrid_folder("Qwen3_5ForCausalLM");
+  writer.add_zeros("model.layers.0.linear_attn.A_log", {4, 1}, "F32");
+  EXPECT_EQ(writer.source().require_tensor("blk.0.ssm_a").dims, (std::vector<uint64_t>{1, 4}));
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 // values, and read those of the last layer of their kind before them. Experts stand beside a dense
 // layer that reads the same stream; what both give is normed apart, added, and normed again. E2B
 // and E4B have something of every token for each layer, which joins the stream behind the others.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "formats/hf_config.h"
@@ -21,6 +23,8 @@ constexpr uint32_t kWindowedLayers = 6;
 
 // Where the file says nothing, as llama.cpp has it and all released models say.
 constexpr double kLogitCap = 30;
+// Beyond these the cap's own arithmetic leaves float.
+constexpr double kLeastCap = 1e-3, kMostCap = 1e6;
 
 bool is_windowed(SpecBuilder& m, uint32_t layer) {
   return window_of(m, layer, kWindowedLayers) == Window::kLocal;
@@ -95,8 +99,12 @@ Layer make_gemma_layer(SpecBuilder& m, uint32_t layer) {
 
 void describe_gemma4(SpecBuilder& m) {
   m.embedding().scale = std::sqrt(static_cast<float>(m.hyper().width));
-  m.set_logit_cap(
-      static_cast<float>(m.keys().non_negative_or("final_logit_softcapping", kLogitCap)));
+  const double cap = m.keys().non_negative_or("final_logit_softcapping", kLogitCap);
+  if (cap != 0 && (cap < kLeastCap || cap > kMostCap)) {
+    m.keys().refuse("final_logit_softcapping", cap,
+                    fmt::format("0 or {} to {}", kLeastCap, kMostCap));
+  }
+  m.set_logit_cap(static_cast<float>(cap));
   make_per_layer_inputs(m);
   make_decoder(m, [&](uint32_t layer) { m.append(make_gemma_layer(m, layer)); });
 }

@@ -140,8 +140,12 @@ void read_lfm2(const HfReading& reading) {
   const ConfigReader& config = reading.config;
   uint64_t ffn = reading.model[HfValue::kFfn];
   if (config.flag_or("block_auto_adjust_ff_dim", true)) {
-    ffn = static_cast<uint64_t>(config.real_or("block_ffn_dim_multiplier", 1) *
-                                static_cast<double>(2 * ffn / 3));
+    const double wide =
+        config.real_or("block_ffn_dim_multiplier", 1) * static_cast<double>(2 * ffn / 3);
+    if (!(wide > 0 && wide <= ModelMost::kFfn)) {
+      config.refuse("block_ffn_dim_multiplier", "what makes the width of an FFN");
+    }
+    ffn = static_cast<uint64_t>(wide);
     const uint32_t multiple = config.count_or("block_multiple_of", 256, ModelMost::kFfn);
     ffn = (ffn + multiple - 1) / multiple * multiple;
   }
