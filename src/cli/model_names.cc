@@ -137,7 +137,7 @@ NamedModel find_named_model(const std::string& typed) {
 NamedModel fetch_named_model(const std::string& typed, bool offline) {
   if (exists(typed)) return {.path = typed, .name = {}};
   const std::optional<HubName> hub = find_hub_name(typed);
-  if (!hub || looks_like_file(typed)) return find_named_model(typed);
+  if (!hub || (hub->file.empty() && looks_like_file(typed))) return find_named_model(typed);
   if (!names_revision(typed)) {
     NamedModel found = find_in_stores(typed);
     if (!found.path.empty()) return found;

@@ -219,7 +219,13 @@ std::vector<std::string> configured_words(const CLI::App& verb, const Configured
     for (const std::string& value : configured.values) {
       const bool flag = option->get_items_expected_max() == 0;
       if (flag && value == "true") words.push_back("--" + key);
-      if (!flag) words.push_back(fmt::format("--{}={}", key, value));
+      if (flag) continue;
+      // An empty value behind "=" would take the word after it.
+      if (value.empty()) {
+        words.insert(words.end(), {"--" + key, ""});
+      } else {
+        words.push_back(fmt::format("--{}={}", key, value));
+      }
     }
   }
   return words;

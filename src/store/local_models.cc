@@ -220,7 +220,8 @@ void remove_empty_folders(fs::path path, const fs::path& top) {
   }
 }
 
-// The blobs that links of snapshots lead to, by name.
+// The blobs that links of snapshots lead to, by name. Fails where one cannot be read: what it names
+// would count as named by nobody.
 std::set<std::string> named_blobs(const fs::path& repo) {
   std::set<std::string> names;
   std::error_code error;
@@ -230,6 +231,7 @@ std::set<std::string> named_blobs(const fs::path& repo) {
     const fs::path target = fs::read_symlink(at->path(), no_link);
     if (!no_link) names.insert(target.filename().string());
   }
+  if (error) fail_path((repo / "snapshots").string(), "read", error.value());
   return names;
 }
 
@@ -328,8 +330,11 @@ uint64_t remove_from_cache(const StorePlaces& places, const LocalModel& model) {
   if (const size_t slash = own.find('/'); slash != std::string::npos) own.replace(slash, 1, "--");
   const fs::path repo = fs::path(places.hub) / own;
   std::set<std::string> blobs;
+  named_blobs(repo);  // fails before anything is removed
   for (const fs::path& snapshot : entries_of(repo / "snapshots")) {
     std::error_code error;
+    // What a linked folder has lies elsewhere, and is not the cache's.
+    if (fs::is_symlink(fs::symlink_status(snapshot, error))) continue;
     for (const std::string& file : model.files) {
       const fs::path path = snapshot / file;
       if (!fs::exists(fs::symlink_status(path, error))) continue;

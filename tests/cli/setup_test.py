@@ -80,6 +80,8 @@ class SetupTest(ProgramTest):
         home["HEARTH_RUN_MAX_TOKENS"] = "3"
         self.assertEqual(self.good(*call, env=home), "bcd")
         self.assertEqual(self.good(*call, "-n", "1", env=home), "b")
+        self.bad(2, *call, env=home | {"HEARTH_RUN_WEIGHTS": ""},
+                 says=["HEARTH_RUN_WEIGHTS: --weights: '' is none of"])
         shown = self.good("config", "run", env=home)
         self.assertIn('max-tokens = "3"  # HEARTH_RUN_MAX_TOKENS\n', shown)
         self.assertIn(f"quiet = true  # '{config}', line 4\n", shown)

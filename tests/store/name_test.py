@@ -44,6 +44,8 @@ class NameTest(StoreCase):
             code, _, err = self.call("run", "org/model:Q4_0", "-p", "A fox", "-n", "2", hub=hub)
             self.assertEqual(code, 0, err)
             self.assertIn("fetching org/model:Q4_0", err)
+            self.good("run", "hf.co/org/model/blob/main/m-Q4_0.gguf", "-p", "A fox", "-n", "2",
+                      hub=hub)
             before = len(hub.requests)
             self.good("run", "org/model", "-p", "A fox", "-n", "2", hub=hub)
             self.assertEqual(len(hub.requests), before)
@@ -112,6 +114,16 @@ class ListTest(StoreCase):
         os.symlink("../../blobs/none", self.snapshot() / "m-Q4_0.gguf")
         told = json.loads(self.good("list", "--json"))["models"]
         self.assertIn("leads nowhere", told[0]["reason"])
+
+    def test_remove_follows_no_link_out_of_the_cache(self):
+        with FakeHub({"m-Q4_0.gguf": DATA}) as hub:
+            self.good("pull", "org/model", hub=hub)
+        elsewhere = self.home / "elsewhere"
+        elsewhere.mkdir()
+        shutil.copy(DEMO, elsewhere / "m-Q4_0.gguf")
+        os.symlink(elsewhere, self.repo() / "snapshots" / "linked")
+        self.good("remove", "org/model:Q4_0")
+        self.assertEqual((elsewhere / "m-Q4_0.gguf").read_bytes(), DATA)
 
     def test_remove_leaves_what_others_name(self):
         with FakeHub({"m-Q4_0.gguf": DATA}) as hub:
