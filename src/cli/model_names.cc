@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <filesystem>
 #include <memory>
-#include <thread>
 
 #include "base/bytes_text.h"
 #include "base/clock.h"
@@ -36,11 +34,11 @@ bool looks_like_file(const std::string& typed) {
   return typed.ends_with(".gguf") || typed.ends_with(".safetensors") || typed.ends_with(".json");
 }
 
-// Empty where no store has it.
-NamedModel find_in_stores(const std::string& typed) {
+// Empty where no store has it. `hub`: what is typed, as a name on a hub.
+NamedModel find_in_stores(const std::string& typed, const std::optional<HubName>& hub) {
   const StorePlaces places = find_places();
   std::string name = typed;
-  if (const auto hub = find_hub_name(typed); hub && hub->file.empty()) {
+  if (hub && hub->file.empty()) {
     name = hub->id() + (hub->quant.empty() ? "" : ":" + hub->quant);
   }
   const std::optional<LocalModel> model = find_local_model(find_local_models(places), name);
@@ -53,8 +51,7 @@ NamedModel find_in_stores(const std::string& typed) {
 }
 
 // A revision that somebody names is asked for by name.
-bool names_revision(const std::string& typed) {
-  const auto hub = find_hub_name(typed);
+bool names_revision(const std::optional<HubName>& hub) {
   return hub && (hub->revision != "main" || !hub->file.empty());
 }
 
@@ -119,15 +116,16 @@ PullListener pull_listener(const std::string& name, bool json) {
 
 NamedModel find_named_model(const std::string& typed) {
   if (exists(typed)) return {.path = typed, .name = {}};
-  if (names_revision(typed)) {
+  const std::optional<HubName> hub = find_hub_name(typed);
+  if (names_revision(hub)) {
     fail(
         ErrorCode::kFile,
         "'{}' names a revision or a file, which only `hearth pull`, `run`, `chat` and `serve` take",
         printable(typed));
   }
-  NamedModel found = find_in_stores(typed);
+  NamedModel found = find_in_stores(typed, hub);
   if (!found.path.empty()) return found;
-  if (!find_hub_name(typed) || looks_like_file(typed)) return {.path = typed, .name = {}};
+  if (!hub || looks_like_file(typed)) return {.path = typed, .name = {}};
   fail(ErrorCode::kFile,
        "'{0}' is neither a path nor a model that is here (`hearth list` tells those): check the "
        "name, or get it with `hearth pull {0}`",
@@ -138,8 +136,8 @@ NamedModel fetch_named_model(const std::string& typed, bool offline) {
   if (exists(typed)) return {.path = typed, .name = {}};
   const std::optional<HubName> hub = find_hub_name(typed);
   if (!hub || (hub->file.empty() && looks_like_file(typed))) return find_named_model(typed);
-  if (!names_revision(typed)) {
-    NamedModel found = find_in_stores(typed);
+  if (!names_revision(hub)) {
+    NamedModel found = find_in_stores(typed, hub);
     if (!found.path.empty()) return found;
   }
   StorePlaces places = find_places();

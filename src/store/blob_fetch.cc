@@ -49,6 +49,10 @@ bool read_through(int fd, const std::string& path, uint64_t begin, uint64_t end,
   return begin >= end;
 }
 
+std::string part_of(const BlobToFetch& blob) { return blob.blob + ".hearth"; }
+std::string record_of(const BlobToFetch& blob) { return part_of(blob) + ".safe"; }
+std::string others_part_of(const BlobToFetch& blob) { return blob.blob + ".incomplete"; }
+
 class BlobFetch {
  public:
   BlobFetch(const StorePlaces& places, const HubName& name, const BlobToFetch& blob,
@@ -58,8 +62,8 @@ class BlobFetch {
         blob_(blob),
         options_(options),
         stop_(stop),
-        part_(blob.blob + ".hearth"),
-        record_(blob.blob + ".hearth.safe") {}
+        part_(part_of(blob)),
+        record_(record_of(blob)) {}
   ~BlobFetch() {
     if (fd_ >= 0) close(fd_);
   }
@@ -81,7 +85,7 @@ class BlobFetch {
 
  private:
   void open_part() {
-    const std::string others = blob_.blob + ".incomplete";
+    const std::string others = others_part_of(blob_);
     uint64_t prefix = 0;
     if (access(part_.c_str(), F_OK) != 0) {
       prefix = std::min(file_bytes_of(others), blob_.size);
@@ -236,20 +240,21 @@ bool fetch_blob(const StorePlaces& places, const HubName& name, const BlobToFetc
   return BlobFetch(places, name, blob, options, stop).run(progress);
 }
 
+void drop_record(const BlobToFetch& blob) { unlink(record_of(blob).c_str()); }
+
 uint64_t fetched_bytes(const BlobToFetch& blob) {
   if (file_bytes_of(blob.blob) == blob.size && access(blob.blob.c_str(), F_OK) == 0) {
     return blob.size;
   }
-  const uint64_t own =
-      SafePieces::read(blob.blob + ".hearth.safe", blob.size, blob.size + 1).done();
-  return std::max(own, std::min(file_bytes_of(blob.blob + ".incomplete"), blob.size));
+  const uint64_t own = SafePieces::read(record_of(blob), blob.size, blob.size + 1).done();
+  return std::max(own, std::min(file_bytes_of(others_part_of(blob)), blob.size));
 }
 
 uint64_t missing_bytes(const BlobToFetch& blob) {
   if (fetched_bytes(blob) == blob.size) return 0;
   struct stat status {};
-  uint64_t held = file_bytes_of(blob.blob + ".incomplete");
-  if (stat((blob.blob + ".hearth").c_str(), &status) == 0) {
+  uint64_t held = file_bytes_of(others_part_of(blob));
+  if (stat(part_of(blob).c_str(), &status) == 0) {
     held = static_cast<uint64_t>(status.st_blocks) * 512;
   }
   return blob.size - std::min(held, blob.size);

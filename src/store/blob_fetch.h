@@ -42,6 +42,9 @@ bool fetch_blob(const StorePlaces& places, const HubName& name, const BlobToFetc
                 const FetchOptions& options, const std::atomic<bool>& stop,
                 const FetchProgress& progress);
 
+// What is noted of a fetch under way, where a process ended after its last step but that one.
+void drop_record(const BlobToFetch& blob);
+
 // Bytes of the blob that are there already, from an earlier try of ours or of others.
 uint64_t fetched_bytes(const BlobToFetch& blob);
 // Bytes of the disk that it still takes.

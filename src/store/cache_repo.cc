@@ -21,8 +21,27 @@ namespace hearth {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+const std::string kRepoFolder = "models--";
+
+}  // namespace
+
+std::string repo_folder(const std::string& id) {
+  std::string folder = kRepoFolder + id;
+  if (const size_t slash = folder.find('/'); slash != folder.npos) folder.replace(slash, 1, "--");
+  return folder;
+}
+
+std::string repo_of_folder(const std::string& folder) {
+  if (!folder.starts_with(kRepoFolder)) return {};
+  std::string id = folder.substr(kRepoFolder.size());
+  if (const size_t dashes = id.find("--"); dashes != id.npos) id.replace(dashes, 2, "/");
+  return id;
+}
+
 CacheRepo::CacheRepo(const std::string& cache, const HubName& name) {
-  const std::string own = fmt::format("models--{}--{}", name.org, name.repo);
+  const std::string own = repo_folder(name.id());
   folder_ = cache + "/" + own;
   blobs_ = folder_ + "/blobs";
   locks_ = cache + "/.locks/" + own;

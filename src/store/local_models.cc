@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <system_error>
 #include <tuple>
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostEntries = 100'000;
 constexpr int kDeepest = 6;
+constexpr size_t kCommitDigits = 40;
 constexpr size_t kLongestManifest = size_t{4} << 20;
 constexpr std::string_view kModelLayer = "application/vnd.ollama.image.model";
 constexpr std::string_view kTensorLayer = "application/vnd.ollama.image.tensor";
@@ -67,20 +69,9 @@ std::string read_small(const fs::path& path, size_t most) {
   return text;
 }
 
-// "ORG/REPO" of a folder models--ORG--REPO; empty where it is none.
-std::string repo_of(const std::string& folder) {
-  if (!folder.starts_with("models--")) return {};
-  std::string id = folder.substr(8);
-  const size_t at = id.find("--");
-  if (at != std::string::npos) id.replace(at, 2, "/");
-  return id;
-}
-
 // That of refs/main first, then the newest.
 std::vector<fs::path> snapshots_of(const fs::path& repo) {
-  std::ifstream ref(repo / "refs/main");
-  std::string main;
-  std::getline(ref, main);
+  const std::string main = read_small(repo / "refs/main", kCommitDigits);
   std::vector<std::tuple<bool, int64_t, fs::path>> order;
   for (const fs::path& path : entries_of(repo / "snapshots")) {
     std::error_code error;
@@ -93,17 +84,24 @@ std::vector<fs::path> snapshots_of(const fs::path& repo) {
   return paths;
 }
 
+// A model of a folder of a repository's files.
+LocalModel model_of(const std::string& id, const char* store, const fs::path& folder,
+                    const RepoModel& model) {
+  LocalModel local{.name = fmt::format("{}:{}", id, model.label), .store = store};
+  local.type = model.label;
+  local.bytes = model.bytes;
+  local.path = model.folder ? folder.string() : (folder / model.files[0].path).string();
+  return local;
+}
+
 void add_snapshot(const std::string& id, const fs::path& snapshot, std::set<std::string>* names,
                   std::vector<LocalModel>* models) {
   std::vector<RepoFile> files;
   std::vector<std::string> dangling;
   walk(snapshot, "", 0, &files, &dangling);
   for (const RepoModel& model : find_repo_models(files)) {
-    LocalModel local{.name = fmt::format("{}:{}", id, model.label), .store = "cache"};
-    local.type = model.label;
-    local.bytes = model.bytes;
+    LocalModel local = model_of(id, "cache", snapshot, model);
     local.commit = snapshot.filename().string();
-    local.path = model.folder ? snapshot.string() : (snapshot / model.files[0].path).string();
     for (const RepoFile& file : model.files) local.files.push_back(file.path);
     if (names->insert(local.name).second) models->push_back(std::move(local));
   }
@@ -120,7 +118,7 @@ void add_snapshot(const std::string& id, const fs::path& snapshot, std::set<std:
 
 void add_cache(const std::string& cache, std::vector<LocalModel>* models) {
   for (const fs::path& repo : entries_of(cache)) {
-    const std::string id = repo_of(repo.filename().string());
+    const std::string id = repo_of_folder(repo.filename().string());
     if (id.empty()) continue;
     std::set<std::string> names;
     for (const fs::path& snapshot : snapshots_of(repo)) {
@@ -166,16 +164,9 @@ void add_ollama(const std::string& folder, std::vector<LocalModel>* models) {
 void add_lm_studio(const std::string& folder, std::vector<LocalModel>* models) {
   for (const fs::path& org : entries_of(folder)) {
     for (const fs::path& repo : entries_of(org)) {
-      std::vector<RepoFile> files;
-      walk(repo, "", 0, &files, nullptr);
-      for (const RepoModel& model : find_repo_models(files)) {
-        LocalModel local{.name = fmt::format("{}/{}:{}", org.filename().string(),
-                                             repo.filename().string(), model.label),
-                         .store = "lm-studio"};
-        local.type = model.label;
-        local.bytes = model.bytes;
-        local.path = model.folder ? repo.string() : (repo / model.files[0].path).string();
-        models->push_back(std::move(local));
+      const std::string id = org.filename().string() + "/" + repo.filename().string();
+      for (const RepoModel& model : find_repo_models(snapshot_files(repo.string()))) {
+        models->push_back(model_of(id, "lm-studio", repo, model));
       }
     }
   }
@@ -220,19 +211,41 @@ void remove_empty_folders(fs::path path, const fs::path& top) {
   }
 }
 
-// The blobs that links of snapshots lead to, by name. Fails where one cannot be read: what it names
-// would count as named by nobody.
-std::set<std::string> named_blobs(const fs::path& repo) {
-  std::set<std::string> names;
+// A file or a link of a snapshot, which no link to a folder leads to.
+struct SnapshotEntry {
+  fs::path path;
+  std::string file;       // its place in the snapshot
+  std::string blob = {};  // where it is a link
+};
+
+// Of all snapshots. Fails where a folder cannot be read: the blobs that it names would count as
+// named by nobody.
+std::vector<SnapshotEntry> snapshot_entries(const fs::path& repo) {
+  const fs::path snapshots = repo / "snapshots";
+  std::vector<SnapshotEntry> entries;
   std::error_code error;
-  fs::recursive_directory_iterator at(repo / "snapshots", error), end;
+  fs::recursive_directory_iterator at(snapshots, error), end;
   for (; !error && at != end; at.increment(error)) {
-    std::error_code no_link;
-    const fs::path target = fs::read_symlink(at->path(), no_link);
-    if (!no_link) names.insert(target.filename().string());
+    std::error_code other;
+    if (fs::is_directory(at->symlink_status(other))) continue;
+    const fs::path within = at->path().lexically_relative(snapshots);
+    SnapshotEntry entry{.path = at->path(),
+                        .file = within.lexically_relative(*within.begin()).string()};
+    const fs::path target = fs::read_symlink(at->path(), other);
+    if (!other) entry.blob = target.filename().string();
+    entries.push_back(std::move(entry));
   }
-  if (error) fail_path((repo / "snapshots").string(), "read", error.value());
-  return names;
+  if (error) fail_path(snapshots.string(), "read", error.value());
+  return entries;
+}
+
+// The blob's bytes; 0 where it is not there.
+uint64_t remove_blob(const fs::path& blob) {
+  std::error_code error;
+  const uintmax_t size = fs::file_size(blob, error);
+  if (error) return 0;
+  remove_path(blob);
+  return size;
 }
 
 // hf takes a cache for broken where a revision leads to a snapshot that is gone.
@@ -240,7 +253,7 @@ void remove_refs_to_nothing(const fs::path& repo) {
   std::vector<RepoFile> refs;
   walk(repo / "refs", "", 0, &refs, nullptr);
   for (const RepoFile& file : refs) {
-    const std::string commit = read_small(repo / "refs" / file.path, 40);
+    const std::string commit = read_small(repo / "refs" / file.path, kCommitDigits);
     std::error_code error;
     if (is_commit(commit) && !fs::exists(repo / "snapshots" / commit, error)) {
       remove_path(repo / "refs" / file.path);
@@ -326,33 +339,18 @@ std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models
 
 uint64_t remove_from_cache(const StorePlaces& places, const LocalModel& model) {
   const std::string id = model.name.substr(0, model.name.rfind(':'));
-  std::string own = "models--" + id;
-  if (const size_t slash = own.find('/'); slash != std::string::npos) own.replace(slash, 1, "--");
-  const fs::path repo = fs::path(places.hub) / own;
-  std::set<std::string> blobs;
-  named_blobs(repo);  // fails before anything is removed
-  for (const fs::path& snapshot : entries_of(repo / "snapshots")) {
-    std::error_code error;
-    // What a linked folder has lies elsewhere, and is not the cache's.
-    if (fs::is_symlink(fs::symlink_status(snapshot, error))) continue;
-    for (const std::string& file : model.files) {
-      const fs::path path = snapshot / file;
-      if (!fs::exists(fs::symlink_status(path, error))) continue;
-      const fs::path target = fs::read_symlink(path, error);
-      if (!error) blobs.insert(target.filename().string());
-      remove_path(path);
-      remove_empty_folders(path.parent_path(), repo / "snapshots");
-    }
-  }
-  const std::set<std::string> named = named_blobs(repo);
+  const fs::path repo = fs::path(places.hub) / repo_folder(id);
+  const std::vector<SnapshotEntry> entries = snapshot_entries(repo);
+  std::map<std::string, size_t> links;  // by blob
+  for (const SnapshotEntry& entry : entries) ++links[entry.blob];
   uint64_t freed = 0;
-  for (const std::string& name : blobs) {
-    std::error_code error;
-    const fs::path blob = repo / "blobs" / name;
-    const uintmax_t size = fs::file_size(blob, error);
-    if (error || named.contains(name)) continue;
-    remove_path(blob);
-    freed += size;
+  for (const SnapshotEntry& entry : entries) {
+    if (std::ranges::count(model.files, entry.file) == 0) continue;
+    remove_path(entry.path);
+    remove_empty_folders(entry.path.parent_path(), repo / "snapshots");
+    if (!entry.blob.empty() && --links[entry.blob] == 0) {
+      freed += remove_blob(repo / "blobs" / entry.blob);
+    }
   }
   remove_refs_to_nothing(repo);
   std::error_code error;

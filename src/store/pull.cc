@@ -163,7 +163,7 @@ class Pull {
     auto is_there = [&] {
       if (access(blob.blob.c_str(), F_OK) != 0) return false;
       // A process may have been killed between the last two steps.
-      unlink((blob.blob + ".hearth.safe").c_str());
+      drop_record(blob);
       return true;
     };
     if (is_there()) return true;

@@ -28,12 +28,6 @@ size_t rank_of(std::string_view label) {
   return std::ranges::find(kQuants, label) - kQuants.begin();
 }
 
-std::string upper(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return out;
-}
-
 std::string_view name_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool is_number(std::string_view text) {
@@ -121,7 +115,7 @@ bool means(const RepoModel& model, const HubName& name) {
   if (!name.file.empty()) {
     return std::ranges::any_of(model.files, [&](const RepoFile& f) { return f.path == name.file; });
   }
-  const std::string label = upper(model.label), quant = upper(name.quant);
+  const std::string label = ascii_upper(model.label), quant = ascii_upper(name.quant);
   return label == quant || label == "UD-" + quant;
 }
 
@@ -144,7 +138,7 @@ std::string quant_of(std::string_view path) {
   bool dynamic = false;
   for (size_t at = 0; at <= stem.size();) {
     const size_t end = std::min(stem.find_first_of("-.", at), stem.size());
-    const std::string word = upper(stem.substr(at, end - at));
+    const std::string word = ascii_upper(stem.substr(at, end - at));
     if (rank_of(word) < kQuants.size()) found = (dynamic ? "UD-" : "") + word;
     dynamic = word == "UD";
     at = end + 1;
