@@ -12,12 +12,22 @@ constexpr char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
+constexpr char ascii_upper(char c) {
+  return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+}
+
 constexpr bool is_letter(char c) { return ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z'; }
 
 inline std::string ascii_lower(std::string_view text) {
   std::string low(text);
   for (char& c : low) c = ascii_lower(c);
   return low;
+}
+
+inline std::string ascii_upper(std::string_view text) {
+  std::string high(text);
+  for (char& c : high) c = ascii_upper(c);
+  return high;
 }
 
 // The value of a hexadecimal digit; -1 where it is none.

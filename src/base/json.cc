@@ -9,19 +9,10 @@
 #include "base/utf8_stream.h"
 
 namespace hearth {
-namespace {
-
-std::string well_formed(std::string_view text) {
-  Utf8Stream stream;
-  std::string out = stream.push(text);
-  out += stream.flush();
-  return out;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Json& Json::text(std::string_view value) {
-  std::string clean = well_formed(value);
+  std::string clean = well_formed_utf8(value);
   return written(writer_.String(clean.data(), static_cast<rapidjson::SizeType>(clean.size())));
 }
 

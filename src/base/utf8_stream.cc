@@ -38,4 +38,10 @@ std::string Utf8Stream::flush() {
   return std::string(kReplacementCharacter);
 }
 
+std::string well_formed_utf8(std::string_view bytes) {
+  Utf8Stream stream;
+  std::string text = stream.push(bytes);
+  return text + stream.flush();
+}
+
 }  // namespace hearth

@@ -21,4 +21,7 @@ class Utf8Stream {
   std::string held_;
 };
 
+// All of the bytes as one text.
+std::string well_formed_utf8(std::string_view bytes);
+
 }  // namespace hearth

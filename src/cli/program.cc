@@ -218,10 +218,10 @@ std::vector<std::string> configured_words(const CLI::App& verb, const Configured
     if (option == nullptr || is_settled(*option)) continue;
     for (const std::string& value : configured.values) {
       const bool flag = option->get_items_expected_max() == 0;
-      if (flag && value == "true") words.push_back("--" + key);
-      if (flag) continue;
-      // An empty value behind "=" would take the word after it.
-      if (value.empty()) {
+      if (flag) {
+        if (value == "true") words.push_back("--" + key);
+      } else if (value.empty()) {
+        // Behind "=" it would take the word after it.
         words.insert(words.end(), {"--" + key, ""});
       } else {
         words.push_back(fmt::format("--{}={}", key, value));

@@ -15,6 +15,7 @@
 #include "embed/estimator.h"
 #include "embed/gpu_device.h"
 #include "embed/latency_line.h"
+#include "http/curl_handle.h"
 
 namespace hearth {
 namespace {
@@ -55,11 +56,7 @@ struct Candidate {
   bool here() const {
     if (spec.kind != DeviceKind::kAccelerator) return false;
     const auto* endpoint = std::get_if<EndpointOptions>(&spec.what);
-    if (endpoint == nullptr) return true;
-    for (std::string_view name : {"://localhost", "://127.", "://[::1]"}) {
-      if (endpoint->base.find(name) != std::string::npos) return true;
-    }
-    return false;
+    return endpoint == nullptr || is_this_machine(endpoint->base);
   }
   int turn() const { return pool() ? 0 : gpu() != nullptr ? 1 : 2; }
   bool made() const { return device != nullptr && trouble.empty(); }

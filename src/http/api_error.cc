@@ -15,30 +15,27 @@ std::string shortened(const std::string& text, size_t most) {
   return text.substr(0, most) + "...";
 }
 
-std::string without_newline(std::string line) {
-  line.pop_back();
-  return line;
-}
-
 std::string write_error(const ApiError& error, HttpDialect dialect, size_t most) {
   Json json;
   json.object().key("error");
   if (dialect == HttpDialect::kLines) {
-    json.text(shortened(error.message, most)).end_object();
-    return without_newline(json.line());
-  }
-  json.object();
-  json.key("message").text(shortened(error.message, most));
-  json.key("type").text(error.type.empty() ? error_type(error.status) : error.type);
-  json.key("param");
-  if (error.param) {
-    json.text(shortened(*error.param, most / 4));
+    json.text(shortened(error.message, most));
   } else {
-    json.null();
+    json.object();
+    json.key("message").text(shortened(error.message, most));
+    json.key("type").text(error.type.empty() ? error_type(error.status) : error.type);
+    json.key("param");
+    if (error.param) {
+      json.text(shortened(*error.param, most / 4));
+    } else {
+      json.null();
+    }
+    json.key("code").text(error.code);
+    json.end_object();
   }
-  json.key("code").text(error.code);
-  json.end_object().end_object();
-  return without_newline(json.line());
+  std::string line = json.end_object().line();
+  line.pop_back();
+  return line;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct HttpAddress {
 struct HttpOptions {
   std::string host = "127.0.0.1";  // as of HttpAddress
   uint16_t port = 8080;
-  std::vector<HttpAddress> others;  // where it listens as well
+  std::vector<HttpAddress> others = {};  // where it listens as well
   // Requests for paths that begin so are answered in the dialect kLines; empty: none are.
   std::string lines_below = {};
   uint32_t connections = 8192;  // fewer where descriptors do not suffice

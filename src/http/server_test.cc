@@ -14,7 +14,7 @@ namespace {
 TEST(HttpServer, TellsWhatACallThrewAndGoesOn) {
   std::vector<std::string> told;
   HttpServer server(
-      {.port = 0, .others = {}}, [](HttpRequest&) { return std::optional<HttpReply>(); },
+      {.port = 0}, [](HttpRequest&) { return std::optional<HttpReply>(); },
       [](const std::shared_ptr<Exchange>&) {}, [](const HttpRequest&, const ApiError&) {},
       [](const HttpRequest&) { return HttpFields(); },
       [&](const std::exception& thrown) { told.push_back(thrown.what()); });

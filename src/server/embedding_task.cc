@@ -61,9 +61,7 @@ size_t EmbeddingTask::read_call(std::string_view body) {
     check_model(call_.model);
   } else {
     call_ = read_ollama_embedding(body, form_, limits(), vocabulary, width, model().context);
-    if (!ollama_names(call_.model, model().name)) {
-      throw RequestError(no_such_model(call_.model, model().name));
-    }
+    if (!ollama_names(call_.model, model().name)) check_model(call_.model);
   }
   return call_.inputs.size();
 }

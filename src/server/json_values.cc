@@ -1,4 +1,6 @@
 #include "server/json_values.h"
+#include "base/error.h"
+#include "base/json_reader.h"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -45,6 +47,16 @@ void write_value(Json& json, const boost::json::value& value) {
       json.end_object();
       break;
   }
+}
+
+void write_arguments(Json& json, const std::string& arguments) {
+  boost::json::value read;
+  try {
+    read = read_json(arguments);
+  } catch (const Error&) {
+  }
+  if (!read.is_object()) read = boost::json::object();
+  write_value(json, read);
 }
 
 std::string value_text(const boost::json::value& value) {

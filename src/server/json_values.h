@@ -11,6 +11,8 @@ namespace hearth {
 
 // How deep it lies was checked when it was read.
 void write_value(Json& json, const boost::json::value& value);
+// The arguments of a call, as an object: what a call was cut in is no value, and becomes {}.
+void write_arguments(Json& json, const std::string& arguments);
 // Without a newline behind.
 std::string value_text(const boost::json::value& value);
 

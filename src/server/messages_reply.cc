@@ -6,8 +6,6 @@
 #include <ranges>
 
 #include "base/check.h"
-#include "base/error.h"
-#include "base/json_reader.h"
 #include "server/json_values.h"
 
 namespace hearth {
@@ -76,17 +74,6 @@ void open_tool_use(Json& json, const CallPart& call) {
   json.key("name").text(call.name).key("input");
 }
 
-// What a call was cut in is no value.
-void write_input(Json& json, const std::string& arguments) {
-  boost::json::value input;
-  try {
-    input = read_json(arguments);
-  } catch (const Error&) {
-  }
-  if (!input.is_object()) input = boost::json::object();
-  write_value(json, input);
-}
-
 // A block a step.
 class MessageBody final : public BodySource {
  public:
@@ -117,7 +104,7 @@ class MessageBody final : public BodySource {
     } else if (call_ < choice_.calls.size()) {
       const CallPart call = std::move(choice_.calls[call_++]);
       open_tool_use(json_, call);
-      write_input(json_, call.arguments);
+      write_arguments(json_, call.arguments);
       json_.end_object();
     } else {
       json_.end_array();

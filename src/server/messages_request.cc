@@ -239,10 +239,7 @@ std::string MessagesNames::translated(std::string_view text) const {
 }
 
 ApiError MessagesNames::translated(ApiError error) const {
-  if (!error.param) return error;
-  if (error.message.starts_with(*error.param)) error.message = translated(error.message);
-  error.param = translated(*error.param);
-  return error;
+  return with_own_names(*this, std::move(error));
 }
 
 MessagesBody read_messages_body(std::string_view body, const RequestLimits& limits,

@@ -42,9 +42,7 @@ std::string quantization_of(const ModelSource& source) {
   std::map<std::string, uint64_t> bytes;
   for (const SourceTensor& tensor : source.tensors()) bytes[tensor.type_text] += tensor.n_bytes();
   const auto most = std::ranges::max_element(bytes, {}, [](const auto& one) { return one.second; });
-  std::string name = most == bytes.end() ? "" : most->first;
-  for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return name;
+  return most == bytes.end() ? "" : ascii_upper(most->first);
 }
 
 boost::json::value info_value(const Metadata& metadata, const MetaEntry& entry) {

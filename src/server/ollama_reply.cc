@@ -10,8 +10,6 @@
 #include <span>
 
 #include "base/check.h"
-#include "base/error.h"
-#include "base/json_reader.h"
 #include "server/json_values.h"
 
 namespace hearth {
@@ -24,17 +22,6 @@ std::string time_now() {
 
 void open_line(Json& json, const OllamaReplyHead& head) {
   json.object().key("model").text(head.model).key("created_at").text(time_now());
-}
-
-// What a call was cut in is no value.
-void write_arguments(Json& json, const std::string& arguments) {
-  boost::json::value read;
-  try {
-    read = read_json(arguments);
-  } catch (const Error&) {
-  }
-  if (!read.is_object()) read = boost::json::object();
-  write_value(json, read);
 }
 
 void write_calls(Json& json, std::span<const CallPart> calls) {

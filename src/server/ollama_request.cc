@@ -213,10 +213,7 @@ std::string OllamaNames::translated(std::string_view text) const {
 }
 
 ApiError OllamaNames::translated(ApiError error) const {
-  if (!error.param) return error;
-  if (error.message.starts_with(*error.param)) error.message = translated(error.message);
-  error.param = translated(*error.param);
-  return error;
+  return with_own_names(*this, std::move(error));
 }
 
 OllamaBody read_ollama_body(std::string_view body, OllamaRoute route, const RequestLimits& limits) {
@@ -249,12 +246,8 @@ CompletionCall read_ollama_call(const OllamaBody& body, const SamplingParams& de
   } else if (body.chat) {
     call = read_made_chat(body.made, body.names, defaults, limits, vocabulary);
   } else {
-    try {
-      call = read_text_call(body.made, defaults, limits, vocabulary);
-      call.shape.name = body.names.translated(call.shape.name);
-    } catch (const RequestError& error) {
-      throw RequestError(body.names.translated(error.api()));
-    }
+    call = read_made(body.names,
+                     [&] { return read_text_call(body.made, defaults, limits, vocabulary); });
   }
   call.context = body.context;
   call.must_reason = body.must_reason;

@@ -23,7 +23,9 @@ class OpenAiReply final : public ReplyForm {
     const std::string last = any ? usage_event(head_, usage) : "";
     return last + std::string(kDoneEvent);
   }
-  std::string error(const ApiError& error) override { return error_event(error); }
+  std::string error(const ApiError& error) override {
+    return streamed_error(error, HttpDialect::kEvents);
+  }
   std::unique_ptr<BodySource> whole(std::vector<ChoicePart> choices, const Usage& usage) override {
     return std::make_unique<CompletionBody>(head_, std::move(choices), usage);
   }

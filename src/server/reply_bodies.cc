@@ -17,13 +17,6 @@ constexpr double kNever = -9999;
 
 double shown_logprob(double logprob) { return std::isfinite(logprob) ? logprob : kNever; }
 
-// As Json writes it.
-std::string shown(std::string_view bytes) {
-  Utf8Stream stream;
-  std::string text = stream.push(bytes);
-  return text + stream.flush();
-}
-
 std::string event(const Json& json) { return "data: " + json.line() + "\n"; }
 
 void write_token(Json& json, std::string_view bytes, double logprob) {
@@ -37,7 +30,7 @@ void write_token(Json& json, std::string_view bytes, double logprob) {
 void write_top(Json& json, const TokenEntry& entry) {
   std::set<std::string> seen;
   auto write = [&](std::string_view bytes, double logprob) {
-    if (!seen.insert(shown(bytes)).second) return;
+    if (!seen.insert(well_formed_utf8(bytes)).second) return;
     json.key(bytes).real(shown_logprob(logprob));
   };
   json.object();
@@ -385,8 +378,6 @@ std::string usage_event(const ReplyHead& head, const Usage& usage) {
   json.end_object();
   return event(json);
 }
-
-std::string error_event(const ApiError& error) { return "data: " + error_body(error) + "\n\n"; }
 
 std::string model_body(const ModelInfo& model) {
   Json json;

@@ -69,12 +69,11 @@ class CompletionBody : public BodySource {
 // The events of a stream, "data: {...}\n\n" each. first_event() comes first for every choice, with
 // the role in a chat and empty otherwise; reasoning, text and each piece of a call in events of
 // their own, in this order, the name of a call before its arguments; a finish in an event of its
-// own, or in none where it has no reason: then error_event() does.
+// own, or in none where it has no reason: then streamed_error() does.
 std::string first_event(const ReplyHead& head, uint32_t choice);
 std::string part_events(const ReplyHead& head, const ChoicePart& part);
 // The last one, with usage and timings as far as they were asked for.
 std::string usage_event(const ReplyHead& head, const Usage& usage);
-std::string error_event(const ApiError& error);
 inline constexpr std::string_view kDoneEvent = "data: [DONE]\n\n";
 
 // A token with its log-probability and the likeliest others, as chats have them.

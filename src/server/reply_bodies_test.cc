@@ -250,7 +250,9 @@ TEST_F(ReplyBodies, AFailureEndsAStreamAsAnError) {
   EXPECT_EQ(finish_reason(Finish::kCancelled), std::nullopt);
   EXPECT_EQ(events(part_events(chat_, {0, "x", {}, Finish::kFailed}), "ChatCompletionChunk").size(),
             1u);
-  auto errors = events(error_event({500, "server_error", "failed", "it broke", {}, {}}), "Error");
+  auto errors = events(
+      streamed_error({500, "server_error", "failed", "it broke", {}, {}}, HttpDialect::kEvents),
+      "Error");
   EXPECT_EQ(errors.at(0).at("error").at("code"), "failed");
 }
 

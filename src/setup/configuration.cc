@@ -4,7 +4,6 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -12,8 +11,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/printable.h"
+#include "base/user_folder.h"
 #include "setup/near_names.h"
 
 namespace hearth {
@@ -135,26 +136,18 @@ void take_environment(const OptionTree& tree, Configuration* all) {
 
 std::optional<std::string> configuration_path(const std::optional<std::string>& given) {
   if (given) return given;
-  std::string own;
-  const char* folder = std::getenv("XDG_CONFIG_HOME");
-  const char* home = std::getenv("HOME");
-  if (folder != nullptr && *folder == '/') {
-    own = fmt::format("{}/hearth/config.toml", folder);
-  } else if (home != nullptr && *home != '\0') {
-    own = fmt::format("{}/.config/hearth/config.toml", home);
-  }
   std::error_code error;
-  for (const std::string& path : {own, std::string(kSystemFile)}) {
-    if (!path.empty() && std::filesystem::exists(path, error)) return path;
+  if (const std::optional<std::string> folder = user_folder("XDG_CONFIG_HOME", ".config")) {
+    std::string own = *folder + "/hearth/config.toml";
+    if (std::filesystem::exists(own, error)) return own;
   }
+  if (std::filesystem::exists(kSystemFile, error)) return kSystemFile;
   return std::nullopt;
 }
 
 std::string environment_name(const std::string& verb, const std::string& key) {
   std::string name = fmt::format("HEARTH_{}_{}", verb, key);
-  for (char& c : name) {
-    c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
+  for (char& c : name) c = c == '-' ? '_' : ascii_upper(c);
   return name;
 }
 

@@ -44,12 +44,6 @@ std::string error_of(const boost::json::object& object) {
   return string_at(object, "error");
 }
 
-std::string well_formed(std::string_view bytes) {
-  Utf8Stream stream;
-  std::string text = stream.push(bytes);
-  return text + stream.flush();
-}
-
 std::string refusal(unsigned status, const std::string& body) {
   try {
     const boost::json::value value = read_json(body);
@@ -58,7 +52,7 @@ std::string refusal(unsigned status, const std::string& body) {
   } catch (const Error&) {
   }
   return fmt::format("the server answers with status {}: {}", status,
-                     well_formed(body.substr(0, kShownBody)));
+                     well_formed_utf8(body.substr(0, kShownBody)));
 }
 
 }  // namespace
@@ -102,7 +96,7 @@ struct ChatClient::Transfer {
       done = true;
       return;
     }
-    const boost::json::value value = read_json(well_formed(event));
+    const boost::json::value value = read_json(well_formed_utf8(event));
     const boost::json::object* object = value.if_object();
     if (object == nullptr) return;
     if (std::string said = error_of(*object); !said.empty()) answer.problem = said;

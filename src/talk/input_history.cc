@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +14,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/user_folder.h"
 
 namespace hearth {
 namespace {
@@ -51,11 +51,9 @@ std::string message_of(const std::string& line) {
 }  // namespace
 
 std::optional<std::string> history_path() {
-  const char* state = std::getenv("XDG_STATE_HOME");
-  if (state != nullptr && *state == '/') return fmt::format("{}/hearth/chat_history", state);
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0') return std::nullopt;
-  return fmt::format("{}/.local/state/hearth/chat_history", home);
+  const std::optional<std::string> state = user_folder("XDG_STATE_HOME", ".local/state");
+  if (!state) return std::nullopt;
+  return *state + "/hearth/chat_history";
 }
 
 InputHistory::InputHistory(std::optional<std::string> path) : path_(std::move(path)) {

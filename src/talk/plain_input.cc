@@ -16,9 +16,7 @@ constexpr size_t kReadBytesAhead = 1 << 16;
 }  // namespace
 
 InputLine PlainInput::take_line(size_t end, size_t skipped) {
-  Utf8Stream stream;
-  std::string line = stream.push(std::string_view(bytes_).substr(0, end));
-  line += stream.flush();
+  std::string line = well_formed_utf8(std::string_view(bytes_).substr(0, end));
   bytes_.erase(0, end + skipped);
   looked_ = 0;
   if (line.ends_with('\r')) line.pop_back();

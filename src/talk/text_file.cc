@@ -76,9 +76,7 @@ std::string read_text_file(const std::string& path) {
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
   if (!file) fail(ErrorCode::kFile, "'{}' cannot be read: {}", path, std::strerror(errno));
   if (bytes.find('\0') != bytes.npos) fail(ErrorCode::kFile, "'{}' is no text", path);
-  Utf8Stream stream;
-  std::string text = stream.push(bytes);
-  return text + stream.flush();
+  return well_formed_utf8(bytes);
 }
 
 bool is_there(const std::string& path) {

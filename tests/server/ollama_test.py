@@ -7,20 +7,11 @@ bad input is told, from a stub of an engine that says what the conversation tell
 import json
 
 from raw_client import RawClient
-from scripted import READ_A, ScriptedTest, main, script_text
+from scripted import READ, READ_A, ScriptedTest, main, say, script_text
 
 CHAT, GENERATE = "/api/chat", "/api/generate"
-READ = {"type": "function", "function": {
-    "name": "read", "description": "Reads a file.",
-    "parameters": {"type": "object", "properties": {"path": {"type": "string"}},
-                   "required": ["path"], "additionalProperties": False}}}  # fmt: skip
 TAKEN = {"total_duration", "load_duration", "prompt_eval_count", "prompt_eval_duration",
          "eval_count", "eval_duration"}  # fmt: skip
-
-
-def say(*scripts):
-    """A message that tells the stub what to say in each of its turns."""
-    return {"role": "user", "content": script_text(scripts)}
 
 
 class OllamaTest(ScriptedTest):

@@ -9,10 +9,19 @@ import unittest
 from serving import Server
 
 READ_A = '<tool_call>\n{"name": "read", "arguments": {"path": "a.txt"}}\n</tool_call>'
+READ = {"type": "function", "function": {
+    "name": "read", "description": "Reads a file.",
+    "parameters": {"type": "object", "properties": {"path": {"type": "string"}},
+                   "required": ["path"], "additionalProperties": False}}}  # fmt: skip
 
 
 def script_text(scripts):
     return " ".join(f"SAY({script})YAS" for script in scripts)
+
+
+def say(*scripts):
+    """A message that tells the stub what to say in each of its turns."""
+    return {"role": "user", "content": script_text(scripts)}
 
 
 class ScriptedTest(unittest.TestCase):

@@ -6,20 +6,11 @@ engine that says what the conversation tells it to.
 
 import json
 
-from scripted import READ_A, ScriptedTest, main, script_text
+from scripted import READ, READ_A, ScriptedTest, main, say
 
 CHAT = "/v1/chat/completions"
-READ = {"type": "function", "function": {
-    "name": "read", "description": "Reads a file.",
-    "parameters": {"type": "object", "properties": {"path": {"type": "string"}},
-                   "required": ["path"], "additionalProperties": False}}}  # fmt: skip
 PING = {"type": "function", "function": {"name": "ping"}}
 PING_CALL = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
-
-
-def say(*scripts):
-    """A message that tells the stub what to say in each of its turns."""
-    return {"role": "user", "content": script_text(scripts)}
 
 
 def joined(chunks):

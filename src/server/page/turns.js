@@ -67,13 +67,13 @@ export class Meter {
 
   // A piece of reasoning or of the answer: a token, or as many as the server sent at once.
   piece(reasoning) {
-    this.last = this.now();
+    const last = this.now();
     if (this.figures.tokens === 0) {
-      this.firstAt = this.last;
-      this.figures.first = (this.last - this.begun) / 1000;
+      this.firstAt = last;
+      this.figures.first = (last - this.begun) / 1000;
     }
     this.figures.tokens++;
-    if (!this.answering) this.figures.thought = (this.last - this.firstAt) / 1000;
+    if (!this.answering) this.figures.thought = (last - this.firstAt) / 1000;
     if (!reasoning) this.answering = true;
   }
 
