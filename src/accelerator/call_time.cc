@@ -48,8 +48,9 @@ uint32_t length_of(const KernelCall& call) {
   return 0;
 }
 
-// On the line between the points, before the first and behind the last as these.
-double value_at(const std::vector<std::pair<double, double>>& line, double x) {
+}  // namespace
+
+double value_at(const RateLine& line, double x) {
   if (x <= line.front().first) return line.front().second;
   if (x >= line.back().first) return line.back().second;
   const auto next =
@@ -58,8 +59,6 @@ double value_at(const std::vector<std::pair<double, double>>& line, double x) {
   const auto& [x1, y1] = *next;
   return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
 }
-
-}  // namespace
 
 double work_of(const KernelCall& call) { return std::visit(Work{}, call); }
 
@@ -79,7 +78,7 @@ CallTime::CallTime(const AcceleratorRates& rates) : memory_rate_(rates.memory.pe
 
 double CallTime::product_seconds(const GemmCall& call) const {
   const double elements = work_of(KernelCall(call)) / call.m, rows = call.m;
-  const auto of_line = [&](const Line& line) {
+  const auto of_line = [&](const RateLine& line) {
     const auto& [most, each] = line.back();
     return elements * (rows > most ? each * rows / most : value_at(line, rows));
   };

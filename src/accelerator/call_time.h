@@ -18,6 +18,11 @@
 
 namespace hearth {
 
+// Points of a line, by x.
+using RateLine = std::vector<std::pair<double, double>>;
+// On the line between its points, which there are, before the first and behind the last as these.
+double value_at(const RateLine& line, double x);
+
 // What a call's time grows with: multiply-adds of products and of attention (of keys and of values,
 // over the positions that rows see), else elements.
 double work_of(const KernelCall& call);
@@ -32,14 +37,11 @@ class CallTime {
   double command_seconds() const { return command_seconds_; }
 
  private:
-  // Points of a line, by x: seconds of one unit.
-  using Line = std::vector<std::pair<double, double>>;
-
   double product_seconds(const GemmCall& call) const;
   double attention_seconds(const KernelCall& call) const;
 
-  std::map<PackKind, Line> products_;         // by rows: seconds of an element of the matrix
-  std::map<std::string, Line> kernels_;       // by length: seconds of a unit of work
+  std::map<PackKind, RateLine> products_;     // by rows: seconds of an element of the matrix
+  std::map<std::string, RateLine> kernels_;   // by length: seconds of a unit of work
   double memory_rate_, command_seconds_ = 0;  // bytes a second; seconds
 };
 

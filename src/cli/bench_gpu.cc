@@ -21,12 +21,6 @@ struct PassResult {
   double predicted = 0;
 };
 
-class AllWanted : public PassWatch {
- public:
-  bool wanted(size_t) override { return true; }
-  void let_go(size_t) override {}
-};
-
 std::vector<uint32_t> lengths_for(const BenchArgs& args) {
   std::vector<uint32_t> lengths = args.lists.prefill;
   std::erase(lengths, 0);
@@ -111,7 +105,8 @@ int measure_gpu(BenchSession& session, const PromptGpuArgs& gpu) {
       load_engine(model, engine_args, options, &session.interrupts);
   const PassTarget target = engine->pass_target();
   std::optional<AcceleratorRates> rates;
-  PromptPass made = make_prompt_pass(target, how, true, &rates);
+  PromptPass made = how.described ? plan_prompt_pass(target, *how.described, how.plan)
+                                  : make_prompt_pass(target, how, true, &rates);
   std::optional<PassClock> clock;
   if (how.described) clock.emplace(target, *how.described, made.plan);
   std::vector<PassResult> results;
@@ -128,7 +123,7 @@ int measure_gpu(BenchSession& session, const PromptGpuArgs& gpu) {
   const bool as_json = args.json || args.form == "json";
   write_stdout(as_json ? json_text(made, how.described.has_value(), results)
                        : table_text(made, how.described.has_value(), results));
-  return session.report.interrupted ? 130 : 0;
+  return session.report.interrupted ? kInterruptedStatus : 0;
 }
 
 }  // namespace hearth

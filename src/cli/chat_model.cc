@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <future>
+#include <memory>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
@@ -59,6 +61,52 @@ void call_beside(const TerminalSignals& signals, const Call& call) {
   }
   done.get();
 }
+
+// A model that is served to this process alone.
+class HostedModel {
+ public:
+  // Refuses at once what can't be: a file that is none, a model without a chat template.
+  explicit HostedModel(const ServeArgs& serve)
+      : args_(local_args(serve)),
+        machine_(Machine::live()),
+        text_(args_, machine_,
+              open_named_model(args_.model, args_.pre, args_.engine, TokenizerUse::kNeeded,
+                               ModelUse::kText)) {
+    if (text_.chats()) return;
+    fail(ErrorCode::kUsage, "'{}' has no chat template: give one with --chat-template FILE",
+         text_.path());
+  }
+  ~HostedModel() {
+    if (!reactor_.joinable()) return;
+    app_->stop();
+    reactor_.join();
+    // What holds up a request's work must not hold up the end; all that was said is on the screen.
+    if (!app_->settled()) std::_Exit(0);
+  }
+  HostedModel(const HostedModel&) = delete;
+  HostedModel& operator=(const HostedModel&) = delete;
+
+  // Takes time.
+  ChatEndpoint load() {
+    AppOptions options = settle_app(args_);
+    const std::string key = random_key();
+    options.keys = {key};
+    const std::string name = std::filesystem::path(text_.path()).stem().string();
+    text_.load(name, {});
+    app_.emplace(options);
+    reactor_ = std::thread([this] { app_->run(); });
+    app_->pin(text_.spare_pus());
+    app_->serve({.text = &text_.served()});
+    return {fmt::format("http://127.0.0.1:{}/v1", app_->port()), key, name};
+  }
+
+ private:
+  const ServeArgs args_;
+  const Machine machine_;
+  ServedText text_;
+  std::optional<App> app_;
+  std::thread reactor_;
+};
 
 // The model here that is talked to, and the next one in its place.
 class LocalModels {
@@ -117,52 +165,6 @@ std::string greeting(const ChatArgs& args, const ChatEndpoint& endpoint) {
 }
 
 }  // namespace
-
-struct HostedModel::Parts {
-  explicit Parts(const ServeArgs& serve)
-      : args(local_args(serve)),
-        machine(Machine::live()),
-        text(args, machine,
-             open_named_model(args.model, args.pre, args.engine, TokenizerUse::kNeeded,
-                              ModelUse::kText)) {}
-  ~Parts() {
-    if (!reactor.joinable()) return;
-    app->stop();
-    reactor.join();
-    // What holds up a request's work must not hold up the end; all that was said is on the screen.
-    if (!app->settled()) std::_Exit(0);
-  }
-  Parts(const Parts&) = delete;
-  Parts& operator=(const Parts&) = delete;
-
-  const ServeArgs args;
-  const Machine machine;
-  ServedText text;
-  std::optional<App> app = {};
-  std::thread reactor = {};
-};
-
-HostedModel::HostedModel(const ServeArgs& args) : parts_(std::make_unique<Parts>(args)) {
-  if (parts_->text.chats()) return;
-  fail(ErrorCode::kUsage, "'{}' has no chat template: give one with --chat-template FILE",
-       parts_->text.path());
-}
-
-HostedModel::~HostedModel() = default;
-
-ChatEndpoint HostedModel::load() {
-  Parts& parts = *parts_;
-  AppOptions options = settle_app(parts.args);
-  const std::string key = random_key();
-  options.keys = {key};
-  const std::string name = std::filesystem::path(parts.text.path()).stem().string();
-  parts.text.load(name, {});
-  parts.app.emplace(options);
-  parts.reactor = std::thread([&parts] { parts.app->run(); });
-  parts.app->pin(parts.text.spare_pus());
-  parts.app->serve({.text = &parts.text.served()});
-  return {fmt::format("http://127.0.0.1:{}/v1", parts.app->port()), key, name};
-}
 
 bool names_server(const std::string& model) {
   return model.find("://") != std::string::npos && !find_hub_name(model);

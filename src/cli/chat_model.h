@@ -3,13 +3,10 @@
 // it.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "cli/serve_options.h"
-#include "talk/chat_client.h"
-#include "talk/terminal_signals.h"
 
 namespace hearth {
 
@@ -24,21 +21,5 @@ bool names_server(const std::string& model);
 
 // The verb, also for `hearth run --chat`. Returns the exit status.
 int chat_with(ChatArgs args);
-
-class HostedModel {
- public:
-  // Refuses at once what can't be: a file that is none, a model without a chat template.
-  explicit HostedModel(const ServeArgs& args);
-  ~HostedModel();
-  HostedModel(const HostedModel&) = delete;
-  HostedModel& operator=(const HostedModel&) = delete;
-
-  // Takes time.
-  ChatEndpoint load();
-
- private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
-};
 
 }  // namespace hearth

@@ -157,21 +157,30 @@ std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
   return engine;
 }
 
+StreamPlanOptions stream_plan_options(const PromptGpuArgs& args) {
+  StreamPlanOptions options;
+  options.rows = args.rows;
+  options.memory = args.memory;
+  options.kept = args.layers;
+  return options;
+}
+
+MeasuredAccelerator read_accelerator(const std::string& path) {
+  return parse_accelerator(read_text(path), path);
+}
+
 PromptStreamOptions prompt_stream_options(const PromptGpuArgs& args) {
   PromptStreamOptions options;
   options.gpu = args.gpu.value_or("none");
   options.threshold = args.threshold;
-  options.plan.rows = args.rows;
-  options.plan.memory = args.memory;
-  options.plan.kept = args.layers;
+  options.plan = stream_plan_options(args);
   const bool more = args.threshold != 0 || args.rows != 0 || args.memory != 0 || args.layers;
   if (options.gpu == "none" && more) {
     fail_field(ErrorCode::kUsage, "gpu", "is missing, and other options say how it is used");
   }
   constexpr std::string_view kVirtual = "virtual:";
   if (options.gpu.starts_with(kVirtual)) {
-    const std::string path = options.gpu.substr(kVirtual.size());
-    options.described = parse_accelerator(read_text(path), path);
+    options.described = read_accelerator(options.gpu.substr(kVirtual.size()));
   }
   return options;
 }

@@ -62,6 +62,10 @@ void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* o
 std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
                                     EngineOptions options, Interrupts* interrupts = nullptr);
 
+// How these options would have passes planned.
+StreamPlanOptions stream_plan_options(const PromptGpuArgs& args);
+// What a file tells of an accelerator. Throws (kFile).
+MeasuredAccelerator read_accelerator(const std::string& path);
 // What these options say of a GPU; a file that describes one is read. Throws (kUsage) where they
 // say how and not through what, (kFile) where the file is none.
 PromptStreamOptions prompt_stream_options(const PromptGpuArgs& args);

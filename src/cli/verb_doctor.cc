@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,14 +56,11 @@ Finding check_port() {
 Finding check_model(const std::string& path, const Machine& machine) {
   try {
     const OpenedModel model = open_named_model(path, {}, false, TokenizerUse::kIfThere);
-    std::error_code ignored;
-    const uint64_t bytes = std::filesystem::is_regular_file(path, ignored)
-                               ? std::filesystem::file_size(path, ignored)
-                               : 0;
+    const uint64_t bytes = model.source.file_bytes();
     Finding finding{
         FindingLevel::kOk, "model",
         fmt::format("it runs here, and was made for {} positions", model.spec.hyper.context), ""};
-    if (bytes > 0) finding.found += fmt::format("; its weights take {}", bytes_text(bytes));
+    finding.found += fmt::format("; its weights take {}", bytes_text(bytes));
     if (machine.memory_available > 0 && bytes > machine.memory_available) {
       finding.level = FindingLevel::kBad;
       finding.remedy = "it does not fit into the memory that is free: take smaller weights";

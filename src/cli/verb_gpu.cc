@@ -141,7 +141,7 @@ int bench_gpu(const FoundAccelerators& found, const GpuArgs& args) {
 
 int gpu(const GpuArgs& args) {
   if (args.describe) {
-    tell_measured(parse_accelerator(read_text(*args.describe), *args.describe), args.json);
+    tell_measured(read_accelerator(*args.describe), args.json);
     return 0;
   }
   if (!args.name.empty() && !args.check && !args.bench) {

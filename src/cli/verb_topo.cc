@@ -50,14 +50,11 @@ struct Findings {
 GpuPrediction find_gpu(const TopoArgs& args, const Findings& found, MeasuredAccelerator gpu,
                        const BandwidthTable& table, const ModelSpec& model) {
   GpuPredictArgs how{.gpu = std::move(gpu)};
-  how.plan.rows = args.gpu.rows;
-  how.plan.memory = args.gpu.memory;
-  how.plan.kept = args.gpu.layers;
+  how.plan = stream_plan_options(args.gpu);
   // Of a machine that is described nobody knows what its cores multiply: then they have no
   // instructions for BF16, as the reference.
   if (!args.machine) how.isa = environment_isa(detect_cpu_features());
-  const auto in_bf16 = [](const WeightSpec& of) { return in_a_layer(of) && takes_bf16(of); };
-  if (args.machine && std::ranges::any_of(model.weights, in_bf16)) {
+  if (args.machine && layers_take_bf16(model)) {
     print_note("cores with instructions for BF16 stream none of such weights (HEARTH_ISA)");
   }
   return predict_gpu(found.machine, table, model, found.plan, how);
@@ -82,7 +79,7 @@ Findings find_all(const TopoArgs& args) {
   set_plan(found.machine, args.plan, &options);
   found.plan = plan_engine(found.machine, options);
   std::optional<MeasuredAccelerator> gpu;
-  if (args.gpu.gpu) gpu = parse_accelerator(read_text(*args.gpu.gpu), *args.gpu.gpu);
+  if (args.gpu.gpu) gpu = read_accelerator(*args.gpu.gpu);
   std::optional<OpenedModel> model;
   if (args.model) {
     model = open_named_model(*args.model, {}, false, TokenizerUse::kNone, ModelUse::kShape,

@@ -42,6 +42,11 @@ std::shared_ptr<Accelerator> open_gpu(const PassTarget& target,
   return gpu;
 }
 
+void check_prefill(const PassTarget& target) {
+  const std::string why = why_no_prefill(target.model->spec(), target.isa);
+  if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
+}
+
 AcceleratorRates measure(Accelerator& gpu, const PassTarget& target,
                          const PromptStreamOptions& options) {
   if (options.described) return options.described->rates;
@@ -99,10 +104,18 @@ class Maker {
 
 }  // namespace
 
+PromptPass plan_prompt_pass(const PassTarget& target, const MeasuredAccelerator& gpu,
+                            const StreamPlanOptions& options) {
+  check_prefill(target);
+  const AcceleratorFacts facts = VirtualAccelerator({.facts = gpu.facts}).facts();
+  PromptPass made{.gpu = facts.name, .plan = plan_stream(target, facts, options)};
+  made.time.emplace(target, MeasuredAccelerator{facts, gpu.rates}, made.plan);
+  return made;
+}
+
 PromptPass make_prompt_pass(const PassTarget& target, const PromptStreamOptions& options,
                             bool timed, std::optional<AcceleratorRates>* rates) {
-  const std::string why = why_no_prefill(target.model->spec(), target.isa);
-  if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
+  check_prefill(target);
   const std::shared_ptr<Accelerator> gpu = open_gpu(target, options);
   const AcceleratorFacts facts = gpu->facts();
   PromptPass made{.gpu = facts.name, .plan = plan_stream(target, facts, options.plan)};

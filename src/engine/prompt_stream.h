@@ -29,10 +29,13 @@ struct PromptStreamOptions {
 struct PromptPass {
   std::string gpu;  // its name
   StreamPlan plan = {};
-  std::unique_ptr<PassRunner> pass = {};
-  std::optional<PassTime> time = {};  // where it was asked for
-  std::string why_not_imported = {};  // of weights and pages; empty: they are
+  std::unique_ptr<PassRunner> pass = {};  // none where it is planned alone
+  std::optional<PassTime> time = {};      // where it was asked for
+  std::string why_not_imported = {};      // of weights and pages; empty: they are
 };
+// The same of a GPU that is described, without a pass: nothing takes its memory. Throws as below.
+PromptPass plan_prompt_pass(const PassTarget& target, const MeasuredAccelerator& gpu,
+                            const StreamPlanOptions& options);
 // Opens, checks and plans as below, and measures where `timed`; `rates`: what it measured, or what
 // was before, where there is some. Throws as below.
 PromptPass make_prompt_pass(const PassTarget& target, const PromptStreamOptions& options,

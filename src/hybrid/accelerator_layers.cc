@@ -98,6 +98,11 @@ bool takes_bf16(const WeightSpec& weight) {
   return weight.is_matrix() && act_format_for(weight.packed.kind) == ActFormat::kBF16;
 }
 
+bool layers_take_bf16(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.weights,
+                             [](const WeightSpec& of) { return in_a_layer(of) && takes_bf16(of); });
+}
+
 std::string why_no_prefill(const ModelSpec& spec, Isa isa) {
   std::string why = why_not_computed(
       spec, "only models of attention and feed-forward layers are streamed through a GPU yet",
@@ -108,8 +113,7 @@ std::string why_no_prefill(const ModelSpec& spec, Isa isa) {
                    : "";
       },
       in_a_layer);
-  const auto in_one = [](const WeightSpec& of) { return in_a_layer(of) && takes_bf16(of); };
-  if (why.empty() && multiplies_bf16(isa) && std::ranges::any_of(spec.weights, in_one)) {
+  if (why.empty() && multiplies_bf16(isa) && layers_take_bf16(spec)) {
     why =
         "the cores multiply BF16 and FP8 weights by instructions that no GPU matches to the last "
         "bit; HEARTH_ISA with a lower level streams them";

@@ -26,6 +26,9 @@ namespace hearth {
 // latents, experts, or orders of columns.
 std::string why_no_pass(const ModelSpec& spec);
 
+// Whether a layer has weights that cores with BF16 instructions multiply by these.
+bool layers_take_bf16(const ModelSpec& spec);
+
 // Why no pass fills pages for such a model (prefill_pass.h), beside cores of this level; empty: one
 // does.
 std::string why_no_prefill(const ModelSpec& spec, Isa isa);

@@ -26,6 +26,13 @@ class PassWatch {
   virtual void let_go(size_t text) = 0;
 };
 
+// Of texts that nobody gives up.
+class AllWanted : public PassWatch {
+ public:
+  bool wanted(size_t) override { return true; }
+  void let_go(size_t) override {}
+};
+
 // The most that a pass has.
 struct PassRoom {
   uint32_t rows = 0;   // tokens of all texts

@@ -9,12 +9,6 @@
 namespace hearth {
 namespace {
 
-class AllWanted : public PassWatch {
- public:
-  bool wanted(size_t) override { return true; }
-  void let_go(size_t) override {}
-};
-
 PassTarget only_timed(PassTarget target) {
   target.only_timed = true;
   return target;
@@ -68,12 +62,7 @@ double PassTime::seconds(uint32_t rows) const {
   if (points_.empty() || rows > points_.back().first) {
     return std::numeric_limits<double>::infinity();
   }
-  const auto above = std::ranges::lower_bound(points_, static_cast<double>(rows), {},
-                                              [](const auto& point) { return point.first; });
-  if (above == points_.begin()) return above->second;
-  const auto& [x0, y0] = *(above - 1);
-  const auto& [x1, y1] = *above;
-  return y0 + (y1 - y0) * (rows - x0) / (x1 - x0);
+  return value_at(points_, rows);
 }
 
 }  // namespace hearth
