@@ -155,27 +155,43 @@ void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLa
   }
 }
 
-// Returns how many pages, `most` at most, this share of the memory holds that everything else
+// What some units, as pages, have of a piece of memory.
+struct UnitRoom {
+  uint64_t others;  // bytes that everything else takes
+  uint64_t each;    // bytes of a unit
+};
+
+// Returns how many units, `most` at most, this share of the memory holds that everything else
 // leaves, on every node; nothing where nobody knows how much memory there is.
-std::optional<uint32_t> kv_pages_that_fit(const Machine& machine, const EngineLayout& layout,
-                                          double share, uint64_t most) {
+template <typename OfShard>
+std::optional<uint32_t> units_that_fit(const Machine& machine, const EngineLayout& layout,
+                                       double share, uint64_t most, const UnitRoom& of_all,
+                                       const OfShard& of_shard) {
   bool known = false;
-  auto limit = [&](uint64_t available, uint64_t needed, uint64_t page_bytes) {
-    if (available == 0 || page_bytes == 0) return;
+  auto limit = [&](uint64_t available, const UnitRoom& room) {
+    if (available == 0 || room.each == 0) return;
     known = true;
-    uint64_t others = needed - page_bytes * layout.kv.page_count();
-    double room = available > others ? static_cast<double>(available - others) * share : 0;
-    most = std::min(most, static_cast<uint64_t>(room) / page_bytes);
+    double left =
+        available > room.others ? static_cast<double>(available - room.others) * share : 0;
+    most = std::min(most, static_cast<uint64_t>(left) / room.each);
   };
-  if (machine.source != MachineSource::kDescribed) {
-    limit(machine.memory_available, layout.memory().total(), kv_page_bytes(layout));
-  }
+  if (machine.source != MachineSource::kDescribed) limit(machine.memory_available, of_all);
   for (uint32_t s = 0; machine.binds_memory() && s < layout.shard_count(); ++s) {
     uint32_t node = machine.memory_node(layout.plan.shard_nodes[s]);
-    limit(machine.nodes[node].available_bytes, layout.shard_bytes(s), layout.kv.page_bytes(s));
+    limit(machine.nodes[node].available_bytes, of_shard(s));
   }
   if (!known) return std::nullopt;
   return static_cast<uint32_t>(most);
+}
+
+std::optional<uint32_t> kv_pages_that_fit(const Machine& machine, const EngineLayout& layout,
+                                          double share, uint64_t most) {
+  auto room = [&](uint64_t needed, uint64_t page_bytes) {
+    return UnitRoom{needed - page_bytes * layout.kv.page_count(), page_bytes};
+  };
+  return units_that_fit(
+      machine, layout, share, most, room(layout.memory().total(), kv_page_bytes(layout)),
+      [&](uint32_t s) { return room(layout.shard_bytes(s), layout.kv.page_bytes(s)); });
 }
 
 // As many pages as were asked for in bytes, or as a share of what is left.
@@ -197,28 +213,13 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
   return least;
 }
 
-// Returns how many kept states, `most` at most, this share of the memory holds that everything else
-// but KV pages leaves, on every node; nothing where nobody knows how much memory there is.
+// Kept states, with KV pages out of the count.
 std::optional<uint32_t> states_that_fit(const Machine& machine, const EngineLayout& layout,
                                         double share, uint64_t most) {
-  bool known = false;
-  auto limit = [&](uint64_t available, uint64_t others, uint64_t slot_bytes) {
-    if (available == 0 || slot_bytes == 0) return;
-    known = true;
-    double room = available > others ? static_cast<double>(available - others) * share : 0;
-    most = std::min(most, static_cast<uint64_t>(room) / slot_bytes);
-  };
-  if (machine.source != MachineSource::kDescribed) {
-    limit(machine.memory_available, layout.memory().total() - layout.memory().kv,
-          layout.states.slot_bytes());
-  }
-  for (uint32_t s = 0; machine.binds_memory() && s < layout.shard_count(); ++s) {
-    uint32_t node = machine.memory_node(layout.plan.shard_nodes[s]);
-    limit(machine.nodes[node].available_bytes, layout.shard_bytes(s) - layout.kv.shard_bytes(s),
-          layout.states.slot_bytes(s));
-  }
-  if (!known) return std::nullopt;
-  return static_cast<uint32_t>(most);
+  const UnitRoom of_all{layout.memory().total() - layout.memory().kv, layout.states.slot_bytes()};
+  return units_that_fit(machine, layout, share, most, of_all, [&](uint32_t s) {
+    return UnitRoom{layout.shard_bytes(s) - layout.kv.shard_bytes(s), layout.states.slot_bytes(s)};
+  });
 }
 
 // As many as these bytes hold, which must be there.

@@ -23,8 +23,8 @@ uint32_t Sequence::pages_needed(uint32_t count) const {
 }
 
 bool Sequence::lacks_slot() const {
-  if (states_ == nullptr || states_->can_take()) return false;
-  return slot_ == kNoSlot || !(states_->is_private(slot_) || states_->is_only_holder(slot_));
+  if (states_ == nullptr || (slot_ != kNoSlot && states_->is_only_holder(slot_))) return false;
+  return !states_->can_take();
 }
 
 StateMove Sequence::grow(std::span<const int32_t> tokens) {
@@ -56,9 +56,12 @@ StateMove Sequence::own_slot() {
     states_->claim();
     return {kNoSlot, slot_};
   }
-  // Where slots are short, a kept state is written over that nobody else has taken.
-  if (!states_->can_take()) states_->forget_slot(slot_);
   if (states_->is_private(slot_)) return {slot_, slot_};
+  // Where slots are short, a kept state is written over that nobody else has taken.
+  if (!states_->can_take()) {
+    states_->forget_slot(slot_);
+    if (states_->is_private(slot_)) return {slot_, slot_};
+  }
   read_ = slot_;
   slot_ = states_->take();
   return {read_, slot_};

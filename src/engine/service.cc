@@ -34,7 +34,7 @@ Service::Service(const Load& load, const Tokenizer* tokenizer, const ServiceOpti
     }
   };
   thread_ = start_thread(begin, [this] {
-    serve(*scheduler_);
+    serve();
     end();
   });
 }
@@ -94,7 +94,8 @@ bool Service::wait_for_work(bool idle, std::vector<std::shared_ptr<Job>>* newcom
   return !mailbox_->stopping;
 }
 
-void Service::serve(Scheduler& scheduler) {
+void Service::serve() {
+  Scheduler& scheduler = *scheduler_;
   bool idle = true;
   for (;;) {
     std::vector<std::shared_ptr<Job>> newcomers;

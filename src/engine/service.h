@@ -74,7 +74,7 @@ class Service {
     void poke();
   };
 
-  void serve(Scheduler& scheduler);
+  void serve();
   void end();
   bool wait_for_work(bool idle, std::vector<std::shared_ptr<Job>>* newcomers);
 

@@ -50,7 +50,6 @@ class StepEngine {
 
   KvPool& pool() { return *pool_; }
   // Null where the model keeps no states.
-  StatePool* states() { return states_.get(); }
   const StatePool* states() const { return states_.get(); }
   // `prompt`: how many tokens it begins with that are known now; of a model with latents that says
   // which of its rows are expanded (ExpandRule), and so their last bits.

@@ -24,7 +24,6 @@ class FileRows {
 
   uint64_t rows() const { return rows_; }
   uint64_t length() const { return length_; }
-  size_t row_bytes() const { return row_bytes_; }
   // Writes a row's elements. From any thread.
   void read(uint64_t row, float* out) const noexcept;
 

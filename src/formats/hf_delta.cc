@@ -26,10 +26,6 @@ bool HfHeads::as_stored() const {
   return true;
 }
 
-bool is_copied(std::string_view name) {
-  return name.ends_with("conv1d.weight") || name.ends_with("ssm_a");
-}
-
 std::vector<std::byte> copied_heads(const HfHeads& heads, std::span<const std::byte> from) {
   const size_t size = from.size() / heads.stored;
   std::vector<std::byte> copy(size * heads.taken.size());

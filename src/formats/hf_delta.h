@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "formats/hf_config.h"
@@ -24,10 +23,6 @@ struct HfHeads {
 
 // The bytes of a tensor's heads, those that are taken, in order.
 std::vector<std::byte> copied_heads(const HfHeads& heads, std::span<const std::byte> from);
-
-// Whether a tensor of that name in GGUF is read as floats, whatever its shape: the convolution's
-// weights and the heads' decay.
-bool is_copied(std::string_view name);
 
 // Of kDeltaMixed: queries' and keys' heads, then those of values.
 HfHeads mixed_heads(const HfConfig& config);

@@ -150,6 +150,7 @@ enum class HfKind : uint8_t {
   kConvolution,     // [channels][1][taps], or without the 1
   // Of a gated delta rule, whose heads may lie in another order (formats/hf_delta.h).
   kDeltaMixed,   // rows of all heads of queries, keys and values
+  kDeltaConv,    // the same, which a convolution has: small, and read as floats
   kDeltaRows,    // of the heads of values
   kDeltaVector,  // the same with the names as a whole
   kDeltaDecay,   // the same of logarithms: GGUF has -e^x, as F32

@@ -52,9 +52,7 @@ class Maker {
     if (what.kind() == HfKind::kIgnored) return;
     if (what.layer && *what.layer >= config_[HfValue::kLayers]) return skip(tensor, *what.layer);
     // Some files hold the head once more.
-    if (config_[HfValue::kTied] != 0 && what.gguf == kHeadName) {
-      return stored_.leave_scales(tensor);
-    }
+    if (config_[HfValue::kTied] != 0 && what.gguf == kHeadName) return stored_.leave_scales(tensor);
     check_type(tensor);
     if (config_.family->norms_plus_one && what.gguf.ends_with("norm.weight") &&
         !what.gguf.ends_with("ssm_norm.weight")) {
@@ -78,9 +76,8 @@ class Maker {
         return add_rows(tensor, what.gguf, first, rows, first + rows);
       }
       case HfKind::kGateAndUp:
-        return add_gate_and_up(tensor, what.gguf, /*gate_first=*/true);
       case HfKind::kUpAndGate:
-        return add_gate_and_up(tensor, what.gguf, /*gate_first=*/false);
+        return add_gate_and_up(tensor, what.gguf, what.kind() == HfKind::kGateAndUp);
       case HfKind::kExpertStack:
         return add_stack(tensor, what.gguf, 0, 1);
       case HfKind::kExpertPairs:
@@ -89,7 +86,9 @@ class Maker {
       case HfKind::kConvolution:
         return add_heads(tensor, what.gguf, {1, {0}});
       case HfKind::kDeltaMixed:
-        return add_heads(tensor, what.gguf, mixed_heads(config_));
+      case HfKind::kDeltaConv:
+        return add_heads(tensor, what.gguf, mixed_heads(config_),
+                         what.kind() == HfKind::kDeltaConv);
       case HfKind::kDeltaRows:
       case HfKind::kDeltaVector:
         return add_heads(tensor, what.gguf, value_heads(config_));
@@ -257,7 +256,8 @@ class Maker {
 
   // Heads of a delta rule, of as many rows each. The convolution's weights may have a dimension of
   // 1 between channels and taps; they and vectors are small, and copied.
-  void add_heads(const SafeTensor& tensor, const std::string& name, const HfHeads& heads) {
+  void add_heads(const SafeTensor& tensor, const std::string& name, const HfHeads& heads,
+                 bool copied = false) {
     if (!has_rows(tensor)) return add_plain(tensor, name);
     std::vector<uint64_t> shape = tensor.shape;
     if (shape.size() == 3 && shape[1] == 1) shape.erase(shape.begin() + 1);
@@ -268,7 +268,7 @@ class Maker {
     const uint64_t rows = shape[0] / heads.stored;
     std::vector<uint64_t> dims(shape.rbegin(), shape.rend());
     dims.back() = rows * heads.taken.size();
-    const bool matrix = tensor.shape.size() == 2 && !is_copied(name);
+    const bool matrix = tensor.shape.size() == 2 && !copied;
     if (matrix && heads.as_stored()) return add_plain(tensor, name);
     if (!matrix && (!tensor.dtype || tensor.dtype == DType::kF8E4M3)) {
       stored_.fail_tensor(tensor.name, "is stored as {}, where floats must be", tensor.type);
@@ -284,7 +284,7 @@ class Maker {
 
   // -e^x of every head's logarithm.
   void add_decay(const SafeTensor& tensor, const std::string& name) {
-    add_heads(tensor, name, value_heads(config_));
+    add_heads(tensor, name, value_heads(config_), true);
     SourceTensor& made = out_.tensors.back();
     if (!tensor.dtype) return;
     std::vector<float> values(made.n_elements);

@@ -10,23 +10,9 @@ namespace {
 constexpr const char* kLayerTypes = "layer_types";
 constexpr const char* kAllOrNone = "all layers must have a window, or none";
 
-// Which layers slide, where config.json names the kind of each.
 std::optional<std::vector<bool>> named_windows(const HfReading& reading) {
-  const std::optional<std::vector<std::string>> kinds = reading.config.texts(kLayerTypes);
-  if (!kinds) return std::nullopt;
-  const uint64_t layers = reading.model[HfValue::kLayers];
-  if (kinds->size() < layers) {
-    reading.config.refuse(kLayerTypes, fmt::format("the kinds of {} layers", layers));
-  }
-  std::vector<bool> sliding;
-  for (uint64_t layer = 0; layer < layers; ++layer) {
-    const std::string& kind = (*kinds)[layer];
-    sliding.push_back(kind == "sliding_attention");
-    if (!sliding.back() && kind != "full_attention") {
-      reading.config.fail_unsupported(kLayerTypes, "it runs full_attention and sliding_attention");
-    }
-  }
-  return sliding;
+  return layers_of_kind(reading, "sliding_attention", "full_attention",
+                        "it runs full_attention and sliding_attention");
 }
 
 std::optional<uint32_t> window_length(const HfReading& reading) {
@@ -75,6 +61,28 @@ std::vector<bool> periodic_windows(const HfReading& reading) {
 }
 
 }  // namespace
+
+std::optional<std::vector<bool>> layers_of_kind(const HfReading& reading, std::string_view kind,
+                                                std::string_view other, const char* runs) {
+  const std::optional<std::vector<std::string>> kinds = reading.config.texts(kLayerTypes);
+  if (!kinds) return std::nullopt;
+  const uint64_t layers = reading.model[HfValue::kLayers];
+  if (kinds->size() < layers) {
+    reading.config.refuse(kLayerTypes, fmt::format("the kinds of {} layers", layers));
+  }
+  std::vector<bool> found;
+  for (uint64_t layer = 0; layer < layers; ++layer) {
+    const std::string& own = (*kinds)[layer];
+    found.push_back(own == kind);
+    if (!found.back() && own != other) reading.config.fail_unsupported(kLayerTypes, runs);
+  }
+  return found;
+}
+
+std::vector<bool> sliding_layers(const HfReading& reading) {
+  std::optional<std::vector<bool>> named = named_windows(reading);
+  return named ? *std::move(named) : periodic_windows(reading);
+}
 
 void read_hf_windows(const HfReading& reading) {
   const HfWindows& rules = reading.model.family->windows;

@@ -3,10 +3,21 @@
 // attention.sliding_window_pattern, true for each that has, where layers differ.
 #pragma once
 
+#include <optional>
+#include <string_view>
+#include <vector>
+
 #include "formats/hf_config.h"
 
 namespace hearth {
 
 void read_hf_windows(const HfReading& reading);
+
+// Which layers are of one of the two kinds that a family has, where layer_types names each layer's.
+// Throws (kFile) where it names too few, (kUnsupported) another kind: `runs` says what there is.
+std::optional<std::vector<bool>> layers_of_kind(const HfReading& reading, std::string_view kind,
+                                                std::string_view other, const char* runs);
+// Which layers have a window, by layer_types, else by the family's period.
+std::vector<bool> sliding_layers(const HfReading& reading);
 
 }  // namespace hearth

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "formats/hf_rows.h"
 #include "formats/hf_source.h"
+#include "formats/source_rows.h"
 
 namespace hearth {
 namespace {
@@ -127,6 +128,15 @@ HfFolderWriter folder_of_vocabulary(uint32_t tokens) {
   }
   writer.add_zeros("model.embed_tokens.weight", {tokens, 4}, "F32");
   return writer;
+}
+
+std::vector<float> row_of(const SourceTensor& tensor, uint64_t row) {
+  std::vector<std::byte> scratch(scratch_bytes(tensor, DType::kF32) + 16 * 4 * tensor.dims[0]);
+  PanelRows rows;
+  HEARTH_CHECK(panel_rows(tensor, DType::kF32, row, 1, scratch.data(), &rows), "rows of floats");
+  std::vector<float> values(tensor.dims[0]);
+  std::memcpy(values.data(), rows[0], values.size() * sizeof(float));
+  return values;
 }
 
 }  // namespace hearth

@@ -66,4 +66,7 @@ class HfFolderWriter {
 // A folder of a model that has so many tokens, without their texts.
 HfFolderWriter folder_of_vocabulary(uint32_t tokens);
 
+// A row of a tensor as floats.
+std::vector<float> row_of(const SourceTensor& tensor, uint64_t row);
+
 }  // namespace hearth

@@ -55,6 +55,14 @@ inline constexpr HfKey kRoutedKeys[] = {
 inline constexpr HfChoice kGatings[] = {{"softmax", GgufGating::kSoftmax},
                                         {"sigmoid", GgufGating::kSigmoid}};
 
+// Of routers that score by a sigmoid, behind so many dense layers.
+constexpr auto scored_expert_keys(uint32_t dense, double scale) {
+  return std::to_array<HfKey>(
+      {dense_layers(dense), real("routed_scaling_factor", "expert_weights_scale", scale),
+       flag("norm_topk_prob", "expert_weights_norm", kNone, true),
+       choice("scoring_func", "expert_gating_func", kGating, kGatings, "sigmoid")});
+}
+
 inline constexpr HfTensor kModelTensors[] = {
     of_model("embed_tokens", "token_embd", kVocabulary, kWidth),
     where(kHead, at_top("lm_head", "output", kVocabulary, kWidth)),

@@ -41,16 +41,9 @@ constexpr HfKey kDeepseek2Keys[] = {
     hf::dense_layers(0), hf::real("routed_scaling_factor", "expert_weights_scale", 1),
     hf::flag("norm_topk_prob", "expert_weights_norm", hf::kNone, false),
     hf::choice("scoring_func", "expert_gating_func", hf::kGating, hf::kGatings, nullptr)};
-constexpr HfKey kDeepseek3Keys[] = {
-    hf::dense_layers(3), hf::real("routed_scaling_factor", "expert_weights_scale", 2.5),
-    hf::flag("norm_topk_prob", "expert_weights_norm", hf::kNone, true),
-    hf::choice("scoring_func", "expert_gating_func", hf::kGating, hf::kGatings, "sigmoid")};
-
+constexpr auto kDeepseek3Keys = hf::scored_expert_keys(3, 2.5);
 // GLM-4.7-Flash.
-constexpr HfKey kGlmLiteKeys[] = {
-    hf::dense_layers(1), hf::real("routed_scaling_factor", "expert_weights_scale", 1.8),
-    hf::flag("norm_topk_prob", "expert_weights_norm", hf::kNone, true),
-    hf::choice("scoring_func", "expert_gating_func", hf::kGating, hf::kGatings, "sigmoid")};
+constexpr auto kGlmLiteKeys = hf::scored_expert_keys(1, 1.8);
 
 constexpr HfTensor kLatentTensors[] = {
     hf::where(hf::kQueryRank,

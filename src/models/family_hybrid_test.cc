@@ -48,21 +48,11 @@ void add_numbered(HfFolderWriter& writer, const std::string& name, std::vector<u
   writer.add(name, shape, "F32", std::as_bytes(std::span(values)));
 }
 
-std::vector<float> read_row(const ModelSource& source, const std::string& name, uint64_t row) {
-  const SourceTensor& tensor = source.require_tensor(name);
-  std::vector<std::byte> scratch(scratch_bytes(tensor, DType::kF32) + 16 * 4 * tensor.dims[0]);
-  PanelRows rows;
-  EXPECT_TRUE(panel_rows(tensor, DType::kF32, row, 1, scratch.data(), &rows));
-  std::vector<float> values(tensor.dims[0]);
-  std::memcpy(values.data(), rows[0], values.size() * sizeof(float));
-  return values;
-}
-
 // Which row of the folder's every row of the tensor is.
 std::vector<int> rows_taken(const ModelSource& source, const std::string& name) {
   std::vector<int> taken;
   for (uint64_t r = 0; r < source.require_tensor(name).rows(); ++r) {
-    taken.push_back(static_cast<int>(read_row(source, name, r)[0]) / 100);
+    taken.push_back(static_cast<int>(row_of(source.require_tensor(name), r)[0]) / 100);
   }
   return taken;
 }
@@ -94,14 +84,17 @@ TEST(HybridFolder, ValueHeadsAreDealtOut) {
   EXPECT_EQ(rows_taken(source, "blk.0.attn_gate.weight"),
             (std::vector<int>{0, 1, 4, 5, 2, 3, 6, 7}));
   EXPECT_EQ(rows_taken(source, "blk.0.ssm_alpha.weight"), (std::vector<int>{0, 2, 1, 3}));
-  EXPECT_EQ(read_row(source, "blk.0.ssm_dt.bias", 0), (std::vector<float>{0, 200, 100, 300}));
-  EXPECT_EQ(read_row(source, "blk.0.ssm_out.weight", 1),
+  EXPECT_EQ(row_of(source.require_tensor("blk.0.ssm_dt.bias"), 0),
+            (std::vector<float>{0, 200, 100, 300}));
+  EXPECT_EQ(row_of(source.require_tensor("blk.0.ssm_out.weight"), 1),
             (std::vector<float>{100, 101, 104, 105, 102, 103, 106, 107}));
   std::vector<float> decays;
   for (double x : {0.0, 2.0, 1.0, 3.0}) decays.push_back(static_cast<float>(-std::exp(x)));
-  EXPECT_EQ(read_row(source, "blk.0.ssm_a", 0), decays);
-  EXPECT_EQ(read_row(source, "blk.0.ssm_norm.weight", 0), (std::vector<float>{0, 100}));
-  EXPECT_EQ(read_row(source, "blk.0.attn_norm.weight", 0), (std::vector<float>{1, 101, 201}));
+  EXPECT_EQ(row_of(source.require_tensor("blk.0.ssm_a"), 0), decays);
+  EXPECT_EQ(row_of(source.require_tensor("blk.0.ssm_norm.weight"), 0),
+            (std::vector<float>{0, 100}));
+  EXPECT_EQ(row_of(source.require_tensor("blk.0.attn_norm.weight"), 0),
+            (std::vector<float>{1, 101, 201}));
 }
 
 TEST(HybridFolder, JoinedProjectionsAreTakenApart) {
@@ -113,7 +106,7 @@ TEST(HybridFolder, JoinedProjectionsAreTakenApart) {
             (std::vector<int>{0, 1, 12, 13, 2, 3, 14, 15, 4, 5, 6, 7, 16, 17, 18, 19}));
   EXPECT_EQ(rows_taken(source, "blk.0.attn_gate.weight"),
             (std::vector<int>{8, 9, 10, 11, 20, 21, 22, 23}));
-  EXPECT_EQ(read_row(source, "blk.0.ssm_out.weight", 0),
+  EXPECT_EQ(row_of(source.require_tensor("blk.0.ssm_out.weight"), 0),
             (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 

@@ -45,15 +45,6 @@ void add_counted(HfFolderWriter& writer, std::string_view name, const Shape& sha
   writer.add(name, shape, "F32", std::as_bytes(std::span(values)), part);
 }
 
-std::vector<float> row_of(const SourceTensor& tensor, uint64_t row) {
-  std::vector<std::byte> scratch(scratch_bytes(tensor, DType::kF32) + 16 * 4 * tensor.dims[0]);
-  PanelRows rows;
-  EXPECT_TRUE(panel_rows(tensor, DType::kF32, row, 1, scratch.data(), &rows));
-  std::vector<float> values(tensor.dims[0]);
-  std::memcpy(values.data(), rows[0], values.size() * sizeof(float));
-  return values;
-}
-
 HfFolderWriter tiny_llama_folder() {
   HfFolderWriter writer(all_hf_families());
   set_common(writer, "LlamaForCausalLM");

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "formats/hf_config.h"
+#include "formats/hf_windows.h"
 #include "models/architectures.h"
 #include "models/decoder_rows.h"
 #include "models/make_blocks.h"
@@ -158,15 +159,6 @@ constexpr HfTensor kGemma4Tensors[] = {
     hf::of_model("per_layer_model_projection", "per_layer_model_proj"),
     hf::of_model("per_layer_projection_norm", "per_layer_proj_norm")};
 
-std::vector<bool> windowed_layers(const HfReading& reading) {
-  std::vector<bool> windowed(reading.model[HfValue::kLayers]);
-  const auto kinds = reading.config.texts("layer_types");
-  for (size_t i = 0; i < windowed.size(); ++i) {
-    windowed[i] = kinds ? (*kinds)[i] == "sliding_attention" : (i + 1) % kWindowedLayers != 0;
-  }
-  return windowed;
-}
-
 // Lengths of heads, KV heads and FFN rows of each layer, by its kind and by whether it has keys.
 void read_kinds(const HfReading& reading) {
   const ConfigReader& config = reading.config;
@@ -181,7 +173,7 @@ void read_kinds(const HfReading& reading) {
   if (config.flag_or("attention_k_eq_v", false)) {
     global = config.count_or("num_global_key_value_heads", kv_heads, ModelMost::kHeads);
   }
-  const std::vector<bool> windowed = windowed_layers(reading);
+  const std::vector<bool> windowed = sliding_layers(reading);
   const size_t shared = config.count("num_kv_shared_layers", ModelMost::kLayers, 0).value_or(0);
   const bool wide = config.flag_or("use_double_wide_mlp", false);
   std::vector<uint32_t> heads, rows;

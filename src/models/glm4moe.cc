@@ -21,10 +21,7 @@ void describe_glm4moe(SpecBuilder& m) {
 
 namespace {
 
-constexpr HfKey kGlm4MoeKeys[] = {
-    hf::dense_layers(1), hf::real("routed_scaling_factor", "expert_weights_scale", 1),
-    hf::flag("norm_topk_prob", "expert_weights_norm", hf::kNone, true),
-    hf::choice("scoring_func", "expert_gating_func", hf::kGating, hf::kGatings, "sigmoid")};
+constexpr auto kGlm4MoeKeys = hf::scored_expert_keys(1, 1);
 
 constexpr HfTensor kGlm4MoeNorms[] = {
     hf::vector("input_layernorm", "attn_norm", hf::kWidth),

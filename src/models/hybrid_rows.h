@@ -2,6 +2,7 @@
 // layers, a gated delta rule in others.
 #pragma once
 
+#include "kernels/recurrent/short_conv.h"
 #include "models/decoder_rows.h"
 
 namespace hearth::hf {
@@ -20,7 +21,7 @@ inline constexpr HfKey kDeltaKeysOfConfig[] = {
     need("linear_num_key_heads", "ssm.group_count", kDeltaKeys, ModelMost::kHeads),
     need("linear_num_value_heads", "ssm.time_step_rank", kDeltaValues, ModelMost::kHeads),
     need("linear_key_head_dim", "ssm.state_size", kDeltaLength, ModelMost::kLength),
-    need("linear_conv_kernel_dim", "ssm.conv_kernel", kTaps, 16),
+    need("linear_conv_kernel_dim", "ssm.conv_kernel", kTaps, kMaxConvTaps),
     say("ssm.inner_size", kDeltaValueRows)};
 
 inline constexpr HfKey kSharedGateKeys[] = {
@@ -49,7 +50,7 @@ inline constexpr HfTensor kHybridTensors[] = {
 
 // Of both ways of naming projections.
 inline constexpr HfTensor kDeltaTensors[] = {
-    recurrent({HfScope::kLayer, HfKind::kDeltaMixed, "linear_attn.conv1d", "ssm_conv1d",
+    recurrent({HfScope::kLayer, HfKind::kDeltaConv, "linear_attn.conv1d", "ssm_conv1d",
                kDeltaMixedRows, kTaps}),
     recurrent({HfScope::kLayer, HfKind::kDeltaDecay, "linear_attn.A_log", "ssm_a", kDeltaValues}),
     recurrent({HfScope::kLayer, HfKind::kDeltaVector, "linear_attn.dt_bias", "ssm_dt.bias",
@@ -76,18 +77,23 @@ constexpr HfTensor expert_matrices(std::string_view from, std::string_view to, H
   return in_layers(HfLayers::kSparse,
                    {HfScope::kLayer, HfKind::kExpertMatrices, from, to, rows, columns});
 }
-inline constexpr HfTensor kStackedExperts[] = {
-    expert_matrices("mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", kTwoExpertFfns, kWidth),
-    expert_matrices("mlp.experts.down_proj", "ffn_down_exps.weight", kWidth, kExpertFfn),
-    expert("mlp.experts.{}.gate_proj", "ffn_gate_exps", kNone, kNone),
-    expert("mlp.experts.{}.up_proj", "ffn_up_exps", kNone, kNone),
-    expert("mlp.experts.{}.down_proj", "ffn_down_exps", kNone, kNone)};
-inline constexpr HfTensor kSingleExperts[] = {
-    expert("mlp.experts.{}.gate_proj", "ffn_gate_exps", kExpertFfn, kWidth),
-    expert("mlp.experts.{}.up_proj", "ffn_up_exps", kExpertFfn, kWidth),
-    expert("mlp.experts.{}.down_proj", "ffn_down_exps", kWidth, kExpertFfn),
-    expert_matrices("mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", kNone, kNone),
-    expert_matrices("mlp.experts.down_proj", "ffn_down_exps.weight", kNone, kNone)};
+// Those of the other way have no shape: a folder that is told by config.json alone has none of
+// them.
+constexpr auto hybrid_experts(bool stacked) {
+  auto rows = std::to_array<HfTensor>(
+      {expert_matrices("mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", kTwoExpertFfns,
+                       kWidth),
+       expert_matrices("mlp.experts.down_proj", "ffn_down_exps.weight", kWidth, kExpertFfn),
+       expert("mlp.experts.{}.gate_proj", "ffn_gate_exps", kExpertFfn, kWidth),
+       expert("mlp.experts.{}.up_proj", "ffn_up_exps", kExpertFfn, kWidth),
+       expert("mlp.experts.{}.down_proj", "ffn_down_exps", kWidth, kExpertFfn)});
+  for (HfTensor& row : rows) {
+    if ((row.kind == HfKind::kExpert) == stacked) row.rows = row.columns = kNone;
+  }
+  return rows;
+}
+inline constexpr auto kStackedExperts = hybrid_experts(true);
+inline constexpr auto kSingleExperts = hybrid_experts(false);
 
 inline constexpr HfRope kHybridRope = {.part_said = true, .part = 0.25};
 inline constexpr HfLeftOut kFurtherTokens = {{"mtp."},

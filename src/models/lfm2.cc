@@ -3,6 +3,8 @@
 // models have experts behind some dense layers, chosen by sigmoid with a bias.
 #include <algorithm>
 
+#include "base/round_up.h"
+#include "formats/hf_windows.h"
 #include "models/architectures.h"
 #include "models/hybrid_rows.h"
 #include "models/make_blocks.h"
@@ -59,7 +61,7 @@ constexpr HfKey kLfmKeys[] = {
     hf::count_or("num_key_value_heads", nullptr, hf::kKvHeads, ModelMost::kHeads, 8u),
     hf::say("attention.key_length", hf::kEvenHead, hf::kHeadLength),
     hf::say("attention.value_length", hf::kHeadLength),
-    hf::count_or("conv_L_cache", "shortconv.l_cache", hf::kTaps, kMostConvTaps, 3u)};
+    hf::count_or("conv_L_cache", "shortconv.l_cache", hf::kTaps, kMaxConvTaps, 3u)};
 
 constexpr HfKey kLfmMoeKeys[] = {
     hf::need("num_experts", "expert_count", hf::kExperts, ModelMost::kExperts),
@@ -104,19 +106,13 @@ constexpr HfTensor kLfmExperts[] = {
 
 // Which layers are convolutions, by layer_types or full_attn_idxs.
 void read_lfm_layers(const HfReading& reading) {
-  constexpr const char *kKinds = "layer_types", *kFull = "full_attn_idxs";
+  constexpr const char* kFull = "full_attn_idxs";
   const ConfigReader& config = reading.config;
   HfConfig& model = reading.model;
   const uint64_t layers = model[HfValue::kLayers];
-  if (const auto kinds = config.texts(kKinds)) {
-    if (kinds->size() < layers)
-      config.refuse(kKinds, fmt::format("the kinds of {} layers", layers));
-    for (uint64_t i = 0; i < layers; ++i) {
-      model.recurrent.push_back((*kinds)[i] == "conv");
-      if ((*kinds)[i] != "conv" && (*kinds)[i] != "full_attention") {
-        config.fail_unsupported(kKinds, "it runs conv and full_attention");
-      }
-    }
+  if (auto named =
+          layers_of_kind(reading, "conv", "full_attention", "it runs conv and full_attention")) {
+    model.recurrent = *std::move(named);
   } else {
     const boost::json::value* full = config.find(kFull);
     if (full != nullptr && !full->is_array()) config.refuse(kFull, "an array of layers");
@@ -147,7 +143,7 @@ void read_lfm2(const HfReading& reading) {
     }
     ffn = static_cast<uint64_t>(wide);
     const uint32_t multiple = config.count_or("block_multiple_of", 256, ModelMost::kFfn);
-    ffn = (ffn + multiple - 1) / multiple * multiple;
+    ffn = round_up(ffn, multiple);
   }
   if (ffn == 0 || ffn > ModelMost::kFfn) config.refuse("intermediate_size", "the width of an FFN");
   reading.model.keep(HfValue::kFfn, static_cast<uint32_t>(ffn));

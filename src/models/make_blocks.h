@@ -78,6 +78,8 @@ bool has_full_attention(SpecBuilder& m, uint32_t layer);
 enum class DeltaFiles : uint8_t { kBesideEachOther, kDealt };
 // attn_qkv, attn_gate, ssm_conv1d, ssm_dt, ssm_a, ssm_alpha and ssm_beta (or both in ssm_ba),
 // ssm_norm, ssm_out.
+// States hold what was before a token alone: attention.causal must not be false.
+void refuse_not_causal(SpecBuilder& m);
 DeltaBlock make_delta(SpecBuilder& m, uint32_t layer, DeltaFiles files);
 // The two layers of Qwen's hybrids: make_delta(), or attention with gates, norms of heads and RoPE
 // in halves; and behind it what `feed_forward` makes, with its norm post_attention_norm.

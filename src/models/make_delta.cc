@@ -147,14 +147,18 @@ DeltaBlock make_delta(SpecBuilder& m, uint32_t layer, DeltaFiles files) {
   return block;
 }
 
-void append_hybrid_layer(SpecBuilder& m, uint32_t layer, DeltaFiles files,
-                         const std::function<SpecBuilder::Body()>& feed_forward) {
+void refuse_not_causal(SpecBuilder& m) {
   if (!m.keys().flag_or("attention.causal", true)) {
     fail(ErrorCode::kUnsupported,
          "'{}': {}attention.causal is false, and the states of its layers hold what was before a "
          "token alone: this version cannot run it",
          m.source().name(), m.keys().prefix());
   }
+}
+
+void append_hybrid_layer(SpecBuilder& m, uint32_t layer, DeltaFiles files,
+                         const std::function<SpecBuilder::Body()>& feed_forward) {
+  refuse_not_causal(m);
   const Residual residual{
       NormKind::kRms, {.before = "attn_norm"}, {.before = "post_attention_norm"}};
   auto first = [&]() -> SpecBuilder::Body {

@@ -17,14 +17,9 @@ bool has_short_conv(SpecBuilder& m, uint32_t layer) {
 }
 
 ShortConvBlock make_short_conv(SpecBuilder& m, uint32_t layer) {
-  if (!m.keys().flag_or("attention.causal", true)) {
-    fail(ErrorCode::kUnsupported,
-         "'{}': {}attention.causal is false, and the states of its layers hold what was before a "
-         "token alone: this version cannot run it",
-         m.source().name(), m.keys().prefix());
-  }
+  refuse_not_causal(m);
   ShortConvBlock block;
-  block.taps = m.keys(layer).count("shortconv.l_cache", kMostConvTaps);
+  block.taps = m.keys(layer).count("shortconv.l_cache", kMaxConvTaps);
   const uint32_t width = m.hyper().width;
   const auto l = static_cast<int>(layer);
   const AxisId axis = m.axis({.name = "conv_channels", .items = width, .unit_items = kBlock});

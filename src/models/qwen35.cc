@@ -4,6 +4,7 @@
 // weighs what a gate of its own says.
 #include <fmt/format.h>
 
+#include "formats/hf_windows.h"
 #include "models/architectures.h"
 #include "models/hybrid_rows.h"
 #include "models/make_blocks.h"
@@ -50,7 +51,7 @@ void set_position_sections(const HfReading& reading) {
 }  // namespace
 
 void read_hybrid_layers(const HfReading& reading) {
-  constexpr const char *kKinds = "layer_types", *kEvery = "full_attention_interval";
+  constexpr const char* kEvery = "full_attention_interval";
   const ConfigReader& config = reading.config;
   HfConfig& model = reading.model;
   const uint64_t layers = model[HfValue::kLayers];
@@ -64,15 +65,9 @@ void read_hybrid_layers(const HfReading& reading) {
   }
   const uint32_t every = config.count_or(kEvery, 4, ModelMost::kLayers);
   for (uint32_t i = 0; i < layers; ++i) model.recurrent.push_back((i + 1) % every != 0);
-  if (const auto kinds = config.texts(kKinds)) {
-    if (kinds->size() < layers)
-      config.refuse(kKinds, fmt::format("the kinds of {} layers", layers));
-    for (uint64_t i = 0; i < layers; ++i) {
-      model.recurrent[i] = (*kinds)[i] == "linear_attention";
-      if (!model.recurrent[i] && (*kinds)[i] != "full_attention") {
-        config.fail_unsupported(kKinds, "it runs linear_attention and full_attention");
-      }
-    }
+  if (auto named = layers_of_kind(reading, "linear_attention", "full_attention",
+                                  "it runs linear_attention and full_attention")) {
+    model.recurrent = *std::move(named);
   }
   reading.set("attention.recurrent_layers", model.recurrent);
   if (model.family->deals_heads) set_position_sections(reading);

@@ -11,7 +11,7 @@ namespace {
 
 // Channels of a task, whole blocks of every activation format, and rows that it takes at a time.
 constexpr uint32_t kChannels = 128, kRows = 32;
-static_assert((2 * kRows + kMostConvTaps) * kChannels * sizeof(float) <= kOpTileBytes);
+static_assert((2 * kRows + kMaxConvTaps) * kChannels * sizeof(float) <= kOpTileBytes);
 
 // The channels of one shard that a group works on, and where they stand in its values.
 struct ConvSlice {
@@ -70,7 +70,7 @@ class GatedConvOp : public Op {
                     uint32_t first, uint32_t n, const Worker& worker) const noexcept {
     const uint32_t kept = shape_.taps - 1;
     auto* products = reinterpret_cast<float*>(worker.scratch);  // [kept + rows][n]
-    float* out = products + size_t{kMostConvTaps + kRows} * kChannels;
+    float* out = products + size_t{kMaxConvTaps + kRows} * kChannels;
     const float* from = state(context, slice, item.state_from, first);
     for (uint32_t i = 0; i < kept; ++i) {
       if (from == nullptr) {

@@ -18,8 +18,6 @@
 
 namespace hearth {
 
-inline constexpr uint32_t kMostConvTaps = 16;
-
 // The floats of a channel's state; it has one where it needs none, since layers' places are told
 // apart by their size.
 size_t conv_state_floats(uint32_t taps);
