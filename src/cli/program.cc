@@ -101,7 +101,6 @@ void add_verbs(Program* all) {
   add_config(program, action, all->config);
   add_completion(program, action);
   add_version(program, action);
-  group_options(program);
   program.require_subcommand(1);
   program.footer(
       "`hearth VERB --help` tells a verb's options.\n"
@@ -174,7 +173,8 @@ std::string foreign_sentence(const CLI::App& program, const std::vector<std::str
   return {};
 }
 
-std::string page_of(const CLI::App& program, bool all) {
+std::string page_of(CLI::App& program, bool all) {
+  group_options(program);
   const CLI::App* verb = chosen_verb(program);
   size_t columns = kPageColumns;
   if (stdout_is_terminal()) columns = std::min<size_t>(terminal_columns(), kMostPageColumns);

@@ -9,7 +9,6 @@
 
 #include "server/answer.h"
 #include "server/ollama_request.h"
-#include "server/sampling_defaults.h"
 #include "server/served_embedder.h"
 #include "server/served_model.h"
 #include "server/text_api.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "server/json_fields.h"
-#include "server/unbuilt_fields.h"
 
 namespace hearth {
 namespace {
