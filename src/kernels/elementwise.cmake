@@ -5,11 +5,11 @@ foreach(kernel norm/norm rope/rope activation/activation maximum/maximum
   list(APPEND sources ${kernel}_reference.cc)
   list(APPEND tests ${kernel}_test.cc)
 endforeach()
-list(APPEND sources rope/rope.cc)
+list(APPEND sources rope/rope.cc routing/routing.cc)
 list(APPEND avx2_sources elementwise_avx2.cc)
 list(APPEND avx512bw_sources elementwise_avx512bw.cc)
 list(APPEND neon_sources elementwise_neon.cc)
-list(APPEND tests simd/exp_test.cc)
+list(APPEND tests simd/exp_test.cc routing/routing_test.cc)
 list(APPEND sources recurrent/recurrent_reference.cc)
 list(APPEND tests recurrent/delta_rule_test.cc recurrent/short_conv_test.cc
      recurrent/gates_test.cc)

@@ -13,7 +13,7 @@
 #include "graph/ops/attention.h"
 #include "graph/ops/delta_net.h"
 #include "graph/ops/linear.h"
-#include "graph/ops/routing.h"
+#include "kernels/routing/routing.h"
 #include "graph/ops/rows.h"
 #include "kernels/rope/rope.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "graph/ops/gemm_tasks.h"
-#include "graph/ops/routing.h"
+#include "kernels/routing/routing.h"
 
 namespace hearth {
 

@@ -2,7 +2,7 @@
 // the router's logits, and its own.
 //
 // Threads claim three kinds of tasks, in this order, and nobody waits for work that is not claimed:
-//   routing      some rows' experts and weights (graph/ops/routing.h). Of few rows every thread
+//   routing      some rows' experts and weights (kernels/routing/routing.h). Of few rows every thread
 //                routes all by itself, which costs less than telling each other.
 //   gate and up  some panels of one expert over its rows: their products, SwiGLU, and the result
 //                quantised, a row for each choice. Experts with most rows come first.
@@ -11,10 +11,12 @@
 //                weighted sum. So no sum of an expert's leaves the thread's cache.
 // (Fine-grained tasks with a counter per expert: OSDI'26 hybrid MoE system, section 3.5.)
 //
-// The numerical contract: a shard's experts, in ascending order and then the shared one, are
-// divided into segments as the units of an axis are (tensor/axis_cuts.h); a row's experts within a
-// segment are one chain in ascending order, and a binary tree adds the segments. A group that is
-// smaller than a node takes whole segments, so a result does not depend on who shares an expert.
+// The numerical contract: a shard's routed experts, in ascending order, are divided into segments
+// as the units of an axis are (tensor/axis_cuts.h); a row's experts within a segment are one chain
+// in ascending order, and a binary tree adds the segments. A group that is smaller than a node
+// takes whole segments, so a result does not depend on who shares an expert. The shared expert is a
+// sum of its own over the shards that have some of it, added behind that tree (Partials::last), so
+// that who computes it need not know the others.
 #pragma once
 
 #include <span>
@@ -22,7 +24,7 @@
 #include <vector>
 
 #include "graph/ops/linear.h"
-#include "graph/ops/routing.h"
+#include "kernels/routing/routing.h"
 
 namespace hearth {
 

@@ -1,4 +1,4 @@
-#include "graph/ops/routing.h"
+#include "kernels/routing/routing.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which experts a token's row goes to, and the rows of each expert on end. Pure functions over
-// plain arrays; the op that runs them is graph/ops/experts.h.
+// plain arrays, alike on every ISA level; the op that runs them is graph/ops/experts.h.
 //
 // Scores are softmax or sigmoid of the router's logits, in f32, or the logits themselves, of which
 // those that were chosen then become their softmax (gpt-oss: arXiv 2508.10925). A bias, where there
@@ -8,6 +8,13 @@
 // 2405.04434) or as the sum of its two best (sigmoid: DeepSeek-V3, arXiv 2412.19437). Of equal
 // scores the lower expert, or group, is taken. A chosen expert's weight is its score, divided by
 // the sum of all that were chosen where the model says so, times a scale.
+//
+// As computed, l = logit_scale * logit, each operation rounded once:
+//   softmax             e = exp_nonpositive(l - highest l) (kernels/simd/exp.h), score = e / sum of e
+//   sigmoid             kernels/simd/sigmoid.h of l
+//   softmax of chosen   e = exp_nonpositive(l - highest l that was chosen)
+// Sums run over experts by number, those of the chosen ones too; the weight is the score, or e,
+// times (scale / sum), where nothing is divided by a sum of 0.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,11 @@
-#include "graph/ops/routing.h"
+#include "kernels/routing/routing.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "kernels/simd/exp.h"
+#include "kernels/simd/sigmoid.h"
 
 namespace hearth {
 namespace {
@@ -18,11 +21,12 @@ bool score(const RouterRule& rule, const float* logits, float* scores) {
   }
   if (rule.gating == Gating::kSoftmaxOfChosen) return numbers && std::isfinite(highest);
   if (rule.gating == Gating::kSigmoid) {
-    for (uint32_t e = 0; e < rule.experts; ++e) scores[e] = 1 / (1 + std::exp(-scores[e]));
+    for (uint32_t e = 0; e < rule.experts; ++e) scores[e] = sigmoid(scores[e]);
     return numbers;
   }
   float sum = 0;
-  for (uint32_t e = 0; e < rule.experts; ++e) sum += scores[e] = std::exp(scores[e] - highest);
+  for (uint32_t e = 0; e < rule.experts; ++e)
+    sum += scores[e] = exp_nonpositive(scores[e] - highest);
   for (uint32_t e = 0; e < rule.experts; ++e) scores[e] /= sum;
   return numbers && std::isfinite(sum);
 }
@@ -81,7 +85,7 @@ void exponentials(const RouterRule& rule, float* scores, const uint32_t* chosen)
   float highest = -std::numeric_limits<float>::infinity();
   for (uint32_t i = 0; i < rule.used; ++i) highest = std::max(highest, scores[chosen[i]]);
   for (uint32_t i = 0; i < rule.used; ++i) {
-    scores[chosen[i]] = std::exp(scores[chosen[i]] - highest);
+    scores[chosen[i]] = exp_nonpositive(scores[chosen[i]] - highest);
   }
 }
 
