@@ -194,7 +194,7 @@ ValueId AcceleratorLayers::linear(ValueId x, const LinearRef& by, uint32_t s, bo
 Partials AcceleratorLayers::partials_of(const LinearRef& by) const {
   const WeightTable& table = weights_.model().weights();
   const Weight& weight = table.matrix(by.weight);
-  return {{}, {}, *weight.cuts, weight.rows, table.optional_vector(by.bias)};
+  return {{{}, {}, *weight.cuts}, weight.rows, table.optional_vector(by.bias)};
 }
 
 void AcceleratorLayers::add_partial(Partials* partials, ValueId x, const Weight& weight,
@@ -209,8 +209,8 @@ void AcceleratorLayers::add_partial(Partials* partials, ValueId x, const Weight&
     of.call.cuts.push_back(segment_blocks(weight, s, i).begin);
   }
   commands_.add(std::move(of.call));
-  partials->pieces.push_back({s, {0, segments}});
-  partials->bundle.values.push_back(of.out);
+  partials->tree.pieces.push_back({s, {0, segments}});
+  partials->tree.bundle.values.push_back(of.out);
 }
 
 // Each shard fills the rows that it has.
@@ -363,9 +363,10 @@ ValueId AcceleratorLayers::add(ValueId a, ValueId b, Place bias) {
 
 ValueId AcceleratorLayers::sum_of(const Partials& partials) {
   std::vector<ValueId> operands;
-  for (int32_t step : sum_program(partials.pieces, partials.cuts)) {
+  const PartialSum sum = sum_of_parts(partials);
+  for (int32_t step : sum.program) {
     if (step != kAdd) {
-      operands.push_back(partials.bundle.values[static_cast<size_t>(step)]);
+      operands.push_back(sum.values[static_cast<size_t>(step)]);
       continue;
     }
     const ValueId upper = operands.back();

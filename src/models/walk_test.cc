@@ -21,11 +21,11 @@ class Teller : public BlockBuilder {
     return made;
   }
   Partials block(uint32_t layer, const Block& block, const Reduced& stream) override {
-    Partials made{.pieces = {}, .bundle = value(), .cuts = AxisCuts(1, 1, shares_), .width = 0};
+    Partials made{.tree = {{}, value(), AxisCuts(1, 1, shares_)}, .width = 0};
     constexpr const char* kKinds[] = {"attention",         "latent attention", "delta rule",
                                       "short convolution", "feed forward",     "experts",
                                       "per layer"};
-    told_.push_back(fmt::format("{} = {} of layer {} reads {}", made.bundle.values[0],
+    told_.push_back(fmt::format("{} = {} of layer {} reads {}", made.tree.bundle.values[0],
                                 kKinds[block.body.index()], layer, stream.normed.values[0]));
     return made;
   }
@@ -34,7 +34,7 @@ class Teller : public BlockBuilder {
     const Reduced made = next();
     const auto& after = block.norms.after;
     told_.push_back(fmt::format("{} = join {} and {}{}{}{}", text(made), stream.x.values[0],
-                                result.bundle.values[0],
+                                result.tree.bundle.values[0],
                                 after ? ", after " + name(after->weight) : "",
                                 following.norm ? ", next " + name(following.norm->weight) : "",
                                 following.rows == RowSet::kOutputs ? ", of outputs" : ""));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "base/check.h"
 #include "graph/ops/experts_op.h"
@@ -12,11 +13,14 @@ class ExpertsBuilder {
  public:
   ExpertsBuilder(GraphBuilder& builder, const Bundle& x, const Bundle& logits,
                  const ExpertLayer& layer)
-      : builder_(builder), x_(x), logits_(logits), layer_(layer), cuts_(cut_units(layer)) {}
+      : builder_(builder), x_(x), logits_(logits), layer_(layer), cuts_(cut_units(layer)) {
+    if (layer.shared.down != nullptr) shared_cuts_ = cut_shared(layer);
+  }
 
   Partials append(std::string name) {
     const ExpertWeights& one = layer_.experts[0];
-    Partials partials{{}, {}, cuts_, one.down->rows};
+    Partials partials{{{}, {}, cuts_}, one.down->rows};
+    if (shared_cuts_) partials.last = {{}, {}, *shared_cuts_};
     Bundle hidden, choices;
     std::vector<std::unique_ptr<Op>> ops;
     for (uint32_t g = 0; g < builder_.group_count(); ++g) {
@@ -30,7 +34,8 @@ class ExpertsBuilder {
     builder_.reads(choices, ActFormat::kF32);
     builder_.writes(hidden);
     builder_.writes(choices);
-    builder_.writes(partials.bundle);
+    builder_.writes(partials.tree.bundle);
+    if (partials.last) builder_.writes(partials.last->bundle);
     builder_.append(Mode::kParallel, std::move(name), std::move(ops));
     return partials;
   }
@@ -51,17 +56,22 @@ class ExpertsBuilder {
     return true;
   }
 
-  // The experts of every shard as units of an axis, the shared one behind them.
+  // The routed experts of every shard as units of an axis.
   static AxisCuts cut_units(const ExpertLayer& layer) {
-    const size_t shards = layer.experts[0].down->shards.size();
-    std::vector<uint32_t> counts(shards, 0);
-    uint32_t all = 0;
-    for (uint32_t s = 0; s < shards; ++s) {
-      for (const ExpertWeights& expert : layer.experts) counts[s] += holds(*expert.down, s) ? 1 : 0;
-      if (layer.shared.down != nullptr && holds(*layer.shared.down, s)) ++counts[s];
-      all += counts[s];
-    }
-    return {all, 1, counts};
+    std::vector<uint32_t> counts(layer.experts[0].down->shards.size(), 0);
+    for (const ExpertWeights& expert : layer.experts) count_holders(*expert.down, &counts);
+    return {std::accumulate(counts.begin(), counts.end(), 0u), 1, counts};
+  }
+
+  // One unit for each shard that has some of the shared expert.
+  static AxisCuts cut_shared(const ExpertLayer& layer) {
+    std::vector<uint32_t> counts(layer.shared.down->shards.size(), 0);
+    count_holders(*layer.shared.down, &counts);
+    return {std::accumulate(counts.begin(), counts.end(), 0u), 1, counts};
+  }
+
+  static void count_holders(const Weight& down, std::vector<uint32_t>* counts) {
+    for (uint32_t s = 0; s < counts->size(); ++s) (*counts)[s] += holds(down, s) ? 1 : 0;
   }
 
   const uint32_t* gate_of(uint32_t g) const {
@@ -103,9 +113,10 @@ class ExpertsBuilder {
       alone.shard_end = s + 1;
       for (const Piece& piece : pieces_of(cuts_, alone)) {
         of.outputs.push_back({piece.segments, add_output(g)});
-        partials->pieces.push_back(piece);
-        partials->bundle.values.push_back(of.outputs.back().value);
+        partials->tree.pieces.push_back(piece);
+        partials->tree.bundle.values.push_back(of.outputs.back().value);
       }
+      if (shared_cuts_) add_shared(pieces_of(*shared_cuts_, alone), g, &of, &*partials->last);
       of.hidden = add_hidden(RowSet::kChoices, g, *layer_.experts[0].down, s, hidden);
       if (layer_.shared.down != nullptr) {
         of.shared_hidden = add_hidden(RowSet::kTokens, g, *layer_.shared.down, s, hidden);
@@ -115,6 +126,18 @@ class ExpertsBuilder {
     return shards;
   }
 
+  // `pieces`: the shared expert of the shard, where the group computes it, or none.
+  void add_shared(const std::vector<Piece>& pieces, uint32_t g, ExpertShard* of,
+                  PartialTree* tree) {
+    if (pieces.empty()) return;
+    of->units.shared = true;
+    of->shared_output = add_output(g);
+    add_work(layer_.shared, of->shard, &of->all);
+    tree->pieces.push_back(pieces[0]);
+    tree->bundle.values.push_back(of->shared_output);
+  }
+
+  // Of the routed experts.
   ExpertShard units_of(uint32_t s, const UnitRange& segments) const {
     ExpertShard of{};
     of.shard = s;
@@ -139,8 +162,6 @@ class ExpertsBuilder {
       of.units.ids.push_back(e);
       add_work(layer_.experts[e], s, &of.routed);
     }
-    of.units.shared = layer_.shared.down != nullptr && mine(*layer_.shared.down);
-    if (of.units.shared) add_work(layer_.shared, s, &of.all);
     return of;
   }
 
@@ -196,6 +217,7 @@ class ExpertsBuilder {
   const Bundle& logits_;
   const ExpertLayer& layer_;
   AxisCuts cuts_;
+  std::optional<AxisCuts> shared_cuts_;  // where there is a shared expert
 };
 
 }  // namespace

@@ -278,27 +278,33 @@ void ExpertsOp::sum_rows(const Run& run, const RowRange& rows, const PanelRange&
   const ExpertShard& of = shards_[run.local_shard];
   const ExpertChoices& choices = run.choices;
   const uint32_t columns = panels.panels * kPanelRows;
+  // The base may lie before the tile; its sum with the place does not.
+  auto term = [&](uint32_t unit, uint32_t place) {
+    return tile + size_t{uint32_t{bases[unit] + place}} * columns;
+  };
+  auto write = [&](const Terms& terms, ValueId value, uint32_t row) {
+    float* out = run.context.f32(value) + row * run.context.f32_stride(value) +
+                 size_t{panels.panel0} * kPanelRows;
+    run.context.kernels().weighted_sum(
+        {terms.vectors, terms.weights, terms.steps, terms.count, columns, out});
+  };
   for (uint32_t r = rows.begin; r < rows.end; ++r) {
     for (const ExpertShard::Output& output : of.outputs) {
       Terms terms;
-      auto add = [&](uint32_t unit, uint32_t place, float weight) {
-        const uint32_t segment = of.segments[unit];
-        if (segment < output.segments.begin || segment >= output.segments.end) return;
-        // The base may lie before the tile; its sum with the place does not.
-        const uint32_t at = bases[unit] + place;
-        terms.add(tile + size_t{at} * columns, weight, segment);
-      };
       for (size_t i = size_t{r} * choices.used; i < size_t{r + 1} * choices.used; ++i) {
         const int32_t unit = of.units.unit_of[choices.chosen[i]];
-        if (unit >= 0) add(static_cast<uint32_t>(unit), choices.place[i], choices.weights[i]);
+        if (unit < 0) continue;
+        const uint32_t segment = of.segments[static_cast<size_t>(unit)];
+        if (segment < output.segments.begin || segment >= output.segments.end) continue;
+        terms.add(term(static_cast<uint32_t>(unit), choices.place[i]), choices.weights[i], segment);
       }
-      if (of.units.shared) add(of.units.count() - 1, r, shared_gate_ ? choices.shared[r] : 1);
       if (terms.count > 0) terms.finish();
-      float* out = run.context.f32(output.value) + r * run.context.f32_stride(output.value) +
-                   size_t{panels.panel0} * kPanelRows;
-      run.context.kernels().weighted_sum(
-          {terms.vectors, terms.weights, terms.steps, terms.count, columns, out});
+      write(terms, output.value, r);
     }
+    if (!of.units.shared) continue;
+    Terms alone;
+    alone.add(term(of.units.count() - 1, r), shared_gate_ ? choices.shared[r] : 1, 0);
+    write(alone, of.shared_output, r);
   }
 }
 
@@ -334,8 +340,8 @@ OpLoad ExpertsOp::load(const StepSizes& step) const {
     const double mine = static_cast<double>(of.units.ids.size()) * part;  // choices of a row
     load.each_bytes += rows * one.gate->k * input_bytes({one.gate, one.up});
     load.shared_bytes += rows * mine * 2 * hidden * written_bytes(step.graph, of.hidden);
-    load.shared_bytes += static_cast<double>(of.outputs.size()) * rows * one.down->rows *
-                         static_cast<double>(sizeof(float));
+    const double outputs = static_cast<double>(of.outputs.size()) + (of.units.shared ? 1 : 0);
+    load.shared_bytes += outputs * rows * one.down->rows * static_cast<double>(sizeof(float));
   }
   return load;
 }

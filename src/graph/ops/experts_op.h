@@ -20,12 +20,13 @@ inline constexpr size_t kExpertProductBytes = size_t{256} << 10;
 struct ExpertShard {
   uint32_t shard;
   ExpertUnits units;
-  std::vector<uint32_t> segments;  // by unit, as the shard's axis numbers them
+  std::vector<uint32_t> segments;  // by routed unit, as the shard's axis numbers them
   struct Output {
     UnitRange segments;  // whose sum it takes
     ValueId value;
   };
   std::vector<Output> outputs;
+  ValueId shared_output = 0;              // where units.shared
   bool adds_down_bias = true;             // as no shard before it does
   ValueId hidden = 0, shared_hidden = 0;  // what down reads: by place, and by row
   ExpertTasks::Shape shape;

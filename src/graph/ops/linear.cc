@@ -264,11 +264,25 @@ Bundle column_values(GraphBuilder& builder, const Weight& weight) {
   return builder.add_values(RowSet::kTokens, widths);
 }
 
+PartialSum sum_of_parts(const Partials& partials) {
+  PartialSum sum{partials.tree.bundle.values,
+                 sum_program(partials.tree.pieces, partials.tree.cuts)};
+  if (!partials.last) return sum;
+  const auto first = static_cast<int32_t>(sum.values.size());
+  for (int32_t step : sum_program(partials.last->pieces, partials.last->cuts)) {
+    sum.program.push_back(step == kAdd ? kAdd : first + step);
+  }
+  sum.program.push_back(kAdd);
+  const std::vector<ValueId>& last = partials.last->bundle.values;
+  sum.values.insert(sum.values.end(), last.begin(), last.end());
+  return sum;
+}
+
 Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& input,
                         const Weight& weight) {
   HEARTH_CHECK(weight.cut == CutBy::kColumns, "partial sums come of column cuts");
   const Bundle x = in_column_order(builder, name + "_order", input, weight);
-  Partials partials{{}, {}, *weight.cuts, weight.rows};
+  Partials partials{{{}, {}, *weight.cuts}, weight.rows};
   std::vector<std::unique_ptr<Op>> ops;
   uint32_t width = (weight.rows + kPanelRows - 1) / kPanelRows * kPanelRows;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
@@ -281,8 +295,8 @@ Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& i
       const ColumnSlice& slice = columns[whole.shard - columns[0].shard];
       for (const Piece& piece : split_piece(whole, parts_of(weight, slice, cutting))) {
         ValueId value = builder.add_value(RowSet::kTokens, width, g);
-        partials.pieces.push_back(piece);
-        partials.bundle.values.push_back(value);
+        partials.tree.pieces.push_back(piece);
+        partials.tree.bundle.values.push_back(value);
         outputs.push_back({piece, value});
       }
     }
@@ -290,7 +304,7 @@ Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& i
         std::make_unique<PartialLinearOp>(x.values[g], weight, columns, outputs, cutting));
   }
   builder.reads(x, format_for(weight));
-  builder.writes(partials.bundle);
+  builder.writes(partials.tree.bundle);
   builder.append(Mode::kParallel, std::move(name), std::move(ops));
   return partials;
 }

@@ -61,15 +61,30 @@ Bundle gelu_times(GraphBuilder& builder, std::string name, const Bundle& x,
 // A value that a column-cut weight multiplies with: the columns of the groups' shares, padded.
 Bundle column_values(GraphBuilder& builder, const Weight& weight);
 
-// The partial sums of a column-cut weight: `pieces` in the order of all groups, `values[i]` of the
-// group that computes piece i. f32 [rows][width padded to panels].
-struct Partials {
+// Partial sums over an axis: `pieces` in the order of all groups, `bundle.values[i]` of the group
+// that computes piece i. f32 [rows][width padded to panels].
+struct PartialTree {
   std::vector<Piece> pieces;
   Bundle bundle;
-  AxisCuts cuts;                       // whose segments the pieces cover
-  uint32_t width;                      // of the sum
-  const VectorWeight* bias = nullptr;  // added to their sum; [width] or null
+  AxisCuts cuts;  // whose segments the pieces cover
 };
+
+// A block's result in parts: the sum of a tree, to which that of `last` is added where there is
+// one, and then the bias.
+struct Partials {
+  PartialTree tree;
+  uint32_t width;                      // of the sum
+  const VectorWeight* bias = nullptr;  // [width] or null
+  std::optional<PartialTree> last = {};
+};
+// The values of all parts, and the order in which they are added (graph/slices.h) but for the bias.
+struct PartialSum {
+  std::vector<ValueId> values;
+  std::vector<int32_t> program;
+};
+PartialSum sum_of_parts(const Partials& partials);
+
+// Of a column-cut weight.
 Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& x,
                         const Weight& weight);
 

@@ -256,19 +256,12 @@ Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bu
   const uint32_t width = partials.width;
   HEARTH_CHECK(!join.holds || rows == RowSet::kTokens, "something follows what is held");
   HEARTH_CHECK(!join.second || join.holds, "two norms are made of a row that they leave as it is");
-  std::vector<int32_t> program = sum_program(partials.pieces, partials.cuts);
-  uint32_t columns = stack_columns(width, stack_depth(program));
-  ReducePlan plan{x,
-                  held,
-                  partials.bundle.values,
-                  std::move(program),
-                  partials.bias,
-                  join,
-                  rows,
-                  deals_rows(builder.plan()),
-                  builder.plan().worker_count(),
-                  columns,
-                  width};
+  PartialSum sum = sum_of_parts(partials);
+  uint32_t columns = stack_columns(width, stack_depth(sum.program));
+  ReducePlan plan{
+      x,    held, std::move(sum.values),      std::move(sum.program),        partials.bias,
+      join, rows, deals_rows(builder.plan()), builder.plan().worker_count(), columns,
+      width};
   auto add = [&] { return builder.add_values(rows, same_width(builder, width)); };
   Reduced out;
   if (join.holds) {
@@ -289,7 +282,8 @@ Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bu
   const Reads whose = !plan.dealt || rows == RowSet::kTokens ? Reads::kOwn : Reads::kAsMode;
   builder.reads(x, ActFormat::kF32, whose);
   if (!held.values.empty()) builder.reads(held, ActFormat::kF32, whose);
-  builder.reads(partials.bundle, ActFormat::kF32);
+  builder.reads(partials.tree.bundle, ActFormat::kF32);
+  if (partials.last) builder.reads(partials.last->bundle, ActFormat::kF32);
   builder.append(Mode::kReduce, name, op_per_group(builder, [&](uint32_t g) {
                    return std::make_unique<ReduceOp>(plan, g, first_shard(builder, g), out);
                  }));

@@ -165,23 +165,23 @@ class Stack {
 
   // Pieces are single segments, those of a group on end.
   Partials block(const Bundle& normed) {
-    Partials partials{{}, {}, cuts_, layout_.width, &bias_.weight};
+    Partials partials{{{}, {}, cuts_}, layout_.width, &bias_.weight};
     std::vector<std::vector<ValueId>> of_group(builder_.group_count());
     std::vector<uint32_t> first;
     for (uint32_t s = 0; s < layout_.cut_shards; ++s) {
-      for (uint32_t i = 0; i < layout_.segments; ++i) partials.pieces.push_back({s, {i, i + 1}});
+      for (uint32_t i = 0; i < layout_.segments; ++i) partials.tree.pieces.push_back({s, {i, i + 1}});
     }
-    auto pieces = static_cast<uint32_t>(partials.pieces.size());
+    auto pieces = static_cast<uint32_t>(partials.tree.pieces.size());
     for (uint32_t g = 0; g < builder_.group_count(); ++g) {
       RowRange range = deal_rows(pieces, g, builder_.group_count());
       first.push_back(range.begin);
       for (uint32_t p = range.begin; p < range.end; ++p) {
         of_group[g].push_back(builder_.add_value(RowSet::kTokens, layout_.width, g));
-        partials.bundle.values.push_back(of_group[g].back());
+        partials.tree.bundle.values.push_back(of_group[g].back());
       }
     }
     builder_.reads(normed, layout_.format);
-    builder_.writes(partials.bundle);
+    builder_.writes(partials.tree.bundle);
     builder_.append(Mode::kParallel, "block", op_per_group(builder_, [&](uint32_t g) {
                       return std::make_unique<BlockOp>(normed.values[g], layout_.format, first[g],
                                                        of_group[g], layout_.width);
@@ -235,7 +235,7 @@ Truth add_up(const Stack& stack, const ExecutionContext& context, int i, uint32_
     const double own = x == nullptr ? 0.0 : x[e];
     double sum = own + static_cast<double>(stack.bias()[e]);
     double size = std::fabs(own) + std::fabs(stack.bias()[e]);
-    for (ValueId id : stack.partials(i).bundle.values) {
+    for (ValueId id : stack.partials(i).tree.bundle.values) {
       sum += row_of(context, id, r)[e];
       size += std::fabs(row_of(context, id, r)[e]);
     }
