@@ -2,6 +2,8 @@
 
 import base64
 import json
+import pathlib
+import re
 import struct
 import subprocess
 
@@ -86,6 +88,17 @@ class EmbedServeTest(ServeCase):
         self.assertEqual(plan["embeddings"]["pooling"], "mean")
         self.assertEqual([device["name"] for device in plan["embeddings"]["devices"]], ["cpu"])
         self.assertIn("plan", plan)
+        self.check_dashboard(server)
+
+    def check_dashboard(self, server):
+        """The panels for Grafana ask for nothing that the server has not."""
+        root = pathlib.Path(__file__).resolve().parents[2]
+        board = json.loads((root / "packaging/grafana/hearth.json").read_text())
+        asked = {name for panel in board["panels"] for target in panel.get("targets", [])
+                 for name in re.findall(r"hearth_\w+", target["expr"])}
+        self.assertGreater(len(asked), 20)
+        had = {name.split("{")[0] for name in server.figures()}
+        self.assertEqual(asked - had, set())
 
     def test_an_objective_and_several_devices(self):
         # An hour is enough for whatever machine this is.
