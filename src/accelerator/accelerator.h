@@ -110,6 +110,10 @@ class Accelerator {
   // Begins the list and returns. Buffers and memory that it names live until it has ended.
   virtual void submit(const CommandList& list) = 0;
 
+  // Whether it is lost and nothing that was submitted goes on, as where the driver itself calls it
+  // lost. One that is lost because a moment did not come may still write.
+  virtual bool stopped() const { return false; }
+
  protected:
   friend class Buffer;
   // Lets go of it, once all that was submitted has ended.

@@ -8,6 +8,13 @@
 #include "graph/step_view.h"
 
 namespace hearth {
+namespace {
+
+constexpr std::string_view kLostPages =
+    "a GPU was lost and may still write pages of keys and values, so that they are not used any "
+    "more; too few are left for this text: start the program again";
+
+}  // namespace
 
 Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOptions options,
                      Statistics& statistics)
@@ -171,7 +178,7 @@ bool Scheduler::try_admit(Generation& generation) {
   uint32_t cached = adopt(generation);
   auto whole = pages_for(static_cast<uint32_t>(generation.tokens().size()) + 1);
   auto held = static_cast<uint32_t>(generation.sequence->pages().size());
-  const bool others = !running_.empty() || !streams_.empty();
+  const bool others = pages_come() || !lost_.empty();
   if (others && promised_pages() + whole - held > engine_.pool().available()) {
     generation.sequence.reset();
     return false;
@@ -179,6 +186,9 @@ bool Scheduler::try_admit(Generation& generation) {
   count_cached(generation, cached);
   return true;
 }
+
+// Whether somebody holds pages that will be free one day.
+bool Scheduler::pages_come() const { return !running_.empty() || !streams_.empty(); }
 
 ClientTurns Scheduler::client_turns() const {
   ClientTurns turns;
@@ -216,7 +226,9 @@ bool Scheduler::admit() {
       running_.splice(running_.end(), waiting_, next);
       any = true;
     } else if (!preempt_youngest(&Generation::still_held_up) && !preempt_youngest(makes_way)) {
-      break;
+      if (pages_come()) break;
+      end(**next, Finish::kFailed, kLostPages);
+      over_.splice(over_.end(), waiting_, next);
     }
   }
   return any;

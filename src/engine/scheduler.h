@@ -123,8 +123,10 @@ class Scheduler {
   bool start_stream(Generation& generation, uint32_t* core_tokens);
   uint32_t streamable_end(const Generation& generation) const;
   void leave_stream(Generation& generation) noexcept;
+  bool may_lose(uint32_t pages) const;
   bool admit();
   bool try_admit(Generation& generation);
+  bool pages_come() const;
   ClientTurns client_turns() const;
   std::list<GenerationPtr>::iterator next_waiting();
   uint32_t adopt(Generation& generation);
@@ -182,6 +184,8 @@ class Scheduler {
   // The streams under way, by number: null, or where its generation has ended its sequence, whose
   // pages passes may still write.
   std::map<uint64_t, std::unique_ptr<Sequence>> streams_;
+  // Those that were lost: their pages may be written for good.
+  std::map<uint64_t, std::unique_ptr<Sequence>> lost_;
   uint64_t last_stream_ = 0;
   std::vector<Pick> picks_;
   std::vector<std::pair<Generation*, uint32_t>> sampling_;  // who sample, and their rows of logits

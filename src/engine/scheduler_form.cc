@@ -159,7 +159,8 @@ void Scheduler::find_pages() {
     return pages;
   };
   while (needed() > engine_.pool().available()) {
-    HEARTH_CHECK(running_.size() > 1 || !streams_.empty(), "the pool holds one full context");
+    HEARTH_CHECK(running_.size() > 1 || !streams_.empty() || !lost_.empty(),
+                 "the pool holds one full context");
     if (preempt_youngest(&Generation::still_held_up)) continue;
     preempt_youngest([](Generation&) { return true; });
   }

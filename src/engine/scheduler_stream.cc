@@ -34,6 +34,7 @@ bool Scheduler::start_stream(Generation& generation, uint32_t* core_tokens) {
   if (end <= from || sequence.expanded() > 0 || generation.by_cores) return false;
   const uint32_t count = end - from;
   if (sequence.pages_needed(count) > engine_.pool().available()) return false;
+  if (!may_lose(pages_for(end))) return false;
   const double core_seconds = token_seconds_ * (*core_tokens + count);
   if (!options_.streamer->takes(count, pages_for(end), core_seconds)) return false;
   const std::span<const int32_t> tokens = generation.tokens().subspan(from, count);
@@ -53,6 +54,20 @@ bool Scheduler::start_stream(Generation& generation, uint32_t* core_tokens) {
   return true;
 }
 
+// Once a GPU was lost with pages, prompts go there only if a whole context is left should it take
+// so many with it again, beside those of all that are under way.
+bool Scheduler::may_lose(uint32_t pages) const {
+  if (lost_.empty()) return true;
+  size_t gone = pages;
+  for (const auto* sequences : {&lost_, &streams_}) {
+    for (const auto& [id, sequence] : *sequences) gone += sequence ? sequence->pages().size() : 0;
+  }
+  for (const GenerationPtr& generation : running_) {
+    if (generation->stream != 0) gone += generation->sequence->pages().size();
+  }
+  return gone + pages_for(engine_.context()) <= engine_.pool().page_count();
+}
+
 // Its prompt is not wanted any more: its pages are kept until no pass touches them.
 void Scheduler::leave_stream(Generation& generation) noexcept {
   if (generation.stream == 0) return;
@@ -65,29 +80,28 @@ void Scheduler::leave_stream(Generation& generation) noexcept {
 void Scheduler::take_streamed() {
   if (options_.streamer == nullptr) return;
   for (const PromptStreamer::Done& done : options_.streamer->take_done()) {
-    const auto stream = streams_.find(done.id);
+    auto stream = streams_.extract(done.id);
     const bool lost = done.outcome == PromptStreamer::Outcome::kLost;
     const auto at = std::ranges::find(running_, done.id, [](auto& g) { return g->stream; });
     if (at == running_.end()) {
-      // It ended meanwhile. Pages that may still be written are kept for good.
-      if (!lost) streams_.erase(stream);
+      // It ended meanwhile.
+      if (lost) lost_.insert(std::move(stream));
       continue;
     }
     Generation& generation = **at;
     generation.stream = 0;
     if (done.outcome == PromptStreamer::Outcome::kFilled) {
-      streams_.erase(stream);
       end_stream(generation);
       continue;
     }
     statistics_.unstreamed_prompts.add(1);
     generation.by_cores = true;
     if (lost) {
-      stream->second = std::move(generation.sequence);
+      stream.mapped() = std::move(generation.sequence);
+      lost_.insert(std::move(stream));
       generation.sequence = engine_.new_sequence(generation.first_turn());
       continue;
     }
-    streams_.erase(stream);
     // A page that it began in was copied there and back, perhaps in part.
     generation.sequence->truncate(generation.streamed_from / kPagePositions * kPagePositions);
   }

@@ -45,8 +45,8 @@ class PassRunner {
   virtual PassRoom room() const = 0;
   // Returns once all texts have been computed or let go. Throws Error where it cannot go on.
   virtual void run(std::span<const PassText> texts, PassWatch& watch) = 0;
-  // Behind a run that threw: whether nothing reads or writes pages any more. False: the pages of
-  // its texts must never be used again.
+  // Behind a run that threw: whether nothing reads or writes pages any more once the runner is
+  // destroyed. False: the pages of its texts must never be used again.
   virtual bool ended() const = 0;
   // That all runs so far have asked to be copied, both ways.
   virtual uint64_t copied_bytes() const { return 0; }

@@ -300,6 +300,7 @@ void PrefillPass::run(std::span<const PassText> texts, PassWatch& watch) {
       ended_ = true;
     } catch (const std::exception&) {
       // It hangs, or is gone in the middle of something.
+      ended_ = accelerator_->stopped();
     }
     throw;
   }

@@ -232,6 +232,9 @@ void Streamer::run_pass(const Texts& texts) {
   }
   options_.on_done();
   if (trouble) give_up(trouble);
+  if (outcome == Outcome::kLost && options_.tell) {
+    options_.tell("pages of keys and values that the GPU may still write are not used again");
+  }
 }
 
 // Goes on without a runner for a while.

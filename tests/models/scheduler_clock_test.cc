@@ -3,9 +3,11 @@
 // lost.
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <set>
 
-#include "accelerator/virtual/virtual_accelerator.h"
 #include "base/error.h"
+#include "failing_accelerator.h"
 #include "hybrid/pass_time.h"
 #include "scheduler_fixture.h"
 
@@ -14,21 +16,6 @@ namespace {
 
 constexpr double kStepSeconds = 1e-3;
 constexpr uint32_t kThreshold = 20;
-
-// Fails at its `last`th submission and from then on; never where that is 0.
-class LostAccelerator : public VirtualAccelerator {
- public:
-  LostAccelerator(uint64_t seed, uint32_t last)
-      : VirtualAccelerator(VirtualOptions{.seed = seed, .queues = 2}), last_(last) {}
-  void submit(const CommandList& list) override {
-    if (last_ != 0 && ++submissions_ >= last_) fail(ErrorCode::kResource, "the device is lost");
-    VirtualAccelerator::submit(list);
-  }
-
- private:
-  const uint32_t last_;
-  uint32_t submissions_ = 0;
-};
 
 // A pass takes as long as about ten steps.
 MeasuredAccelerator described() {
@@ -49,12 +36,13 @@ MeasuredAccelerator described() {
   return gpu;
 }
 
-// Runs passes when their time has come, on the thread of the scheduler.
+// Runs passes when their time has come, on the thread of the scheduler. What a lost one had to fill
+// is written over again and again, as by a device that never ends.
 class ClockedStreamer : public PromptStreamer {
  public:
-  // `last`: of the accelerators that it makes, the submission at which each fails; 0: none does.
-  ClockedStreamer(const PassTarget& target, const PassTime& time, uint64_t seed, uint32_t last)
-      : target_(target), time_(time), seed_(seed), last_(last) {}
+  // `fault`: of each accelerator that it makes.
+  ClockedStreamer(const PassTarget& target, const PassTime& time, uint64_t seed, const Fault& fault)
+      : target_(target), time_(time), seed_(seed), fault_(fault) {}
 
   bool takes(uint32_t tokens, uint32_t pages, double) override {
     return tokens >= kThreshold && tokens <= kPlan.rows && pages <= kPlan.pages;
@@ -66,12 +54,15 @@ class ClockedStreamer : public PromptStreamer {
   std::vector<Done> take_done() override { return std::exchange(done_, {}); }
 
   bool idle() const { return prompts_.empty() && done_.empty(); }
+  // That nobody has again.
+  const std::set<uint32_t>& lost_pages() const { return lost_pages_; }
   // A step took so long, or where `waits` nothing happens until a pass ends.
   void go_on(double seconds, bool waits) {
     now_ += seconds;
     if (ends_ == 0 && !prompts_.empty()) form();
     if (ends_ > 0 && waits) now_ = std::max(now_, ends_);
     if (ends_ > 0 && now_ >= ends_) run();
+    for (const uint32_t page : torn_pages_) tear(page);
   }
 
  private:
@@ -107,8 +98,10 @@ class ClockedStreamer : public PromptStreamer {
   }
   void run() {
     if (!pass_) {
-      pass_ = std::make_unique<PrefillPass>(
-          target_, std::make_shared<LostAccelerator>(++seed_, last_), kPlan);
+      const auto gpu =
+          std::make_shared<FailingAccelerator>(VirtualOptions{.seed = ++seed_, .queues = 2});
+      pass_ = std::make_unique<PrefillPass>(target_, gpu, kPlan);
+      gpu->arm(fault_);
     }
     std::vector<PassText> texts;
     for (size_t i = 0; i < taken_; ++i) {
@@ -120,21 +113,37 @@ class ClockedStreamer : public PromptStreamer {
     try {
       pass_->run(texts, watch);
     } catch (const Error&) {
-      EXPECT_TRUE(pass_->ended());
-      outcome = Outcome::kFailed;
+      EXPECT_EQ(pass_->ended(), !fault_.loses());
+      outcome = pass_->ended() ? Outcome::kFailed : Outcome::kLost;
       pass_.reset();
     }
     for (size_t i = 0; i < taken_; ++i) {
-      if (!watch.gone(i)) done_.push_back({prompts_[i].prompt.id, outcome});
+      if (watch.gone(i)) continue;
+      done_.push_back({prompts_[i].prompt.id, outcome});
+      if (outcome == Outcome::kLost) lose(prompts_[i].prompt);
     }
     prompts_.erase(prompts_.begin(), prompts_.begin() + static_cast<std::ptrdiff_t>(taken_));
     ends_ = 0;
   }
 
+  void lose(const Prompt& prompt) {
+    const auto first = static_cast<std::ptrdiff_t>(prompt.first_position / kPagePositions);
+    lost_pages_.insert(prompt.pages.begin(), prompt.pages.end());
+    torn_pages_.insert(prompt.pages.begin() + first, prompt.pages.end());
+  }
+  void tear(uint32_t page) {
+    for (uint32_t s = 0; s < target_.model->weights().shard_count(); ++s) {
+      for (uint32_t layer = 0; layer < target_.model->spec().layers.size(); ++layer) {
+        std::memset(target_.kv->page(s, layer, page, 0).k, 0xff, target_.kv->page_bytes(s, layer));
+      }
+    }
+  }
+
   const PassTarget target_;
   const PassTime& time_;
   uint64_t seed_;
-  const uint32_t last_;
+  const Fault fault_;
+  std::set<uint32_t> lost_pages_, torn_pages_;
   std::unique_ptr<PrefillPass> pass_;
   std::vector<One> prompts_;
   size_t taken_ = 0;  // of these, by the pass under way
@@ -155,6 +164,7 @@ class SchedulerClockTest : public SchedulerTest {
     Coming coming;
     std::vector<int32_t> tokens = {};
     uint32_t ends = 0;
+    bool failed = false;
   };
 
   static EngineOptions options() {
@@ -180,11 +190,16 @@ class SchedulerClockTest : public SchedulerTest {
     }
     return all;
   }
+  static Fault draw_fault(std::mt19937& random) {
+    if (random() % 3 != 0) return {};
+    constexpr std::array kKinds = {FaultKind::kSubmit, FaultKind::kStopped, FaultKind::kLost,
+                                   FaultKind::kTimeout};
+    return {kKinds[random() % kKinds.size()], static_cast<uint32_t>(1 + random() % 12)};
+  }
   void run_seed(uint32_t seed, const PassTime& time) {
     std::mt19937 random(seed);
     const std::array<Coming, kAsked> all = draw(random);
-    const uint32_t last = random() % 3 == 0 ? 1 + random() % 12 : 0;
-    ClockedStreamer streamer(engine_->pass_target(), time, seed, last);
+    ClockedStreamer streamer(engine_->pass_target(), time, seed, draw_fault(random));
     SchedulerOptions scheduling;
     scheduling.streamer = &streamer;
     scheduler_ = std::make_unique<Scheduler>(*engine_, nullptr, scheduling, statistics_);
@@ -205,11 +220,20 @@ class SchedulerClockTest : public SchedulerTest {
     for (const Under& one : under) {
       EXPECT_EQ(one.ends, 1U);
       if (one.coming.cancelled != 0) continue;
-      EXPECT_EQ(one.tokens, expected_[one.coming.text]);
+      if (one.failed) {
+        const Request& text = texts_[one.coming.text];
+        const auto length = static_cast<uint32_t>(text.prompt.size()) + text.max_tokens;
+        EXPECT_GT(pages_for(length) + streamer.lost_pages().size(), engine_->pool().page_count());
+      } else {
+        EXPECT_EQ(one.tokens, expected_[one.coming.text]);
+      }
     }
     scheduler_->step();
-    EXPECT_EQ(engine_->pool().available(), engine_->pool().page_count());
+    const uint32_t all_pages = engine_->pool().page_count();
+    EXPECT_EQ(engine_->pool().available() + streamer.lost_pages().size(), all_pages);
+    losing_seeds_ += streamer.lost_pages().empty() ? 0 : 1;
     scheduler_.reset();
+    EXPECT_EQ(engine_->pool().available(), all_pages);
   }
   // Returns how often it ended.
   size_t take(Under* one) {
@@ -217,6 +241,7 @@ class SchedulerClockTest : public SchedulerTest {
     for (const Result& result : read(one->asked)) {
       if (result.has_token()) one->tokens.push_back(result.token);
       ends += result.finish ? 1 : 0;
+      one->failed = result.finish == Finish::kFailed;
     }
     one->ends += static_cast<uint32_t>(ends);
     return ends;
@@ -224,6 +249,7 @@ class SchedulerClockTest : public SchedulerTest {
 
   std::vector<Request> texts_;
   std::vector<std::vector<int32_t>> expected_;
+  uint32_t losing_seeds_ = 0;
 };
 
 TEST_F(SchedulerClockTest, ManySeedsOfArrivalsCancelsAndFaults) {
@@ -238,6 +264,7 @@ TEST_F(SchedulerClockTest, ManySeedsOfArrivalsCancelsAndFaults) {
   }
   EXPECT_GT(statistics_.streamed_prompts, 500U);
   EXPECT_GT(statistics_.unstreamed_prompts, 50U);
+  EXPECT_GT(losing_seeds_, 30U);
 }
 
 }  // namespace

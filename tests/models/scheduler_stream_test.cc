@@ -1,30 +1,35 @@
 // Prompts that are streamed beside the steps, through the virtual accelerator: the texts are those
 // of the cores alone, whoever is cancelled, preempted or fails, and no page is lost.
-#include <atomic>
-#include <chrono>
-#include <mutex>
+// HEARTH_ALL_STREAMS in the environment draws many more shapes and prompts.
+#include <unistd.h>
 
-#include "accelerator/virtual/virtual_accelerator.h"
-#include "base/error.h"
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <list>
+
+#include "failing_accelerator.h"
 #include "hybrid/prefill_pass.h"
 #include "scheduler_fixture.h"
 
 namespace hearth {
 namespace {
 
-// Fails from its `last`th submission on; never where that is 0.
-class FailingAccelerator : public VirtualAccelerator {
- public:
-  FailingAccelerator(uint64_t seed, uint32_t last)
-      : VirtualAccelerator(VirtualOptions{.seed = seed}), last_(last) {}
-  void submit(const CommandList& list) override {
-    if (last_ != 0 && ++submissions_ >= last_) fail(ErrorCode::kResource, "the device is lost");
-    VirtualAccelerator::submit(list);
-  }
+bool all_streams() { return std::getenv("HEARTH_ALL_STREAMS") != nullptr; }
 
- private:
-  const uint32_t last_;
-  uint32_t submissions_ = 0;
+size_t resident_bytes() {
+  size_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+struct Streaming {
+  uint32_t threshold = 32;
+  StreamPlan plan = {.rows = 96, .pages = 40, .kept = 0, .berths = 2};
+  Fault fault = {};         // of accelerators
+  bool every_time = false;  // of all that are made, else of the first one
+  bool imports = true;
 };
 
 class SchedulerStreamTest : public SchedulerTest {
@@ -34,16 +39,25 @@ class SchedulerStreamTest : public SchedulerTest {
     options.scored_rows = 8;
     return options;
   }
-  // `last`: of the accelerators that are made, at which submission each fails; 0: none does.
-  void start_streaming(EngineOptions options, uint32_t threshold, uint32_t last = 0) {
+  void start_streaming(const EngineOptions& options, const Streaming& how) {
     engine_ = tiny_engine(file_, with_scores(options));
-    const auto make = [this, last] {
-      const StreamPlan plan{.rows = 96, .pages = 40, .kept = 0, .berths = 2};
-      return std::make_unique<PrefillPass>(
-          engine_->pass_target(), std::make_shared<FailingAccelerator>(++made_, last), plan);
+    stream(how);
+  }
+  // The same beside the engine that there is.
+  void stream(const Streaming& how) {
+    const auto make = [this, how, first = made_.load()] {
+      const uint64_t number = made_++;
+      auto gpu = std::make_shared<FailingAccelerator>(
+          VirtualOptions{.seed = number, .imports = how.imports});
+      auto pass = std::make_unique<PrefillPass>(engine_->pass_target(), gpu, how.plan);
+      if (how.every_time || number == first) {
+        gpu->arm(how.fault);
+        gpu_ = std::move(gpu);
+      }
+      return pass;
     };
     streamer_ = std::make_unique<Streamer>(
-        make, StreamerOptions{.threshold = threshold, .retry_seconds = 0, .on_done = [this] {
+        make, StreamerOptions{.threshold = how.threshold, .retry_seconds = 0, .on_done = [this] {
                                 ++told_;
                                 told_.notify_all();
                               }});
@@ -51,19 +65,32 @@ class SchedulerStreamTest : public SchedulerTest {
     scheduler.streamer = streamer_.get();
     scheduler_ = std::make_unique<Scheduler>(*engine_, nullptr, scheduler, statistics_);
   }
+  void stop_streaming() {
+    streamer_.reset();
+    gpu_.reset();
+    scheduler_.reset();
+    EXPECT_EQ(engine_->pool().available(), engine_->pool().page_count());
+  }
   ~SchedulerStreamTest() override { streamer_.reset(); }
 
+  // Steps once; where there was nothing to do, and `more` says that there will be, waits for a
+  // pass.
+  template <typename More>
+  void step_or_wait(const More& more) {
+    const uint64_t told = told_;
+    if (scheduler_->step()) return;
+    if (more() && told == told_) told_.wait(told);
+  }
   // Steps until all has ended; `before_step(i)` is called before each.
   template <typename Act>
   void run_all(const Act& before_step) {
     for (int step = 0; ended_ < asked_.size(); ++step) {
       ASSERT_LT(step, 100000);
-      const uint64_t told = told_;
       before_step(step);
-      if (!scheduler_->step()) {
+      step_or_wait([this] {
         collect();
-        if (ended_ < asked_.size() && told == told_) told_.wait(told);
-      }
+        return ended_ < asked_.size();
+      });
       collect();
     }
   }
@@ -80,9 +107,11 @@ class SchedulerStreamTest : public SchedulerTest {
     }
   }
   void ask_all(const std::vector<Request>& requests) {
+    asked_.clear();
     for (const Request& request : requests) asked_.push_back(ask(request));
-    results_.resize(asked_.size());
-    finish_.resize(asked_.size());
+    results_.assign(asked_.size(), {});
+    finish_.assign(asked_.size(), {});
+    ended_ = 0;
   }
   std::vector<Request> requests(size_t count, uint32_t longest) {
     std::vector<Request> all;
@@ -113,12 +142,32 @@ class SchedulerStreamTest : public SchedulerTest {
     scheduler_.reset();
     return tokens;
   }
-  void expect_all_pages() {
-    scheduler_->step();
-    EXPECT_EQ(engine_->pool().available(), engine_->pool().page_count());
+  // Some of these are cancelled at some step.
+  void run_with_cancels(uint32_t seed, std::vector<bool>* cancelled) {
+    std::mt19937 random(seed);
+    cancelled->assign(asked_.size(), false);
+    run_all([&](int) {
+      if (random() % 4 != 0) return;
+      const size_t i = random() % asked_.size();
+      if (i % 3 != 0) return;
+      (*cancelled)[i] = true;
+      asked_[i].job->cancel();
+    });
   }
+  // A pass may still hold the pages of who was cancelled last.
+  void expect_pages(uint32_t pages) {
+    scheduler_->step();
+    for (int i = 0; i < 1000 && engine_->pool().available() < pages; ++i) {
+      step_or_wait([&] { return engine_->pool().available() < pages; });
+    }
+    EXPECT_EQ(engine_->pool().available(), pages);
+  }
+  void expect_all_pages() { expect_pages(engine_->pool().page_count()); }
+  void try_fault(const Fault& fault, bool imports, const Request& request,
+                 const std::vector<int32_t>& expected);
 
   std::unique_ptr<Streamer> streamer_;
+  std::shared_ptr<FailingAccelerator> gpu_;  // the last that was told to fail
   std::atomic<uint64_t> told_ = 0;
   std::atomic<uint64_t> made_ = 0;
   std::vector<Asked> asked_;
@@ -127,16 +176,55 @@ class SchedulerStreamTest : public SchedulerTest {
   size_t ended_ = 0;
 };
 
+// About half of them are long enough to be streamed.
 TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCores) {
-  const std::vector<Request> all = requests(24, 400);
+  const std::vector<Request> all = requests(48, 400);
   const auto expected = by_cores(large(), all);
-  start_streaming(large(), 64);
+  start_streaming(large(), {.threshold = 160});
   ask_all(all);
   run_all([](int) {});
   for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(tokens_of(results_[i]), expected[i]) << i;
-  EXPECT_GT(statistics_.streamed_prompts, 0u);
+  EXPECT_GE(statistics_.streamed_prompts, 16u);
+  EXPECT_LE(statistics_.streamed_prompts, 32u);
   EXPECT_EQ(statistics_.unstreamed_prompts, 0u);
   expect_all_pages();
+}
+
+// Pools from a context up, so that sequences give up their pages while others are streamed and kept
+// pages go to others; passes of all shapes; prompts that are cancelled.
+TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCoresInAnyShape) {
+  file_ = parse_gguf(
+      tiny_llama({.layers = 3, .width = 96, .heads = 6, .kv_heads = 3, .head_dim = 16, .ffn = 96}),
+      "tiny");
+  for (uint32_t seed = 0; seed < (all_streams() ? 200u : 4u) && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    EngineOptions options = large();
+    options.context = all_streams() ? 720 : 320;
+    options.shards = options.threads = 1 + seed % 3;
+    options.kv_type = std::array{KvType::kF32, KvType::kF16, KvType::kBF16}[random() % 3];
+    const uint32_t context = pages_for(options.context);
+    options.kv_pages = context + random() % (3 * context);
+    const Streaming how{.threshold = 16 + static_cast<uint32_t>(random() % 200),
+                        .plan = {.rows = kLeastPassRows + static_cast<uint32_t>(random() % 400),
+                                 .pages = context + static_cast<uint32_t>(random() % 20),
+                                 .kept = static_cast<uint32_t>(random() % 4),
+                                 .berths = 1 + static_cast<uint32_t>(random() % 3)},
+                        .imports = random() % 4 != 0};
+    const std::vector<Request> all = requests(all_streams() ? 48 : 24, options.context - 20);
+    const auto expected = by_cores(options, all);
+    start_streaming(options, how);
+    ask_all(all);
+    std::vector<bool> cancelled;
+    run_with_cancels(seed, &cancelled);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (cancelled[i]) continue;
+      EXPECT_EQ(tokens_of(results_[i]), expected[i]) << i;
+    }
+    expect_all_pages();
+    stop_streaming();
+  }
+  EXPECT_GT(statistics_.streamed_prompts, 8u);
 }
 
 // A pool of a few contexts, so that sequences give up their pages while others are streamed.
@@ -145,35 +233,22 @@ TEST_F(SchedulerStreamTest, SurvivesCancelsAndShortMemory) {
   options.kv_pages = 7;
   const std::vector<Request> all = requests(40, 180);
   const auto expected = by_cores(options, all);
-  start_streaming(options, 20);
+  start_streaming(options, {.threshold = 20});
   ask_all(all);
-  std::mt19937 random(3);
-  std::vector<bool> cancelled(all.size());
-  run_all([&](int) {
-    if (random() % 4 != 0) return;
-    const size_t i = random() % all.size();
-    if (i % 3 != 0) return;
-    cancelled[i] = true;
-    asked_[i].job->cancel();
-  });
+  std::vector<bool> cancelled;
+  run_with_cancels(3, &cancelled);
   for (size_t i = 0; i < all.size(); ++i) {
     if (cancelled[i]) continue;
     EXPECT_EQ(tokens_of(results_[i]), expected[i]) << i;
   }
   EXPECT_GT(statistics_.streamed_prompts, 0u);
-  // A pass may still hold the pages of who was cancelled last.
-  for (int i = 0; i < 1000 && engine_->pool().available() < engine_->pool().page_count(); ++i) {
-    const uint64_t told = told_;
-    scheduler_->step();
-    if (engine_->pool().available() < engine_->pool().page_count()) told_.wait(told);
-  }
-  EXPECT_EQ(engine_->pool().available(), engine_->pool().page_count());
+  expect_all_pages();
 }
 
 TEST_F(SchedulerStreamTest, CoresComputeWhatAnAcceleratorFailsAt) {
   const std::vector<Request> all = requests(30, 300);
   const auto expected = by_cores(large(), all);
-  start_streaming(large(), 32, 5);
+  start_streaming(large(), {.fault = {FaultKind::kSubmit, 5}, .every_time = true});
   ask_all(all);
   run_all([](int) {});
   for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(tokens_of(results_[i]), expected[i]) << i;
@@ -182,9 +257,111 @@ TEST_F(SchedulerStreamTest, CoresComputeWhatAnAcceleratorFailsAt) {
   expect_all_pages();
 }
 
+void SchedulerStreamTest::try_fault(const Fault& fault, bool imports, const Request& request,
+                                    const std::vector<int32_t>& expected) {
+  const uint64_t unstreamed = statistics_.unstreamed_prompts;
+  stream({.plan = {.rows = 96, .pages = 40, .kept = 1, .berths = 2},
+          .fault = fault,
+          .imports = imports});
+  ask_all({request});
+  run_all([](int) {});
+  EXPECT_EQ(tokens_of(results_[0]), expected);
+  EXPECT_EQ(statistics_.unstreamed_prompts - unstreamed, gpu_->failed() ? 1u : 0u);
+  const auto end = static_cast<uint32_t>(request.prompt.size()) - 1;
+  const uint32_t lost = gpu_->failed() && fault.loses() ? pages_for(end) : 0;
+  expect_pages(engine_->pool().page_count() - lost);
+}
+
+// Of a prompt that takes two passes over four layers, each call of every kind is the first to fail
+// once.
+TEST_F(SchedulerStreamTest, AFaultAtAnyCallCostsNoTextAndNoPage) {
+  TinyShape shape = kTiniest;
+  shape.layers = 4;
+  file_ = parse_gguf(tiny_llama(shape), "tiny");
+  const Request request = text(150, 4);
+  const auto expected = by_cores(large(), {request})[0];
+  size_t calls = 0;
+  for (const bool imports : {true, false}) {
+    for (const FaultKind kind : {FaultKind::kSubmit, FaultKind::kTransfer, FaultKind::kStopped,
+                                 FaultKind::kLost, FaultKind::kTimeout}) {
+      for (uint32_t at = 1, failed = 1; failed != 0 && !HasFailure(); ++at) {
+        SCOPED_TRACE(testing::Message() << "imports " << imports << ", kind "
+                                        << static_cast<int>(kind) << ", call " << at);
+        engine_ = tiny_engine(file_, with_scores(large()));
+        try_fault({kind, at}, imports, request, expected);
+        failed = gpu_->failed() ? 1 : 0;
+        calls += failed;
+        stop_streaming();
+      }
+    }
+  }
+  // Where memory is imported 14 lists are submitted, else 8; thrice each.
+  EXPECT_GT(calls, 3 * (14 + 8) + 30u);
+}
+
+// The pages of the only context are gone with the GPU: the text cannot be computed, and its client
+// hears why.
+TEST_F(SchedulerStreamTest, AnEndIsToldWhereLostPagesLeaveTooFew) {
+  const Request request = text(150, 4);
+  start_streaming(small(), {.fault = {FaultKind::kLost, 3}});
+  ask_all({request});
+  run_all([](int) {});
+  EXPECT_EQ(finish_[0], Finish::kFailed);
+  EXPECT_NE(results_[0].back().error.find("a GPU was lost"), std::string::npos);
+  expect_pages(0);
+  stop_streaming();
+}
+
+// Prompts come and go, a dozen at a time, and half of them are cancelled at some point.
+TEST_F(SchedulerStreamTest, ManyPromptsLeaveNothingBehind) {
+  const size_t count = all_streams() ? 10000 : 600;
+  EngineOptions options = small();
+  options.kv_pages = 14;
+  start_streaming(options, {.threshold = 16});
+  struct Under {
+    Asked asked;
+    uint32_t left;  // steps until it is cancelled; 0: is not
+  };
+  std::list<Under> under;
+  size_t begun = 0, cancelled = 0, complete = 0, early = 0;
+  const auto take = [&](Under& one) {
+    for (const Result& result : read(one.asked)) {
+      if (!result.finish) continue;
+      complete += result.finish == Finish::kLength ? 1 : 0;
+      cancelled += result.finish == Finish::kCancelled ? 1 : 0;
+      return true;
+    }
+    return false;
+  };
+  while (begun < count || !under.empty()) {
+    for (; begun < count && under.size() < 12; ++begun) {
+      const auto draw = [this](uint32_t most) { return static_cast<uint32_t>(random_() % most); };
+      const Asked asked = ask(text(1 + draw(150), 1 + draw(3)), 16);
+      under.push_back({asked, draw(2) == 0 ? 0 : 1 + draw(8)});
+    }
+    for (Under& one : under) {
+      if (one.left > 0 && --one.left == 0) one.asked.job->cancel();
+    }
+    step_or_wait([&] {
+      std::erase_if(under, take);
+      const auto waits = [](const Under& one) { return one.left == 0; };
+      return !under.empty() && std::ranges::all_of(under, waits);
+    });
+    std::erase_if(under, take);
+    if (early == 0 && begun > count / 5) early = resident_bytes();
+  }
+  EXPECT_EQ(complete + cancelled, count);
+  EXPECT_GT(cancelled, count / 3);
+  EXPECT_GT(statistics_.streamed_prompts, count / 4);
+  expect_all_pages();
+  if (all_streams()) {
+    EXPECT_LT(resident_bytes(), early + (2 << 20));
+  }
+}
+
 // What ends meanwhile leaves its pages to the pass until that has let go.
 TEST_F(SchedulerStreamTest, EndsWithPromptsUnderWay) {
-  start_streaming(large(), 32);
+  start_streaming(large(), {});
   ask_all(requests(8, 400));
   scheduler_->step();
   scheduler_->end_all(Finish::kCancelled);

@@ -54,6 +54,7 @@ VkQueue VulkanDevice::queue(const QueuePlace& place) const {
 void VulkanDevice::check(VkResult result, std::string_view doing) {
   if (result >= 0) return;
   if (result == VK_ERROR_DEVICE_LOST) {
+    stopped_ = true;
     lose(fmt::format("the accelerator {} was lost in {}; see the system's log, and start again",
                      name(), doing));
   }

@@ -30,6 +30,8 @@ class VulkanDevice {
   void check(VkResult result, std::string_view doing);
 
   bool lost() const { return !why_lost_.empty(); }
+  // The driver calls it lost: it runs nothing more.
+  bool stopped() const { return stopped_; }
   // Counts it as lost from now on and throws why.
   [[noreturn]] void lose(std::string why);
   // Throws where it is lost.
@@ -45,6 +47,7 @@ class VulkanDevice {
   VkDevice handle_ = VK_NULL_HANDLE;
   VolkDeviceTable calls_ = {};
   std::string why_lost_;
+  bool stopped_ = false;
   bool abandoned_ = false;
 };
 

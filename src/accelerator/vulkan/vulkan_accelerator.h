@@ -41,6 +41,7 @@ class VulkanAccelerator final : public Accelerator {
   void wait(Moment moment, double seconds) override;
   std::string why_not(const KernelCall& call) override;
   void submit(const CommandList& list) override;
+  bool stopped() const override { return device_.stopped(); }
 
  protected:
   void free(BufferId id) noexcept override;
