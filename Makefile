@@ -68,15 +68,16 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 
 ##@ Test
 .PHONY: test check units tokenizers tokenizers-long tested-levels web numa numa-long house fuzz
-.PHONY: fuzz-long aarch64 aarch64-long goldens-long llama-peer agents shapes gpu-compilers
+.PHONY: fuzz-long aarch64 aarch64-long goldens-long streams-long llama-peer agents shapes
+.PHONY: gpu-compilers
 .PHONY: asan tsan web-asan web-tsan clang tidy bench-smoke soak
 test: deps-test  ## house rules, units, goldens, tokenizers, web, NUMA, fuzzers, aarch64
 	@scripts/steps.sh house units tokenizers web numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke
 	@scripts/steps.sh format-check asan tsan web-asan web-tsan clang tidy bench-smoke numa-long \
-	  aarch64-long fuzz-long tokenizers-long goldens-long llama-peer agents shapes \
-	  gpu-compilers
+	  aarch64-long fuzz-long tokenizers-long goldens-long streams-long llama-peer agents \
+	  shapes gpu-compilers
 
 units: deps-units  ## every test of the release build
 	$(call build_preset,release,the program and its tests with g++,all)
@@ -88,6 +89,12 @@ goldens-long: deps-units  ## golden models under every ISA level, plan and cut
 	$(call say,goldens-long: every golden model at every ISA level)
 	@HEARTH_ALL_LEVELS=1 ctest --test-dir build/release -R '^golden_test' --no-tests=error \
 	  --output-on-failure -j $(JOBS)
+
+streams-long: deps-units  ## prompts through virtual GPUs and lavapipe, in hundreds of shapes
+	$(call build_preset,release,streamed prompts,prefill_pass_test scheduler_test)
+	$(call say,streams-long: prompts through GPUs in hundreds of shapes and 10000 that come and go)
+	@HEARTH_ALL_STREAMS=1 ctest --test-dir build/release --no-tests=error --output-on-failure \
+	  -R '^(golden_set|prefill_pass_test|scheduler_test)' -j $(JOBS)
 
 web: deps-web  ## published clients of the API, and the page in Chromium
 	$(call build_preset,release,the program with g++,hearth stub_serve)
@@ -207,12 +214,14 @@ bench-smoke: deps  ## every micro-benchmark once, to see that it still runs
 	$(call say,bench-smoke: every micro-benchmark for a moment)
 	@scripts/bench-smoke.sh build/release/bin
 
-soak: deps  ## hearth serve under load, attacked (SOAK_SECONDS each, 1800), and short of memory
+soak: deps  ## hearth serve under load, attacked, with a GPU (SOAK_SECONDS each, 1800), and more
 	$(call build_preset,release,the program with g++,hearth failing_malloc)
 	$(call say,soak: a mixed load with disconnects for $(SOAK_SECONDS) seconds)
 	@$(python) tests/server/soak.py --hearth build/release/hearth --seconds $(SOAK_SECONDS)
 	$(call say,soak: polite clients beside attackers for $(SOAK_SECONDS) seconds)
 	@$(python) tests/server/soak.py --hearth build/release/hearth --attacked --seconds $(SOAK_SECONDS)
+	$(call say,soak: long prompts through a driver that is software for $(SOAK_SECONDS) seconds)
+	@$(python) tests/server/soak.py --hearth build/release/hearth --gpu --seconds $(SOAK_SECONDS)
 	$(call say,soak: a pull that is cut and killed 300 times)
 	@$(python) tests/store/store_test.py --hearth build/release/hearth --kills 300 KillTest
 	$(call say,soak: allocations that fail at random)

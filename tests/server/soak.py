@@ -2,6 +2,7 @@
 """Mixed load with disconnects on `hearth serve`: it must hold no more, and say what it said alone.
 
     soak.py --hearth build/release/hearth [--seconds 1800 | --requests 200] [--seed N] [MODEL]
+    soak.py --hearth build/release/hearth --gpu --seconds 1800 [--seed N]
     soak.py --hearth build/release/hearth --attacked --seconds 1800 [--seed N]
 
 Clients ask for texts of all kinds, leave at any point, send what is no request, or sit idle. Now
@@ -14,14 +15,19 @@ of the pauses may differ by MEMORY_BOUND. The KV pages have all been written bef
 and what requests hold at once is bounded by the number of clients, so more than that is kept for
 good: at 20,000 requests between the two medians, a leak of 200 bytes a request.
 
+With --gpu prompts go through the driver that is software, where there is one: all but the shortest.
+Greedy texts must be those of a server without.
+
 With --attacked polite clients ask while others attack in every way that soak_attacked.py has: none
 of the polite waits longer than 5 s or is refused, and memory stays within the server's budgets.
 """
 
 import argparse
 import asyncio
+import json
 import random
 import statistics
+import subprocess
 import sys
 import time
 
@@ -38,6 +44,16 @@ PATIENCE = 60
 # so that the queue is full now and then.
 OPTIONS = ("--kv-cache", "1536KiB", "--max-running", "8", "--max-queue", "24",
            "--idle-timeout", "20")
+# Of prompts of the soak few have more tokens than 64.
+GPU_OPTIONS = ("--gpu-threshold", "16", "--gpu-rows", "128")
+
+
+def gpu_options(hearth):
+    """Options that stream prompts through the driver that is software; None where there is none."""
+    told = json.loads(subprocess.run([hearth, "gpu", "--json"], stdout=subprocess.PIPE,
+                                     check=True).stdout)
+    names = [one["name"] for one in told["accelerators"] if one["kind"] == "software"]
+    return ("--gpu", names[0], *GPU_OPTIONS) if names else None
 
 
 def figures(told):
@@ -52,8 +68,8 @@ def figures(told):
 
 
 class Soak:
-    def __init__(self, server, options):
-        self.server, self.options = server, options
+    def __init__(self, server, options, known=None):
+        self.server, self.options, self.known = server, options, known
         self.samples = []  # (requests so far, resident bytes)
         self.faults = []
         self.started = time.monotonic()
@@ -92,7 +108,7 @@ class Soak:
                 raise SystemExit(f"a prompt of {len(prompt)} ids is answered {status}: {said}")
 
     async def run(self):
-        known = await alone(self.server.url)
+        known = self.known or await alone(self.server.url)
         self.clients = Clients(self.server.url, known, self.options.clients, self.options.seed)
         await self.fill_pages()
         self.started = time.monotonic()
@@ -122,9 +138,20 @@ class Soak:
             print(f"  {kind:24} {count}")
         print(f"  greedy texts compared    {self.clients.compared}")
         print(f"  preemptions              {self.told.get('hearth_preemptions_total', 0):.0f}")
+        if self.options.gpu:
+            self.judge_gpu()
         print(f"memory {early / (1 << 20):.1f} MiB early, {late / (1 << 20):.1f} MiB late; "
               f"{self.descriptors} descriptors when idle; "
               f"{len(self.samples)} pauses")
+
+    def judge_gpu(self):
+        prompts = self.told["hearth_streamed_prompts_total"]
+        passes = self.told["hearth_stream_passes_total"]
+        print(f"  prompts streamed         {prompts:.0f}, in {passes:.0f} passes")
+        if prompts < self.clients.requests / 20:
+            self.faults.append("few prompts went through the GPU")
+        if self.told["hearth_failed_stream_passes_total"]:
+            self.faults.append("the GPU failed at passes")
 
 
 def finish_attacked(options):
@@ -145,11 +172,20 @@ def main():
     parser.add_argument("--clients", type=int, default=24)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--attacked", action="store_true")
+    parser.add_argument("--gpu", action="store_true")
     options = parser.parse_args()
     if options.attacked:
         return finish_attacked(options)
-    with Server(serve_command(options.hearth, *options.model, *OPTIONS)) as server:
-        soak = Soak(server, options)
+    words, known = OPTIONS, None
+    if options.gpu:
+        gpu = gpu_options(options.hearth)
+        if gpu is None:
+            return print("soak: skipped, there is no driver that is software")
+        words += gpu
+        with Server(serve_command(options.hearth, *options.model, *OPTIONS)) as cores:
+            known = asyncio.run(alone(cores.url))
+    with Server(serve_command(options.hearth, *options.model, *words)) as server:
+        soak = Soak(server, options, known)
         try:
             asyncio.run(soak.run())
             soak.judge()
