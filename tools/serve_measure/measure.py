@@ -4,12 +4,14 @@
     measure.py health  --hearth build/release/hearth MODEL   idle and stuck clients, a long prompt
     measure.py streams --hearth build/release/hearth MODEL   16 streams beside `hearth bench -b 16`
     measure.py gap     --hearth build/release/hearth MODEL   streams while a long prompt arrives
+    measure.py passes  --hearth build/release/hearth MODEL --gpu NAME   the same through a GPU
 
 Each prints what it has compared, as a table, and with --json all figures. README.md says more.
 """
 
 import argparse
 import asyncio
+import contextlib
 import json
 import resource
 import statistics
@@ -234,11 +236,76 @@ async def gap(server, options):
     return rows, runs
 
 
-WHAT = {"health": health, "streams": streams, "gap": gap}
+# passes: a stream and /health while a prompt is read, by the cores and through GPUs in turns
+
+
+async def pass_once(server, options, salt):
+    stamps = []
+    stream = asyncio.create_task(read_stream(server.url, call(16, 100_000, salt), stamps))
+    while len(stamps) < 20:
+        await asyncio.sleep(0.01)
+    arrived = time.monotonic()
+    prompt_read = asyncio.create_task(first_event(server, options.prompt, salt + 1))
+    health_times = await ask_health_until(server, prompt_read, 0.02)
+    stream.cancel()
+    await asyncio.gather(stream, return_exceptions=True)
+    gaps = list(zip(stamps[4:], stamps[5:]))
+    return {"usual": [after - before for before, after in gaps if after < arrived],
+            "beside": [after - before for before, after in gaps if after >= arrived],
+            "first_token": prompt_read.result(), "health": health_times}
+
+
+async def passes(servers, options):
+    runs = []
+    for turn in range(options.repetitions):
+        for name, server in servers.items():
+            before = (await metrics(server.url))["hearth_streamed_prompts_total"]
+            run = {"by": name, **await pass_once(server, options, 2 * turn + 1)}
+            after = (await metrics(server.url))["hearth_streamed_prompts_total"]
+            if (after > before) != (name != CORES):
+                raise SystemExit(f"{name}: {after - before:.0f} prompts were streamed")
+            runs.append(run)
+    longest = {name: [max(run["beside"]) for run in runs if run["by"] == name] for name in servers}
+    rows = []
+    for name in servers:
+        mine = [run for run in runs if run["by"] == name]
+        beside = [gap for run in mine for gap in run["beside"]]
+        times = [seconds for run in mine for seconds in run["health"]]
+        ratios = [a / b for a, b in zip(longest[name], longest[CORES])]
+        rows.append({
+            "read by": name,
+            "first token": f"{statistics.median(run['first_token'] for run in mine):.2f} s",
+            "usual gap": ms(statistics.median(statistics.median(run["usual"]) for run in mine)),
+            "beside it, 50 %": ms(percentile(beside, 0.5)), "99 %": ms(percentile(beside, 0.99)),
+            "longest": ms(statistics.median(longest[name])),
+            "of the cores'": f"{statistics.median(ratios):.2f}",
+            "/health, 50 %": ms(percentile(times, 0.5)), "its 99 %": ms(percentile(times, 0.99)),
+            "most": ms(max(times)), "asked": len(times)})
+    return rows, runs
+
+
+CORES = "the cores"
+WHAT = {"health": health, "streams": streams, "gap": gap, "passes": passes}
 # Of keys and values where health measures memory: room for its prompt and little more, so that all
 # of them are soon written.
 KV_CACHE = "512MiB"
-PROMPTS = {"health": 4096, "streams": 8, "gap": 2048}
+PROMPTS = {"health": 4096, "streams": 8, "gap": 2048, "passes": 2048}
+
+
+def measure_servers(options, words):
+    """Of passes a server for the cores and one for each GPU, else one."""
+    with contextlib.ExitStack() as stack:
+        servers = {}
+        for name in (CORES, *options.gpu):
+            gpu = () if name == CORES else ("--gpu", name, "--gpu-threshold", options.prompt // 2)
+            command = serve_command(options.hearth, options.model, *words, *gpu)
+            servers[name] = stack.enter_context(Server(command))
+        what = WHAT[options.what]
+        one_or_all = servers if options.what == "passes" else servers[CORES]
+        measured = asyncio.run(what(one_or_all, options))
+        for server in servers.values():
+            server.stop()
+        return measured
 
 
 def main():
@@ -246,7 +313,8 @@ def main():
     parser.add_argument("what", choices=WHAT)
     parser.add_argument("model")
     parser.add_argument("--hearth", required=True)
-    parser.add_argument("--prompt", type=int, help="tokens; default: 4096, 8, 2048")
+    parser.add_argument("--prompt", type=int, help="tokens; default: 4096, 8, 2048, 2048")
+    parser.add_argument("--gpu", action="append", default=[], help="of passes; several in turns")
     parser.add_argument("--tokens", type=int, default=128, help="of each stream, with streams")
     parser.add_argument("--streams", type=int, default=16)
     parser.add_argument("--idle", type=int, default=5000)
@@ -256,15 +324,15 @@ def main():
     parser.add_argument("--serve", default="", help="more options of hearth serve, in one word")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if bool(options.gpu) != (options.what == "passes"):
+        parser.error("passes needs --gpu, and nothing else takes it")
     options.prompt = options.prompt or PROMPTS[options.what]
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     words = ["--max-running", max(options.streams + 1, 16), *options.serve.split()]
     kv_cache = options.kv_cache or (KV_CACHE if options.what == "health" else None)
     words += ["--kv-cache", kv_cache] if kv_cache else []
-    with Server(serve_command(options.hearth, options.model, *words)) as server:
-        rows, runs = asyncio.run(WHAT[options.what](server, options))
-        server.stop()
+    rows, runs = measure_servers(options, words)
     print(json.dumps({"what": options.what, "runs": runs}) if options.json else table(rows))
 
 
