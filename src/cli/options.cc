@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string_view>
@@ -75,6 +76,24 @@ CLI::Option* add_count(CLI::App& verb, const std::string& names, uint32_t* value
   return verb.add_option(names, *value, fmt::format("{} ({} to {})", help, low, high))
       ->transform(number_in<uint32_t>(low, high))
       ->type_name("N");
+}
+
+// A count, or auto, as if nothing was said.
+CLI::Option* add_auto_count(CLI::App& verb, const std::string& name,
+                            const std::function<void(std::optional<uint32_t>)>& set, uint32_t low,
+                            uint32_t high, const std::string& help) {
+  constexpr const char* kAuto = "auto";
+  const auto take = [set](const std::string& text) {
+    const auto number = [&] { return static_cast<uint32_t>(std::stoul(text)); };
+    set(text == kAuto ? std::optional<uint32_t>() : number());
+  };
+  const auto check = [numbers = number_in<uint32_t>(low, high)](std::string& input) {
+    return input == kAuto ? std::string() : numbers(input);
+  };
+  return verb
+      .add_option_function<std::string>(name, take, fmt::format("{} ({} to {})", help, low, high))
+      ->transform(CLI::Validator(check, ""))
+      ->type_name("auto|N");
 }
 
 CLI::Option* add_counts(CLI::App& verb, const std::string& names, std::vector<uint32_t>* values,
@@ -235,10 +254,13 @@ void add_gpu_options(CLI::App& verb, PromptGpuArgs* args) {
       verb, "--gpu", &args->gpu, "GPU",
       "Stream long prompts through a GPU, whatever of the model fits there, while the cores go "
       "on: none, auto, what `hearth gpu` calls one, or virtual:FILE, one that a file describes, "
-      "played by the cores; the texts are the same to the bit");
-  add_count(verb, "--gpu-threshold", &args->threshold, 1, kMaxContext,
-            "Tokens from which on a prompt is streamed; default: where it is predicted to end "
-            "sooner");
+      "played by the cores; the texts are the same to the bit, but for weights in BF16 and FP8");
+  add_auto_count(
+      verb, "--gpu-threshold",
+      [args](std::optional<uint32_t> tokens) { args->threshold = tokens.value_or(0); }, 1,
+      kMaxContext,
+      "Tokens from which on a prompt is streamed; auto, the default: where it is predicted to end "
+      "sooner");
   add_gpu_plan_options(verb, args);
 }
 
@@ -249,11 +271,11 @@ std::vector<CLI::Option*> add_gpu_plan_options(CLI::App& verb, PromptGpuArgs* ar
           "Tokens of prompts that go through the GPU together; default: what there is memory for"),
       add_size(verb, "--gpu-memory", &args->memory,
                "Memory of the GPU to use; default: nine tenths of what it has free"),
-      verb.add_option("--gpu-layers", args->layers,
-                      "Layers that stay in its memory, the first ones; default: as many as there "
-                      "is room for")
-          ->type_name("N")
-          ->check(CLI::Range(0u, ModelMost::kLayers))};
+      add_auto_count(
+          verb, "--gpu-layers", [args](std::optional<uint32_t> layers) { args->layers = layers; },
+          0, ModelMost::kLayers,
+          "Layers that stay in its memory, the first ones; auto, the default: as many as there is "
+          "room for")};
 }
 
 void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads) {

@@ -137,7 +137,7 @@ GpuPrediction predict_gpu(const Machine& machine, const BandwidthTable& table,
                      .layers = static_cast<uint32_t>(model.layers.size()),
                      .context = std::clamp(model.hyper.context, kFirstPrompt, kLastPrompt)};
   const ModelPlacement placement{plan.shard_nodes, plan.shares, Binding::kNode, plan.experts};
-  const DescribedTarget described(model, machine, placement, KvType::kF16, told.context, args.isa);
+  const DescribedTarget described(model, machine, placement, KvType::kF16, told.context);
   const PassTarget& target = described.target();
   told.plan = plan_stream(target, args.gpu.facts, args.plan);
   told.memory_rate = memory_rate(table);

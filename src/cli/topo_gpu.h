@@ -12,7 +12,6 @@
 #include "engine/engine_plan.h"
 #include "hybrid/pass_time.h"
 #include "hybrid/stream_plan.h"
-#include "topology/cpu_features.h"
 #include "tune/cost_model.h"
 
 namespace hearth {
@@ -41,7 +40,6 @@ struct GpuPrediction {
 struct GpuPredictArgs {
   MeasuredAccelerator gpu;
   StreamPlanOptions plan = {};
-  Isa isa = Isa::kReference;  // of the cores
 };
 
 // Throws Error where the model cannot be streamed, or there is no room for it.

@@ -19,7 +19,6 @@
 #include "cli/topo_plan.h"
 #include "cli/topo_predict.h"
 #include "engine/engine_plan_json.h"
-#include "hybrid/accelerator_layers.h"
 #include "tune/bandwidth_file.h"
 
 namespace hearth {
@@ -51,12 +50,6 @@ GpuPrediction find_gpu(const TopoArgs& args, const Findings& found, MeasuredAcce
                        const BandwidthTable& table, const ModelSpec& model) {
   GpuPredictArgs how{.gpu = std::move(gpu)};
   how.plan = stream_plan_options(args.gpu);
-  // Of a machine that is described nobody knows what its cores multiply: then they have no
-  // instructions for BF16, as the reference.
-  if (!args.machine) how.isa = environment_isa(detect_cpu_features());
-  if (args.machine && layers_take_bf16(model)) {
-    print_note("cores with instructions for BF16 stream none of such weights (HEARTH_ISA)");
-  }
   return predict_gpu(found.machine, table, model, found.plan, how);
 }
 

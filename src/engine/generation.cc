@@ -94,6 +94,8 @@ std::list<std::unique_ptr<Generation>> Generation::take_siblings() {
     other->admitted_seconds = admitted_seconds;
     other->computed_seconds_ = computed_seconds_;
     other->next_scored_ = next_scored_;
+    other->by_cores = by_cores;
+    other->streamed_positions = streamed_positions;
     other->sequence = sequence->fork();
   }
   siblings_ = 0;

@@ -89,6 +89,13 @@ class Generation {
   uint32_t streamed_from = 0;
   // It failed there once, and is not tried again.
   bool by_cores = false;
+  // It waits for a pass: for pages to be filled by its own, or for another's that fills what it
+  // needs next.
+  bool awaits_pass = false;
+  // What computes its prompt is no step.
+  bool streams() const { return stream != 0 || awaits_pass; }
+  // How many positions its sequences have of an accelerator's form (SequenceForms).
+  uint32_t streamed_positions = 0;
   // When it first had a place in a step; 0: not yet.
   double admitted_seconds = 0;
   // True if it was left out at its last turn, since its client's stream had no room.

@@ -9,8 +9,9 @@ namespace {
 
 // Hashes parent, form and tokens with the finaliser of splitmix64 (Steele, Lea and Flood 2014).
 // Tokens are compared where keys agree, so the key decides nothing but speed.
-uint64_t key_of(uint32_t parent, std::span<const int32_t> tokens, uint32_t expanded) {
-  uint64_t key = parent | uint64_t{expanded} << 32;
+uint64_t key_of(uint32_t parent, std::span<const int32_t> tokens, const PageForm& form) {
+  const auto maker = static_cast<uint64_t>(form.maker);
+  uint64_t key = parent | uint64_t{form.expanded} << 32 | maker << 48;
   for (int32_t token : tokens) {
     key += 0x9e3779b97f4a7c15u + static_cast<uint32_t>(token);
     key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -55,12 +56,12 @@ void KvPool::release(uint32_t page) {
   }
 }
 
-uint32_t KvPool::find(uint32_t parent, std::span<const int32_t> tokens, uint32_t expanded) const {
-  auto [begin, end] = by_key_.equal_range(key_of(parent, tokens, expanded));
+uint32_t KvPool::find(uint32_t parent, std::span<const int32_t> tokens,
+                      const PageForm& form) const {
+  auto [begin, end] = by_key_.equal_range(key_of(parent, tokens, form));
   for (auto at = begin; at != end; ++at) {
     const Page& page = pages_[at->second];
-    if (page.parent == parent && page.expanded == expanded &&
-        std::ranges::equal(page.tokens, tokens)) {
+    if (page.parent == parent && page.form == form && std::ranges::equal(page.tokens, tokens)) {
       return at->second;
     }
   }
@@ -68,17 +69,17 @@ uint32_t KvPool::find(uint32_t parent, std::span<const int32_t> tokens, uint32_t
 }
 
 void KvPool::file(uint32_t page, uint32_t parent, std::span<const int32_t> tokens,
-                  uint32_t expanded) {
+                  const PageForm& form) {
   Page& filed = pages_[page];
   HEARTH_CHECK(filed.holders > 0 && !filed.filed && tokens.size() == kPagePositions,
                "a held, full page is filed once");
   HEARTH_CHECK(parent == kNoPage || (pages_[parent].filed && pages_[parent].holders > 0),
                "the page before it is filed and held");
-  filed.key = key_of(parent, tokens, expanded);
+  filed.key = key_of(parent, tokens, form);
   by_key_.emplace(filed.key, page);
   filed.filed = true;
   filed.parent = parent;
-  filed.expanded = expanded;
+  filed.form = form;
   std::ranges::copy(tokens, filed.tokens.begin());
   if (parent != kNoPage) ++pages_[parent].children;
 }

@@ -2,10 +2,9 @@
 // says where a page's bytes lie). A page is free, held by one or more sequences, or held by none
 // and kept because a later prompt may want it. Used by one thread.
 //
-// The prefix cache is a tree of full pages: a page is filed under the page before it and its own
-// kPagePositions tokens; and, of models with latents, under how many of these were computed
-// expanded (graph/ops/latent.h). By the numerical contract its bytes follow from that alone, so a
-// sequence that needs them takes the page as it is. Whoever holds a page also holds the pages
+// The prefix cache is a tree of full pages: a page is filed under the page before it, its own
+// kPagePositions tokens, and its form. By the numerical contract its bytes follow from that alone,
+// so a sequence that needs them takes the page as it is. Whoever holds a page also holds the pages
 // before it, and sequences let go of their last page first; so the page unused for longest never
 // has a kept page behind it, and is the one to evict. A page in use is never evicted.
 #pragma once
@@ -21,6 +20,18 @@
 #include "kernels/attention/attention.h"
 
 namespace hearth {
+
+// What of a page's bytes does not follow from its tokens and the pages before it.
+struct PageForm {
+  // Of a model with latents: its positions that were computed expanded (graph/ops/latent.h), the
+  // first ones.
+  uint32_t expanded = 0;
+  // By whom, where that shows: an accelerator beside cores that multiply by other instructions
+  // (pass_has_own_bits() of hybrid/accelerator_layers.h). Else all bits are those of the cores.
+  enum class Maker : uint8_t { kCores, kAccelerator } maker = Maker::kCores;
+
+  bool operator==(const PageForm&) const = default;
+};
 
 class KvPool {
  public:
@@ -51,23 +62,22 @@ class KvPool {
   bool is_private(uint32_t page) const { return pages_[page].holders == 1 && !pages_[page].filed; }
   void copy(uint32_t from, uint32_t to) const { copy_(from, to); }
 
-  // Returns the page that holds `tokens` (kPagePositions of them, the first `expanded` of which
-  // were expanded) behind page `parent` (kNoPage: at the beginning), or kNoPage where there is
-  // none.
-  uint32_t find(uint32_t parent, std::span<const int32_t> tokens, uint32_t expanded = 0) const;
+  // Returns the page that holds `tokens` (kPagePositions of them) in that form behind page `parent`
+  // (kNoPage: at the beginning), or kNoPage where there is none.
+  uint32_t find(uint32_t parent, std::span<const int32_t> tokens, const PageForm& form = {}) const;
   // Tells of a filed page whether there are filed ones behind it; and whether several are.
   bool has_children(uint32_t page) const { return pages_[page].children > 0; }
   bool branches(uint32_t page) const { return pages_[page].children > 1; }
-  // Files a held page; find() must not know the same tokens behind the same parent already, and the
-  // parent is filed itself.
-  void file(uint32_t page, uint32_t parent, std::span<const int32_t> tokens, uint32_t expanded = 0);
+  // Files a held page; find() must not know the same already, and the parent is filed itself.
+  void file(uint32_t page, uint32_t parent, std::span<const int32_t> tokens,
+            const PageForm& form = {});
 
  private:
   struct Page {
     uint32_t holders = 0;
     bool filed = false;
     uint32_t parent = kNoPage;
-    uint32_t expanded = 0;                      // of its positions, the first ones
+    PageForm form = {};
     uint32_t children = 0;                      // filed pages behind it
     uint32_t older = kNoPage, newer = kNoPage;  // among the unused
     uint64_t key = 0;

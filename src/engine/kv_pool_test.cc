@@ -147,11 +147,12 @@ TEST_F(PrefixTest, WholePagesOfTheLongestPrefixAreTaken) {
 // A page is found by whoever computes as many of its positions, and of those before it, expanded.
 TEST_F(PrefixTest, PagesOfOtherFormsAreOthers) {
   {
-    Sequence first(pool_, 96);
+    Sequence first(pool_, {.expanded = 96});
     compute(first, tokens(200));
     EXPECT_EQ(first.pages().size(), 4u);
   }
-  Sequence same(pool_, 96), longer(pool_, 128), shorter(pool_, 64), none(pool_);
+  Sequence same(pool_, {.expanded = 96}), longer(pool_, {.expanded = 128}),
+      shorter(pool_, {.expanded = 64}), none(pool_);
   EXPECT_EQ(longer.adopt_prefix(tokens(200)), 64u);
   EXPECT_EQ(shorter.adopt_prefix(tokens(200)), 64u);
   EXPECT_EQ(none.adopt_prefix(tokens(200)), 0u);
@@ -162,6 +163,26 @@ TEST_F(PrefixTest, PagesOfOtherFormsAreOthers) {
   EXPECT_EQ(again->adopt_prefix(tokens(200)), 128u);
   EXPECT_EQ(again->pages()[0], shorter.pages()[0]);
   EXPECT_NE(again->pages()[1], shorter.pages()[1]);
+}
+
+// The same of what an accelerator made; what it can make no more the cores do, and others find
+// that.
+TEST_F(PrefixTest, PagesOfOtherMakersAreOthers) {
+  {
+    Sequence first(pool_, {.streamed = 128});
+    compute(first, tokens(200));
+  }
+  Sequence same(pool_, {.streamed = 128}), shorter(pool_, {.streamed = 64}), cores(pool_),
+      longer(pool_, {.streamed = 192});
+  EXPECT_EQ(cores.adopt_prefix(tokens(200)), 0u);
+  EXPECT_EQ(shorter.adopt_prefix(tokens(200)), 64u);
+  EXPECT_EQ(longer.adopt_prefix(tokens(200)), 128u);
+  EXPECT_TRUE(longer.must_stream());
+  longer.leave_to_cores();
+  EXPECT_FALSE(longer.must_stream());
+  EXPECT_EQ(longer.adopt_prefix(tokens(200)), 64u) << "the third page is of the cores";
+  EXPECT_EQ(same.adopt_prefix(tokens(200)), 192u);
+  EXPECT_EQ(same.fork()->streamed(), 128u);
 }
 
 TEST_F(PrefixTest, WhatIsUnusedForLongestGoesFirstAndWhatIsUsedStays) {

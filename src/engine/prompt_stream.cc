@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "accelerator/find_accelerators.h"
 #include "accelerator/measure_accelerator.h"
 #include "accelerator/virtual/virtual_accelerator.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "hybrid/accelerator_layers.h"
 #include "hybrid/prefill_pass.h"
@@ -43,7 +48,7 @@ std::shared_ptr<Accelerator> open_gpu(const PassTarget& target,
 }
 
 void check_prefill(const PassTarget& target) {
-  const std::string why = why_no_prefill(target.model->spec(), target.isa);
+  const std::string why = why_no_prefill(target.model->spec());
   if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
 }
 
@@ -68,17 +73,19 @@ class Maker {
   std::unique_ptr<PassRunner> make() {
     PromptPass made = make_fitting();
     time_ = std::move(made.time);
+    rows_ = made.plan.rows;
     const auto layers = static_cast<uint32_t>(target_.model->spec().layers.size());
     listener_.detail(fmt::format("prompts are streamed through {}: {}", made.gpu,
                                  stream_plan_text(made.plan, layers)));
-    if (!made.why_not_imported.empty()) {
-      listener_.detail("the host copies layers and pages: " + made.why_not_imported);
+    if (!made.copied_by_host.empty()) {
+      listener_.detail("the host copies " + made.copied_by_host);
     }
     return std::move(made.pass);
   }
 
   // While there is what make() made.
   double seconds(uint32_t rows) const { return time_->seconds(rows); }
+  uint32_t rows() const { return rows_; }
 
  private:
   // What the engine's plan says may not fit a GPU any more, of which others hold memory meanwhile.
@@ -100,7 +107,78 @@ class Maker {
   const Listener listener_;
   std::optional<AcceleratorRates> rates_;  // of the accelerator when it was first opened
   std::optional<PassTime> time_;
+  uint32_t rows_ = 0;
 };
+
+// What the cores alone need for a token of a prompt.
+double core_token_seconds(Engine& engine) {
+  constexpr uint32_t kTokens = 128;
+  const std::vector<int32_t> tokens(std::min(kTokens, engine.context()), 0);
+  double least = std::numeric_limits<double>::infinity();
+  for (int time = 0; time < 2; ++time) {
+    const std::unique_ptr<Sequence> sequence = engine.new_sequence();
+    const double start = steady_seconds();
+    engine.prefill(*sequence, tokens);
+    least = std::min(least, steady_seconds() - start);
+  }
+  return least / static_cast<double>(tokens.size());
+}
+
+// From how many tokens on a prompt of one pass is predicted to end sooner than on the cores, and
+// how that is said.
+struct Threshold {
+  std::optional<uint32_t> tokens;
+  std::string text;
+};
+
+Threshold find_threshold(Engine& engine, const Maker& maker) {
+  const double token_seconds = core_token_seconds(engine);
+  Threshold found;
+  for (uint32_t tokens = 1; tokens <= maker.rows() && !found.tokens; ++tokens) {
+    if (maker.seconds(tokens) < tokens * token_seconds) found.tokens = tokens;
+  }
+  const uint32_t shown = found.tokens.value_or(maker.rows());
+  if (std::isinf(maker.seconds(shown))) {
+    found.text = fmt::format(
+        "a layer of {} tokens is predicted to take so long that it would count "
+        "as lost",
+        shown);
+    return found;
+  }
+  found.text =
+      fmt::format("{} tokens are predicted to take {:.3g} s there and {:.3g} s by the cores", shown,
+                  maker.seconds(shown), shown * token_seconds);
+  return found;
+}
+
+// Settles from how many tokens on prompts are streamed, where somebody says so or it must be fixed,
+// and tells. False: none is worth it.
+bool settle_threshold(Engine& engine, const Maker& maker, uint32_t asked, Streamer* streamer,
+                      const Listener& listener) {
+  Threshold found{asked, "as asked for"};
+  if (asked == 0) found = find_threshold(engine, maker);
+  const bool own_bits = pass_has_own_bits(engine.spec(), engine.isa());
+  if (!found.tokens) {
+    const std::string none = "no prompt of a pass ends sooner by the GPU alone: " + found.text;
+    if (own_bits) {
+      listener.warn("the cores compute all prompts: " + none);
+    } else {
+      listener.detail(none);
+    }
+    return !own_bits;
+  }
+  if (!own_bits) {
+    listener.detail(fmt::format("prompts are streamed from {} tokens on{}: {}", *found.tokens,
+                                asked == 0 ? ", where nothing else waits" : "", found.text));
+    return true;
+  }
+  streamer->set_rule({*found.tokens});
+  listener.warn(fmt::format(
+      "prompts of {} tokens and more have the bits of the GPU, which are not those of these cores' "
+      "instructions for BF16: {}",
+      *found.tokens, found.text));
+  return true;
+}
 
 }  // namespace
 
@@ -124,7 +202,7 @@ PromptPass make_prompt_pass(const PassTarget& target, const PromptStreamOptions&
     made.time.emplace(target, MeasuredAccelerator{facts, **rates}, made.plan);
   }
   auto pass = std::make_unique<PrefillPass>(target, gpu, made.plan);
-  made.why_not_imported = pass->why_not_imported();
+  made.copied_by_host = pass->copied_by_host();
   made.pass = std::move(pass);
   return made;
 }
@@ -147,7 +225,9 @@ std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStrea
     streamer.predicted_seconds = [maker](uint32_t rows) { return maker->seconds(rows); };
   }
   try {
-    return std::make_unique<Streamer>([maker] { return maker->make(); }, std::move(streamer));
+    auto made = std::make_unique<Streamer>([maker] { return maker->make(); }, std::move(streamer));
+    if (!settle_threshold(engine, *maker, options.threshold, made.get(), listener)) return nullptr;
+    return made;
   } catch (const Error& error) {
     const bool left_out =
         error.code() == ErrorCode::kUnsupported || error.code() == ErrorCode::kResource;

@@ -31,7 +31,7 @@ struct PromptPass {
   StreamPlan plan = {};
   std::unique_ptr<PassRunner> pass = {};  // none where it is planned alone
   std::optional<PassTime> time = {};      // where it was asked for
-  std::string why_not_imported = {};      // of weights and pages; empty: they are
+  std::string copied_by_host = {};        // as of PrefillPass
 };
 // The same of a GPU that is described, without a pass: nothing takes its memory. Throws as below.
 PromptPass plan_prompt_pass(const PassTarget& target, const MeasuredAccelerator& gpu,
@@ -43,11 +43,13 @@ PromptPass make_prompt_pass(const PassTarget& target, const PromptStreamOptions&
 
 // What nobody asks for goes by the engine's plan, where it has a part on streaming. Opens the GPU,
 // holds its shaders against the reference, plans and measures: seconds, which the listener hears
-// of; of one that is described it plans. Null where `gpu` is none, and where it is auto and no GPU
-// can do it, which is said. Throws Error for one that is named: kUsage where nothing has that name,
-// kUnsupported where it or the model cannot be used, kResource where memory is short. The engine
-// outlives what is returned; `poke` is called by another thread whenever a prompt has ended, and
-// what is told later too.
+// of; of one that is described it plans. Where no threshold is given the cores are measured, too,
+// by this thread, the engine's; where the GPU's bits are not those of the cores, the threshold is
+// fixed by that (StreamRule). Null where no prompt would be streamed then, where `gpu` is none, and
+// where it is auto and no GPU can do it, which is said. Throws Error for one that is named: kUsage
+// where nothing has that name, kUnsupported where it or the model cannot be used, kResource where
+// memory is short. The engine outlives what is returned; `poke` is called by another thread
+// whenever a prompt has ended, and what is told later too.
 std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStreamOptions& options,
                                                std::function<void()> poke,
                                                const Listener& listener);

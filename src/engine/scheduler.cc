@@ -46,7 +46,9 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOption
 
 void Scheduler::add(std::shared_ptr<Job> job) noexcept {
   try {
-    waiting_.push_back(std::make_unique<Generation>(job, 0, arrivals_++));
+    auto generation = std::make_unique<Generation>(job, 0, arrivals_++);
+    generation->streamed_positions = own_positions(*generation);
+    waiting_.push_back(std::move(generation));
   } catch (const std::exception& error) {
     for (uint32_t choice = 0; choice < job->request().choices; ++choice) {
       Result out;
@@ -90,7 +92,7 @@ bool Scheduler::compute() {
   start_streams();
   bool any = form();
   // Sequences that turned out to be held up make way for others.
-  while (!any && admit()) {
+  while (!any && (admit() || make_way_for_stream())) {
     start_streams();
     any = form();
   }
@@ -174,7 +176,7 @@ void Scheduler::count_cached(Generation& generation, uint32_t tokens) {
 }
 
 bool Scheduler::try_admit(Generation& generation) {
-  generation.sequence = engine_.new_sequence(generation.first_turn());
+  generation.sequence = new_sequence(generation);
   uint32_t cached = adopt(generation);
   auto whole = pages_for(static_cast<uint32_t>(generation.tokens().size()) + 1);
   auto held = static_cast<uint32_t>(generation.sequence->pages().size());
@@ -458,6 +460,7 @@ void Scheduler::update_gauges() {
   statistics_.available_pages.set(pool.available());
   statistics_.kept_pages.set(pool.unused_count());
   statistics_.evicted_pages.set(pool.evictions());
+  update_stream_gauges();
   if (engine_.states() == nullptr) return;
   const StatePool& states = *engine_.states();
   statistics_.most_kept_states.set(states.most_kept());

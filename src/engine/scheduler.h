@@ -30,7 +30,12 @@
 //
 // A long prompt may be streamed (hybrid/streamer.h): its pages are filled beside the steps, all but
 // that of its last token, which comes with an ordinary step once they are there. Meanwhile it takes
-// no part in steps, and its pages are nobody else's; then others find them as any.
+// no part in steps, and its pages are nobody else's; then others find them as any. A prompt that
+// needs them, for half of what it would have to compute or more, waits for them.
+//
+// Where an accelerator's bits are not those of the cores, a rule says which positions have them
+// (StreamRule): these are computed by it alone, and pages are filed by who made them. Where it
+// cannot, the cores do, and that is counted, since the text may become another.
 #pragma once
 
 #include <functional>
@@ -94,7 +99,7 @@ class Scheduler {
     uint32_t choice;
     bool decodes, held_up;
     bool streams;     // its prompt is under way beside the steps
-    bool awaits;      // another's part computes its next page
+    bool awaits;      // another's part computes its next page, or a pass does that is not its own
     uint32_t tokens;  // 0: it waited
   };
   // The turns of the last step, in their order.
@@ -119,8 +124,14 @@ class Scheduler {
   void drop_gone();
   void take_streamed();
   void end_stream(Generation& generation);
+  std::unique_ptr<Sequence> new_sequence(const Generation& generation);
   void start_streams();
-  bool start_stream(Generation& generation, uint32_t* core_tokens);
+  void start_free_stream(Generation& generation, uint32_t core_tokens);
+  void start_own_stream(Generation& generation);
+  bool make_way_for_stream();
+  void begin_stream(Generation& generation, uint32_t count);
+  uint32_t coming_from_passes(const Generation& generation) const;
+  uint32_t own_positions(const Generation& generation) const;
   uint32_t streamable_end(const Generation& generation) const;
   void leave_stream(Generation& generation) noexcept;
   bool may_lose(uint32_t pages) const;
@@ -171,6 +182,7 @@ class Scheduler {
   void count_end(Finish finish);
   static void tell(const std::list<GenerationPtr>& generations) noexcept;
   void update_gauges();
+  void update_stream_gauges();
 
   Engine& engine_;
   GenerationLimits limits_;

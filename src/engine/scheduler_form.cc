@@ -38,7 +38,7 @@ bool Scheduler::form() {
       std::ranges::count_if(running_, [](const GenerationPtr& g) { return g->decodes(); }));
   // A step full of decoding sequences still leaves room for prompts.
   const bool prompts = std::ranges::any_of(
-      running_, [](const GenerationPtr& g) { return !g->decodes() && g->stream == 0; });
+      running_, [](const GenerationPtr& g) { return !g->decodes() && !g->streams(); });
   const uint32_t kept = prompts ? std::min(options_.min_chunk, options_.step_tokens / 2) : 0;
   Room room{options_.step_tokens - kept, engine_.options().outputs, engine_.options().hidden_rows};
   const uint32_t decoded = pick_decoding(decoding, &room);
@@ -70,7 +70,7 @@ void Scheduler::pick_prompts(uint32_t whole, uint32_t decoded, Room* room) {
   bool first = true;
   for (const GenerationPtr& generation : running_) {
     generation->awaits = false;
-    if (generation->decodes() || generation->stream != 0) continue;
+    if (generation->decodes() || generation->streams()) continue;
     // Another prompt may have computed what this one needs next, or is about to.
     count_cached(*generation, adopt(*generation));
     generation->awaits = awaits_page(*generation);
@@ -91,7 +91,8 @@ void Scheduler::note_turns() {
   for (const GenerationPtr& generation : running_) {
     auto pick = std::ranges::find(picks_, generation.get(), &Pick::generation);
     turns_.push_back({generation->job().id(), generation->choice(), generation->decodes(),
-                      generation->held_up, generation->stream != 0, generation->awaits,
+                      generation->held_up, generation->stream != 0,
+                      generation->awaits || generation->awaits_pass,
                       pick == picks_.end() ? 0 : pick->tokens});
   }
 }

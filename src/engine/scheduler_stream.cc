@@ -1,6 +1,9 @@
 // Prompts that are computed beside the steps: which are, and what becomes of them.
 #include <algorithm>
 #include <new>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "engine/scheduler.h"
 #include "graph/step_view.h"
@@ -16,27 +19,119 @@ uint32_t Scheduler::streamable_end(const Generation& generation) const {
   return end;
 }
 
+// The positions that the streamer's rule gives its bits; of these steps must compute none.
+uint32_t Scheduler::own_positions(const Generation& generation) const {
+  if (options_.streamer == nullptr) return 0;
+  const std::optional<StreamRule> rule = options_.streamer->rule();
+  if (!rule) return 0;
+  const uint32_t whole = streamable_end(generation) / kPagePositions * kPagePositions;
+  return std::min(rule->positions(generation.first_turn()), whole);
+}
+
+std::unique_ptr<Sequence> Scheduler::new_sequence(const Generation& generation) {
+  return engine_.new_sequence(generation.first_turn(), generation.streamed_positions);
+}
+
 // Gives every prompt to the streamer that ends sooner there than by steps. What steps would have to
 // do before it counts: the prompts in front of it.
 void Scheduler::start_streams() {
   if (options_.streamer == nullptr) return;
+  const bool free = !options_.streamer->rule();
   uint32_t core_tokens = 0;
   for (const GenerationPtr& generation : running_) {
     if (generation->decodes() || generation->stream != 0) continue;
+    generation->awaits_pass = false;
     count_cached(*generation, adopt(*generation));
-    if (!start_stream(*generation, &core_tokens)) core_tokens += generation->pending();
+    if (generation->sequence->must_stream()) start_own_stream(*generation);
+    if (free) start_free_stream(*generation, core_tokens);
+    if (!generation->streams()) core_tokens += generation->pending();
   }
 }
 
-bool Scheduler::start_stream(Generation& generation, uint32_t* core_tokens) {
-  Sequence& sequence = *generation.sequence;
+// Of the tokens that a prompt has to compute, those whose pages are on their way in a pass over
+// another that begins alike.
+uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
+  const Sequence& sequence = *generation.sequence;
   const uint32_t from = sequence.length(), end = streamable_end(generation);
-  if (end <= from || sequence.expanded() > 0 || generation.by_cores) return false;
+  if (!options_.prefix_cache || from % kPagePositions != 0) return 0;
+  uint32_t most = 0;
+  for (const GenerationPtr& other : running_) {
+    if (other->stream == 0) continue;
+    const std::vector<int32_t>& filled = other->sequence->tokens();
+    const std::span<const int32_t> tokens = generation.tokens().first(end);
+    const auto same =
+        static_cast<uint32_t>(std::ranges::mismatch(filled, tokens).in2 - tokens.begin());
+    uint32_t page = from / kPagePositions;
+    while ((page + 1) * kPagePositions <= same &&
+           sequence.form_of(page) == other->sequence->form_of(page)) {
+      ++page;
+    }
+    most = std::max(most, page * kPagePositions - from);
+  }
+  return most;
+}
+
+// Where steps would give the same bits.
+void Scheduler::start_free_stream(Generation& generation, uint32_t core_tokens) {
+  const Sequence& sequence = *generation.sequence;
+  const uint32_t from = sequence.length(), end = streamable_end(generation);
+  if (end <= from || sequence.expanded() > 0 || generation.by_cores) return;
   const uint32_t count = end - from;
-  if (sequence.pages_needed(count) > engine_.pool().available()) return false;
-  if (!may_lose(pages_for(end))) return false;
-  const double core_seconds = token_seconds_ * (*core_tokens + count);
-  if (!options_.streamer->takes(count, pages_for(end), core_seconds)) return false;
+  const double core_seconds = token_seconds_ * (core_tokens + count);
+  const auto takes = [&](uint32_t tokens) {
+    return options_.streamer->takes(tokens, pages_for(end), core_seconds);
+  };
+  // What comes with another's pass is not computed beside it.
+  const uint32_t coming = coming_from_passes(generation);
+  if (coming >= count - count / 2 && (takes(count) || takes(count - coming))) {
+    generation.awaits_pass = true;
+  } else if (sequence.pages_needed(count) <= engine_.pool().available() &&
+             may_lose(pages_for(end)) && takes(count)) {
+    begin_stream(generation, count);
+  }
+}
+
+// What steps would give other bits. It waits until there are pages for it; unless nobody is there
+// to give some back.
+void Scheduler::start_own_stream(Generation& generation) {
+  Sequence& sequence = *generation.sequence;
+  const uint32_t count = sequence.streamed() - sequence.length();
+  const auto short_of_pages = [&] {
+    return sequence.pages_needed(count) > engine_.pool().available();
+  };
+  const auto another_held_up = [&](Generation& other) {
+    return &other != &generation && other.still_held_up();
+  };
+  while (short_of_pages() && preempt_youngest(another_held_up)) {
+  }
+  const bool stuck =
+      short_of_pages() && streams_.empty() &&
+      std::ranges::all_of(running_, [](auto& one) { return one->sequence->must_stream(); });
+  const uint32_t pages = pages_for(sequence.streamed());
+  if (generation.by_cores || stuck || !may_lose(pages) ||
+      !options_.streamer->takes(count, pages, 0)) {
+    sequence.leave_to_cores();
+    generation.streamed_positions = sequence.streamed();
+    statistics_.changed_prompts.add(1);
+    return;
+  }
+  const uint32_t coming = coming_from_passes(generation);
+  generation.awaits_pass = short_of_pages() || coming >= count - count / 2;
+  if (!generation.awaits_pass) begin_stream(generation, count);
+}
+
+// Takes the pages of a sequence that turned out to be held up, where a prompt waits for some.
+// Returns whether there was one.
+bool Scheduler::make_way_for_stream() {
+  const bool waits =
+      streams_.empty() && std::ranges::any_of(running_, [](auto& one) { return one->awaits_pass; });
+  return waits && preempt_youngest(&Generation::still_held_up);
+}
+
+// Gives the streamer so many of its next tokens.
+void Scheduler::begin_stream(Generation& generation, uint32_t count) {
+  Sequence& sequence = *generation.sequence;
+  const uint32_t from = sequence.length();
   const std::span<const int32_t> tokens = generation.tokens().subspan(from, count);
   const uint64_t stream = ++last_stream_;
   streams_.try_emplace(stream);
@@ -51,7 +146,6 @@ bool Scheduler::start_stream(Generation& generation, uint32_t* core_tokens) {
   generation.stream = stream;
   generation.streamed_from = from;
   if (generation.admitted_seconds == 0) generation.admitted_seconds = options_.clock();
-  return true;
 }
 
 // Once a GPU was lost with pages, prompts go there only if a whole context is left should it take
@@ -99,13 +193,21 @@ void Scheduler::take_streamed() {
     if (lost) {
       stream.mapped() = std::move(generation.sequence);
       lost_.insert(std::move(stream));
-      generation.sequence = engine_.new_sequence(generation.first_turn());
+      generation.sequence = new_sequence(generation);
       continue;
     }
     // A page that it began in was copied there and back, perhaps in part.
     generation.sequence->truncate(generation.streamed_from / kPagePositions * kPagePositions);
   }
+}
+
+void Scheduler::update_stream_gauges() {
+  if (options_.streamer == nullptr) return;
   const StreamerFigures figures = options_.streamer->figures();
+  statistics_.stream_rows.set(figures.pass_rows);
+  statistics_.stream_kept_layers.set(figures.kept_layers);
+  statistics_.stream_bytes_in_flight.set(figures.bytes_in_flight);
+  statistics_.stream_threshold.set(figures.threshold);
   statistics_.stream_passes.set(figures.passes);
   statistics_.failed_stream_passes.set(figures.failed_passes);
   statistics_.streamed_bytes.set(figures.copied_bytes);

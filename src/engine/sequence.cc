@@ -8,8 +8,17 @@
 
 namespace hearth {
 
-uint32_t Sequence::expanded_of(size_t page) const {
-  return expanded_part(expanded_, static_cast<uint32_t>(page) * kPagePositions, kPagePositions);
+PageForm Sequence::form_of(size_t page) const {
+  const auto first = static_cast<uint32_t>(page) * kPagePositions;
+  const bool streamed = first < forms_.streamed;
+  return {expanded_part(forms_.expanded, first, kPagePositions),
+          streamed ? PageForm::Maker::kAccelerator : PageForm::Maker::kCores};
+}
+
+void Sequence::leave_to_cores() {
+  if (!must_stream()) return;
+  HEARTH_CHECK(length() % kPagePositions == 0, "streamed pages are whole");
+  forms_.streamed = length();
 }
 
 bool Sequence::must_copy() const {
@@ -131,7 +140,7 @@ void Sequence::cut_for_timing(uint32_t length) {
 }
 
 std::unique_ptr<Sequence> Sequence::fork() {
-  auto other = std::make_unique<Sequence>(*pool_, expanded_, states_);
+  auto other = std::make_unique<Sequence>(*pool_, forms_, states_);
   if (slot_ != kNoSlot && states_->free_places() == 0) return other;
   publish();
   other->tokens_ = tokens_;
@@ -149,7 +158,7 @@ std::vector<uint32_t> Sequence::find_pages(std::span<const int32_t> tokens) cons
   uint32_t parent = pages_.empty() ? KvPool::kNoPage : pages_.back();
   for (size_t at = tokens_.size(); at + kPagePositions < tokens.size(); at += kPagePositions) {
     parent = pool_->find(parent, tokens.subspan(at, kPagePositions),
-                         expanded_of(pages_.size() + found.size()));
+                         form_of(pages_.size() + found.size()));
     if (parent == KvPool::kNoPage) break;
     found.push_back(parent);
   }
@@ -227,10 +236,10 @@ void Sequence::publish() {
     std::span<const int32_t> tokens =
         std::span(tokens_).subspan(size_t{published_} * kPagePositions, kPagePositions);
     uint32_t& page = pages_[published_];
-    const uint32_t expanded = expanded_of(published_);
-    uint32_t known = pool_->find(parent, tokens, expanded);
+    const PageForm form = form_of(published_);
+    uint32_t known = pool_->find(parent, tokens, form);
     if (known == KvPool::kNoPage) {
-      pool_->file(page, parent, tokens, expanded);
+      pool_->file(page, parent, tokens, form);
     } else if (known != page) {
       // By the numerical contract both pages hold the same bytes, so one copy is enough; and
       // whoever holds a page holds the page before it.

@@ -23,13 +23,19 @@ struct StateMove {
   uint32_t from = kNoSlot, to = kNoSlot;
 };
 
+// Which of a sequence's positions have which form (PageForm), whatever computes them when.
+struct SequenceForms {
+  uint32_t expanded = 0;  // so many, the first ones
+  // So many, the first ones and whole pages, have an accelerator's bits, which the cores do not
+  // give: they are streamed.
+  uint32_t streamed = 0;
+};
+
 class Sequence {
  public:
-  // `expanded`: of a model with latents, the rows of so many positions, the first ones, are
-  // expanded (graph/ops/latent.h), whatever step they come in.
   // `states`: of a model that keeps some; they outlive the sequence.
-  explicit Sequence(KvPool& pool, uint32_t expanded = 0, StatePool* states = nullptr)
-      : pool_(&pool), states_(states), expanded_(expanded) {}
+  explicit Sequence(KvPool& pool, const SequenceForms& forms = {}, StatePool* states = nullptr)
+      : pool_(&pool), states_(states), forms_(forms) {}
   ~Sequence() { truncate(0); }
   Sequence(const Sequence&) = delete;
   Sequence& operator=(const Sequence&) = delete;
@@ -37,7 +43,13 @@ class Sequence {
   uint32_t length() const { return static_cast<uint32_t>(tokens_.size()); }
   const std::vector<int32_t>& tokens() const { return tokens_; }
   const std::vector<uint32_t>& pages() const { return pages_; }
-  uint32_t expanded() const { return expanded_; }
+  uint32_t expanded() const { return forms_.expanded; }
+  uint32_t streamed() const { return forms_.streamed; }
+  // Whether the cores do not give its next position the bits that it is to have.
+  bool must_stream() const { return length() < forms_.streamed; }
+  // From here on it has the bits of the cores all the same.
+  void leave_to_cores();
+  PageForm form_of(size_t page) const;
   // Of its state; kNoSlot where it has no tokens yet, or no states are kept.
   uint32_t slot() const { return slot_; }
   // Whether grow() claims a place for its state.
@@ -87,8 +99,6 @@ class Sequence {
 
  private:
   bool keeps_states() const { return states_ != nullptr && states_->most_kept() > 0; }
-  // How many positions of a page are expanded.
-  uint32_t expanded_of(size_t page) const;
   // Tells whether the next token falls into a page that others see.
   bool must_copy() const;
   StateMove own_slot();
@@ -101,7 +111,7 @@ class Sequence {
 
   KvPool* pool_;
   StatePool* states_;
-  uint32_t expanded_;
+  SequenceForms forms_;
   uint32_t slot_ = kNoSlot;
   uint32_t read_ = kNoSlot;  // another slot, which the step under way reads
   std::vector<int32_t> tokens_;

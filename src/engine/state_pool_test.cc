@@ -30,7 +30,7 @@ class StateTest : public testing::Test {
     pages_->set_on_evict([this](uint32_t page) { states_->evict(page); });
   }
   std::unique_ptr<Sequence> sequence() {
-    return std::make_unique<Sequence>(*pages_, 0, states_.get());
+    return std::make_unique<Sequence>(*pages_, SequenceForms{}, states_.get());
   }
   // False where the pools have no room.
   bool fits(const Sequence& sequence, uint32_t count) const {

@@ -38,6 +38,8 @@ struct Statistics {
   Counter scored_tokens;  // of prompts, whose log-probabilities were given
   // Prompts whose pages were filled beside the steps, their tokens, and prompts that failed there.
   Counter streamed_prompts, streamed_tokens, unstreamed_prompts;
+  // Prompts that have bits of the cores where an accelerator's were due (StreamRule).
+  Counter changed_prompts;
   // Passes that did it, those that failed, what they copied both ways and how long they took.
   Counter stream_passes, failed_stream_passes, streamed_bytes, stream_nanoseconds;
   Counter steps, abandoned_steps, preemptions, evicted_pages, evicted_states;
@@ -48,6 +50,8 @@ struct Statistics {
   // Now.
   Counter running, waiting;                    // sequences
   Counter pages, available_pages, kept_pages;  // kept: unused, with a prefix someone may want
+  // Of passes beside the steps (StreamerFigures); 0 while there are none.
+  Counter stream_rows, stream_kept_layers, stream_bytes_in_flight, stream_threshold;
   // States that are kept for who comes next, their bytes, and how many may be.
   Counter kept_states, kept_state_bytes, most_kept_states;
 };

@@ -52,10 +52,11 @@ class StepEngine {
   // Null where the model keeps no states.
   const StatePool* states() const { return states_.get(); }
   // `prompt`: how many tokens it begins with that are known now; of a model with latents that says
-  // which of its rows are expanded (ExpandRule), and so their last bits.
-  std::unique_ptr<Sequence> new_sequence(uint32_t prompt = 0) {
-    return std::make_unique<Sequence>(
-        *pool_, spec().has_latents() ? options().expand.positions(prompt) : 0, states_.get());
+  // which of its rows are expanded (ExpandRule), and so their last bits. `streamed`: as in
+  // SequenceForms.
+  std::unique_ptr<Sequence> new_sequence(uint32_t prompt = 0, uint32_t streamed = 0) {
+    const uint32_t expanded = spec().has_latents() ? options().expand.positions(prompt) : 0;
+    return std::make_unique<Sequence>(*pool_, SequenceForms{expanded, streamed}, states_.get());
   }
 
   // One step. The requests name different sequences, `items` at most where the model keeps no keys

@@ -103,8 +103,8 @@ bool layers_take_bf16(const ModelSpec& spec) {
                              [](const WeightSpec& of) { return in_a_layer(of) && takes_bf16(of); });
 }
 
-std::string why_no_prefill(const ModelSpec& spec, Isa isa) {
-  std::string why = why_not_computed(
+std::string why_no_prefill(const ModelSpec& spec) {
+  return why_not_computed(
       spec, "only models of attention and feed-forward layers are streamed through a GPU yet",
       [](const AttentionBlock& of) {
         if (of.kept != KvKept::kCached) return "the model keeps no keys and values to be filled";
@@ -113,12 +113,10 @@ std::string why_no_prefill(const ModelSpec& spec, Isa isa) {
                    : "";
       },
       in_a_layer);
-  if (why.empty() && multiplies_bf16(isa) && layers_take_bf16(spec)) {
-    why =
-        "the cores multiply BF16 and FP8 weights by instructions that no GPU matches to the last "
-        "bit; HEARTH_ISA with a lower level streams them";
-  }
-  return why;
+}
+
+bool pass_has_own_bits(const ModelSpec& spec, Isa isa) {
+  return multiplies_bf16(isa) && layers_take_bf16(spec);
 }
 
 AcceleratorLayers::AcceleratorLayers(const PassWeights& weights, uint32_t context,

@@ -29,9 +29,11 @@ std::string why_no_pass(const ModelSpec& spec);
 // Whether a layer has weights that cores with BF16 instructions multiply by these.
 bool layers_take_bf16(const ModelSpec& spec);
 
-// Why no pass fills pages for such a model (prefill_pass.h), beside cores of this level; empty: one
-// does.
-std::string why_no_prefill(const ModelSpec& spec, Isa isa);
+// Why no pass fills pages for such a model (prefill_pass.h); empty: one does.
+std::string why_no_prefill(const ModelSpec& spec);
+// Whether they then have other bits than cores of this level give: those of levels without
+// instructions for BF16.
+bool pass_has_own_bits(const ModelSpec& spec, Isa isa);
 
 // Whether a layer's, and no table or head, which prompts that are streamed leave to the cores.
 bool in_a_layer(const WeightSpec& weight);

@@ -34,15 +34,15 @@ KvView lay_out(const Model& model, KvType type, uint32_t context) {
 }  // namespace
 
 DescribedTarget::DescribedTarget(ModelSpec spec, const Machine& machine, ModelPlacement placement,
-                                 KvType kv_type, uint32_t context, Isa isa) {
-  const std::string why = why_no_prefill(spec, isa);
+                                 KvType kv_type, uint32_t context) {
+  const std::string why = why_no_prefill(spec);
   if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
   const Machine described = as_described(machine);
   const std::vector<uint32_t> nodes = placement.shard_nodes;
   const auto model = std::make_shared<Model>(std::move(spec), described, std::move(placement));
   model->lay_out();
   kv_ = lay_out(*model, kv_type, context);
-  target_ = {.model = model, .kv = &kv_, .kv_memory = {}, .context = context, .isa = isa};
+  target_ = {.model = model, .kv = &kv_, .kv_memory = {}, .context = context};
   target_.only_timed = true;
   for (uint32_t s = 0; s < nodes.size(); ++s) {
     const Arena& arena = pages_.emplace_back(described, nodes[s], kv_.shard_bytes(s), "pages");

@@ -17,11 +17,10 @@ namespace hearth {
 
 class DescribedTarget {
  public:
-  // What the spec points into outlives this. `isa`: of the cores beside. Throws Error:
-  // kUnsupported where why_no_prefill() says so, kResource where not even the address space is
-  // there.
+  // What the spec points into outlives this. Throws Error: kUnsupported where why_no_prefill() says
+  // so, kResource where not even the address space is there.
   DescribedTarget(ModelSpec spec, const Machine& machine, ModelPlacement placement, KvType kv_type,
-                  uint32_t context, Isa isa);
+                  uint32_t context);
   DescribedTarget(const DescribedTarget&) = delete;
   DescribedTarget& operator=(const DescribedTarget&) = delete;
 

@@ -14,22 +14,31 @@ constexpr uint64_t kPieceBytes = uint64_t{1} << 30;
 }  // namespace
 
 HostMemory::HostMemory(Accelerator& accelerator, std::span<std::byte> memory)
-    : base_(memory.data()), size_(memory.size()) {
+    : base_(memory.data()) {
   const uint64_t alignment = accelerator.facts().import_alignment;
   if (alignment == 0) {
-    fail(ErrorCode::kUnsupported, "{} cannot copy from memory of the process where it lies",
-         accelerator.facts().name);
+    why_not_all_ = accelerator.facts().name + " cannot import memory of the process";
+    return;
   }
   const uint64_t most = std::min(kPieceBytes, accelerator.facts().allocation_bytes);
   piece_bytes_ = std::max(alignment, most / alignment * alignment);
-  for (uint64_t begin = 0; begin < size_; begin += piece_bytes_) {
-    const uint64_t bytes = std::min(piece_bytes_, size_ - begin);
-    buffers_.push_back(accelerator.import(memory.subspan(begin, bytes)));
+  try {
+    while (size_ < memory.size()) {
+      const uint64_t bytes = std::min(piece_bytes_, memory.size() - size_);
+      buffers_.push_back(accelerator.import(memory.subspan(size_, bytes)));
+      size_ += bytes;
+    }
+  } catch (const Error& error) {
+    why_not_all_ = error.what();
   }
 }
 
+bool HostMemory::holds(const std::byte* first, uint64_t bytes) const {
+  return first >= base_ && first + bytes <= base_ + size_;
+}
+
 std::vector<HostMemory::Piece> HostMemory::pieces(const std::byte* first, uint64_t bytes) const {
-  HEARTH_CHECK(first >= base_ && first + bytes <= base_ + size_, "the bytes are of the memory");
+  HEARTH_CHECK(holds(first, bytes), "the bytes are imported");
   std::vector<Piece> pieces;
   for (auto at = static_cast<uint64_t>(first - base_); bytes > 0;) {
     const uint64_t inside = at % piece_bytes_;

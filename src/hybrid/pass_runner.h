@@ -48,6 +48,10 @@ class PassRunner {
   // Behind a run that threw: whether nothing reads or writes pages any more once the runner is
   // destroyed. False: the pages of its texts must never be used again.
   virtual bool ended() const = 0;
+  // Of the model: layers that stay where passes run, and bytes of the others that are there or on
+  // their way at most.
+  virtual uint32_t kept_layers() const { return 0; }
+  virtual uint64_t bytes_in_flight() const { return 0; }
   // That all runs so far have asked to be copied, both ways.
   virtual uint64_t copied_bytes() const { return 0; }
 };

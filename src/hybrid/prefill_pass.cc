@@ -1,5 +1,7 @@
 #include "hybrid/prefill_pass.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -24,8 +26,8 @@ uint32_t copy_queue(const AcceleratorFacts& facts) {
   return facts.queues.size() > 1 ? 1 : 0;
 }
 
-const Model& streamable(const Model& model, Isa isa) {
-  const std::string why = why_no_prefill(model.spec(), isa);
+const Model& streamable(const Model& model) {
+  const std::string why = why_no_prefill(model.spec());
   if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
   return model;
 }
@@ -38,7 +40,7 @@ PrefillPass::PrefillPass(const PassTarget& target, std::shared_ptr<Accelerator> 
       accelerator_(std::move(accelerator)),
       plan_(plan),
       shards_(target.model->weights().shard_count()),
-      weights_(streamable(*target.model, target.isa), *accelerator_, plan.kept, plan.berths),
+      weights_(streamable(*target.model), *accelerator_, plan.kept, plan.berths),
       loaded_(accelerator_->make_timeline()),
       freed_(accelerator_->make_timeline()),
       berth_users_(weights_.berths(), 0),
@@ -49,18 +51,35 @@ PrefillPass::PrefillPass(const PassTarget& target, std::shared_ptr<Accelerator> 
 
 PrefillPass::~PrefillPass() = default;
 
+// Pages first, which every layer waits for.
 void PrefillPass::import_memory() {
-  try {
-    for (uint32_t s = 0; s < shards_; ++s) {
-      const Arena& arena = target_.model->arenas()[s];
-      arenas_.emplace_back(*accelerator_, std::span(arena.data(), arena.capacity()));
-      pages_memory_.emplace_back(*accelerator_, target_.kv_memory[s]);
-    }
-  } catch (const Error& error) {
-    why_not_imported_ = error.what();
-    arenas_.clear();
+  std::string why;
+  const auto all = [&](const HostMemory& memory) {
+    if (why.empty()) why = memory.why_not_all();
+    return memory.why_not_all().empty();
+  };
+  for (uint32_t s = 0; s < shards_; ++s) {
+    if (all(pages_memory_.emplace_back(*accelerator_, target_.kv_memory[s]))) continue;
     pages_memory_.clear();
+    break;
   }
+  for (uint32_t s = 0; s < shards_; ++s) {
+    const Arena& arena = target_.model->arenas()[s];
+    all(arenas_.emplace_back(*accelerator_, std::span(arena.data(), arena.capacity())));
+  }
+  const auto layers = static_cast<uint32_t>(target_.model->spec().layers.size());
+  uint32_t by_host = 0;
+  for (uint32_t layer = 0; layer < layers; ++layer) by_host += imported(layer) ? 0 : 1;
+  if (by_host == 0 && pages_imported()) return;
+  copied_by_host_ = fmt::format("{} of {} layers{}: {}", by_host, layers,
+                                pages_imported() ? "" : " and pages", why);
+}
+
+bool PrefillPass::imported(uint32_t layer) const {
+  if (layer < weights_.kept()) return true;
+  return std::ranges::all_of(weights_.runs(layer).runs, [&](const LayerRun& run) {
+    return arenas_[run.shard].holds(run.first, run.bytes);
+  });
 }
 
 PrefillPass::Made PrefillPass::make(const PrefillStep& step) const {
@@ -113,8 +132,8 @@ class PrefillPass::Run {
   void go();
 
  private:
-  bool imported() const { return of_.why_not_imported_.empty(); }
   void load(uint32_t layer);
+  void load_ahead(uint32_t layer);
   void compute(uint32_t layer, CommandList list);
   // Calls act(shard, bytes on the host, place, bytes) for the pages of texts that are still wanted:
   // those that something is written to, on the way to the host, else those that hold something.
@@ -142,6 +161,7 @@ class PrefillPass::Run {
   std::vector<bool> live_;          // by text: wanted still
   std::vector<Leaving> leaving_;    // not wanted any more
   std::vector<uint64_t> arrivals_;  // by layer: the value of `loaded` that it waits for; 0: none
+  uint32_t next_load_ = 0;          // layers before it were loaded, or are on their way
 };
 
 template <typename Act>
@@ -194,7 +214,7 @@ void PrefillPass::Run::load(uint32_t layer) {
   const uint64_t free = of_.berth_users_[berth];
   const Place room = of_.weights_.room(layer);
   for (const LayerRun& run : of_.weights_.runs(layer).runs) of_.copied_bytes_ += run.bytes;
-  if (!imported()) {
+  if (!of_.imported(layer)) {
     if (free > 0) wait_for(free);
     for (const LayerRun& run : of_.weights_.runs(layer).runs) {
       of_.accelerator_->write(room + run.offset, {run.first, run.bytes});
@@ -223,7 +243,7 @@ void PrefillPass::Run::compute(uint32_t layer, CommandList list) {
   if (arrivals_[layer] > 0) {
     list.commands.front().waits = {{of_.loaded_, arrivals_[layer]}};
   }
-  if (imported()) {
+  if (of_.pages_imported()) {
     std::vector<Command> with;
     add_page_copies(layer, false, &with);
     std::ranges::move(list.commands, std::back_inserter(with));
@@ -239,7 +259,7 @@ void PrefillPass::Run::compute(uint32_t layer, CommandList list) {
   if (layer >= of_.weights_.kept()) {
     of_.berth_users_[(layer - of_.weights_.kept()) % of_.weights_.berths()] = value;
   }
-  if (imported()) return;
+  if (of_.pages_imported()) return;
   wait_for(value);
   move_pages_by_host(layer, true);
 }
@@ -262,19 +282,28 @@ void PrefillPass::Run::let_go(uint64_t ended) {
   });
 }
 
+// As far as berths are free when a layer begins.
+void PrefillPass::Run::load_ahead(uint32_t layer) {
+  const auto layers = static_cast<uint32_t>(arrivals_.size());
+  const uint32_t end = std::max(layer, of_.weights_.kept()) + of_.weights_.berths();
+  for (; next_load_ < std::min(layers, end); ++next_load_) {
+    // What the host copies keeps this thread until the berth is free.
+    if (next_load_ > layer && !of_.imported(next_load_)) break;
+    load(next_load_);
+  }
+}
+
 void PrefillPass::Run::go() {
+  arrivals_.assign(of_.target_.model->spec().layers.size(), 0);
+  // Copies run while the host makes the tokens' embeddings.
+  load_ahead(0);
   const Made made = of_.make(step_);
   of_.write_inputs(made.commands);
   std::vector<CommandList> lists = made.commands.layers_in({of_.inputs_.id(), of_.values_.id()});
-  const auto layers = static_cast<uint32_t>(lists.size());
-  arrivals_.assign(layers, 0);
-  uint32_t next_load = 0;
-  for (uint32_t layer = 0; layer < layers; ++layer) {
+  for (uint32_t layer = 0; layer < lists.size(); ++layer) {
     drop_unwanted(of_.computed_);
     if (!any_live()) break;
-    const uint32_t ahead = imported() ? of_.weights_.berths() : 1;
-    const uint32_t end = std::max(layer, of_.weights_.kept()) + ahead;
-    for (; next_load < std::min(layers, end); ++next_load) load(next_load);
+    load_ahead(layer);
     compute(layer, std::move(lists[layer]));
     const uint64_t ended = of_.computed_ - std::min<uint64_t>(of_.computed_, kLayersAhead - 1);
     if (ended > 0) wait_for(ended);

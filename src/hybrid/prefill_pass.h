@@ -39,10 +39,13 @@ class PrefillPass : public PassRunner {
   // s.
   void run(std::span<const PassText> texts, PassWatch& watch) override;
   bool ended() const override { return ended_; }
+  uint32_t kept_layers() const override { return plan_.kept; }
+  uint64_t bytes_in_flight() const override { return plan_.berths * plan_.berth_bytes; }
   uint64_t copied_bytes() const override { return copied_bytes_; }
 
-  // Why weights or pages are not copied where they lie; empty: they are.
-  const std::string& why_not_imported() const { return why_not_imported_; }
+  // What the host copies, since it is not imported, and why: "8 of 12 layers and pages: ...";
+  // empty: nothing.
+  const std::string& copied_by_host() const { return copied_by_host_; }
 
  private:
   class Run;
@@ -54,6 +57,9 @@ class PrefillPass : public PassRunner {
   Made make(const PrefillStep& step) const;
   void write_inputs(const PassCommands& commands);
   void import_memory();
+  // Whether the accelerator copies a layer from where it lies; of one that is kept nobody does.
+  bool imported(uint32_t layer) const;
+  bool pages_imported() const { return !pages_memory_.empty(); }
   void reserve();
   void wait_for_all();
 
@@ -61,8 +67,9 @@ class PrefillPass : public PassRunner {
   const std::shared_ptr<Accelerator> accelerator_;
   const StreamPlan plan_;
   const uint32_t shards_;
-  std::string why_not_imported_;
-  std::vector<HostMemory> arenas_, pages_memory_;  // by shard; none where they are not imported
+  std::string copied_by_host_;
+  std::vector<HostMemory> arenas_;        // by shard, as far as they are imported
+  std::vector<HostMemory> pages_memory_;  // by shard; none where not all are
   StreamedWeights weights_;
   Buffer inputs_, values_, pages_;
   const TimelineId loaded_, freed_;

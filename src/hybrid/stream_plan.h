@@ -12,7 +12,6 @@
 #include "accelerator/accelerator.h"
 #include "graph/step_view.h"
 #include "models/model.h"
-#include "topology/cpu_features.h"
 
 namespace hearth {
 
@@ -23,7 +22,6 @@ struct PassTarget {
   // By shard: the memory that its pages lie in, whole pages of the operating system.
   std::vector<std::span<std::byte>> kv_memory;
   uint32_t context = 0;
-  Isa isa = Isa::kReference;  // of the cores' kernels
   // Nothing of it is there but its places, or nothing shall be read: passes make the same lists and
   // give their accelerator zeros, for one that only tells what time it takes (TimedAccelerator).
   bool only_timed = false;

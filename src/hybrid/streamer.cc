@@ -1,5 +1,7 @@
 #include "hybrid/streamer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -11,6 +13,17 @@
 #include "threads/start_thread.h"
 
 namespace hearth {
+
+uint32_t StreamRule::step() const {
+  // Longer ones would leave the cores more than a pass costs them.
+  constexpr uint32_t kMostPages = 8;
+  return std::clamp(threshold / kPagePositions, 1U, kMostPages) * kPagePositions;
+}
+
+uint32_t StreamRule::positions(uint32_t prompt) const {
+  return prompt == 0 || prompt < threshold ? 0 : (prompt - 1) / step() * step();
+}
+
 // Texts of a pass that are cancelled meanwhile.
 class Streamer::Watch : public PassWatch {
  public:
@@ -41,7 +54,7 @@ Streamer::Streamer(Make make, StreamerOptions options)
   const auto begin = [this] {
     if (!options_.pus.empty()) set_affinity(0, options_.pus);
     runner_ = make_();
-    room_ = runner_->room();
+    take_runner();
   };
   thread_ = start_thread(begin, [this] {
     work();
@@ -60,7 +73,22 @@ Streamer::~Streamer() {
 
 StreamerFigures Streamer::figures() const {
   std::lock_guard lock(mutex_);
-  return figures_;
+  StreamerFigures figures = figures_;
+  figures.threshold = rule_ ? rule_->threshold : options_.threshold;
+  return figures;
+}
+
+void Streamer::take_runner() {
+  room_ = runner_->room();
+  figures_.pass_rows = room_.rows;
+  figures_.kept_layers = runner_->kept_layers();
+  figures_.bytes_in_flight = runner_->bytes_in_flight();
+}
+
+void Streamer::leave_runner() {
+  room_ = {};
+  figures_.pass_rows = figures_.kept_layers = 0;
+  figures_.bytes_in_flight = 0;
 }
 
 // As passes of the rows that one has.
@@ -77,24 +105,32 @@ double Streamer::seconds_of(uint64_t tokens) const {
 // for reasons of its own.
 void Streamer::learn(const Texts& texts, double seconds) {
   if (!options_.predicted_seconds || !options_.learns) return;
-  uint32_t rows = 0;
-  for (const auto& [waiting, text] : texts) rows += static_cast<uint32_t>(text.tokens.size());
-  const double predicted = options_.predicted_seconds(rows);
+  const double predicted = options_.predicted_seconds(tokens_of(texts));
   if (predicted > 0) {
     slower_ = (slower_ + std::clamp(seconds / predicted, slower_ / 2, slower_ * 2)) / 2;
   }
 }
 
+// Until a prompt of so many tokens is filled: what is left of the pass under way, then all that
+// waits, and this.
+double Streamer::seconds_behind_all(uint32_t tokens) const {
+  uint64_t all = tokens;
+  for (const Waiting& waiting : prompts_) all += waiting.prompt.tokens.size() - waiting.done;
+  const double seconds = seconds_of(all - pass_tokens_);
+  if (pass_tokens_ == 0) return seconds;
+  const double left = seconds_of(pass_tokens_) - (steady_seconds() - pass_start_);
+  return seconds + std::max(left, 0.0);
+}
+
 bool Streamer::takes(uint32_t tokens, uint32_t pages, double core_seconds) {
   std::lock_guard lock(mutex_);
   if (room_.rows == 0 || pages > room_.pages) return false;
+  if (rule_) return true;
   if (options_.threshold > 0) return tokens >= options_.threshold;
   if (!options_.predicted_seconds || core_seconds <= 0) return false;
   // What was learnt long ago is tried again.
   if (steady_seconds() - last_pass_ > options_.retry_seconds) slower_ = 1;
-  uint64_t all = tokens;
-  for (const Waiting& waiting : prompts_) all += waiting.prompt.tokens.size() - waiting.done;
-  return seconds_of(all) < core_seconds;
+  return seconds_behind_all(tokens) < core_seconds;
 }
 
 void Streamer::begin(Prompt prompt) {
@@ -160,12 +196,18 @@ void Streamer::remake() {
   try {
     runner_ = make_();
     std::lock_guard lock(mutex_);
-    room_ = runner_->room();
+    take_runner();
   } catch (const std::exception&) {
     next_try_ = steady_seconds() + options_.retry_seconds;
     return;
   }
   if (options_.tell) options_.tell("the GPU is back: prompts are streamed again");
+}
+
+uint32_t Streamer::tokens_of(const Texts& texts) {
+  uint32_t tokens = 0;
+  for (const auto& [waiting, text] : texts) tokens += static_cast<uint32_t>(text.tokens.size());
+  return tokens;
 }
 
 // Takes the first tokens of what waits, up to a pass's rows and pages. Those that were cancelled
@@ -203,6 +245,11 @@ void Streamer::run_pass(const Texts& texts) {
   for (const auto& [waiting, text] : texts) all.push_back(text);
   Watch watch(*this, texts);
   const double start = steady_seconds();
+  {
+    std::lock_guard lock(mutex_);
+    pass_tokens_ = tokens_of(texts);
+    pass_start_ = start;
+  }
   const uint64_t copied = runner_->copied_bytes();
   std::exception_ptr trouble;
   try {
@@ -218,13 +265,14 @@ void Streamer::run_pass(const Texts& texts) {
   }
   {
     std::lock_guard lock(mutex_);
+    pass_tokens_ = 0;
     last_pass_ = steady_seconds();
     ++figures_.passes;
     figures_.pass_seconds += last_pass_ - start;
     figures_.copied_bytes += copied_now;
     if (trouble) {
       ++figures_.failed_passes;
-      room_ = {};
+      leave_runner();
     } else {
       learn(texts, last_pass_ - start);
     }
@@ -244,7 +292,12 @@ void Streamer::give_up(const std::exception_ptr& trouble) {
   try {
     std::rethrow_exception(trouble);
   } catch (const std::exception& error) {
-    options_.tell(std::string("the GPU is left out, the cores compute all: ") + error.what());
+    const std::string bits =
+        rule_ ? fmt::format(", and prompts of {} tokens and more have their bits, which are others",
+                            rule_->threshold)
+              : "";
+    options_.tell(
+        fmt::format("the GPU is left out, the cores compute all{}: {}", bits, error.what()));
   }
 }
 

@@ -13,6 +13,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +27,23 @@ struct StreamerFigures {
   uint64_t passes = 0, failed_passes = 0;
   uint64_t copied_bytes = 0;  // by all passes, both ways
   double pass_seconds = 0;    // of all passes
+  // Of passes now, nothing while there are none: their most tokens, and as in PassRunner.
+  uint32_t pass_rows = 0, kept_layers = 0;
+  uint64_t bytes_in_flight = 0;
+  uint32_t threshold = 0;  // tokens from which on prompts are streamed; 0: where they end sooner
+};
+
+// Which prompts are streamed where an accelerator's bits are not those of the cores, and of them
+// which positions: that follows from a prompt's length alone, as with rows that are expanded
+// (engine/engine_options.h), so that a text has the same bits whatever else is under way.
+struct StreamRule {
+  uint32_t threshold = 0;  // tokens from which on a prompt is streamed
+
+  // Of a prompt of so many tokens, the first ones, all but the last at most: whole steps. What of a
+  // step is not there yet takes about as long on the cores as a pass, so that questions behind a
+  // text that is cached seldom make a short one.
+  uint32_t positions(uint32_t prompt) const;
+  uint32_t step() const;  // positions, whole pages
 };
 
 // Used by one thread, the engine's.
@@ -50,6 +68,9 @@ class PromptStreamer {
   // Whether a prompt of so many tokens, which lie in so many pages, ends sooner here than after
   // `core_seconds`; 0: what the cores need is not known.
   virtual bool takes(uint32_t tokens, uint32_t pages, double core_seconds) = 0;
+  // Where its bits are not those of the cores: which positions have them, and takes() only says
+  // whether they can be streamed now. None: who computes what is free.
+  virtual std::optional<StreamRule> rule() const { return {}; }
   virtual void begin(Prompt prompt) = 0;
   // It ends soon, with whatever outcome.
   virtual void cancel(uint64_t id) = 0;
@@ -84,6 +105,9 @@ class Streamer : public PromptStreamer {
   Streamer& operator=(const Streamer&) = delete;
 
   bool takes(uint32_t tokens, uint32_t pages, double core_seconds) override;
+  std::optional<StreamRule> rule() const override { return rule_; }
+  // Before the first prompt.
+  void set_rule(const StreamRule& rule) { rule_ = rule; }
   void begin(Prompt prompt) override;
   void cancel(uint64_t id) override;
   std::vector<Done> take_done() override;
@@ -100,8 +124,11 @@ class Streamer : public PromptStreamer {
   using Texts = std::vector<std::pair<Waiting*, PassText>>;
   class Watch;
 
+  void take_runner();
+  void leave_runner();
   void work();
   void remake();
+  static uint32_t tokens_of(const Texts& texts);
   Texts form();
   void run_pass(const Texts& texts);
   void give_up(const std::exception_ptr& trouble);
@@ -110,10 +137,12 @@ class Streamer : public PromptStreamer {
   void fail_all() noexcept;
   // As predicted, and corrected by what passes have taken.
   double seconds_of(uint64_t tokens) const;
+  double seconds_behind_all(uint32_t tokens) const;
   void learn(const Texts& texts, double seconds);
 
   const Make make_;
   StreamerOptions options_;
+  std::optional<StreamRule> rule_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -123,6 +152,9 @@ class Streamer : public PromptStreamer {
   PassRoom room_;         // of the runner; no rows: there is none
   double slower_ = 1;     // passes than predicted
   double last_pass_ = 0;  // when it ended, by the steady clock
+  // The pass under way: its tokens, 0 where there is none, and when it began.
+  uint32_t pass_tokens_ = 0;
+  double pass_start_ = 0;
   bool stopping_ = false;
 
   // The thread's own.

@@ -27,11 +27,49 @@ void add_requests(const AppMetrics& metrics, MetricsText* text) {
                   metrics.prefill_seconds);
 }
 
+struct Figure {
+  const char *name, *help;
+  const Counter& value;
+};
+
+// Of prompts on a GPU.
+void add_streams(const Statistics& figures, MetricsText* text) {
+  for (const auto& [name, help, value] : std::initializer_list<Figure>{
+           {"hearth_streamed_prompts_total", "Prompts whose pages a GPU filled.",
+            figures.streamed_prompts},
+           {"hearth_streamed_tokens_total", "Tokens of these that it computed.",
+            figures.streamed_tokens},
+           {"hearth_unstreamed_prompts_total",
+            "Prompts that a GPU failed at, which the cores computed.", figures.unstreamed_prompts},
+           {"hearth_changed_prompts_total",
+            "Prompts that the cores gave other last bits than the GPU would have.",
+            figures.changed_prompts},
+           {"hearth_stream_passes_total", "Passes over prompts that a GPU was asked for.",
+            figures.stream_passes},
+           {"hearth_failed_stream_passes_total", "Those that it failed at.",
+            figures.failed_stream_passes},
+           {"hearth_streamed_bytes_total",
+            "Bytes that passes copied to the GPU and from it, of weights and of pages.",
+            figures.streamed_bytes}}) {
+    text->counter(name, help, static_cast<double>(uint64_t{value}));
+  }
+  for (const auto& [name, help, value] : std::initializer_list<Figure>{
+           {"hearth_stream_rows", "Tokens of a pass over prompts on a GPU, at most.",
+            figures.stream_rows},
+           {"hearth_stream_layers_kept", "Layers that stay on the GPU.",
+            figures.stream_kept_layers},
+           {"hearth_stream_bytes_in_flight", "Bytes of the berths that other layers pass through.",
+            figures.stream_bytes_in_flight},
+           {"hearth_stream_threshold",
+            "Tokens from which on a prompt is streamed; 0: where it is predicted to end sooner.",
+            figures.stream_threshold}}) {
+    text->gauge(name, help, static_cast<double>(uint64_t{value}));
+  }
+  text->counter("hearth_stream_seconds_total", "How long passes over prompts took.",
+                static_cast<double>(figures.stream_nanoseconds) * 1e-9);
+}
+
 void add_engine(const Statistics& figures, MetricsText* text) {
-  struct Figure {
-    const char *name, *help;
-    const Counter& value;
-  };
   for (const auto& [name, help, value] : std::initializer_list<Figure>{
            {"hearth_generation_tokens_total", "Tokens generated.", figures.generated_tokens},
            {"hearth_forced_tokens_total", "Those that had to come.", figures.forced_tokens},
@@ -46,19 +84,6 @@ void add_engine(const Statistics& figures, MetricsText* text) {
             figures.cached_tokens},
            {"hearth_prefix_cache_hit_prompts_total",
             "Prompts of which the prefix cache had something.", figures.cache_hits},
-           {"hearth_streamed_prompts_total", "Prompts whose pages a GPU filled.",
-            figures.streamed_prompts},
-           {"hearth_streamed_tokens_total", "Tokens of these that it computed.",
-            figures.streamed_tokens},
-           {"hearth_unstreamed_prompts_total",
-            "Prompts that a GPU failed at, which the cores computed.", figures.unstreamed_prompts},
-           {"hearth_stream_passes_total", "Passes over prompts that a GPU was asked for.",
-            figures.stream_passes},
-           {"hearth_failed_stream_passes_total", "Those that it failed at.",
-            figures.failed_stream_passes},
-           {"hearth_streamed_bytes_total",
-            "Bytes that passes copied to the GPU and from it, of weights and of pages.",
-            figures.streamed_bytes},
            {"hearth_preemptions_total", "Sequences that gave up their KV pages for a while.",
             figures.preemptions},
            {"hearth_evicted_kv_pages_total", "Kept pages that were given to somebody else.",
@@ -90,8 +115,6 @@ void add_engine(const Statistics& figures, MetricsText* text) {
   auto available = static_cast<double>(uint64_t{figures.available_pages});
   text->gauge("hearth_kv_cache_usage_ratio", "Share of the KV pages that sequences hold.",
               pages > 0 ? 1 - available / pages : 0);
-  text->counter("hearth_stream_seconds_total", "How long passes over prompts took.",
-                static_cast<double>(figures.stream_nanoseconds) * 1e-9);
   text->histogram("hearth_step_seconds", "How long steps take.", figures.step_seconds);
   text->histogram("hearth_step_tokens", "How many tokens they compute.", figures.step_tokens);
 }
@@ -124,7 +147,10 @@ std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges,
   text.gauge("hearth_reply_bytes",
              "Bytes that replies take: what they are made of and what waits for clients.",
              static_cast<double>(gauges.reply_bytes));
-  if (statistics != nullptr) add_engine(*statistics, &text);
+  if (statistics != nullptr) {
+    add_engine(*statistics, &text);
+    add_streams(*statistics, &text);
+  }
   return text.take();
 }
 

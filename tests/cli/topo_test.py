@@ -220,9 +220,17 @@ class TopoTest(ProgramTest):
         self.assertEqual(status, 0)
         self.assertEqual(self.good(*words), played.decode())
         self.assertIn("streamed through a GPU of a test", err)
+        self.assertIn("prompts are streamed from 16 tokens on: as asked for", err)
+        slow = "virtual:" + str(write_gpu(self.folder / "slow.json", multiply_adds=10 ** 8))
+        status, played, err = self.call(*words, "--gpu", slow, "--gpu-threshold", "auto",
+                                        "--gpu-layers", "auto", "-v")
+        self.assertEqual(status, 0)
+        self.assertEqual(self.good(*words), played.decode())
+        self.assertRegex(err, r"no prompt of a pass ends sooner by the GPU alone: \d+ tokens are "
+                              r"predicted to take \S+ s there and \S+ s by the cores")
 
 
-def write_gpu(path):
+def write_gpu(path, multiply_adds=10 ** 12):
     """A file that describes a GPU."""
     def figure(value):
         return {"median": value, "min": value, "max": value}
@@ -235,7 +243,7 @@ def write_gpu(path):
              "import_alignment": 4096, "queues": [{"computes": True}, {"computes": False}],
              "arithmetic": "", "lacks": []}
     product = {"kind": "f32", "rows": 128, "side": 2048, "refused": "",
-               "multiply_adds_per_second": figure(10 ** 12)}
+               "multiply_adds_per_second": figure(multiply_adds)}
     rates = {"write": transfer(10 ** 10), "read": transfer(10 ** 10),
              "import_to": transfer(2 * 10 ** 10), "import_from": transfer(2 * 10 ** 10),
              "import_refused": "", "memory": transfer(3 * 10 ** 11),

@@ -58,8 +58,7 @@ class PassTimeTest : public testing::Test {
  protected:
   PassTimeTest()
       : model_(shape()),
-        target_(model_.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16, kContext,
-                Isa::kReference) {
+        target_(model_.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16, kContext) {
     for (const LayerRuns& layer : layer_runs(*target_.target().model)) bytes_ += layer.bytes;
     for (const WeightSpec& weight : model_.spec().weights) {
       // The last layer ends with its keys and values.
@@ -156,7 +155,7 @@ TEST(PassTime, ListsAreThoseOfALoadedModel) {
     const PassTarget loaded = engine.pass_target();
     const StreamPlan plan = plan_stream(loaded, gpu.facts, {.rows = 512, .memory = 0, .kept = 1});
     const DescribedTarget described(spec, machine, loaded.model->placement(), KvType::kF16,
-                                    loaded.context, Isa::kReference);
+                                    loaded.context);
     ASSERT_EQ(plan,
               plan_stream(described.target(), gpu.facts, {.rows = 512, .memory = 0, .kept = 1}));
     EXPECT_EQ(PassClock(loaded, gpu, plan).seconds(300),
@@ -175,9 +174,9 @@ TEST_F(PassTimeTest, NamesWhatAPassComputes) {
 
 TEST(DescribedTarget, ModelsThatCannotBeStreamedAreRefused) {
   const TestModel latents(latent_source({}));
-  EXPECT_THROW(DescribedTarget(latents.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16,
-                               kContext, Isa::kReference),
-               Error);
+  EXPECT_THROW(
+      DescribedTarget(latents.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16, kContext),
+      Error);
 }
 
 }  // namespace

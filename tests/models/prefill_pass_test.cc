@@ -221,7 +221,7 @@ class PrefillPassGolden : public testing::TestWithParam<GoldenModel> {
  protected:
   void SetUp() override {
     ModelSource source = open_model_source(GetParam().path);
-    const std::string why = why_no_prefill(make_spec(source), plain_level());
+    const std::string why = why_no_prefill(make_spec(source));
     if (!why.empty()) GTEST_SKIP() << why;
   }
 };

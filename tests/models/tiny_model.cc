@@ -1,6 +1,7 @@
 #include "tiny_model.h"
 
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <span>
 
@@ -17,6 +18,9 @@ class TinyValues {
   std::vector<std::byte> of(const TestTensor& tensor) {
     const float root = std::sqrt(static_cast<float>(tensor.dims[0]));
     if (tensor.type == DType::kQ8_0) return codes(tensor_bytes(tensor), 1 / (127 * root));
+    if (tensor.type == DType::kBF16) {
+      return shortened(floats(tensor_bytes(tensor) / sizeof(bf16_t), 1 / root, 0));
+    }
     const size_t count = tensor_bytes(tensor) / sizeof(float);
     if (tensor.name.ends_with("ssm_a")) return floats(count, 0.9f, -1);
     if (tensor.dims.size() == 1) return floats(count, 0.1f, tensor.name.ends_with(".bias") ? 0 : 1);
@@ -31,6 +35,17 @@ class TinyValues {
     }
     auto bytes = std::as_bytes(std::span(values));
     return {bytes.begin(), bytes.end()};
+  }
+  static std::vector<std::byte> shortened(const std::vector<std::byte>& floats) {
+    std::vector<std::byte> bytes;
+    for (size_t at = 0; at < floats.size(); at += sizeof(float)) {
+      float value = 0;
+      std::memcpy(&value, &floats[at], sizeof(value));
+      const bf16_t half = f32_to_bf16(value);
+      bytes.push_back(static_cast<std::byte>(half & 0xff));
+      bytes.push_back(static_cast<std::byte>(half >> 8));
+    }
+    return bytes;
   }
   std::vector<std::byte> codes(size_t bytes, float size) {
     const size_t block_bytes = dtype_info(DType::kQ8_0).block_bytes;
@@ -61,7 +76,9 @@ ModelShape model_shape(const TinyShape& tiny) {
           .vocabulary = tiny.vocabulary,
           .context = 512,
           .window = tiny.window,
-          .type = tiny.codes ? DType::kQ8_0 : DType::kF32};
+          .type = tiny.codes  ? DType::kQ8_0
+                  : tiny.bf16 ? DType::kBF16
+                              : DType::kF32};
 }
 
 std::vector<std::byte> file_of(const TestSource& source, const TinyShape& tiny) {

@@ -14,6 +14,7 @@ struct TinyShape {
   uint32_t window = 0;        // sliding window of attention
   float scale = 1;            // by which the values of all matrices of floats are multiplied
   bool codes = false;         // the layers' matrices are Q8_0
+  bool bf16 = false;          // they are BF16
   bool extra_tensor = false;  // blk.0.attn_sinks.weight, which Llama does not have
 };
 

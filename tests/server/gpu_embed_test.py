@@ -187,6 +187,11 @@ class StreamTest(GpuCase):
         self.assertGreater(figures["hearth_streamed_bytes_total"], 100)
         self.assertGreater(figures["hearth_stream_seconds_total"], 0)
         self.assertEqual(figures["hearth_unstreamed_prompts_total"], 0)
+        self.assertEqual(figures["hearth_changed_prompts_total"], 0)
+        self.assertEqual(figures["hearth_stream_rows"], 128)
+        self.assertEqual(figures["hearth_stream_layers_kept"], 2)
+        self.assertGreater(figures["hearth_stream_bytes_in_flight"], 1000)
+        self.assertEqual(figures["hearth_stream_threshold"], 32)
 
 
 if __name__ == "__main__":

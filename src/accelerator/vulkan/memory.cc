@@ -111,6 +111,16 @@ BufferId DeviceMemory::import(std::span<std::byte> memory) {
          "the accelerator {} has no type of memory for the host's; copy through pinned memory",
          device_.name());
   }
+  // Some drivers take more, and lose the device when it is used.
+  const uint64_t free =
+      free_bytes_of(device_.physical(), device_.physical().memory.memoryTypes[type].heapIndex);
+  if (free > 0 && memory.size() > free) {
+    fail(
+        ErrorCode::kResource,
+        "the accelerator {} has room for {} more of the host's memory, and {} were to be imported; "
+        "copy through pinned memory",
+        device_.name(), bytes_text(free), bytes_text(memory.size()));
+  }
   VkImportMemoryHostPointerInfoEXT from = {};
   from.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT;
   from.handleType = kHandle;

@@ -243,7 +243,7 @@ PhysicalDevice describe_physical(VkPhysicalDevice handle) {
   return device;
 }
 
-uint64_t free_bytes_of(const PhysicalDevice& device) {
+uint64_t free_bytes_of(const PhysicalDevice& device, uint32_t heap) {
   if (!device.tells_budget) return 0;
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {};
   budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
@@ -251,7 +251,6 @@ uint64_t free_bytes_of(const PhysicalDevice& device) {
   memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
   memory.pNext = &budget;
   vkGetPhysicalDeviceMemoryProperties2(device.handle, &memory);
-  const uint32_t heap = device.memory_heap;
   const uint64_t used = budget.heapUsage[heap];
   // 0 would say that it does not tell.
   return budget.heapBudget[heap] > used ? budget.heapBudget[heap] - used : 1;

@@ -49,7 +49,11 @@ struct PhysicalDevice {
 
 PhysicalDevice describe_physical(VkPhysicalDevice handle);
 
-// Returns how much of the heap is free; 0 where the driver does not tell.
-uint64_t free_bytes_of(const PhysicalDevice& device);
+// Returns how much of a heap is free; 0 where the driver does not tell.
+uint64_t free_bytes_of(const PhysicalDevice& device, uint32_t heap);
+// Of the device's own.
+inline uint64_t free_bytes_of(const PhysicalDevice& device) {
+  return free_bytes_of(device, device.memory_heap);
+}
 
 }  // namespace hearth
