@@ -93,8 +93,11 @@ goldens-long: deps-units  ## golden models under every ISA level, plan and cut
 streams-long: deps-units  ## prompts through virtual GPUs and lavapipe, in hundreds of shapes
 	$(call build_preset,release,streamed prompts,prefill_pass_test scheduler_test)
 	$(call say,streams-long: prompts through GPUs in hundreds of shapes and 10000 that come and go)
-	@HEARTH_ALL_STREAMS=1 ctest --test-dir build/release --no-tests=error --output-on-failure \
-	  -R '^(golden_set|prefill_pass_test|scheduler_test)' -j $(JOBS)
+	@ctest --test-dir build/release --no-tests=error --output-on-failure -R '^golden_set$$'
+	@HEARTH_ALL_STREAMS=1 build/release/bin/scheduler_test --gtest_brief=1 \
+	  --gtest_filter='SchedulerStream*'
+	@HEARTH_ALL_STREAMS=1 HEARTH_GOLDEN_DIR=build/release/golden \
+	  build/release/bin/prefill_pass_test --gtest_brief=1
 
 web: deps-web  ## published clients of the API, and the page in Chromium
 	$(call build_preset,release,the program with g++,hearth stub_serve)
