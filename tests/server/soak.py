@@ -148,7 +148,7 @@ class Soak:
         prompts = self.told["hearth_streamed_prompts_total"]
         passes = self.told["hearth_stream_passes_total"]
         print(f"  prompts streamed         {prompts:.0f}, in {passes:.0f} passes")
-        if prompts < self.clients.requests / 20:
+        if prompts < self.clients.compared / 4:
             self.faults.append("few prompts went through the GPU")
         if self.told["hearth_failed_stream_passes_total"]:
             self.faults.append("the GPU failed at passes")
