@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +12,8 @@
 #include "base/printable.h"
 #include "formats/code_packs.h"
 #include "formats/hf_delta.h"
+#include "formats/hf_experts.h"
+#include "formats/hf_made.h"
 #include "formats/hf_names.h"
 #include "formats/hf_stored.h"
 #include "tensor/dtype.h"
@@ -25,7 +26,11 @@ constexpr std::string_view kHeadName = "output.weight";
 class Maker {
  public:
   Maker(const HfConfig& config, HfStored& stored, const std::string& name, UnknownTypes unknown)
-      : config_(config), stored_(stored), name_(name), unknown_(unknown) {}
+      : config_(config),
+        stored_(stored),
+        unknown_(unknown),
+        made_{config, stored, name},
+        experts_(made_) {}
 
   HfTensors make(const std::vector<std::vector<SafeTensor>>& tensors) {
     for (const auto& of_part : tensors) {
@@ -38,7 +43,7 @@ class Maker {
     note_floats();
     note_skipped();
     note_headless();
-    return std::move(out_);
+    return std::move(made_.out);
   }
 
  private:
@@ -66,11 +71,11 @@ class Maker {
       case HfKind::kLatentPair:
         return add_latent(tensor, *what.layer);
       case HfKind::kExpert:
-        return add_expert(tensor, what);
+        return experts_.add_expert(tensor, what);
       case HfKind::kQueries:
       case HfKind::kKeys:
         if (config_.family->halves) return add_halves(tensor, what);
-        return add_plain(tensor, what.gguf);
+        return made_.add_plain(tensor, what.gguf);
       case HfKind::kPositions: {
         const uint64_t first = config_[HfValue::kFirstPosition], rows = config_[HfValue::kContext];
         return add_rows(tensor, what.gguf, first, rows, first + rows);
@@ -79,10 +84,10 @@ class Maker {
       case HfKind::kUpAndGate:
         return add_gate_and_up(tensor, what.gguf, what.kind() == HfKind::kGateAndUp);
       case HfKind::kExpertStack:
-        return add_stack(tensor, what.gguf, 0, 1);
+        return experts_.add_stack(tensor, what.gguf, 0, 1);
       case HfKind::kExpertPairs:
-        add_stack(tensor, gate_of(what.gguf), 0, 2);
-        return add_stack(tensor, what.gguf, 1, 2);
+        experts_.add_stack(tensor, gate_of(what.gguf), 0, 2);
+        return experts_.add_stack(tensor, what.gguf, 1, 2);
       case HfKind::kConvolution:
         return add_heads(tensor, what.gguf, {1, {0}});
       case HfKind::kDeltaMixed:
@@ -101,7 +106,7 @@ class Maker {
         return add_heads(tensor, fmt::format("blk.{}.attn_gate.weight", *what.layer),
                          joined_gates(config_));
       default:
-        return add_plain(tensor, what.row != nullptr ? what.gguf : tensor.name);
+        return made_.add_plain(tensor, what.row != nullptr ? what.gguf : tensor.name);
     }
   }
 
@@ -125,54 +130,20 @@ class Maker {
     fail(ErrorCode::kFile,
          "'{}': tensor '{}' is stored as {}, and this program reads only F32, F16, BF16 and "
          "F8_E4M3; use the model in one of these types",
-         name_, printable(tensor.name), tensor.type);
-  }
-
-  // Whether its rows can be told: it has a type that is read, or is described.
-  bool has_rows(const SafeTensor& tensor) const {
-    return tensor.dtype || stored_.codes_of(tensor) != nullptr;
-  }
-
-  // Without data and runs.
-  SourceTensor& push(const SafeTensor& like, std::string name, std::vector<uint64_t> dims) {
-    SourceTensor tensor = {};
-    tensor.name = out_.names.emplace_back(std::move(name));
-    const StoredCodes* codes = stored_.codes_of(like);
-    tensor.type_known = like.dtype || codes != nullptr;
-    if (like.dtype) tensor.dtype = *like.dtype;
-    if (codes != nullptr) tensor.dtype = code_dtype(*codes);
-    tensor.type_text = like.dtype ? dtype_info(*like.dtype).name : like.type;
-    tensor.n_elements = 1;
-    for (uint64_t dim : dims) tensor.n_elements *= dim;
-    tensor.dims = std::move(dims);
-    tensor.part = stored_.part_of(like);
-    tensor.offset = like.offset;
-    return out_.tensors.emplace_back(std::move(tensor));
-  }
-
-  void add_plain(const SafeTensor& tensor, const std::string& name) {
-    std::vector<uint64_t> dims(tensor.shape.rbegin(), tensor.shape.rend());
-    if (dims.empty()) dims = {1};
-    SourceTensor& made = push(tensor, name, std::move(dims));
-    if (!has_rows(tensor)) return;
-    if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) {
-      made.runs.push_back(stored_.run_of(tensor));
-    } else {
-      made.data = stored_.bytes_of(tensor);
-    }
+         made_.name, printable(tensor.name), tensor.type);
   }
 
   // Rows (of a bias, elements) of a tensor that has `least` at least.
   void add_rows(const SafeTensor& tensor, const std::string& name, uint64_t first, uint64_t rows,
                 uint64_t least) {
-    if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return add_plain(tensor, name);
+    if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return made_.add_plain(tensor, name);
     if (tensor.shape.empty() || tensor.shape.size() > 2 || tensor.shape[0] < least) {
       stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} rows",
                           fmt::join(tensor.shape, " x "), least);
     }
     std::vector<uint64_t> dims(tensor.shape.rbegin(), tensor.shape.rend());
     dims.back() = rows;
-    SourceTensor& made = push(tensor, name, std::move(dims));
+    SourceTensor& made = made_.push(tensor, name, std::move(dims));
     const uint64_t row = tensor.bytes / tensor.shape[0];
     made.data = stored_.bytes_of(tensor).subspan(first * row, rows * row);
     made.offset += first * row;
@@ -203,8 +174,9 @@ class Maker {
       stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} heads of {} rows",
                           fmt::join(tensor.shape, " x "), heads, length);
     }
-    if (!has_rows(tensor) || tensor.shape.size() == 1) return add_halved_bias(tensor, what.gguf);
-    SourceTensor& made = push(tensor, what.gguf, {tensor.shape[1], tensor.shape[0]});
+    if (!made_.has_rows(tensor) || tensor.shape.size() == 1)
+      return add_halved_bias(tensor, what.gguf);
+    SourceTensor& made = made_.push(tensor, what.gguf, {tensor.shape[1], tensor.shape[0]});
     SourceRun run = stored_.run_of(tensor);
     run.interleave = 2;
     for (uint64_t head = 0; head < heads; ++head) {
@@ -215,8 +187,8 @@ class Maker {
 
   // A vector is copied in the order that is wanted.
   void add_halved_bias(const SafeTensor& tensor, const std::string& name) {
-    if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return add_plain(tensor, name);
-    SourceTensor& made = push(tensor, name, {tensor.shape[0]});
+    if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return made_.add_plain(tensor, name);
+    SourceTensor& made = made_.push(tensor, name, {tensor.shape[0]});
     const std::span<const std::byte> from = stored_.bytes_of(tensor);
     const size_t size = dtype_info(made.dtype).block_bytes,
                  half = config_[HfValue::kHeadLength] / 2;
@@ -225,40 +197,27 @@ class Maker {
       const size_t head = i / (2 * half) * 2 * half, r = i % (2 * half);
       std::memcpy(copy.data() + i * size, from.data() + (head + r % 2 * half + r / 2) * size, size);
     }
-    set_copy(made, std::move(copy));
-  }
-
-  void set_copy(SourceTensor& made, std::vector<std::byte> bytes) {
-    made.data = out_.data.emplace_back(std::move(bytes));
-    made.part = kNoPart;
+    made_.set_copy(made, std::move(copy));
   }
 
   // A norm that scales by one more than what is stored.
   void add_plus_one(const SafeTensor& tensor, const std::string& name) {
-    if (!tensor.dtype) return add_plain(tensor, name);
+    if (!tensor.dtype) return made_.add_plain(tensor, name);
     if (tensor.shape.size() != 1 || tensor.dtype == DType::kF8E4M3) {
       stored_.fail_tensor(tensor.name, "is no vector of F32, F16 or BF16");
     }
-    SourceTensor& made = push(tensor, name, {tensor.shape[0]});
+    SourceTensor& made = made_.push(tensor, name, {tensor.shape[0]});
     std::vector<float> values(tensor.shape[0]);
     dequantize_row(*tensor.dtype, stored_.bytes_of(tensor).data(), values.size(), values.data());
     for (float& value : values) value += 1;
-    set_f32(made, values);
-  }
-
-  void set_f32(SourceTensor& made, std::span<const float> values) {
-    const auto bytes = std::as_bytes(values);
-    made.dtype = DType::kF32;
-    made.type_known = true;
-    made.type_text = "f32";
-    set_copy(made, {bytes.begin(), bytes.end()});
+    made_.set_f32(made, values);
   }
 
   // Heads of a delta rule, of as many rows each. The convolution's weights may have a dimension of
   // 1 between channels and taps; they and vectors are small, and copied.
   void add_heads(const SafeTensor& tensor, const std::string& name, const HfHeads& heads,
                  bool copied = false) {
-    if (!has_rows(tensor)) return add_plain(tensor, name);
+    if (!made_.has_rows(tensor)) return made_.add_plain(tensor, name);
     std::vector<uint64_t> shape = tensor.shape;
     if (shape.size() == 3 && shape[1] == 1) shape.erase(shape.begin() + 1);
     if (shape.empty() || shape.size() > 2 || shape[0] % heads.stored != 0) {
@@ -269,12 +228,12 @@ class Maker {
     std::vector<uint64_t> dims(shape.rbegin(), shape.rend());
     dims.back() = rows * heads.taken.size();
     const bool matrix = tensor.shape.size() == 2 && !copied;
-    if (matrix && heads.as_stored()) return add_plain(tensor, name);
+    if (matrix && heads.as_stored()) return made_.add_plain(tensor, name);
     if (!matrix && (!tensor.dtype || tensor.dtype == DType::kF8E4M3)) {
       stored_.fail_tensor(tensor.name, "is stored as {}, where floats must be", tensor.type);
     }
-    SourceTensor& made = push(tensor, name, std::move(dims));
-    if (!matrix) return set_copy(made, copied_heads(heads, stored_.bytes_of(tensor)));
+    SourceTensor& made = made_.push(tensor, name, std::move(dims));
+    if (!matrix) return made_.set_copy(made, copied_heads(heads, stored_.bytes_of(tensor)));
     SourceRun run = stored_.run_of(tensor);
     for (uint64_t head : heads.taken) {
       run.first = head * rows;
@@ -285,30 +244,30 @@ class Maker {
   // -e^x of every head's logarithm.
   void add_decay(const SafeTensor& tensor, const std::string& name) {
     add_heads(tensor, name, value_heads(config_), true);
-    SourceTensor& made = out_.tensors.back();
+    SourceTensor& made = made_.out.tensors.back();
     if (!tensor.dtype) return;
     std::vector<float> values(made.n_elements);
     dequantize_row(*tensor.dtype, made.data.data(), values.size(), values.data());
     for (float& value : values) value = static_cast<float>(-std::exp(double{value}));
-    set_f32(made, values);
+    made_.set_f32(made, values);
   }
 
   void add_dealt(const SafeTensor& tensor, const std::string& name) {
     const DealtColumns dealt = value_columns(config_);
-    if (dealt.length == 0 || !has_rows(tensor)) return add_plain(tensor, name);
+    if (dealt.length == 0 || !made_.has_rows(tensor)) return made_.add_plain(tensor, name);
     const uint64_t columns = config_[HfValue::kDeltaValueRows];
     if (tensor.shape.size() != 2 || tensor.shape[1] != columns) {
       stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} columns",
                           fmt::join(tensor.shape, " x "), columns);
     }
-    SourceTensor& made = push(tensor, name, {tensor.shape[1], tensor.shape[0]});
+    SourceTensor& made = made_.push(tensor, name, {tensor.shape[1], tensor.shape[0]});
     made.runs.push_back(stored_.run_of(tensor));
     made.dealt = dealt;
   }
 
   // kv_b_proj: for every head the rows of its keys without position, then those of its values.
   void add_latent(const SafeTensor& tensor, uint32_t layer) {
-    if (!has_rows(tensor)) return add_plain(tensor, tensor.name);
+    if (!made_.has_rows(tensor)) return made_.add_plain(tensor, tensor.name);
     const uint64_t heads = config_[HfValue::kHeads], rank = config_[HfValue::kLatentRank];
     const uint64_t nope = config_[HfValue::kNopeLength], value = config_[HfValue::kValueLength];
     const std::vector<uint64_t> wanted = {heads * (nope + value), rank};
@@ -326,119 +285,26 @@ class Maker {
       run.transposed = false;
       values.push_back(run);
     }
-    push(tensor, fmt::format("blk.{}.attn_k_b.weight", layer), {nope, rank, heads}).runs =
+    made_.push(tensor, fmt::format("blk.{}.attn_k_b.weight", layer), {nope, rank, heads}).runs =
         std::move(keys);
-    push(tensor, fmt::format("blk.{}.attn_v_b.weight", layer), {rank, value, heads}).runs =
+    made_.push(tensor, fmt::format("blk.{}.attn_v_b.weight", layer), {rank, value, heads}).runs =
         std::move(values);
-  }
-
-  // All experts of the layer, when the first in the files is met.
-  void add_expert(const SafeTensor& tensor, const HfName& what) {
-    const auto experts = static_cast<uint32_t>(config_[HfValue::kExperts]);
-    if (what.expert >= experts) {
-      stored_.fail_tensor(tensor.name, "is of an expert beyond the {} of config.json", experts);
-    }
-    if (!has_rows(tensor)) return add_plain(tensor, tensor.name);
-    if (!experts_.insert(what.gguf).second) return;
-    if (tensor.shape.size() != 2) stored_.fail_tensor(tensor.name, "is no matrix");
-    std::vector<SourceRun> runs;
-    for (uint32_t e = 0; e < experts; ++e) {
-      std::string name = tensor.name;
-      name.replace(what.expert_at, std::to_string(what.expert).size(), std::to_string(e));
-      const SafeTensor* expert = stored_.find(name);
-      if (expert == nullptr) stored_.fail_tensor(name, "is missing, one of {} experts", experts);
-      if (expert->shape != tensor.shape || expert->type != tensor.type) {
-        stored_.fail_tensor(name, "has another shape or type than that of expert {}", what.expert);
-      }
-      runs.push_back(stored_.run_of(*expert));
-    }
-    SourceTensor& made = push(tensor, what.gguf, {tensor.shape[1], tensor.shape[0], experts});
-    made.runs = std::move(runs);
-    made.part = made.runs[0].stored.part;
-    made.offset = made.runs[0].stored.offset;
-  }
-
-  // Of all experts in one tensor: of each the rows from `first` on, every `step`th.
-  void add_stack(const SafeTensor& tensor, const std::string& name, uint64_t first, uint32_t step) {
-    const uint64_t experts = config_[HfValue::kExperts];
-    const bool bias = name.ends_with(".bias");
-    if (!bias && stored_.codes_of(tensor) == nullptr) {
-      return add_transposed_stack(tensor, name, first, step);
-    }
-    if (tensor.shape.size() != (bias ? 2 : 3) || tensor.shape[0] != experts ||
-        tensor.shape[1] % step != 0) {
-      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} experts{}",
-                          fmt::join(tensor.shape, " x "), experts,
-                          step == 1 ? "" : " with pairs of rows");
-    }
-    if (bias) return add_stacked_bias(tensor, name, first, step);
-    const uint64_t all = tensor.shape[1];
-    SourceTensor& made = push(tensor, name, {tensor.shape[2], all / step, experts});
-    SourceRun run = stored_.run_of(tensor);
-    run.step = step;
-    for (uint64_t e = 0; e < experts; ++e) {
-      run.first = e * all + first;
-      made.runs.push_back(run);
-    }
-  }
-
-  // Of floats, which lie the other way round: [experts][k][rows].
-  void add_transposed_stack(const SafeTensor& tensor, const std::string& name, uint64_t first,
-                            uint32_t step) {
-    const uint64_t experts = config_[HfValue::kExperts];
-    if (!has_rows(tensor)) return add_plain(tensor, name);
-    if (tensor.dtype == DType::kF8E4M3) {
-      fail(ErrorCode::kUnsupported,
-           "'{}': tensor '{}' holds the matrices of all experts as {}, which this version reads in "
-           "MXFP4, as the model was released, BF16, F16 and F32; take one of these",
-           name_, printable(tensor.name), tensor.type);
-    }
-    if (tensor.shape.size() != 3 || tensor.shape[0] != experts || tensor.shape[2] % step != 0) {
-      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} experts{}",
-                          fmt::join(tensor.shape, " x "), experts,
-                          step == 1 ? "" : " with pairs of columns");
-    }
-    const uint64_t k = tensor.shape[1];
-    SourceTensor& made = push(tensor, name, {k, tensor.shape[2] / step, experts});
-    SourceRun run = stored_.stack_of(tensor);
-    run.transposed = true;
-    run.step = step;
-    run.column = first;
-    for (uint64_t e = 0; e < experts; ++e) {
-      run.first = e * k;
-      made.runs.push_back(run);
-    }
-  }
-
-  void add_stacked_bias(const SafeTensor& tensor, const std::string& name, uint64_t first,
-                        uint32_t step) {
-    if (!tensor.dtype || tensor.dtype == DType::kF8E4M3 || step == 1) {
-      return add_plain(tensor, name);
-    }
-    SourceTensor& made = push(tensor, name, {tensor.shape[1] / step, tensor.shape[0]});
-    const std::span<const std::byte> from = stored_.bytes_of(tensor);
-    const size_t size = dtype_info(made.dtype).block_bytes;
-    std::vector<std::byte> copy(from.size() / step);
-    for (size_t i = 0; i * size < copy.size(); ++i) {
-      std::memcpy(copy.data() + i * size, from.data() + (i * step + first) * size, size);
-    }
-    set_copy(made, std::move(copy));
   }
 
   void add_frequencies() {
     if (config_.rope_factors.empty()) return;
     SourceTensor made = {};
-    made.name = out_.names.emplace_back("rope_freqs.weight");
+    made.name = made_.out.names.emplace_back("rope_freqs.weight");
     made.dims = {config_.rope_factors.size()};
     made.n_elements = config_.rope_factors.size();
-    set_f32(made, config_.rope_factors);
-    out_.tensors.push_back(std::move(made));
+    made_.set_f32(made, config_.rope_factors);
+    made_.out.tensors.push_back(std::move(made));
   }
 
   // Of codes that no pack takes.
   void note_floats() {
     std::map<std::pair<std::string, std::string_view>, std::pair<size_t, uint64_t>> as_floats;
-    for (const SourceTensor& tensor : out_.tensors) {
+    for (const SourceTensor& tensor : made_.out.tensors) {
       const char* reason = tensor.has_codes() ? reason_for_floats(tensor) : nullptr;
       if (reason == nullptr) continue;
       auto& [tensors, bytes] = as_floats[{tensor.type_text, reason}];
@@ -446,7 +312,7 @@ class Maker {
       bytes += tensor.n_elements * sizeof(float);
     }
     for (const auto& [what, count] : as_floats) {
-      out_.notes.push_back(
+      made_.out.notes.push_back(
           fmt::format("{} tensors of {} become F32, {} in memory and as slow as that: {}",
                       count.first, what.first, bytes_text(count.second), what.second));
     }
@@ -454,35 +320,34 @@ class Maker {
 
   void note_skipped() {
     for (const auto& [what, tensors] : left_out_) {
-      out_.notes.push_back(fmt::format("{} tensors {}", tensors, what->note));
+      made_.out.notes.push_back(fmt::format("{} tensors {}", tensors, what->note));
     }
     for (const auto& [layer, tensors] : skipped_) {
-      out_.notes.push_back(fmt::format(
+      made_.out.notes.push_back(fmt::format(
           "layer {} is for multi-token prediction and is left out, {} tensors", layer, tensors));
     }
     if (stored_.unused() == 0) return;
-    out_.notes.push_back(fmt::format(
+    made_.out.notes.push_back(fmt::format(
         "{} scales of activations, or of cached keys and values, are not used", stored_.unused()));
   }
 
   // The table gives logits then, for which it was not made.
   void note_headless() {
     const bool head = std::ranges::any_of(
-        out_.tensors, [](const SourceTensor& tensor) { return tensor.name == kHeadName; });
+        made_.out.tensors, [](const SourceTensor& tensor) { return tensor.name == kHeadName; });
     if (head || config_[HfValue::kTied] != 0) return;
-    out_.notes.emplace_back(
+    made_.out.notes.emplace_back(
         "there is no lm_head, and config.json does not tie it to the embeddings: the model gives "
         "vectors, and its text would be wrong");
   }
 
   const HfConfig& config_;
   HfStored& stored_;
-  const std::string& name_;
   const UnknownTypes unknown_;
-  std::set<std::string> experts_;  // of which all are there
+  HfMade made_;
+  HfExperts experts_;
   std::map<uint32_t, size_t> skipped_;
   std::map<const HfLeftOut*, size_t> left_out_;
-  HfTensors out_;
 };
 
 }  // namespace
