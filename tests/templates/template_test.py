@@ -2,8 +2,9 @@
 
     template_test.py --probe build/release/bin/template_probe [--emulator qemu-aarch64]
 
-24 templates in the style of published ones over 1,000 random conversations, thousands of small
-random templates over everything that is supported, and what a stranger's words may not do.
+Templates in the style of published ones, 25 here and those of `turns`, over 1,000 random
+conversations, thousands of small random templates over everything that is supported, and what a
+stranger's words may not do.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def probe(cases, vocabulary=None):
 
 
 def templates():
-    return {path.stem: path.read_text() for path in sorted(HERE.glob("*.jinja"))}
+    return {str(path.relative_to(HERE)): path.read_text() for path in sorted(HERE.rglob("*.jinja"))}
 
 
 def tokens_of(answer):
@@ -84,8 +85,8 @@ class TemplateTest(unittest.TestCase):
                           "request": conversations.request(rng)})
         return cases
 
-    def test_there_are_24_templates(self):
-        self.assertEqual(len(templates()), 24)
+    def test_there_are_46_templates(self):
+        self.assertEqual(len(templates()), 46)
 
     def test_conversations(self):
         cases = self.conversations()
