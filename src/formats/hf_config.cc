@@ -83,6 +83,8 @@ uint64_t HfConfig::operator[](HfValue value) const {
       return 2 * of[HfValue::kDeltaValues];
     case HfValue::kThreeWidths:
       return 3 * of[HfValue::kWidth];
+    case HfValue::kAllPerLayer:
+      return of[HfValue::kLayers] * of[HfValue::kPerLayer];
     case HfValue::kTwoExpertFfns:
       return 2 * of[HfValue::kExpertFfn];
     default:
@@ -92,6 +94,10 @@ uint64_t HfConfig::operator[](HfValue value) const {
 
 void HfConfig::keep(HfValue value, uint32_t number) {
   if (value != HfValue::kNone && value != HfValue::kOne) kept[static_cast<size_t>(value)] = number;
+}
+
+void HfConfig::keep_layer(uint32_t layer) {
+  for (const auto& [value, numbers] : by_layer) keep(value, numbers[layer]);
 }
 
 std::string HfConfig::key(std::string_view name) const {

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/config_reader.h"
@@ -31,11 +32,15 @@ struct HfConfig {
   std::vector<float> rope_factors = {};  // of some scalings: rope_freqs.weight
   HfQuant quant = {};                    // how Linears are stored
   std::vector<bool> recurrent = {};      // by layer, whether it keeps a state; empty: none does
+  // What differs from layer to layer, with a number for each.
+  std::vector<std::pair<HfValue, std::vector<uint32_t>>> by_layer = {};
 
   uint64_t operator[](HfValue value) const;
   bool is_recurrent(uint32_t layer) const { return layer < recurrent.size() && recurrent[layer]; }
   // Nothing for kNone and kOne.
   void keep(HfValue value, uint32_t number);
+  // Keeps what `by_layer` has of the layer.
+  void keep_layer(uint32_t layer);
   // GGUF's key: "qwen3.block_count".
   std::string key(std::string_view name) const;
 };

@@ -34,6 +34,15 @@ void HfExperts::add_expert(const SafeTensor& tensor, const HfName& what) {
   made.offset = made.runs[0].stored.offset;
 }
 
+void HfExperts::add_matrices(const SafeTensor& tensor, const std::string& name) {
+  const uint64_t experts = made_.config[HfValue::kExperts];
+  if (tensor.shape.size() != 3 || tensor.shape[0] != experts) {
+    made_.stored.fail_tensor(tensor.name, "is {}, where config.json calls for {} experts",
+                             fmt::join(tensor.shape, " x "), experts);
+  }
+  made_.add_plain(tensor, name);
+}
+
 void HfExperts::add_stack(const SafeTensor& tensor, const std::string& name, uint64_t first,
                           uint32_t step) {
   const uint64_t experts = made_.config[HfValue::kExperts];

@@ -58,6 +58,10 @@ enum class HfValue : uint8_t {
   kDeltaLength,  // of a head
   kTaps,         // of a convolution
   kSharedWidth,  // the FFN of one expert that all tokens take
+  // Of layers that may read keys and values of another, or keys as values:
+  kOwnKeys,
+  kOwnValues,
+  kPerLayer,  // elements that every token has for each layer
   // From here on computed of the others (formats/hf_config.cc).
   kEvenHead,  // the width over the heads
   kFourWidths,
@@ -78,6 +82,7 @@ enum class HfValue : uint8_t {
   kDeltaGateRows,    // two for each head of values
   kTwoExpertFfns,
   kThreeWidths,
+  kAllPerLayer,  // of all layers together
 };
 inline constexpr size_t kHfKeptValues = static_cast<size_t>(HfValue::kEvenHead);
 
@@ -209,6 +214,9 @@ struct HfRope {
   bool part_said = false;      // partial_rotary_factor is read; else it must be 1
   double part = 1;             // of a head, where the file says nothing
   bool scaled_scores = false;  // they grow with the scaling by a key of their own
+  // Where there are no settings at all: the part of a head's pairs that turn, as the whole head's
+  // do. 0: that is not so.
+  double proportional = 0;
   // Of layers with a window, which have settings of their own and no scaling: the name of the base
   // in config.json, and the base where it says none. Null: all layers turn alike.
   const char* windowed_key = nullptr;
@@ -232,6 +240,7 @@ struct HfWindows {
   uint32_t first = 0;
   const char* period_key = nullptr;
   uint32_t period = 0;
+  bool last_full = false;  // the last layer has none, whatever it is named; of kSome
 };
 
 struct HfFamily {

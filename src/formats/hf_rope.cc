@@ -59,13 +59,17 @@ std::vector<float> llama3_factors(const ConfigReader& scaling, double base, uint
   return factors;
 }
 
-// The first pairs, as many as a part of the head has, turn as those of the whole head do, and
-// others not at all.
-std::vector<float> proportional_factors(const ConfigReader& scaling, uint32_t length) {
-  constexpr float kNever = 1e30f;
+double proportional_part(const ConfigReader& scaling) {
   const double part = scaling.real_or("partial_rotary_factor", 1);
   if (part > 1) scaling.refuse("partial_rotary_factor", "1 at most");
   if (scaling.real_or("factor", 1) != 1) scaling.fail_unsupported("factor", "it runs 1");
+  return part;
+}
+
+// The first pairs, as many as a part of the head has, turn as those of the whole head do, and
+// others not at all.
+std::vector<float> proportional_factors(double part, uint32_t length) {
+  constexpr float kNever = 1e30f;
   std::vector<float> factors(length / 2, kNever);
   const auto turned = static_cast<size_t>(part * length / 2);
   std::fill_n(factors.begin(), std::min(turned, factors.size()), 1.0f);
@@ -107,7 +111,7 @@ uint32_t turned_length(const HfReading& reading, const std::optional<ConfigReade
   const HfRope& rules = reading.model.family->rope;
   if (uint64_t said = reading.model[HfValue::kTurned]) return static_cast<uint32_t>(said);
   constexpr const char* kKey = "partial_rotary_factor";
-  if (settings && is_proportional(*settings)) {
+  if (settings ? is_proportional(*settings) : rules.proportional != 0) {
     return static_cast<uint32_t>(reading.model[HfValue::kHeadLength]);
   }
   std::optional<double> part = reading.config.real(kKey);
@@ -143,6 +147,7 @@ void read_windowed_base(const HfReading& reading) {
 }
 
 void read_scaling(const HfReading& reading, const ConfigReader& settings, double base) {
+  const auto turned = static_cast<uint32_t>(reading.model[HfValue::kTurned]);
   const boost::json::value* beta = settings.find("llama_4_scaling_beta");
   if (beta != nullptr && *beta != 0) {
     settings.fail_unsupported("llama_4_scaling_beta", "the text would be wrong without it");
@@ -155,13 +160,11 @@ void read_scaling(const HfReading& reading, const ConfigReader& settings, double
   const std::string type = settings.text_or(name, "default");
   if (type == "default") return;
   if (type == "llama3") {
-    reading.model.rope_factors =
-        llama3_factors(settings, base, static_cast<uint32_t>(reading.model[HfValue::kTurned]));
+    reading.model.rope_factors = llama3_factors(settings, base, turned);
     return;
   }
   if (type == "proportional") {
-    reading.model.rope_factors =
-        proportional_factors(settings, static_cast<uint32_t>(reading.model[HfValue::kTurned]));
+    reading.model.rope_factors = proportional_factors(proportional_part(settings), turned);
     return;
   }
   if (type != "linear" && type != "yarn") {
@@ -184,7 +187,9 @@ void read_hf_rope(const HfReading& reading) {
   const double base = read_base(reading, settings);
   reading.set("rope.freq_base", static_cast<float>(base));
   if (may_differ) read_windowed_base(reading);
-  if (settings) read_scaling(reading, *settings, base);
+  if (settings) return read_scaling(reading, *settings, base);
+  const double part = reading.model.family->rope.proportional;
+  if (part != 0) reading.model.rope_factors = proportional_factors(part, turned);
 }
 
 }  // namespace hearth

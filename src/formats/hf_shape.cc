@@ -40,12 +40,6 @@ class Lister {
     if (at == kConfigTypes.end())
       config.fail_unsupported(key, "it runs bfloat16, float16 and float32");
     plain_ = *at;
-    if (!tells_layers()) {
-      fail(ErrorCode::kUnsupported,
-           "'{}': layers of {} differ in their shapes, which config.json alone does not tell; name "
-           "a folder with weights",
-           config.file(), family_.gguf);
-    }
     const HfQuant& quant = model.quant;
     if (quant.weights.empty()) return;
     fp8_ = quant.find(HfLayout::kFp8);
@@ -65,6 +59,7 @@ class Lister {
       }
     }
     for (uint32_t layer = 0; layer < model_[HfValue::kLayers]; ++layer) {
+      model_.keep_layer(layer);
       for (std::span<const HfTensor> rows : family_.tensors) add_layer(rows, layer);
     }
     return std::move(tensors_);
@@ -73,14 +68,6 @@ class Lister {
  private:
   static bool is_stack(const HfTensor& row) {
     return row.kind == HfKind::kExpertStack || row.kind == HfKind::kExpertPairs;
-  }
-  // Whether the family's table has shapes of its layers' tensors.
-  bool tells_layers() const {
-    return std::ranges::any_of(family_.tensors, [](std::span<const HfTensor> rows) {
-      return std::ranges::any_of(rows, [](const HfTensor& row) {
-        return row.scope == HfScope::kLayer && row.rows != HfValue::kNone;
-      });
-    });
   }
   bool has_stacks() const {
     return std::ranges::any_of(family_.tensors, [](std::span<const HfTensor> rows) {
@@ -174,7 +161,7 @@ class Lister {
   }
 
   const ConfigReader config_;
-  const HfConfig& model_;
+  HfConfig model_;  // as of the layer that is told
   const HfFamily& family_;
   ConfigType plain_ = {};
   const HfWeights* fp8_ = nullptr;  // where Linears are FP8

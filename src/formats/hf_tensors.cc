@@ -85,6 +85,8 @@ class Maker {
         return add_gate_and_up(tensor, what.gguf, what.kind() == HfKind::kGateAndUp);
       case HfKind::kExpertStack:
         return experts_.add_stack(tensor, what.gguf, 0, 1);
+      case HfKind::kExpertMatrices:
+        return experts_.add_matrices(tensor, what.gguf);
       case HfKind::kExpertPairs:
         experts_.add_stack(tensor, gate_of(what.gguf), 0, 2);
         return experts_.add_stack(tensor, what.gguf, 1, 2);

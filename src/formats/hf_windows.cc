@@ -81,18 +81,20 @@ std::optional<std::vector<bool>> layers_of_kind(const HfReading& reading, std::s
 
 std::vector<bool> sliding_layers(const HfReading& reading) {
   std::optional<std::vector<bool>> named = named_windows(reading);
-  return named ? *std::move(named) : periodic_windows(reading);
+  std::vector<bool> sliding = named ? *std::move(named) : periodic_windows(reading);
+  if (reading.model.family->windows.last_full) sliding.back() = false;
+  return sliding;
 }
 
 void read_hf_windows(const HfReading& reading) {
   const HfWindows& rules = reading.model.family->windows;
   if (rules.kind == HfWindows::Kind::kOwn) return;
   const std::optional<uint32_t> length = window_length(reading);
-  const std::optional<std::vector<bool>> named = named_windows(reading);
   if (rules.kind == HfWindows::Kind::kSome) {
-    if (length) read_mixed(reading, named ? *named : periodic_windows(reading), *length);
+    if (length) read_mixed(reading, sliding_layers(reading), *length);
     return;
   }
+  const std::optional<std::vector<bool>> named = named_windows(reading);
   if (named) return read_named(reading, *named, length);
   if (!length) return;
   uint32_t first = 0;

@@ -31,9 +31,9 @@ void describe_jina_bert_v2(SpecBuilder& m);
 // So does each family of folders, as data beside the architecture that it is of.
 extern const HfFamily kLlamaFolder, kMixtralFolder, kQwen2Folder, kQwen3Folder, kQwen3MoeFolder,
     kDeepseek2Folder, kDeepseek3Folder, kGlm4MoeFolder, kGemma3Folder, kGemma4Folder,
-    kMinimaxM2Folder, kGptOssFolder, kBertFolder, kRobertaFolder, kNomicBertFolder,
-    kJinaBertV2Folder, kQwen35Folder, kQwen35MoeFolder, kQwen3NextFolder, kGlm4MoeLiteFolder,
-    kLfm2Folder, kLfm2MoeFolder;
+    kGemma4UnifiedFolder, kMinimaxM2Folder, kGptOssFolder, kBertFolder, kRobertaFolder,
+    kNomicBertFolder, kJinaBertV2Folder, kQwen35Folder, kQwen35MoeFolder, kQwen3NextFolder,
+    kGlm4MoeLiteFolder, kLfm2Folder, kLfm2MoeFolder;
 // Of rerankers.
 extern const HfFamily kBertRankFolder, kRobertaRankFolder, kQwen3RankFolder;
 

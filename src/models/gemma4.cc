@@ -110,99 +110,174 @@ void describe_gemma4(SpecBuilder& m) {
   make_decoder(m, [&](uint32_t layer) { m.append(make_gemma_layer(m, layer)); });
 }
 
-// Folders of this architecture, without experts. What layers differ in is read by read_kinds().
+// Folders of this architecture: of the text of models that see and hear, or of text alone. What a
+// config.json leaves out is as transformers' Gemma4TextConfig has it.
 
 namespace {
+
+constexpr HfKey per_layer_key(HfKey key, uint32_t otherwise) {
+  key.least = 0;
+  key.otherwise = otherwise;
+  return key;
+}
 
 constexpr HfKey kGemma4Keys[] = {
     hf::must_be("hidden_activation", "gelu_pytorch_tanh"),
     hf::must_be("attention_bias", false),
-    hf::must_be("enable_moe_block", false),
-    hf::need("num_hidden_layers", "block_count", hf::kLayers, ModelMost::kLayers),
-    hf::count_or("max_position_embeddings", "context_length", hf::kContext, ModelMost::kContext,
-                 131072u),
-    hf::need("hidden_size", "embedding_length", hf::kWidth, ModelMost::kWidth),
-    hf::need("intermediate_size", nullptr, hf::kFfn, ModelMost::kFfn),
-    hf::need("vocab_size", "vocab_size", hf::kVocabulary, ModelMost::kVocabulary),
+    hf::with_known("it runs vision, where text is read in one direction",
+                   hf::must_be("use_bidirectional_attention", "vision")),
+    hf::count_or("num_hidden_layers", "block_count", hf::kLayers, ModelMost::kLayers, 30u),
+    hf::count_or("hidden_size", "embedding_length", hf::kWidth, ModelMost::kWidth, 2304u),
+    hf::count_or("intermediate_size", nullptr, hf::kFfn, ModelMost::kFfn, 9216u),
+    hf::count_or("vocab_size", "vocab_size", hf::kVocabulary, ModelMost::kVocabulary, 262144u),
     hf::real("rms_norm_eps", "attention.layer_norm_rms_epsilon", 1e-6),
     hf::flag("tie_word_embeddings", nullptr, hf::kTied, true),
-    hf::need("num_attention_heads", "attention.head_count", hf::kHeads, ModelMost::kHeads),
-    hf::need("num_key_value_heads", nullptr, hf::kKvHeads, ModelMost::kHeads),
+    hf::count_or("num_attention_heads", "attention.head_count", hf::kHeads, ModelMost::kHeads, 8u),
+    hf::count_or("num_key_value_heads", nullptr, hf::kKvHeads, ModelMost::kHeads, 4u),
     hf::count_or("global_head_dim", "attention.key_length", hf::kHeadLength, ModelMost::kLength,
                  512u),
     hf::say("attention.value_length", hf::kHeadLength),
     hf::count("num_kv_shared_layers", "attention.shared_kv_layers", hf::kNone, ModelMost::kLayers,
-              0),
-    hf::count("hidden_size_per_layer_input", "embedding_length_per_layer_input", hf::kNone,
-              ModelMost::kWidth, 0)};
+              0)};
+// Of those with parts that see and hear, and of the one that sees and hears by itself.
+constexpr HfKey kApartKeys[] = {
+    hf::count_or("max_position_embeddings", "context_length", hf::kContext, ModelMost::kContext,
+                 131072u),
+    per_layer_key(hf::count("hidden_size_per_layer_input", "embedding_length_per_layer_input",
+                            hf::kPerLayer, ModelMost::kWidth),
+                  256)};
+constexpr HfKey kUnifiedKeys[] = {hf::count_or("max_position_embeddings", "context_length",
+                                               hf::kContext, ModelMost::kContext, 262144u)};
 
-// Shapes differ from layer to layer, so config.json alone does not tell them.
+// Some of these differ from layer to layer: read_kinds().
 constexpr HfTensor kGemma4Tensors[] = {
-    hf::in_layer("input_layernorm", "attn_norm"),
-    hf::in_layer("post_attention_layernorm", "post_attention_norm"),
-    hf::in_layer("pre_feedforward_layernorm", "ffn_norm"),
-    hf::in_layer("post_feedforward_layernorm", "post_ffw_norm"),
-    hf::in_layer("self_attn.q_proj", "attn_q"),
-    hf::in_layer("self_attn.k_proj", "attn_k"),
-    hf::in_layer("self_attn.v_proj", "attn_v"),
-    hf::in_layer("self_attn.o_proj", "attn_output"),
-    hf::in_layer("self_attn.q_norm", "attn_q_norm"),
-    hf::in_layer("self_attn.k_norm", "attn_k_norm"),
-    hf::in_layer("mlp.gate_proj", "ffn_gate"),
-    hf::in_layer("mlp.up_proj", "ffn_up"),
-    hf::in_layer("mlp.down_proj", "ffn_down"),
-    hf::in_layer("layer_scalar", "layer_output_scale.weight", HfKind::kWhole),
-    hf::in_layer("per_layer_input_gate", "inp_gate"),
-    hf::in_layer("per_layer_projection", "proj"),
-    hf::in_layer("post_per_layer_input_norm", "post_norm"),
-    hf::of_model("embed_tokens_per_layer", "per_layer_token_embd"),
-    hf::of_model("per_layer_model_projection", "per_layer_model_proj"),
-    hf::of_model("per_layer_projection_norm", "per_layer_proj_norm")};
+    hf::vector("input_layernorm", "attn_norm", hf::kWidth),
+    hf::vector("post_attention_layernorm", "post_attention_norm", hf::kWidth),
+    hf::vector("pre_feedforward_layernorm", "ffn_norm", hf::kWidth),
+    hf::vector("post_feedforward_layernorm", "post_ffw_norm", hf::kWidth),
+    hf::matrix("self_attn.q_proj", "attn_q", hf::kQueryRows, hf::kWidth),
+    hf::where(hf::kOwnKeys, hf::matrix("self_attn.k_proj", "attn_k", hf::kKeyRows, hf::kWidth)),
+    hf::where(hf::kOwnValues, hf::matrix("self_attn.v_proj", "attn_v", hf::kKeyRows, hf::kWidth)),
+    hf::matrix("self_attn.o_proj", "attn_output", hf::kWidth, hf::kQueryRows),
+    hf::vector("self_attn.q_norm", "attn_q_norm", hf::kHeadLength),
+    hf::where(hf::kOwnKeys, hf::vector("self_attn.k_norm", "attn_k_norm", hf::kHeadLength)),
+    hf::matrix("mlp.gate_proj", "ffn_gate", hf::kFfn, hf::kWidth),
+    hf::matrix("mlp.up_proj", "ffn_up", hf::kFfn, hf::kWidth),
+    hf::matrix("mlp.down_proj", "ffn_down", hf::kWidth, hf::kFfn),
+    {HfScope::kLayer, HfKind::kWhole, "layer_scalar", "layer_output_scale.weight", hf::kOne}};
+
+constexpr HfTensor kPerLayerTensors[] = {
+    hf::where(hf::kPerLayer,
+              hf::table("per_layer_input_gate", "inp_gate", hf::kPerLayer, hf::kWidth)),
+    hf::where(hf::kPerLayer, hf::table("per_layer_projection", "proj", hf::kWidth, hf::kPerLayer)),
+    hf::where(hf::kPerLayer, hf::vector("post_per_layer_input_norm", "post_norm", hf::kWidth)),
+    hf::where(hf::kPerLayer, hf::of_model("embed_tokens_per_layer", "per_layer_token_embd",
+                                          hf::kVocabulary, hf::kAllPerLayer)),
+    hf::where(hf::kPerLayer, hf::of_model("per_layer_model_projection", "per_layer_model_proj",
+                                          hf::kAllPerLayer, hf::kWidth)),
+    hf::where(hf::kPerLayer,
+              hf::of_model("per_layer_projection_norm", "per_layer_proj_norm", hf::kPerLayer))};
+
+constexpr HfTensor beside(HfTensor row) { return hf::in_layers(HfLayers::kSparse, row); }
+constexpr HfTensor kBesideTensors[] = {
+    beside(hf::vector("post_feedforward_layernorm_1", "post_ffw_norm_1", hf::kWidth)),
+    beside(hf::vector("pre_feedforward_layernorm_2", "pre_ffw_norm_2", hf::kWidth)),
+    beside(hf::vector("post_feedforward_layernorm_2", "post_ffw_norm_2", hf::kWidth)),
+    hf::router("router.proj"),
+    beside({HfScope::kLayer, HfKind::kWhole, "router.scale", "ffn_gate_inp.scale", hf::kWidth}),
+    beside({HfScope::kLayer, HfKind::kWhole, "router.per_expert_scale", "ffn_down_exps.scale",
+            hf::kExperts}),
+    beside({HfScope::kLayer, HfKind::kExpertMatrices, "experts.gate_up_proj",
+            "ffn_gate_up_exps.weight", hf::kTwoExpertFfns, hf::kWidth}),
+    beside({HfScope::kLayer, HfKind::kExpertMatrices, "experts.down_proj", "ffn_down_exps.weight",
+            hf::kWidth, hf::kExpertFfn}),
+    // As quantisers have them, apart.
+    hf::expert("experts.{}.gate_proj", "ffn_gate_exps", hf::kNone, hf::kNone),
+    hf::expert("experts.{}.up_proj", "ffn_up_exps", hf::kNone, hf::kNone),
+    hf::expert("experts.{}.down_proj", "ffn_down_exps", hf::kNone, hf::kNone)};
+
+void read_beside(const HfReading& reading) {
+  const ConfigReader& config = reading.config;
+  if (!config.flag_or("enable_moe_block", false)) return;
+  const uint32_t experts = config.need_count("num_experts", ModelMost::kExperts);
+  const uint32_t ffn = config.need_count("moe_intermediate_size", ModelMost::kFfn);
+  reading.model.keep(HfValue::kExperts, experts);
+  reading.model.keep(HfValue::kExpertFfn, ffn);
+  reading.set("expert_count", experts);
+  reading.set("expert_used_count", config.need_count("top_k_experts", experts));
+  reading.set("expert_feed_forward_length", ffn);
+}
 
 // Lengths of heads, KV heads and FFN rows of each layer, by its kind and by whether it has keys.
 void read_kinds(const HfReading& reading) {
   const ConfigReader& config = reading.config;
-  const auto kv_heads = static_cast<uint32_t>(reading.model[HfValue::kKvHeads]);
-  const auto ffn = static_cast<uint32_t>(reading.model[HfValue::kFfn]);
+  HfConfig& model = reading.model;
+  const auto kv_heads = static_cast<uint32_t>(model[HfValue::kKvHeads]);
+  const auto ffn = static_cast<uint32_t>(model[HfValue::kFfn]);
+  const auto length = static_cast<uint32_t>(model[HfValue::kHeadLength]);
   const uint32_t head = config.count_or("head_dim", 256, ModelMost::kLength);
   for (const char* key :
        {"attention.key_length_swa", "attention.value_length_swa", "rope.dimension_count_swa"}) {
     reading.set(key, head);
   }
+  const bool keys_as_values = config.flag_or("attention_k_eq_v", false);
   uint32_t global = kv_heads;
-  if (config.flag_or("attention_k_eq_v", false)) {
+  if (keys_as_values) {
     global = config.count_or("num_global_key_value_heads", kv_heads, ModelMost::kHeads);
   }
   const std::vector<bool> windowed = sliding_layers(reading);
   const size_t shared = config.count("num_kv_shared_layers", ModelMost::kLayers, 0).value_or(0);
   const bool wide = config.flag_or("use_double_wide_mlp", false);
-  std::vector<uint32_t> heads, rows;
+  std::vector<uint32_t> heads, rows, lengths, keys, values;
   for (size_t i = 0; i < windowed.size(); ++i) {
+    const bool reads_others = i + shared >= windowed.size();
     heads.push_back(windowed[i] ? kv_heads : global);
-    rows.push_back(wide && i + shared >= windowed.size() ? 2 * ffn : ffn);
+    lengths.push_back(windowed[i] ? head : length);
+    rows.push_back(wide && reads_others ? 2 * ffn : ffn);
+    keys.push_back(reads_others ? 0 : 1);
+    values.push_back(reads_others || (keys_as_values && !windowed[i]) ? 0 : 1);
   }
   reading.set("attention.head_count_kv", heads);
   reading.set("feed_forward_length", rows);
+  model.by_layer = {{HfValue::kKvHeads, heads},
+                    {HfValue::kHeadLength, lengths},
+                    {HfValue::kFfn, rows},
+                    {HfValue::kOwnKeys, keys},
+                    {HfValue::kOwnValues, values}};
   reading.set("final_logit_softcapping",
               static_cast<float>(config.real("final_logit_softcapping").value_or(0)));
+  read_beside(reading);
+}
+
+constexpr HfFamily gemma4_folder(HfTexts names, std::span<const HfKey> keys, uint32_t window) {
+  return {
+      .names = names,
+      .gguf = "gemma4",
+      .keys = {kGemma4Keys, keys},
+      .rope = {.base = 1e6,
+               .proportional = 0.25,
+               .windowed_key = "rope_local_base_freq",
+               .windowed_base = 1e4},
+      .windows = {.kind = HfWindows::Kind::kSome,
+                  .length = window,
+                  .period = kWindowedLayers,
+                  .last_full = true},
+      .read = read_kinds,
+      .reads = {"final_logit_softcapping"},
+      .prefixes = {"model.language_model.", "language_model.model.", "model."},
+      .tensors = {hf::kModelTensors, kGemma4Tensors, kPerLayerTensors, kBesideTensors},
+      .left_out = {{{"vision_tower.", "audio_tower.", "vision_embedder.", "embed_vision.",
+                     "embed_audio.", "multi_modal_projector."},
+                    "of pictures and sound are left out: this is text alone"}},
+      .text_config = true,
+  };
 }
 
 }  // namespace
 
-constinit const HfFamily kGemma4Folder = {
-    .names = {"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"},
-    .gguf = "gemma4",
-    .keys = {kGemma4Keys},
-    .rope = {.base = 1e6, .windowed_key = "rope_local_base_freq", .windowed_base = 1e4},
-    .windows = {.kind = HfWindows::Kind::kSome, .length = 512, .period = kWindowedLayers},
-    .read = read_kinds,
-    .reads = {"final_logit_softcapping"},
-    .prefixes = {"model.language_model.", "language_model.model.", "model."},
-    .tensors = {hf::kModelTensors, kGemma4Tensors},
-    .left_out = {{{"vision_tower.", "audio_tower.", "embed_vision.", "embed_audio.",
-                   "multi_modal_projector."},
-                  "of pictures and sound are left out: this is text alone"}},
-    .text_config = true,
-};
+constinit const HfFamily kGemma4Folder =
+    gemma4_folder({"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"}, kApartKeys, 512);
+constinit const HfFamily kGemma4UnifiedFolder =
+    gemma4_folder({"Gemma4UnifiedForConditionalGeneration"}, kUnifiedKeys, 1024);
 
 }  // namespace hearth

@@ -1,4 +1,5 @@
 // Gemma 4: what its files say becomes blocks, and what is refused.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -175,6 +176,7 @@ HfFolderWriter gemma4_folder() {
         {"use_double_wide_mlp", "true"},
         {"sliding_window", "8"},
         {"final_logit_softcapping", "30.0"},
+        {"hidden_size_per_layer_input", "0"},
         {"layer_types", R"(["sliding_attention", "full_attention", "full_attention"])"},
         {"rope_parameters",
          R"({"full_attention": {"rope_type": "proportional", "rope_theta": 1e6,
@@ -184,6 +186,23 @@ HfFolderWriter gemma4_folder() {
   writer.add_zeros("model.norm.weight", {64}, "F32");
   writer.add_zeros("model.layers.0.layer_scalar", {1}, "BF16");
   return writer;
+}
+
+float factor_of(const ModelSource& source, size_t pair) {
+  float factor;
+  const SourceTensor& factors = source.require_tensor("rope_freqs.weight");
+  std::memcpy(&factor, factors.data.data() + pair * sizeof factor, sizeof factor);
+  return factor;
+}
+
+void expect_folder_refused(const HfFolderWriter& writer, ErrorCode code, std::string_view part) {
+  try {
+    writer.source();
+    ADD_FAILURE() << part;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
 }
 
 TEST(Gemma4Folder, KindsOfLayersHaveValuesOfTheirOwn) {
@@ -205,26 +224,106 @@ TEST(Gemma4Folder, KindsOfLayersHaveValuesOfTheirOwn) {
     EXPECT_EQ(metadata.get<uint32_t>(std::string("gemma4.") + key), value) << key;
   }
   EXPECT_EQ(metadata.get<float>("gemma4.rope.freq_base_swa"), 1e4f);
-  const SourceTensor& factors = source.require_tensor("rope_freqs.weight");
-  ASSERT_EQ(factors.n_elements, 8u);
-  for (size_t i = 0; i < 8; ++i) {
-    float factor;
-    std::memcpy(&factor, factors.data.data() + i * sizeof factor, sizeof factor);
-    EXPECT_EQ(factor, i < 2 ? 1.0f : 1e30f);
-  }
+  ASSERT_EQ(source.require_tensor("rope_freqs.weight").n_elements, 8u);
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(factor_of(source, i), i < 2 ? 1.0f : 1e30f);
   EXPECT_NE(source.find_tensor("blk.0.layer_output_scale.weight"), nullptr);
 }
 
-TEST(Gemma4Folder, ExpertsAreRefused) {
+TEST(Gemma4Folder, WhatIsLeftOutIsAsInTransformers) {
+  HfFolderWriter writer = gemma4_folder();
+  for (const char* key :
+       {"rope_parameters", "num_attention_heads", "num_key_value_heads", "sliding_window",
+        "vocab_size", "hidden_size_per_layer_input", "num_hidden_layers", "layer_types"}) {
+    writer.erase(key);
+  }
+  writer.set("num_hidden_layers", "8");
+  const ModelSource source = writer.source();
+  const Metadata& metadata = source.metadata();
+  // A quarter of the pairs of a head of 16 turns.
+  for (size_t pair = 0; pair < 8; ++pair) {
+    EXPECT_EQ(factor_of(source, pair), pair < 2 ? 1.0f : 1e30f) << pair;
+  }
+  EXPECT_EQ(metadata.get<float>("gemma4.rope.freq_base"), 1e6f);
+  EXPECT_EQ(metadata.get<float>("gemma4.rope.freq_base_swa"), 1e4f);
+  EXPECT_EQ(metadata.get<uint32_t>("gemma4.attention.head_count"), 8u);
+  EXPECT_EQ(metadata.get<uint32_t>("gemma4.attention.sliding_window"), 512u);
+  EXPECT_EQ(metadata.get<uint32_t>("gemma4.embedding_length_per_layer_input"), 256u);
+  EXPECT_EQ(metadata.get<uint32_t>("gemma4.vocab_size"), 262144u);
+  // The sixth layer has no window, nor has the last.
+  for (uint32_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(metadata.of_layer<bool>(kWindowed, i), i != 5 && i != 7) << i;
+  }
+  writer.set("architectures", R"(["Gemma4UnifiedForConditionalGeneration"])");
+  const ModelSource unified = writer.source();
+  EXPECT_EQ(unified.metadata().get<uint32_t>("gemma4.attention.sliding_window"), 1024u);
+  EXPECT_FALSE(unified.metadata().get<uint32_t>("gemma4.embedding_length_per_layer_input"));
+}
+
+TEST(Gemma4Folder, TextIsReadInOneDirection) {
+  HfFolderWriter writer = gemma4_folder();
+  writer.set("use_bidirectional_attention", R"("vision")");
+  EXPECT_NO_THROW(writer.source());
+  writer.set("use_bidirectional_attention", R"("all")");
+  expect_folder_refused(writer, ErrorCode::kUnsupported, "use_bidirectional_attention");
+}
+
+constexpr const char* kStackedUps = "model.layers.1.experts.gate_up_proj";
+
+HfFolderWriter with_experts() {
   HfFolderWriter writer = gemma4_folder();
   writer.set("enable_moe_block", "true");
-  try {
-    writer.source();
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
-    EXPECT_NE(std::string(error.what()).find("enable_moe_block"), std::string::npos);
+  writer.set("num_experts", "5");
+  writer.set("top_k_experts", "2");
+  writer.set("moe_intermediate_size", "24");
+  return writer;
+}
+
+TEST(Gemma4Folder, ExpertsAreTwoTensors) {
+  HfFolderWriter writer = with_experts();
+  writer.add_zeros(kStackedUps, {5, 48, 64}, "BF16");
+  writer.add_zeros("model.layers.1.experts.down_proj", {5, 64, 24}, "BF16");
+  writer.add_zeros("model.layers.1.router.per_expert_scale", {5}, "BF16");
+  writer.add_zeros("model.layers.1.router.scale", {64}, "BF16");
+  const ModelSource source = writer.source();
+  using Dims = std::vector<uint64_t>;
+  EXPECT_EQ(source.require_tensor("blk.1.ffn_gate_up_exps.weight").dims, (Dims{64, 48, 5}));
+  EXPECT_EQ(source.require_tensor("blk.1.ffn_down_exps.weight").dims, (Dims{24, 64, 5}));
+  EXPECT_EQ(source.require_tensor("blk.1.ffn_down_exps.scale").dims, (Dims{5}));
+  EXPECT_EQ(source.require_tensor("blk.1.ffn_gate_inp.scale").dims, (Dims{64}));
+  for (auto [key, value] : {std::pair{"expert_count", 5u},
+                            {"expert_used_count", 2u},
+                            {"expert_feed_forward_length", 24u}}) {
+    EXPECT_EQ(source.metadata().get<uint32_t>(std::string("gemma4.") + key), value) << key;
   }
+}
+
+TEST(Gemma4Folder, ExpertsMayStandApart) {
+  HfFolderWriter writer = with_experts();
+  for (const char* kind : {"gate_proj", "up_proj", "down_proj"}) {
+    const bool down = std::string_view(kind) == "down_proj";
+    for (int expert = 0; expert < 5; ++expert) {
+      writer.add_zeros(fmt::format("model.layers.0.experts.{}.{}.weight", expert, kind),
+                       {down ? 64u : 24u, down ? 24u : 64u}, "BF16");
+    }
+  }
+  const ModelSource source = writer.source();
+  using Dims = std::vector<uint64_t>;
+  EXPECT_EQ(source.require_tensor("blk.0.ffn_gate_exps.weight").dims, (Dims{64, 24, 5}));
+  EXPECT_EQ(source.require_tensor("blk.0.ffn_down_exps.weight").dims, (Dims{24, 64, 5}));
+}
+
+TEST(Gemma4Folder, ExpertsThatDoNotFitAreNamed) {
+  for (const char* key : {"num_experts", "top_k_experts", "moe_intermediate_size"}) {
+    HfFolderWriter writer = with_experts();
+    writer.erase(key);
+    expect_folder_refused(writer, ErrorCode::kFile, key);
+  }
+  HfFolderWriter many = with_experts();
+  many.set("top_k_experts", "6");
+  expect_folder_refused(many, ErrorCode::kFile, "top_k_experts");
+  HfFolderWriter fewer = with_experts();
+  fewer.add_zeros(kStackedUps, {4, 48, 64}, "BF16");
+  expect_folder_refused(fewer, ErrorCode::kFile, kStackedUps);
 }
 
 }  // namespace

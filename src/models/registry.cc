@@ -51,13 +51,13 @@ const Architecture& architecture_for(const ModelSource& source) {
 namespace {
 
 constexpr const HfFamily* kFamilies[] = {
-    &kLlamaFolder,     &kMixtralFolder,    &kQwen2Folder,    &kQwen3Folder,
-    &kQwen3MoeFolder,  &kQwen3NextFolder,  &kQwen35Folder,   &kQwen35MoeFolder,
-    &kDeepseek2Folder, &kDeepseek3Folder,  &kGlm4MoeFolder,  &kGlm4MoeLiteFolder,
-    &kGemma3Folder,    &kGemma4Folder,     &kLfm2Folder,     &kLfm2MoeFolder,
-    &kMinimaxM2Folder, &kGptOssFolder,     &kBertFolder,     &kRobertaFolder,
-    &kNomicBertFolder, &kJinaBertV2Folder, &kBertRankFolder, &kRobertaRankFolder,
-    &kQwen3RankFolder};
+    &kLlamaFolder,       &kMixtralFolder,   &kQwen2Folder,         &kQwen3Folder,
+    &kQwen3MoeFolder,    &kQwen3NextFolder, &kQwen35Folder,        &kQwen35MoeFolder,
+    &kDeepseek2Folder,   &kDeepseek3Folder, &kGlm4MoeFolder,       &kGlm4MoeLiteFolder,
+    &kGemma3Folder,      &kGemma4Folder,    &kGemma4UnifiedFolder, &kLfm2Folder,
+    &kLfm2MoeFolder,     &kMinimaxM2Folder, &kGptOssFolder,        &kBertFolder,
+    &kRobertaFolder,     &kNomicBertFolder, &kJinaBertV2Folder,    &kBertRankFolder,
+    &kRobertaRankFolder, &kQwen3RankFolder};
 
 }  // namespace
 

@@ -4,7 +4,8 @@ Gemma4TextConfig), written of a golden model, and read for itself.
 Norms are what they multiply by. The pairs of a head that turn are a part of all
 (rope_parameters.full_attention, "proportional"); layers with a window have `head_dim`, others
 `global_head_dim`; the last `num_kv_shared_layers` have FFNs of twice the width where
-use_double_wide_mlp says so.
+use_double_wide_mlp says so. With `enable_moe_block`, experts of a layer are two tensors, gates
+above ups in one of them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,15 @@ _LAYER = {
     "attn_k_norm": "self_attn.k_norm", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj", "inp_gate": "per_layer_input_gate",
     "proj": "per_layer_projection", "post_norm": "post_per_layer_input_norm",
+    "post_ffw_norm_1": "post_feedforward_layernorm_1",
+    "pre_ffw_norm_2": "pre_feedforward_layernorm_2",
+    "post_ffw_norm_2": "post_feedforward_layernorm_2", "ffn_gate_inp": "router.proj",
+}  # fmt: skip
+_WHOLE = {
+    "layer_output_scale.weight": "layer_scalar", "ffn_gate_inp.scale": "router.scale",
+    "ffn_down_exps.scale": "router.per_expert_scale",
+    "ffn_down_exps.weight": "experts.down_proj",
+    "ffn_gate_up_exps.weight": "experts.gate_up_proj",
 }  # fmt: skip
 _NESTED = "model.language_model."
 
@@ -39,19 +49,22 @@ def _names(layers: int):
     for here, there in _TOP.items():
         yield here + ".weight", there + ".weight"
     for i in range(layers):
-        yield f"blk.{i}.layer_output_scale.weight", f"layers.{i}.layer_scalar"
+        for here, there in _WHOLE.items():
+            yield f"blk.{i}.{here}", f"layers.{i}.{there}"
         for here, there in _LAYER.items():
             yield f"blk.{i}.{here}.weight", f"layers.{i}.{there}.weight"
 
 
 def weights(spec, tensors: list) -> dict:
     """A golden model's tensors under these names, with their types."""
-    names = dict(_names(spec.layers))
-    return {
-        "model." + names[t.name]: (t.values().reshape(t.shape[::-1]), t.type)
-        for t in tensors
-        if t.name != "rope_freqs.weight"
-    }
+    names, values = dict(_names(spec.layers)), {}
+    for t in tensors:
+        values[t.name] = t.values().reshape(t.shape[::-1]), t.type
+    for i in range(spec.layers if spec.experts else 0):
+        (gate, kind), (up, _) = (values.pop(f"blk.{i}.ffn_{n}_exps.weight") for n in ("gate", "up"))
+        values[f"blk.{i}.ffn_gate_up_exps.weight"] = np.concatenate([gate, up], axis=1), kind
+    values.pop("rope_freqs.weight", None)
+    return {"model." + names[name]: value for name, value in values.items()}
 
 
 def beside_others(tensors: dict) -> dict:
@@ -65,7 +78,7 @@ def beside_others(tensors: dict) -> dict:
 
 
 def config(directory) -> dict:
-    spec, g = directory.of, directory.of.gemma4
+    spec, g, e = directory.of, directory.of.gemma4, directory.of.experts
     kinds = {True: "sliding_attention", False: "full_attention"}
     part = 2 * g.turned / spec.key
     text = {
@@ -79,9 +92,10 @@ def config(directory) -> dict:
         "hidden_size_per_layer_input": g.per_layer, "num_kv_shared_layers": g.shared,
         "use_double_wide_mlp": g.ffn[-1] != g.ffn[0], "max_position_embeddings": spec.context,
         "layer_types": [kinds[w] for w in g.windowed], "sliding_window": spec.window,
-        "final_logit_softcapping": g.cap, "attention_bias": False, "enable_moe_block": False,
-        "num_experts": None, "top_k_experts": None, "moe_intermediate_size": None,
-        "tie_word_embeddings": True, "use_bidirectional_attention": None,
+        "final_logit_softcapping": g.cap, "attention_bias": False, "enable_moe_block": bool(e),
+        "num_experts": e.count if e else None, "top_k_experts": e.used if e else None,
+        "moe_intermediate_size": e.ffn if e else None, "tie_word_embeddings": True,
+        "use_bidirectional_attention": "vision" if directory.nested and e else None,
         "rope_parameters": {
             "full_attention": {"partial_rotary_factor": part, "rope_theta": spec.rope["freq_base"],
                                "rope_type": "proportional"},

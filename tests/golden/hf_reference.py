@@ -98,7 +98,7 @@ class Settings:
             return None
         return experts.Routing(
             count=count,
-            used=self["num_experts_per_tok"],
+            used=self.get("top_k_experts") or self["num_experts_per_tok"],
             dense=self.get("first_k_dense_replace", self.get("num_dense_layers", 0)),
             sigmoid=self["architectures"][0].startswith(("Glm4Moe", "Lfm2Moe"))
             or self.get("scoring_func") == "sigmoid",

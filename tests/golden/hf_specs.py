@@ -183,7 +183,7 @@ def _gptoss_directories() -> list[Directory]:
 
 
 def gemma_directories() -> list[Directory]:
-    twin = _twin_of(gemma_specs.gemma_models())
+    twin = _twin_of(gemma_specs.gemma_models() + gemma_specs.gemma_moe_models())
     scalar = Spec("hf-gemma3-f32-scalar", "gemma3", (), 84, 3, 1, 100, 263, 40, layers=3,
                   key_length=24, value_length=24, tied=True, window=8, period=2, query_scalar=28,
                   rope={"freq_base": 1e6})
@@ -195,6 +195,7 @@ def gemma_directories() -> list[Directory]:
              shards=2),
         twin("gemma4-f32", "keys as values, KV heads by kind of layer"),
         twin("gemma4-f32-e", "text_config", "two files", nested=True, shards=2),
+        twin("gemma4-f32-moe", "text_config", "experts stacked, gates above ups", nested=True),
         Directory(scalar.name, scalar, ("query_pre_attn_scalar is no head's length",)),
     ]
 

@@ -67,33 +67,9 @@ TEST_P(FolderShape, ConfigAloneSaysWhatTheFilesHold) {
   EXPECT_THROW(open_model_source(alone.config()), Error);
 }
 
-// Of gemma4, whose layers differ in their shapes, config.json tells none.
-bool has_shape(const GoldenModel& model) { return !model.name.starts_with("hf-gemma4"); }
+INSTANTIATE_TEST_SUITE_P(Models, FolderShape, testing::ValuesIn(read_golden_set("hf_models")),
+                         golden_test_name);
 
-std::vector<GoldenModel> with_shapes() {
-  std::vector<GoldenModel> models = read_golden_set("hf_models");
-  std::erase_if(models, [](const GoldenModel& m) { return !has_shape(m); });
-  return models;
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, FolderShape, testing::ValuesIn(with_shapes()), golden_test_name);
-
-TEST(FolderShapes, OfLayersThatDifferAreNotTold) {
-  int refused = 0;
-  for (const GoldenModel& model : read_golden_set("hf_models")) {
-    if (has_shape(model)) continue;
-    const ConfigFolder alone(read_file(fs::path(model.path) / "config.json"));
-    try {
-      open_model_shape(alone.config());
-      ADD_FAILURE() << model.name;
-    } catch (const Error& error) {
-      const std::string text = error.what();
-      EXPECT_NE(text.find("name a folder with weights"), text.npos) << text;
-    }
-    ++refused;
-  }
-  EXPECT_GT(refused, 0);
-}
 // Of codes those alone whose tensors config.json tells.
 std::vector<GoldenModel> with_expert_stacks() {
   std::vector<GoldenModel> models = read_golden_set("hf_code_models");
