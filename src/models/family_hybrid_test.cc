@@ -160,6 +160,12 @@ TEST(HybridFolder, WhatCannotBeIsNamed) {
     writer.add_zeros(std::string("model.layers.0.linear_attn.") + name, shape, "F32");
     EXPECT_NE(file_error([&] { writer.source(); }).find(name), std::string::npos) << name;
   }
+  HfFolderWriter fewer = hybrid_folder("Qwen3_5MoeForCausalLM");
+  fewer.add_zeros("model.layers.0.mlp.experts.down_proj", {3, 3, 5}, "BF16");
+  const std::string counted = file_error([&] { fewer.source(); });
+  EXPECT_NE(counted.find("experts.down_proj' is 3 x 3 x 5, where config.json calls for 2 experts"),
+            std::string::npos)
+      << counted;
   // A decay of two dimensions is read as it is, and refused where its shape matters.
   HfFolderWriter writer = hybrid_folder("Qwen3_5ForCausalLM");
   writer.add_zeros("model.layers.0.linear_attn.A_log", {4, 1}, "F32");
