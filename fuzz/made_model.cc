@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,9 +20,19 @@ namespace {
 // Elements of all matrices together, mostly and at most: what would have more is made smaller.
 constexpr uint64_t kMostElements = 1u << 13, kEvenMore = 1u << 18;
 
-constexpr std::array<const char*, 14> kArchitectures = {
-    "llama",  "qwen2",    "qwen3", "bert",     "nomic-bert", "gpt-oss", "jina-bert-v2",
-    "gemma3", "mistral3", "phi3",  "seed_oss", "gemma4",     "qwen35",  "lfm2"};
+// All that there are.
+constexpr std::array<const char*, 21> kArchitectures = {
+    "llama",   "qwen2",    "qwen3",     "bert",      "nomic-bert", "gpt-oss",   "jina-bert-v2",
+    "gemma3",  "mistral3", "phi3",      "seed_oss",  "gemma4",     "qwen35",    "lfm2",
+    "lfm2moe", "qwen3moe", "qwen35moe", "qwen3next", "minimax-m2", "deepseek2", "glm4moe"};
+constexpr std::string_view kSparse[] = {"gpt-oss",   "lfm2moe",    "qwen3moe",  "qwen35moe",
+                                        "qwen3next", "minimax-m2", "deepseek2", "glm4moe"};
+// Layers of which keep states.
+constexpr std::string_view kRecurrent[] = {"qwen35", "qwen35moe", "qwen3next", "lfm2", "lfm2moe"};
+
+bool is_one_of(std::span<const std::string_view> names, std::string_view architecture) {
+  return std::ranges::find(names, architecture) != names.end();
+}
 // Usual numbers come first and more than once; among the others are the ends of what is built.
 constexpr std::array<uint32_t, 16> kHeads = {2, 1,  4,  2, 3,  4,  8,   5,
                                              6, 12, 16, 7, 32, 64, 160, 288};
@@ -39,13 +50,14 @@ struct Shape {
   uint32_t layers = 1, heads = 1, kv_heads = 1, key = 16, value = 16, width = 32, ffn = 32;
   uint32_t vocabulary = 16;
   uint32_t context = 512, types = 0;
-  bool table = false;                            // of positions
-  uint32_t experts = 0, chosen = 1, window = 0;  // of gpt-oss and gemma4
+  bool table = false;  // of positions
+  uint32_t experts = 0, chosen = 1, shared = 0, dense = 0;
+  uint32_t window = 0;  // of gpt-oss and gemma4
 
   uint64_t elements() const {
     uint64_t attention = uint64_t{width} * (heads + kv_heads) * (key + value);
     uint64_t tables = uint64_t{2} * vocabulary + types + (table ? context : 0);
-    const uint64_t matrices = 3 * std::max(1u, experts);
+    const uint64_t matrices = 3 * (std::max(1u, experts) + shared);
     return layers * (attention + matrices * width * ffn) + tables * width;
   }
 };
@@ -75,14 +87,18 @@ Shape choose_shape(Choices& choices, std::string_view architecture) {
   }
   shape.layers = 1 + choices.byte() % 2;
   const bool gemma4 = architecture == "gemma4";
-  if (architecture == "gpt-oss" || (gemma4 && choices.once_in(2))) {
+  if (is_one_of(kSparse, architecture) || (gemma4 && choices.once_in(2))) {
     shape.experts = 1 + choices.byte() % 8;
     shape.chosen = 1 + choices.byte() % shape.experts;
   }
+  if (architecture == "deepseek2" || architecture == "glm4moe" || architecture == "lfm2moe") {
+    shape.dense = choices.byte() % (shape.layers + 1);
+  }
+  if (shape.experts > 0 && architecture != "gpt-oss" && !gemma4) shape.shared = choices.byte() % 2;
   if (architecture == "gpt-oss" || gemma4) shape.window = 1 + choices.byte() % 80;
   if (gemma4) shape.layers = 2;
   // Of which one keeps states.
-  if (architecture == "qwen35" || architecture == "lfm2") shape.layers = 2;
+  if (is_one_of(kRecurrent, architecture)) shape.layers = 2;
   uint32_t group = choices.of(kGroups);
   shape.heads = choices.of(kHeads);
   shape.kv_heads = shape.heads % group == 0 ? shape.heads / group : shape.heads;
@@ -174,7 +190,9 @@ class Maker {
     if (damage_) damage_keys();
     model_.file = writer_.finish();
     if (damage_) damage_bytes();
-    model_.tame = !damage_ && !wild_ && !strange_;
+    // Rounded activations may choose other experts.
+    const bool chooses = model_.bf16 && shape_.chosen < shape_.experts;
+    model_.tame = !damage_ && !wild_ && !strange_ && !chooses;
     return std::move(model_);
   }
 
@@ -199,33 +217,46 @@ class Maker {
     return delta;
   }
 
+  // Lengths of a head and what the cache holds, all small.
+  ModelLatents choose_latents() {
+    return {.query_rank = choices_.byte() % 41u,
+            .rank = std::min(choices_.of(kLengths), 64u),
+            .straight = std::min(choices_.of(kLengths), 64u),
+            .turned = 2u + 2 * (choices_.byte() % 16)};
+  }
+
   TestSource choose_source() {
     const bool tied = !choices_.once_in(2), biases = choices_.once_in(3);
     const bool fused = encoder() && choices_.once_in(2);
     std::vector<LayerForm> forms(shape_.layers);
     for (LayerForm& form : forms) form = choose_form();
     const uint32_t per_layer = is("gemma4") && choices_.once_in(2) ? 1 + choices_.byte() % 70 : 0;
-    const ModelDelta delta = is("qwen35") || is("lfm2") ? choose_delta() : ModelDelta{};
-    return made_source(
-        {.architecture = architecture_,
-         .layers = shape_.layers,
-         .width = shape_.width,
-         .heads = shape_.heads,
-         .kv_heads = shape_.kv_heads,
-         .key_length = shape_.key,
-         .value_length = shape_.value,
-         .ffn = shape_.ffn,
-         .vocabulary = shape_.vocabulary,
-         .context = shape_.context,
-         .window = shape_.window,
-         .tied = tied,
-         .experts = {.count = shape_.experts, .chosen = shape_.chosen, .ffn = shape_.ffn},
-         .delta = delta,
-         .per_layer = per_layer,
-         .token_types = shape_.types,
-         .fused = fused,
-         .biases = biases ? Biases::kAll : Biases::kNone,
-         .forms = forms});
+    const ModelDelta delta = is_one_of(kRecurrent, architecture_) ? choose_delta() : ModelDelta{};
+    const ModelLatents latents = is("deepseek2") ? choose_latents() : ModelLatents{};
+    return made_source({.architecture = architecture_,
+                        .layers = shape_.layers,
+                        .width = shape_.width,
+                        .heads = shape_.heads,
+                        .kv_heads = shape_.kv_heads,
+                        .key_length = shape_.key,
+                        .value_length = shape_.value,
+                        .ffn = shape_.ffn,
+                        .vocabulary = shape_.vocabulary,
+                        .context = shape_.context,
+                        .window = shape_.window,
+                        .tied = tied,
+                        .latents = latents,
+                        .experts = {.count = shape_.experts,
+                                    .chosen = shape_.chosen,
+                                    .ffn = shape_.ffn,
+                                    .shared = shape_.shared,
+                                    .dense = shape_.dense},
+                        .delta = delta,
+                        .per_layer = per_layer,
+                        .token_types = shape_.types,
+                        .fused = fused,
+                        .biases = biases ? Biases::kAll : Biases::kNone,
+                        .forms = forms});
   }
 
   // What encoders have one value for.

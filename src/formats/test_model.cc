@@ -43,6 +43,7 @@ constexpr Kind kKinds[] = {
     {.architecture = "qwen2", .qkv_biases = true},
     {.architecture = "qwen3", .head_norms = true},
     {.architecture = "qwen3moe", .head_norms = true},
+    {.architecture = "glm4moe", .qkv_biases = true, .second_norm = "post_attention_norm"},
     {.architecture = "gemma3", .head_norms = true, .behind = true},
     {.architecture = "gemma4", .head_norms = true, .behind = true, .beside = true},
     {.architecture = "minimax-m2", .row_norms = true},
