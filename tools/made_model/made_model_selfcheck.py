@@ -48,6 +48,19 @@ LFM2 = {
     "num_attention_heads": 4, "num_hidden_layers": 3, "num_key_value_heads": 2, "norm_eps": 1e-5,
     "torch_dtype": "bfloat16", "vocab_size": 4096,
 }  # fmt: skip
+GEMMA4 = {
+    "architectures": ["Gemma4ForCausalLM"], "final_logit_softcapping": 30.0, "global_head_dim": 64,
+    "head_dim": 32, "hidden_size": 256, "intermediate_size": 288, "max_position_embeddings": 512,
+    "num_attention_heads": 4, "num_hidden_layers": 3, "num_key_value_heads": 2, "vocab_size": 4096,
+    "layer_types": ["sliding_attention", "full_attention", "full_attention"],
+    "sliding_window": 64, "torch_dtype": "bfloat16",
+}  # fmt: skip
+GEMMA4_E = {**GEMMA4, "hidden_size_per_layer_input": 64, "num_kv_shared_layers": 1}
+GEMMA4_A = {
+    **GEMMA4, "attention_k_eq_v": True, "enable_moe_block": True, "hidden_size_per_layer_input": 0,
+    "moe_intermediate_size": 96, "num_experts": 8, "num_global_key_value_heads": 1,
+    "top_k_experts": 2,
+}  # fmt: skip
 
 
 def main() -> None:
@@ -81,7 +94,8 @@ def main() -> None:
                 raise SystemExit(f"{model}: logits deviate by {logits.std()}")
         return path
 
-    for config, kinds in ((GPT_OSS, ("mxfp4", "f16")), (QWEN35, ("q4_k_m",)), (LFM2, ("q4_k_m",))):
+    for config, kinds in ((GPT_OSS, ("mxfp4", "f16")), (QWEN35, ("q4_k_m",)), (LFM2, ("q4_k_m",)),
+                          (GEMMA4_E, ("q4_0",)), (GEMMA4_A, ("q4_k_m",))):  # fmt: skip
         with tempfile.TemporaryDirectory() as name:
             check(pathlib.Path(name), config, kinds)
     with tempfile.TemporaryDirectory() as name:

@@ -48,9 +48,9 @@ class Out {
   }
   void floats(std::span<const float> values) { bytes(std::as_bytes(values)); }
   // Blocks of MXFP4 as safetensors files have them, or their scales.
-  void mxfp4_part(Values& values, const SafeTensor& of, uint32_t layers) {
+  void mxfp4_part(Values& values, const SafeTensor& of, const Traits& traits) {
     const bool scales = of.name.ends_with("_scales");
-    const Normal spread = normal_of(of.name, of.shape[2] * 32, layers);
+    const Normal spread = normal_of(of.name, of.shape[2] * 32, traits);
     std::vector<std::byte> chunk(std::min<uint64_t>(of.bytes, kMostChunkBytes),
                                  static_cast<std::byte>(mxfp4_exponent(spread.deviation)));
     for (uint64_t left = of.bytes; left > 0;) {
@@ -100,9 +100,16 @@ std::vector<float> router_bias(Skew skew, uint64_t experts) {
   return bias;
 }
 
+Traits traits_of(std::string_view architecture, uint64_t layers, bool tied) {
+  return {.layers = static_cast<uint32_t>(layers),
+          .tied = tied,
+          .scaled_embedding = architecture.starts_with("gemma"),
+          .plain_scores = architecture == "gemma4"};
+}
+
 // Tensors of one safetensors file.
-void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors, uint32_t layers,
-                       Skew skew, Values& values) {
+void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors,
+                       const Traits& traits, Skew skew, Values& values) {
   std::string header = "{";
   uint64_t at = 0;
   for (const SafeTensor& tensor : tensors) {
@@ -121,7 +128,7 @@ void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors
   for (const SafeTensor& tensor : tensors) {
     std::string_view name = tensor.name;
     if (!tensor.dtype) {
-      out.mxfp4_part(values, tensor, layers);
+      out.mxfp4_part(values, tensor, traits);
       continue;
     }
     const bool blocks = name.ends_with(kHfBlockScales);
@@ -136,7 +143,7 @@ void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors
       out.floats(router_bias(skew, k));
       continue;
     }
-    Normal spread = normal_of(name, k, layers);
+    Normal spread = normal_of(name, k, traits);
     if (scales) spread = {spread.deviation / kFp8Deviation, 0};
     out.tensor(values, *tensor.dtype, spread, tensor.bytes);
   }
@@ -150,6 +157,8 @@ void write_folder(const std::string& config, const fs::path& folder, Skew skew, 
   MadeMetadata metadata;
   const HfConfig model = read_hf_config(reader, all_hf_families(), metadata);
   const std::vector<SafeTensor> all = shapes_of_config(reader, model);
+  const Traits traits =
+      traits_of(model.family->gguf, model[HfValue::kLayers], model[HfValue::kTied] != 0);
   fs::create_directories(folder);
   fs::copy_file(config, folder / "config.json", fs::copy_options::overwrite_existing);
   std::string index;
@@ -160,8 +169,8 @@ void write_folder(const std::string& config, const fs::path& folder, Skew skew, 
       bytes += all[last++].bytes;
     }
     const std::string name = fmt::format("model-{:05}.safetensors", ++part);
-    write_safetensors(folder / name, std::span(all).subspan(first, last - first),
-                      static_cast<uint32_t>(model[HfValue::kLayers]), skew, values);
+    write_safetensors(folder / name, std::span(all).subspan(first, last - first), traits, skew,
+                      values);
     for (size_t i = first; i < last; ++i) {
       index += fmt::format("{}\n\"{}\":\"{}\"", index.empty() ? "" : ",", all[i].name, name);
     }
@@ -171,9 +180,9 @@ void write_folder(const std::string& config, const fs::path& folder, Skew skew, 
   out.finish();
 }
 
-// The types that --type takes. A mixture has a second type, for the output matrix and for values
-// and down projections of half of the layers, as llama.cpp's Q4_K_M has; experts may have another,
-// as gpt-oss's files have.
+// The types that --type takes. A mixture has a second type, for the output matrix, or the table
+// that stands for it, and for values and down projections of half of the layers, as llama.cpp's
+// Q4_K_M has; experts may have another, as gpt-oss's files have.
 struct TypeOption {
   std::string_view name;
   DType type, more, experts;
@@ -197,20 +206,24 @@ uint32_t layer_of(std::string_view name) {
   return layer;
 }
 
-// Vectors, routers and convolutions are F32, as converters leave them.
-DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted) {
+// Vectors, routers and convolutions are F32, as converters leave them; what llama.cpp does not
+// quantise is BF16. `head` is the name of the output matrix.
+DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted, std::string_view head) {
   const bool vector = tensor.dims.size() == 1 || tensor.name.ends_with(".bias");
   const bool taps = has(tensor.name, "ssm_conv1d") || has(tensor.name, "shortconv.conv.");
   if (vector || taps || has(tensor.name, "gate_inp")) return DType::kF32;
+  const bool codes = dtype_info(wanted.type).block_elements > 1;
+  if (codes && has(tensor.name, "per_layer_model_proj")) return DType::kBF16;
   const bool odd = layer_of(tensor.name) % 2 == 1;
   const bool more = has(tensor.name, "attn_v.") || has(tensor.name, "ffn_down");
-  const bool head = tensor.name == "output.weight";
   const DType main = has(tensor.name, "_exps.") ? wanted.experts : wanted.type;
-  const DType type = head || (odd && more && main == wanted.type) ? wanted.more : main;
+  const bool second = tensor.name == head || (odd && more && main == wanted.type);
+  const DType type = second ? wanted.more : main;
   if (tensor.dims[0] % dtype_info(type).block_elements == 0) return type;
   // As llama.cpp does where rows are no multiple of 256.
   if (type == DType::kQ4_K || type == DType::kQ6_K) {
-    if (tensor.dims[0] % dtype_info(DType::kQ8_0).block_elements == 0) return DType::kQ8_0;
+    const DType other = type == DType::kQ4_K ? DType::kQ5_0 : DType::kQ8_0;
+    if (tensor.dims[0] % dtype_info(other).block_elements == 0) return other;
   }
   fail(ErrorCode::kUsage, "rows of {} are {} elements, no multiple of {}'s blocks; take f16",
        tensor.name, tensor.dims[0], dtype_info(type).name);
@@ -219,22 +232,27 @@ DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted) {
 void write_gguf(const std::string& config, const fs::path& path, const TypeOption& type, Skew skew,
                 Values& values) {
   const ModelSource source = open_model_shape(config);
+  const bool tied = source.find_tensor("output.weight") == nullptr;
+  const std::string_view head = tied ? "token_embd.weight" : "output.weight";
   GgufWriter writer;
   for (const MetaEntry& entry : source.metadata().entries()) writer.set(entry.key, entry.value);
   writer.set("tokenizer.ggml.model", "no_vocab");
   for (const SourceTensor& tensor : source.tensors()) {
-    writer.declare_tensor(tensor.name, tensor.dims, type_in_gguf(tensor, type));
+    writer.declare_tensor(tensor.name, tensor.dims, type_in_gguf(tensor, type, head));
   }
   Out out(path);
   out.bytes(writer.head());
   const auto key = source.metadata().require<std::string_view>("general.architecture");
   const auto layers = source.metadata().require<uint32_t>(fmt::format("{}.block_count", key));
+  const Traits traits = traits_of(key, layers, tied);
   for (const SourceTensor& tensor : source.tensors()) {
-    const DType stored = type_in_gguf(tensor, type);
-    if (is_router_bias(tensor.name)) {
+    const DType stored = type_in_gguf(tensor, type, head);
+    if (tensor.name == "rope_freqs.weight") {
+      out.bytes(tensor.data);  // which config.json tells
+    } else if (is_router_bias(tensor.name)) {
       out.floats(router_bias(skew, tensor.dims[0]));
     } else {
-      out.tensor(values, stored, normal_of(tensor.name, tensor.dims[0], layers),
+      out.tensor(values, stored, normal_of(tensor.name, tensor.dims[0], traits),
                  tensor.rows() * row_bytes(stored, tensor.dims[0]));
     }
     out.pad_to(writer.alignment());

@@ -11,6 +11,7 @@ namespace hearth {
 namespace {
 
 constexpr size_t kDraws = 65536;
+constexpr float kHeadGain = 2.5f;  // what logits deviate by
 
 e4m3_t to_e4m3(float value) {
   e4m3_t best = 0;
@@ -51,24 +52,37 @@ void draw(const Codes<T>& codes, std::byte* out, size_t count, Next next) {
 
 }  // namespace
 
-Normal normal_of(std::string_view name, uint64_t k, uint32_t layers) {
+Normal normal_of(std::string_view name, uint64_t k, const Traits& of) {
+  const float root = std::sqrt(static_cast<float>(k));
+  // Heads of 256 elements: scores deviate by 2.
+  if (of.plain_scores && (has(name, "q_norm") || has(name, "k_norm"))) return {0.35f, 0.03f};
   if (has(name, "norm")) return {1, 0.1f};
+  if (has(name, "layer_scalar") || has(name, "layer_output_scale")) return {1, 0.1f};
+  if (has(name, "per_expert_scale") || has(name, "ffn_down_exps.scale")) return {1, 0.1f};
+  // What the router reads, whose logits are divided by the root.
+  if (has(name, "router.scale") || has(name, "gate_inp.scale")) return {root, 0.1f * root};
   if (has(name, "ssm_a") && !has(name, "alpha")) return {-1, 0.1f};  // rates of decays
   if (has(name, "A_log")) return {0, 1};
   if (has(name, "sinks")) return {0, 1};
   if (has(name, "bias")) return {0, 0.05f};
-  if (has(name, "embed_tokens") || has(name, "token_embd")) return {0, 1};
+  // Of all layers together, each of them scaled by the root of its length.
+  if (has(name, "embed_tokens_per_layer") || has(name, "per_layer_token_embd")) {
+    return {0, std::sqrt(static_cast<float>(of.layers)) / root};
+  }
+  if (has(name, "embed_tokens") || has(name, "token_embd")) {
+    return {0, of.scaled_embedding ? 1 / root : of.tied ? kHeadGain / root : 1};
+  }
   float gain = 1.2f;
   if (has(name, "o_proj") || has(name, "down") || has(name, "w2") || has(name, "attn_output") ||
       has(name, "ssm_out") || has(name, "out_proj")) {
-    gain = 2 / std::sqrt(2 * static_cast<float>(layers));
+    gain = 2 / std::sqrt(2 * static_cast<float>(of.layers));
   }
   if (has(name, "mlp.gate.") || has(name, "moe.gate.") || has(name, "gate_inp") ||
-      has(name, "mlp.router.")) {
+      has(name, "mlp.router.") || has(name, "router.proj")) {
     gain = 2;
   }
-  if (has(name, "lm_head") || name == "output.weight") gain = 2.5f;
-  return {0, gain / std::sqrt(static_cast<float>(k))};
+  if (has(name, "lm_head") || name == "output.weight") gain = kHeadGain;
+  return {0, gain / root};
 }
 
 Values::Values(uint64_t seed) : state_(seed), normal_(kDraws) {
@@ -96,6 +110,16 @@ void Values::fill_random(std::span<std::byte> out) {
 uint8_t mxfp4_exponent(float deviation) {
   return static_cast<uint8_t>(
       std::clamp(127 + std::lround(std::log2(deviation / 2.93f)), 1l, 254l));
+}
+
+// Codes deviate by 9.2 where they are uniform.
+void Values::fill_q5_0(float deviation, std::span<std::byte> out) {
+  const size_t bytes = dtype_info(DType::kQ5_0).block_bytes;
+  fill_random(out);
+  const f16_t scale = f32_to_f16(deviation / 9.2f);
+  for (size_t at = 0; at + bytes <= out.size(); at += bytes) {
+    std::memcpy(out.data() + at, &scale, sizeof scale);
+  }
 }
 
 void Values::fill_mxfp4(float deviation, std::span<std::byte> out) {
@@ -166,6 +190,8 @@ void Values::fill(DType type, Normal spread, std::span<std::byte> out) {
       }
       return fill_blocks(spread.deviation / 3, 16, codes);
     }
+    case DType::kQ5_0:
+      return fill_q5_0(spread.deviation, out);
     case DType::kMXFP4:
       return fill_mxfp4(spread.deviation, out);
     case DType::kQ4_K:

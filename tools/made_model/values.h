@@ -20,9 +20,16 @@ inline bool has(std::string_view name, std::string_view part) {
 struct Normal {
   float mean, deviation;
 };
+// What the size of weights depends on.
+struct Traits {
+  uint32_t layers = 1;
+  bool tied = false;              // the embedding table is the head
+  bool scaled_embedding = false;  // by the root of the width
+  bool plain_scores = false;      // of attention: norms alone keep them small
+};
 // Linear layers keep the size of what they are given; what is added to the residual stream shrinks
 // with the number of layers; routers choose unevenly; norms are near 1.
-Normal normal_of(std::string_view name, uint64_t k, uint32_t layers);
+Normal normal_of(std::string_view name, uint64_t k, const Traits& of);
 
 // A scale of FP8 goes with codes whose deviation is this.
 inline constexpr float kFp8Deviation = 30;
@@ -36,13 +43,14 @@ class Values {
 
   void fill_random(std::span<std::byte> out);
 
-  // Fills `out` with whole blocks of a type: F32, F16, BF16, F8_E4M3, Q8_0, Q4_0, Q4_K, Q6_K or
-  // MXFP4. The codes of the last three are uniform.
+  // Fills `out` with whole blocks of a type: F32, F16, BF16, F8_E4M3, Q8_0, Q4_0, Q5_0, Q4_K,
+  // Q6_K or MXFP4. The codes of the last four are uniform.
   void fill(DType type, Normal spread, std::span<std::byte> out);
 
  private:
   // Four numbers of 16 bits.
   uint64_t next();
+  void fill_q5_0(float deviation, std::span<std::byte> out);
   void fill_mxfp4(float deviation, std::span<std::byte> out);
   void fill_super_blocks(DType type, float deviation, std::span<std::byte> out);
 
