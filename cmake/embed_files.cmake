@@ -1,10 +1,12 @@
-# Writes OUTPUT, a C++ source with the bytes of the files NAMES ("a|b") in FOLDER: hearth_embed.
-string(REPLACE "|" ";" names "${NAMES}")
+# Writes OUTPUT, a C++ source with the bytes of FILES ("name=path|name=path"): hearth_embed.
+string(REPLACE "|" ";" files "${FILES}")
 set(arrays "")
 set(table "")
 set(index 0)
-foreach(name IN LISTS names)
-  file(READ ${FOLDER}/${name} hex HEX)
+foreach(file IN LISTS files)
+  string(REGEX MATCH "^([^=]*)=(.*)$" parts "${file}")
+  set(name ${CMAKE_MATCH_1})
+  file(READ ${CMAKE_MATCH_2} hex HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
   # A zero behind the bytes, so that an empty file has an array too.
   string(APPEND arrays "constexpr unsigned char kFile${index}[] = {${bytes}0};\n")

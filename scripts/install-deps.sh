@@ -29,7 +29,8 @@ libraries=(libhwloc-dev libpcre2-dev libutf8proc-dev libfmt-dev libspdlog-dev li
            libgtest-dev libgmock-dev libbenchmark-dev libcurl4-openssl-dev libedit-dev
            libssl-dev libtomlplusplus-dev)
 wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy
-        "${libraries[@]}" rapidjson-dev libcli11-dev libvulkan-dev libvulkan-volk-dev glslang-tools)
+        "${libraries[@]}" rapidjson-dev libcli11-dev libvulkan-dev libvulkan-volk-dev glslang-tools
+        libjs-marked libjs-highlight.js libjs-katex)
 gpu=(mesa-vulkan-drivers vulkan-validationlayers spirv-tools)
 peers=(libopenblas0-pthread libdnnl2 python3-onnx)
 units=(jq python3-jinja2 python3-jsonschema sentencepiece "${gpu[@]}" "${peers[@]}")

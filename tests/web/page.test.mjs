@@ -344,7 +344,7 @@ pageTest("model text is never HTML", async (page, stub) => {
   ask.end();
   await ended(page);
   const names = await page.locator(".said *").evaluateAll(localNames);
-  const known = "p code strong em div span button pre h3 ul ol li".split(" ");
+  const known = "p code strong em div span button pre h3 ul ol li a".split(" ");
   assert.deepEqual(names.filter((name) => !known.includes(name)), []);
   assert.equal(await page.title(), "Hearth");
   const answer = await page.locator("article.model .said").textContent();

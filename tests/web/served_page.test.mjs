@@ -6,7 +6,7 @@ import {readdir, readFile} from "node:fs/promises";
 import {after, before, test} from "node:test";
 import {Browser, ended, send, shoot} from "./browser.mjs";
 import {Hearth, limit} from "./hearth.mjs";
-import {PAGE, POLICY} from "./stub.mjs";
+import {LIBRARIES, PAGE, POLICY} from "./stub.mjs";
 
 let server;
 let browser;
@@ -20,10 +20,11 @@ after(async () => {
 });
 
 test("every file of the page is served as it is, with a strict policy", limit, async () => {
-  for (const name of await readdir(PAGE)) {
+  const files = (await readdir(PAGE)).map((name) => [name, PAGE + name]);
+  for (const [name, path] of [...files, ...Object.entries(LIBRARIES)]) {
     const reply = await server.fetch(name === "index.html" ? "/" : `/page/${name}`);
     assert.equal(reply.status, 200, name);
-    assert.ok(await reply.text() === await readFile(PAGE + name, "utf8"), `${name} is another one`);
+    assert.ok(await reply.text() === await readFile(path, "utf8"), `${name} is another one`);
     assert.equal(reply.headers.get("content-security-policy"), POLICY);
     assert.equal(reply.headers.get("x-content-type-options"), "nosniff");
     assert.equal(reply.headers.get("access-control-allow-origin"), null);

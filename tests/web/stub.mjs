@@ -11,6 +11,12 @@ export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; 
     "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; " +
     "frame-ancestors 'none'";
 export const PAGE = fileURLToPath(new URL("../../src/server/page/", import.meta.url));
+// The libraries that are part of the page, where Debian has them.
+export const LIBRARIES = {
+  "marked.js": "/usr/share/javascript/marked/marked.umd.min.js",
+  "highlight.js": "/usr/share/javascript/highlight.js/highlight.min.js",
+  "katex.js": "/usr/share/javascript/katex/katex.js",
+};
 const TYPES = {html: "text/html; charset=utf-8", css: "text/css; charset=utf-8",
                js: "text/javascript; charset=utf-8"};
 
@@ -125,7 +131,7 @@ export class Stub {
 
   async file(name, reply) {
     try {
-      const bytes = await readFile(PAGE + name);
+      const bytes = await readFile(LIBRARIES[name] ?? PAGE + name);
       reply.writeHead(200, {"Content-Type": TYPES[name.split(".").pop()],
                             "Content-Security-Policy": POLICY});
       reply.end(bytes);

@@ -1,7 +1,10 @@
 // The page: a conversation with the model that this server serves. Here are its state, the message
-// box, the keyboard and the settings; the server is in api.js, a turn in turns.js, text in text.js.
+// box, the keyboard and the settings; the server is in api.js, a turn in turns.js, its text in
+// painter.js.
 
 import {chat, firstModel, Trouble} from "./api.js";
+import {toClipboard} from "./clipboard.js";
+import {Setter} from "./setter.js";
 import * as store from "./store.js";
 import {grow, Meter, TurnView} from "./turns.js";
 
@@ -22,7 +25,8 @@ const state = {
 // The conversation
 
 const actions = {
-  copy: navigator.clipboard ? copy : null,
+  copy,
+  setter: new Setter(),
   edit: beginEdit,
   retry,
   remedy(turn) {
@@ -32,9 +36,7 @@ const actions = {
 };
 
 async function copy(text, button) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
+  if (!await toClipboard(text)) {
     announce("The browser did not allow copying.");
     return;
   }

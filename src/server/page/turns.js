@@ -3,7 +3,8 @@
 // {reasoning, calls: [{index, name, arguments}], note, trouble: {message, detail, remedy},
 //  figures: {tokens, exact, rate, first, thought, prompt, cached}}.
 
-import {codeBox, element, Painter} from "./text.js";
+import {codeBox, element} from "./nodes.js";
+import {Painter} from "./painter.js";
 
 // Adds to the turn what the event brings of an answer; false where that is nothing.
 export function grow(turn, {reasoning, text, call}) {
@@ -129,9 +130,9 @@ class ThoughtsView {
 
 // The calls of tools that a turn made.
 class CallsView {
-  constructor(copy) {
+  constructor(tools) {
     this.node = element("div", "calls");
-    this.copy = copy;
+    this.tools = tools;
   }
 
   show(calls = []) {
@@ -139,7 +140,7 @@ class CallsView {
     calls.forEach((call, index) => {
       let box = this.node.children[index];
       if (!box) {
-        box = codeBox(`Calls ${call.name}`, `Arguments of ${call.name}`, "", this.copy);
+        box = codeBox(`Calls ${call.name}`, `Arguments of ${call.name}`, "", this.tools);
         this.node.append(box);
       }
       const code = box.querySelector("code");
@@ -149,7 +150,7 @@ class CallsView {
 }
 
 export class TurnView {
-  // actions: {copy(text, button) or null, edit(turn), retry(turn), remedy(turn)}
+  // actions: {copy(text, button), setter, edit(turn), retry(turn), remedy(turn)}
   constructor(turn, actions) {
     this.turn = turn;
     this.actions = actions;
@@ -162,9 +163,9 @@ export class TurnView {
     this.node.append(element("h2", "unseen", turn.role === "user" ? "You" : "Model"), this.said,
                      this.trouble, this.below);
     if (turn.role === "user") return;
-    this.painter = new Painter(this.said, actions.copy);
+    this.painter = new Painter(this.said, actions);
     this.thoughts = new ThoughtsView();
-    this.calls = new CallsView(actions.copy);
+    this.calls = new CallsView(actions);
     this.said.before(this.thoughts.node);
     this.said.after(this.calls.node);
   }
@@ -176,7 +177,7 @@ export class TurnView {
       return;
     }
     this.thoughts.show(this.turn, this.busy);
-    this.painter.show(this.turn.text);
+    this.painter.show(this.turn.text, !this.busy);
     this.calls.show(this.turn.calls);
   }
 
@@ -202,7 +203,7 @@ export class TurnView {
     const made = [];
     if (!idle) return made;
     if (turn.role === "user") made.push(button("Edit", () => actions.edit(turn)));
-    if (turn.role === "model" && turn.text && actions.copy) {
+    if (turn.role === "model" && turn.text) {
       made.push(button("Copy", (self) => actions.copy(turn.text, self)));
     }
     if (turn.role === "model" && last && !turn.trouble) {

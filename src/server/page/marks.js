@@ -1,0 +1,248 @@
+// Model text as a tree of tokens: marked's, and blocks of our own for what stands alone in its
+// lines and may be long, code and display maths. Nothing here makes HTML.
+//
+// A block is a token with {type, raw, end}: `end` is where it ends in the text, -1 where that is
+// not known. What costs more than its length is left as it is, in tokens of type "plain": lines
+// and paragraphs beyond a length, and what is nested too deeply.
+
+import "./marked.js";
+
+const {marked} = globalThis;
+
+export const LIMITS = {
+  text: 2_000_000,    // characters; a longer text is one plain block
+  line: 10_000,       // outside of code
+  paragraph: 20_000,  // whose spans are looked for
+  emphasis: 500,      // marks of emphasis in it, of which each may look for each other one
+  depth: 24,          // quotes and lists in each other, and spans in each other
+  formula: 4_000,
+};
+
+// In place of a tab in fenced code, which marked would make spaces of: no character.
+const TAB = "\ufdd0";
+const FENCE = /^(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`]*)/;
+const ANY_FENCE = /^[\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*(`{3,}(?=[^`]*$)|~{3,})/;
+
+export function withTabs(code) {
+  return code.replaceAll(TAB, "\t");
+}
+
+// The blocks of a text, and whether it defines addresses that its links name.
+export function cutBlocks(text) {
+  if (text.length > LIMITS.text) return {blocks: [plainBlock(text, text.length)], defines: false};
+  const lexer = new Lexer();
+  const blocks = [];
+  let from = 0;
+  let at = 0;
+  const flush = () => {
+    if (at > from) blocks.push(...lexer.cut(text.slice(from, at), from));
+  };
+  while (at < text.length) {
+    const block = takeBlock(text, at);
+    if (block) {
+      flush();
+      blocks.push(block);
+      from = block.end;
+    }
+    at = block ? block.end : lineEnd(text, at);
+  }
+  flush();
+  lexer.leaveSpans();
+  return {blocks, defines: Object.keys(lexer.tokens.links).length > 0};
+}
+
+// The spans of a block's text.
+export function spansOf(tokens) {
+  const {read} = tokens;
+  delete tokens.read;
+  read?.();
+  return tokens;
+}
+
+// Behind the line's end mark.
+function lineEnd(text, at) {
+  const end = text.indexOf("\n", at);
+  return end < 0 ? text.length : end + 1;
+}
+
+function plainBlock(raw, end) {
+  return {type: "plain", raw, text: raw.replace(/\n$/, ""), end};
+}
+
+// A block that does not go through marked, if one begins with the line at `at`.
+function takeBlock(text, at) {
+  const end = lineEnd(text, at);
+  if (end - at > LIMITS.line) return plainBlock(text.slice(at, end), end);
+  const first = text[at];
+  if (first === "`" || first === "~") return takeFence(text, at, end);
+  if (text.startsWith("$$", at)) return takeFormula(text, at, "$$", "$$");
+  if (text.startsWith("\\[", at)) return takeFormula(text, at, "\\[", "\\]");
+  return null;
+}
+
+function takeFence(text, at, begin) {
+  const fence = FENCE.exec(text.slice(at, begin).trimEnd());
+  if (!fence) return null;
+  const closing = new RegExp(`^ {0,3}${fence[1][0]}{${fence[1].length},}[ \\t]*$`, "m");
+  let from = begin;
+  while (from < text.length) {
+    const end = lineEnd(text, from);
+    if (closing.test(text.slice(from, end).replace(/\r?\n$/, ""))) {
+      return codeBlock(text, at, begin, from, end, fence[2], true);
+    }
+    from = end;
+  }
+  return codeBlock(text, at, begin, text.length, text.length, fence[2], false);
+}
+
+function codeBlock(text, at, begin, stop, end, language, closed) {
+  const code = text.slice(begin, Math.max(begin, stop)).replace(/\r?\n$/, "");
+  return {type: "code", raw: text.slice(at, end), lang: language, text: code, closed, end};
+}
+
+// Display maths that begins a line, with no empty line in it. One that is still to end is `open`.
+function takeFormula(text, at, opening, closing) {
+  const begin = at + opening.length;
+  const stop = text.indexOf(closing, begin);
+  const empty = text.slice(begin, begin + LIMITS.formula).search(/\n[ \t]*\n/);
+  const limit = empty < 0 ? begin + LIMITS.formula : begin + empty;
+  if (stop < 0 || stop > limit) {
+    if (limit < text.length) return null;
+    return {type: "formula", raw: text.slice(at), text: text.slice(at), open: true,
+            end: text.length};
+  }
+  const end = lineEnd(text, stop);
+  const formula = text.slice(begin, stop).trim();
+  const alone = text.slice(stop + closing.length, end).trim() === "" && formula !== "";
+  return alone ? {type: "formula", raw: text.slice(at, end), text: formula, display: true, end}
+               : null;
+}
+
+// Formulas in a line: $x$, $$x$$, \(x\), \[x\]. A lone $ is a price.
+const FORMULAS = [
+  [/^\$\$((?:[^$\\]|\\[^]){1,4000}?)\$\$/, true],
+  [/^\$(?=[^\s$])((?:[^$\\\n]|\\[^\n]){1,1000}?)(?<=\S)\$(?![\d$])/, false],
+  [/^\\\(((?:[^\\]|\\[^)]){1,4000}?)\\\)/, false],
+  [/^\\\[((?:[^\\]|\\[^\]]){1,4000}?)\\\]/, true],
+];
+
+const formulas = {
+  name: "formula",
+  level: "inline",
+  start: (src) => {
+    const at = src.search(/\$|\\[([]/);
+    return at < 0 ? undefined : at;
+  },
+  tokenizer(src) {
+    if (src[0] !== "$" && src[0] !== "\\") return undefined;
+    for (const [form, display] of FORMULAS) {
+      const match = form.exec(src);
+      if (match) return {type: "formula", raw: match[0], text: match[1].trim(), display};
+    }
+    return undefined;
+  },
+};
+
+// What is deeper than a limit is text.
+class Tokenizer extends marked.Tokenizer {
+  depth = 0;
+
+  blockquote(src) {
+    return this.nested(() => super.blockquote(src));
+  }
+
+  list(src) {
+    return this.nested(() => super.list(src));
+  }
+
+  nested(take) {
+    if (this.depth >= LIMITS.depth) return undefined;
+    ++this.depth;
+    const {top} = this.lexer.state;
+    try {
+      return take();
+    } finally {
+      --this.depth;
+      // Inside of a list marked reads lines as text, and takes the end of a quote in it for the
+      // end of the list.
+      this.lexer.state.top = this.depth === 0 || top;
+    }
+  }
+}
+
+const OPTIONS = {
+  ...marked.getDefaults(),
+  mangle: false,
+  extensions: {
+    inline: [formulas.tokenizer], startInline: [formulas.start], renderers: {}, childTokens: {},
+  },
+};
+
+class Lexer extends marked.Lexer {
+  constructor() {
+    super({...OPTIONS, tokenizer: new Tokenizer()});
+    this.spans = 0;
+  }
+
+  // The blocks of a part of the text that begins at `from`. Their spans are still to be read.
+  cut(text, from) {
+    const waiting = this.inlineQueue.length;
+    let tokens;
+    try {
+      tokens = this.blockTokens(prepare(text), []);
+    } catch {
+      this.inlineQueue.length = waiting;
+      return [plainBlock(text, from + text.length)];
+    }
+    const exact = tokens.map(({raw}) => raw).join("") === text;
+    let end = from;
+    for (const token of tokens) {
+      end += token.raw.length;
+      token.end = exact ? end : -1;
+    }
+    if (tokens.length > 0) tokens.at(-1).end = from + text.length;
+    return tokens;
+  }
+
+  // They are read by spansOf(), where a node is made of them: most blocks have theirs already.
+  leaveSpans() {
+    for (const {src, tokens} of this.inlineQueue.splice(0)) {
+      tokens.read = () => {
+        this.state.inLink = false;
+        this.spans = 0;
+        this.inlineTokens(src, tokens);
+      };
+    }
+  }
+
+  inlineTokens(src, tokens = []) {
+    const before = tokens.length;
+    const short = src.length <= LIMITS.paragraph &&
+        (src.match(/\*+|_+/g) ?? []).length <= LIMITS.emphasis;
+    if (short && this.spans < LIMITS.depth) {
+      ++this.spans;
+      try {
+        return super.inlineTokens(src, tokens);
+      } catch {
+        tokens.length = before;
+      } finally {
+        --this.spans;
+      }
+    }
+    tokens.push({type: "plain", raw: src, text: src});
+    return tokens;
+  }
+}
+
+// Of the text as marked reads it.
+function prepare(text) {
+  if (!text.includes("\t") && !text.includes("\r")) return text;
+  let fence = "";
+  return text.replaceAll("\r\n", "\n").split("\n").map((line) => {
+    const mark = ANY_FENCE.exec(line)?.[1];
+    const inside = fence !== "";
+    if (mark && !inside) fence = mark;
+    else if (inside && line.trim().startsWith(fence) && /^(`+|~+)$/.test(line.trim())) fence = "";
+    return inside ? line.replaceAll("\t", TAB) : line;
+  }).join("\n");
+}

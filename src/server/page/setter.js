@@ -1,0 +1,66 @@
+// Colours of code and formulas, set by highlight.js and KaTeX in a worker, which is started when
+// the first is asked for. A job that takes too long is given up with its worker, so that no text
+// can hold up the page; its text stays as it was written.
+
+const SECONDS = 20;     // of a job, with the loading of what it needs
+const MOST_CODE = 100_000;
+const MOST_KEPT = 500;  // formulas
+
+export class Setter {
+  constructor(start = () => new Worker("/page/setter_worker.js")) {
+    this.start = start;
+    this.worker = null;
+    this.jobs = [];        // the first one is under way
+    this.timer = 0;
+    this.formulas = new Map();
+  }
+
+  // Calls done([[text, class], ...]) with the code's pieces, where its language is known.
+  tint(language, code, done) {
+    if (code.length <= MOST_CODE) this.ask({kind: "tint", language, text: code}, done);
+  }
+
+  // Calls done(tree) (mathml.js), at once where the formula was set before.
+  formula(text, display, done) {
+    const key = `${display}${text}`;
+    const known = this.formulas.get(key);
+    if (known) return done(known);
+    return this.ask({kind: "formula", text, display}, (tree) => {
+      if (this.formulas.size >= MOST_KEPT) this.formulas.clear();
+      this.formulas.set(key, tree);
+      done(tree);
+    });
+  }
+
+  ask(job, done) {
+    this.jobs.push({job, done});
+    if (this.jobs.length === 1) this.begin();
+  }
+
+  begin() {
+    if (this.jobs.length === 0) return;
+    if (!this.worker) {
+      this.worker = this.start();
+      this.worker.onmessage = ({data}) => this.finish(data);
+      this.worker.onerror = (event) => {
+        event.preventDefault();
+        this.giveUp();
+      };
+    }
+    this.timer = setTimeout(() => this.giveUp(), SECONDS * 1000);
+    this.worker.postMessage(this.jobs[0].job);
+  }
+
+  finish(result) {
+    clearTimeout(this.timer);
+    const {done} = this.jobs.shift();
+    this.begin();
+    if (result) done(result);
+  }
+
+  giveUp() {
+    this.worker.terminate();
+    this.worker = null;
+    this.finish(null);
+  }
+}
