@@ -66,6 +66,16 @@ Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order
   if (request().language != nullptr) language_ = *request().language;
 }
 
+// What is read again, after its pages went, is not told again.
+void Generation::tell_read() {
+  if (!request().tell_read || started() || choice_ != 0) return;
+  const uint64_t tokens = sequence->length(), cached = cached_tokens;
+  if (tokens <= told_read_.tokens) return;
+  const double seconds = computed_seconds_ - admitted_seconds;
+  job_->stream().add_read({tokens - told_read_.tokens, cached - told_read_.cached, seconds});
+  told_read_ = {tokens, cached, seconds};
+}
+
 uint32_t Generation::first_turn() const {
   const auto prompt = static_cast<uint32_t>(request().prompt.size());
   return request().first_turn == 0 ? prompt : std::min(request().first_turn, prompt);

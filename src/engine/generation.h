@@ -61,6 +61,8 @@ class Generation {
 
   // Tells when the step ended whose results it takes next.
   void computed_at(double seconds) { computed_seconds_ = seconds; }
+  // Tells the stream what of the prompt was read since the last time, where that is asked for.
+  void tell_read();
 
   // The tokens that say which rows are expanded.
   uint32_t first_turn() const;
@@ -167,6 +169,7 @@ class Generation {
   uint32_t next_row_;
   uint32_t next_scored_ = 0;
   double computed_seconds_ = 0;  // when the last step was
+  PromptRead told_read_;
   double first_token_seconds_ = 0;
   Sampler sampler_;
   TextStream text_;

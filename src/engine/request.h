@@ -57,6 +57,8 @@ struct Request {
   // likeliest ones, before the first token. The first token of a prompt has none. All of the prompt
   // is computed then, whatever the prefix cache has of it.
   bool prompt_logprobs = false;
+  // Tell the stream how much of the prompt has been read (ResultStream::read()).
+  bool tell_read = false;
 };
 
 // A request may ask for so many log-probabilities of its prompt, its tokens times `top_logprobs`

@@ -85,6 +85,18 @@ void ResultStream::push_final(std::list<Result> end) noexcept {
   arrived_.notify_one();
 }
 
+PromptRead ResultStream::read() const {
+  std::lock_guard lock(mutex_);
+  return read_;
+}
+
+void ResultStream::add_read(const PromptRead& more) {
+  std::lock_guard lock(mutex_);
+  read_ = {read_.tokens + more.tokens, read_.cached + more.cached,
+           std::max(read_.seconds, more.seconds)};
+  untold_ = !closed_;
+}
+
 void ResultStream::tell_results() noexcept {
   std::shared_ptr<const std::function<void()>> tell;
   {

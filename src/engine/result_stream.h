@@ -29,6 +29,15 @@ constexpr uint32_t result_room(uint32_t choices) {
   return std::max(kLeast, kEach * std::min(choices, UINT32_MAX / kEach));
 }
 
+// How far the prompts of a stream's requests are that ask for it (Request::tell_read).
+struct PromptRead {
+  uint64_t tokens = 0;  // that were read, those that the prefix cache had among them
+  uint64_t cached = 0;
+  double seconds = 0;  // since the first of them was admitted
+
+  bool operator==(const PromptRead&) const = default;
+};
+
 class ResultStream {
  public:
   explicit ResultStream(uint32_t capacity = result_room(1)) : capacity_(capacity) {}
@@ -38,11 +47,13 @@ class ResultStream {
   // Returns the next result; waits until there is one or the stream is closed, at most `timeout`.
   std::optional<Result> pop(std::chrono::milliseconds timeout);
   std::optional<Result> try_pop() { return pop(std::chrono::milliseconds(0)); }
+  PromptRead read() const;
   // Says that the client is gone and wants nothing more. Lets go of on_results, which may be under
   // way still. Needs no memory.
   void close();
-  // `on_results` is called by the engine's thread when results came: at most once a step, when all
-  // that the step gives are there, and once more where a request ends between two steps. It may
+  // `on_results` is called by the engine's thread when results came, or read() has changed: at most
+  // once a step, when all that the step gives are there, and once more where a request ends between
+  // two steps. It may
   // pop, close, submit and cancel; it must be quick, since everybody's next step waits for it, and
   // not throw. Set before the first request. Who is kept alive by it keeps the stream in a circle
   // until the stream is closed.
@@ -61,7 +72,9 @@ class ResultStream {
   void push_reserved(Result result);
   // Delivers the end of a choice, whether or not there is room or memory.
   void push_final(std::list<Result> end) noexcept;
-  // Calls on_results where results came since the last call.
+  // Adds to what was read of the prompts; `seconds` as of now.
+  void add_read(const PromptRead& more);
+  // Calls on_results where results came, or more was read, since the last call.
   void tell_results() noexcept;
   // `on_room` is called from the client's thread when it made room that was asked for, or closed
   // the stream.
@@ -76,7 +89,8 @@ class ResultStream {
   std::list<Result> results_;
   uint32_t reserved_ = 0;
   bool room_wanted_ = false;
-  bool untold_ = false;  // results came of which on_results knows nothing
+  bool untold_ = false;  // something came of which on_results knows nothing
+  PromptRead read_;
   bool closed_ = false;
   // Shared, since they may be called while they are replaced, and a copy would need memory.
   std::shared_ptr<const std::function<void()>> on_room_, on_results_;

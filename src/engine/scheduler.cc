@@ -360,6 +360,7 @@ void Scheduler::deliver() {
     count_again(pick);
     generation->reached = std::max(generation->reached, generation->sequence->length());
     generation->computed_at(step_end_);
+    generation->tell_read();
     bool over = deliver_to(pick, &next);
     auto at = std::ranges::find_if(running_, [&](auto& g) { return g.get() == generation; });
     if (over) {

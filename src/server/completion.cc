@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <random>
-#include <span>
 #include <utility>
 
 #include "base/clock.h"
@@ -22,28 +21,11 @@ namespace {
 constexpr size_t kMostUnsent = 256 << 10;
 // The same where the replies of all have no room for more.
 constexpr size_t kLeastUnsent = 16 << 10;
-// Of the prompt's end, which tells what a turn begins in.
-constexpr size_t kTailBytes = 256;
 constexpr size_t kHeaderBytes = 1000;
 
 uint64_t random_seed() {
   std::random_device random;
   return (uint64_t{random()} << 32) | random();
-}
-
-// The end of a prompt: what the template wrote, and the message that goes on.
-std::string prompt_tail(const RenderedChat& chat, bool continued) {
-  size_t at = chat.text.size() - std::min(chat.text.size(), kTailBytes);
-  std::span<const std::pair<size_t, size_t>> others = chat.foreign;
-  if (continued && !others.empty()) others = others.first(others.size() - 1);
-  std::string tail;
-  for (const auto& [begin, end] : others) {
-    if (end <= at) continue;
-    if (begin > at) tail += chat.text.substr(at, begin - at);
-    at = end;
-    if (!continued) tail.clear();
-  }
-  return tail + chat.text.substr(at);
 }
 
 // For a header and a line of a log.
@@ -339,7 +321,7 @@ void Completion::go_on() {
 
 void Completion::take_results() {
   if (finishing_) return;
-  std::string events;
+  std::string events = read_so_far();
   const size_t most = exchange().replies_full() ? kLeastUnsent : kMostUnsent;
   while (!ended() && (!streaming_ || exchange().unsent() + events.size() < most)) {
     std::optional<Result> result = stream_->try_pop();
@@ -362,6 +344,14 @@ void Completion::take_results() {
   if (streaming_ && !stalled_since_ && exchange().unsent() >= most) {
     stalled_since_ = steady_seconds();
   }
+}
+
+// The event that tells it, where it was asked for and there is something new.
+std::string Completion::read_so_far() {
+  if (!streaming_ || !call_.request.tell_read) return {};
+  const PromptRead read = stream_->read();
+  if (read == std::exchange(told_read_, read)) return {};
+  return reply_->progress({usage().prompt_tokens, read.cached, read.tokens, read.seconds});
 }
 
 double Completion::stalled_seconds() const {

@@ -73,6 +73,7 @@ class Completion final : public Answer {
   void go_on();
   void take_results_soon() noexcept;
   void take_results();
+  std::string read_so_far();
   void end_uncomputed();
   struct Choices {
     uint32_t begin, end;
@@ -101,6 +102,7 @@ class Completion final : public Answer {
   std::unordered_map<uint64_t, uint32_t> prompt_of_;  // by the jobs' ids
   std::vector<std::unique_ptr<ChoiceReader>> choices_;
   std::vector<ChoicePart> whole_;  // what came so far, where it is not streamed
+  PromptRead told_read_;
   uint32_t finished_ = 0;          // choices
   std::atomic<bool> told_{false};  // take_results() is on its way to the reactor
   bool streaming_ = false;

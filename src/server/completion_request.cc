@@ -165,6 +165,10 @@ void read_timings(const value& field, const std::string& name, Reading& reading)
   reading.call.timings = bool_field(field, name);
 }
 
+void read_progress_wish(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.tell_read = bool_field(field, name);
+}
+
 void read_chat_logprobs(const value& field, const std::string& name, Reading& reading) {
   reading.call.request.logprobs = bool_field(field, name);
 }
@@ -293,6 +297,7 @@ constexpr FieldRule kBothRules[] = {
     {"stream", read_stream},
     {"stream_options", read_stream_options},
     {"timings_per_token", read_timings},
+    {"return_progress", read_progress_wish},
     {"response_format", read_shape<read_response_format>},
     {"structured_outputs", read_shape<read_structured_outputs>},
     {"guided_json", read_shape<read_schema_field>},

@@ -73,7 +73,8 @@ TEST(CompletionRequest, ReadsEveryField) {
       "presence_penalty":-2,"frequency_penalty":2,"seed":-1,"stop":["a","b"],
       "logit_bias":{"7":1.5,"0":-100},"n":3,"ignore_eos":true,"stream":true,
       "stream_options":{"include_usage":true,"include_obfuscation":false},"timings_per_token":true,
-      "logprobs":true,"top_logprobs":4,"chat_template_kwargs":{"enable_thinking":false},
+      "return_progress":true,"logprobs":true,"top_logprobs":4,
+      "chat_template_kwargs":{"enable_thinking":false},
       "user":"u","metadata":{"a":1},"store":false,"new_field":[1])");
   EXPECT_EQ(call.model, "m");
   const Request& request = call.request;
@@ -92,7 +93,7 @@ TEST(CompletionRequest, ReadsEveryField) {
             (std::vector<std::pair<int32_t, float>>{{7, 1.5f}, {0, -INFINITY}}));
   EXPECT_EQ(request.choices, 3u);
   EXPECT_TRUE(call.ignore_eos && call.stream && call.include_usage && call.timings);
-  EXPECT_TRUE(request.logprobs);
+  EXPECT_TRUE(request.logprobs && request.tell_read);
   EXPECT_EQ(request.top_logprobs, 4u);
   EXPECT_EQ(boost::json::serialize(call.template_kwargs), R"({"enable_thinking":false})");
 }

@@ -18,6 +18,9 @@ class OpenAiReply final : public ReplyForm {
     return events;
   }
   std::string part(const ChoicePart& part) override { return part_events(head_, part); }
+  std::string progress(const PromptProgress& progress) override {
+    return progress_event(head_, progress);
+  }
   std::string end(const Usage& usage) override {
     const bool any = head_.include_usage || head_.timings;
     const std::string last = any ? usage_event(head_, usage) : "";

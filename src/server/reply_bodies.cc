@@ -369,6 +369,17 @@ std::string part_events(const ReplyHead& head, const ChoicePart& part) {
   return events + (head.chat ? chat_chunk(head, last, Delta::kFinish) : text_chunk(head, last));
 }
 
+std::string progress_event(const ReplyHead& head, const PromptProgress& progress) {
+  Json json;
+  open_reply(json, head, true);
+  json.end_array();
+  if (head.include_usage) json.key("usage").null();
+  json.key("prompt_progress").object().key("total").number(progress.total);
+  json.key("cache").number(progress.cached).key("processed").number(progress.read);
+  json.key("time_ms").real(progress.seconds * 1e3).end_object().end_object();
+  return event(json);
+}
+
 std::string usage_event(const ReplyHead& head, const Usage& usage) {
   Json json;
   open_reply(json, head, true);

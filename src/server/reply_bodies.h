@@ -44,6 +44,14 @@ struct Usage {
   double total_seconds = 0, prompt_seconds = 0, generation_seconds = 0;
 };
 
+// How far the prompts of a completion are.
+struct PromptProgress {
+  uint64_t total = 0;   // tokens of all prompts
+  uint64_t cached = 0;  // of these, that were computed before
+  uint64_t read = 0;    // so far, the cached ones among them
+  double seconds = 0;   // since the first was begun
+};
+
 // "stop" or "length"; nothing where the choice failed or was cancelled, which is no answer.
 std::optional<std::string_view> finish_reason(Finish finish);
 // The same of a choice that has calls: "tool_calls" in place of "stop".
@@ -72,6 +80,8 @@ class CompletionBody : public BodySource {
 // own, or in none where it has no reason: then streamed_error() does.
 std::string first_event(const ReplyHead& head, uint32_t choice);
 std::string part_events(const ReplyHead& head, const ChoicePart& part);
+// One without choices that has `prompt_progress`, in llama.cpp's names.
+std::string progress_event(const ReplyHead& head, const PromptProgress& progress);
 // The last one, with usage and timings as far as they were asked for.
 std::string usage_event(const ReplyHead& head, const Usage& usage);
 inline constexpr std::string_view kDoneEvent = "data: [DONE]\n\n";

@@ -245,6 +245,18 @@ TEST_F(ReplyBodies, TimingsComeLast) {
   EXPECT_EQ(none.at(0).at("timings").at("predicted_per_second"), 0.0);
 }
 
+TEST_F(ReplyBodies, ProgressIsToldInAnEventWithoutChoices) {
+  const PromptProgress progress{.total = 12, .cached = 2, .read = 7, .seconds = 0.5};
+  for (const ReplyHead* head : {&chat_, &text_}) {
+    const auto told = events(progress_event(*head, progress),
+                             head->chat ? "ChatCompletionChunk" : "CompletionChunk");
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(dump(told[0].at("choices")), "[]");
+    EXPECT_EQ(dump(told[0].at("prompt_progress")),
+              R"({"total":12,"cache":2,"processed":7,"time_ms":5E2})");
+  }
+}
+
 TEST_F(ReplyBodies, AFailureEndsAStreamAsAnError) {
   EXPECT_EQ(finish_reason(Finish::kFailed), std::nullopt);
   EXPECT_EQ(finish_reason(Finish::kCancelled), std::nullopt);

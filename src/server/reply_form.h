@@ -22,6 +22,8 @@ class ReplyForm {
   // and, in place of the rest, those that tell of an error. `usage` of begin() has the prompt.
   virtual std::string begin(const Usage& usage, uint32_t choices) = 0;
   virtual std::string part(const ChoicePart& part) = 0;
+  // How far the prompts are, before the first piece; empty: the API has no words for it.
+  virtual std::string progress(const PromptProgress&) { return {}; }
   virtual std::string end(const Usage& usage) = 0;
   virtual std::string error(const ApiError& error) = 0;
   // Whether it keeps all that a stream says until its end.

@@ -170,6 +170,34 @@ TEST_F(SchedulerTest, AStreamIsToldOnceAStep) {
   EXPECT_GT(told_other, 1);
 }
 
+TEST_F(SchedulerTest, AStreamIsToldHowMuchOfItsPromptWasRead) {
+  start(large());
+  ResultStream* told_of = nullptr;
+  std::vector<uint64_t> told;
+  Request request = text(300, 2);
+  request.choices = 2;
+  for (const bool asks : {true, false, true}) {
+    auto stream = std::make_shared<ResultStream>(64);
+    told_of = stream.get();
+    told.clear();
+    stream->set_on_results([&] { told.push_back(told_of->read().tokens); });
+    request.tell_read = asks;
+    const bool cached = statistics_.finished_choices > 0;
+    ask(request, stream);
+    run();
+    const PromptRead read = stream->read();
+    if (!asks) {
+      EXPECT_EQ(read, PromptRead{});
+      continue;
+    }
+    EXPECT_EQ(read.tokens, 300u);
+    EXPECT_EQ(read.cached >= 256, cached) << "four whole pages";
+    EXPECT_GT(read.seconds, 0);
+    EXPECT_TRUE(std::ranges::is_sorted(told));
+    EXPECT_TRUE(cached || told.front() < 300) << "it takes several steps";
+  }
+}
+
 TEST_F(SchedulerTest, AStreamIsToldOfItsEndWithoutAStep) {
   start(small());
   auto stream = std::make_shared<ResultStream>(1024);

@@ -122,6 +122,10 @@ test("whatever chat and completions answer is as described", limit, async () => 
     assert.ok(counted.at(-1).usage.total_tokens > 0);
     assert.ok(counted.at(-1).timings.predicted_n > 0);
   }
+  const told = await ask("POST", "/v1/chat/completions",
+                         {max_tokens: 2, messages, stream: true, return_progress: true});
+  const {total, processed, cache} = told.find((chunk) => chunk.prompt_progress).prompt_progress;
+  assert.ok(cache <= processed && processed <= total && total > 0);
   for (const fields of [
     {prompt: "Once"}, {prompt: ["Once", "The owl"], n: 2}, {prompt: [5, 6]}, {prompt: [[5], [6]]},
     {prompt: "Once", echo: true}, {prompt: "Once", logprobs: 0}, {prompt: "Once", logprobs: 5},
