@@ -47,6 +47,11 @@ class Ask {
     for (const content of pieces) this.delta({content});
   }
 
+  // How much of the prompt has been read.
+  progress(progress) {
+    this.send({choices: [], prompt_progress: progress});
+  }
+
   think(...pieces) {
     for (const piece of pieces) this.delta({reasoning_content: piece});
   }
@@ -80,13 +85,14 @@ class Ask {
 }
 
 export class Stub {
-  // loading: no model yet; key: the one that is asked for.
-  static async start({loading = false, key = ""} = {}) {
+  // loading: no model yet; key: the one that is asked for; models: as /v1/models has them.
+  static async start({loading = false, key = "", models} = {}) {
     const stub = new Stub();
     stub.asks = [];      // that came, and no test has taken
     stub.takers = [];    // tests that wait for one
     stub.loading = loading;
     stub.key = key;
+    stub.models = models ?? [{id: "stub", max_model_len: 4096}];
     stub.server = http.createServer((request, reply) => stub.handle(request, reply));
     stub.server.listen(0, "127.0.0.1");
     await once(stub.server, "listening");
@@ -118,7 +124,7 @@ export class Stub {
     }
     if (path === "/v1/models") {
       reply.writeHead(200, {"Content-Type": "application/json"});
-      return reply.end(JSON.stringify({object: "list", data: [{id: "stub", max_model_len: 4096}]}));
+      return reply.end(JSON.stringify({object: "list", data: this.models}));
     }
     if (path !== "/v1/chat/completions") return ask.refuse(404, {message: "no such route"});
     let text = "";
@@ -133,6 +139,7 @@ export class Stub {
     try {
       const bytes = await readFile(LIBRARIES[name] ?? PAGE + name);
       reply.writeHead(200, {"Content-Type": TYPES[name.split(".").pop()],
+                            "Content-Length": bytes.length,
                             "Content-Security-Policy": POLICY});
       reply.end(bytes);
     } catch {

@@ -1,5 +1,5 @@
-// The server as the page sees it: who is served, and a chat answer as a stream of events. What goes
-// wrong is thrown as `Trouble`, a sentence for people with what to do about it.
+// The server as the page sees it: which models it has, and a chat answer as a stream of events.
+// What goes wrong is thrown as `Trouble`, a sentence for people with what to do about it.
 
 export class Trouble extends Error {
   // remedy: "retry", "key", "new" or "none"; detail: the server's own sentence, where it has one.
@@ -69,11 +69,14 @@ async function troubleOf(reply) {
   return new Trouble("The server refused the message.", about);
 }
 
-// The first model of the list.
-export async function firstModel(key) {
+// [{id, context, status}]: how many tokens each reads, 0 where that is not told, and whether it is
+// "loaded", "loading", "sleeping" or "failed", empty where that is not.
+export async function models(key) {
   const reply = await request("/v1/models", {headers: headers(key)});
-  const list = await reply.json();
-  return list.data[0];
+  const {data} = await reply.json();
+  return data.map(({id, max_model_len: context = 0, status}) => {
+    return {id: String(id), context, status: typeof status?.value === "string" ? status.value : ""};
+  });
 }
 
 // Lines of `data:` as an event each; comments are skipped, as are fields that nobody sends.
@@ -111,16 +114,16 @@ function* readDelta(delta) {
   }
 }
 
-// Yields {reasoning}, {text}, {call: {index, name, arguments}}, {finish}, {usage} and {timings} of
-// one answer, in the order they come. All but the last three are pieces; those of a call have the
-// same index, and one of them the name. A stream that ends before its last event is trouble, as is
-// an error in it.
+// Yields {progress}, {reasoning}, {text}, {call: {index, name, arguments}}, {finish}, {usage} and
+// {timings} of one answer, in the order they come. Reasoning, texts and calls are pieces; those of
+// a call have the same index, and one of them the name. A stream that ends before its last event is
+// trouble, as is an error in it.
 export async function* chat(body, key, signal) {
   const reply = await request("/v1/chat/completions", {
     method: "POST",
     headers: headers(key),
     body: JSON.stringify({...body, stream: true, stream_options: {include_usage: true},
-                          timings_per_token: true}),
+                          timings_per_token: true, return_progress: true}),
     signal,
   });
   const lost = "The connection was lost before the answer was complete.";
@@ -131,6 +134,7 @@ export async function* chat(body, key, signal) {
       if (chunk.error) {
         throw new Trouble("The server could not finish the answer.", {detail: chunk.error.message});
       }
+      if (chunk.prompt_progress) yield {progress: chunk.prompt_progress};
       const choice = chunk.choices && chunk.choices[0];
       if (choice && choice.delta) yield* readDelta(choice.delta);
       if (choice && choice.finish_reason) yield {finish: choice.finish_reason};

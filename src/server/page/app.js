@@ -1,39 +1,54 @@
-// The page: a conversation with the model that this server serves. Here are its state, the message
-// box, the keyboard and the settings; the server is in api.js, a turn in turns.js, its text in
-// painter.js.
+// The page: conversations with the models of this server. Here its parts are put together: what is
+// shown, the message box and the keyboard. A conversation is in chat.js, all of them in library.js,
+// the server in api.js, a turn in turns.js, its text in painter.js.
 
-import {chat, firstModel, Trouble} from "./api.js";
+import {answer} from "./answering.js";
+import {Chat} from "./chat.js";
 import {toClipboard} from "./clipboard.js";
+import {openStore} from "./db.js";
+import {Files} from "./files.js";
+import {Library} from "./library.js";
+import {Log} from "./log.js";
+import {Models} from "./models.js";
+import {$, announce, hideNotice, notify, scrollToEnd} from "./notices.js";
 import {Setter} from "./setter.js";
-import * as store from "./store.js";
-import {grow, Meter, TurnView} from "./turns.js";
+import {Settings} from "./settings.js";
+import {Sidebar} from "./sidebar.js";
+import {loadOpen, saveOpen} from "./store.js";
+import {download, fileName, fromJson, toJson, toMarkdown} from "./transfer.js";
 
-const $ = (id) => document.getElementById(id);
 const prompt = $("prompt");
-const settings = $("settings");
-const FIELDS = ["system", "temperature", "top_p", "top_k", "min_p", "max_tokens", "seed"];
+const touches = window.matchMedia("(pointer: coarse)");
 
-const state = {
-  turns: store.loadTurns(),
-  views: [],
-  model: "",
-  answering: null,   // the AbortController of the answer under way
-  painting: false,   // whether a frame is asked for
-  editing: -1,       // the turn that the message box replaces
-};
-
-// The conversation
-
-const actions = {
-  copy,
-  setter: new Setter(),
-  edit: beginEdit,
-  retry,
+const log = new Log({
+  copy, setter: new Setter(), edit: beginEdit, retry,
+  choose(turn) {
+    log.chat.choose(turn);
+    library.save(log.chat);
+    log.show(log.chat);
+  },
   remedy(turn) {
-    if (turn.trouble.remedy === "key") openSettings($("key"));
+    if (turn.trouble.remedy === "key") settings.open($("key"));
     else newChat();
   },
-};
+});
+const files = new Files();
+const settings = new Settings({
+  changed(values) {
+    log.chat.record.settings = values;
+    if (log.chat.turns.size > 0) library.save(log.chat);
+  },
+  key: () => models.connect(),
+});
+const models = new Models(settings, {
+  chosen(id) {
+    log.chat.record.model = id;
+    if (log.chat.turns.size > 0) library.save(log.chat);
+  },
+  key: () => settings.open($("key")),
+});
+let library;
+let sidebar;
 
 async function copy(text, button) {
   if (!await toClipboard(text)) {
@@ -45,303 +60,202 @@ async function copy(text, button) {
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 }
 
-function addTurn(turn) {
-  state.turns.push(turn);
-  showTurn(turn);
-  return turn;
+// Which conversation is shown
+
+function show(chat) {
+  cancelEdit();
+  library.show(chat);
+  saveOpen(chat.id);
+  settings.show(chat.record.settings);
+  models.want(chat.record.model);
+  log.show(chat);
+  scrollToEnd();
+  sidebar.paint();
 }
 
-function showTurn(turn) {
-  const view = new TurnView(turn, actions);
-  state.views.push(view);
-  $("log").append(view.node);
+async function open(id) {
+  if (id === log.chat.id) return;
+  show(await library.open(id));
+  if (!touches.matches) prompt.focus();
 }
 
-function dropTurnsFrom(index) {
-  state.turns.length = index;
-  for (const view of state.views.splice(index)) view.node.remove();
+function newChat() {
+  hideNotice("chat");
+  show(Chat.begin(Settings.defaults(), models.wanted));
+  prompt.focus();
 }
 
-function paint() {
-  const idle = state.answering === null;
-  const end = state.views.length - 1;
-  const following = isAtEnd();
-  state.views.forEach((view, index) => {
-    view.paint({busy: !idle && index === end, idle, last: index === end});
-    view.node.classList.toggle("edited", index === state.editing);
-  });
-  $("welcome").hidden = state.turns.length > 0;
-  $("send").hidden = !idle;
-  $("stop").hidden = idle;
-  $("new-chat").disabled = state.turns.length === 0;
-  if (following) scrollToEnd();
-}
-
-// At most once a frame, and only what grows.
-function paintSoon() {
-  if (state.painting) return;
-  state.painting = true;
-  requestAnimationFrame(() => {
-    state.painting = false;
-    const view = state.views[state.views.length - 1];
-    if (!state.answering || !view) return;
-    const following = isAtEnd();
-    view.paintAnswer();
-    view.paintFigures();
-    view.below.hidden = false;
-    if (following) scrollToEnd();
+async function remove(id) {
+  const {title} = library.records.get(id);
+  const shown = log.chat.id === id;
+  library.live.get(id)?.answer?.abort();
+  const undo = await library.remove(id);
+  if (shown) newChat();
+  notify(`“${title || "Untitled"}” is deleted.`, "Undo", async () => {
+    hideNotice();
+    await undo();
+    if (shown) show(await library.open(id));
   });
 }
 
-// A reader who scrolled up stays there.
-function isAtEnd() {
-  const page = document.documentElement;
-  return page.scrollHeight - window.innerHeight - window.scrollY < 90;
-}
-
-function scrollToEnd() {
-  window.scrollTo(0, document.documentElement.scrollHeight);
-}
-
-function announce(text) {
-  $("announcer").textContent = text;
+async function rename(id, title) {
+  const chat = await library.open(id);
+  Object.assign(chat.record, {title, named: true});
+  await library.save(chat);
 }
 
 // Asking
 
-// What the server gets: turns without text are left out, and what the same one said twice in a row
-// is one message, since many templates want the two to take turns. What the model thought goes back
-// with what it said; its calls do not, since nobody answered them.
-function messages() {
-  const list = [];
-  const system = $("system").value.trim();
-  if (system) list.push({role: "system", content: system});
-  for (const turn of state.turns) {
-    const role = turn.role === "user" ? "user" : "assistant";
-    let message = list[list.length - 1];
-    if (!turn.text) continue;
-    if (message && message.role === role) message.content += `\n\n${turn.text}`;
-    else list.push(message = {role, content: turn.text});
-    if (turn.reasoning) {
-      const before = message.reasoning_content;
-      message.reasoning_content = before ? `${before}\n\n${turn.reasoning}` : turn.reasoning;
-    }
-  }
-  return list;
-}
-
-function sampling() {
-  const chosen = {};
-  for (const name of FIELDS.slice(1)) {
-    const field = $(name);
-    if (field.value !== "" && field.validity.valid) chosen[name] = Number(field.value);
-  }
-  return chosen;
-}
-
-async function answer() {
-  const body = {messages: messages(), ...sampling()};
-  if (state.model) body.model = state.model;
-  const control = new AbortController();
-  const turn = addTurn({role: "model", text: ""});
-  const meter = new Meter(() => performance.now());
-  state.answering = control;
-  turn.figures = meter.figures;
-  paint();
-  scrollToEnd();
-  announce("The model is answering.");
-  try {
-    for await (const event of chat(body, $("key").value.trim(), control.signal)) {
-      if (grow(turn, event)) {
-        meter.piece(Boolean(event.reasoning));
-        paintSoon();
-      }
-      if (event.finish === "length") turn.note = "Reached the most tokens";
-      if (event.usage) meter.usage(event.usage);
-      if (event.timings) meter.timings(event.timings);
-    }
-    announce("The answer is complete.");
-  } catch (error) {
-    endEarly(turn, error);
-  }
-  if (state.answering !== control) return;  // a new chat has begun meanwhile
-  state.answering = null;
-  store.saveTurns(state.turns);
-  const focused = document.activeElement === $("stop");
-  paint();
-  if (focused) prompt.focus();
-}
-
-function endEarly(turn, error) {
-  if (error.name === "AbortError") {
-    turn.note = "Stopped";
-    announce("Stopped.");
-    return;
-  }
-  const trouble = error instanceof Trouble ? error : new Trouble("The page itself failed.", {
-    detail: String(error),
+async function ask() {
+  await answer(log.chat, {
+    model: models.id, key: settings.key, library,
+    on: {
+      begun(chat) {
+        log.show(chat);
+        scrollToEnd();
+        library.save(chat);
+      },
+      grown: (chat) => log.paintSoon(chat),
+      ended(chat, error) {
+        if (error?.status === 404) models.connect();
+        if (chat !== log.chat) return;
+        const focused = document.activeElement === $("stop");
+        log.show(chat);
+        if (focused) prompt.focus();
+      },
+    },
   });
-  turn.trouble = {message: trouble.message, detail: trouble.detail, remedy: trouble.remedy};
-  announce("");
-  if (trouble.status === 404) connect();
-}
-
-function stop() {
-  if (state.answering) state.answering.abort();
 }
 
 function send(text) {
-  if (state.answering || text.trim() === "") return;
-  if (state.editing >= 0) dropTurnsFrom(state.editing);
-  state.editing = -1;
+  const {chat} = log;
+  if (chat.answer || (text.trim() === "" && files.files.length === 0)) return;
+  const edited = log.editing;
+  const turn = {role: "user", text};
+  const attached = files.take();
+  if (attached.length > 0) turn.files = attached;
+  log.editing = null;
   hideNotice();
-  addTurn({role: "user", text});
-  store.saveTurns(state.turns);
+  chat.add(turn, edited ? chat.turns.get(edited.parent) : chat.path().at(-1));
+  library.save(chat, [turn]);
   prompt.value = "";
   fitPrompt();
   // On a touch screen the keyboard would hide the answer.
-  if (window.matchMedia("(pointer: coarse)").matches) prompt.blur();
+  if (touches.matches) prompt.blur();
   else prompt.focus();
-  answer();
+  ask();
 }
 
+// Another answer is a branch. One that came to nothing is not kept.
 function retry(turn) {
-  if (state.answering) return;
-  dropTurnsFrom(state.turns.indexOf(turn));
+  const {chat} = log;
+  if (chat.answer) return;
+  chat.record.leaf = turn.parent;
+  if (!turn.text && !turn.reasoning && !turn.calls) library.dropTurn(chat, turn);
   prompt.focus({preventScroll: true});
-  answer();
+  ask();
 }
 
-function newChat() {
-  const before = state.turns.slice();
-  stop();
-  state.answering = null;
-  state.editing = -1;
-  dropTurnsFrom(0);
-  store.saveTurns(state.turns);
-  paint();
-  prompt.focus();
-  notify("A new chat.", "Bring the last one back", () => {
-    if (state.answering) return;
-    dropTurnsFrom(0);
-    before.forEach(addTurn);
-    store.saveTurns(state.turns);
-    hideNotice();
-    paint();
-    prompt.focus();
-  });
+function stop() {
+  log.chat.answer?.abort();
 }
 
 // Changing what was said
 
 function beginEdit(turn) {
-  state.editing = state.turns.indexOf(turn);
+  log.editing = turn;
   prompt.value = turn.text;
+  files.set(turn.files ?? []);
   fitPrompt();
-  paint();
+  log.paint();
   prompt.focus();
-  notify("Sending replaces the marked message and all that follows.", "Cancel", cancelEdit);
+  notify("Sending begins another branch at the marked message.", "Cancel", cancelEdit, "edit");
 }
 
 function cancelEdit() {
-  state.editing = -1;
+  if (!log.editing) return;
+  log.editing = null;
   prompt.value = "";
+  files.set([]);
   fitPrompt();
-  hideNotice();
-  paint();
+  hideNotice("edit");
+  log.paint();
   prompt.focus();
 }
 
-// The message box
+function editLast() {
+  const turn = log.chat.path().findLast(({role}) => role === "user");
+  if (turn && !log.chat.answer) beginEdit(turn);
+}
+
+// The message box and the keyboard
 
 function fitPrompt() {
   prompt.style.height = "auto";
   prompt.style.height = `${prompt.scrollHeight}px`;
 }
 
-// `about`: "server" for what the next word from the server makes untrue.
-function notify(text, label, action, about = "chat") {
-  const following = isAtEnd();
-  $("notice-text").textContent = text;
-  $("notice-action").textContent = label || "";
-  $("notice-action").hidden = !label;
-  $("notice-action").onclick = action || null;
-  $("notice").dataset.about = about;
-  $("notice").hidden = false;
-  if (following) scrollToEnd();
-}
-
-function hideNotice() {
-  $("notice").hidden = true;
-}
-
 function onPromptKey(event) {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  if (event.isComposing) return;
+  if (event.key === "ArrowUp" && prompt.value === "" && !log.editing) {
+    event.preventDefault();
+    editLast();
+  }
+  if (event.key !== "Enter" || event.shiftKey) return;
   event.preventDefault();
   send(prompt.value);
 }
 
 function onKey(event) {
-  if (event.key !== "Escape" || settings.open || event.isComposing) return;
-  if (state.answering) {
+  if (event.isComposing || settings.isOpen) return;
+  const control = event.ctrlKey || event.metaKey;
+  const key = event.key.toLowerCase();
+  if (control && !event.shiftKey && key === "k") {
+    event.preventDefault();
+    sidebar.search();
+  } else if (control && event.shiftKey && key === "o") {
+    event.preventDefault();
+    newChat();
+  } else if (key === "escape") {
+    onEscape();
+  }
+}
+
+function onEscape() {
+  if ($("open-list").getAttribute("aria-expanded") === "true") {
+    sidebar.close();
+  } else if (log.chat.answer) {
     stop();
     prompt.focus();
-  } else if (state.editing >= 0) {
+  } else {
     cancelEdit();
   }
 }
 
-// Settings
+// Files of conversations
 
-function openSettings(field) {
-  settings.showModal();
-  if (field instanceof HTMLElement) field.focus();
+async function exportAll() {
+  const chats = await Promise.all(library.list().map(({id}) => library.open(id)));
+  download("conversations.json", "application/json", toJson(chats));
 }
 
-function saveSettings() {
-  const values = {};
-  for (const name of FIELDS) values[name] = $(name).value;
-  store.saveSettings(values);
-  store.saveKey($("key").value);
-}
-
-function fillSettings() {
-  const values = store.loadSettings();
-  for (const name of FIELDS) $(name).value = typeof values[name] === "string" ? values[name] : "";
-  $("key").value = store.loadKey();
-}
-
-// The server
-
-async function connect() {
+async function importFile(file) {
   try {
-    const model = await firstModel($("key").value.trim());
-    state.model = model.id;
-    $("model-name").textContent = model.id;
-    $("server-facts").textContent = !model.max_model_len ? "" :
-        `${model.id} reads ${model.max_model_len.toLocaleString("en")} tokens at once.`;
-    if ($("notice").dataset.about === "server") hideNotice();
+    const chats = fromJson(await file.text());
+    for (const chat of chats) await library.put([chat.record], [...chat.turns.values()]);
+    notify(`${chats.length} conversation${chats.length === 1 ? " was" : "s were"} imported.`);
   } catch (error) {
-    if (!(error instanceof Trouble)) throw error;
-    if (error.status === 503) {
-      notify("The model is still loading.", "", null, "server");
-      setTimeout(connect, 1000);
-    } else if (error.remedy === "key") {
-      notify(error.message, "Enter a key", () => openSettings($("key")), "server");
-    } else {
-      notify(error.message, "Try again", connect, "server");
-    }
+    notify(error.message);
   }
 }
 
-function begin() {
-  fillSettings();
-  const turns = state.turns;
-  state.turns = [];
-  turns.forEach(addTurn);
-  paint();
-  scrollToEnd();
+function exportThis(form) {
+  const {title} = log.chat.record;
+  if (form === "md") download(fileName(title, "md"), "text/markdown", toMarkdown(log.chat));
+  else download(fileName(title, "json"), "application/json", toJson([log.chat]));
+}
 
+function listen() {
   $("composer").addEventListener("submit", (event) => {
     event.preventDefault();
     send(prompt.value);
@@ -351,26 +265,41 @@ function begin() {
   document.addEventListener("keydown", onKey);
   $("stop").addEventListener("click", stop);
   $("new-chat").addEventListener("click", newChat);
-  $("open-settings").addEventListener("click", openSettings);
+  $("export-all").addEventListener("click", exportAll);
+  $("import").addEventListener("click", () => $("import-file").click());
+  $("import-file").addEventListener("change", async () => {
+    await importFile($("import-file").files[0]);
+    $("import-file").value = "";
+  });
+  $("export-md").addEventListener("click", () => exportThis("md"));
+  $("export-json").addEventListener("click", () => exportThis("json"));
   $("ideas").addEventListener("click", (event) => {
     if (event.target instanceof HTMLButtonElement) send(event.target.textContent);
   });
-  $("settings-form").addEventListener("input", saveSettings);
-  $("reset-sampling").addEventListener("click", () => {
-    for (const name of FIELDS.slice(1)) $(name).value = "";
-    saveSettings();
+  window.addEventListener("pagehide", () => library.leave());
+}
+
+async function begin() {
+  const {store, trouble} = await openStore(() => {
+    notify("Another tab has a newer version of this page. Reload this one to go on.");
   });
-  $("key").addEventListener("change", connect);
-  settings.addEventListener("click", (event) => {
-    if (event.target === settings) settings.close();  // the backdrop
+  library = new Library(store, {
+    changed: () => sidebar?.paint(),
+    chat: (id) => { if (id === log.chat.id) log.show(log.chat); },
+    removed: (id) => { if (id === log.chat.id) newChat(); },
+    trouble: (error) => notify(error.message, "", null, "store"),
+    saved: () => hideNotice("store"),
   });
-  window.addEventListener("pagehide", () => {
-    if (!state.answering) return;
-    state.turns[state.turns.length - 1].note = "Cut short when the page was left";
-    store.saveTurns(state.turns);
-  });
-  if (!window.matchMedia("(pointer: coarse)").matches) prompt.focus();
-  connect();
+  await library.load();
+  sidebar = new Sidebar(library, {open, rename, remove}, () => log.chat?.id);
+  // A new tab begins with what was last said, a reload with what it showed.
+  const id = library.taken || loadOpen() || library.list()[0]?.id;
+  show(library.records.has(id) ? await library.open(id) : Chat.begin(Settings.defaults()));
+  listen();
+  if (trouble) notify(trouble.message, "", null, "disk");
+  document.body.inert = false;
+  if (!touches.matches) prompt.focus();
+  models.connect();
 }
 
 begin();

@@ -1,9 +1,13 @@
-// What outlives a reload: the conversation and the settings stay in this browser, the key only as
-// long as its tab. Where the browser keeps nothing, the page works all the same.
+// Small things that outlive a reload: the settings that new conversations begin with, the key as
+// long as its tab, and what was on its way to the store (db.js) when the page was left. Where the
+// browser keeps nothing, the page works all the same.
 
-const CHAT = "hearth.chat";
+// A conversation as pages before the list of conversations kept it: read, and never changed.
+const OLD_CHAT = "hearth.chat";
 const SETTINGS = "hearth.settings";
+const UNSAVED = "hearth.unsaved";
 const KEY = "hearth.key";
+const OPEN = "hearth.open";
 
 function read(storage, name, otherwise) {
   try {
@@ -16,46 +20,16 @@ function read(storage, name, otherwise) {
 function write(storage, name, value) {
   try {
     storage().setItem(name, JSON.stringify(value));
+    return true;
   } catch {
     // Storage is switched off or full: the page in front of the reader stays as it is.
+    return false;
   }
 }
 
 const local = () => window.localStorage;
 const session = () => window.sessionStorage;
-
-function isTurn(turn) {
-  return turn !== null && typeof turn === "object" && typeof turn.text === "string" &&
-      (turn.role === "user" || turn.role === "model");
-}
-
-function isCall(call) {
-  return typeof call?.name === "string" && typeof call.arguments === "string";
-}
-
-// Another version of the page may have written it: what is not as this one has it is left out.
-function asTurn({role, text, reasoning, calls, note, trouble, figures}) {
-  const turn = {role, text};
-  if (typeof reasoning === "string") turn.reasoning = reasoning;
-  if (Array.isArray(calls)) turn.calls = calls.filter(isCall);
-  if (typeof note === "string") turn.note = note;
-  if (typeof trouble?.message === "string") turn.trouble = trouble;
-  const measured = Object.entries(figures ?? {});
-  if (measured.length > 0 && measured.every(([name, value]) => (name === "exact") ===
-                                            (typeof value !== "number"))) {
-    turn.figures = figures;
-  }
-  return turn;
-}
-
-export function loadTurns() {
-  const turns = read(local, CHAT, []);
-  return Array.isArray(turns) ? turns.filter(isTurn).map(asTurn) : [];
-}
-
-export function saveTurns(turns) {
-  write(local, CHAT, turns);
-}
+const textOf = (value) => (typeof value === "string" ? value : "");
 
 // {system, temperature, ...}: texts as they stand in the fields.
 export function loadSettings() {
@@ -68,10 +42,54 @@ export function saveSettings(settings) {
 }
 
 export function loadKey() {
-  const key = read(session, KEY, "");
-  return typeof key === "string" ? key : "";
+  return textOf(read(session, KEY, ""));
 }
 
 export function saveKey(key) {
   write(session, KEY, key);
+}
+
+// The conversation that this tab shows.
+export function loadOpen() {
+  return textOf(read(session, OPEN, ""));
+}
+
+export function saveOpen(id) {
+  write(session, OPEN, id);
+}
+
+// The old conversation: its turns, and its text as stored.
+export function oldChat() {
+  let stored = null;
+  try {
+    stored = local().getItem(OLD_CHAT);
+    const turns = JSON.parse(stored);
+    return {stored, turns: Array.isArray(turns) ? turns : []};
+  } catch {
+    return {stored, turns: []};
+  }
+}
+
+// What pages that were left had not stored yet: {chats, turns}. Another tab may add to it, so each
+// page has an entry of its own.
+export function stashUnsaved(page, unsaved) {
+  return write(local, `${UNSAVED}.${page}`, unsaved);
+}
+
+// [[name, {chats, turns}], ...]; to be dropped by name when it is stored.
+export function stashes() {
+  try {
+    return Object.keys(local()).filter((name) => name.startsWith(`${UNSAVED}.`))
+        .map((name) => [name, read(local, name, {})]);
+  } catch {
+    return [];
+  }
+}
+
+export function dropStash(name) {
+  try {
+    local().removeItem(name);
+  } catch {
+    // Then it is stored once more.
+  }
 }

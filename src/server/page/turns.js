@@ -1,8 +1,8 @@
-// One turn of the conversation as it stands on the page: who says it, what, what it cost, and what
-// can be done with it. A turn is plain data: {role: "user" | "model", text}, for the model also
-// {reasoning, calls: [{index, name, arguments}], note, trouble: {message, detail, remedy},
-//  figures: {tokens, exact, rate, first, thought, prompt, cached}}.
+// One turn of the conversation (chat.js) as it stands on the page: who says it, what, what it cost,
+// and what can be done with it. While an answer comes its turn also has {progress}, how much of the
+// prompt has been read.
 
+import {tellFigures, tellProgress, tellThought} from "./figures.js";
 import {codeBox, element} from "./nodes.js";
 import {Painter} from "./painter.js";
 
@@ -20,80 +20,10 @@ export function grow(turn, {reasoning, text, call}) {
   return Boolean(reasoning || text || call);
 }
 
-function count(number, word) {
-  return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
-}
-
-function seconds(value) {
-  return `${value < 10 ? value.toFixed(2) : value.toFixed(1)} s`;
-}
-
-export function tellFigures(figures) {
-  if (!figures) return "";
-  const parts = [];
-  if (figures.tokens > 0) parts.push((figures.exact ? "" : "~") + count(figures.tokens, "token"));
-  if (figures.rate > 0) {
-    const digits = figures.rate < 100 ? 1 : 0;
-    const rate = figures.rate.toLocaleString("en", {
-      minimumFractionDigits: digits, maximumFractionDigits: digits,
-    });
-    parts.push(`${rate} tokens/s`);
-  }
-  if (figures.first > 0) parts.push(`first after ${seconds(figures.first)}`);
-  if (figures.cached > 0) {
-    parts.push(`${figures.cached} of ${count(figures.prompt, "prompt token")} cached`);
-  }
-  return parts.join(" · ");
-}
-
-// The heading of what the model thought; `busy` while it still thinks.
-export function tellThought(figures, busy) {
-  if (busy) return "Thinking";
-  if (!figures?.thought) return "Thought";
-  const spent = Math.round(figures.thought);
-  if (spent === 0) return "Thought for a moment";
-  const rest = spent % 60;
-  if (spent < 60) return `Thought for ${spent} s`;
-  return `Thought for ${(spent - rest) / 60} min${rest > 0 ? ` ${rest} s` : ""}`;
-}
-
-// Measures an answer while it comes.
-export class Meter {
-  constructor(now) {
-    this.now = now;
-    this.begun = now();
-    this.answering = false;
-    this.figures = {tokens: 0, exact: false, rate: 0, first: 0, thought: 0, prompt: 0, cached: 0};
-  }
-
-  // A piece of reasoning or of the answer: a token, or as many as the server sent at once.
-  piece(reasoning) {
-    const last = this.now();
-    if (this.figures.tokens === 0) {
-      this.firstAt = last;
-      this.figures.first = (last - this.begun) / 1000;
-    }
-    this.figures.tokens++;
-    if (!this.answering) this.figures.thought = (last - this.firstAt) / 1000;
-    if (!reasoning) this.answering = true;
-  }
-
-  usage(usage) {
-    this.figures.tokens = usage.completion_tokens;
-    this.figures.exact = true;
-    this.figures.prompt = usage.prompt_tokens;
-    this.figures.cached = usage.prompt_tokens_details?.cached_tokens ?? 0;
-  }
-
-  // Only the server knows when it computed what: pieces that come together were not made at once.
-  timings(timings) {
-    this.figures.rate = timings.predicted_per_second;
-  }
-}
-
-function button(label, action) {
+function button(label, action, name = "") {
   const made = element("button", "", label);
   made.type = "button";
+  if (name) made.setAttribute("aria-label", name);
   made.addEventListener("click", () => action(made));
   return made;
 }
@@ -149,8 +79,17 @@ class CallsView {
   }
 }
 
+// A file that was attached, folded.
+function fileNode({name, text}) {
+  const fold = element("details", "file");
+  const body = element("pre", "", text);
+  body.tabIndex = 0;
+  fold.append(element("summary", "", name), body);
+  return fold;
+}
+
 export class TurnView {
-  // actions: {copy(text, button), setter, edit(turn), retry(turn), remedy(turn)}
+  // actions: {copy(text, button), setter, edit(turn), retry(turn), remedy(turn), choose(turn)}
   constructor(turn, actions) {
     this.turn = turn;
     this.actions = actions;
@@ -162,7 +101,10 @@ export class TurnView {
     this.figures.setAttribute("aria-live", "off");
     this.node.append(element("h2", "unseen", turn.role === "user" ? "You" : "Model"), this.said,
                      this.trouble, this.below);
-    if (turn.role === "user") return;
+    if (turn.role === "user") {
+      this.said.before(...(turn.files ?? []).map(fileNode));
+      return;
+    }
     this.painter = new Painter(this.said, actions);
     this.thoughts = new ThoughtsView();
     this.calls = new CallsView(actions);
@@ -174,6 +116,7 @@ export class TurnView {
   paintAnswer() {
     if (!this.painter) {
       this.said.textContent = this.turn.text;
+      this.said.hidden = !this.turn.text;
       return;
     }
     this.thoughts.show(this.turn, this.busy);
@@ -182,20 +125,35 @@ export class TurnView {
   }
 
   paintFigures() {
-    this.figures.textContent = [this.turn.note, tellFigures(this.turn.figures)]
-        .filter(Boolean).join(" · ");
+    const {note, figures, progress} = this.turn;
+    this.figures.textContent = progress ? tellProgress(progress)
+                                        : [note, tellFigures(figures)].filter(Boolean).join(" · ");
   }
 
-  // All of it: busy, while its answer comes; idle, where nothing does; last of the conversation.
-  paint({busy, idle, last}) {
+  // All of it: busy, while its answer comes; idle, where nothing does; last of the conversation;
+  // `branches`: the turns that it is one of.
+  paint({busy, idle, last, branches}) {
     this.busy = busy;
     this.node.classList.toggle("busy", busy);
     this.node.setAttribute("aria-busy", String(busy));
     this.paintAnswer();
     this.paintFigures();
     this.paintTrouble(idle && last);
-    this.below.replaceChildren(this.figures, ...this.buttons(idle, last));
+    this.below.replaceChildren(...this.choices(branches), this.figures,
+                               ...this.buttons(idle, last));
     this.below.hidden = !this.figures.textContent && this.below.children.length === 1;
+  }
+
+  choices(branches) {
+    if (branches.length < 2) return [];
+    const at = branches.indexOf(this.turn);
+    const to = (step) => () => this.actions.choose(branches[at + step]);
+    const before = button("‹", to(-1), "Previous branch");
+    const after = button("›", to(1), "Next branch");
+    before.disabled = at === 0;
+    after.disabled = at === branches.length - 1;
+    const place = element("span", "place", `${at + 1} of ${branches.length}`);
+    return [before, place, after];
   }
 
   buttons(idle, last) {
