@@ -136,6 +136,18 @@ pageTest("an answer goes on while another conversation is shown", async (page, s
   assert.deepEqual(await said(page), ["Slow?", "Wait for it."]);
 });
 
+pageTest("what is deleted while it is answered stays deleted", async (page, stub) => {
+  await send(page, "Slow?");
+  const slow = await stub.next();
+  slow.say("Wait ");
+  await page.locator("#log").getByText("Wait").waitFor();
+  await page.getByRole("button", {name: "Delete “Slow?”"}).click();
+  await slow.gone;
+  await talk(page, stub, "Quick?", "Yes.");
+  await page.reload();
+  await listed(page, ["Quick?"]);
+});
+
 pageTest("nothing is lost whenever the page is reloaded", async (page, stub) => {
   const texts = [];
   for (let pieces = 0; pieces < 4; ++pieces) {

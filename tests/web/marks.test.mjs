@@ -222,6 +222,26 @@ test("an answer that comes repaints its last block only", limit, async () => {
     return [seen.filter((node) => window.place.contains(node)).length, seen.length];
   });
   assert.deepEqual(kept, [59, 59]);
+  // 20,000 tokens: what a frame costs does not grow with what came before.
+  const spent = await page.evaluate(() => {
+    const part = "## Head\n\nSome **words** about `code` and [a link](https://x.y/z). ".repeat(4) +
+        "\n\n- an *item*\n- another\n\n```js\nconst x = f(y) + 1;\n```\n\n> a quote\n\n" +
+        "| a | b |\n|---|---|\n| 1 | $x^2$ |\n\n";
+    const text = part.repeat(Math.ceil(80_000 / part.length));
+    const painter = window.start();
+    const times = [];
+    for (let at = 160; at < text.length; at += 160) {
+      const begun = performance.now();
+      painter.show(text.slice(0, at), false);
+      times.push(performance.now() - begun);
+    }
+    return times.sort((a, b) => a - b);
+  });
+  const share = (of) => spent[Math.floor(of * (spent.length - 1))].toFixed(1);
+  console.log(`a frame of 80,000 characters: ${share(0.5)} ms, 99 of 100 ${share(0.99)} ms, ` +
+              `at most ${share(1)} ms`);
+  assert.ok(share(0.5) < 50);
+
   // Of a list, a table and code that go on the parts before the last one stay, too.
   for (const [head, line, part] of [["", "- item *x*\n", "li"], ["", "> - y\n", "li"],
                                     ["| a |\n|---|\n", "| **b** |\n", "tbody tr"]]) {

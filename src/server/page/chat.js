@@ -32,6 +32,7 @@ export class Chat {
     this.record = record;
     this.turns = new Map(turns.map((turn) => [turn.id, turn]));
     this.answer = null;   // the AbortController of the answer under way
+    this.gone = false;    // it was deleted: what still comes is not stored
   }
 
   get id() {

@@ -89,6 +89,7 @@ export class Library {
 
   // Stores these turns of a chat, and its record.
   async save(chat, turns = []) {
+    if (chat.gone) return;
     const record = {...chat.record};
     this.records.set(chat.id, chat.record);
     this.live.set(chat.id, chat);
@@ -168,6 +169,7 @@ export class Library {
   }
 
   forget(id) {
+    if (this.live.has(id)) this.live.get(id).gone = true;
     this.records.delete(id);
     this.live.delete(id);
     this.texts?.delete(id);

@@ -139,19 +139,20 @@ export class TurnView {
     this.paintAnswer();
     this.paintFigures();
     this.paintTrouble(idle && last);
-    this.below.replaceChildren(...this.choices(branches), this.figures,
+    this.below.replaceChildren(...this.choices(branches, idle), this.figures,
                                ...this.buttons(idle, last));
     this.below.hidden = !this.figures.textContent && this.below.children.length === 1;
   }
 
-  choices(branches) {
+  // While an answer comes its branch stays.
+  choices(branches, idle) {
     if (branches.length < 2) return [];
     const at = branches.indexOf(this.turn);
     const to = (step) => () => this.actions.choose(branches[at + step]);
     const before = button("‹", to(-1), "Previous branch");
     const after = button("›", to(1), "Next branch");
-    before.disabled = at === 0;
-    after.disabled = at === branches.length - 1;
+    before.disabled = !idle || at === 0;
+    after.disabled = !idle || at === branches.length - 1;
     const place = element("span", "place", `${at + 1} of ${branches.length}`);
     return [before, place, after];
   }
