@@ -136,6 +136,29 @@ pageTest("an answer goes on while another conversation is shown", async (page, s
   assert.deepEqual(await said(page), ["Slow?", "Wait for it."]);
 });
 
+pageTest("a name is written while an answer comes", async (page, stub) => {
+  await send(page, "Slow?");
+  const slow = await stub.next();
+  await page.getByRole("button", {name: "Rename “Slow?”"}).click();
+  const field = page.getByLabel("Name of the conversation");
+  await field.fill("Na");
+  // Each is stored, which another tab hears of.
+  const other = await page.context().newPage();
+  await other.goto(stub.url);
+  for (const piece of ["one", "two"]) {
+    await page.waitForTimeout(1100);
+    slow.say(`${piece} `);
+    await other.locator(".said", {hasText: piece}).waitFor();
+  }
+  await field.pressSequentially("me");
+  await field.press("Enter");
+  await listed(page, ["Name"]);
+  await listed(other, ["Name"]);
+  slow.end();
+  await ended(page);
+  await listed(page, ["Name"]);
+});
+
 pageTest("what is deleted while it is answered stays deleted", async (page, stub) => {
   await send(page, "Slow?");
   const slow = await stub.next();

@@ -83,7 +83,7 @@ function takeBlock(text, at) {
 function takeFence(text, at, begin) {
   const fence = FENCE.exec(text.slice(at, begin).trimEnd());
   if (!fence) return null;
-  const closing = new RegExp(`^ {0,3}${fence[1][0]}{${fence[1].length},}[ \\t]*$`, "m");
+  const closing = new RegExp(`^ {0,3}${fence[1][0]}{${fence[1].length},}[ \\t]*$`);
   let from = begin;
   while (from < text.length) {
     const end = lineEnd(text, from);

@@ -3,7 +3,7 @@
 
 const SPACE = "http://www.w3.org/1998/Math/MathML";
 
-export const MATH_ELEMENTS = new Set(`math semantics mrow mi mn mo ms mtext mspace mfrac msqrt mroot
+const ELEMENTS = new Set(`math semantics mrow mi mn mo ms mtext mspace mfrac msqrt mroot
   mstyle msub msup msubsup munder mover munderover mtable mtr mtd mpadded mphantom menclose
   merror`.split(/\s+/));
 
@@ -16,7 +16,7 @@ const ATTRIBUTES = new Set(`display displaystyle scriptlevel mathvariant mathsiz
 function build(tree) {
   if (typeof tree === "string") return document.createTextNode(tree);
   const [name, attributes, children] = tree;
-  if (!MATH_ELEMENTS.has(name)) return document.createTextNode("");
+  if (!ELEMENTS.has(name)) return document.createTextNode("");
   const node = document.createElementNS(SPACE, name);
   for (const [key, value] of Object.entries(attributes)) {
     if (ATTRIBUTES.has(key)) node.setAttribute(key, value);

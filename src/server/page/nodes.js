@@ -70,8 +70,6 @@ function addLink(parent, token, tools) {
   parent.append(where);
 }
 
-const WRAPS = {strong: "strong", em: "em", del: "del"};
-
 function addSpans(parent, tokens, tools) {
   for (const token of spansOf(tokens)) addSpan(parent, token, tools);
 }
@@ -81,7 +79,7 @@ function addSpan(parent, token, tools) {
     case "strong":
     case "em":
     case "del": {
-      const wrap = element(WRAPS[token.type], "");
+      const wrap = element(token.type, "");
       addSpans(wrap, token.tokens, tools);
       parent.append(wrap);
       break;

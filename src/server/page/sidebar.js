@@ -22,6 +22,7 @@ export class Sidebar {
     this.shown = shown;
     this.renaming = "";
     this.painted = 0;
+    this.key = "";
     $("open-list").addEventListener("click", () => this.toggle());
     $("close-list").addEventListener("click", () => this.close());
     $("search").addEventListener("input", () => this.paint());
@@ -77,6 +78,11 @@ export class Sidebar {
     const words = $("search").value;
     const found = await this.library.find(words);
     if (mine !== this.painted) return;
+    // What is the same stays, with its focus and a name that is being written.
+    const key = JSON.stringify([this.shown(), this.renaming, words.trim() === "",
+                                found.map(({record, told}) => [record.id, record.title, told])]);
+    if (key === this.key) return;
+    this.key = key;
     const focused = document.activeElement?.dataset?.focus;
     $("chats").replaceChildren(...found.map(({record, told}) => this.item(record, told)));
     $("none").hidden = found.length > 0;
