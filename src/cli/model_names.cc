@@ -62,8 +62,9 @@ class PullTeller {
 
   void begin(const RepoModel& model, uint64_t missing) const {
     if (json_) return;
-    tell("hearth: fetching {}:{}: {}, of which {} are missing, in {}\n", name_, model.label,
-         bytes_text(model.bytes), bytes_text(missing), count_text(model.files.size(), "file"));
+    tell("hearth: fetching {}:{}: {}, of which {} are missing, in {}\n", name_,
+         printable(model.label), bytes_text(model.bytes), bytes_text(missing),
+         count_text(model.files.size(), "file"));
   }
 
   void progress(const std::string& file, uint64_t done, uint64_t total) {

@@ -3,10 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/bytes_text.h"
 #include "base/count_text.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "base/printable.h"
 #include "cli/model_names.h"
@@ -14,8 +17,12 @@
 #include "cli/program.h"
 #include "cli/pull_stop.h"
 #include "cli/text_io.h"
+#include "cli/topo_bandwidth.h"
+#include "engine/engine_plan.h"
 #include "store/header_check.h"
 #include "store/pull.h"
+#include "topology/machine.h"
+#include "tune/cost_model.h"
 
 namespace hearth {
 namespace {
@@ -34,22 +41,58 @@ uint64_t settled_piece(uint64_t bytes) {
   return std::clamp(bytes, kLeastPiece, kLargestPiece) / kLeastPiece * kLeastPiece;
 }
 
+// Bytes of a model's files that are worth a token, times tokens a second, as predicted for the
+// model that would be taken: with what it reads of its weights for a token, and how fast this
+// machine reads. None where its header does not tell.
+std::optional<double> read_rate(const StorePlaces& places, const HubName& name,
+                                const ListedRepo& repo, const HubOptions& options,
+                                const std::atomic<bool>& stop) {
+  std::optional<double> rate;
+  try {
+    HubName any = name;
+    any.quant.clear();
+    any.file.clear();
+    const RepoModel& model = *repo_choices(repo.models, any, memory_room()).front();
+    use_shape(places, name, repo.commit, model, options, stop, [&](const ModelSpec& spec) {
+      const Machine machine = Machine::live();
+      const EnginePlan plan = plan_engine(machine, {});
+      const PlacedPlan placed{plan.decode, plan.placement, plan.shard_nodes, plan.shares};
+      const StepCost cost =
+          predict_step(machine, measure_with_progress(machine, 1), spec, placed, {1, 0});
+      rate = cost.tokens_per_second * static_cast<double>(model.bytes);
+    });
+  } catch (const Error& error) {
+    // A model that does not run here is listed all the same.
+    if (error.code() == ErrorCode::kUsage) throw;
+  }
+  return rate;
+}
+
 void list_models(const PullArgs& args) {
   const HubName name = read_hub_name(args.model);
-  PullStop stop;
-  const std::vector<RepoModel> models =
-      list_repo(find_places(), name, args.options.fetch.hub, stop.stop());
+  std::vector<RepoModel> models;
+  std::optional<double> rate;
+  ask_until_stopped([&](const std::atomic<bool>& stop) {
+    const StorePlaces places = find_places();
+    ListedRepo repo = list_repo(places, name, args.options.fetch.hub, stop);
+    rate = read_rate(places, name, repo, args.options.fetch.hub, stop);
+    models = std::move(repo.models);
+  });
   const uint64_t room = memory_room();
   Json json;
   json.object().key("models").array();
   std::string text;
   for (const RepoModel& model : models) {
     const bool fits = room == 0 || model.bytes < room / 10 * 9;
-    text += fmt::format("{:<24} {:>11}  {:<9} {}\n", printable(model.label),
+    std::optional<double> tokens;
+    if (rate && fits && !model.folder) tokens = *rate / static_cast<double>(model.bytes);
+    text += fmt::format("{:<24} {:>11}  {:<9} {}{}\n", printable(model.label),
                         bytes_text(model.bytes), count_text(model.files.size(), "file"),
-                        fits ? "fits the memory here" : "is beyond the memory here");
+                        fits ? "fits the memory here" : "is beyond the memory here",
+                        tokens ? fmt::format(", some {:.3g} tokens/s", *tokens) : "");
     json.object().key("name").text(name.id() + ":" + model.label).key("type").text(model.label);
-    json.key("bytes").number(model.bytes).key("fits").boolean(fits).key("files").array();
+    json.key("bytes").number(model.bytes).key("fits").boolean(fits);
+    json.key("tokens_per_second").real(tokens).key("files").array();
     for (const RepoFile& file : model.files) json.text(file.path);
     json.end_array().end_object();
   }
@@ -82,7 +125,6 @@ int pull(const PullArgs& args) {
   options.fetch.piece = settled_piece(options.fetch.piece);
   const PulledModel pulled =
       pull_until_stopped(find_places(), name, options, pull_listener(name.id(), args.json));
-  if (!pulled.whole) return kInterruptedStatus;
   print_pulled(args, pulled);
   return 0;
 }

@@ -73,11 +73,10 @@ class BlobFetch {
   bool run(const FetchProgress& progress) {
     open_part();
     if (!fetch_all(progress)) return false;
-    std::string digest = digest_;
-    if (digest != blob_.digest) {
-      if (!throw_wrong_pieces_away()) refuse(digest);
+    if (digest_ != blob_.digest) {
+      if (!throw_wrong_pieces_away()) refuse();
       if (!fetch_all(progress)) return false;
-      if (digest_ != blob_.digest) refuse(digest_);
+      if (digest_ != blob_.digest) refuse();
     }
     put_in_place();
     return true;
@@ -103,6 +102,7 @@ class BlobFetch {
 
   // Bytes that another program left: the sums are of what is there.
   void take_prefix(uint64_t prefix) {
+    pieces_.adopted = prefix;
     for (SafePiece& piece : pieces_.pieces) {
       if (piece.begin >= prefix) return;
       const uint64_t end = std::min(piece.begin + piece.size, prefix);
@@ -185,7 +185,8 @@ class BlobFetch {
     return true;
   }
 
-  // Those of which the disk does not hold what came. False where there is none.
+  // Those of which the disk does not hold what came, and those that another program left, which may
+  // be no prefix of the file. False where there is none.
   bool throw_wrong_pieces_away() {
     bool found = false;
     const std::atomic<bool> never{false};
@@ -193,21 +194,22 @@ class BlobFetch {
       BlockSum sum;
       read_through(fd_, part_, piece.begin, piece.begin + piece.done, never,
                    [&](std::span<const std::byte> bytes) { sum.add(bytes); });
-      if (sum.value() == piece.sum) continue;
+      if (sum.value() == piece.sum && piece.begin >= pieces_.adopted) continue;
       piece = {.begin = piece.begin, .size = piece.size};
       found = true;
     }
+    pieces_.adopted = 0;
     return found;
   }
 
-  [[noreturn]] void refuse(const std::string& digest) {
+  [[noreturn]] void refuse() {
     unlink(part_.c_str());
     unlink(record_.c_str());
     fail(ErrorCode::kFile,
          "'{}' came with the {} {}, and the hub says {}: the bytes were thrown away; try again, "
          "and see whether a proxy or a mirror changes files",
-         printable(blob_.path), blob_.kind == DigestKind::kSha256 ? "SHA-256" : "git SHA-1", digest,
-         blob_.digest);
+         printable(blob_.path), blob_.kind == DigestKind::kSha256 ? "SHA-256" : "git SHA-1",
+         digest_, blob_.digest);
   }
 
   void put_in_place() {

@@ -3,8 +3,8 @@
 //
 // Pieces that an earlier process left are kept (store/safe_pieces.h), and the prefix that another
 // program left in HASH.incomplete is taken over. Where the digest is wrong, the pieces that the
-// disk no longer holds as they came are fetched once more, and a file whose pieces are all as they
-// came is thrown away with an error.
+// disk no longer holds as they came, and those of the other program, are fetched once more, and a
+// file whose pieces are all as they came is thrown away with an error.
 //
 // Errors: (kFile) a wrong digest or size, a disk that cannot be written; and those of store/hub.h.
 #pragma once

@@ -16,6 +16,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "store/hub_name.h"
 
 namespace hearth {
 
@@ -40,8 +41,8 @@ std::string repo_of_folder(const std::string& folder) {
   return id;
 }
 
-CacheRepo::CacheRepo(const std::string& cache, const HubName& name) {
-  const std::string own = repo_folder(name.id());
+CacheRepo::CacheRepo(const std::string& cache, const std::string& id) {
+  const std::string own = repo_folder(id);
   folder_ = cache + "/" + own;
   blobs_ = folder_ + "/blobs";
   locks_ = cache + "/.locks/" + own;
@@ -51,9 +52,10 @@ std::string CacheRepo::snapshot_path(const std::string& commit) const {
   return folder_ + "/snapshots/" + commit;
 }
 
+void CacheRepo::prepare_locks() const { make_folders(locks_); }
+
 void CacheRepo::prepare() const {
   make_folders(blobs_);
-  make_folders(locks_);
   make_folders(folder_ + "/snapshots");
   make_folders(folder_ + "/refs");
   if (access(blobs_.c_str(), W_OK) != 0) fail_path(blobs_, "written to", errno);
@@ -66,7 +68,12 @@ void CacheRepo::link(const std::string& commit, const std::string& path,
   std::string target = "../../";
   for (const char c : path) target += c == '/' ? "../" : "";
   target += "blobs/" + digest;
-  const std::string fresh = place + ".hearth";
+  if (symlink(target.c_str(), place.c_str()) == 0) return;
+  if (errno != EEXIST) fail_path(place, "made", errno);
+  std::error_code error;
+  if (fs::read_symlink(place, error) == target) return;
+  // Beside it under a name that no other process takes.
+  const std::string fresh = fmt::format("{}.{}.hearth", place, getpid());
   unlink(fresh.c_str());
   if (symlink(target.c_str(), fresh.c_str()) != 0) fail_path(fresh, "made", errno);
   if (rename(fresh.c_str(), place.c_str()) != 0) fail_path(place, "made", errno);
@@ -98,12 +105,13 @@ void fail_path(const std::string& path, const char* doing, int error) {
        std::strerror(error));
 }
 
-CacheLock::CacheLock(const std::string& path, const std::atomic<bool>& stop,
+CacheLock::CacheLock(const std::string& path, Use use, const std::atomic<bool>& stop,
                      const std::function<void()>& waiting) {
   fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd_ < 0) fail_path(path, "opened", errno);
   bool told = false;
-  while (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+  const int kind = use == Use::kAlone ? LOCK_EX : LOCK_SH;
+  while (flock(fd_, kind | LOCK_NB) != 0) {
     const int error = errno;
     if (error != EWOULDBLOCK && error != EINTR) {
       close(fd_);

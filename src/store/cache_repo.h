@@ -4,6 +4,8 @@
 //   models--ORG--REPO/snapshots/COMMIT/PATH -> ../../blobs/HASH
 //   models--ORG--REPO/refs/REVISION         the commit of a revision
 //   .locks/models--ORG--REPO/HASH.lock      who fetches holds it by flock(2)
+//   .locks/models--ORG--REPO/hearth.lock    who fetches a model shares it, who removes one has it
+//                                           alone
 //
 // What is under way lies in blobs/HASH.hearth, with what is safe of it in blobs/HASH.hearth.safe:
 // pieces come out of order, and the HASH.incomplete of others is always a prefix.
@@ -15,9 +17,6 @@
 #include <functional>
 #include <string>
 
-#include "store/hub_name.h"
-#include "store/repo_models.h"
-
 namespace hearth {
 
 // models--ORG--REPO of ORG/REPO.
@@ -27,14 +26,17 @@ std::string repo_of_folder(const std::string& folder);
 
 class CacheRepo {
  public:
-  CacheRepo(const std::string& cache, const HubName& name);
+  // `id`: "ORG/REPO".
+  CacheRepo(const std::string& cache, const std::string& id);
 
   const std::string& folder() const { return folder_; }
   std::string blob_path(const std::string& digest) const { return blobs_ + "/" + digest; }
   std::string snapshot_path(const std::string& commit) const;
   std::string lock_path(const std::string& digest) const { return locks_ + "/" + digest + ".lock"; }
+  std::string repo_lock_path() const { return lock_path("hearth"); }
 
-  // Makes the folders.
+  // Makes the folder of the locks, and those of the repository.
+  void prepare_locks() const;
   void prepare() const;
   // Puts PATH of the snapshot on its blob.
   void link(const std::string& commit, const std::string& path, const std::string& digest) const;
@@ -54,12 +56,14 @@ void make_folders(const std::string& path);
 // Holds a file's lock, as hf takes it. Waits for another process; `waiting` is told once.
 class CacheLock {
  public:
-  CacheLock(const std::string& path, const std::atomic<bool>& stop,
+  enum class Use : uint8_t { kAlone, kShared };
+
+  CacheLock(const std::string& path, Use use, const std::atomic<bool>& stop,
             const std::function<void()>& waiting);
   ~CacheLock();
   CacheLock(const CacheLock&) = delete;
   CacheLock& operator=(const CacheLock&) = delete;
-  // False where it was stopped while it waited.
+  // False where it would have had to wait and `stop` was set.
   bool held() const { return held_; }
 
  private:

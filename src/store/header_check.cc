@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "base/bytes_text.h"
 #include "base/error.h"
@@ -101,6 +102,28 @@ void check_architecture(const Metadata& metadata, const std::string& name) {
        "'{}' is of architecture '{}', which this version cannot run; it runs {}", name, own, known);
 }
 
+// None where the header goes on beyond the file's first `head` bytes.
+std::optional<GgufPart> read_head(std::span<const std::byte> file, size_t head,
+                                  const std::string& name) {
+  const bool all = head >= file.size();
+  try {
+    GgufPart part = read_gguf_part(MappedFile::view(file, name), 0, UnknownTypes::kKeep);
+    if (all || holds_header(part, file, head)) return part;
+  } catch (const Error& error) {
+    if (all || error.code() == ErrorCode::kUnsupported) throw;
+  }
+  return std::nullopt;
+}
+
+// A part that could be read but for the types of its tensors.
+GgufPart read_known_types(std::span<const std::byte> file, const std::string& name) {
+  try {
+    return read_gguf_part(MappedFile::view(file, name), 0, UnknownTypes::kRefuse);
+  } catch (const Error& error) {
+    throw TypeError(ErrorCode::kUnsupported, error.what());
+  }
+}
+
 class TemporaryFolder {
  public:
   TemporaryFolder() : path_((fs::temp_directory_path() / "hearth-XXXXXX").string()) {
@@ -143,20 +166,19 @@ uint64_t memory_room() {
 bool check_gguf_head(std::span<const std::byte> head, uint64_t size, uint64_t model_bytes,
                      bool alone, const std::string& name) {
   const HeadedFile file(head, size);
-  const bool all = head.size() >= size;
-  try {
-    const GgufPart part =
-        read_gguf_part(MappedFile::view(file.bytes(), name), 0, UnknownTypes::kKeep);
-    if (!all && !holds_header(part, file.bytes(), head.size())) return false;
-    check_architecture(part.metadata, name);
-  } catch (const Error& error) {
-    if (all || error.code() == ErrorCode::kUnsupported) throw;
-    return false;
-  }
-  const GgufPart part =
-      read_gguf_part(MappedFile::view(file.bytes(), name), 0, UnknownTypes::kRefuse);
-  check_room(part.metadata, model_bytes, name);
+  const std::optional<GgufPart> part = read_head(file.bytes(), head.size(), name);
+  if (!part) return false;
+  check_architecture(part->metadata, name);
+  check_room(read_known_types(file.bytes(), name).metadata, model_bytes, name);
   if (alone) make_spec(parse_gguf(file.bytes(), name));
+  return true;
+}
+
+bool use_gguf_head(std::span<const std::byte> head, uint64_t size, const std::string& name,
+                   const std::function<void(const ModelSpec&)>& use) {
+  const HeadedFile file(head, size);
+  if (!read_head(file.bytes(), head.size(), name)) return false;
+  use(make_spec(parse_gguf(file.bytes(), name)));
   return true;
 }
 

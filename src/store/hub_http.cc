@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/ascii.h"
+#include "base/bytes_text.h"
 #include "base/error.h"
 #include "base/printable.h"
 
@@ -25,6 +26,7 @@ struct Receiving {
   const HubSink& sink;
   const std::atomic<bool>& stop;
   size_t field_bytes = 0;
+  bool too_long = false;           // the reply's head
   bool refused = false;            // the sink wants no more
   std::exception_ptr thrown = {};  // by the sink: nothing may be thrown through libcurl
 };
@@ -33,7 +35,8 @@ size_t take_field(char* data, size_t, size_t length, void* user) {
   auto& receiving = *static_cast<Receiving*>(user);
   std::string_view line(data, length);
   receiving.field_bytes += length;
-  if (receiving.field_bytes > kMostFieldBytes) return 0;
+  receiving.too_long = receiving.field_bytes > kMostFieldBytes;
+  if (receiving.too_long) return 0;
   if (line.starts_with("HTTP/")) receiving.reply.fields.clear();
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) return length;
@@ -138,9 +141,10 @@ HubReply HubHttp::ask_once(const std::string& url, const HubRange& range, const 
   reply.status = handle_.status();
   reply.url = url;
   if (code != CURLE_OK) {
-    reply.problem = receiving.refused ? "sent something else than was asked for"
-                                      : printable(handle_.problem(code), 300);
-    reply.hopeless = stays(code);
+    reply.problem = receiving.refused    ? "sent something else than was asked for"
+                    : receiving.too_long ? "the head is longer than 256 KiB"
+                                         : printable(handle_.problem(code), 300);
+    reply.hopeless = receiving.too_long || stays(code);
   }
   return reply;
 }
@@ -178,11 +182,16 @@ HubReply HubHttp::get(const std::string& url, const HubRange& range, const HubSi
 
 HubReply HubHttp::get_text(const std::string& url, size_t most) {
   std::string text;
+  bool too_long = false;
   HubReply reply = get(url, {}, [&](const HubReply&, std::span<const std::byte> bytes) {
-    if (text.size() + bytes.size() > most) return false;
-    text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    return true;
+    too_long = text.size() + bytes.size() > most;
+    if (!too_long) text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return !too_long;
   });
+  if (too_long) {
+    fail(ErrorCode::kFile, "'{}' answers with more than {}, which no hub does: see HF_ENDPOINT",
+         printable(origin_of(reply.url)), bytes_text(most));
+  }
   if (reply.status >= 200 && reply.status < 300) reply.text = std::move(text);
   return reply;
 }

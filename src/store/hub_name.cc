@@ -37,13 +37,6 @@ bool is_revision(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_name_char(c) || c == '/'; });
 }
 
-[[noreturn]] void refuse(std::string_view text, const char* what) {
-  fail(ErrorCode::kUsage,
-       "'{}' is no name of a model: {}; one looks like ORG/REPO, ORG/REPO:Q4_K_M or "
-       "ORG/REPO@REVISION",
-       printable(text), what);
-}
-
 std::vector<std::string_view> parts_of(std::string_view path) {
   std::vector<std::string_view> parts;
   for (size_t at = 0;;) {
@@ -52,6 +45,20 @@ std::vector<std::string_view> parts_of(std::string_view path) {
     if (end == std::string_view::npos) return parts;
     at = end + 1;
   }
+}
+
+// What tells the models of a repository apart.
+bool is_label(std::string_view text) {
+  return is_safe_path(text) && std::ranges::all_of(parts_of(text), [](std::string_view part) {
+           return is_part(part, kLongestPart);
+         });
+}
+
+[[noreturn]] void refuse(std::string_view text, const char* what) {
+  fail(ErrorCode::kUsage,
+       "'{}' is no name of a model: {}; one looks like ORG/REPO, ORG/REPO:Q4_K_M or "
+       "ORG/REPO@REVISION",
+       printable(text), what);
 }
 
 // Cuts what follows the last part of an address: .../tree/REVISION, .../blob/REVISION/FILE.
@@ -114,7 +121,7 @@ std::optional<HubName> find_hub_name(std::string_view text) {
   }
   if (name.revision.empty()) name.revision = "main";
   if (!is_revision(name.revision)) refuse(text, "its revision cannot be");
-  if (colon != std::string_view::npos && !is_part(name.quant, kLongestPart)) {
+  if (colon != std::string_view::npos && !is_label(name.quant)) {
     refuse(text, "what follows ':' cannot be a quantisation");
   }
   if (!name.file.empty() && !is_safe_path(name.file)) refuse(text, "its file cannot be");

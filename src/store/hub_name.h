@@ -12,8 +12,9 @@ namespace hearth {
 
 struct HubName {
   std::string org, repo;
-  std::string quant;     // "Q4_K_M", a label of the repository's models; empty: chosen
-  std::string file;      // of an address that names one; empty: chosen
+  std::string quant;  // "Q4_K_M", a label of the repository's models, which may be a path; empty:
+                      // chosen
+  std::string file;   // of an address that names one; empty: chosen
   std::string revision;  // a branch, a tag or a commit; "main" where none is named
 
   std::string id() const { return org + "/" + repo; }
@@ -29,7 +30,8 @@ bool is_commit(std::string_view text);
 bool is_hex(std::string_view text, size_t digits);
 
 // Whether a file of that path lies within the folder that the path counts from, whatever there is:
-// parts that are neither empty nor "." nor "..", of printable characters, not too many.
+// parts that are neither empty nor "." nor "..", without control characters of ASCII or
+// backslashes, not too many.
 bool is_safe_path(std::string_view path);
 
 }  // namespace hearth

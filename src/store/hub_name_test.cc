@@ -17,6 +17,7 @@ TEST(HubName, ReadsNamesWithQuantisationAndRevision) {
   name = read_hub_name("a/b:Q8_0@refs/pr/1");
   EXPECT_EQ(name.quant, "Q8_0");
   EXPECT_EQ(name.revision, "refs/pr/1");
+  EXPECT_EQ(read_hub_name("a/b:x/y-Q8_0").quant, "x/y-Q8_0");
 }
 
 TEST(HubName, ReadsAddresses) {
@@ -46,7 +47,8 @@ TEST(HubName, RefusesWhatCannotBe) {
                                  "a//b",
                                  "a/b--c",
                                  "-a/b",
-                                 "a/b:x/y",
+                                 "a/b:x//y",
+                                 "a/b:../y",
                                  "https://huggingface.co/a",
                                  "https://huggingface.co/a/../b",
                                  "hf.co/a/b/resolve/main/../../x",

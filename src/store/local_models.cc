@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/json/value.hpp>
 #include <filesystem>
 #include <fstream>
@@ -175,7 +176,7 @@ void add_lm_studio(const std::string& folder, std::vector<LocalModel>* models) {
 // What people may leave out of a name, in lower case.
 std::vector<std::string> short_names(const LocalModel& model) {
   const std::string whole = ascii_lower(model.name);
-  const size_t colon = whole.rfind(':');
+  const size_t colon = whole.find(':');
   const std::string id = whole.substr(0, colon), label = whole.substr(colon);
   std::vector<std::string> ids = {id, id.substr(id.rfind('/') + 1)};
   for (size_t i = 0, count = ids.size(); i < count; ++i) {
@@ -214,30 +215,93 @@ void remove_empty_folders(fs::path path, const fs::path& top) {
 // A file or a link of a snapshot, which no link to a folder leads to.
 struct SnapshotEntry {
   fs::path path;
-  std::string file;       // its place in the snapshot
   std::string blob = {};  // where it is a link
 };
+// By their places in the snapshot.
+using Snapshot = std::map<std::string, SnapshotEntry>;
 
-// Of all snapshots. Fails where a folder cannot be read: the blobs that it names would count as
-// named by nobody.
-std::vector<SnapshotEntry> snapshot_entries(const fs::path& repo) {
-  const fs::path snapshots = repo / "snapshots";
-  std::vector<SnapshotEntry> entries;
+// By commits. Fails where a folder cannot be read: the blobs that it names would count as named by
+// nobody.
+std::map<std::string, Snapshot> read_snapshots(const fs::path& repo) {
+  const fs::path folder = repo / "snapshots";
+  std::map<std::string, Snapshot> snapshots;
   std::error_code error;
-  fs::recursive_directory_iterator at(snapshots, error), end;
+  fs::recursive_directory_iterator at(folder, error), end;
   for (; !error && at != end; at.increment(error)) {
     std::error_code other;
     if (fs::is_directory(at->symlink_status(other))) continue;
-    const fs::path within = at->path().lexically_relative(snapshots);
-    SnapshotEntry entry{.path = at->path(),
-                        .file = within.lexically_relative(*within.begin()).string()};
+    const fs::path within = at->path().lexically_relative(folder);
+    const std::string file = within.lexically_relative(*within.begin()).string();
+    SnapshotEntry& entry = snapshots[*within.begin()][file];
+    entry.path = at->path();
     const fs::path target = fs::read_symlink(at->path(), other);
     if (!other) entry.blob = target.filename().string();
-    entries.push_back(std::move(entry));
   }
-  if (error) fail_path(snapshots.string(), "read", error.value());
+  if (error) fail_path(folder.string(), "read", error.value());
+  return snapshots;
+}
+
+bool is_weights(const std::string& file) {
+  return file.ends_with(".gguf") || file.ends_with(".safetensors");
+}
+
+bool same_blob(const Snapshot& one, const Snapshot& other, const std::string& file) {
+  const auto of_one = one.find(file), of_other = other.find(file);
+  return of_one != one.end() && of_other != other.end() && !of_one->second.blob.empty() &&
+         of_one->second.blob == of_other->second.blob;
+}
+
+// The files of another snapshot that are the model: those of the model there that has the same
+// weights. Its other files may be others.
+std::vector<std::string> files_elsewhere(const LocalModel& model, const Snapshot& own,
+                                         const Snapshot& snapshot, const fs::path& folder) {
+  std::vector<std::string> weights;
+  std::ranges::copy_if(model.files, std::back_inserter(weights), is_weights);
+  const bool same = std::ranges::all_of(
+      weights, [&](const std::string& file) { return same_blob(own, snapshot, file); });
+  if (!same || weights.empty()) return {};
+  for (const RepoModel& other : find_repo_models(snapshot_files(folder.string()))) {
+    if (std::ranges::count(other.files, weights[0], &RepoFile::path) == 0) continue;
+    weights.clear();
+    std::ranges::transform(other.files, std::back_inserter(weights), &RepoFile::path);
+    break;
+  }
+  return weights;
+}
+
+// What is removed with the model.
+std::vector<SnapshotEntry> entries_of_model(const LocalModel& model, const fs::path& repo,
+                                            const std::map<std::string, Snapshot>& snapshots) {
+  std::vector<SnapshotEntry> entries;
+  const auto own = snapshots.find(model.commit);
+  if (own == snapshots.end()) return entries;
+  for (const auto& [commit, snapshot] : snapshots) {
+    const std::vector<std::string> files =
+        commit == model.commit
+            ? model.files
+            : files_elsewhere(model, own->second, snapshot, repo / "snapshots" / commit);
+    for (const std::string& file : files) {
+      const auto found = snapshot.find(file);
+      if (found != snapshot.end()) entries.push_back(found->second);
+    }
+  }
   return entries;
 }
+
+// A lock of the cache that nobody else has. Fails where somebody has it.
+struct Taken {
+  Taken(const std::string& path, const std::string& id)
+      : lock(path, CacheLock::Use::kAlone, kNow, [] {}) {
+    if (lock.held()) return;
+    fail(ErrorCode::kResource,
+         "'{}' is not removed, since another process fetches a model of that repository: wait for "
+         "its end, or stop it",
+         printable(id));
+  }
+
+  static constexpr std::atomic<bool> kNow{true};
+  CacheLock lock;
+};
 
 // The blob's bytes; 0 where it is not there.
 uint64_t remove_blob(const fs::path& blob) {
@@ -338,20 +402,28 @@ std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models
 }
 
 uint64_t remove_from_cache(const StorePlaces& places, const LocalModel& model) {
-  const std::string id = model.name.substr(0, model.name.rfind(':'));
-  const fs::path repo = fs::path(places.hub) / repo_folder(id);
-  const std::vector<SnapshotEntry> entries = snapshot_entries(repo);
+  const std::string id = model.name.substr(0, model.name.find(':'));
+  const CacheRepo cache(places.hub, id);
+  const fs::path repo = cache.folder();
+  cache.prepare_locks();
+  const Taken whole(cache.repo_lock_path(), id);
+  const std::map<std::string, Snapshot> snapshots = read_snapshots(repo);
   std::map<std::string, size_t> links;  // by blob
-  for (const SnapshotEntry& entry : entries) ++links[entry.blob];
-  uint64_t freed = 0;
+  for (const auto& [commit, snapshot] : snapshots) {
+    for (const auto& [file, entry] : snapshot) ++links[entry.blob];
+  }
+  const std::vector<SnapshotEntry> entries = entries_of_model(model, repo, snapshots);
+  std::map<std::string, Taken> blobs;  // that go
   for (const SnapshotEntry& entry : entries) {
-    if (std::ranges::count(model.files, entry.file) == 0) continue;
+    if (entry.blob.empty() || --links[entry.blob] > 0) continue;
+    blobs.try_emplace(entry.blob, cache.lock_path(entry.blob), id);
+  }
+  for (const SnapshotEntry& entry : entries) {
     remove_path(entry.path);
     remove_empty_folders(entry.path.parent_path(), repo / "snapshots");
-    if (!entry.blob.empty() && --links[entry.blob] == 0) {
-      freed += remove_blob(repo / "blobs" / entry.blob);
-    }
   }
+  uint64_t freed = 0;
+  for (const auto& [blob, lock] : blobs) freed += remove_blob(cache.blob_path(blob));
   remove_refs_to_nothing(repo);
   std::error_code error;
   if (!fs::is_empty(repo / "snapshots", error) || error) return freed;

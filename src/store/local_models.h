@@ -44,8 +44,9 @@ OllamaLayer read_ollama_manifest(std::string_view json);
 // Files of a snapshot that are there, by their paths in it; links that lead nowhere are left out.
 std::vector<RepoFile> snapshot_files(const std::string& folder);
 
-// Removes a model of the cache: its links in all snapshots, then blobs that no snapshot names.
-// Returns the bytes that are free now. Errors (kFile).
+// Removes a model of the cache: its links, in all snapshots that have the same weights, then blobs
+// that no snapshot names. Returns the bytes that are free now. Errors (kFile); (kResource) another
+// process fetches a model of the repository.
 uint64_t remove_from_cache(const StorePlaces& places, const LocalModel& model);
 
 }  // namespace hearth

@@ -60,6 +60,35 @@ TEST_F(LocalModelsTest, FindsSnapshotsWithoutRefsAndRemovesWhatNoneNames) {
   EXPECT_FALSE(fs::exists(folder_ + "/" + kRepo));
 }
 
+TEST_F(LocalModelsTest, RemovesOfOtherSnapshotsTheSameWeightsAlone) {
+  auto put_folder = [&](const std::string& commit, const std::string& weights) {
+    put(kRepo + "blobs/config", "{}");
+    put(kRepo + "blobs/" + weights, "12345678");
+    for (const char* name : {"config.json", "tokenizer.json"}) {
+      link(kRepo + "snapshots/" + commit + "/" + name, "../../blobs/config");
+    }
+    link(kRepo + "snapshots/" + commit + "/model.safetensors", "../../blobs/" + weights);
+  };
+  put_folder("c1", "one");
+  put_folder("c2", "two");
+  put_folder("c3", "one");
+  put(kRepo + "blobs/template", "x");
+  link(kRepo + "snapshots/c3/chat_template.jinja", "../../blobs/template");
+  put(kRepo + "refs/main", "c1");
+  put(kRepo + "blobs/gguf", "123");
+  link(kRepo + "snapshots/c2/M-Q4_0.gguf", "../../blobs/gguf");
+  const auto model = find_local_model(find_local_models(places()), "m:safetensors");
+  ASSERT_TRUE(model);
+  ASSERT_EQ(model->commit, "c1");
+  // The weights and the template.
+  EXPECT_EQ(remove_from_cache(places(), *model), 9u);
+  EXPECT_FALSE(fs::exists(folder_ + "/" + kRepo + "snapshots/c1"));
+  EXPECT_FALSE(fs::exists(folder_ + "/" + kRepo + "snapshots/c3"));
+  for (const char* name : {"config.json", "tokenizer.json", "model.safetensors", "M-Q4_0.gguf"}) {
+    EXPECT_TRUE(fs::exists(folder_ + "/" + kRepo + "snapshots/c2/" + name)) << name;
+  }
+}
+
 TEST_F(LocalModelsTest, TellsOfLinksThatLeadNowhere) {
   link(kRepo + "snapshots/c1/M-Q8_0.gguf", "../../blobs/one");
   const auto models = find_local_models(places());

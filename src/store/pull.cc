@@ -19,6 +19,15 @@ namespace {
 constexpr size_t kFirstHead = size_t{1} << 20, kLargestHead = size_t{256} << 20;
 constexpr size_t kLargestConfig = size_t{4} << 20;
 
+// Asks for more and more of a file's beginning until `use` has enough. False where it never has.
+bool use_head(Hub* hub, const HubName& name, const std::string& url, uint64_t size,
+              const std::function<bool(std::span<const std::byte> head)>& use) {
+  for (size_t bytes = kFirstHead; bytes <= kLargestHead; bytes *= 4) {
+    if (use(hub->head_of(name, url, std::min<uint64_t>(bytes, size)))) return true;
+  }
+  return false;
+}
+
 class Pull {
  public:
   Pull(const StorePlaces& places, const HubName& name, const PullOptions& options,
@@ -29,7 +38,7 @@ class Pull {
         stop_(stop),
         listener_(listener),
         hub_(places, options.fetch.hub, stop),
-        repo_(places.hub, name) {}
+        repo_(places.hub, name.id()) {}
 
   PulledModel run() {
     if (places_.offline) {
@@ -39,43 +48,82 @@ class Pull {
            name_.id());
     }
     pulled_.commit = hub_.commit_of(name_);
+    here_ = snapshot_files(repo_.snapshot_path(pulled_.commit));
     if (find_here()) return std::move(pulled_);
     const std::vector<RepoFile> files = hub_.files_of(name_, pulled_.commit);
     const std::vector<RepoModel> models = find_repo_models(files);
-    take(choose_repo_model(models, name_, memory_room()));
-    if (!options_.anyway) check_runs(models);
-    repo_.prepare();
-    check_space();
-    fetch_all();
+    choose(models);
+    if (!pulled_.whole) fetch_beside_others();
     return std::move(pulled_);
   }
 
  private:
   void take(const RepoModel& model) {
     pulled_.model = model;
-    pulled_.name = fmt::format("{}:{}", name_.id(), model.label);
+    pulled_.name = fmt::format("{}:{}", name_.id(), printable(model.label));
     const std::string folder = repo_.snapshot_path(pulled_.commit);
     pulled_.path = model.folder ? folder : folder + "/" + model.files[0].path;
   }
 
   // Whether the commit's snapshot has what is asked for: links are made once all bytes are there.
+  // What a folder needs the hub alone tells: others fetch any of its files.
   bool find_here() {
-    const std::vector<RepoFile> files = snapshot_files(repo_.snapshot_path(pulled_.commit));
-    const std::vector<RepoModel> models = find_repo_models(files);
+    const std::vector<RepoModel> models = find_repo_models(here_);
     if (models.empty()) return false;
     try {
-      take(choose_repo_model(models, name_, memory_room()));
+      const RepoModel& model = *repo_choices(models, name_, memory_room()).front();
+      if (model.folder) return false;
+      take(model);
     } catch (const Error&) {
       return false;
     }
-    finish_ref();
-    pulled_.whole = true;
+    finish();
     return true;
   }
 
-  void finish_ref() {
+  bool is_here(const RepoModel& model) const {
+    return std::ranges::all_of(model.files, [&](const RepoFile& wanted) {
+      return std::ranges::any_of(here_, [&](const RepoFile& file) {
+        return file.path == wanted.path && file.size == wanted.size;
+      });
+    });
+  }
+
+  void finish() {
+    pulled_.whole = true;
     if (is_commit(name_.revision) || repo_.ref(name_.revision) == pulled_.commit) return;
     repo_.set_ref(name_.revision, pulled_.commit);
+  }
+
+  // Takes the first of the models that it may be which runs here.
+  void choose(const std::vector<RepoModel>& models) {
+    const std::vector<const RepoModel*> choices = repo_choices(models, name_, memory_room());
+    for (const RepoModel* choice : choices) {
+      take(*choice);
+      if (is_here(*choice)) return finish();
+      if (options_.anyway) return;
+      try {
+        return check_head();
+      } catch (const TypeError& error) {
+        if (choice == choices.back()) refuse(error, models);
+        listener_.note(fmt::format("{}; the next smaller type is looked at", error.what()));
+      } catch (const Error& error) {
+        refuse(error, models);
+      }
+    }
+  }
+
+  // While nobody removes a model of the repository.
+  void fetch_beside_others() {
+    repo_.prepare_locks();
+    const CacheLock lock(repo_.repo_lock_path(), CacheLock::Use::kShared, stop_, [&] {
+      listener_.note(
+          fmt::format("another process removes a model of '{}': waiting for it", name_.id()));
+    });
+    if (!lock.held()) return;
+    repo_.prepare();
+    check_space();
+    fetch_all();
   }
 
   std::string url_of(const RepoFile& file) const {
@@ -85,34 +133,24 @@ class Pull {
   void check_head() {
     const RepoModel& model = pulled_.model;
     const RepoFile& first = model.files[0];
+    // A hub that says so of a file that holds nothing has none.
+    if (first.size == 0) fail(ErrorCode::kFile, "'{}' is empty", pulled_.name);
     if (model.folder) {
       check_config_head(hub_.head_of(name_, url_of(first), kLargestConfig), model.bytes,
                         pulled_.name);
       return;
     }
-    for (size_t bytes = kFirstHead; bytes <= kLargestHead; bytes *= 4) {
-      const std::vector<std::byte> head =
-          hub_.head_of(name_, url_of(first), std::min<uint64_t>(bytes, first.size));
-      if (check_gguf_head(head, first.size, model.bytes, model.files.size() == 1, pulled_.name)) {
-        return;
-      }
-      if (stop_) return;
-    }
-    fail(ErrorCode::kFile, "'{}' does not begin as a GGUF file does", pulled_.name);
+    const bool alone = model.files.size() == 1;
+    const bool looked = use_head(&hub_, name_, url_of(first), first.size, [&](auto head) {
+      return stop_ || check_gguf_head(head, first.size, model.bytes, alone, pulled_.name);
+    });
+    if (!looked) fail(ErrorCode::kFile, "'{}' does not begin as a GGUF file does", pulled_.name);
   }
 
-  void check_runs(const std::vector<RepoModel>& models) {
-    // A hub that says so of a file that holds nothing has none.
-    if (pulled_.model.files[0].size == 0) {
-      fail(ErrorCode::kFile, "'{}' is empty", pulled_.name);
-    }
-    try {
-      check_head();
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::kFile) throw;
-      throw Error(error.code(), fmt::format("{}{}; --anyway fetches it all the same", error.what(),
-                                            smaller_text(models, error.code())));
-    }
+  [[noreturn]] void refuse(const Error& error, const std::vector<RepoModel>& models) const {
+    if (error.code() == ErrorCode::kFile) throw Error(error);
+    throw Error(error.code(), fmt::format("{}{}; --anyway fetches it all the same", error.what(),
+                                          smaller_text(models, error.code())));
   }
 
   std::string smaller_text(const std::vector<RepoModel>& models, ErrorCode code) const {
@@ -167,7 +205,7 @@ class Pull {
       return true;
     };
     if (is_there()) return true;
-    const CacheLock lock(repo_.lock_path(blob.digest), stop_, [&] {
+    const CacheLock lock(repo_.lock_path(blob.digest), CacheLock::Use::kAlone, stop_, [&] {
       listener_.note(
           fmt::format("another process fetches '{}': waiting for it", printable(file.path)));
     });
@@ -186,8 +224,7 @@ class Pull {
     for (const RepoFile& file : order) {
       repo_.link(pulled_.commit, file.path, blob_of(file).digest);
     }
-    finish_ref();
-    pulled_.whole = true;
+    finish();
   }
 
   const StorePlaces& places_;
@@ -197,6 +234,7 @@ class Pull {
   const PullListener& listener_;
   Hub hub_;
   CacheRepo repo_;
+  std::vector<RepoFile> here_;  // in the commit's snapshot
   PulledModel pulled_;
 };
 
@@ -207,11 +245,23 @@ PulledModel pull_model(const StorePlaces& places, const HubName& name, const Pul
   return Pull(places, name, options, stop, listener).run();
 }
 
-std::vector<RepoModel> list_repo(const StorePlaces& places, const HubName& name,
-                                 const HubOptions& options, const std::atomic<bool>& stop) {
+ListedRepo list_repo(const StorePlaces& places, const HubName& name, const HubOptions& options,
+                     const std::atomic<bool>& stop) {
   if (places.offline) fail(ErrorCode::kUsage, "offline, as HF_HUB_OFFLINE says: no hub is asked");
   Hub hub(places, options, stop);
-  return find_repo_models(hub.files_of(name, hub.commit_of(name)));
+  const std::string commit = hub.commit_of(name);
+  return {commit, find_repo_models(hub.files_of(name, commit))};
+}
+
+bool use_shape(const StorePlaces& places, const HubName& name, const std::string& commit,
+               const RepoModel& model, const HubOptions& options, const std::atomic<bool>& stop,
+               const std::function<void(const ModelSpec&)>& use) {
+  if (model.folder || model.files.size() != 1) return false;
+  Hub hub(places, options, stop);
+  const RepoFile& file = model.files[0];
+  return use_head(&hub, name, hub.file_url(name, commit, file.path), file.size, [&](auto head) {
+    return !stop && use_gguf_head(head, file.size, name.id(), use);
+  });
 }
 
 }  // namespace hearth

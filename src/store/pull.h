@@ -18,6 +18,8 @@
 
 namespace hearth {
 
+struct ModelSpec;
+
 struct PullOptions {
   FetchOptions fetch;
   bool anyway = false;  // fetched although it does not run here
@@ -46,7 +48,17 @@ PulledModel pull_model(const StorePlaces& places, const HubName& name, const Pul
                        const std::atomic<bool>& stop, const PullListener& listener);
 
 // The models of a repository, for people who choose.
-std::vector<RepoModel> list_repo(const StorePlaces& places, const HubName& name,
-                                 const HubOptions& options, const std::atomic<bool>& stop);
+struct ListedRepo {
+  std::string commit;
+  std::vector<RepoModel> models;
+};
+ListedRepo list_repo(const StorePlaces& places, const HubName& name, const HubOptions& options,
+                     const std::atomic<bool>& stop);
+
+// Gives `use` what the header of one of them says, without the rest of its file. False where it has
+// several parts or is no GGUF file.
+bool use_shape(const StorePlaces& places, const HubName& name, const std::string& commit,
+               const RepoModel& model, const HubOptions& options, const std::atomic<bool>& stop,
+               const std::function<void(const ModelSpec&)>& use);
 
 }  // namespace hearth

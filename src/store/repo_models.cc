@@ -111,6 +111,32 @@ void add_folder(std::span<const RepoFile> files, std::vector<RepoModel>* models)
   models->push_back(std::move(folder));
 }
 
+std::string stem_of(std::string_view path) {
+  std::string_view stem = name_part(path);
+  stem.remove_suffix(std::string_view(".gguf").size());
+  take_part(&stem);
+  return std::string(stem);
+}
+
+std::string path_label(std::string_view path) {
+  path.remove_suffix(std::string_view(".gguf").size());
+  return std::string(path);
+}
+
+// Each by the shortest of its names that no other has.
+void label_files(std::span<RepoModel> models) {
+  using Naming = std::string (*)(std::string_view path);
+  for (const Naming name : {Naming{quant_of}, Naming{stem_of}, Naming{path_label}}) {
+    std::map<std::string, size_t> counts;
+    for (const RepoModel& model : models) ++counts[ascii_upper(name(model.files[0].path))];
+    for (RepoModel& model : models) {
+      if (!model.label.empty()) continue;
+      std::string label = name(model.files[0].path);
+      if (counts[ascii_upper(label)] == 1 || name == path_label) model.label = std::move(label);
+    }
+  }
+}
+
 bool means(const RepoModel& model, const HubName& name) {
   if (!name.file.empty()) {
     return std::ranges::any_of(model.files, [&](const RepoFile& f) { return f.path == name.file; });
@@ -160,30 +186,21 @@ std::vector<RepoModel> find_repo_models(std::span<const RepoFile> files) {
     counts[key] = number.parts;
   }
   std::vector<RepoModel> models;
-  std::map<std::string, size_t> labels;
   for (auto& [key, parts] : groups) {
     if (parts.size() != counts[key] || parts.begin()->first != 1) continue;
     RepoModel model;
     for (auto& [number, file] : parts) model.files.push_back(file);
-    model.label = quant_of(model.files[0].path);
-    ++labels[model.label];
     sum_up(&model);
     models.push_back(std::move(model));
   }
-  for (RepoModel& model : models) {
-    if (!model.label.empty() && labels[model.label] == 1) continue;
-    std::string_view stem = name_part(model.files[0].path);
-    stem.remove_suffix(5);
-    take_part(&stem);
-    model.label = stem;
-  }
+  label_files(models);
   add_folder(files, &models);
   std::ranges::sort(models, {}, &RepoModel::label);
   return models;
 }
 
-const RepoModel& choose_repo_model(std::span<const RepoModel> models, const HubName& name,
-                                   uint64_t room) {
+std::vector<const RepoModel*> repo_choices(std::span<const RepoModel> models, const HubName& name,
+                                           uint64_t room) {
   if (models.empty()) {
     fail(ErrorCode::kFile,
          "'{}' holds no model that could be run: it has neither a whole GGUF file nor a folder's "
@@ -192,21 +209,24 @@ const RepoModel& choose_repo_model(std::span<const RepoModel> models, const HubN
   }
   if (!name.quant.empty() || !name.file.empty()) {
     for (const RepoModel& model : models) {
-      if (means(model, name)) return model;
+      if (means(model, name)) return {&model};
     }
     fail(ErrorCode::kFile, "'{}' has no model '{}'; it has {}", name.id(),
          printable(name.quant.empty() ? name.file : name.quant), labels_text(models));
   }
-  const RepoModel *best = nullptr, *smallest = nullptr;
+  std::vector<const RepoModel*> choices;
+  const RepoModel* smallest = nullptr;
   const size_t usual = rank_of(kUsual);
   for (const RepoModel& model : models) {
     const bool preferred = smallest == nullptr || (smallest->folder && !model.folder);
     if (preferred || (model.bytes < smallest->bytes && !model.folder)) smallest = &model;
     const size_t rank = rank_of(model.label);
-    if (rank < usual || rank == kQuants.size() || model.bytes > room) continue;
-    if (best == nullptr || rank < rank_of(best->label)) best = &model;
+    if (rank >= usual && rank < kQuants.size() && model.bytes <= room) choices.push_back(&model);
   }
-  return best != nullptr ? *best : *smallest;
+  std::ranges::stable_sort(choices, {},
+                           [](const RepoModel* model) { return rank_of(model->label); });
+  if (std::ranges::count(choices, smallest) == 0) choices.push_back(smallest);
+  return choices;
 }
 
 }  // namespace hearth

@@ -22,7 +22,9 @@ struct RepoFile {
 };
 
 struct RepoModel {
-  std::string label;            // "Q4_K_M"; of a file without a type in its name, its stem
+  // "Q4_K_M"; of a file without a type in its name, or with that of another file, its stem; where
+  // that is another's too, its path. No two of a repository have the same.
+  std::string label;
   std::vector<RepoFile> files;  // the first one is what opens the model, config.json of a folder
   uint64_t bytes = 0;
   bool folder = false;
@@ -34,9 +36,9 @@ std::string quant_of(std::string_view path);
 // In the order of their labels. Models of which a part is missing are left out.
 std::vector<RepoModel> find_repo_models(std::span<const RepoFile> files);
 
-// The model that the name means; without a quantisation Q4_K_M, else the next smaller type of which
-// the file is at most `room` bytes, else the smallest file.
-const RepoModel& choose_repo_model(std::span<const RepoModel> models, const HubName& name,
-                                   uint64_t room);
+// The models that the name may mean, the best first: the one that it names; without a quantisation
+// Q4_K_M and the smaller types, of which the file is at most `room` bytes, then the smallest file.
+std::vector<const RepoModel*> repo_choices(std::span<const RepoModel> models, const HubName& name,
+                                           uint64_t room);
 
 }  // namespace hearth

@@ -45,12 +45,31 @@ TEST(RepoModels, ChoosesTheUsualTypeOrTheNextSmallerThatFits) {
   const std::vector<RepoFile> files = {
       {"m-Q8_0.gguf", 80}, {"m-Q4_K_M.gguf", 45}, {"m-Q4_K_S.gguf", 42}, {"m-Q2_K.gguf", 30}};
   const std::vector<RepoModel> models = find_repo_models(files);
-  EXPECT_EQ(choose_repo_model(models, repo_name(), 1000).label, "Q4_K_M");
-  EXPECT_EQ(choose_repo_model(models, repo_name(), 44).label, "Q4_K_S");
-  EXPECT_EQ(choose_repo_model(models, repo_name(), 10).label, "Q2_K");
-  EXPECT_EQ(choose_repo_model(models, repo_name("q8_0"), 10).label, "Q8_0");
-  EXPECT_THROW(choose_repo_model(models, repo_name("Q5_0"), 10), Error);
-  EXPECT_THROW(choose_repo_model({}, repo_name(), 10), Error);
+  EXPECT_EQ(repo_choices(models, repo_name(), 1000).front()->label, "Q4_K_M");
+  EXPECT_EQ(repo_choices(models, repo_name(), 44).front()->label, "Q4_K_S");
+  EXPECT_EQ(repo_choices(models, repo_name(), 10).front()->label, "Q2_K");
+  EXPECT_EQ(repo_choices(models, repo_name("q8_0"), 10).front()->label, "Q8_0");
+  EXPECT_THROW(repo_choices(models, repo_name("Q5_0"), 10), Error);
+  EXPECT_THROW(repo_choices({}, repo_name(), 10), Error);
+  std::vector<std::string> order;
+  for (const RepoModel* model : repo_choices(models, repo_name(), 1000)) {
+    order.push_back(model->label);
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"Q4_K_M", "Q4_K_S", "Q2_K"}));
+}
+
+TEST(RepoModels, NoTwoHaveTheSameLabel) {
+  const std::vector<RepoFile> files = {{"m-Q8_0.gguf", 1},
+                                       {"m-Q8_0-00001-of-00002.gguf", 2},
+                                       {"m-Q8_0-00002-of-00002.gguf", 2},
+                                       {"a/m-Q4_0.gguf", 3},
+                                       {"b/m-Q4_0.gguf", 4},
+                                       {"c/n-Q4_0.gguf", 5},
+                                       {"m-Q2_K.gguf", 6}};
+  const std::vector<RepoModel> models = find_repo_models(files);
+  EXPECT_EQ(labels_of(models), (std::vector<std::string>{"Q2_K", "a/m-Q4_0", "b/m-Q4_0", "m-Q8_0",
+                                                         "m-Q8_0-00001-of-00002", "n-Q4_0"}));
+  EXPECT_EQ(repo_choices(models, repo_name("B/m-q4_0"), 9).front()->bytes, 4u);
 }
 
 TEST(RepoModels, TakesOfAFolderWhatIsRead) {

@@ -7,12 +7,13 @@
 #include <iterator>
 
 #include "base/atomic_file.h"
+#include "base/round_up.h"
 
 namespace hearth {
 namespace {
 
-constexpr const char* kHead = "hearth-pieces-1";
-constexpr uint64_t kMostPieces = 1u << 20, kLeastPiece = 4096;
+constexpr const char* kHead = "hearth-pieces-2";
+constexpr uint64_t kMostPieces = 1u << 16, kPieceStep = 4096;
 
 bool fits(const SafePiece& piece) {
   return piece.done <= piece.size && (piece.done % 8 == 0 || piece.whole());
@@ -21,6 +22,7 @@ bool fits(const SafePiece& piece) {
 }  // namespace
 
 SafePieces SafePieces::of(uint64_t size, uint64_t piece) {
+  piece = std::max(piece, round_up(size / kMostPieces + 1, kPieceStep));
   SafePieces all{.size = size, .piece = piece, .pieces = {}};
   for (uint64_t begin = 0; begin < size; begin += piece) {
     all.pieces.push_back({.begin = begin, .size = std::min(piece, size - begin)});
@@ -31,12 +33,13 @@ SafePieces SafePieces::of(uint64_t size, uint64_t piece) {
 SafePieces SafePieces::read(const std::string& path, uint64_t size, uint64_t piece) {
   std::ifstream file(path);
   std::string head;
-  uint64_t told_size = 0, told_piece = 0;
-  file >> head >> told_size >> told_piece;
-  const bool known = file && head == kHead && told_size == size && told_piece >= kLeastPiece &&
-                     told_piece % 8 == 0 && size / told_piece < kMostPieces;
+  uint64_t told_size = 0, told_piece = 0, adopted = 0;
+  file >> head >> told_size >> told_piece >> adopted;
+  const bool known = file && head == kHead && told_size == size && told_piece % 8 == 0;
   if (!known) return of(size, piece);
   SafePieces all = of(size, told_piece);
+  if (all.piece != told_piece) return of(size, piece);
+  all.adopted = adopted;
   for (SafePiece& each : all.pieces) {
     file >> each.done >> each.sum;
     if (!file || !fits(each)) return of(size, piece);
@@ -45,7 +48,7 @@ SafePieces SafePieces::read(const std::string& path, uint64_t size, uint64_t pie
 }
 
 void SafePieces::write(const std::string& path) const {
-  std::string text = fmt::format("{} {} {}\n", kHead, size, piece);
+  std::string text = fmt::format("{} {} {} {}\n", kHead, size, piece, adopted);
   for (const SafePiece& each : pieces) {
     fmt::format_to(std::back_inserter(text), "{} {}\n", each.done, each.sum);
   }

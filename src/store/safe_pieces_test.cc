@@ -26,18 +26,30 @@ TEST_F(SafePiecesTest, ComeBackAsTheyWere) {
   pieces.pieces[2].done = 3616;
   EXPECT_EQ(pieces.prefix(), 8208u);
   EXPECT_EQ(pieces.done(), 8192u + 16 + 3616);
+  pieces.adopted = 8200;
   pieces.write(folder_ + "/r");
   const SafePieces again = SafePieces::read(folder_ + "/r", 20000, 4096);
   EXPECT_EQ(again.piece, 8192u);
   EXPECT_EQ(again.done(), pieces.done());
   EXPECT_EQ(again.pieces[1].sum, 5u);
+  EXPECT_EQ(again.adopted, 8200u);
+}
+
+TEST_F(SafePiecesTest, PiecesOfALargeFileAreNoMoreThanARecordHolds) {
+  SafePieces pieces = SafePieces::of(uint64_t{1} << 33, 4096);
+  EXPECT_LE(pieces.pieces.size(), 65536u);
+  EXPECT_EQ(pieces.piece % 4096, 0u);
+  pieces.pieces[1].done = 4096;
+  pieces.write(folder_ + "/r");
+  EXPECT_EQ(SafePieces::read(folder_ + "/r", uint64_t{1} << 33, 4096).done(), 4096u);
 }
 
 TEST_F(SafePiecesTest, ARecordThatDoesNotFitIsNone) {
   for (const char* text :
-       {"", "x", "hearth-pieces-1 20000 8192\n", "hearth-pieces-1 20000 8192\n9000 1\n0 1\n0 1\n",
-        "hearth-pieces-1 20000 8192\n3 1\n0 1\n0 1\n", "hearth-pieces-1 1 8192\n0 1\n",
-        "hearth-pieces-1 20000 0\n", "hearth-pieces-1 20000 8192\n-8 1\n0 1\n0 1\n"}) {
+       {"", "x", "hearth-pieces-2 20000 8192 0\n",
+        "hearth-pieces-2 20000 8192 0\n9000 1\n0 1\n0 1\n",
+        "hearth-pieces-2 20000 8192 0\n3 1\n0 1\n0 1\n", "hearth-pieces-2 1 8192 0\n0 1\n",
+        "hearth-pieces-2 20000 0 0\n", "hearth-pieces-2 20000 8192 0\n-8 1\n0 1\n0 1\n"}) {
     std::ofstream(folder_ + "/r") << text;
     EXPECT_EQ(SafePieces::read(folder_ + "/r", 20000, 4096).done(), 0u) << text;
   }

@@ -144,6 +144,67 @@ class FaultTest(StoreCase):
                 self.assertEqual(process.returncode, 0, err)
             self.check_bytes({NAME: DATA})
 
+    def test_remove_beside_a_pull(self):
+        with FakeHub({NAME: DATA, "m-Q8_0.gguf": DATA + b"x"}) as hub:
+            self.pull(hub)
+            hub.cdn_faults = [drip(0.001)] * 8
+            process = subprocess.Popen(
+                [self.program, "pull", "org/model:Q8_0", "--anyway"], env=self.environment(hub),
+                stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            while len(hub.cdn_faults) > 4:
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            self.bad("remove", "org/model:Q4_0", says=["another process fetches"])
+            self.check_bytes({NAME: DATA})
+            process.kill()
+            process.wait(TIMEOUT)
+            # One of another program has the lock of the file.
+            blob = os.path.basename(os.readlink(self.snapshot() / NAME))
+            with (self.cache / f".locks/models--org--model/{blob}.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                self.bad("remove", "org/model:Q4_0", says=["another process fetches"])
+            self.check_bytes({NAME: DATA})
+            self.good("remove", "org/model:Q4_0")
+
+    def test_a_pull_waits_for_who_removes(self):
+        with FakeHub({NAME: DATA}) as hub:
+            locks = self.cache / ".locks/models--org--model"
+            locks.mkdir(parents=True)
+            with (locks / "hearth.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                process = subprocess.Popen(
+                    [self.program, "pull", "org/model", "--anyway"], env=self.environment(hub),
+                    stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+                while b"removes" not in process.stderr.readline():
+                    self.assertIsNone(process.poll())
+                self.assertFalse(self.repo().exists())
+                fcntl.flock(lock, fcntl.LOCK_UN)
+                _, err = process.communicate(timeout=TIMEOUT)
+                self.assertEqual(process.returncode, 0, err)
+            self.check_bytes({NAME: DATA})
+
+    def test_replies_without_end_are_refused_at_once(self):
+        with FakeHub({NAME: DATA}) as hub:
+            for fault, said in ((status(200, b" " * (65 << 20)), "more than 64.00 MiB"),
+                                (lambda reply: reply.fields.update(
+                                    {f"X-{i}": "x" * 50000 for i in range(8)}), "head")):
+                before = len(hub.requests)
+                hub.hub_faults = [fault]
+                self.bad("pull", "org/model", "--tries", "3", hub=hub, says=[said])
+                self.assertEqual(len(hub.requests) - before, 1)
+
+    def test_ctrl_c_ends_a_list(self):
+        with FakeHub({NAME: DATA}) as hub:
+            hub.hub_faults = [drip(1)]
+            process = subprocess.Popen(
+                [self.program, "pull", "org/model", "--list"], env=self.environment(hub),
+                stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            while not hub.requests:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=TIMEOUT)
+            self.assertEqual((process.returncode, err), (-signal.SIGINT, b""))
+
 
 class HostileTest(StoreCase):
     def test_lists_that_lead_out_are_refused(self):

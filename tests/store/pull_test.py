@@ -3,9 +3,10 @@
 import json
 import os
 import struct
+import subprocess
 
 from fake_hub import COMMIT, FakeHub
-from store_case import DEMO, StoreCase
+from store_case import DEMO, TIMEOUT, StoreCase
 
 DATA = DEMO.read_bytes()
 
@@ -15,6 +16,15 @@ def of_architecture(name):
     key = b"general.architecture" + struct.pack("<IQ", 8, len(name))
     at = DATA.index(key) + len(key)
     return DATA[:at] + name + DATA[at + len(name):]
+
+
+def of_unknown_type():
+    """The demo model, but for the type of a tensor."""
+    name = b"token_embd.weight"
+    at = DATA.index(struct.pack("<Q", len(name)) + name) + 8 + len(name)
+    dims, = struct.unpack_from("<I", DATA, at)
+    at += 4 + 8 * dims
+    return DATA[:at] + struct.pack("<I", 77) + DATA[at + 4:]
 
 
 class PullTest(StoreCase):
@@ -51,6 +61,36 @@ class PullTest(StoreCase):
                              {"config.json", "tokenizer.json", "model.safetensors"})
             self.assertGreaterEqual(len(hub.asked("hub", "/tree/")), 4)
             self.check_bytes({path: files[path] for path in told["files"]})
+            # Once more: the list of files tells that it is whole, and no bytes come.
+            before = len(hub.requests)
+            told = json.loads(self.good("pull", "org/model", "--json", hub=hub))
+            self.assertEqual(told["fetched"], 0)
+            self.assertFalse(any("/resolve/" in path for _, _, path, _ in hub.requests[before:]))
+
+    def test_a_folder_of_which_others_fetched_some_files_is_not_whole(self):
+        files = {"config.json": b'{"model_type": "x"}', "tokenizer.json": b"{}",
+                 "model.safetensors": b"w" * 5000}
+        with FakeHub(files) as hub:
+            self.snapshot().mkdir(parents=True)
+            for path in ("config.json", "model.safetensors"):
+                (self.snapshot() / path).write_bytes(files[path])
+            self.good("pull", "org/model", "--anyway", hub=hub)
+            self.check_bytes(files)
+
+    def test_two_pulls_of_one_repository_at_once(self):
+        files = {f"m-Q{bits}_0.gguf": bytes([bits]) * 4000 for bits in (4, 5, 8)}
+        with FakeHub(files) as hub:
+            for _ in range(5):
+                pulls = [subprocess.Popen(
+                    [self.program, "pull", f"org/model:Q{bits}_0", "--anyway"],
+                    env=self.environment(hub), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                    for bits in (4, 4, 5, 5, 8, 8)]
+                for pull in pulls:
+                    _, err = pull.communicate(timeout=TIMEOUT)
+                    self.assertEqual(pull.returncode, 0, err)
+                self.check_bytes(files)
+                for bits in (4, 5, 8):
+                    self.good("remove", f"org/model:Q{bits}_0")
 
     def test_the_token_goes_to_the_hub_alone(self):
         with FakeHub({"m-Q4_0.gguf": DATA}) as hub:
@@ -74,6 +114,18 @@ class PullTest(StoreCase):
             self.check_bytes({"m-Q4_0.gguf": DATA})
             self.assertEqual([p.name for p in blobs.iterdir()], [digest])
 
+    def test_what_others_left_that_is_no_prefix_costs_no_more_than_itself(self):
+        with FakeHub({"m-Q4_0.gguf": DATA}) as hub:
+            blobs = self.repo() / "blobs"
+            blobs.mkdir(parents=True)
+            digest = hub.entry("m-Q4_0.gguf")["lfs"]["oid"]
+            (blobs / f"{digest}.incomplete").write_bytes(b"x" * 300001)
+            self.good("pull", "org/model", "--anyway", "--piece", "256KiB", hub=hub)
+            self.check_bytes({"m-Q4_0.gguf": DATA})
+            starts = [h["Range"] for name, _, _, h in hub.requests if name == "cdn"]
+            self.assertEqual(sum(r.startswith("bytes=524288-") for r in starts), 1, starts)
+            self.assertEqual(sum(r.startswith("bytes=0-") for r in starts), 1, starts)
+
     def test_offline_asks_nobody(self):
         with FakeHub({"m-Q4_0.gguf": DATA}) as hub:
             self.bad("pull", "org/model", hub=hub, code=2, says=["HF_HUB_OFFLINE"],
@@ -93,6 +145,21 @@ class ChoiceTest(StoreCase):
                              [("Q2_K", 2000, True), ("Q8_0", 3000, True)])
             self.assertIn("Q2_K", self.good("pull", "org/model", "--list", hub=hub))
             self.bad("pull", "org/model:Q5_0", hub=hub, says=["Q5_0", "Q8_0", "Q2_K"])
+            self.assertEqual({m["tokens_per_second"] for m in told["models"]}, {None})
+
+    def test_a_list_predicts_rates_from_one_header(self):
+        files = {"m-Q4_0.gguf": DATA, "m-Q8_0.gguf": DATA + b"\0" * len(DATA)}
+        # A machine with a little cache, beside which rates of memory are soon measured.
+        machine = {"HWLOC_THISSYSTEM": "1",
+                   "HWLOC_SYNTHETIC": "numa:1 l3:1(size=1048576) core:1 pu:1(indexes="
+                                      f"{min(os.sched_getaffinity(0))})"}
+        with FakeHub(files) as hub:
+            told = json.loads(self.good("pull", "org/model", "--list", "--json", hub=hub,
+                                        **machine))
+            small, large = [m["tokens_per_second"] for m in told["models"]]
+            self.assertGreater(large, 0)
+            self.assertAlmostEqual(small / large, 2, 2)
+            self.assertEqual(len(hub.asked("cdn")), 1)
 
     def test_an_architecture_that_does_not_run_is_refused_before_its_bytes(self):
         data = of_architecture(b"mamb9")
@@ -112,6 +179,14 @@ class ChoiceTest(StoreCase):
             self.bad("pull", "org/model:Q8_0", hub=hub,
                      says=["beyond the memory", "8.00 TiB", "Q2_K", "--anyway"])
             self.assertFalse(self.repo().exists())
+
+    def test_the_next_smaller_type_is_taken_where_one_does_not_run(self):
+        files = {"m-Q4_K_M.gguf": of_unknown_type(), "m-Q4_0.gguf": DATA,
+                 "m-Q8_0.gguf": DATA + b"x"}
+        with FakeHub(files) as hub:
+            told = json.loads(self.good("pull", "org/model", "--json", hub=hub).splitlines()[-1])
+            self.assertEqual(told["name"], "org/model:Q4_0")
+            self.bad("pull", "org/model:Q4_K_M", hub=hub, says=["type", "--anyway"])
 
     def test_a_file_that_is_no_model_is_refused(self):
         with FakeHub({"m-Q4_0.gguf": b"<html>" * 1000}) as hub:
