@@ -67,6 +67,7 @@ struct Program {
   CLI::App app{"Serves large language models on the processors of this machine."};
   std::optional<std::string> config;
   Action action;
+  std::string lacks;  // what the words lack, and a configuration may say
 };
 
 void add_verbs(Program* all) {
@@ -181,7 +182,8 @@ std::string page_of(CLI::App& program, bool all) {
   return help_page(program.help(), columns, all, verb == nullptr ? "" : verb->get_name());
 }
 
-// The status where the words end it already: help, or a fault; nothing: there is an action.
+// The status where the words end it already: help, or a fault; nothing: there is an action, or
+// something that they lack.
 std::optional<int> parse(Program* program, std::vector<std::string> words) {
   auto is_all = [](const std::string& word) { return word == kHelpAll; };
   const bool all = std::ranges::any_of(words, is_all);
@@ -198,7 +200,11 @@ std::optional<int> parse(Program* program, std::vector<std::string> words) {
     return usage_error(program->app, extras_sentence(program->app));
   } catch (const CLI::ParseError& error) {
     std::string foreign = foreign_sentence(program->app, said);
-    return usage_error(program->app, foreign.empty() ? error.what() : foreign);
+    const bool lacks = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+    if (!lacks || !foreign.empty() || chosen_verb(program->app) == nullptr) {
+      return usage_error(program->app, foreign.empty() ? error.what() : foreign);
+    }
+    program->lacks = error.what();
   }
   return std::nullopt;
 }
@@ -278,7 +284,8 @@ int parse_and_run(const std::vector<std::string>& words) {
   Configuration configuration = find_configuration(program.config, option_tree(program.app));
   const ConfiguredOptions& options = configuration[verb.get_name()];
   const std::vector<std::string> more = configured_words(verb, options);
-  return more.empty() ? program.action() : run_configured(plain, place, more, options);
+  if (!more.empty()) return run_configured(plain, place, more, options);
+  return program.lacks.empty() ? program.action() : usage_error(program.app, program.lacks);
 }
 
 }  // namespace
@@ -286,8 +293,9 @@ int parse_and_run(const std::vector<std::string>& words) {
 OptionTree option_tree(const CLI::App& program) {
   OptionTree tree;
   for (const CLI::App* verb : program.get_subcommands([](const CLI::App*) { return true; })) {
-    VerbFact fact{verb->get_name(), verb->get_description(), {}};
+    VerbFact fact{.name = verb->get_name(), .help = verb->get_description(), .options = {}};
     for (const CLI::Option* option : verb->get_options()) {
+      if (option->get_name(true) == "MODEL") fact.names_model = true;
       if (option->get_positional()) continue;
       OptionFact each{.help = option->get_description(), .preset = option->get_default_str()};
       for (const std::string& name : option->get_snames()) each.names.push_back("-" + name);

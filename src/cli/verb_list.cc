@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <string_view>
 
+#include "base/ascii.h"
 #include "base/bytes_text.h"
 #include "base/json.h"
 #include "base/printable.h"
@@ -43,15 +46,38 @@ int list(bool as_json) {
   return 0;
 }
 
+// What nobody has to quote: a shell completes words with it.
+bool is_plain(const std::string& name) {
+  return std::ranges::all_of(name, [](char c) {
+    return is_letter(c) || is_digit(c) || std::string_view("-_.:/").find(c) < 5;
+  });
+}
+
+int list_names() {
+  std::string text;
+  for (const LocalModel& model : find_local_models(find_places())) {
+    if (model.problem.empty() && is_plain(model.name)) text += model.name + "\n";
+  }
+  write_stdout(text);
+  return 0;
+}
+
 }  // namespace
 
 void add_list(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand(
       "list", "List the models here: Hugging Face's cache, ollama's and LM Studio's stores");
-  auto as_json = std::make_shared<bool>(false);
-  verb.add_flag("--json", *as_json, "Print one JSON object");
+  struct Ways {
+    bool json = false, names = false;
+  };
+  auto ways = std::make_shared<Ways>();
+  CLI::Option* json = verb.add_flag("--json", ways->json, "Print one JSON object");
+  verb.add_flag("--names", ways->names, "Print the names alone, a line each, and open no model")
+      ->excludes(json);
   add_examples(verb, "  hearth list\n  hearth list --json | jq -r '.models[].name'");
-  verb.callback([as_json, &action] { action = [as_json] { return list(*as_json); }; });
+  verb.callback([ways, &action] {
+    action = [ways] { return ways->names ? list_names() : list(ways->json); };
+  });
 }
 
 }  // namespace hearth

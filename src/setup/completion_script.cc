@@ -30,9 +30,36 @@ std::string option_cases(const OptionTree& tree) {
   return cases;
 }
 
+std::string model_verbs(const OptionTree& tree, const char* between) {
+  std::string names;
+  for (const VerbFact& verb : tree) {
+    if (verb.names_model) names += (names.empty() ? "" : between) + verb.name;
+  }
+  return names;
+}
+
+// A name with ':' is several words to bash, which completes the last of them.
+constexpr const char* kBashModels = R"(_hearth_models() {
+  local word=${COMP_LINE:0:COMP_POINT} cut= name
+  word=${word##*[[:space:]]}
+  case $COMP_WORDBREAKS in
+    *:*) cut=${word%"${word##*:}"} ;;
+  esac
+  while IFS= read -r name; do
+    case $name in
+      "$word"*) COMPREPLY+=("${name#"$cut"}") ;;
+    esac
+  done < <("${COMP_WORDS[0]}" list --names 2>/dev/null)
+  [ ${#COMPREPLY[@]} = 0 ] && return
+  while IFS= read -r name; do
+    COMPREPLY+=("$name")
+  done < <(compgen -f -- "$word")
+}
+)";
+
 std::string bash_script(const OptionTree& tree) {
   return fmt::format(R"(# Completion of hearth for bash: source <(hearth completion bash)
-_hearth() {{
+{}_hearth() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} options=
   COMPREPLY=()
   if [ "$COMP_CWORD" = 1 ]; then
@@ -44,16 +71,22 @@ _hearth() {{
   esac
   case $current in
     -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
-    *) [ "${{COMP_WORDS[1]}}" = help ] && COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
+    *)
+      case ${{COMP_WORDS[1]}} in
+        help) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
+        {}) _hearth_models ;;
+      esac
+      ;;
   esac
 }}
 complete -o default -F _hearth hearth
 )",
-                     verb_names(tree), option_cases(tree), verb_names(tree));
+                     kBashModels, verb_names(tree), option_cases(tree), verb_names(tree),
+                     model_verbs(tree, "|"));
 }
 
 std::string zsh_script(const OptionTree& tree) {
-  return fmt::format(R"(#compdef hearth
+  return fmt::format(R"zsh(#compdef hearth
 # Completion of hearth for zsh: source <(hearth completion zsh), or a file _hearth in $fpath
 _hearth() {{
   local verb=$words[2] options=
@@ -67,12 +100,16 @@ _hearth() {{
   if [[ $PREFIX == -* || $verb == help ]]; then
     compadd -- ${{=options}}
   else
+    case $verb in
+      {}) compadd -- ${{(f)"$($words[1] list --names 2>/dev/null)"}} ;;
+    esac
     _files
   fi
 }}
 compdef _hearth hearth
-)",
-                     verb_names(tree), option_cases(tree), verb_names(tree));
+)zsh",
+                     verb_names(tree), option_cases(tree), verb_names(tree),
+                     model_verbs(tree, "|"));
 }
 
 // Within single quotes of fish.
@@ -91,6 +128,11 @@ std::string fish_script(const OptionTree& tree) {
     script += fmt::format("complete -c hearth -f -n __fish_use_subcommand -a {} -d {}\n", verb.name,
                           fish_quoted(verb.help));
   }
+  script += fmt::format(
+      "complete -c hearth -n '__fish_seen_subcommand_from {}' -a '(hearth list --names "
+      "2>/dev/null)'"
+      "\n",
+      model_verbs(tree, " "));
   for (const VerbFact& verb : tree) {
     for (const OptionFact& option : verb.options) {
       script += fmt::format("complete -c hearth -n '__fish_seen_subcommand_from {}'", verb.name);

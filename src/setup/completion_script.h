@@ -1,4 +1,5 @@
-// Scripts that let a shell complete the program's words: verbs, their options, and else files.
+// Scripts that let a shell complete the program's words: verbs, their options, names of models that
+// are here, and else files.
 #pragma once
 
 #include <string>

@@ -18,6 +18,7 @@ struct OptionFact {
 struct VerbFact {
   std::string name, help;
   std::vector<OptionFact> options;
+  bool names_model = false;  // by a word that is no option
 };
 
 using OptionTree = std::vector<VerbFact>;

@@ -87,6 +87,12 @@ class SetupTest(ProgramTest):
         self.assertIn(f"quiet = true  # '{config}', line 4\n", shown)
         self.assertIn('top-k = "40"  # default\n', shown)
         self.assertNotIn("[serve]", shown)
+        # What a verb needs may be configured, and else is asked for.
+        config.write_text("[quantize]\nweights = 'q8_0'\n")
+        out = self.folder / "quantized.gguf"
+        self.good("quantize", self.random, out, env=home)
+        self.bad(2, "quantize", out, env=home, says=["OUT"])
+        self.bad(2, "quantize", self.random, out, says=["--weights"])
         # A file that is named stands for all others; what the command line rules out is left out.
         other = self.folder / "other.toml"
         other.write_text("[run]\nmax-tokens = 1\ntemp = 0\nfile = 'none.txt'\n")

@@ -109,6 +109,27 @@ class ListTest(StoreCase):
         self.bad("remove", "good", says=["ollama"])
         self.assertEqual(self.call("remove", "nothing")[0], 1)
 
+    def test_shells_complete_names(self):
+        self.snapshot().mkdir(parents=True)
+        for name in ("m-Q4_0.gguf", "m-Q8_0.gguf", "$(touch here)-Q6_K.gguf", "x y.gguf"):
+            shutil.copy(DEMO, self.snapshot() / name)
+        self.assertEqual(self.good("list", "--names").split(),
+                         ["org/model:Q4_0", "org/model:Q6_K", "org/model:Q8_0"])
+        script = self.home / "completion"
+        script.write_text(self.good("completion", "bash"))
+        for line, wanted in (("run org/m", "org/model:Q4_0 org/model:Q6_K org/model:Q8_0"),
+                             ("serve org/model:", "Q4_0 Q6_K Q8_0"),
+                             ("inspect org/model:Q8", "Q8_0"), ("run --off", "--offline"),
+                             ("topo zzz", "")):
+            words = " ".join(re.findall(r"[^\s:]+|:", line))
+            typed = f"{self.program} {line}"
+            code = (f"source {script}; COMP_WORDBREAKS=$' \\t\\n:'; COMP_LINE='{typed}'; "
+                    f"COMP_POINT={len(typed)}; COMP_WORDS=({self.program} {words}); "
+                    "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _hearth; echo ${COMPREPLY[@]}")
+            done = subprocess.run(["bash", "-c", code], capture_output=True, check=False,
+                                  cwd=self.home, env=self.environment())
+            self.assertEqual(done.stdout.decode().strip(), wanted, done.stderr)
+
     def test_dangling_links_are_told(self):
         self.snapshot().mkdir(parents=True)
         os.symlink("../../blobs/none", self.snapshot() / "m-Q4_0.gguf")
