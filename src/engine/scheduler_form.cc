@@ -68,8 +68,9 @@ uint32_t Scheduler::pick_decoding(uint32_t decoding, Room* room) {
 void Scheduler::pick_prompts(uint32_t whole, uint32_t decoded, Room* room) {
   room->tokens = affordable_tokens(whole, decoded);
   bool first = true;
+  // Also of those that have no turn this time.
+  for (const GenerationPtr& generation : running_) generation->awaits = false;
   for (const GenerationPtr& generation : running_) {
-    generation->awaits = false;
     if (generation->decodes() || generation->streams()) continue;
     // Another prompt may have computed what this one needs next, or is about to.
     count_cached(*generation, adopt(*generation));

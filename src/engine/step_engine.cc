@@ -131,13 +131,13 @@ void StepEngine::lay_out(std::span<const StepRequest> requests) {
 
 bool StepEngine::step(std::span<const StepRequest> requests, const Abandon* abandon) {
   check(requests);
-  lay_out(requests);
+  std::vector<uint32_t> lengths;
+  for (const StepRequest& request : requests) lengths.push_back(request.sequence->length());
   const auto undo = [&] {
-    for (size_t i = 0; i < requests.size(); ++i) {
-      requests[i].sequence->undo_step(items_[i].first_position);
-    }
+    for (size_t i = 0; i < requests.size(); ++i) requests[i].sequence->undo_step(lengths[i]);
   };
   try {
+    lay_out(requests);
     if (run(view_, abandon)) {
       for (const StepRequest& request : requests) request.sequence->finish_step();
       return true;

@@ -244,8 +244,10 @@ void read_kinds(const HfReading& reading) {
                     {HfValue::kFfn, rows},
                     {HfValue::kOwnKeys, keys},
                     {HfValue::kOwnValues, values}};
-  reading.set("final_logit_softcapping",
-              static_cast<float>(config.real("final_logit_softcapping").value_or(0)));
+  constexpr const char* kCap = "final_logit_softcapping";
+  const boost::json::value* cap = config.find(kCap);
+  const bool none = cap == nullptr || (cap->is_number() && cap->to_number<double>() == 0);
+  reading.set(kCap, none ? 0.0f : static_cast<float>(config.real_or(kCap, 0)));
   read_beside(reading);
 }
 

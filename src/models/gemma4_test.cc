@@ -205,6 +205,14 @@ void expect_folder_refused(const HfFolderWriter& writer, ErrorCode code, std::st
   }
 }
 
+TEST(Gemma4Folder, ACapOfZeroIsNone) {
+  HfFolderWriter writer = gemma4_folder();
+  writer.set("final_logit_softcapping", "0.0");
+  EXPECT_EQ(writer.source().metadata().get<float>("gemma4.final_logit_softcapping"), 0.0f);
+  writer.set("final_logit_softcapping", "-1");
+  EXPECT_THROW(writer.source(), Error);
+}
+
 TEST(Gemma4Folder, KindsOfLayersHaveValuesOfTheirOwn) {
   HfFolderWriter writer = gemma4_folder();
   const ModelSource source = writer.source();

@@ -16,9 +16,8 @@ namespace {
 using boost::json::object;
 using boost::json::value;
 
-// Each answer looks through the calls that wait for one, so a body may not have many of both. What
-// a server takes of a chat's messages is less, and is held where that is read.
-constexpr size_t kMostMessages = 65536, kMostOpen = 1024;
+// Each answer looks through the calls that wait for one, so a body may not have many of both.
+constexpr size_t kMostOpen = 1024;
 
 // The chat's reader refuses what is no text.
 std::string text_or_nothing(const value& field) {
@@ -107,17 +106,12 @@ class OllamaHistory {
 
 }  // namespace
 
-boost::json::array read_ollama_messages(const value& field, const std::string& name) {
-  if (!field.is_array()) refuse_type(field, name, "an array");
-  if (field.get_array().size() > kMostMessages) {
-    throw RequestError(kInvalidValue, name,
-                       fmt::format("has {} messages; at most {} are read", field.get_array().size(),
-                                   kMostMessages));
-  }
+boost::json::array read_ollama_messages(const value& field, const std::string& name, size_t most) {
+  const boost::json::array& messages = array_field(field, name, 0, most);
   OllamaHistory history;
   boost::json::array made;
-  for (size_t i = 0; i < field.get_array().size(); ++i) {
-    made.push_back(history.message(field.get_array()[i], entry_name(name, i)));
+  for (size_t i = 0; i < messages.size(); ++i) {
+    made.push_back(history.message(messages[i], entry_name(name, i)));
   }
   return made;
 }

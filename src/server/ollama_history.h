@@ -11,7 +11,8 @@ namespace hearth {
 // Calls get an id where they have none, by their number in the conversation, so that a prompt's
 // beginning stays the same; what a tool gave is the answer to the first open call of `tool_name`,
 // or where it names none to the first open one. Throws RequestError by path, also where there are
-// images.
-boost::json::array read_ollama_messages(const boost::json::value& field, const std::string& name);
+// images, or more than `most` messages.
+boost::json::array read_ollama_messages(const boost::json::value& field, const std::string& name,
+                                        size_t most);
 
 }  // namespace hearth

@@ -31,6 +31,7 @@ struct OllamaNames {
 
 struct OllamaBody {
   OllamaNames names;
+  size_t most_messages = 0;   // that are read
   bool chat = true;           // `made` is a chat's body, else a prompt's
   bool asks_nothing = false;  // but that the model is there: no messages, or no prompt
   boost::json::object made;

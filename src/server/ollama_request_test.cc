@@ -135,6 +135,18 @@ TEST(OllamaRequest, MessagesAreThoseOfAChat) {
   EXPECT_EQ(problem_of(R"({"messages":{}})"), "messages is an object; it must be an array");
 }
 
+TEST(OllamaRequest, AsManyMessagesAsTheServerSays) {
+  std::string many = R"({"messages":[{"role":"user"})";
+  for (int i = 1; i < 70'000; ++i) many += R"(,{"role":"user"})";
+  many += "]}";
+  RequestLimits limits;
+  limits.messages = 70'000;
+  const OllamaBody made = read_ollama_body(many, OllamaRoute::kChat, limits);
+  EXPECT_EQ(made.made.at("messages").get_array().size(), 70'000u);
+  limits.messages = 69'999;
+  EXPECT_THROW(read_ollama_body(many, OllamaRoute::kChat, limits), RequestError);
+}
+
 TEST(OllamaRequest, CallsGetIdsAndAnswersFindThem) {
   constexpr const char* kCalls = R"({"messages":[{"role":"user","content":"a"},
       {"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{"x":1}}},

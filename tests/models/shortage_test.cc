@@ -156,5 +156,31 @@ TEST_F(ShortageTest, EveryChoiceEndsOnceWhicheverAllocationFails) {
   EXPECT_GT(failures, failing / kStride);
 }
 
+TEST_F(ShortageTest, AStepThatFailsLeavesItsSequencesAsTheyWere) {
+  std::mt19937 random(2);
+  const std::vector<int32_t> tokens = random_tokens(random, 20, kTokens);
+  const Shortage& now = shortage();
+  uint64_t failing = 1;
+  for (bool failed = true; failed; ++failing) {
+    auto one = engine_->new_sequence(), other = engine_->new_sequence();
+    const StepRequest requests[] = {
+        {.sequence = one.get(), .tokens = tokens, .want = Want::kLast},
+        {.sequence = other.get(), .tokens = tokens, .want = Want::kLast}};
+    now.allocations = 0;
+    now.failing = failing;
+    now.thread = std::this_thread::get_id();
+    try {
+      engine_->step(requests);
+      failed = false;
+    } catch (const std::bad_alloc&) {
+    }
+    now.thread = std::thread::id();
+    const uint32_t length = failed ? 0 : 20;
+    ASSERT_EQ(one->length(), length) << "at allocation " << failing;
+    ASSERT_EQ(other->length(), length) << "at allocation " << failing;
+  }
+  EXPECT_GT(failing, 4u);
+}
+
 }  // namespace
 }  // namespace hearth
