@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "cli/interrupts.h"
 #include "cli/load.h"
 #include "cli/model_names.h"
@@ -76,13 +77,8 @@ class HostedModel {
     fail(ErrorCode::kUsage, "'{}' has no chat template: give one with --chat-template FILE",
          text_.path());
   }
-  ~HostedModel() {
-    if (!reactor_.joinable()) return;
-    app_->stop();
-    reactor_.join();
-    // What holds up a request's work must not hold up the end; all that was said is on the screen.
-    if (!app_->settled()) std::_Exit(0);
-  }
+  // Waits for the work of a request that was left.
+  ~HostedModel() { stop(); }
   HostedModel(const HostedModel&) = delete;
   HostedModel& operator=(const HostedModel&) = delete;
 
@@ -100,7 +96,20 @@ class HostedModel {
     return {fmt::format("http://127.0.0.1:{}/v1", app_->port()), key, name};
   }
 
+  // At the end of the process, which what holds up a request's work must not hold up: all that was
+  // said is on the screen.
+  void leave() {
+    stop();
+    if (app_ && !app_->settled()) std::_Exit(0);
+  }
+
  private:
+  void stop() {
+    if (!reactor_.joinable()) return;
+    app_->stop();
+    reactor_.join();
+  }
+
   const ServeArgs args_;
   const Machine machine_;
   ServedText text_;
@@ -114,23 +123,50 @@ class LocalModels {
   LocalModels(const TerminalSignals& signals, ServeArgs args)
       : signals_(signals), args_(std::move(args)) {}
 
-  ChatEndpoint take(const std::string& name) {
+  ~LocalModels() {
+    if (model_) model_->leave();
+  }
+  LocalModels(const LocalModels&) = delete;
+  LocalModels& operator=(const LocalModels&) = delete;
+
+  // Where it throws, the model of before is there as it was, or, where that does not load any more
+  // either, none.
+  void take(const std::string& name, ChatEndpoint* endpoint) {
     ServeArgs args = args_;
     args.model = find_named_model(name).path;
-    ChatEndpoint endpoint;
     call_beside(signals_, [&] {
       auto next = std::make_unique<HostedModel>(args);
       // There may be no memory for both.
       model_.reset();
-      model_ = std::move(next);
-      endpoint = model_->load();
+      try {
+        load(std::move(next), endpoint);
+        taken_ = args;
+      } catch (const std::exception& error) {
+        if (!taken_) throw;
+        const char* lost = restore(endpoint) ? "" : "; nor does the model of before load any more";
+        fail(ErrorCode::kResource, "'{}' is not taken: {}{}", args.model, error.what(), lost);
+      }
     });
-    return endpoint;
   }
 
  private:
+  bool restore(ChatEndpoint* endpoint) {
+    try {
+      load(std::make_unique<HostedModel>(*taken_), endpoint);
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
+  void load(std::unique_ptr<HostedModel> model, ChatEndpoint* endpoint) {
+    *endpoint = model->load();
+    model_ = std::move(model);
+  }
+
   const TerminalSignals& signals_;
   const ServeArgs args_;
+  std::optional<ServeArgs> taken_;  // of the model
   std::unique_ptr<HostedModel> model_;
 };
 
@@ -155,7 +191,7 @@ ChatEndpoint remote_endpoint(const ChatArgs& args, const TerminalSignals& signal
 
 std::string greeting(const ChatArgs& args, const ChatEndpoint& endpoint) {
   std::string text =
-      fmt::format("Chat with {}; /help lists commands, Ctrl-D ends.", endpoint.model);
+      fmt::format("Chat with {}; /help lists commands, Ctrl-D ends.", printable(endpoint.model));
   if (args.serve.model.empty()) {
     text +=
         "\nThe demo model tells stories of 32 animals and knows little else. Try: Tell me a "
@@ -180,14 +216,14 @@ int chat_with(ChatArgs args) {
   TalkOptions options;
   if (elsewhere) {
     options.endpoint = remote_endpoint(args, signals);
-    options.take_model = [endpoint = options.endpoint](const std::string& name) {
-      ChatEndpoint other = endpoint;
-      other.model = name;
-      return other;
+    options.take_model = [](const std::string& name, ChatEndpoint* endpoint) {
+      endpoint->model = name;
     };
   } else {
-    options.endpoint = models.take(args.serve.model);
-    options.take_model = [&models](const std::string& name) { return models.take(name); };
+    models.take(args.serve.model, &options.endpoint);
+    options.take_model = [&models](const std::string& name, ChatEndpoint* endpoint) {
+      models.take(name, endpoint);
+    };
   }
   options.system = args.system.value_or("");
   options.greeting = greeting(args, options.endpoint);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json_reader.h"
+#include "base/printable.h"
 #include "base/utf8_stream.h"
 
 namespace hearth {
@@ -15,9 +16,9 @@ namespace {
 
 constexpr long kConnectMilliseconds = 10'000;
 constexpr int kPollMilliseconds = 1000;
-// Of a body that is no stream: errors, lists of models.
+// Of a body that is no stream: errors, lists of models. And of one event of a stream.
 constexpr size_t kMostBody = 16 << 20;
-constexpr size_t kShownBody = 200;
+constexpr size_t kShownBody = 200, kShownError = 1000;
 
 const boost::json::object* object_at(const boost::json::object& object, std::string_view key) {
   const boost::json::value* value = object.if_contains(key);
@@ -48,11 +49,12 @@ std::string refusal(unsigned status, const std::string& body) {
   try {
     const boost::json::value value = read_json(body);
     std::string said = value.is_object() ? error_of(value.get_object()) : "";
-    if (!said.empty()) return fmt::format("the server refuses ({}): {}", status, said);
+    if (!said.empty()) {
+      return fmt::format("the server refuses ({}): {}", status, printable(said, kShownError));
+    }
   } catch (const Error&) {
   }
-  return fmt::format("the server answers with status {}: {}", status,
-                     well_formed_utf8(body.substr(0, kShownBody)));
+  return fmt::format("the server answers with status {}: {}", status, printable(body, kShownBody));
 }
 
 }  // namespace
@@ -75,7 +77,8 @@ struct ChatClient::Transfer {
   ChatAnswer answer = {};
   std::string body = {};
   EventReader reader = {};
-  bool done = false;  // the stream said so
+  size_t unended = 0;  // bytes that came since the last event
+  bool done = false;   // the stream said so
   double start = steady_seconds();
   std::optional<double> first = {};
   std::exception_ptr thrown = {};
@@ -89,6 +92,10 @@ struct ChatClient::Transfer {
     std::vector<std::string> events;
     reader.take(bytes, &events);
     for (const std::string& event : events) take_event(event);
+    unended = events.empty() ? unended + bytes.size() : 0;
+    if (unended > kMostBody) {
+      fail(ErrorCode::kResource, "the server sends an event of more than 16 MiB");
+    }
   }
 
   void take_event(const std::string& event) {
@@ -99,7 +106,9 @@ struct ChatClient::Transfer {
     const boost::json::value value = read_json(well_formed_utf8(event));
     const boost::json::object* object = value.if_object();
     if (object == nullptr) return;
-    if (std::string said = error_of(*object); !said.empty()) answer.problem = said;
+    if (std::string said = error_of(*object); !said.empty()) {
+      answer.problem = printable(said, kShownError);
+    }
     if (const boost::json::object* usage = object_at(*object, "usage")) take_usage(*usage);
     const boost::json::value* choices = object->if_contains("choices");
     const boost::json::array* list = choices == nullptr ? nullptr : choices->if_array();
@@ -182,7 +191,8 @@ void ChatClient::run(Transfer& transfer, const ChatEndpoint& endpoint, const OnS
   int left = 0;
   const CURLMsg* message = curl_multi_info_read(multi, &left);
   if (message != nullptr && message->data.result != CURLE_OK) {
-    transfer.answer.problem = "no reply: " + handle_.problem(message->data.result);
+    transfer.answer.problem =
+        "no reply: " + printable(handle_.problem(message->data.result), kShownBody);
   }
 }
 
@@ -194,7 +204,7 @@ ChatAnswer ChatClient::ask(const ChatEndpoint& endpoint, const std::string& body
   try {
     run(transfer, endpoint, on_signal);
   } catch (const Error& error) {
-    answer.problem = error.what();
+    answer.problem = printable(error.what(), kShownError);
   }
   const double end = steady_seconds();
   answer.first_seconds = transfer.first.value_or(end) - transfer.start;

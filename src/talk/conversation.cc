@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
+#include "base/printable.h"
 
 namespace hearth {
 namespace {
@@ -24,7 +25,8 @@ SpokenTurn turn_of(const boost::json::value& value) {
   const boost::json::object& object = value.get_object();
   const std::string role = text_of(object, "role");
   if (role != "user" && role != "assistant") {
-    fail(ErrorCode::kRequest, "the role of a turn is '{}'; it must be user or assistant", role);
+    fail(ErrorCode::kRequest, "the role of a turn is '{}'; it must be user or assistant",
+         printable(role));
   }
   return {role == "assistant", text_of(object, "content"), text_of(object, "thinking")};
 }

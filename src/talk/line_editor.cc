@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 #include "talk/terminal_mode.h"
 #include "talk/wrapped_text.h"
@@ -376,7 +377,12 @@ unsigned char LineEditor::Parts::complete_word() {
     const std::wstring rest = wide(longer.substr(word.size()));
     return el_winsertstr(editor, rest.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
   }
-  show(fmt::format("\r\n{}\r\n", fmt::join(words, "  ")));
+  // Names of files may hold what moves the cursor.
+  std::string shown;
+  for (const std::string& each : words) {
+    shown += (shown.empty() ? "" : "  ") + printable(each, each.size());
+  }
+  show(fmt::format("\r\n{}\r\n", shown));
   return CC_REDISPLAY;
 }
 

@@ -12,6 +12,7 @@
 #include "talk/shown_answer.h"
 #include "talk/talk_commands.h"
 #include "talk/terminal_mode.h"
+#include "talk/wrapped_text.h"
 
 namespace hearth {
 namespace {
@@ -45,9 +46,10 @@ Talk::Talk(const TerminalSignals& signals, TalkOptions options)
 
 void Talk::say(std::string_view text) const {
   if (terminal_) {
-    options_.write(fmt::format("{}\n", text));
+    // It may be of a file that was loaded, or of the server.
+    options_.write(without_controls(text) + "\n");
   } else {
-    tell("hearth: {}\n", text);
+    tell("hearth: {}\n", without_controls(text));
   }
 }
 
@@ -139,7 +141,11 @@ void Talk::ask_again() {
     }
     return false;
   };
-  auto on_piece = [&](bool thinking, std::string_view piece) { shown.add(thinking, piece); };
+  // What is wrapped holds none anyway.
+  const bool drops_controls = !terminal_ && isatty(STDOUT_FILENO) != 0;
+  auto on_piece = [&](bool thinking, std::string_view piece) {
+    shown.add(thinking, drops_controls ? without_controls(piece) : std::string(piece));
+  };
   last_ = client_.ask(options_.endpoint, request_body(), on_piece, on_signal);
   shown.end();
   if (!last_->text.empty() || !last_->thinking.empty()) said_.answer(last_->text, last_->thinking);

@@ -27,8 +27,9 @@ struct TalkOptions {
   std::string system;
   std::string greeting;  // what is said first on a terminal
   bool keep_history = true;
-  // Takes another model by the name that /model gives, and tells where to ask then.
-  std::function<ChatEndpoint(const std::string& name)> take_model;
+  // Takes another model by the name that /model gives, and sets where to ask then; also where it
+  // throws, since the model of before may be asked elsewhere then.
+  std::function<void(const std::string& name, ChatEndpoint* endpoint)> take_model;
   // Writes to standard output.
   std::function<void(std::string_view)> write;
 };

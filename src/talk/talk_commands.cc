@@ -159,15 +159,19 @@ void TalkCommands::set(const std::string& words) {
 }
 
 void TalkCommands::list_models() {
-  for (const std::string& name :
-       talk_.client_.models(talk_.options_.endpoint, [](int signal) { return signal == SIGINT; })) {
-    talk_.say(name + (name == talk_.options_.endpoint.model ? " (in use)" : ""));
+  auto on_signal = [](int signal) {
+    if (TerminalSignals::ends(signal)) TerminalSignals::die_of(signal);
+    if (signal == SIGTSTP) TerminalSignals::stop_process();
+    return signal == SIGINT;
+  };
+  for (const std::string& name : talk_.client_.models(talk_.options_.endpoint, on_signal)) {
+    talk_.say(printable(name) + (name == talk_.options_.endpoint.model ? " (in use)" : ""));
   }
 }
 
 void TalkCommands::take_model(const std::string& words) {
   if (words.empty()) return list_models();
-  talk_.options_.endpoint = talk_.options_.take_model(words);
+  talk_.options_.take_model(words, &talk_.options_.endpoint);
 }
 
 void TalkCommands::read_file(const std::string& words) {

@@ -3,6 +3,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <csignal>
+
 namespace hearth {
 namespace {
 
@@ -14,6 +16,22 @@ unsigned terminal_columns() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualColumns;
   return size.ws_col;
+}
+
+LentTerminal::LentTerminal()
+    : own_(getpgrp()),
+      terminal_(tcgetattr(STDIN_FILENO, &modes_) == 0),
+      foreground_(terminal_ && tcgetpgrp(STDIN_FILENO) == own_) {}
+
+void LentTerminal::give(pid_t group) const {
+  // Who is in the background may not do so, but where the signal for it is blocked.
+  sigset_t one, before;
+  sigemptyset(&one);
+  sigaddset(&one, SIGTTOU);
+  pthread_sigmask(SIG_BLOCK, &one, &before);
+  if (foreground_) tcsetpgrp(STDIN_FILENO, group);
+  if (terminal_) tcsetattr(STDIN_FILENO, TCSADRAIN, &modes_);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 QuietTerminal::QuietTerminal() : terminal_(tcgetattr(STDIN_FILENO, &before_) == 0) { quieten(); }

@@ -3,6 +3,7 @@
 // work. It is as it was when the object dies.
 #pragma once
 
+#include <sys/types.h>
 #include <termios.h>
 
 namespace hearth {
@@ -25,6 +26,27 @@ class QuietTerminal {
  private:
   termios before_{};
   bool terminal_ = false;
+};
+
+// The terminal as it is when the object is made: its modes, and this process's group as the one
+// that its keys go to. Another group may have it for a time. Where the terminal is not this
+// process's to lend, only the modes are kept.
+class LentTerminal {
+ public:
+  LentTerminal();
+  ~LentTerminal() { take_back(); }
+  LentTerminal(const LentTerminal&) = delete;
+  LentTerminal& operator=(const LentTerminal&) = delete;
+
+  void lend(pid_t group) const { give(group); }
+  void take_back() const { give(own_); }
+
+ private:
+  void give(pid_t group) const;
+
+  termios modes_{};
+  pid_t own_;
+  bool terminal_, foreground_;
 };
 
 }  // namespace hearth

@@ -18,6 +18,8 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/utf8_stream.h"
+#include "talk/terminal_mode.h"
+#include "talk/terminal_signals.h"
 
 namespace hearth {
 namespace {
@@ -35,8 +37,8 @@ std::string editor_command() {
   return "vi";
 }
 
-// The status of the command, which gets all signals.
-int run_editor(const std::string& command, const std::string& path) {
+// Starts the command in a group of its own, with all signals.
+pid_t start_editor(const std::string& command, const std::string& path) {
   posix_spawnattr_t how;
   posix_spawnattr_init(&how);
   sigset_t none, all;
@@ -44,18 +46,37 @@ int run_editor(const std::string& command, const std::string& path) {
   sigfillset(&all);
   posix_spawnattr_setsigmask(&how, &none);
   posix_spawnattr_setsigdefault(&how, &all);
-  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::string words[] = {"sh", "-c", command + " \"$1\"", "sh", path};
+  posix_spawnattr_setpgroup(&how, 0);
+  posix_spawnattr_setflags(&how,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  // The shell outlives the signals that the editor takes as keys.
+  std::string words[] = {"sh", "-c", "trap : INT QUIT; " + command + " \"$1\"", "sh", path};
   char* argv[6] = {};
   for (size_t i = 0; i < std::size(words); ++i) argv[i] = words[i].data();
   pid_t child = 0;
   const int error = posix_spawn(&child, "/bin/sh", nullptr, &how, argv, environ);
   posix_spawnattr_destroy(&how);
   if (error != 0) fail(ErrorCode::kResource, "/bin/sh does not start: {}", std::strerror(error));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  return child;
+}
+
+// Its status, once it ends. While it runs the terminal is its own; where it is stopped, this
+// process stops too, and both go on together.
+int run_editor(const std::string& command, const std::string& path) {
+  LentTerminal terminal;
+  const pid_t child = start_editor(command, path);
+  for (;;) {
+    terminal.lend(child);
+    kill(-child, SIGCONT);
+    int status = 0;
+    while (waitpid(child, &status, WUNTRACED) < 0 && errno == EINTR) {
+    }
+    terminal.take_back();
+    if (!WIFSTOPPED(status)) return status;
+    // One that wanted the terminal before it had it.
+    const bool waited = WSTOPSIG(status) == SIGTTIN || WSTOPSIG(status) == SIGTTOU;
+    if (!waited) TerminalSignals::stop_process();
   }
-  return status;
 }
 
 }  // namespace

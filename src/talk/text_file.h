@@ -18,7 +18,8 @@ bool is_there(const std::string& path);
 // Whole or not at all.
 void write_text_file(const std::string& path, std::string_view text);
 
-// Lets the user change a text in $VISUAL, $EDITOR or vi, and returns it as saved.
+// Lets the user change a text in $VISUAL, $EDITOR or vi, and returns it as saved. The editor has
+// the terminal to itself meanwhile: Ctrl-C is its own, Ctrl-Z stops this process with it.
 std::string edited_text(std::string_view text);
 
 // The files whose path begins so, folders with a slash at their end, sorted.

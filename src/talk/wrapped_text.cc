@@ -22,6 +22,17 @@ bool is_dropped(char32_t code) {
 
 }  // namespace
 
+std::string without_controls(std::string_view text) {
+  const std::string whole = well_formed_utf8(text);
+  std::string kept;
+  for (std::string_view rest = whole; !rest.empty();) {
+    const std::string_view character = rest.substr(0, utf8_sequence(rest));
+    if (!is_dropped(utf8_decode(character))) kept += character;
+    rest.remove_prefix(character.size());
+  }
+  return kept;
+}
+
 size_t character_width(std::string_view character) {
   int width = utf8proc_charwidth(static_cast<utf8proc_int32_t>(utf8_decode(character)));
   return width > 0 ? static_cast<size_t>(width) : 0;

@@ -47,6 +47,9 @@ class WrappedText {
   bool long_word_ = false;  // amid one that is wider than the window
 };
 
+// The same characters dropped from a text that is not wrapped. UTF-8.
+std::string without_controls(std::string_view text);
+
 // Columns that a character takes: 0 to 2. `character`: one well-formed sequence.
 size_t character_width(std::string_view character);
 

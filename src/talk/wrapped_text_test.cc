@@ -60,5 +60,9 @@ TEST(WrappedTextTest, FollowsTheWindow) {
   EXPECT_EQ(out, "one two three four\nfive six");
 }
 
+TEST(WithoutControls, DropsWhatMovesTheCursor) {
+  EXPECT_EQ(without_controls("a\x1b[2J\tb\r\n\u202ec\u009b\xff"), "a[2J\tb\nc\ufffd");
+}
+
 }  // namespace
 }  // namespace hearth

@@ -1,8 +1,9 @@
 """A server of OpenAI's chat API that answers by script, for tests of the chat at a terminal.
 
 What it answers follows from the last message: "think" thinks first, "slow" sends word by word until
-it is left, "gone" cuts the connection in the middle, "no" is refused, "bytes" writes escapes of a
-terminal, "long N" writes N words, else the message comes back. It keeps what it was asked.
+it is left, "gone" cuts the connection in the middle, "no" is refused, "forge" with escapes of a
+terminal, "bytes" writes some, "long N" writes N words, else the message comes back. It keeps what
+it was asked.
 """
 
 import json
@@ -41,7 +42,8 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self):
-        self.reply(200, {"object": "list", "data": [{"id": "stub"}, {"id": "other"}]})
+        names = getattr(self.server, "names", ["stub", "other"])
+        self.reply(200, {"object": "list", "data": [{"id": name} for name in names]})
 
     def event(self, value):
         data = f"data: {value if isinstance(value, str) else json.dumps(value)}\n\n".encode()
@@ -53,6 +55,8 @@ class Handler(BaseHTTPRequestHandler):
         text = body["messages"][-1]["content"]
         if text == "no":
             return self.reply(400, {"error": {"message": "the stub will not", "code": "no"}})
+        if text == "forge":
+            return self.reply(400, {"error": {"message": "no\x1b[2J\n> yes", "code": "no"}})
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()

@@ -4,6 +4,7 @@ with a server that answers by script; and with the demo model, loaded by the ver
 import os
 import signal
 import stat
+import sys
 import time
 
 import chain_models
@@ -203,6 +204,40 @@ class ChatTest(ProgramTest):
         self.ends(chat)
         chat = self.talk(env={"EDITOR": "false", "VISUAL": ""})
         self.assertIn("'false' failed: nothing is sent", self.say(chat, "/edit"))
+        self.ends(chat)
+
+    def test_the_editor_has_the_terminal_to_itself(self):
+        script = self.home / "editor.py"
+        script.write_text("import signal, sys, tty\n"
+                          "def tell(number, _):\n"
+                          "    print('signal', number, flush=True)\n"
+                          "signal.signal(signal.SIGINT, tell)\n"
+                          "signal.signal(signal.SIGCONT, tell)\n"
+                          "print('editing', flush=True)\n"
+                          "open(sys.argv[1], 'a').write(sys.stdin.readline())\n"
+                          "tty.setraw(0)\n")
+        chat = self.talk(env={"EDITOR": f"{sys.executable} {script}", "VISUAL": ""})
+        chat.send("/edit\r")
+        chat.wait("editing")
+        chat.send("\x03")
+        chat.wait(f"signal {int(signal.SIGINT)}")
+        # Nobody could let the chat go on, so it does, and the editor with it.
+        chat.send("\x1a")
+        chat.wait(f"signal {int(signal.SIGCONT)}")
+        chat.send("slow\r")
+        chat.wait("w8 ")
+        chat.send("\x03")
+        chat.wait("stopped; what came is kept")
+        chat.wait(NEXT)
+        self.assertEqual(self.say(chat, "fine"), "fine\r\n")
+        self.ends(chat)
+
+    def test_texts_of_a_server_move_no_cursor(self):
+        self.server.server.names = ["st\x1b[2Jub\n> x", "other"]
+        chat = self.talk()
+        self.assertIn("Chat with st\\x1b[2Jub\\x0a> x;", chat.seen.decode())
+        self.assertIn("no\\x1b[2J\\x0a> yes; your message", self.say(chat, "forge"))
+        self.assertEqual(self.say(chat, "/model"), "st\\x1b[2Jub\\x0a> x (in use)\r\nother\r\n")
         self.ends(chat)
 
     def test_history(self):
