@@ -38,7 +38,7 @@ bool given(const CLI::App& verb, const char* name) { return verb.get_option(name
 
 }  // namespace
 
-void add_sampling_options(CLI::App& verb, SamplingParams* sampling) {
+TakeSampling add_sampling_options(CLI::App& verb, SamplingParams* sampling) {
   for (const RealOption& option : kReals) {
     add_real(verb, option.name, &(sampling->*option.value), option.help);
   }
@@ -46,16 +46,14 @@ void add_sampling_options(CLI::App& verb, SamplingParams* sampling) {
     add_count(verb, option.name, &(sampling->*option.value), 0, option.most, option.help)
         ->capture_default_str();
   }
-}
-
-void take_given_options(const CLI::App& verb, const SamplingParams& from,
-                        SamplingParams* sampling) {
-  for (const RealOption& option : kReals) {
-    if (given(verb, option.name)) sampling->*option.value = from.*option.value;
-  }
-  for (const CountOption& option : kCounts) {
-    if (given(verb, option.name)) sampling->*option.value = from.*option.value;
-  }
+  return [&verb, from = sampling](SamplingParams* to) {
+    for (const RealOption& option : kReals) {
+      if (given(verb, option.name)) to->*option.value = from->*option.value;
+    }
+    for (const CountOption& option : kCounts) {
+      if (given(verb, option.name)) to->*option.value = from->*option.value;
+    }
+  };
 }
 
 }  // namespace hearth

@@ -159,10 +159,7 @@ void add_serve_options(CLI::App& verb, ServeArgs* args) {
   add_address_options(verb, args);
   add_load_options(verb, args);
   args->sampling = openai_sampling();
-  add_sampling_options(verb, &args->sampling);
-  args->take_sampling = [&verb, args](SamplingParams* sampling) {
-    take_given_options(verb, args->sampling, sampling);
-  };
+  args->take_sampling = add_sampling_options(verb, &args->sampling);
   add_engine_options(verb, &args->engine,
                      "Positions of a text, its prompt included; default: the model's own, or what "
                      "--kv-cache holds");

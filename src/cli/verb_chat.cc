@@ -42,10 +42,7 @@ void add_chat(CLI::App& program, Action& action) {
   add_text(verb, "--chat-template", &serve->template_path, "FILE",
            "Chat template (Jinja) in place of the model's own");
   serve->sampling = openai_sampling();
-  add_sampling_options(verb, &serve->sampling);
-  serve->take_sampling = [&verb, serve](SamplingParams* sampling) {
-    take_given_options(verb, serve->sampling, sampling);
-  };
+  serve->take_sampling = add_sampling_options(verb, &serve->sampling);
   add_engine_options(verb, &serve->engine,
                      "Positions of the conversation; default: the model's own, or what there is "
                      "memory for");

@@ -238,7 +238,7 @@ int run(RunArgs args) {
 }
 
 void add_choice_options(CLI::App& verb, RunArgs* args) {
-  add_sampling_options(verb, &args->sampling);
+  args->take_sampling = add_sampling_options(verb, &args->sampling);
   add_seed(verb, &args->seed);
   verb.add_option("--logit-bias", args->biases,
                   "Added to a token's logit: ID=VALUE, ID+VALUE or ID-VALUE; -inf forbids it; may "
@@ -290,9 +290,6 @@ void add_run(CLI::App& program, Action& action) {
   add_text_sources(verb, &args->prompts);
   add_stop_options(verb, args.get());
   add_choice_options(verb, args.get());
-  args->take_sampling = [&verb, args = args.get()](SamplingParams* sampling) {
-    take_given_options(verb, args->sampling, sampling);
-  };
   add_shape_options(verb, &args->shape);
   add_engine_options(verb, &args->engine,
                      "Positions of the context; default: 4096, or what prompt and -n need");
