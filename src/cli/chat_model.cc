@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "cli/field_options.h"
 #include "cli/interrupts.h"
 #include "cli/load.h"
 #include "cli/model_names.h"
@@ -143,8 +144,10 @@ class LocalModels {
         taken_ = args;
       } catch (const std::exception& error) {
         if (!taken_) throw;
+        const auto* own = dynamic_cast<const Error*>(&error);
+        const std::string what = own != nullptr ? command_line_text(*own) : error.what();
         const char* lost = restore(endpoint) ? "" : "; nor does the model of before load any more";
-        fail(ErrorCode::kResource, "'{}' is not taken: {}{}", args.model, error.what(), lost);
+        fail(ErrorCode::kResource, "'{}' is not taken: {}{}", args.model, what, lost);
       }
     });
   }

@@ -6,6 +6,7 @@ import signal
 import stat
 import sys
 import time
+from pathlib import Path
 
 import chain_models
 from chat_server import ChatServer
@@ -355,6 +356,19 @@ class ChatTest(ProgramTest):
         self.assertIn("does not exist", self.say(chat, "/model none.gguf"))
         self.assertNotIn("hearth", self.say(chat, "Tell me a story about an owl and a key."))
         self.ends(chat)
+
+    def test_a_model_that_does_not_load_leaves_the_one_of_before(self):
+        template = self.home / "t.jinja"
+        template.write_text("{% for m in messages %}{{ m.content }}{% endfor %}")
+        demo = Path(__file__).resolve().parent.parent.parent / "assets" / "demo.gguf"
+        # The demo model's context needs more keys and values.
+        status, out, err = self.call("chat", self.random, "--chat-template", template, "--ctx",
+                                     "256", "--kv-cache", "192KiB",
+                                     text=f"/set max_tokens 3\n/model {demo}\na quick\n")
+        self.assertEqual(status, 1)
+        self.assertIn("is not taken: --kv-cache of 192.00 KiB", err)
+        self.assertNotIn("no reply", err)
+        self.assertNotEqual(out, b"")
 
     def test_options_of_a_model_here(self):
         template, importance = self.home / "t.jinja", self.home / "importance.dat"
