@@ -41,12 +41,12 @@ uint64_t settled_piece(uint64_t bytes) {
   return std::clamp(bytes, kLeastPiece, kLargestPiece) / kLeastPiece * kLeastPiece;
 }
 
-// Bytes of a model's files that are worth a token, times tokens a second, as predicted for the
-// model that would be taken: with what it reads of its weights for a token, and how fast this
-// machine reads. None where its header does not tell.
-std::optional<double> read_rate(const StorePlaces& places, const HubName& name,
-                                const ListedRepo& repo, const HubOptions& options,
-                                const std::atomic<bool>& stop) {
+// Tokens a second times the bytes of the file, which is much the same for all types of a model. It
+// is predicted for the one that would be taken: from what that reads of its weights for a token,
+// and how fast this machine reads. None where its header does not tell.
+std::optional<double> rate_by_bytes(const StorePlaces& places, const HubName& name,
+                                    const ListedRepo& repo, const HubOptions& options,
+                                    const std::atomic<bool>& stop) {
   std::optional<double> rate;
   try {
     HubName any = name;
@@ -61,9 +61,8 @@ std::optional<double> read_rate(const StorePlaces& places, const HubName& name,
           predict_step(machine, measure_with_progress(machine, 1), spec, placed, {1, 0});
       rate = cost.tokens_per_second * static_cast<double>(model.bytes);
     });
-  } catch (const Error& error) {
+  } catch (const Error&) {
     // A model that does not run here is listed all the same.
-    if (error.code() == ErrorCode::kUsage) throw;
   }
   return rate;
 }
@@ -75,7 +74,7 @@ void list_models(const PullArgs& args) {
   ask_until_stopped([&](const std::atomic<bool>& stop) {
     const StorePlaces places = find_places();
     ListedRepo repo = list_repo(places, name, args.options.fetch.hub, stop);
-    rate = read_rate(places, name, repo, args.options.fetch.hub, stop);
+    rate = rate_by_bytes(places, name, repo, args.options.fetch.hub, stop);
     models = std::move(repo.models);
   });
   const uint64_t room = memory_room();
