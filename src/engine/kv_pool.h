@@ -1,6 +1,5 @@
 // The pool of KV pages: a fixed number of page ids, shared by layers and shards (graph/step_view.h
-// says where a page's bytes lie). A page is free, held by one or more sequences, or held by none
-// and kept because a later prompt may want it. Used by one thread.
+// says where a page's bytes lie), which are kept because a later prompt may want them.
 //
 // The prefix cache is a tree of full pages: a page is filed under the page before it, its own
 // kPagePositions tokens, and its form. By the numerical contract its bytes follow from that alone,
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/page_stock.h"
 #include "kernels/attention/attention.h"
 
 namespace hearth {
@@ -33,34 +33,14 @@ struct PageForm {
   bool operator==(const PageForm&) const = default;
 };
 
-class KvPool {
+class KvPool : public PageStock {
  public:
-  // Copies the keys and values of page `from` to page `to`, of all layers and shards.
-  using CopyPage = std::function<void(uint32_t from, uint32_t to)>;
-  static constexpr uint32_t kNoPage = UINT32_MAX;
-
   // No pages at all: nothing is kept of a sequence but its tokens.
   KvPool(uint32_t page_count, CopyPage copy);
 
   bool keeps_pages() const { return !pages_.empty(); }
-  uint32_t page_count() const { return static_cast<uint32_t>(pages_.size()); }
-  // Returns how many pages take() can give, one after another: the free ones and the kept but
-  // unused ones.
-  uint32_t available() const { return static_cast<uint32_t>(free_.size()) + unused_count_; }
-  // Returns how many pages are kept for their prefix, though nobody holds them.
-  uint32_t unused_count() const { return unused_count_; }
-  uint64_t evictions() const { return evictions_; }
   // Called with every page that is evicted, so that what hangs on it goes with it.
   void set_on_evict(std::function<void(uint32_t)> on_evict) { on_evict_ = std::move(on_evict); }
-
-  // Returns a page that one sequence holds from now on; available() must not be 0.
-  uint32_t take();
-  // Adds one holder to the page.
-  void share(uint32_t page);
-  void release(uint32_t page);
-  // Tells whether its holder may write to it: nobody else holds it, and nobody can find it.
-  bool is_private(uint32_t page) const { return pages_[page].holders == 1 && !pages_[page].filed; }
-  void copy(uint32_t from, uint32_t to) const { copy_(from, to); }
 
   // Returns the page that holds `tokens` (kPagePositions of them) in that form behind page `parent`
   // (kNoPage: at the beginning), or kNoPage where there is none.
@@ -74,29 +54,18 @@ class KvPool {
 
  private:
   struct Page {
-    uint32_t holders = 0;
-    bool filed = false;
     uint32_t parent = kNoPage;
     PageForm form = {};
-    uint32_t children = 0;                      // filed pages behind it
-    uint32_t older = kNoPage, newer = kNoPage;  // among the unused
+    uint32_t children = 0;  // filed pages behind it
     uint64_t key = 0;
     std::array<int32_t, kPagePositions> tokens;
   };
 
-  void append_unused(uint32_t page);
-  void remove_unused(uint32_t page);
-  // Forgets the page unused for longest and returns it, free.
-  uint32_t evict();
+  void forget(uint32_t page) override;
 
-  CopyPage copy_;
   std::function<void(uint32_t)> on_evict_;
   std::vector<Page> pages_;
-  std::vector<uint32_t> free_;
   std::unordered_multimap<uint64_t, uint32_t> by_key_;
-  uint32_t oldest_unused_ = kNoPage, newest_unused_ = kNoPage;
-  uint32_t unused_count_ = 0;
-  uint64_t evictions_ = 0;
 };
 
 }  // namespace hearth
