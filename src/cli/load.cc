@@ -80,6 +80,10 @@ std::string context_text(const Engine& engine) {
     text += fmt::format(", room for {} positions of keys and values",
                         uint64_t{engine.options().kv_pages} * kPagePositions);
   }
+  if (const WindowPool* windows = engine.windows(); windows != nullptr) {
+    text += fmt::format(", {} of them in layers that see {}",
+                        uint64_t{windows->page_count()} * kPagePositions, windows->window());
+  }
   if (const StatePool* states = engine.states(); states != nullptr) {
     text += fmt::format(", and for the states of {} and {} kept ones",
                         count_text(states->places(), "text"), states->most_kept());

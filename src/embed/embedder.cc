@@ -96,7 +96,7 @@ class Embedder::Batch {
   size_t aim_;                 // tokens of a step
   size_t next_ = 0;            // the first text that has not begun
   std::deque<OpenText> open_;  // in this step; between steps one at most
-  uint32_t pages_ = 0;         // that are free beside those of this step
+  PageCounts pages_;           // that this step takes
 };
 
 // How many tokens of the text this step has: false where it has none.
@@ -105,21 +105,25 @@ bool Embedder::Batch::take_part(OpenText& text, size_t room) {
   if (whole && text.left.size() > room) return false;
   text.taken = std::min(text.left.size(), room);
   if (whole) return true;
-  while (text.taken > 0 &&
-         text.sequence->pages_needed(static_cast<uint32_t>(text.taken)) > pages_) {
+  const auto with_text = [&] {
+    PageCounts pages = pages_;
+    pages += text.sequence->pages_needed(static_cast<uint32_t>(text.taken));
+    return pages;
+  };
+  while (text.taken > 0 && !with_text().fit(engine_.available_pages())) {
     // One page less.
     size_t end = text.sequence->length() + text.taken;
     size_t less = (end - 1) / kPagePositions * kPagePositions;
     text.taken = less > text.sequence->length() ? less - text.sequence->length() : 0;
   }
-  pages_ -= text.sequence->pages_needed(static_cast<uint32_t>(text.taken));
+  pages_ = with_text();
   return text.taken > 0;
 }
 
 void Embedder::Batch::form() {
   const EngineOptions& options = engine_.options();
   size_t most = options.prefill_rows, tokens = 0;
-  pages_ = engine_.pool().available();
+  pages_ = {};
   bool whole = !engine_.pool().keeps_pages();
   if (!open_.empty() && take_part(open_.front(), aim_)) tokens = open_.front().taken;
   while (next_ < texts_.size() && tokens < aim_ && open_.size() < options.items) {

@@ -72,17 +72,7 @@ void Engine::start(const Machine& machine, EngineLayout layout, std::unique_ptr<
   spare_pus_ = hearth::spare_pus(machine, placement());
   memory_use_ = layout_.memory();
   memory_ = std::make_unique<EngineMemory>(machine, layout_, *model_);
-  std::unique_ptr<StatePool> states;
-  if (spec().has_states()) {
-    const uint32_t kept = layout_.options.kept_states;
-    states = std::make_unique<StatePool>(
-        layout_.states.slots() - kept, kept, layout_.kv.page_count(),
-        [this](uint32_t from, uint32_t to) { memory_->states().copy(from, to); });
-  }
-  auto pool = std::make_unique<KvPool>(spec().has_kv_cache() ? layout_.kv.page_count() : 0,
-                                       [this](uint32_t from, uint32_t to) { copy_page(from, to); });
-  if (states) pool->set_on_evict([pages = states.get()](uint32_t page) { pages->evict(page); });
-  give_memory(std::move(pool), std::move(states), memory_->hidden());
+  give_memory(make_pools(), memory_->hidden());
   logits_ = std::make_unique<StepLogits>(spec().hyper.vocabulary,
                                          layout_.options.outputs + layout_.options.scored_rows,
                                          model_->axes()[spec().vocabulary_axis].cuts);
@@ -92,6 +82,29 @@ void Engine::start(const Machine& machine, EngineLayout layout, std::unique_ptr<
   scorer_ = std::make_unique<TokenScorer>(team->size());
   lane_ = std::make_unique<Lane>(std::move(team), model_, isa_, lane_plans(layout_),
                                  memory_->lane(), memory_->kv());
+}
+
+// What hangs on a page that is evicted goes with it.
+Engine::Pools Engine::make_pools() {
+  const KvView& kv = layout_.kv;
+  Pools pools{std::make_unique<KvPool>(spec().has_kv_cache() ? kv.page_count() : 0,
+                                       page_copier(KvKind::kFull))};
+  if (spec().has_states()) {
+    const uint32_t kept = layout_.options.kept_states;
+    pools.states = std::make_unique<StatePool>(
+        layout_.states.slots() - kept, kept, kv.page_count(),
+        [this](uint32_t from, uint32_t to) { memory_->states().copy(from, to); });
+  }
+  if (kv.window() > 0) {
+    pools.windows = std::make_unique<WindowPool>(kv.window(), kv.page_count(KvKind::kWindow),
+                                                 kv.page_count(), page_copier(KvKind::kWindow));
+  }
+  pools.pages->set_on_evict(
+      [states = pools.states.get(), windows = pools.windows.get()](uint32_t page) {
+        if (states != nullptr) states->evict(page);
+        if (windows != nullptr) windows->leave(page);
+      });
+  return pools;
 }
 
 void Engine::set_plan(const EnginePlan& plan, const ScheduleTable& schedules) {
@@ -109,15 +122,17 @@ void Engine::set_plan(const EnginePlan& plan, const ScheduleTable& schedules) {
   memory_use_ = use;
 }
 
-void Engine::copy_page(uint32_t from, uint32_t to) const {
-  const KvView& kv = memory_->kv();
-  for (uint32_t s = 0; s < layout_.options.shards; ++s) {
-    for (uint32_t layer = 0; layer < spec().layers.size(); ++layer) {
-      const size_t bytes = kv.page_bytes(s, layer);
-      if (bytes == 0) continue;
-      std::memcpy(kv.page(s, layer, to, 0).k, kv.page(s, layer, from, 0).k, bytes);
+KvPool::CopyPage Engine::page_copier(KvKind kind) const {
+  return [this, kind](uint32_t from, uint32_t to) {
+    const KvView& kv = memory_->kv();
+    for (uint32_t s = 0; s < layout_.options.shards; ++s) {
+      for (uint32_t layer = 0; layer < spec().layers.size(); ++layer) {
+        const size_t bytes = kv.kind(layer) == kind ? kv.page_bytes(s, layer) : 0;
+        if (bytes == 0) continue;
+        std::memcpy(kv.page(s, layer, to, 0).k, kv.page(s, layer, from, 0).k, bytes);
+      }
     }
-  }
+  };
 }
 
 std::vector<std::string> Engine::warnings() const {

@@ -112,7 +112,8 @@ class Engine : public StepEngine {
 
  private:
   void start(const Machine& machine, EngineLayout layout, std::unique_ptr<Team> team);
-  void copy_page(uint32_t from, uint32_t to) const;
+  Pools make_pools();
+  KvPool::CopyPage page_copier(KvKind kind) const;
   bool run(StepView step, const Abandon* abandon) override;
 
   Isa isa_;

@@ -6,6 +6,7 @@
 #include "base/bytes_text.h"
 #include "base/error.h"
 #include "engine/kv_pool.h"
+#include "engine/kv_size.h"
 #include "engine/shard_shares.h"
 #include "engine/step_logits.h"
 #include "graph/sync_layout.h"
@@ -46,17 +47,18 @@ uint32_t cached_heads(const KeptRows& kept, const std::vector<CutAxis>& axes, ui
 KvView lay_out_kv(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint32_t shards,
                   const EnginePlan& plan, const EngineOptions& options) {
   std::vector<KvLayer> layers;
+  const uint32_t window = options.gives_back ? spec.kept_window() : 0;
   for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
     const std::optional<KeptRows> kept = spec.kept(layer);
-    KvLayer& kv = layers.emplace_back(KvLayer{0, 0, {}});
-    if (kept) kv = {kept->key_length, kept->value_length, {}};
+    KvLayer& kv = layers.emplace_back();
+    if (kept) kv = {kept->key_length, kept->value_length, {}, kv_kind(window, *kept)};
     for (uint32_t s = 0; s < shards; ++s) {
       kv.heads.push_back(kept ? cached_heads(*kept, axes, s, plan) : 0);
     }
   }
   uint32_t pages =
       options.kv_pages != 0 ? options.kv_pages : options.sequences * pages_for(options.context);
-  return {options.kv_type, pages, shards, layers};
+  return {options.kv_type, pages, shards, layers, window};
 }
 
 // A slot for every sequence that there may be at a time, and the kept ones, where layers keep
@@ -87,6 +89,7 @@ void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   check_schedules(options.schedules, kernels_for(isa));
   measure_graphs(spec, weights, isa, layout);
   layout->kv = lay_out_kv(spec, axes, layout->shard_count(), layout->plan, options);
+  set_kv_pages(layout, layout->kv.page_count());
   layout->states = lay_out_states(spec, axes, layout->shard_count(), options);
   layout->weight_bytes.clear();
   layout->logit_bytes.clear();
@@ -99,28 +102,21 @@ void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   layout->hidden_bytes = options.hidden_rows * size_t{spec.hyper.width} * sizeof(float);
 }
 
-// Of all shards.
-uint64_t kv_page_bytes(const EngineLayout& layout) {
-  uint64_t bytes = 0;
-  for (uint32_t s = 0; s < layout.shard_count(); ++s) bytes += layout.kv.page_bytes(s);
-  return bytes;
-}
-
 // How many pages were asked for, or else are needed at least.
 uint32_t least_kv_pages(const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
   if (options.kv_pages != 0) return options.kv_pages;
   uint32_t least = pages_for(options.least_context);
-  uint64_t page_bytes = kv_page_bytes(layout);
-  if (options.kv_bytes == 0 || page_bytes == 0) return least;
+  if (options.kv_bytes == 0 || kv_bytes(layout, 1) == 0) return least;
   constexpr uint64_t kMost = UINT32_MAX - 1;
-  auto held = static_cast<uint32_t>(std::min(kMost, options.kv_bytes / page_bytes));
+  const UnitRoom room{0, [&](uint64_t pages) { return kv_bytes(layout, pages); }};
+  const auto held = static_cast<uint32_t>(units_in(options.kv_bytes, kMost, room));
   if (held < least) {
     fail_field(ErrorCode::kUsage, "kv_bytes",
                "of {} holds {} positions and one context of {} takes {}: raise it or lower the "
                "context",
                bytes_text(options.kv_bytes), uint64_t{held} * kPagePositions, options.least_context,
-               bytes_text(least * page_bytes));
+               bytes_text(kv_bytes(layout, least)));
   }
   return held;
 }
@@ -143,7 +139,7 @@ void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLa
       uint64_t there = machine.nodes[node].available_bytes;
       if (there == 0) return;  // unknown
       uint64_t work = layout->work_bytes(s), left = there > work ? there - work : 0;
-      bytes.push_back(layout->weight_bytes[s] + layout->kv.page_bytes(s) * least_pages);
+      bytes.push_back(layout->weight_bytes[s] + kv_bytes(*layout, s, least_pages));
       fits = fits && bytes[s] <= left;
       room.push_back(left - left / 16 * attempt);
     }
@@ -155,12 +151,6 @@ void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLa
   }
 }
 
-// What some units, as pages, have of a piece of memory.
-struct UnitRoom {
-  uint64_t others;  // bytes that everything else takes
-  uint64_t each;    // bytes of a unit
-};
-
 // Returns how many units, `most` at most, this share of the memory holds that everything else
 // leaves, on every node; nothing where nobody knows how much memory there is.
 template <typename OfShard>
@@ -169,11 +159,11 @@ std::optional<uint32_t> units_that_fit(const Machine& machine, const EngineLayou
                                        const OfShard& of_shard) {
   bool known = false;
   auto limit = [&](uint64_t available, const UnitRoom& room) {
-    if (available == 0 || room.each == 0) return;
+    if (available == 0 || room.bytes(1) == 0) return;
     known = true;
     double left =
         available > room.others ? static_cast<double>(available - room.others) * share : 0;
-    most = std::min(most, static_cast<uint64_t>(left) / room.each);
+    most = units_in(static_cast<uint64_t>(left), most, room);
   };
   if (machine.source != MachineSource::kDescribed) limit(machine.memory_available, of_all);
   for (uint32_t s = 0; machine.binds_memory() && s < layout.shard_count(); ++s) {
@@ -186,12 +176,12 @@ std::optional<uint32_t> units_that_fit(const Machine& machine, const EngineLayou
 
 std::optional<uint32_t> kv_pages_that_fit(const Machine& machine, const EngineLayout& layout,
                                           double share, uint64_t most) {
-  auto room = [&](uint64_t needed, uint64_t page_bytes) {
-    return UnitRoom{needed - page_bytes * layout.kv.page_count(), page_bytes};
-  };
-  return units_that_fit(
-      machine, layout, share, most, room(layout.memory().total(), kv_page_bytes(layout)),
-      [&](uint32_t s) { return room(layout.shard_bytes(s), layout.kv.page_bytes(s)); });
+  const UnitRoom of_all{layout.memory().total() - layout.memory().kv,
+                        [&](uint64_t pages) { return kv_bytes(layout, pages); }};
+  return units_that_fit(machine, layout, share, most, of_all, [&](uint32_t s) {
+    return UnitRoom{layout.shard_bytes(s) - layout.kv.shard_bytes(s),
+                    [&layout, s](uint64_t pages) { return kv_bytes(layout, s, pages); }};
+  });
 }
 
 // As many pages as were asked for in bytes, or as a share of what is left.
@@ -208,7 +198,7 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
     fail_field(ErrorCode::kResource, "kv_bytes",
                "of {} is more than the {} that weights and activations leave: lower it, or free "
                "memory",
-               bytes_text(options.kv_bytes), bytes_text(*fits * kv_page_bytes(layout)));
+               bytes_text(options.kv_bytes), bytes_text(kv_bytes(layout, *fits)));
   }
   return least;
 }
@@ -216,10 +206,15 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
 // Kept states, with KV pages out of the count.
 std::optional<uint32_t> states_that_fit(const Machine& machine, const EngineLayout& layout,
                                         double share, uint64_t most) {
-  const UnitRoom of_all{layout.memory().total() - layout.memory().kv, layout.states.slot_bytes()};
-  return units_that_fit(machine, layout, share, most, of_all, [&](uint32_t s) {
-    return UnitRoom{layout.shard_bytes(s) - layout.kv.shard_bytes(s), layout.states.slot_bytes(s)};
-  });
+  const auto room = [](uint64_t others, uint64_t slot) {
+    return UnitRoom{others, [slot](uint64_t slots) { return slot * slots; }};
+  };
+  return units_that_fit(
+      machine, layout, share, most,
+      room(layout.memory().total() - layout.memory().kv, layout.states.slot_bytes()),
+      [&](uint32_t s) {
+        return room(layout.shard_bytes(s) - layout.kv.shard_bytes(s), layout.states.slot_bytes(s));
+      });
 }
 
 // As many as these bytes hold, which must be there.
@@ -269,20 +264,22 @@ uint32_t wanted_kv_pages(const EngineLayout& layout) {
 // the pages hold.
 void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
   EngineOptions& options = layout->options;
-  KvView& kv = layout->kv;
-  if (kv_page_bytes(*layout) != 0) {
+  const KvView& kv = layout->kv;
+  if (kv_bytes(*layout, 1) != 0) {
     layout->kv_pages_wanted = wanted_kv_pages(*layout);
     if (options.asks_kv_size()) {
-      kv.set_page_count(sized_kv_pages(machine, *layout));
+      set_kv_pages(layout, sized_kv_pages(machine, *layout));
     } else if (options.kv_pages == 0) {
       std::optional<uint32_t> fits = kv_pages_that_fit(machine, *layout, 1, kv.page_count());
-      kv.set_page_count(std::max(fits.value_or(kv.page_count()), least_kv_pages(*layout)));
+      set_kv_pages(layout, std::max(fits.value_or(kv.page_count()), least_kv_pages(*layout)));
     }
+    check_window_pages(*layout);
     uint64_t held = uint64_t{kv.page_count()} * kPagePositions;
     options.context = static_cast<uint32_t>(std::min<uint64_t>(options.context, held));
     layout->limits.context = options.context;
   }
   options.kv_pages = kv.page_count();
+  options.window_pages = kv.page_count(KvKind::kWindow);
 }
 
 // Takes the way that decodes a token sooner, where nobody says which. Bandwidths are assumed: they

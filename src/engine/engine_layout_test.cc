@@ -205,6 +205,105 @@ TEST(EngineLayout, KeptStatesAreANumberOrBytesOrAShareOfWhatIsLeft) {
   }
 }
 
+// The layers of Gemma 4 26B-A4B, whose rows see 1024 positions but in every sixth layer, with few
+// and small experts, which keep nothing.
+TestSource gemma4_26b() {
+  constexpr uint32_t kLayers = 30, kWidth = 2816, kHeads = 16;
+  TestSource made = made_source({.architecture = "gemma4",
+                                 .layers = kLayers,
+                                 .width = kWidth,
+                                 .heads = kHeads,
+                                 .kv_heads = 8,
+                                 .key_length = 512,
+                                 .value_length = 512,
+                                 .ffn = 2112,
+                                 .context = 262144,
+                                 .window = 1024,
+                                 .experts = {.count = 4, .chosen = 2, .ffn = 64}});
+  std::vector<bool> windowed;
+  std::vector<int32_t> kv_heads;
+  for (uint32_t layer = 0; layer < kLayers; ++layer) {
+    const bool full = layer % 6 == 5;
+    const uint32_t length = full ? 512 : 256, keys = (full ? 2 : 8) * length;
+    windowed.push_back(!full);
+    kv_heads.push_back(full ? 2 : 8);
+    const std::string blk = "blk." + std::to_string(layer) + ".";
+    made.add(blk + "attn_q.weight", {kWidth, kHeads * length});
+    made.add(blk + "attn_k.weight", {kWidth, keys}).add(blk + "attn_v.weight", {kWidth, keys});
+    made.add(blk + "attn_output.weight", {kHeads * length, kWidth});
+    made.add(blk + "attn_q_norm.weight", {length}).add(blk + "attn_k_norm.weight", {length});
+    if (full) made.remove(blk + "attn_v.weight");
+  }
+  made.set("gemma4.attention.sliding_window_pattern", windowed);
+  made.set("gemma4.attention.head_count_kv", kv_heads);
+  made.set("gemma4.attention.key_length_swa", uint32_t{256});
+  made.set("gemma4.attention.value_length_swa", uint32_t{256});
+  made.set("gemma4.rope.dimension_count_swa", uint32_t{256});
+  return made;
+}
+
+// Half of it on each of two shards.
+TEST(EngineLayout, LayersWithAWindowTakeTheirWindowsAndWhatAStepComputes) {
+  constexpr uint64_t kContext = 32768, kWindow = 1024;
+  constexpr uint64_t kFull = 5 * 2 * (512 + 512) * 2, kWindowed = 25 * 8 * (256 + 256) * 2;
+  const TestModel model(gemma4_26b());
+  Machine machine = Machine::invented(2, 1);
+  machine.memory_available = 0;  // unknown
+  EngineOptions options;
+  options.threads = options.shards = 2;
+  options.context = kContext;
+  auto kv = [&](uint32_t sequences, uint32_t rows) {
+    options.sequences = sequences;
+    options.prefill_rows = rows;
+    const EngineLayout layout = lay_out_engine(model.spec(), machine, Isa::kReference, options);
+    EXPECT_EQ(layout.options.kv_pages, sequences * kContext / kPagePositions);
+    EXPECT_EQ(layout.kv.shard_bytes(0), layout.kv.shard_bytes(1));
+    EXPECT_EQ(layout.memory().kv, 2 * layout.kv.shard_bytes(0));
+    return static_cast<double>(layout.memory().kv);
+  };
+  auto windows = [&](uint64_t sequences, uint64_t rows) {
+    return static_cast<double>(sequences * (kContext * kFull + kWindow * kWindowed) +
+                               rows * kWindowed);
+  };
+  // Beside its window a layer holds what a step computes, whoever's that is.
+  EXPECT_LT(kv(1, 512), 1.05 * windows(1, 512));
+  EXPECT_LT(kv(1, 128), 1.05 * windows(1, 0));
+  EXPECT_LT(kv(8, 512), 1.05 * windows(8, 0));
+  options.gives_back = false;
+  EXPECT_EQ(kv(1, 512), static_cast<double>(kContext * (kFull + kWindowed)));
+}
+
+// What windows get of a number of bytes: what they have use for, but half at most.
+TEST(EngineLayout, WindowPagesStandBesideTheOthers) {
+  const TestModel model(gemma4_26b());
+  Machine machine = Machine::invented(1, 1);
+  machine.memory_available = 0;  // unknown
+  EngineOptions options;
+  options.threads = 1;
+  options.sequences = 8;
+  auto lay_out = [&] { return lay_out_engine(model.spec(), machine, Isa::kReference, options); };
+  options.kv_bytes = uint64_t{4} << 30;
+  EngineLayout layout = lay_out();
+  const double full = static_cast<double>(layout.kv.page_bytes(0) * layout.kv.page_count());
+  EXPECT_NEAR(full, 0x1p31, 0.01 * 0x1p31);
+  EXPECT_LE(layout.memory().kv, options.kv_bytes);
+  EXPECT_EQ(layout.options.window_pages, layout.kv.page_count(KvKind::kWindow));
+  options.kv_bytes = uint64_t{64} << 30;
+  EXPECT_EQ(lay_out().options.window_pages, 2 * 8 * 17 + 8u) << "as many windows are kept as held";
+  options.kv_bytes = 0;
+  options.kv_pages = 1000;
+  EXPECT_EQ(lay_out().options.window_pages, 1000u);
+  options.window_pages = 25;
+  EXPECT_EQ(lay_out().options.window_pages, 25u);
+  options.window_pages = 24;
+  try {
+    lay_out();
+    FAIL() << "it is taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.field(), "window_pages");
+  }
+}
+
 // Latents lie once on each shard that has heads, and once more for every other group that shares it
 // in either phase.
 TEST(EngineLayout, LatentsLieOnceOnAShardForEachOfItsGroups) {

@@ -59,6 +59,13 @@ struct EngineOptions {
   double kv_share = 0;  // 0 to 1
   bool asks_kv_size() const { return kv_pages == 0 && (kv_bytes != 0 || kv_share > 0); }
   uint32_t sequences = 1;
+  // Layers whose rows see a window, where others see all positions, give back pages behind it; or
+  // they keep all positions, too: to measure what that is worth.
+  bool gives_back = true;
+  // Pages of these layers, enough for a step of one sequence at least; 0: for a step of all of
+  // `sequences`, and of kv_bytes or kv_share for windows that are kept, too, up to half of the
+  // bytes. Never more than there are KV pages. Settled, it says how many there are.
+  uint32_t window_pages = 0;
   KvType kv_type = KvType::kF16;
 
   // States kept for texts that begin alike (engine/state_pool.h), of a model whose layers keep

@@ -9,40 +9,10 @@
 #include <set>
 
 #include "engine/sequence.h"
+#include "engine/test_pages.h"
 
 namespace hearth {
 namespace {
-
-// What stands in a page of this test: the tokens of its positions, as a kernel would write them.
-class FakePages {
- public:
-  explicit FakePages(uint32_t count) : slots_(count, std::vector<int32_t>(kPagePositions, -1)) {}
-
-  KvPool::CopyPage copier() {
-    return [this](uint32_t from, uint32_t to) { slots_[to] = slots_[from]; };
-  }
-  void compute(const Sequence& sequence, uint32_t from) {
-    for (uint32_t p = from; p < sequence.length(); ++p) {
-      slots_[sequence.pages()[p / kPagePositions]][p % kPagePositions] = sequence.tokens()[p];
-    }
-  }
-  std::vector<int32_t> seen_by(const Sequence& sequence) const {
-    std::vector<int32_t> seen;
-    for (uint32_t p = 0; p < sequence.length(); ++p) {
-      seen.push_back(slots_[sequence.pages()[p / kPagePositions]][p % kPagePositions]);
-    }
-    return seen;
-  }
-
- private:
-  std::vector<std::vector<int32_t>> slots_;
-};
-
-std::vector<int32_t> tokens_from(std::mt19937& random, uint32_t count) {
-  std::vector<int32_t> tokens(count);
-  for (int32_t& token : tokens) token = static_cast<int32_t>(random() % 2);
-  return tokens;
-}
 
 // Few different tokens and prompts that repeat, so that prefixes are found, shared, copied, evicted
 // and found again; whatever happens, every sequence sees its own tokens and no page is lost.
@@ -56,7 +26,7 @@ TEST(KvPool, SequencesSeeTheirOwnTokensWhateverIsShared) {
   uint64_t adopted = 0, copies = 0, forks = 0;
   auto grow = [&](Sequence& sequence, std::span<const int32_t> tokens) {
     auto count = static_cast<uint32_t>(tokens.size());
-    if (sequence.pages_needed(count) > pool.available()) return;
+    if (sequence.pages_needed(count).full > pool.available()) return;
     uint32_t from = sequence.length(), last = from == 0 ? 0 : sequence.pages().back();
     if (from % kPagePositions != 0 && count > 0) copies += !pool.is_private(last);
     sequence.grow(tokens);
@@ -225,7 +195,7 @@ TEST_F(PrefixTest, AForkWritesToACopy) {
   compute(a, tokens(70));
   std::unique_ptr<Sequence> b = a.fork();
   EXPECT_EQ(pool_.available(), 6u);
-  EXPECT_EQ(b->pages_needed(1), 1u);
+  EXPECT_EQ(b->pages_needed(1).full, 1u);
   compute(*b, {7});
   compute(a, {9});
   EXPECT_EQ(a.pages()[0], b->pages()[0]);

@@ -142,13 +142,16 @@ void Scheduler::drop_gone() {
   if (!over_.empty()) finish_step();
 }
 
-// Returns how many more pages the running sequences will take for the tokens they have.
-uint32_t Scheduler::promised_pages() const {
-  uint32_t pages = 0;
-  for (const GenerationPtr& generation : running_) {
-    auto whole = pages_for(static_cast<uint32_t>(generation->tokens().size()) + 1);
-    pages += whole - std::min(whole, static_cast<uint32_t>(generation->sequence->pages().size()));
-  }
+// Returns how many more pages a generation's sequence will take for the tokens it has.
+PageCounts Scheduler::promised_to(const Generation& generation) {
+  return generation.sequence->pages_lacking(static_cast<uint32_t>(generation.tokens().size()) + 1);
+}
+
+// The same of all that run, and of a step's tokens what lies behind their windows.
+PageCounts Scheduler::promised_pages() const {
+  PageCounts pages;
+  if (engine_.windows() != nullptr) pages.window = pages_for(options_.step_tokens);
+  for (const GenerationPtr& generation : running_) pages += promised_to(*generation);
   return pages;
 }
 
@@ -178,10 +181,10 @@ void Scheduler::count_cached(Generation& generation, uint32_t tokens) {
 bool Scheduler::try_admit(Generation& generation) {
   generation.sequence = new_sequence(generation);
   uint32_t cached = adopt(generation);
-  auto whole = pages_for(static_cast<uint32_t>(generation.tokens().size()) + 1);
-  auto held = static_cast<uint32_t>(generation.sequence->pages().size());
+  PageCounts promised = promised_pages();
+  promised += promised_to(generation);
   const bool others = pages_come() || !lost_.empty();
-  if (others && promised_pages() + whole - held > engine_.pool().available()) {
+  if (others && !promised.fit(engine_.available_pages())) {
     generation.sequence.reset();
     return false;
   }
@@ -292,7 +295,8 @@ bool Scheduler::run() {
     requests_.push_back({.sequence = pick.generation->sequence.get(),
                          .tokens = all.subspan(at, pick.tokens),
                          .want = pick.want,
-                         .scored = pick.scored});
+                         .scored = pick.scored,
+                         .publishes = options_.prefix_cache});
     for (uint32_t i = 0; i < pick.scored; ++i) {
       scored_.push_back({all[at + i + 1], pick.generation->request().top_logprobs});
     }
@@ -355,7 +359,6 @@ void Scheduler::deliver() {
   NextRow next;
   for (Pick& pick : picks_) {
     Generation* generation = pick.generation;
-    if (options_.prefix_cache) generation->sequence->publish();
     keep_state(*generation);
     count_again(pick);
     generation->reached = std::max(generation->reached, generation->sequence->length());
@@ -462,6 +465,12 @@ void Scheduler::update_gauges() {
   statistics_.kept_pages.set(pool.unused_count());
   statistics_.evicted_pages.set(pool.evictions());
   update_stream_gauges();
+  if (const WindowPool* windows = engine_.windows(); windows != nullptr) {
+    statistics_.window_pages.set(windows->page_count());
+    statistics_.available_window_pages.set(windows->available());
+    statistics_.kept_window_pages.set(windows->unused_count());
+    statistics_.evicted_window_pages.set(windows->evictions());
+  }
   if (engine_.states() == nullptr) return;
   const StatePool& states = *engine_.states();
   statistics_.most_kept_states.set(states.most_kept());

@@ -77,6 +77,11 @@ struct SchedulerOptions {
 // How much longer steps may be in which nobody decodes.
 inline constexpr double kAloneFactor = 4;
 
+// Where the last whole page ends of so many tokens, one of which at least has to be computed.
+constexpr uint32_t last_page_end(size_t tokens) {
+  return static_cast<uint32_t>((tokens - 1) / kPagePositions * kPagePositions);
+}
+
 class Scheduler {
  public:
   // `tokenizer` may be null (GenerationLimits). Throws (kUsage) for `step_tokens`.
@@ -134,7 +139,7 @@ class Scheduler {
   uint32_t own_positions(const Generation& generation) const;
   uint32_t streamable_end(const Generation& generation) const;
   void leave_stream(Generation& generation) noexcept;
-  bool may_lose(uint32_t pages) const;
+  bool may_lose(const Generation& generation, uint32_t count) const;
   bool admit();
   bool try_admit(Generation& generation);
   bool pages_come() const;
@@ -148,7 +153,8 @@ class Scheduler {
   bool awaits_page(const Generation& generation) const;
   void keep_state(const Generation& generation);
   void count_again(const Pick& pick);
-  uint32_t promised_pages() const;
+  static PageCounts promised_to(const Generation& generation);
+  PageCounts promised_pages() const;
   bool form();
   uint32_t pick_decoding(uint32_t decoding, Room* room);
   void pick_prompts(uint32_t whole, uint32_t decoded, Room* room);

@@ -156,11 +156,11 @@ Scheduler::Picked Scheduler::pick(Generation& generation, uint32_t tokens, Room*
 
 void Scheduler::find_pages() {
   auto needed = [this] {
-    uint32_t pages = 0;
+    PageCounts pages;
     for (const Pick& pick : picks_) pages += pick.generation->sequence->pages_needed(pick.tokens);
     return pages;
   };
-  while (needed() > engine_.pool().available()) {
+  while (!needed().fit(engine_.available_pages())) {
     HEARTH_CHECK(running_.size() > 1 || !streams_.empty() || !lost_.empty(),
                  "the pool holds one full context");
     if (preempt_youngest(&Generation::still_held_up)) continue;

@@ -13,11 +13,6 @@ namespace {
 // tokens behind it reads all weights, which takes longer than to compute so many tokens again.
 constexpr uint32_t kLeastApart = 3 * kPagePositions;
 
-// Of so many tokens, one of which at least has to be computed.
-uint32_t last_page_end(size_t tokens) {
-  return static_cast<uint32_t>((tokens - 1) / kPagePositions * kPagePositions);
-}
-
 }  // namespace
 
 bool Scheduler::keeps_states() const {

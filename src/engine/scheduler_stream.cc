@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/kv_size.h"
 #include "engine/scheduler.h"
 #include "graph/step_view.h"
 
@@ -29,7 +30,11 @@ uint32_t Scheduler::own_positions(const Generation& generation) const {
 }
 
 std::unique_ptr<Sequence> Scheduler::new_sequence(const Generation& generation) {
-  return engine_.new_sequence(generation.first_turn(), generation.streamed_positions);
+  auto sequence = engine_.new_sequence(generation.first_turn(), generation.streamed_positions);
+  if (!generation.request().wants_rows()) {
+    sequence->want_window(last_page_end(generation.request().prompt.size()));
+  }
+  return sequence;
 }
 
 // Gives every prompt to the streamer that ends sooner there than by steps. What steps would have to
@@ -85,8 +90,8 @@ void Scheduler::start_free_stream(Generation& generation, uint32_t core_tokens) 
   const uint32_t coming = coming_from_passes(generation);
   if (coming >= count - count / 2 && (takes(count) || takes(count - coming))) {
     generation.awaits_pass = true;
-  } else if (sequence.pages_needed(count) <= engine_.pool().available() &&
-             may_lose(pages_for(end)) && takes(count)) {
+  } else if (sequence.pages_needed_by_passes(count).fit(engine_.available_pages()) &&
+             may_lose(generation, count) && takes(count)) {
     begin_stream(generation, count);
   }
 }
@@ -97,7 +102,7 @@ void Scheduler::start_own_stream(Generation& generation) {
   Sequence& sequence = *generation.sequence;
   const uint32_t count = sequence.streamed() - sequence.length();
   const auto short_of_pages = [&] {
-    return sequence.pages_needed(count) > engine_.pool().available();
+    return !sequence.pages_needed_by_passes(count).fit(engine_.available_pages());
   };
   const auto another_held_up = [&](Generation& other) {
     return &other != &generation && other.still_held_up();
@@ -108,7 +113,7 @@ void Scheduler::start_own_stream(Generation& generation) {
       short_of_pages() && streams_.empty() &&
       std::ranges::all_of(running_, [](auto& one) { return one->sequence->must_stream(); });
   const uint32_t pages = pages_for(sequence.streamed());
-  if (generation.by_cores || stuck || !may_lose(pages) ||
+  if (generation.by_cores || stuck || !may_lose(generation, count) ||
       !options_.streamer->takes(count, pages, 0)) {
     sequence.leave_to_cores();
     generation.streamed_positions = sequence.streamed();
@@ -136,8 +141,9 @@ void Scheduler::begin_stream(Generation& generation, uint32_t count) {
   const uint64_t stream = ++last_stream_;
   streams_.try_emplace(stream);
   try {
-    sequence.grow(tokens);
-    options_.streamer->begin({stream, {tokens.begin(), tokens.end()}, from, sequence.pages()});
+    sequence.grow_for_passes(tokens);
+    options_.streamer->begin(
+        {stream, {tokens.begin(), tokens.end()}, from, sequence.pages(), sequence.window_pages()});
   } catch (...) {
     sequence.truncate(from);
     streams_.erase(stream);
@@ -149,17 +155,23 @@ void Scheduler::begin_stream(Generation& generation, uint32_t count) {
 }
 
 // Once a GPU was lost with pages, prompts go there only if a whole context is left should it take
-// so many with it again, beside those of all that are under way.
-bool Scheduler::may_lose(uint32_t pages) const {
+// those of so many more tokens with it again, beside those of all that are under way.
+bool Scheduler::may_lose(const Generation& generation, uint32_t count) const {
   if (lost_.empty()) return true;
-  size_t gone = pages;
+  PageCounts all = generation.sequence->pages_needed_by_passes(count);
+  all += generation.sequence->held_pages();
   for (const auto* sequences : {&lost_, &streams_}) {
-    for (const auto& [id, sequence] : *sequences) gone += sequence ? sequence->pages().size() : 0;
+    for (const auto& [id, sequence] : *sequences) {
+      if (sequence) all += sequence->held_pages();
+    }
   }
-  for (const GenerationPtr& generation : running_) {
-    if (generation->stream != 0) gone += generation->sequence->pages().size();
+  for (const GenerationPtr& other : running_) {
+    if (other->stream != 0) all += other->sequence->held_pages();
   }
-  return gone + pages_for(engine_.context()) <= engine_.pool().page_count();
+  const WindowPool* windows = engine_.windows();
+  all += {pages_for(engine_.context()),
+          windows ? least_window_pages(windows->window(), engine_.options()) : 0};
+  return all.fit({engine_.pool().page_count(), windows ? windows->page_count() : 0});
 }
 
 // Its prompt is not wanted any more: its pages are kept until no pass touches them.
@@ -222,6 +234,7 @@ void Scheduler::end_stream(Generation& generation) {
   statistics_.streamed_tokens.add(tokens);
   statistics_.computed_tokens.add(tokens);
   generation.reached = std::max(generation.reached, sequence.length());
+  sequence.finish_passes();
   try {
     if (options_.prefix_cache) sequence.publish();
   } catch (const std::bad_alloc&) {

@@ -35,7 +35,7 @@ class StateTest : public testing::Test {
   // False where the pools have no room.
   bool fits(const Sequence& sequence, uint32_t count) const {
     return (!sequence.needs_place() || states_->free_places() > 0) &&
-           sequence.pages_needed(count) <= pages_->available();
+           sequence.pages_needed(count).full <= pages_->available();
   }
 
   struct Part {

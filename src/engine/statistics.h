@@ -42,7 +42,8 @@ struct Statistics {
   Counter changed_prompts;
   // Passes that did it, those that failed, what they copied both ways and how long they took.
   Counter stream_passes, failed_stream_passes, streamed_bytes, stream_nanoseconds;
-  Counter steps, abandoned_steps, preemptions, evicted_pages, evicted_states;
+  Counter steps, abandoned_steps, preemptions;
+  Counter evicted_pages, evicted_window_pages, evicted_states;
   Counter step_nanoseconds;  // spent in steps
   // Of the steps that were not abandoned: how long each took, and how many tokens it computed.
   Histogram step_seconds{{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}};
@@ -52,6 +53,8 @@ struct Statistics {
   Counter pages, available_pages, kept_pages;  // kept: unused, with a prefix someone may want
   // Of passes beside the steps (StreamerFigures); 0 while there are none.
   Counter stream_rows, stream_kept_layers, stream_bytes_in_flight, stream_threshold;
+  // The same of layers that see a window, where others see all positions.
+  Counter window_pages, available_window_pages, kept_window_pages;
   // States that are kept for who comes next, their bytes, and how many may be.
   Counter kept_states, kept_state_bytes, most_kept_states;
 };

@@ -15,15 +15,16 @@ bool wants_hidden(Want want, bool first, bool last) {
 
 }  // namespace
 
-void StepEngine::give_memory(std::unique_ptr<KvPool> pool, std::unique_ptr<StatePool> states,
-                             float* hidden) {
-  pool_ = std::move(pool);
-  states_ = std::move(states);
+void StepEngine::give_memory(Pools pools, float* hidden) {
+  pool_ = std::move(pools.pages);
+  states_ = std::move(pools.states);
+  windows_ = std::move(pools.windows);
   hidden_ = hidden;
 }
 
 void StepEngine::check(std::span<const StepRequest> requests) const {
-  uint32_t pages = 0, places = 0;
+  PageCounts pages;
+  uint32_t places = 0;
   for (const StepRequest& request : requests) {
     size_t length = request.sequence->length() + request.tokens.size();
     if (length > options().context) {
@@ -53,11 +54,12 @@ void StepEngine::check(std::span<const StepRequest> requests) const {
          "{} states of sequences are needed and {} are free: end a sequence or load with more",
          places, states_->free_places());
   }
-  if (pages > pool_->available()) {
-    fail(ErrorCode::kRequest,
-         "{} KV pages are needed and {} are free: end a sequence or load with more", pages,
-         pool_->available());
-  }
+  const PageCounts free = available_pages();
+  if (pages.fit(free)) return;
+  const bool windows = pages.full <= free.full;
+  fail(ErrorCode::kRequest, "{} {} are needed and {} are free: end a sequence or load with more",
+       windows ? pages.window : pages.full, windows ? "pages of windows" : "KV pages",
+       windows ? free.window : free.full);
 }
 
 // Counts a request's tokens in. Where slots are short, sequences that were read from a slot which
@@ -109,7 +111,7 @@ void StepEngine::lay_out(std::span<const StepRequest> requests) {
     }
     items_.push_back({first_row, rows, first_position, request.sequence->pages().data(),
                       expanded_part(request.sequence->expanded(), first_position, rows), state.from,
-                      state.to});
+                      state.to, request.sequence->window_pages().data()});
   }
   const auto logit_rows = static_cast<uint32_t>(outputs_.size());
   HEARTH_CHECK(logit_rows <= options().outputs && hidden.size() <= options().hidden_rows,
@@ -138,16 +140,25 @@ bool StepEngine::step(std::span<const StepRequest> requests, const Abandon* aban
   };
   try {
     lay_out(requests);
-    if (run(view_, abandon)) {
-      for (const StepRequest& request : requests) request.sequence->finish_step();
-      return true;
+    if (!run(view_, abandon)) {
+      undo();
+      return false;
     }
   } catch (...) {
     undo();
     throw;
   }
-  undo();
-  return false;
+  finish(requests);
+  return true;
+}
+
+// Pages are filed before they are given back.
+void StepEngine::finish(std::span<const StepRequest> requests) {
+  for (const StepRequest& request : requests) request.sequence->finish_step();
+  for (const StepRequest& request : requests) {
+    if (request.publishes) request.sequence->publish();
+    request.sequence->give_back();
+  }
 }
 
 std::span<const float> StepEngine::hidden(size_t i) const {

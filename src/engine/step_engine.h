@@ -16,6 +16,7 @@
 #include "engine/kv_pool.h"
 #include "engine/sequence.h"
 #include "engine/state_pool.h"
+#include "engine/window_pool.h"
 #include "graph/step_view.h"
 #include "models/model_spec.h"
 
@@ -35,6 +36,8 @@ struct StepRequest {
   // The rows of so many of `tokens`, the first ones, are scored behind the step (Engine::score()),
   // where nothing else is wanted of them.
   uint32_t scored = 0;
+  // Full pages are filed for others behind the step (Sequence::publish()).
+  bool publishes = false;
 };
 
 class StepEngine {
@@ -51,12 +54,19 @@ class StepEngine {
   KvPool& pool() { return *pool_; }
   // Null where the model keeps no states.
   const StatePool* states() const { return states_.get(); }
+  // Null where all layers keep all positions.
+  const WindowPool* windows() const { return windows_.get(); }
+  // Pages that may be taken.
+  PageCounts available_pages() const {
+    return {pool_->available(), windows_ ? windows_->available() : 0};
+  }
   // `prompt`: how many tokens it begins with that are known now; of a model with latents that says
   // which of its rows are expanded (ExpandRule), and so their last bits. `streamed`: as in
   // SequenceForms.
   std::unique_ptr<Sequence> new_sequence(uint32_t prompt = 0, uint32_t streamed = 0) {
     const uint32_t expanded = spec().has_latents() ? options().expand.positions(prompt) : 0;
-    return std::make_unique<Sequence>(*pool_, SequenceForms{expanded, streamed}, states_.get());
+    return std::make_unique<Sequence>(*pool_, SequenceForms{expanded, streamed}, states_.get(),
+                                      windows_.get());
   }
 
   // One step. The requests name different sequences, `items` at most where the model keeps no keys
@@ -71,8 +81,13 @@ class StepEngine {
   std::span<const float> hidden(size_t i) const;
 
  protected:
-  // Before the first step. `states` may be null; `hidden`: [hidden rows][width].
-  void give_memory(std::unique_ptr<KvPool> pool, std::unique_ptr<StatePool> states, float* hidden);
+  // Before the first step. `hidden`: [hidden rows][width].
+  struct Pools {
+    std::unique_ptr<KvPool> pages;
+    std::unique_ptr<StatePool> states = {};    // or null: the model keeps none
+    std::unique_ptr<WindowPool> windows = {};  // or null: all layers keep all positions
+  };
+  void give_memory(Pools pools, float* hidden);
 
   // Of the step under way, or the last one.
   const StepView& view() const { return view_; }
@@ -86,8 +101,11 @@ class StepEngine {
   StateMove grow(std::span<const StepRequest> requests, const StepRequest& request);
   void lay_out(std::span<const StepRequest> requests);
 
+  void finish(std::span<const StepRequest> requests);
+
   std::unique_ptr<KvPool> pool_;
-  std::unique_ptr<StatePool> states_;  // or null: the model keeps none
+  std::unique_ptr<StatePool> states_;
+  std::unique_ptr<WindowPool> windows_;
   float* hidden_ = nullptr;
   StepView view_;  // of these
   std::vector<int32_t> tokens_;

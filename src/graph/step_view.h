@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,6 +18,21 @@ namespace hearth {
 // Positions of a sequence, at most.
 inline constexpr uint32_t kMaxContext = 1u << 20;
 
+// A page holds positions of the layers of its kind: of those whose rows see all positions before
+// their own, or of those whose rows see a window (KvLayer).
+enum class KvKind : uint8_t { kFull, kWindow };
+inline constexpr size_t kKvKinds = 2;
+
+// The first page that a token at position `length`, and those behind it, see anything of, where a
+// row sees `window` positions, its own included.
+constexpr uint32_t first_window_page(uint32_t window, uint32_t length) {
+  return length < window ? 0 : (length - window + 1) / kPagePositions;
+}
+
+// The most pages that hold what the next token sees, and all behind the page before, whatever the
+// length: a window that ends with a page, and the page that follows.
+constexpr uint32_t most_window_pages(uint32_t window) { return pages_for(window - 1) + 1; }
+
 // The rows of one sequence: tokens at positions first_position, first_position + 1, ...
 struct StepItem {
   uint32_t first_row;
@@ -26,6 +42,12 @@ struct StepItem {
   uint32_t expanded = 0;  // so many rows, the first ones, attend to expanded latents
   // The slots of the state before the rows and behind them, of a model that keeps states.
   uint32_t state_from = kNoSlot, state_to = kNoSlot;
+  // The same of pages of kWindow, where there are some; those behind the window are anything.
+  const uint32_t* window_pages = nullptr;
+
+  const uint32_t* pages_of(KvKind kind) const {
+    return kind == KvKind::kFull ? pages : window_pages;
+  }
 };
 
 // How many of the `rows` positions from `first` on are among the first `expanded` of a sequence.
@@ -76,20 +98,30 @@ struct StepView {
 struct KvLayer {
   uint32_t key_length = 0, value_length = 0;
   std::vector<uint32_t> heads;  // by shard
+  KvKind kind = KvKind::kFull;
 };
 
-// Where the pages of keys and values lie: per shard one region, in it layer after layer
-// [page_count][the shard's KV heads][half of keys, half of values]. Layers need not be alike. Page
-// ids are shared by layers and shards.
+// Where the pages of keys and values lie: per shard one region, in it layer after layer, those of
+// kFull first, [pages of its kind][the shard's KV heads][half of keys, half of values]. Layers need
+// not be alike. Page ids are shared by the layers of a kind and by shards.
 class KvView {
  public:
   KvView() = default;
-  KvView(KvType type, uint32_t page_count, uint32_t shards, const std::vector<KvLayer>& layers);
+  // So many pages of each kind that there is. `window`: the most positions that rows of layers of
+  // kWindow see, their own included; 0: there are none.
+  KvView(KvType type, uint32_t page_count, uint32_t shards, const std::vector<KvLayer>& layers,
+         uint32_t window = 0);
 
   KvType type() const { return type_; }
-  uint32_t page_count() const { return page_count_; }
+  uint32_t window() const { return window_; }
+  KvKind kind(uint32_t layer) const { return kinds_[layer]; }
+  uint32_t page_count(KvKind kind = KvKind::kFull) const {
+    return counts_[static_cast<size_t>(kind)];
+  }
   // Before the shards have their memory.
-  void set_page_count(uint32_t count) { page_count_ = count; }
+  void set_page_count(uint32_t count, KvKind kind = KvKind::kFull) {
+    counts_[static_cast<size_t>(kind)] = count;
+  }
   // shard_bytes(shard) bytes, 64-byte aligned.
   void set_base(uint32_t shard, std::byte* base) { shards_[shard].base = base; }
 
@@ -100,19 +132,29 @@ class KvView {
   size_t page_bytes(uint32_t shard, uint32_t layer) const {
     return shards_[shard].layers[layer].page_bytes;
   }
-  // Bytes of a page that all layers have on a shard.
-  size_t page_bytes(uint32_t shard) const { return shards_[shard].page_bytes; }
-  size_t shard_bytes(uint32_t shard) const { return page_bytes(shard) * page_count_; }
+  // Bytes of a page that all layers of its kind have on a shard.
+  size_t page_bytes(uint32_t shard, KvKind kind = KvKind::kFull) const {
+    return shards_[shard].page_bytes[static_cast<size_t>(kind)];
+  }
+  size_t shard_bytes(uint32_t shard) const {
+    return kind_bytes(shard, KvKind::kFull) + kind_bytes(shard, KvKind::kWindow);
+  }
 
   // `head` is counted from the first that the shard has.
   KvPage page(uint32_t shard, uint32_t layer, uint32_t page_id, uint32_t head) const {
     const LayerPlace& place = shards_[shard].layers[layer];
-    std::byte* k = shards_[shard].base + place.before * page_count_ + place.page_bytes * page_id +
-                   place.head_bytes * head;
+    const KvKind kind = kinds_[layer];
+    const size_t others = kind == KvKind::kFull ? 0 : kind_bytes(shard, KvKind::kFull);
+    std::byte* k = shards_[shard].base + others + place.before * page_count(kind) +
+                   place.page_bytes * page_id + place.head_bytes * head;
     return {k, k + place.key_bytes};
   }
 
  private:
+  size_t kind_bytes(uint32_t shard, KvKind kind) const {
+    return page_bytes(shard, kind) * page_count(kind);
+  }
+
   struct LayerPlace {
     size_t key_bytes = 0, head_bytes = 0;  // of a head's page: its keys, and all of it
     size_t page_bytes = 0;                 // of all heads
@@ -121,11 +163,13 @@ class KvView {
   };
   struct ShardPlace {
     std::byte* base = nullptr;
-    size_t page_bytes = 0;
+    std::array<size_t, kKvKinds> page_bytes{};
     std::vector<LayerPlace> layers;
   };
   KvType type_ = KvType::kF16;
-  uint32_t page_count_ = 0;
+  uint32_t window_ = 0;
+  std::array<uint32_t, kKvKinds> counts_{};
+  std::vector<KvKind> kinds_;  // by layer
   std::vector<ShardPlace> shards_;
 };
 

@@ -20,15 +20,16 @@ KvView lay_out(const Model& model, KvType type, uint32_t context) {
   const ModelSpec& spec = model.spec();
   const uint32_t shards = model.weights().shard_count();
   std::vector<KvLayer> layers;
+  const uint32_t window = spec.kept_window();
   for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
     KvLayer& kv = layers.emplace_back();
     const std::optional<KeptRows> kept = spec.kept(layer);
-    if (kept) kv = {kept->key_length, kept->value_length, {}};
+    if (kept) kv = {kept->key_length, kept->value_length, {}, kv_kind(window, *kept)};
     for (uint32_t s = 0; s < shards; ++s) {
       kv.heads.push_back(kept ? model.axes()[kept->axis].cuts.shard(s).size() : 0);
     }
   }
-  return {type, pages_for(context), shards, layers};
+  return {type, pages_for(context), shards, layers, window};
 }
 
 }  // namespace

@@ -14,6 +14,9 @@ struct PassText {
   std::span<const int32_t> tokens;
   uint32_t first_position = 0;
   std::span<const uint32_t> pages;  // pages[p / kPagePositions] holds position p
+  // The same of layers that see a window, where others see all positions. What lies behind the
+  // window that its last position has is not written: pages may take turns.
+  std::span<const uint32_t> window_pages = {};
 };
 
 // Who waits for a pass; called by the thread that runs it.

@@ -30,9 +30,15 @@ PassClock::PassClock(PassTarget target, const MeasuredAccelerator& gpu, const St
 
 PassFigures PassClock::figures(uint32_t rows, uint32_t first) {
   const std::vector<int32_t> tokens(rows, 0);
-  std::vector<uint32_t> pages(pages_for(first + rows));
-  for (uint32_t i = 0; i < pages.size(); ++i) pages[i] = i % target_.kv->page_count();
-  const PassText text{tokens, first, pages};
+  const auto pages_of = [&](KvKind kind) {
+    std::vector<uint32_t> pages(pages_for(first + rows));
+    const uint32_t count = std::max(1u, target_.kv->page_count(kind));
+    for (uint32_t i = 0; i < pages.size(); ++i) pages[i] = i % count;
+    return pages;
+  };
+  const std::vector<uint32_t> pages = pages_of(KvKind::kFull);
+  const std::vector<uint32_t> window_pages = pages_of(KvKind::kWindow);
+  const PassText text{tokens, first, pages, window_pages};
   const TimedAccelerator& gpu = *accelerator_;
   const PassFigures before{gpu.now(), gpu.computing_seconds(), gpu.copying_seconds(),
                            gpu.bytes_in(), gpu.bytes_out()};

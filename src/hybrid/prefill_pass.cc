@@ -136,7 +136,8 @@ class PrefillPass::Run {
   void load_ahead(uint32_t layer);
   void compute(uint32_t layer, CommandList list);
   // Calls act(shard, bytes on the host, place, bytes) for the pages of texts that are still wanted:
-  // those that something is written to, on the way to the host, else those that hold something.
+  // those that something is written to, on the way to the host, else those that hold something; in
+  // both cases no others than the layer's window needs behind them, where it has window pages.
   template <typename Act>
   void for_pages(uint32_t layer, bool to_host, const Act& act);
   void add_page_copies(uint32_t layer, bool to_host, std::vector<Command>* commands);
@@ -167,16 +168,23 @@ class PrefillPass::Run {
 template <typename Act>
 void PrefillPass::Run::for_pages(uint32_t layer, bool to_host, const Act& act) {
   const KvView& kv = *of_.target_.kv;
+  const bool windowed = kv.kind(layer) == KvKind::kWindow;
   for (size_t t = 0; t < texts_.size(); ++t) {
     if (!live_[t]) continue;
     const PassText& text = texts_[t];
-    const size_t first = to_host ? text.first_position / kPagePositions : 0;
-    const size_t last = to_host ? text.pages.size() : pages_for(text.first_position);
+    const std::span<const uint32_t> pages = windowed ? text.window_pages : text.pages;
+    const size_t last = to_host ? pages.size() : pages_for(text.first_position);
+    size_t first = to_host ? text.first_position / kPagePositions : 0;
+    if (windowed) {
+      const auto rows = to_host ? static_cast<uint32_t>(text.tokens.size()) : 0;
+      const uint32_t whole = (text.first_position + rows) / kPagePositions * kPagePositions;
+      first = std::max<size_t>(first, first_window_page(kv.window(), whole));
+    }
     for (uint32_t s = 0; s < of_.shards_; ++s) {
       const uint64_t bytes = kv.page_bytes(s, layer);
       for (size_t p = first; bytes > 0 && p < last; ++p) {
         const auto index = step_.first_pages()[t] + static_cast<uint32_t>(p);
-        act(s, kv.page(s, layer, text.pages[p], 0).k, pages_.page(s, layer, index), bytes);
+        act(s, kv.page(s, layer, pages[p], 0).k, pages_.page(s, layer, index), bytes);
         of_.copied_bytes_ += bytes;
       }
     }

@@ -230,7 +230,12 @@ Streamer::Texts Streamer::form() {
       auto count = static_cast<uint32_t>(std::min<size_t>(left.size(), room.rows));
       const uint32_t pages = pages_for(first + count);
       if (count == 0 || pages > room.pages) break;
-      texts.push_back({&*at, {left.first(count), first, std::span(at->prompt.pages).first(pages)}});
+      const auto first_of = [pages](const std::vector<uint32_t>& all) {
+        return std::span(all).first(std::min<size_t>(pages, all.size()));
+      };
+      texts.push_back({&*at,
+                       {left.first(count), first, first_of(at->prompt.pages),
+                        first_of(at->prompt.window_pages)}});
       room.rows -= count;
       room.pages -= pages;
       ++at;

@@ -1,5 +1,7 @@
 #include "models/model_spec.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "graph/ops/gated_conv.h"
 #include "models/registry.h"
@@ -26,7 +28,8 @@ std::optional<KeptRows> ModelSpec::kept(uint32_t layer) const {
   if (attention == nullptr || attention->kept != KvKept::kCached || attention->keys_of) return {};
   return KeptRows{.key_length = attention->key_length,
                   .value_length = attention->value_length,
-                  .axis = weight(attention->key.weight).axis};
+                  .axis = weight(attention->key.weight).axis,
+                  .window = attention->window};
 }
 
 std::optional<KeptState> ModelSpec::kept_state(uint32_t layer) const {
@@ -63,6 +66,19 @@ bool ModelSpec::has_kv_cache() const {
     if (kept(layer)) return true;
   }
   return false;
+}
+
+uint32_t ModelSpec::kept_window() const {
+  uint32_t window = 0;
+  bool others = false;
+  for (uint32_t layer = 0; layer < layers.size(); ++layer) {
+    const std::optional<KeptRows> rows = kept(layer);
+    if (!rows) continue;
+    window = std::max(window, rows->window);
+    others = others || rows->window == 0;
+  }
+  // A state says all of what was before it: sequences that have one go back to where one is kept.
+  return others && !has_states() ? window : 0;
 }
 
 bool ModelSpec::is_encoder() const {

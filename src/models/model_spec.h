@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "formats/model_source.h"
+#include "graph/step_view.h"
 #include "models/blocks.h"
 #include "models/hyper_parameters.h"
 #include "models/weight_policy.h"
@@ -101,7 +102,12 @@ struct KeptRows {
   uint32_t key_length = 0, value_length = 0;
   AxisId axis = 0;  // of KV heads; of latents, of which every shard with heads has a copy, of heads
   bool latent = false;
+  uint32_t window = 0;  // that rows see, their own position included; 0: all before them
 };
+// Of a model with such a ModelSpec::kept_window().
+constexpr KvKind kv_kind(uint32_t kept_window, const KeptRows& rows) {
+  return kept_window > 0 && rows.window > 0 ? KvKind::kWindow : KvKind::kFull;
+}
 
 // The floats of the state that a layer keeps of all positions so far for each item of an axis
 // (DeltaShape says where what lies).
@@ -163,6 +169,9 @@ struct ModelSpec {
   uint32_t expert_count() const;
   // Whether any layer keeps keys and values from step to step.
   bool has_kv_cache() const;
+  // The longest window of the layers that keep keys and values of one, where other layers keep
+  // those of all positions; 0: all layers keep all.
+  uint32_t kept_window() const;
   // Whether any layer keeps latents in place of keys and values.
   bool has_latents() const { return first<LatentBlock>() != nullptr; }
   // Whether a row sees what comes after it: such a model gives vectors and no text.

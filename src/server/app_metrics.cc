@@ -27,14 +27,14 @@ void add_requests(const AppMetrics& metrics, MetricsText* text) {
                   metrics.prefill_seconds);
 }
 
-struct Figure {
+struct EngineFigure {
   const char *name, *help;
   const Counter& value;
 };
 
 // Of prompts on a GPU.
 void add_streams(const Statistics& figures, MetricsText* text) {
-  for (const auto& [name, help, value] : std::initializer_list<Figure>{
+  for (const auto& [name, help, value] : std::initializer_list<EngineFigure>{
            {"hearth_streamed_prompts_total", "Prompts whose pages a GPU filled.",
             figures.streamed_prompts},
            {"hearth_streamed_tokens_total", "Tokens of these that it computed.",
@@ -53,7 +53,7 @@ void add_streams(const Statistics& figures, MetricsText* text) {
             figures.streamed_bytes}}) {
     text->counter(name, help, static_cast<double>(uint64_t{value}));
   }
-  for (const auto& [name, help, value] : std::initializer_list<Figure>{
+  for (const auto& [name, help, value] : std::initializer_list<EngineFigure>{
            {"hearth_stream_rows", "Tokens of a pass over prompts on a GPU, at most.",
             figures.stream_rows},
            {"hearth_stream_layers_kept", "Layers that stay on the GPU.",
@@ -69,8 +69,8 @@ void add_streams(const Statistics& figures, MetricsText* text) {
                 static_cast<double>(figures.stream_nanoseconds) * 1e-9);
 }
 
-void add_engine(const Statistics& figures, MetricsText* text) {
-  for (const auto& [name, help, value] : std::initializer_list<Figure>{
+void add_engine_counters(const Statistics& figures, MetricsText* text) {
+  for (const auto& [name, help, value] : std::initializer_list<EngineFigure>{
            {"hearth_generation_tokens_total", "Tokens generated.", figures.generated_tokens},
            {"hearth_forced_tokens_total", "Those that had to come.", figures.forced_tokens},
            {"hearth_scored_tokens_total",
@@ -88,6 +88,8 @@ void add_engine(const Statistics& figures, MetricsText* text) {
             figures.preemptions},
            {"hearth_evicted_kv_pages_total", "Kept pages that were given to somebody else.",
             figures.evicted_pages},
+           {"hearth_evicted_kv_window_pages_total",
+            "Kept window pages that were given to somebody else.", figures.evicted_window_pages},
            {"hearth_evicted_states_total",
             "Kept states that made room for others, or went with their pages.",
             figures.evicted_states},
@@ -99,7 +101,11 @@ void add_engine(const Statistics& figures, MetricsText* text) {
             figures.abandoned_steps}}) {
     text->counter(name, help, static_cast<double>(uint64_t{value}));
   }
-  for (const auto& [name, help, value] : std::initializer_list<Figure>{
+}
+
+void add_engine(const Statistics& figures, MetricsText* text) {
+  add_engine_counters(figures, text);
+  for (const auto& [name, help, value] : std::initializer_list<EngineFigure>{
            {"hearth_requests_running", "Sequences that hold KV pages.", figures.running},
            {"hearth_requests_waiting", "Sequences that wait for them.", figures.waiting},
            {"hearth_kv_pages", "KV pages in all.", figures.pages},
@@ -107,6 +113,11 @@ void add_engine(const Statistics& figures, MetricsText* text) {
             figures.available_pages},
            {"hearth_kv_pages_kept", "Unused pages that keep a prefix someone may want.",
             figures.kept_pages},
+           {"hearth_kv_window_pages", "Pages of layers that see a window.", figures.window_pages},
+           {"hearth_kv_window_pages_available", "Those that may be taken, kept ones among them.",
+            figures.available_window_pages},
+           {"hearth_kv_window_pages_kept", "Unused ones that someone may want.",
+            figures.kept_window_pages},
            {"hearth_state_cache_states", "States that may be kept.", figures.most_kept_states},
            {"hearth_state_cache_states_kept", "Those that are.", figures.kept_states},
            {"hearth_state_cache_bytes_kept", "Their bytes.", figures.kept_state_bytes}}) {

@@ -57,6 +57,7 @@ void json_served_plan(Json& json, const std::string& name, const Engine& engine,
   json.key("isa").text(isa_name(engine.isa())).key("context").number(uint64_t{engine.context()});
   json.key("kv_type").text(kv_type_name(engine.options().kv_type));
   json.key("kv_pages").number(uint64_t{engine.options().kv_pages});
+  json.key("kv_window_pages").number(uint64_t{engine.options().window_pages});
   json.key("kept_states").number(uint64_t{engine.options().kept_states});
   json.key("page_positions").number(uint64_t{kPagePositions});
   json.key("spare_pus").array();

@@ -107,12 +107,15 @@ struct Outcome {
   std::vector<std::vector<std::vector<std::byte>>> pages;  // by text: full ones
 };
 
-// The bytes of a page in all layers and shards.
-std::vector<std::byte> page_bytes(const Engine& engine, uint32_t page) {
+// The bytes of a sequence's page `p` in all layers and shards, window pages where it holds them.
+std::vector<std::byte> page_bytes(const Engine& engine, const Sequence& sequence, size_t p) {
   const PassTarget target = engine.pass_target();
   std::vector<std::byte> bytes;
   for (uint32_t s = 0; s < target.model->weights().shard_count(); ++s) {
     for (uint32_t layer = 0; layer < engine.spec().layers.size(); ++layer) {
+      const bool full = target.kv->kind(layer) == KvKind::kFull;
+      if (!full && p < sequence.window_begin()) continue;
+      const uint32_t page = (full ? sequence.pages() : sequence.window_pages())[p];
       const size_t size = target.kv->page_bytes(s, layer);
       const std::byte* at = target.kv->page(s, layer, page, 0).k;
       bytes.insert(bytes.end(), at, at + size);
@@ -132,7 +135,7 @@ Outcome outcome_of(Engine& engine, const std::vector<Text>& texts,
     outcome.logits.emplace_back(row.begin(), row.end());
     auto& pages = outcome.pages.emplace_back();
     for (size_t p = 0; p < tokens.size() / kPagePositions; ++p) {
-      pages.push_back(page_bytes(engine, sequence.pages()[p]));
+      pages.push_back(page_bytes(engine, sequence, p));
     }
   }
   return outcome;
@@ -175,10 +178,14 @@ Outcome streamed(const GoldenModel& model, const Shape& shape, const std::vector
     const std::span<const int32_t> tokens = texts[t].tokens;
     const uint32_t from = sequences[t]->length();
     const auto rest = tokens.subspan(from, tokens.size() - 1 - from);
-    sequences[t]->grow(rest);
+    sequences[t]->grow_for_passes(rest);
     EXPECT_TRUE(streamer.takes(static_cast<uint32_t>(rest.size()),
                                static_cast<uint32_t>(sequences[t]->pages().size()), 0));
-    streamer.begin({t + 1, {rest.begin(), rest.end()}, from, sequences[t]->pages()});
+    streamer.begin({t + 1,
+                    {rest.begin(), rest.end()},
+                    from,
+                    sequences[t]->pages(),
+                    sequences[t]->window_pages()});
   }
   for (size_t ended = 0; ended < texts.size();) {
     const uint64_t seen = ends;
@@ -187,6 +194,7 @@ Outcome streamed(const GoldenModel& model, const Shape& shape, const std::vector
     ended += done.size();
     if (done.empty()) ends.wait(seen);
   }
+  for (const auto& sequence : sequences) sequence->finish_passes();
   EXPECT_EQ(streamer.figures().prompts, texts.size());
   return outcome_of(*engine, texts, sequences);
 }

@@ -93,7 +93,7 @@ struct Happened {
   uint64_t schedules = 0, preemptions = 0, evictions = 0, cache_hits = 0, abandoned = 0;
   uint64_t forks = 0, cancels = 0, closes = 0, chunked = 0, held_up = 0, waits = 0, rows = 0;
   uint64_t scores = 0;  // in results
-  uint64_t kept_states = 0, evicted_states = 0, recomputed = 0;
+  uint64_t kept_states = 0, evicted_states = 0, evicted_windows = 0, recomputed = 0;
 };
 
 struct Client {
@@ -345,6 +345,13 @@ void Schedule::check_end(uint64_t evicted_before) {
     ASSERT_LE(states->kept_count(), states->most_kept());
     ASSERT_EQ(statistics_.kept_states, states->kept_count());
     happened_.kept_states += states->kept_count();
+  }
+  if (const WindowPool* windows = engine_.windows(); windows != nullptr) {
+    ASSERT_EQ(windows->available(), windows->page_count()) << "a window page is lost";
+    ASSERT_EQ(statistics_.available_window_pages, statistics_.window_pages);
+    happened_.evicted_windows += statistics_.evicted_window_pages;
+  }
+  if (states != nullptr || engine_.windows() != nullptr) {
     happened_.recomputed += statistics_.recomputed_tokens;
   }
   ++happened_.schedules;
@@ -359,7 +366,7 @@ void Schedule::check_end(uint64_t evicted_before) {
   happened_.waits += watch_.waits();
 }
 
-enum class Kept : uint8_t { kKeysAndValues, kLatents, kStates };
+enum class Kept : uint8_t { kKeysAndValues, kLatents, kStates, kWindows };
 
 struct Variant {
   KvType kv_type;
@@ -369,6 +376,7 @@ struct Variant {
 
 std::vector<std::byte> tiny_model_of(Kept kept) {
   if (kept == Kept::kLatents) return tiny_deepseek2(kTiniest);
+  if (kept == Kept::kWindows) return tiny_gemma3(kTiniest, 20);
   return kept == Kept::kStates ? tiny_qwen35(kTiniest) : tiny_llama(kTiniest);
 }
 
@@ -382,6 +390,7 @@ class Schedules : public testing::TestWithParam<Variant> {
     options.kv_type = GetParam().kv_type;
     options.context = kContext;
     options.expand = {.tail = 20, .step = 16};
+    options.gives_back = false;
     return options;
   }
   EngineOptions tight(std::mt19937& random) const {
@@ -395,6 +404,8 @@ class Schedules : public testing::TestWithParam<Variant> {
     options.hidden_rows = 1 + random() % 64;
     options.scored_rows = 1 + random() % 20;
     options.sequences = 1 + random() % 12;
+    options.gives_back = true;
+    if (GetParam().kept == Kept::kWindows) options.window_pages = 3 + random() % 20;
     if (random() % 4 != 0) options.kept_states = 1 + random() % (random() % 2 == 0 ? 3 : 20);
     return options;
   }
@@ -424,7 +435,9 @@ TEST_P(Schedules, EveryoneGetsWhatItGetsAlone) {
   const bool states = GetParam().kept == Kept::kStates;
   EXPECT_EQ(happened.kept_states > 0, states);
   EXPECT_EQ(happened.evicted_states > 0, states);
-  EXPECT_EQ(happened.recomputed > 0, states);
+  const bool windows = GetParam().kept == Kept::kWindows;
+  EXPECT_EQ(happened.evicted_windows > 0, windows);
+  EXPECT_EQ(happened.recomputed > 0, states || windows);
   EXPECT_GT(happened.abandoned, 0u);
   EXPECT_GT(happened.forks, 0u);
   EXPECT_GT(happened.cancels, 0u);
@@ -439,7 +452,7 @@ TEST_P(Schedules, EveryoneGetsWhatItGetsAlone) {
 std::string variant_name(const testing::TestParamInfo<Variant>& info) {
   return std::string(kv_type_name(info.param.kv_type)) + "_shards_" +
          std::to_string(info.param.shards) +
-         std::array{"", "_latents", "_states"}[static_cast<size_t>(info.param.kept)];
+         std::array{"", "_latents", "_states", "_windows"}[static_cast<size_t>(info.param.kept)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, Schedules,
@@ -448,7 +461,8 @@ INSTANTIATE_TEST_SUITE_P(Variants, Schedules,
                                          Variant{KvType::kF16, 2}, Variant{KvType::kQ8_0, 2},
                                          Variant{KvType::kF16, 1, Kept::kLatents},
                                          Variant{KvType::kF16, 1, Kept::kStates},
-                                         Variant{KvType::kF32, 2, Kept::kStates}),
+                                         Variant{KvType::kF32, 2, Kept::kStates},
+                                         Variant{KvType::kQ8_0, 2, Kept::kWindows}),
                          variant_name);
 
 }  // namespace

@@ -110,6 +110,18 @@ std::vector<std::byte> tiny_qwen35(const TinyShape& shape) {
   return file_of(made_source(model), shape);
 }
 
+std::vector<std::byte> tiny_gemma3(const TinyShape& shape, uint32_t window) {
+  ModelShape model = model_shape(shape);
+  model.architecture = "gemma3";
+  model.context = 4096;
+  model.window = window;
+  TestSource source = made_source(model);
+  std::vector<bool> windowed;
+  for (uint32_t layer = 0; layer < shape.layers; ++layer) windowed.push_back(layer % 2 == 0);
+  source.set("gemma3.attention.sliding_window_pattern", windowed);
+  return file_of(source, shape);
+}
+
 std::vector<std::byte> tiny_bert(const TinyShape& shape) {
   ModelShape model = model_shape(shape);
   model.architecture = "bert";

@@ -25,6 +25,8 @@ std::vector<std::byte> tiny_deepseek2(const TinyShape& shape);
 // The same of qwen35: every layer but the second of two keeps states, two value heads on each of
 // two key heads, of head_dim.
 std::vector<std::byte> tiny_qwen35(const TinyShape& shape);
+// The same of gemma3: every second layer, from the first on, sees so many positions.
+std::vector<std::byte> tiny_gemma3(const TinyShape& shape, uint32_t window);
 // The same of BERT: an encoder, whose heads are width / heads long, with 512 positions.
 std::vector<std::byte> tiny_bert(const TinyShape& shape);
 

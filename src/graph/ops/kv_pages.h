@@ -50,7 +50,9 @@ class GroupKvPages {
               uint32_t head) const {
     const Slot& place = slots_[slot];
     if (cached()) {
-      return context.kv().page(place.shard, layer_, item.pages[page], place.head + head);
+      const KvView& kv = context.kv();
+      const uint32_t id = item.pages_of(kv.kind(layer_))[page];
+      return kv.page(place.shard, layer_, id, place.head + head);
     }
     const size_t row = size_t{context.first_page(item)} + page;
     float* k = context.f32(*value_) + row * context.f32_stride(*value_) +

@@ -1,0 +1,34 @@
+// How many pages there are of keys and values, and what they take: of so many KV pages, with the
+// window pages that stand beside them (EngineOptions::window_pages).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "engine/engine_layout.h"
+
+namespace hearth {
+
+// What some units, as pages, have of a piece of memory.
+struct UnitRoom {
+  uint64_t others;                          // bytes that everything else takes
+  std::function<uint64_t(uint64_t)> bytes;  // of so many units
+};
+
+// Returns the most units, `most` at most, that these bytes hold.
+uint64_t units_in(uint64_t bytes, uint64_t most, const UnitRoom& room);
+
+// Bytes of so many KV pages and of the window pages beside them, on a shard; and on all.
+uint64_t kv_bytes(const EngineLayout& layout, uint32_t shard, uint64_t pages);
+uint64_t kv_bytes(const EngineLayout& layout, uint64_t pages);
+
+// Sets the numbers of both kinds of pages.
+void set_kv_pages(EngineLayout* layout, uint32_t pages);
+
+// Window pages that a sequence needs for a step, however long it is.
+uint32_t least_window_pages(uint32_t window, const EngineOptions& options);
+
+// Throws (kUsage) where a step of one sequence has too few window pages.
+void check_window_pages(const EngineLayout& layout);
+
+}  // namespace hearth

@@ -1,0 +1,120 @@
+// Models of which some layers see a window: what of a text is computed again where its pages were
+// given back.
+#include "scheduler_fixture.h"
+
+namespace hearth {
+namespace {
+
+class SchedulerWindowsTest : public SchedulerTest {
+ protected:
+  static constexpr uint32_t kWindow = 100;
+
+  SchedulerWindowsTest() { file_ = parse_gguf(tiny_gemma3(kTiniest, kWindow), "tiny"); }
+
+  static EngineOptions roomy(uint32_t context, uint32_t window_pages) {
+    EngineOptions options;
+    options.threads = 1;
+    options.context = context;
+    options.kv_pages = 4 * pages_for(context);
+    options.window_pages = window_pages;
+    options.prefill_rows = 256;
+    options.decode_rows = 4;
+    options.sequences = 4;
+    return options;
+  }
+  Request text_of(std::vector<int32_t> prompt, uint32_t max_tokens) {
+    Request request = text(1, max_tokens);
+    request.prompt = std::move(prompt);
+    return request;
+  }
+  std::vector<Result> run_one(const Request& request) {
+    const Asked asked = ask(request);
+    run();
+    return read(asked);
+  }
+  // The tokens computed since the last call.
+  uint64_t computed() {
+    const uint64_t before = computed_;
+    computed_ = statistics_.computed_tokens;
+    return computed_ - before;
+  }
+  // The same request where no page is given back, and nothing known.
+  void expect_alone(const Request& request, const std::vector<Result>& results) {
+    EngineOptions kept = roomy(4096, 0);
+    kept.gives_back = false;
+    const Alone alone = get_alone(*tiny_engine(file_, kept), request);
+    const std::vector<TokenAlone>& tokens = alone.choices[0].tokens;
+    ASSERT_EQ(results.size(), tokens.size());
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      ASSERT_EQ(results[i].token, tokens[i].token);
+      ASSERT_EQ(results[i].logprob, tokens[i].logprob);
+    }
+  }
+
+  uint64_t computed_ = 0;
+};
+
+// Window pages for a step of one text and no more.
+TEST_F(SchedulerWindowsTest, ATurnComputesItsOwnTokensAndAPageAtMost) {
+  constexpr uint32_t kLength = 4096, kTurns = 12, kReply = 70;
+  start(roomy(kLength, 3 + 4));
+  std::vector<int32_t> all;
+  for (uint32_t turn = 0; turn < kTurns; ++turn) {
+    const size_t own = kLength / kTurns - kReply - 1 - turn % 7;
+    const std::vector<int32_t> message = random_tokens(random_, own, kVocabulary);
+    all.insert(all.end(), message.begin(), message.end());
+    const Request request = text_of(all, kReply);
+    computed();
+    const std::vector<Result> results = run_one(request);
+    const std::vector<int32_t> reply = tokens_of(results);
+    ASSERT_EQ(reply.size(), kReply);
+    EXPECT_LE(computed(), own + kReply + 63) << "turn " << turn;
+    if (turn + 1 == kTurns) expect_alone(request, results);
+    all.insert(all.end(), reply.begin(), reply.end());
+  }
+  EXPECT_EQ(statistics_.window_pages, 7u);
+  EXPECT_EQ(statistics_.available_window_pages, 7u);
+  EXPECT_GT(statistics_.evicted_window_pages, 0u);
+}
+
+// The first one goes on far behind it, and gives back what others need; the second one computes it
+// again, and from then on its window is kept.
+TEST_F(SchedulerWindowsTest, ASharedPrefixIsComputedTwiceAtMost) {
+  constexpr uint32_t kPrefix = 1000, kPrompts = 20;
+  start(roomy(4096, 3 + 4 + 6));
+  const std::vector<int32_t> shared = random_tokens(random_, kPrefix, kVocabulary);
+  uint64_t rests = 0;
+  for (uint32_t i = 0; i < kPrompts; ++i) {
+    std::vector<int32_t> prompt = shared;
+    const std::vector<int32_t> rest =
+        random_tokens(random_, i == 0 ? 2000 : 1 + random_() % 150, kVocabulary);
+    prompt.insert(prompt.end(), rest.begin(), rest.end());
+    rests += rest.size() + kPrefix % 64;
+    const Request request = text_of(std::move(prompt), 1);
+    const std::vector<Result> results = run_one(request);
+    if (i % 7 == 1) expect_alone(request, results);
+  }
+  EXPECT_LE(computed(), 2 * kPrefix + rests);
+  EXPECT_GT(statistics_.recomputed_tokens, 0u);
+}
+
+// There is room for the windows of two texts and a step: the third waits, though there are KV pages
+// for it, and nobody gives up a place.
+TEST_F(SchedulerWindowsTest, TextsWaitForWindowPages) {
+  start(roomy(1024, 2 * 3 + 4));
+  std::vector<Request> requests;
+  std::vector<Asked> asked;
+  for (uint32_t i = 0; i < 3; ++i) {
+    requests.push_back(text(400, 20));
+    asked.push_back(ask(requests.back()));
+  }
+  scheduler_->step();
+  EXPECT_EQ(statistics_.running, 2u);
+  EXPECT_EQ(statistics_.waiting, 1u);
+  run();
+  EXPECT_EQ(statistics_.preemptions, 0u);
+  for (uint32_t i = 0; i < 3; ++i) expect_alone(requests[i], read(asked[i]));
+}
+
+}  // namespace
+}  // namespace hearth
