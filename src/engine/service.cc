@@ -103,6 +103,7 @@ void Service::serve() {
     for (std::shared_ptr<Job>& job : newcomers) scheduler.add(std::move(job));
     if (!on) break;
     try {
+      const StepTurns::Turn turn(options_.turns.get());
       idle = !scheduler.step();
     } catch (const std::exception& error) {
       // Requests were checked, so this is memory running out or a bug: it ends them, not the

@@ -25,6 +25,7 @@
 
 #include "engine/job_handle.h"
 #include "engine/scheduler.h"
+#include "engine/step_turns.h"
 
 namespace hearth {
 
@@ -37,6 +38,8 @@ struct ServiceOptions {
   MakeStreamer make_streamer;
   // Requests that may wait to be admitted; more are refused.
   uint32_t max_waiting = 4096;
+  // Shared with other services on the same cores; null: there are none.
+  std::shared_ptr<StepTurns> turns;
 };
 
 class Service {
