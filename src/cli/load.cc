@@ -149,6 +149,9 @@ void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* o
 std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
                                     EngineOptions options, Interrupts* interrupts) {
   Machine machine = Machine::live();
+  if (args.memory_room != 0 && machine.memory_available != 0) {
+    machine.memory_available = std::min(machine.memory_available, args.memory_room);
+  }
   const Isa isa = environment_isa(detect_cpu_features());
   set_engine(machine, args, &options);
   ConsoleListener console(args.verbose, interrupts);

@@ -93,6 +93,7 @@ struct EngineArgs {
   std::optional<std::string> importance;
   bool interleave = false;
   bool verbose = false;
+  uint64_t memory_room = 0;  // for all that the engine takes; 0: what there is
 };
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help);
 // Declares those of them that a verb has which chooses threads (its option) and context itself.

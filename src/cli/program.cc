@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/tell.h"
 #include "cli/field_options.h"
+#include "cli/serve_options.h"
 #include "cli/text_io.h"
-#include "setup/configuration.h"
 #include "setup/foreign_words.h"
 #include "setup/help_page.h"
 #include "setup/near_names.h"
@@ -65,7 +65,7 @@ void print_error(const std::string& sentence) { tell("hearth: {}\n", sentence); 
 // The program as it was told, and what comes of parsing.
 struct Program {
   CLI::App app{"Serves large language models on the processors of this machine."};
-  std::optional<std::string> config;
+  ToldWords told;
   Action action;
   std::string lacks;  // what the words lack, and a configuration may say
 };
@@ -75,12 +75,12 @@ void add_verbs(Program* all) {
   Action& action = all->action;
   program.name("hearth");
   program.get_formatter()->column_width(kHelpColumn);
-  auto set_config = [all](const std::string& path) { all->config = path; };
+  auto set_config = [all](const std::string& path) { all->told.file = path; };
   program
       .add_option_function<std::string>("--config", set_config,
                                         "Before the verb: the file of options (docs/config.md)")
       ->type_name("FILE");
-  add_serve(program, action);
+  add_serve(program, action, all->told);
   add_run(program, action);
   add_chat(program, action);
   add_pull(program, action);
@@ -99,7 +99,7 @@ void add_verbs(Program* all) {
   add_gpu(program, action);
   add_tune(program, action);
   add_doctor(program, action);
-  add_config(program, action, all->config);
+  add_config(program, action, all->told.file);
   add_completion(program, action);
   add_version(program, action);
   program.require_subcommand(1);
@@ -209,46 +209,12 @@ std::optional<int> parse(Program* program, std::vector<std::string> words) {
   return std::nullopt;
 }
 
-// Whether the command line has a say that rules an option out, or says it itself.
-bool is_settled(const CLI::Option& option) {
-  if (option.count() > 0) return true;
-  return std::ranges::any_of(option.get_excludes(),
-                             [](const CLI::Option* other) { return other->count() > 0; });
-}
-
-// What a configuration says of the verb, as words for its command line.
-std::vector<std::string> configured_words(const CLI::App& verb, const ConfiguredOptions& options) {
-  std::vector<std::string> words;
-  for (const auto& [key, configured] : options) {
-    const CLI::Option* option = verb.get_option_no_throw("--" + key);
-    if (option == nullptr || is_settled(*option)) continue;
-    for (const std::string& value : configured.values) {
-      const bool flag = option->get_items_expected_max() == 0;
-      if (flag) {
-        if (value == "true") words.push_back("--" + key);
-      } else if (value.empty()) {
-        // Behind "=" it would take the word after it.
-        words.insert(words.end(), {"--" + key, ""});
-      } else {
-        words.push_back(fmt::format("--{}={}", key, value));
-      }
-    }
-  }
-  return words;
-}
-
-// Where a sentence names an option that was configured: by whom.
-std::string configured_source(const std::string& sentence, const ConfiguredOptions& options) {
-  for (const auto& [key, configured] : options) {
-    if (sentence.starts_with(fmt::format("--{}:", key))) return configured.source;
-  }
-  return {};
-}
-
 int run_configured(const std::vector<std::string>& words, size_t place,
-                   const std::vector<std::string>& more, const ConfiguredOptions& options) {
+                   const std::vector<std::string>& more, const ConfiguredOptions& options,
+                   const ToldWords& told) {
   Program program;
   add_verbs(&program);
+  program.told = told;
   std::vector<std::string> all = words;
   all.insert(all.begin() + static_cast<ptrdiff_t>(place) + 1, more.begin(), more.end());
   std::reverse(all.begin(), all.end());
@@ -281,10 +247,12 @@ int parse_and_run(const std::vector<std::string>& words) {
   }
   if (std::optional<int> status = parse(&program, plain)) return *status;
   const CLI::App& verb = *chosen_verb(program.app);
-  Configuration configuration = find_configuration(program.config, option_tree(program.app));
-  const ConfiguredOptions& options = configuration[verb.get_name()];
+  ToldWords& told = program.told;
+  told.words.assign(plain.begin() + static_cast<ptrdiff_t>(place) + 1, plain.end());
+  told.configuration = find_configuration(told.file, option_tree(program.app));
+  const ConfiguredOptions& options = told.configuration[verb.get_name()];
   const std::vector<std::string> more = configured_words(verb, options);
-  if (!more.empty()) return run_configured(plain, place, more, options);
+  if (!more.empty()) return run_configured(plain, place, more, options, told);
   return program.lacks.empty() ? program.action() : usage_error(program.app, program.lacks);
 }
 
@@ -292,6 +260,7 @@ int parse_and_run(const std::vector<std::string>& words) {
 
 OptionTree option_tree(const CLI::App& program) {
   OptionTree tree;
+  const std::vector<std::string> of_model = model_option_keys();
   for (const CLI::App* verb : program.get_subcommands([](const CLI::App*) { return true; })) {
     VerbFact fact{.name = verb->get_name(), .help = verb->get_description(), .options = {}};
     for (const CLI::Option* option : verb->get_options()) {
@@ -304,6 +273,8 @@ OptionTree option_tree(const CLI::App& program) {
       each.many = option->get_expected_max() > 1;
       const bool help = option == verb->get_help_ptr();
       if (!help && !option->get_lnames().empty()) each.key = option->get_lnames().front();
+      each.of_model =
+          fact.name == "serve" && std::ranges::find(of_model, each.key) != of_model.end();
       fact.options.push_back(std::move(each));
     }
     tree.push_back(std::move(fact));

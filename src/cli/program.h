@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/cli11.h"
+#include "cli/configured_words.h"
 #include "setup/option_tree.h"
 
 namespace hearth {
@@ -26,7 +27,8 @@ using Action = std::function<int()>;
 OptionTree option_tree(const CLI::App& program);
 
 void add_run(CLI::App& program, Action& action);
-void add_serve(CLI::App& program, Action& action);
+// `told`: what the program was told, complete when the action runs.
+void add_serve(CLI::App& program, Action& action, const ToldWords& told);
 void add_embed(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
 void add_tokenize(CLI::App& program, Action& action);

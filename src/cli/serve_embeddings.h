@@ -25,6 +25,9 @@ namespace hearth {
 // are pooled.
 bool embeds(const ModelSpec& spec);
 
+// It works on one in so many cores beside a model for text.
+inline constexpr uint32_t kShareBesideText = 4;
+
 // Among the models of a server.
 struct EmbedRole {
   bool ranks = false;   // it scores pairs of texts, and makes no vectors

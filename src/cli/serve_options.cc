@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint32_t kMost = 1u << 20;
 constexpr uint32_t kMostQueueTokens = 1u << 30;
-constexpr double kMostWaitSeconds = 86'400;
+constexpr double kMostWaitSeconds = 86'400, kMostTtlSeconds = 1e9;
 
 CLI::Option* add_seconds(CLI::App& verb, const std::string& name, double* value,
                          const std::string& help) {
@@ -28,6 +28,18 @@ CLI::Option* add_seconds(CLI::App& verb, const std::string& name, double* value,
       ->check(CLI::Range(0.001, kMostWaitSeconds).description(""))
       ->type_name("SECONDS")
       ->default_str(fmt::format("{}", *value));
+}
+
+void add_set_options(CLI::App& verb, ServeArgs* args) {
+  auto set_all = [args](const std::string& folder) { args->all_models = folder; };
+  verb.add_option_function<std::string>("--models", set_all,
+                                        "Serve every model on this machine (`hearth list`), or in "
+                                        "DIR, beside MODEL; each is loaded when it is asked for")
+      ->expected(0, 1)
+      ->type_name("DIR");
+  add_size(verb, "--memory", &args->memory,
+           "Memory of all models, where there are several; those that were used longest ago make "
+           "room; default: 85 % of what there is");
 }
 
 void add_address_options(CLI::App& verb, ServeArgs* args) {
@@ -45,11 +57,6 @@ void add_address_options(CLI::App& verb, ServeArgs* args) {
                   "The same at another port of 127.0.0.1; 0 is any free one, which is printed")
       ->check(CLI::Range(0, 65'535).description(""))
       ->type_name("PORT");
-  add_text(verb, "--alias", &args->alias, "NAME",
-           "What requests call the model; default: the "
-           "file's name");
-  add_text(verb, "--chat-template", &args->template_path, "FILE",
-           "Chat template (Jinja) in place of the model's own");
   add_text(verb, "--api-key-file", &args->key_file, "FILE",
            "Keys, one a line; every request but for the page and health needs one");
   verb.add_flag("--no-auth", args->no_auth, "Let others than this machine ask without a key");
@@ -138,8 +145,6 @@ void add_embedding_options(CLI::App& verb, ServeArgs* args) {
            "A reranker beside the others: a cross-encoder, or a model that answers yes or no "
            "(Qwen3-Reranker); it works on a quarter of the cores, and where there is no model for "
            "embeddings --device says where");
-  add_pooling(verb, &args->embedding.pooling);
-  add_device_options(verb, &args->embedding.devices);
   add_count(verb, "--embed-queue", &args->embed_queue, 1, kMostQueueTokens,
             "Tokens that may wait and run on a device where there is no --slo, of texts to embed, "
             "and of documents to rank; beyond, 429")
@@ -151,13 +156,21 @@ void add_embedding_options(CLI::App& verb, ServeArgs* args) {
       ->capture_default_str();
 }
 
-}  // namespace
-
-void add_serve_options(CLI::App& verb, ServeArgs* args) {
-  add_model_or_demo(verb, &args->model, ModelFetch::kByVerb);
-  add_offline(verb, &args->offline);
-  add_address_options(verb, args);
-  add_load_options(verb, args);
+// Of one model.
+void add_model_options(CLI::App& verb, ServeArgs* args) {
+  add_text(
+      verb, "--alias", &args->alias, "NAME",
+      "What requests call the model; default: the file's name; in a configuration's table of a "
+      "model another name of it");
+  verb.add_flag("--pin", args->pin, "Of several models: what is loaded stays, whoever needs room");
+  auto set_ttl = [args](const double& seconds) { args->ttl_seconds = seconds; };
+  verb.add_option_function<double>("--ttl", set_ttl,
+                                   "Unload a model that nobody has used for so long; default: it "
+                                   "stays while nobody needs its memory")
+      ->check(CLI::Range(0.0, kMostTtlSeconds).description(""))
+      ->type_name("SECONDS");
+  add_text(verb, "--chat-template", &args->template_path, "FILE",
+           "Chat template (Jinja) in place of the model's own");
   args->sampling = openai_sampling();
   args->take_sampling = add_sampling_options(verb, &args->sampling);
   add_engine_options(verb, &args->engine,
@@ -166,6 +179,34 @@ void add_serve_options(CLI::App& verb, ServeArgs* args) {
   add_state_cache(verb, &args->engine.state_bytes);
   add_gpu_options(verb, &args->gpu);
   add_pre(verb, &args->pre);
+  add_pooling(verb, &args->embedding.pooling);
+  add_device_options(verb, &args->embedding.devices);
+}
+
+}  // namespace
+
+std::vector<std::string> model_option_keys() {
+  CLI::App scratch;
+  ServeArgs args;
+  add_model_options(scratch, &args);
+  std::vector<std::string> keys;
+  for (const CLI::Option* option : scratch.get_options()) {
+    const std::vector<std::string>& names = option->get_lnames();
+    if (option != scratch.get_help_ptr() && !names.empty()) keys.push_back(names.front());
+  }
+  return keys;
+}
+
+void add_serve_options(CLI::App& verb, ServeArgs* args) {
+  verb.add_option("MODEL", args->models,
+                  "GGUF files (of several parts, the first), folders with safetensors files, or "
+                  "names (`hearth list`, or a configuration's); default: the demo model")
+      ->type_name("MODEL");
+  add_offline(verb, &args->offline);
+  add_set_options(verb, args);
+  add_address_options(verb, args);
+  add_load_options(verb, args);
+  add_model_options(verb, args);
   add_embedding_options(verb, args);
   add_http_limits(verb, &args->app.http);
   add_body_limits(verb, &args->app.completions.limits);
@@ -195,6 +236,7 @@ AppOptions settle_app(const ServeArgs& args) {
   app.log = args.no_log     ? RequestLog::Form::kNone
             : args.log_json ? RequestLog::Form::kJson
                             : RequestLog::Form::kText;
+  app.log_all = args.engine.verbose;
   return app;
 }
 
@@ -218,6 +260,7 @@ ServiceOptions service_options(const ServeArgs& args) {
   ServiceOptions options;
   options.scheduler.max_running = completions.max_running;
   options.make_streamer = streamer_maker(args.gpu, true);
+  options.turns = args.turns;
   // The server bounds them itself; those that were cancelled count here until the next step.
   options.max_waiting =
       std::max(options.max_waiting, 2 * (completions.max_running + completions.max_queue));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,11 +20,21 @@ namespace hearth {
 // of 512.
 inline constexpr uint32_t kEmbedQueueTokens = 1u << 20;
 
+// What models may take of the memory here, where nobody says.
+inline constexpr double kMemoryShare = 0.85;
+
 // Where ollama listens.
 inline constexpr uint16_t kOllamaPort = 11434;
 
 struct ServeArgs {
-  std::string model;
+  std::vector<std::string> models;
+  std::string model;  // of them, where it is one
+  // --models, and its folder; empty: all that is on this machine.
+  std::optional<std::string> all_models;
+  uint64_t memory = 0;  // of all models; 0: kMemoryShare of what there is
+  bool pin = false;
+  std::optional<double> ttl_seconds;
+  std::shared_ptr<StepTurns> turns;  // of engines that share the cores
   // A model for embeddings and a reranker beside the first model.
   std::optional<std::string> embed, rerank;
   EmbedModelArgs embedding;  // pooling and devices
@@ -43,6 +54,8 @@ struct ServeArgs {
 };
 
 void add_serve_options(CLI::App& verb, ServeArgs* args);
+// The keys of those of them that say something of one model.
+std::vector<std::string> model_option_keys();
 
 // Throws (kUsage) where others than this machine, or pages of any origin, could ask without a key
 // and --no-auth was not given; and what reading the keys and the origins throws.

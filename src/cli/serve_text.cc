@@ -11,6 +11,7 @@
 #include "cli/sampling_options.h"
 #include "cli/text_io.h"
 #include "cli/topo_machine.h"
+#include "engine/engine_layout.h"
 #include "server/sampling_defaults.h"
 
 namespace hearth {
@@ -20,6 +21,8 @@ namespace {
 constexpr uint32_t kLeastContext = 256;
 // Rows of a prompt that the LM head scores at a time: so many that reading its weights is paid for.
 constexpr uint32_t kScoredRows = 32;
+// Of a text, for which a model must have room.
+constexpr uint32_t kLeastPositions = 4096;
 
 }  // namespace
 
@@ -69,7 +72,7 @@ void ServedText::find_turns() {
   }
 }
 
-void ServedText::load(const std::string& name, const std::vector<uint32_t>& others) {
+EngineOptions ServedText::engine_options() const {
   EngineOptions options;
   options.context = args_.engine.context;
   options.least_context = kLeastContext;
@@ -77,7 +80,30 @@ void ServedText::load(const std::string& name, const std::vector<uint32_t>& othe
   options.state_share = kServingStateShare;
   options.sequences = options.outputs = args_.app.completions.max_running;
   options.scored_rows = kScoredRows;
-  service_ = load_service(model_, engine_args(others), options, nullptr, service_options(args_));
+  return options;
+}
+
+uint64_t ServedText::least_bytes() const {
+  Machine machine = Machine::live();
+  machine.memory_available = 0;  // whatever there is now
+  for (NumaNode& node : machine.nodes) node.available_bytes = 0;
+  EngineOptions options = engine_options();
+  options.state_share = 0;
+  set_engine(machine, args_.engine, &options);
+  const EngineLayout layout =
+      lay_out_engine(model_.spec, machine, environment_isa(detect_cpu_features()), options);
+  const MemoryUse memory = layout.memory();
+  if (options.kv_bytes != 0 || layout.kv.page_count() == 0) return memory.total();
+  const uint64_t pages =
+      (std::min(layout.options.context, kLeastPositions) + kPagePositions - 1) / kPagePositions;
+  return memory.total() - memory.kv +
+         std::min<uint64_t>(memory.kv / layout.kv.page_count() * pages, memory.kv);
+}
+
+void ServedText::load(const std::string& name, const std::vector<uint32_t>& others, uint64_t room) {
+  EngineArgs placed_args = engine_args(others);
+  placed_args.memory_room = room;
+  service_ = load_service(model_, placed_args, engine_options(), nullptr, service_options(args_));
   tell_start();
   find_turns();
   backend_.emplace(*service_, *model_.tokenizer);

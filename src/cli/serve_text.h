@@ -25,8 +25,11 @@ class ServedText {
   // `args` and `machine` outlive it.
   ServedText(const ServeArgs& args, const Machine& machine, OpenedModel model);
 
-  // Keeps off `others`, PUs that somebody else works on, unless the options say where to be.
-  void load(const std::string& name, const std::vector<uint32_t>& others);
+  // Keeps off `others`, PUs that somebody else works on, unless the options say where to be. Takes
+  // `room` bytes at most; 0: what there is.
+  void load(const std::string& name, const std::vector<uint32_t>& others, uint64_t room = 0);
+  // The memory that it takes at least, with keys and values for one text.
+  uint64_t least_bytes() const;
 
   const ServedModel& served() const { return *served_; }
   // Whether there is a template for chats.
@@ -38,6 +41,7 @@ class ServedText {
 
  private:
   EngineArgs engine_args(const std::vector<uint32_t>& others) const;
+  EngineOptions engine_options() const;
   void tell_start() const;
   void find_turns();
 

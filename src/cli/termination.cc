@@ -14,11 +14,15 @@ namespace {
 // A signal handler knows nothing but what is global; this is the end of the pipe that it writes to.
 volatile sig_atomic_t signal_writer = -1;
 
-void note_signal(int) {
+constexpr char kEndByte = 'e', kHangupByte = 'h';
+
+void note_signal(int signal) {
   int error = errno;
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
-  char byte = 0;
+  if (signal != SIGHUP) {
+    std::signal(SIGINT, SIG_DFL);
+    std::signal(SIGTERM, SIG_DFL);
+  }
+  const char byte = signal == SIGHUP ? kHangupByte : kEndByte;
   [[maybe_unused]] ssize_t written = write(signal_writer, &byte, 1);
   errno = error;
 }
@@ -42,24 +46,30 @@ Termination::Termination() {
   }
   reader_ = ends[0];
   signal_writer = ends[1];
+  at_terminal_ = isatty(STDERR_FILENO) != 0;
   handle(SIGINT, &interrupt_before_);
+  handle(SIGHUP, &hangup_before_);
   handle(SIGTERM, &terminate_before_);
 }
 
 Termination::~Termination() {
   sigaction(SIGINT, &interrupt_before_, nullptr);
   sigaction(SIGTERM, &terminate_before_, nullptr);
+  sigaction(SIGHUP, &hangup_before_, nullptr);
   close(signal_writer);
   close(reader_);
   signal_writer = -1;
 }
 
-void Termination::wait() const {
+Termination::Wish Termination::wait() const {
   // Not read(), which is begun anew behind a signal: ThreadSanitizer, which runs handlers only
   // between calls or within those that it knows to block, would never come to the handler.
   pollfd look{reader_, POLLIN, 0};
   while (poll(&look, 1, -1) < 0 && errno == EINTR) {
   }
+  char byte = kEndByte;
+  if (read(reader_, &byte, 1) != 1 || byte == kEndByte) return Wish::kEnd;
+  return at_terminal_ && isatty(STDERR_FILENO) == 0 ? Wish::kEnd : Wish::kReadAgain;
 }
 
 }  // namespace hearth

@@ -1,6 +1,8 @@
 // Termination: SIGTERM and Ctrl-C as something to wait for, for a program that serves others. The
 // first of either only lets wait() return; from then on both have their usual effect, so that a
-// second one ends the process at once. One object lives at a time.
+// second one ends the process at once. SIGHUP asks to read again what the program was told; where
+// it comes since a terminal is gone that the program was started at, it means an end, too. One
+// object lives at a time.
 #pragma once
 
 #include <csignal>
@@ -15,13 +17,15 @@ class Termination {
   Termination(const Termination&) = delete;
   Termination& operator=(const Termination&) = delete;
 
+  enum class Wish { kEnd, kReadAgain };
   // Returns once a signal came.
-  void wait() const;
+  Wish wait() const;
 
  private:
   int reader_ = -1;
+  bool at_terminal_ = false;
   struct sigaction interrupt_before_ {
-  }, terminate_before_{};
+  }, terminate_before_{}, hangup_before_{};
 };
 
 }  // namespace hearth

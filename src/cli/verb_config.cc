@@ -46,6 +46,22 @@ std::string table_text(const VerbFact& verb, const ConfiguredOptions& configured
   return text;
 }
 
+// The tables of models.
+std::string model_tables(const OptionTree& tree, const Configuration& configuration) {
+  const VerbFact& serve = *std::ranges::find(tree, "serve", &VerbFact::name);
+  std::string text;
+  for (const auto& [name, options] : configuration) {
+    if (!name.starts_with(kModelTable)) continue;
+    text += fmt::format("\n[model.\"{}\"]\n", printable(name.substr(kModelTable.size())));
+    for (const auto& [key, value] : options) {
+      const auto option = std::ranges::find(serve.options, key, &OptionFact::key);
+      const OptionFact fact = option == serve.options.end() ? OptionFact{} : *option;
+      text += fmt::format("{} = {}  # {}\n", key, values_text(fact, value.values), value.source);
+    }
+  }
+  return text;
+}
+
 int show_configuration(const OptionTree& tree, const std::optional<std::string>& file,
                        const std::string& wanted) {
   if (!wanted.empty() && std::ranges::find(tree, wanted, &VerbFact::name) == tree.end()) {
@@ -61,6 +77,7 @@ int show_configuration(const OptionTree& tree, const std::optional<std::string>&
     if (!has || (!wanted.empty() && verb.name != wanted)) continue;
     text += "\n" + table_text(verb, configuration[verb.name]);
   }
+  if (wanted.empty() || wanted == "serve") text += model_tables(tree, configuration);
   write_stdout(text);
   return 0;
 }

@@ -17,6 +17,7 @@
 #include "base/printable.h"
 #include "base/progress.h"
 #include "cli/gpu_report.h"
+#include "cli/load.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/text_io.h"

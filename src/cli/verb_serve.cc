@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -13,6 +15,7 @@
 #include "base/tell.h"
 #include "cli/load.h"
 #include "cli/model_names.h"
+#include "cli/model_offers.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/serve_embeddings.h"
@@ -21,6 +24,8 @@
 #include "cli/termination.h"
 #include "cli/text_io.h"
 #include "server/app.h"
+#include "server/model_set.h"
+#include "store/header_check.h"
 
 namespace hearth {
 namespace {
@@ -92,8 +97,10 @@ struct ToServe {
   }
 };
 
-// Of all cores, where a model for text is beside those with queues, and where none is.
-constexpr uint32_t kShareBesideText = 4, kShareOfTwo = 2;
+// Of all cores, where no model for text is beside those with queues.
+constexpr uint32_t kShareOfTwo = 2;
+// That a line tells.
+constexpr size_t kMostNames = 8;
 
 // A model beside the one that the command names first.
 OpenedModel open_beside(const ServeArgs& args, const std::string& file) {
@@ -119,6 +126,20 @@ FirstModel first_model(const ServeArgs& args, const ModelSpec& spec) {
          spec.source);
   }
   return !args.embed && embeds(spec) ? FirstModel::kEmbeddings : FirstModel::kText;
+}
+
+void open_models_beside(const ServeArgs& args, const Machine& machine, const EmbedRole& embedder,
+                        const EmbedRole& reranker, ToServe* all) {
+  if (args.embed) {
+    OpenedModel beside = open_beside(args, *args.embed);
+    all->embeddings_name = free_name(*all, beside.source, "-embed");
+    all->embeddings.emplace(args, machine, std::move(beside), embedder);
+  }
+  if (args.rerank) {
+    OpenedModel beside = open_beside(args, *args.rerank);
+    all->reranker_name = free_name(*all, beside.source, "-rerank");
+    all->reranker.emplace(args, machine, std::move(beside), reranker);
+  }
 }
 
 void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
@@ -149,16 +170,7 @@ void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
     all->text_name = name;
     all->text.emplace(args, machine, std::move(model));
   }
-  if (args.embed) {
-    OpenedModel beside = open_beside(args, *args.embed);
-    all->embeddings_name = free_name(*all, beside.source, "-embed");
-    all->embeddings.emplace(args, machine, std::move(beside), embedder);
-  }
-  if (args.rerank) {
-    OpenedModel beside = open_beside(args, *args.rerank);
-    all->reranker_name = free_name(*all, beside.source, "-rerank");
-    all->reranker.emplace(args, machine, std::move(beside), reranker);
-  }
+  open_models_beside(args, machine, embedder, reranker, all);
 }
 
 // The pools first: the engine for text takes what they leave.
@@ -190,50 +202,156 @@ int list_devices(ToServe* all) {
   return 0;
 }
 
+// Reads keys again, and whatever `more` reads, until a signal asks for the end. Where something
+// cannot be read, all goes on as it was.
+void serve_until_end(const ServeArgs& args, App* app, const std::function<void()>& more) {
+  const Termination termination;
+  while (termination.wait() == Termination::Wish::kReadAgain) {
+    try {
+      std::vector<std::string> keys;
+      if (args.key_file) keys = read_keys(*args.key_file);
+      if (more) more();
+      app->take_keys(std::move(keys));
+      tell("hearth: what this server was told was read again\n");
+    } catch (const std::exception& error) {
+      tell("hearth: nothing is taken of what was read again: {}\n", error.what());
+    }
+  }
+}
+
+void end_serving(const AppOptions& options, App* app, Reactor* reactor) {
+  app->drain();
+  tell("hearth: ending; requests under way have {} s, a second signal ends at once\n",
+       options.drain_seconds);
+  reactor->join();
+  // What holds up a request's work must not hold up the end; nothing is left to write.
+  if (!app->settled()) std::_Exit(0);
+}
+
+// Queues tell the App of what they hold, whatever ends the reactor.
+struct EndQueues {
+  void operator()(ToServe* all) const {
+    all->embeddings.reset();
+    all->reranker.reset();
+  }
+};
+
+void announce(const ToServe& models, AppOptions* options) {
+  options->text = models.text.has_value();
+  options->embeddings = models.embeddings.has_value();
+  options->ranks = models.reranker.has_value();
+}
+
+ServedModels served_models(const ToServe& models) {
+  auto served = [](const auto& model) { return model ? &model->served() : nullptr; };
+  return {served(models.text), served(models.embeddings), served(models.reranker)};
+}
+
 int serve(const ServeArgs& args) {
-  // A client that leaves must not end the server.
-  std::signal(SIGPIPE, SIG_IGN);
   AppOptions options = settle_app(args);
   const Machine machine = Machine::live();
   ToServe models;
   open_models(args, machine, &models);
   if (args.embedding.devices.list) return list_devices(&models);
-  options.text = models.text.has_value();
-  options.embeddings = models.embeddings.has_value();
-  options.ranks = models.reranker.has_value();
+  announce(models, &options);
 
   App app(options);
-  // Its queues tell the App of what they hold, whatever ends the reactor.
-  auto end_queues = [](ToServe* all) {
-    all->embeddings.reset();
-    all->reranker.reset();
-  };
-  std::unique_ptr<ToServe, decltype(end_queues)> queues(&models, end_queues);
+  const std::unique_ptr<ToServe, EndQueues> queues(&models);
   {
     Reactor reactor(app);
     tell_listening(app, options.http);
     load_models(&models);
     app.pin(spare_pus(machine, models));
-    Termination termination;
-    auto served = [](const auto& model) { return model ? &model->served() : nullptr; };
-    app.serve({served(models.text), served(models.embeddings), served(models.reranker)});
+    app.serve(served_models(models));
     tell("hearth: serving {} at {}\n", models.names(), address_text(options.http.host, app.port()));
-    termination.wait();
-    app.drain();
-    tell("hearth: ending; requests under way have {} s, a second signal ends at once\n",
-         options.drain_seconds);
-    reactor.join();
-    // What holds up a request's work must not hold up the end; nothing is left to write.
-    if (!app.settled()) std::_Exit(0);
+    serve_until_end(args, &app, {});
+    end_serving(options, &app, &reactor);
   }
   return 0;
 }
 
+// The set ends when the reactor has, and before the App does.
+struct SetEnd {
+  const std::unique_ptr<ModelSet>& set;
+  ~SetEnd() {
+    if (set) set->end();
+  }
+};
+
+// "a and b", of names in two lists; those of a set may be many.
+std::string names_text(const std::string& beside, const std::vector<std::string>& set) {
+  std::string all = set.size() > kMostNames ? fmt::format("{} models", set.size())
+                                            : fmt::format("{}", fmt::join(set, " and "));
+  return beside.empty() ? all : all + " and " + beside;
+}
+
+uint64_t set_memory(const ServeArgs& args, const ToServe& beside) {
+  uint64_t bytes = args.memory;
+  if (bytes == 0) bytes = static_cast<uint64_t>(static_cast<double>(memory_room()) * kMemoryShare);
+  uint64_t taken = 0;
+  for (const auto* model : {&beside.embeddings, &beside.reranker}) {
+    if (*model) taken += (*model)->served().facts.file_bytes;
+  }
+  return bytes == 0 ? 0 : std::max(uint64_t{1}, bytes - std::min(bytes, taken));
+}
+
+int serve_set(const ServeArgs& args, const ToldWords& told, const OptionTree& tree) {
+  if (args.alias && (args.models.size() != 1 || args.all_models)) {
+    fail(ErrorCode::kUsage,
+         "--alias names one model, and here are several: name them by tables [model.NAME] of the "
+         "configuration");
+  }
+  AppOptions options = settle_app(args);
+  options.several = true;
+  const Machine machine = Machine::live();
+  ToServe beside;
+  open_models_beside(
+      args, machine, {.engine = false, .share = kShareBesideText},
+      {.ranks = true, .devices = !args.embed, .engine = false, .share = kShareBesideText}, &beside);
+  announce(beside, &options);
+  const auto others = std::make_shared<std::vector<uint32_t>>();
+  const OfferSetting setting{args, told, machine, std::make_shared<StepTurns>(), others};
+  std::vector<OfferedModel> offers = find_offers(setting, told.configuration, OfferTime::kStart);
+
+  std::unique_ptr<ModelSet> set;  // outlives the App, whose requests hold its models
+  App app(options);
+  const std::unique_ptr<ToServe, EndQueues> queues(&beside);
+  const SetEnd end{set};
+  {
+    Reactor reactor(app);
+    tell_listening(app, options.http);
+    // On a thread of its own, which loading may bind to some cores.
+    std::async(std::launch::async, [&] { load_models(&beside); }).get();
+    *others = beside.pool_pus();
+    set = std::make_unique<ModelSet>(
+        ModelSetOptions{set_memory(args, beside), options.completions.max_queue,
+                        [](const std::string& sentence) { tell("hearth: {}\n", sentence); }});
+    set->offer(std::move(offers));
+    set->start();
+    app.serve(served_models(beside), set.get());
+    tell("hearth: serving {} at {}\n", names_text(beside.names(), set->names()),
+         address_text(options.http.host, app.port()));
+    serve_until_end(args, &app, [&] {
+      const Configuration configuration = find_configuration(told.file, tree);
+      set->offer(find_offers(setting, configuration, OfferTime::kLater));
+    });
+    end_serving(options, &app, &reactor);
+  }
+  return 0;
+}
+
+int serve_told(ServeArgs args, const ToldWords& told, const OptionTree& tree) {
+  // A client that leaves must not end the server.
+  std::signal(SIGPIPE, SIG_IGN);
+  if (serves_set(args, told.configuration)) return serve_set(args, told, tree);
+  if (!args.models.empty()) args.model = args.models.front();
+  return serve(args);
+}
+
 }  // namespace
 
-void add_serve(CLI::App& program, Action& action) {
-  CLI::App& verb =
-      *program.add_subcommand("serve", "Serve a model over HTTP, as OpenAI's API does");
+void add_serve(CLI::App& program, Action& action, const ToldWords& told) {
+  CLI::App& verb = *program.add_subcommand("serve", "Serve models over HTTP, as OpenAI's API does");
   auto args = std::make_shared<ServeArgs>();
   add_serve_options(verb, args.get());
   add_examples(verb,
@@ -241,13 +359,17 @@ void add_serve(CLI::App& program, Action& action) {
                "  hearth serve model.gguf --port 9000 --alias my-model\n"
                "  hearth serve model.gguf --host 0.0.0.0 --api-key-file keys.txt\n"
                "  hearth serve model.gguf --ollama\n"
+               "  hearth serve small.gguf large.gguf --memory 48GiB\n"
+               "  hearth serve --models --ttl 600\n"
                "  hearth serve model.gguf --embed bge-small.gguf\n"
                "  hearth serve bge-large.gguf --slo 1s\n"
                "  hearth serve model.gguf --embed bge-m3.gguf --rerank bge-reranker-v2-m3.gguf\n"
                "  curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: "
                "application/json' \\\n"
                "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}]}'");
-  verb.callback([args, &action] { action = [args] { return serve(*args); }; });
+  verb.callback([args, &program, &action, &told] {
+    action = [args, &program, &told] { return serve_told(*args, told, option_tree(program)); };
+  });
 }
 
 }  // namespace hearth

@@ -135,6 +135,7 @@ void ExchangeState::begin_events(HttpFields fields) {
   if (takes_nothing()) return;
   HEARTH_CHECK(phase_ == Phase::kWaiting, "a request is answered once");
   phase_ = Phase::kEvents;
+  events_begun_ = true;
   output_.events = std::move(fields);
   leave(lock);
 }
@@ -304,6 +305,7 @@ const HttpRequest& Exchange::request() const { return state_->request(); }
 std::string Exchange::take_body(BodyLease* lease) { return state_->take_body(lease); }
 void Exchange::reply(HttpReply reply) { state_->reply(std::move(reply)); }
 void Exchange::begin_events(HttpFields fields) { state_->begin_events(std::move(fields)); }
+bool Exchange::events_begun() const { return state_->events_begun(); }
 void Exchange::send(std::string bytes) { state_->send(std::move(bytes)); }
 void Exchange::end() { state_->end(); }
 void Exchange::begin_body(std::string content_type, HttpFields fields) {

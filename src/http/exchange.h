@@ -37,6 +37,8 @@ class Exchange {
   // there was no event for `silence_seconds`. Once; then any number of send(), and end(). Where the
   // request's dialect is kLines, an event is an object on a line, and a space stands for a comment.
   void begin_events(HttpFields fields = {});
+  // Whether begin_events() was called.
+  bool events_begun() const;
   void send(std::string bytes);  // "data: {...}\n\n" or "{...}\n", one or several
   void end();
 

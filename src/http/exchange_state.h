@@ -67,6 +67,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   std::string take_body(BodyLease* lease);
   void reply(HttpReply reply);
   void begin_events(HttpFields fields);
+  bool events_begun() const { return events_begun_; }
   void send(std::string bytes);
   void end();
   void begin_body(std::string content_type, HttpFields fields);
@@ -112,7 +113,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   std::shared_ptr<AnswerMailbox> mailbox_;
   std::weak_ptr<AnswerSink> sink_;
   std::atomic<size_t> unsent_ = 0;
-  std::atomic<bool> fell_short_ = false;
+  std::atomic<bool> fell_short_ = false, events_begun_ = false;
 
   std::mutex mutex_;
   Phase phase_ = Phase::kWaiting;

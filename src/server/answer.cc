@@ -7,6 +7,21 @@
 #include "server/reply_pieces.h"
 
 namespace hearth {
+namespace {
+
+// A body that reads what was chosen for its answer, which may end before it is written.
+class KeptBody final : public BodySource {
+ public:
+  KeptBody(std::unique_ptr<BodySource> body, std::shared_ptr<const void> chosen)
+      : chosen_(std::move(chosen)), body_(std::move(body)) {}
+  bool next(std::string* body) override { return body_->next(body); }
+
+ private:
+  const std::shared_ptr<const void> chosen_;
+  const std::unique_ptr<BodySource> body_;
+};
+
+}  // namespace
 
 Answer::Answer(Answers& all, std::shared_ptr<Exchange> exchange, RequestMetrics* metrics)
     : all_(all), exchange_(std::move(exchange)), metrics_(metrics) {}
@@ -30,6 +45,18 @@ void Answer::on_reactor(Step step) {
   all_.server_.post([self = shared_from_this(), step = std::move(step)] { self->guarded(step); });
 }
 
+void Answer::later(double seconds, Step step) {
+  all_.server_.after(seconds,
+                     [self = shared_from_this(), step = std::move(step)] { self->guarded(step); });
+}
+
+void Answer::pass_on(const std::shared_ptr<Answer>& next) {
+  const auto self = shared_from_this();
+  ended_ = true;
+  all_.under_way_.erase(self);
+  all_.start(next);
+}
+
 void Answer::guarded(const Step& step) noexcept {
   // What fell short may have stopped anywhere, and is over.
   if (ended_ || exchange_->fell_short()) return;
@@ -41,6 +68,7 @@ void Answer::guarded(const Step& step) noexcept {
 }
 
 void Answer::reply_with(std::unique_ptr<BodySource> source, Outcome outcome, HttpFields fields) {
+  if (chosen_) source = std::make_unique<KeptBody>(std::move(source), chosen_);
   auto reply =
       std::make_shared<PiecedReply>(exchange_, all_.worker_, std::move(source), std::move(fields));
   reply->make();

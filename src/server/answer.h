@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/pace.h"
 #include "http/api_error.h"
@@ -38,6 +39,8 @@ class Answer : public std::enable_shared_from_this<Answer> {
 
   // Ends it with this error.
   void fail(const ApiError& error) noexcept;
+  // Holds what was chosen for it, as a model, until nothing of it is left; before it starts.
+  void keep(std::shared_ptr<const void> chosen) { chosen_ = std::move(chosen); }
   // With whom it shares.
   const std::string& client() const { return exchange_->request().client; }
 
@@ -66,6 +69,13 @@ class Answer : public std::enable_shared_from_this<Answer> {
   // The answer was given. `finish` is what the log says; empty: the outcome.
   void end(Outcome outcome, unsigned status, std::string_view finish) noexcept;
 
+  // The same after so many seconds.
+  void later(double seconds, Step step);
+  // Another answer takes over the exchange: this one is over, and nobody counts it.
+  void pass_on(const std::shared_ptr<Answer>& next);
+
+  // Whether somebody chose what it works with by what it asks for.
+  bool was_chosen_for() const { return chosen_ != nullptr; }
   // Any thread asks: nobody waits for it any more.
   bool ended() const { return ended_; }
   // Of what the worker does.
@@ -82,6 +92,7 @@ class Answer : public std::enable_shared_from_this<Answer> {
   Answers& all_;
   const std::shared_ptr<Exchange> exchange_;
   RequestMetrics* const metrics_;
+  std::shared_ptr<const void> chosen_;
   std::atomic<bool> ended_{false};
 };
 

@@ -5,8 +5,8 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "server/messages_reply.h"
 #include "server/reply_pieces.h"
+#include "server/route_error.h"
 #include "threads/pin.h"
 
 namespace hearth {
@@ -49,35 +49,20 @@ const char* App::state() const {
   return ready_ ? "ok" : "loading";
 }
 
-std::vector<const ServedEmbedder*> ServedModels::of_queues() const {
-  std::vector<const ServedEmbedder*> models = {embedder, reranker};
-  std::erase(models, nullptr);
-  return models;
-}
-
-void App::serve(const ServedModels& models) {
+void App::serve(const ServedModels& models, ModelSet* set) {
   HEARTH_CHECK(options_.text == (models.text != nullptr) &&
                    options_.embeddings == (models.embedder != nullptr) &&
-                   options_.ranks == (models.reranker != nullptr),
+                   options_.ranks == (models.reranker != nullptr) &&
+                   options_.several == (set != nullptr),
                "what is served was announced");
   models_ = models;
-  plan_ = plan();
+  set_ = set;
+  plan_ = plan_body(models_);
   ready_ = true;
 }
 
-std::string App::plan() const {
-  Json json;
-  json.object();
-  if (models_.text != nullptr) models_.text->plan(json);
-  auto add = [&](const char* key, const ServedEmbedder* model) {
-    if (model == nullptr) return;
-    json.key(key).object();
-    model->plan(json);
-    json.end_object();
-  };
-  add("embeddings", models_.embedder);
-  add("rerank", models_.reranker);
-  return json.end_object().line();
+void App::take_keys(std::vector<std::string> keys) {
+  server_.post([this, keys = std::move(keys)] { guard_.set_keys(keys); });
 }
 
 std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route) const {
@@ -119,6 +104,19 @@ std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route)
 
 std::optional<ApiError> App::refuse_without_model(const Route& route) const {
   if (route.needs == RouteNeeds::kNothing) return {};
+  // Of a set whoever waits for the model tells.
+  if (const auto error = refuse_kind(route); error && !options_.several) return error;
+  if (ready_ && !draining_) return {};
+  return ApiError{503,
+                  "",
+                  state(),
+                  draining_ ? "the server is about to end: ask another one"
+                            : "the model is still being loaded: try again in a moment",
+                  {},
+                  {{"Retry-After", draining_ ? "30" : "2"}}};
+}
+
+std::optional<ApiError> App::refuse_kind(const Route& route) const {
   if (route.needs == RouteNeeds::kTextModel && !options_.text) {
     return ApiError{
         404, "", "no_text_model",
@@ -136,14 +134,7 @@ std::optional<ApiError> App::refuse_without_model(const Route& route) const {
                                 "FILE beside this one",
                                 route.path)};
   }
-  if (ready_ && !draining_) return {};
-  return ApiError{503,
-                  "",
-                  state(),
-                  draining_ ? "the server is about to end: ask another one"
-                            : "the model is still being loaded: try again in a moment",
-                  {},
-                  {{"Retry-After", draining_ ? "30" : "2"}}};
+  return {};
 }
 
 RequestMetrics* App::metrics_of(const Route& route) {
@@ -164,9 +155,7 @@ void App::note_refusal(const HttpRequest& head, const ApiError& error) {
 
 HttpReply App::refused(const HttpRequest& head, const ApiError& error) {
   note_refusal(head, error);
-  // Clients of that API read no other errors.
-  if (head.path.starts_with("/v1/messages")) return messages_error_reply(error, head.id);
-  return error_reply(error, head.dialect);
+  return route_error(head, error);
 }
 
 std::optional<HttpReply> App::check(HttpRequest& head) {
@@ -187,7 +176,10 @@ void App::answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply) {
   if (!exchange->hold(reply.body.size())) {
     return exchange->reply(refused(exchange->request(), replies_full()));
   }
-  log_.write(log_entry(exchange->request(), reply.status));
+  const Route* route = find_route(exchange->request().path);
+  if (options_.log_all || route == nullptr || !route->quiet) {
+    log_.write(log_entry(exchange->request(), reply.status));
+  }
   exchange->reply(std::move(reply));
 }
 

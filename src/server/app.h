@@ -1,5 +1,6 @@
 // App: the server before models that may still be loading, from the first request to the last: one
-// for text, one for embeddings, a reranker, or several of these.
+// for text, one for embeddings, a reranker, or several of these; and a set of models that are
+// loaded when they are asked for (server/model_set.h).
 //
 // One thread runs the reactor (run()); it moves bytes and gives out results as they come. A
 // RequestWorker reads bodies, renders templates, makes tokens and large answers. The engine's own
@@ -22,14 +23,18 @@
 #include "http/server.h"
 #include "server/answers.h"
 #include "server/completions.h"
+#include "server/embedding_task.h"
 #include "server/guard.h"
+#include "server/model_set.h"
+#include "server/model_wait.h"
 #include "server/ollama_api.h"
 #include "server/queued_texts.h"
 #include "server/reply_bodies.h"
 #include "server/request_log.h"
 #include "server/request_worker.h"
 #include "server/routes.h"
-#include "server/served_model.h"
+#include "server/served_models.h"
+#include "server/text_api.h"
 #include "server/token_routes.h"
 
 namespace hearth {
@@ -37,6 +42,7 @@ namespace hearth {
 struct AppOptions {
   HttpOptions http;
   bool text = true, embeddings = false, ranks = false;  // what it is going to serve
+  bool several = false;                                 // and a set of models beside that
   CompletionOptions completions;
   EmbeddingLimits embedding_limits;
   std::vector<std::string> keys;     // empty: nobody needs one
@@ -44,15 +50,7 @@ struct AppOptions {
   std::vector<std::string> origins;  // of pages that may ask; as of origin_option()
   double drain_seconds = 30;
   RequestLog::Form log = RequestLog::Form::kText;
-};
-
-// What is served; null: no such model is.
-struct ServedModels {
-  const ServedModel* text = nullptr;
-  const ServedEmbedder *embedder = nullptr, *reranker = nullptr;
-
-  // Those whose texts wait in queues.
-  std::vector<const ServedEmbedder*> of_queues() const;
+  bool log_all = false;  // also who asks for the page, for health and for figures
 };
 
 class App {
@@ -79,8 +77,10 @@ class App {
 
   // The following from any thread.
   // What the options announced, null what they did not. The models outlive run(); queues end before
-  // the App does.
-  void serve(const ServedModels& models);
+  // the App does, and so does all that the set has loaded.
+  void serve(const ServedModels& models, ModelSet* set = nullptr);
+  // Other keys, from the next request on.
+  void take_keys(std::vector<std::string> keys);
   // Keeps reactor and worker on these PUs.
   void pin(const std::vector<uint32_t>& pus);
   // Takes no new requests, and ends once those under way have ended or `drain_seconds` are over:
@@ -98,6 +98,7 @@ class App {
   std::optional<HttpReply> check(HttpRequest& head);
   std::optional<ApiError> refuse(const HttpRequest& head, const Route* route) const;
   std::optional<ApiError> refuse_without_model(const Route& route) const;
+  std::optional<ApiError> refuse_kind(const Route& route) const;
   // What counts the requests of a route; null: nothing.
   RequestMetrics* metrics_of(const Route& route);
   void note_refusal(const HttpRequest& head, const ApiError& error);
@@ -116,6 +117,8 @@ class App {
   void detokenize(const std::shared_ptr<Exchange>& exchange);
   void apply_template(const std::shared_ptr<Exchange>& exchange);
   void count_response_input(const std::shared_ptr<Exchange>& exchange);
+  void load_model(const std::shared_ptr<Exchange>& exchange);
+  void tell_properties(const std::shared_ptr<Exchange>& exchange);
   void list_models(const std::shared_ptr<Exchange>& exchange);
   void tell_model(const std::shared_ptr<Exchange>& exchange);
   void tell_plan(const std::shared_ptr<Exchange>& exchange);
@@ -135,22 +138,30 @@ class App {
   void send_openapi(const std::shared_ptr<Exchange>& exchange);
   void send_page(const std::shared_ptr<Exchange>& exchange);
   void answer_tokens(const std::shared_ptr<Exchange>& exchange, TokenRoute route);
-  // Whose tokens /tokenize gives: the text model's where there is one.
-  TokenRouteModel token_model() const;
   std::vector<ModelInfo> models() const;
   std::vector<OllamaModel> ollama_models() const;
-  std::string plan() const;
   std::string metrics() const;
+  // The answers to routes that need a model, once it is there.
+  using MakeApi = std::function<std::unique_ptr<TextApi>()>;
+  void answer_with_model(const std::shared_ptr<Exchange>& exchange, ModelWait::Make make);
+  void answer_text(const std::shared_ptr<Exchange>& exchange, MakeApi make_api);
+  void answer_vectors(const std::shared_ptr<Exchange>& exchange, EmbeddingForm form);
+  void count_prompt(const std::shared_ptr<Exchange>& exchange, MakeApi make_api,
+                    std::string (*body)(uint64_t tokens));
+  void refuse_name(const std::shared_ptr<Exchange>& exchange, const std::string& name);
+  // What a path or a query names, of the set.
+  std::optional<ModelRow> row_of(const std::string& name) const;
   const char* state() const;
   void end_drain(double until);
   void wait_for_end(double until);
 
   const AppOptions options_;
-  const Guard guard_;
+  Guard guard_;  // the reactor's
   RequestLog log_;
   // They are there, as far as the options announced them, once `ready_` is set.
   ServedModels models_;
-  std::string plan_;  // GET /v1/plan
+  ModelSet* set_ = nullptr;  // null: `models_` are all
+  std::string plan_;         // GET /v1/plan, of these
   std::atomic<bool> ready_{false};
   std::atomic<bool> draining_{false};
   std::atomic<bool> settled_{true};

@@ -1,5 +1,8 @@
 #include "server/app_metrics.h"
 
+#include <functional>
+#include <initializer_list>
+
 #include "server/metrics_text.h"
 
 namespace hearth {
@@ -27,108 +30,135 @@ void add_requests(const AppMetrics& metrics, MetricsText* text) {
                   metrics.prefill_seconds);
 }
 
-struct EngineFigure {
+using Engines = std::span<const EngineFigures>;
+
+// A family with a sample for each engine: what `add` makes of its figures and labels.
+void add_family(const char* name, const char* type, const char* help, Engines engines,
+                const std::function<void(const Statistics&, MetricsText::Labels)>& add,
+                MetricsText* text) {
+  text->family(name, type, help);
+  for (const EngineFigures& engine : engines) {
+    if (engine.model.empty()) {
+      add(engine.statistics, {});
+    } else {
+      add(engine.statistics, {{"model_name", engine.model}});
+    }
+  }
+}
+
+struct Figure {
   const char *name, *help;
-  const Counter& value;
+  Counter Statistics::*value;
 };
+constexpr Figure kCounters[] = {
+    {"hearth_generation_tokens_total", "Tokens generated.", &Statistics::generated_tokens},
+    {"hearth_forced_tokens_total", "Those that had to come.", &Statistics::forced_tokens},
+    {"hearth_scored_tokens_total", "Tokens of prompts whose log-probabilities were computed.",
+     &Statistics::scored_tokens},
+    {"hearth_computed_tokens_total", "Rows computed, of prompts and of generated tokens.",
+     &Statistics::computed_tokens},
+    {"hearth_recomputed_tokens_total",
+     "Of these, those that had been computed before, and were gone or had no state.",
+     &Statistics::recomputed_tokens},
+    {"hearth_prefix_cache_hit_tokens_total", "Tokens of prompts that the prefix cache had.",
+     &Statistics::cached_tokens},
+    {"hearth_prefix_cache_hit_prompts_total", "Prompts of which the prefix cache had something.",
+     &Statistics::cache_hits},
+    {"hearth_streamed_prompts_total", "Prompts whose pages a GPU filled.",
+     &Statistics::streamed_prompts},
+    {"hearth_streamed_tokens_total", "Tokens of these that it computed.",
+     &Statistics::streamed_tokens},
+    {"hearth_unstreamed_prompts_total", "Prompts that a GPU failed at, which the cores computed.",
+     &Statistics::unstreamed_prompts},
+    {"hearth_changed_prompts_total",
+     "Prompts that the cores gave other last bits than the GPU would have.",
+     &Statistics::changed_prompts},
+    {"hearth_stream_passes_total", "Passes over prompts that a GPU was asked for.",
+     &Statistics::stream_passes},
+    {"hearth_failed_stream_passes_total", "Those that it failed at.",
+     &Statistics::failed_stream_passes},
+    {"hearth_streamed_bytes_total",
+     "Bytes that passes copied to the GPU and from it, of weights and of pages.",
+     &Statistics::streamed_bytes},
+    {"hearth_preemptions_total", "Sequences that gave up their KV pages for a while.",
+     &Statistics::preemptions},
+    {"hearth_evicted_kv_pages_total", "Kept pages that were given to somebody else.",
+     &Statistics::evicted_pages},
+    {"hearth_evicted_kv_window_pages_total", "Kept window pages that were given to somebody else.",
+     &Statistics::evicted_window_pages},
+    {"hearth_evicted_states_total",
+     "Kept states that made room for others, or went with their pages.",
+     &Statistics::evicted_states},
+    {"hearth_cancelled_choices_total", "Choices that were cancelled.",
+     &Statistics::cancelled_choices},
+    {"hearth_failed_choices_total", "Choices that failed.", &Statistics::failed_choices},
+    {"hearth_steps_total", "Steps of the engine.", &Statistics::steps},
+    {"hearth_abandoned_steps_total", "Steps that nobody waited for any more.",
+     &Statistics::abandoned_steps}};
+constexpr Figure kGauges[] = {
+    {"hearth_requests_running", "Sequences that hold KV pages.", &Statistics::running},
+    {"hearth_requests_waiting", "Sequences that wait for them.", &Statistics::waiting},
+    {"hearth_kv_pages", "KV pages in all.", &Statistics::pages},
+    {"hearth_kv_pages_available", "Those that may be taken, kept ones among them.",
+     &Statistics::available_pages},
+    {"hearth_kv_pages_kept", "Unused pages that keep a prefix someone may want.",
+     &Statistics::kept_pages},
+    {"hearth_kv_window_pages", "Pages of layers that see a window.", &Statistics::window_pages},
+    {"hearth_kv_window_pages_available", "Those that may be taken, kept ones among them.",
+     &Statistics::available_window_pages},
+    {"hearth_kv_window_pages_kept", "Unused ones that someone may want.",
+     &Statistics::kept_window_pages},
+    {"hearth_stream_rows", "Tokens of a pass over prompts on a GPU, at most.",
+     &Statistics::stream_rows},
+    {"hearth_stream_layers_kept", "Layers that stay on the GPU.", &Statistics::stream_kept_layers},
+    {"hearth_stream_bytes_in_flight", "Bytes of the berths that other layers pass through.",
+     &Statistics::stream_bytes_in_flight},
+    {"hearth_stream_threshold",
+     "Tokens from which on a prompt is streamed; 0: where it is predicted to end sooner.",
+     &Statistics::stream_threshold},
+    {"hearth_state_cache_states", "States that may be kept.", &Statistics::most_kept_states},
+    {"hearth_state_cache_states_kept", "Those that are.", &Statistics::kept_states},
+    {"hearth_state_cache_bytes_kept", "Their bytes.", &Statistics::kept_state_bytes}};
 
-// Of prompts on a GPU.
-void add_streams(const Statistics& figures, MetricsText* text) {
-  for (const auto& [name, help, value] : std::initializer_list<EngineFigure>{
-           {"hearth_streamed_prompts_total", "Prompts whose pages a GPU filled.",
-            figures.streamed_prompts},
-           {"hearth_streamed_tokens_total", "Tokens of these that it computed.",
-            figures.streamed_tokens},
-           {"hearth_unstreamed_prompts_total",
-            "Prompts that a GPU failed at, which the cores computed.", figures.unstreamed_prompts},
-           {"hearth_changed_prompts_total",
-            "Prompts that the cores gave other last bits than the GPU would have.",
-            figures.changed_prompts},
-           {"hearth_stream_passes_total", "Passes over prompts that a GPU was asked for.",
-            figures.stream_passes},
-           {"hearth_failed_stream_passes_total", "Those that it failed at.",
-            figures.failed_stream_passes},
-           {"hearth_streamed_bytes_total",
-            "Bytes that passes copied to the GPU and from it, of weights and of pages.",
-            figures.streamed_bytes}}) {
-    text->counter(name, help, static_cast<double>(uint64_t{value}));
+void add_figures(const char* type, std::span<const Figure> figures, Engines engines,
+                 MetricsText* text) {
+  for (const Figure& figure : figures) {
+    auto sample = [&](const Statistics& statistics, MetricsText::Labels labels) {
+      text->sample(labels, static_cast<double>(uint64_t{statistics.*figure.value}));
+    };
+    add_family(figure.name, type, figure.help, engines, sample, text);
   }
-  for (const auto& [name, help, value] : std::initializer_list<EngineFigure>{
-           {"hearth_stream_rows", "Tokens of a pass over prompts on a GPU, at most.",
-            figures.stream_rows},
-           {"hearth_stream_layers_kept", "Layers that stay on the GPU.",
-            figures.stream_kept_layers},
-           {"hearth_stream_bytes_in_flight", "Bytes of the berths that other layers pass through.",
-            figures.stream_bytes_in_flight},
-           {"hearth_stream_threshold",
-            "Tokens from which on a prompt is streamed; 0: where it is predicted to end sooner.",
-            figures.stream_threshold}}) {
-    text->gauge(name, help, static_cast<double>(uint64_t{value}));
-  }
-  text->counter("hearth_stream_seconds_total", "How long passes over prompts took.",
-                static_cast<double>(figures.stream_nanoseconds) * 1e-9);
 }
 
-void add_engine_counters(const Statistics& figures, MetricsText* text) {
-  for (const auto& [name, help, value] : std::initializer_list<EngineFigure>{
-           {"hearth_generation_tokens_total", "Tokens generated.", figures.generated_tokens},
-           {"hearth_forced_tokens_total", "Those that had to come.", figures.forced_tokens},
-           {"hearth_scored_tokens_total",
-            "Tokens of prompts whose log-probabilities were computed.", figures.scored_tokens},
-           {"hearth_computed_tokens_total", "Rows computed, of prompts and of generated tokens.",
-            figures.computed_tokens},
-           {"hearth_recomputed_tokens_total",
-            "Of these, those that had been computed before, and were gone or had no state.",
-            figures.recomputed_tokens},
-           {"hearth_prefix_cache_hit_tokens_total", "Tokens of prompts that the prefix cache had.",
-            figures.cached_tokens},
-           {"hearth_prefix_cache_hit_prompts_total",
-            "Prompts of which the prefix cache had something.", figures.cache_hits},
-           {"hearth_preemptions_total", "Sequences that gave up their KV pages for a while.",
-            figures.preemptions},
-           {"hearth_evicted_kv_pages_total", "Kept pages that were given to somebody else.",
-            figures.evicted_pages},
-           {"hearth_evicted_kv_window_pages_total",
-            "Kept window pages that were given to somebody else.", figures.evicted_window_pages},
-           {"hearth_evicted_states_total",
-            "Kept states that made room for others, or went with their pages.",
-            figures.evicted_states},
-           {"hearth_cancelled_choices_total", "Choices that were cancelled.",
-            figures.cancelled_choices},
-           {"hearth_failed_choices_total", "Choices that failed.", figures.failed_choices},
-           {"hearth_steps_total", "Steps of the engine.", figures.steps},
-           {"hearth_abandoned_steps_total", "Steps that nobody waited for any more.",
-            figures.abandoned_steps}}) {
-    text->counter(name, help, static_cast<double>(uint64_t{value}));
-  }
-}
-
-void add_engine(const Statistics& figures, MetricsText* text) {
-  add_engine_counters(figures, text);
-  for (const auto& [name, help, value] : std::initializer_list<EngineFigure>{
-           {"hearth_requests_running", "Sequences that hold KV pages.", figures.running},
-           {"hearth_requests_waiting", "Sequences that wait for them.", figures.waiting},
-           {"hearth_kv_pages", "KV pages in all.", figures.pages},
-           {"hearth_kv_pages_available", "Those that may be taken, kept ones among them.",
-            figures.available_pages},
-           {"hearth_kv_pages_kept", "Unused pages that keep a prefix someone may want.",
-            figures.kept_pages},
-           {"hearth_kv_window_pages", "Pages of layers that see a window.", figures.window_pages},
-           {"hearth_kv_window_pages_available", "Those that may be taken, kept ones among them.",
-            figures.available_window_pages},
-           {"hearth_kv_window_pages_kept", "Unused ones that someone may want.",
-            figures.kept_window_pages},
-           {"hearth_state_cache_states", "States that may be kept.", figures.most_kept_states},
-           {"hearth_state_cache_states_kept", "Those that are.", figures.kept_states},
-           {"hearth_state_cache_bytes_kept", "Their bytes.", figures.kept_state_bytes}}) {
-    text->gauge(name, help, static_cast<double>(uint64_t{value}));
-  }
-  auto pages = static_cast<double>(uint64_t{figures.pages});
-  auto available = static_cast<double>(uint64_t{figures.available_pages});
-  text->gauge("hearth_kv_cache_usage_ratio", "Share of the KV pages that sequences hold.",
-              pages > 0 ? 1 - available / pages : 0);
-  text->histogram("hearth_step_seconds", "How long steps take.", figures.step_seconds);
-  text->histogram("hearth_step_tokens", "How many tokens they compute.", figures.step_tokens);
+void add_engines(Engines engines, MetricsText* text) {
+  add_figures("counter", kCounters, engines, text);
+  add_figures("gauge", kGauges, engines, text);
+  add_family(
+      "hearth_kv_cache_usage_ratio", "gauge", "Share of the KV pages that sequences hold.", engines,
+      [&](const Statistics& figures, MetricsText::Labels labels) {
+        const auto pages = static_cast<double>(uint64_t{figures.pages});
+        const auto available = static_cast<double>(uint64_t{figures.available_pages});
+        text->sample(labels, pages > 0 ? 1 - available / pages : 0);
+      },
+      text);
+  add_family(
+      "hearth_stream_seconds_total", "counter", "How long passes over prompts took.", engines,
+      [&](const Statistics& figures, MetricsText::Labels labels) {
+        text->sample(labels, static_cast<double>(figures.stream_nanoseconds) * 1e-9);
+      },
+      text);
+  add_family(
+      "hearth_step_seconds", "histogram", "How long steps take.", engines,
+      [&](const Statistics& figures, MetricsText::Labels labels) {
+        text->samples(figures.step_seconds, labels);
+      },
+      text);
+  add_family(
+      "hearth_step_tokens", "histogram", "How many tokens they compute.", engines,
+      [&](const Statistics& figures, MetricsText::Labels labels) {
+        text->samples(figures.step_tokens, labels);
+      },
+      text);
 }
 
 }  // namespace
@@ -140,8 +170,7 @@ AppMetrics::AppMetrics()
       queue_seconds(second_bounds()),
       prefill_seconds(second_bounds()) {}
 
-std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges,
-                         const Statistics* statistics) {
+std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges, Engines engines) {
   MetricsText text;
   add_requests(metrics, &text);
   text.counter("hearth_prompt_tokens_total", "Tokens of the prompts of admitted requests.",
@@ -159,9 +188,19 @@ std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges,
   text.gauge("hearth_reply_bytes",
              "Bytes that replies take: what they are made of and what waits for clients.",
              static_cast<double>(gauges.reply_bytes));
-  if (statistics != nullptr) {
-    add_engine(*statistics, &text);
-    add_streams(*statistics, &text);
+  if (!engines.empty()) add_engines(engines, &text);
+  return text.take();
+}
+
+std::string model_metrics_text(std::span<const ModelRow> models) {
+  MetricsText text;
+  text.family("hearth_model_loaded", "gauge", "1 while a model is loaded.");
+  for (const ModelRow& row : models) {
+    text.sample({{"model_name", row.model->name}}, row.status == ModelStatus::kLoaded ? 1 : 0);
+  }
+  text.family("hearth_model_loads_total", "counter", "How often it was loaded.");
+  for (const ModelRow& row : models) {
+    text.sample({{"model_name", row.model->name}}, static_cast<double>(row.loads));
   }
   return text.take();
 }

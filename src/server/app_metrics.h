@@ -4,10 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "base/histogram.h"
 #include "engine/statistics.h"
+#include "server/model_set.h"
 #include "server/request_metrics.h"
 
 namespace hearth {
@@ -30,8 +33,17 @@ struct AppGauges {
   uint64_t reply_bytes = 0;
 };
 
-// `statistics` may be null: the model is still being loaded.
+// The figures of an engine; with a name, which is their label, where there may be several.
+struct EngineFigures {
+  std::string_view model;
+  const Statistics& statistics;
+};
+
+// `engines`: those that are loaded.
 std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges,
-                         const Statistics* statistics);
+                         std::span<const EngineFigures> engines);
+
+// Of a set of models.
+std::string model_metrics_text(std::span<const ModelRow> models);
 
 }  // namespace hearth

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "server/app.h"
+#include "server/completion.h"
 #include "server/embedding_task.h"
 #include "server/exception_error.h"
 #include "server/messages_api.h"
@@ -17,9 +18,32 @@
 
 namespace hearth {
 
+namespace {
+
+// Whose tokens /tokenize gives: the text model's where there is one.
+TokenRouteModel token_model(const ServedModels& models) {
+  if (models.text == nullptr) return {models.of_queues().front()->tokenizer, nullptr, true};
+  return {models.text->backend.tokenizer(), &models.text->chat, false, models.text->turns};
+}
+
+std::optional<ModelKind> kind_of(RouteNeeds needs) {
+  switch (needs) {
+    case RouteNeeds::kTextModel:
+      return ModelKind::kText;
+    case RouteNeeds::kEmbedder:
+      return ModelKind::kEmbedder;
+    case RouteNeeds::kReranker:
+      return ModelKind::kReranker;
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 std::span<const Route> routes() {
   using Needs = RouteNeeds;
-  constexpr bool kOpen = true;
+  constexpr bool kOpen = true, kQuiet = true;
   static constexpr Route kRoutes[] = {
       {"POST", "/v1/chat/completions", &App::chat, Needs::kTextModel, CountedAs::kText},
       {"POST", "/v1/completions", &App::text, Needs::kTextModel, CountedAs::kText},
@@ -46,78 +70,91 @@ std::span<const Route> routes() {
       {"POST", "/apply-template", &App::apply_template, Needs::kTextModel},
       {"GET", "/v1/models", &App::list_models},
       {"GET", "/v1/models/", &App::tell_model},
-      {"GET", "/metrics", &App::tell_metrics, Needs::kNothing},
+      {"POST", "/models/load", &App::load_model},
+      {"POST", "/models/unload", &App::load_model},
+      {"GET", "/props", &App::tell_properties},
+      {"GET", "/metrics", &App::tell_metrics, Needs::kNothing, CountedAs::kNothing, false, kQuiet},
       {"GET", "/v1/plan", &App::tell_plan},
       {"GET", "/version", &App::tell_version, Needs::kNothing},
       {"GET", "/openapi.json", &App::send_openapi, Needs::kNothing},
-      {"GET", "/health", &App::tell_health, Needs::kNothing, CountedAs::kNothing, kOpen},
-      {"GET", "/live", &App::tell_life, Needs::kNothing, CountedAs::kNothing, kOpen},
-      {"GET", "/", &App::send_page, Needs::kNothing, CountedAs::kNothing, kOpen},
-      {"GET", "/page/", &App::send_page, Needs::kNothing, CountedAs::kNothing, kOpen},
+      {"GET", "/health", &App::tell_health, Needs::kNothing, CountedAs::kNothing, kOpen, kQuiet},
+      {"GET", "/live", &App::tell_life, Needs::kNothing, CountedAs::kNothing, kOpen, kQuiet},
+      {"GET", "/", &App::send_page, Needs::kNothing, CountedAs::kNothing, kOpen, kQuiet},
+      {"GET", "/page/", &App::send_page, Needs::kNothing, CountedAs::kNothing, kOpen, kQuiet},
   };
   return kRoutes;
 }
 
-void App::chat(const std::shared_ptr<Exchange>& exchange) {
-  completions_.start(answers_, exchange, *models_.text, chat_api());
+void App::answer_with_model(const std::shared_ptr<Exchange>& exchange, ModelWait::Make make) {
+  if (set_ == nullptr) return answers_.start(make(exchange, models_));
+  const Route& route = *find_route(exchange->request().path);
+  const ModelWait::Choice choice{*set_, models_, kind_of(route.needs),
+                                 options_.completions.limits.depth,
+                                 route.counted == CountedAs::kText};
+  answers_.start(
+      std::make_shared<ModelWait>(answers_, exchange, metrics_of(route), choice, std::move(make)));
 }
 
-void App::text(const std::shared_ptr<Exchange>& exchange) {
-  completions_.start(answers_, exchange, *models_.text, prompt_api());
+void App::answer_text(const std::shared_ptr<Exchange>& exchange, MakeApi make_api) {
+  answer_with_model(exchange, [this, make_api](const auto& asked, const ServedModels& models) {
+    return std::make_shared<Completion>(completions_, answers_, asked, *models.text, make_api());
+  });
 }
+
+void App::count_prompt(const std::shared_ptr<Exchange>& exchange, MakeApi make_api,
+                       std::string (*body)(uint64_t tokens)) {
+  answer_with_model(
+      exchange, [this, make_api, body](const auto& asked, const ServedModels& models) {
+        return std::make_shared<PromptCount>(answers_, asked, *models.text,
+                                             options_.completions.limits, make_api(), body);
+      });
+}
+
+void App::answer_vectors(const std::shared_ptr<Exchange>& exchange, EmbeddingForm form) {
+  answer_with_model(exchange, [this, form](const auto& asked, const ServedModels& models) {
+    return std::make_shared<EmbeddingTask>(embeddings_, answers_, asked, *models.embedder, form);
+  });
+}
+
+void App::chat(const std::shared_ptr<Exchange>& exchange) { answer_text(exchange, chat_api); }
+
+void App::text(const std::shared_ptr<Exchange>& exchange) { answer_text(exchange, prompt_api); }
 
 void App::count_message(const std::shared_ptr<Exchange>& exchange) {
-  const RequestLimits& limits = options_.completions.limits;
-  answers_.start(std::make_shared<PromptCount>(answers_, exchange, *models_.text, limits,
-                                               messages_api(MessagesWish::kCount),
-                                               input_tokens_body));
+  count_prompt(
+      exchange, [] { return messages_api(MessagesWish::kCount); }, input_tokens_body);
 }
 
 void App::respond(const std::shared_ptr<Exchange>& exchange) {
-  completions_.start(answers_, exchange, *models_.text, responses_api());
+  answer_text(exchange, [] { return responses_api(); });
 }
 
 void App::answer_messages(const std::shared_ptr<Exchange>& exchange) {
-  completions_.start(answers_, exchange, *models_.text, messages_api());
+  answer_text(exchange, [] { return messages_api(); });
 }
 
 void App::embed(const std::shared_ptr<Exchange>& exchange) {
-  answers_.start(
-      std::make_shared<EmbeddingTask>(embeddings_, answers_, exchange, *models_.embedder));
+  answer_vectors(exchange, EmbeddingForm::kOpenAi);
 }
 
 void App::rank(const std::shared_ptr<Exchange>& exchange) {
-  const bool cohere = exchange->request().path == "/v2/rerank";
-  answers_.start(
-      std::make_shared<RerankTask>(ranks_, answers_, exchange, *models_.reranker, cohere));
+  answer_with_model(exchange, [this](const auto& asked, const ServedModels& models) {
+    const bool cohere = asked->request().path == "/v2/rerank";
+    return std::make_shared<RerankTask>(ranks_, answers_, asked, *models.reranker, cohere);
+  });
 }
 
 void App::ollama_chat(const std::shared_ptr<Exchange>& exchange) {
-  completions_.start(answers_, exchange, *models_.text, ollama_api(OllamaRoute::kChat));
+  answer_text(exchange, [] { return ollama_api(OllamaRoute::kChat); });
 }
 
 void App::ollama_generate(const std::shared_ptr<Exchange>& exchange) {
-  completions_.start(answers_, exchange, *models_.text, ollama_api(OllamaRoute::kGenerate));
+  answer_text(exchange, [] { return ollama_api(OllamaRoute::kGenerate); });
 }
 
 void App::ollama_embed(const std::shared_ptr<Exchange>& exchange) {
   const bool several = exchange->request().path == "/api/embed";
-  const EmbeddingForm form = several ? EmbeddingForm::kOllama : EmbeddingForm::kOllamaPrompt;
-  answers_.start(
-      std::make_shared<EmbeddingTask>(embeddings_, answers_, exchange, *models_.embedder, form));
-}
-
-void App::ollama_show(const std::shared_ptr<Exchange>& exchange) {
-  const uint32_t depth = options_.completions.limits.depth;
-  answers_.start(std::make_shared<OllamaShow>(answers_, exchange, ollama_models(), depth));
-}
-
-void App::ollama_tags(const std::shared_ptr<Exchange>& exchange) {
-  answer(exchange, {.body = ollama_tags_body(ollama_models())});
-}
-
-void App::ollama_running(const std::shared_ptr<Exchange>& exchange) {
-  answer(exchange, {.body = ollama_running_body(ollama_models())});
+  answer_vectors(exchange, several ? EmbeddingForm::kOllama : EmbeddingForm::kOllamaPrompt);
 }
 
 void App::ollama_version(const std::shared_ptr<Exchange>& exchange) {
@@ -136,8 +173,10 @@ void App::ollama_refuse(const std::shared_ptr<Exchange>& exchange) {
 }
 
 void App::answer_tokens(const std::shared_ptr<Exchange>& exchange, TokenRoute route) {
-  const RequestLimits& limits = options_.completions.limits;
-  answers_.start(std::make_shared<TokenAnswer>(answers_, exchange, route, token_model(), limits));
+  answer_with_model(exchange, [this, route](const auto& asked, const ServedModels& models) {
+    return std::make_shared<TokenAnswer>(answers_, asked, route, token_model(models),
+                                         options_.completions.limits);
+  });
 }
 
 void App::tokenize(const std::shared_ptr<Exchange>& exchange) {
@@ -153,33 +192,8 @@ void App::apply_template(const std::shared_ptr<Exchange>& exchange) {
 }
 
 void App::count_response_input(const std::shared_ptr<Exchange>& exchange) {
-  const RequestLimits& limits = options_.completions.limits;
-  answers_.start(std::make_shared<PromptCount>(answers_, exchange, *models_.text, limits,
-                                               responses_api(), response_tokens_body));
-}
-
-void App::list_models(const std::shared_ptr<Exchange>& exchange) {
-  answer(exchange, {.body = model_list_body(models())});
-}
-
-void App::tell_model(const std::shared_ptr<Exchange>& exchange) {
-  const HttpRequest& request = exchange->request();
-  std::string_view name =
-      std::string_view(request.path).substr(find_route(request.path)->path.size());
-  std::string decoded = percent_decoded(name), known;
-  for (const ModelInfo& model : models()) {
-    if (model.id == decoded) return answer(exchange, {.body = model_body(model)});
-    known += (known.empty() ? "" : "' and '") + model.id;
-  }
-  exchange->reply(refused(request, no_such_model(decoded, known)));
-}
-
-void App::tell_plan(const std::shared_ptr<Exchange>& exchange) {
-  answer(exchange, {.body = plan_});
-}
-
-void App::tell_metrics(const std::shared_ptr<Exchange>& exchange) {
-  answer(exchange, {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics()});
+  count_prompt(
+      exchange, [] { return responses_api(); }, response_tokens_body);
 }
 
 void App::tell_health(const std::shared_ptr<Exchange>& exchange) {
@@ -208,46 +222,6 @@ void App::send_page(const std::shared_ptr<Exchange>& exchange) {
   }
   exchange->reply(
       refused(request, {404, "", "not_found", fmt::format("there is no {}", request.path)}));
-}
-
-std::string App::metrics() const {
-  AppGauges gauges{server_.connections(), server_.exchanges(), server_.displaced_connections(),
-                   server_.refused_connections(), server_.reply_bytes()};
-  bool text = ready_ && models_.text != nullptr;
-  std::string all = metrics_text(completions_.metrics(), gauges,
-                                 text ? &models_.text->backend.statistics() : nullptr);
-  auto add = [&](const QueueMetricNames& names, const QueuedTexts& requests,
-                 const ServedEmbedder* model) {
-    std::vector<DeviceStatistics> devices;
-    if (ready_) devices = model->queues.statistics();
-    all += queue_metrics_text(names, requests.metrics(), devices);
-  };
-  if (options_.embeddings) add(kEmbeddingMetrics, embeddings_, models_.embedder);
-  if (options_.ranks) add(kRerankMetrics, ranks_, models_.reranker);
-  return all;
-}
-
-TokenRouteModel App::token_model() const {
-  if (models_.text == nullptr) return {models_.of_queues().front()->tokenizer, nullptr, true};
-  return {models_.text->backend.tokenizer(), &models_.text->chat, false, models_.text->turns};
-}
-
-std::vector<OllamaModel> App::ollama_models() const {
-  std::vector<OllamaModel> models;
-  if (models_.text != nullptr) models.push_back(ollama_model(*models_.text));
-  for (const ServedEmbedder* model : models_.of_queues()) models.push_back(ollama_model(*model));
-  return models;
-}
-
-std::vector<ModelInfo> App::models() const {
-  std::vector<ModelInfo> models;
-  if (const ServedModel* text = models_.text) {
-    models.push_back({text->name, text->created, text->backend.context()});
-  }
-  for (const ServedEmbedder* model : models_.of_queues()) {
-    models.push_back({model->name, model->created, model->context});
-  }
-  return models;
 }
 
 }  // namespace hearth

@@ -12,6 +12,7 @@
 #include "server/conversation.h"
 #include "server/exception_error.h"
 #include "server/reply_pieces.h"
+#include "server/route_error.h"
 #include "server/turn_choice.h"
 
 namespace hearth {
@@ -64,7 +65,7 @@ void Completion::read() {
   BodyLease lease;
   std::string body = exchange().take_body(&lease);
   call_ = api_->read(body, model_.sampling, all_.options_.limits, vocabulary);
-  if (!call_.model.empty() && !api_->names(call_.model, model_.name)) {
+  if (!was_chosen_for() && !call_.model.empty() && !api_->names(call_.model, model_.name)) {
     throw RequestError(no_such_model(call_.model, model_.name));
   }
   settle_request();
@@ -102,7 +103,7 @@ void Completion::settle_request() {
 // What ends a text of free form ends no other: it is over where its language says so.
 void Completion::settle_language() {
   if (call_.shape.kind == OutputKind::kFree) return;
-  call_.request.language = all_.languages_.find(call_.shape, model_.backend.tokenizer());
+  call_.request.language = model_.languages->find(call_.shape, model_.backend.tokenizer());
   call_.request.stops.clear();
   call_.request.stop_tokens.clear();
   call_.shape = {};  // it may be large
@@ -120,7 +121,7 @@ void Completion::settle_turn(const RenderedChat& chat) {
   order.answer = std::exchange(call_.shape, {});
   order.prompt_tail = prompt_tail(chat, call_.continue_final);
   order.prompt_goes_on = call_.continue_final;
-  turn_ = all_.languages_.find_turn(*format, order, model_.backend.tokenizer());
+  turn_ = model_.languages->find_turn(*format, order, model_.backend.tokenizer());
   relaxed_ = header_text(fmt::format("{}", fmt::join(turn_->relaxed, "; ")));
   order = {};
   // Stop strings are looked for in what the language says is content.
@@ -301,7 +302,7 @@ void Completion::submit_prompts() {
 
 void Completion::begin_events() {
   streaming_ = true;
-  exchange().begin_events(reply_fields());
+  if (!exchange().events_begun()) exchange().begin_events(reply_fields());
   exchange().on_drained([weak = weak_from_this()] {
     auto self = std::static_pointer_cast<Completion>(weak.lock());
     if (self) self->go_on();
@@ -454,7 +455,7 @@ void Completion::finish() {
 
 void Completion::tell(const ApiError& error) {
   if (!streaming_) {
-    return exchange().reply(api_->error_reply(error, exchange().request().id));
+    return answer_error(exchange(), api_->error_reply(error, exchange().request().id));
   }
   exchange().send(reply_->error(error));
   exchange().end();

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "server/completion.h"
-#include "server/text_api.h"
 
 namespace hearth {
 namespace {
@@ -21,11 +20,6 @@ constexpr double kMostRetrySeconds = 60;
 Completions::Completions(const CompletionOptions& options)
     : options_(options),
       places_(uint64_t{options.max_running} + options.max_queue, options.max_running) {}
-
-void Completions::start(Answers& answers, const std::shared_ptr<Exchange>& exchange,
-                        const ServedModel& model, std::unique_ptr<TextApi> api) {
-  answers.start(std::make_shared<Completion>(*this, answers, exchange, model, std::move(api)));
-}
 
 std::optional<ApiError> Completions::find_room(const std::string& client, uint32_t texts) {
   make_room(client, texts);

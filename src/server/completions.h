@@ -13,13 +13,11 @@
 #include "server/answers.h"
 #include "server/app_metrics.h"
 #include "server/completion_request.h"
-#include "server/languages.h"
 #include "server/served_model.h"
 
 namespace hearth {
 
 class Completion;
-class TextApi;
 
 struct CompletionOptions {
   RequestLimits limits;
@@ -34,10 +32,6 @@ class Completions {
   explicit Completions(const CompletionOptions& options);
   Completions(const Completions&) = delete;
   Completions& operator=(const Completions&) = delete;
-
-  // Reads the exchange's body as a request for text of this API, and answers it.
-  void start(Answers& answers, const std::shared_ptr<Exchange>& exchange, const ServedModel& model,
-             std::unique_ptr<TextApi> api);
 
   AppMetrics& metrics() { return metrics_; }
   const AppMetrics& metrics() const { return metrics_; }
@@ -60,7 +54,6 @@ class Completions {
   AppMetrics metrics_;
   ClientShares places_;                      // of texts that run or wait
   std::unordered_set<Completion*> holders_;  // who has taken some
-  Languages languages_;                      // of the worker's threads
 };
 
 }  // namespace hearth

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "http/request.h"
@@ -29,6 +30,7 @@ class Guard {
   Guard(std::vector<std::string> keys, std::vector<std::string> names,
         std::string_view listens_at = "", std::vector<std::string> origins = {});
 
+  void set_keys(std::vector<std::string> keys) { keys_ = std::move(keys); }
   bool needs_key() const { return !keys_.empty(); }
   // Whether the request brings one of the keys: "Authorization: Bearer KEY" or "X-Api-Key: KEY".
   // True where none is needed.

@@ -51,15 +51,23 @@ void MetricsText::gauge(std::string_view name, std::string_view help, double val
 void MetricsText::histogram(std::string_view name, std::string_view help,
                             const Histogram& histogram) {
   family(name, "histogram", help);
+  samples(histogram);
+}
+
+void MetricsText::samples(const Histogram& histogram, Labels labels) {
+  std::string own;
+  for (const auto& [label, of] : labels) own += fmt::format("{}=\"{}\",", label, escaped(of));
   uint64_t count = 0;
   for (size_t bucket = 0; bucket <= histogram.bounds().size(); ++bucket) {
     count += histogram.count(bucket);
     std::string bound =
         bucket < histogram.bounds().size() ? fmt::format("{}", histogram.bounds()[bucket]) : "+Inf";
-    fmt::format_to(std::back_inserter(text_), "{}_bucket{{le=\"{}\"}} {}\n", name, bound, count);
+    fmt::format_to(std::back_inserter(text_), "{}_bucket{{{}le=\"{}\"}} {}\n", name_, own, bound,
+                   count);
   }
-  fmt::format_to(std::back_inserter(text_), "{0}_sum {1}\n{0}_count {2}\n", name, histogram.sum(),
-                 count);
+  if (!own.empty()) own = "{" + own.substr(0, own.size() - 1) + "}";
+  fmt::format_to(std::back_inserter(text_), "{0}_sum{1} {2}\n{0}_count{1} {3}\n", name_, own,
+                 histogram.sum(), count);
 }
 
 }  // namespace hearth

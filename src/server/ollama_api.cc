@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "http/reader.h"
@@ -14,7 +16,7 @@
 namespace hearth {
 namespace {
 
-// No model is ever put away.
+// Of a model that is never put away.
 constexpr std::string_view kNeverExpires = "9999-12-31T23:59:59Z";
 
 class OllamaApi final : public TextApi {
@@ -100,6 +102,27 @@ OllamaModel ollama_model(const ServedEmbedder& model) {
   return shown;
 }
 
+OllamaModel ollama_model(const ModelRow& row) {
+  OllamaModel shown{.name = row.model->name,
+                    .created = row.model->created,
+                    .context = row.model->context,
+                    .facts = &row.model->facts};
+  if (row.lease != nullptr) {
+    const ServedModels& models = row.lease->models();
+    shown = models.text != nullptr ? ollama_model(*models.text)
+                                   : ollama_model(*models.of_queues().front());
+    shown.holds = row.lease;
+  } else {
+    if (row.model->kind == ModelKind::kText) shown.capabilities.push_back("completion");
+    if (row.model->kind == ModelKind::kEmbedder) shown.capabilities.push_back("embedding");
+    shown.holds = row.model;
+  }
+  shown.aliases = row.model->aliases;
+  shown.loaded = row.status == ModelStatus::kLoaded;
+  shown.expires_seconds = row.expires_seconds;
+  return shown;
+}
+
 std::string ollama_tags_body(std::span<const OllamaModel> models) {
   Json json;
   json.object().key("models").array();
@@ -113,9 +136,17 @@ std::string ollama_tags_body(std::span<const OllamaModel> models) {
 std::string ollama_running_body(std::span<const OllamaModel> models) {
   Json json;
   json.object().key("models").array();
+  const auto now = static_cast<double>(std::time(nullptr));
   for (const OllamaModel& model : models) {
+    if (!model.loaded) continue;
     begin_listed(json, model, model.facts->memory_bytes);
-    json.key("expires_at").text(kNeverExpires).key("size_vram").number(uint64_t{0});
+    json.key("expires_at");
+    if (model.expires_seconds) {
+      json.text(ollama_time(now + *model.expires_seconds));
+    } else {
+      json.text(kNeverExpires);
+    }
+    json.key("size_vram").number(uint64_t{0});
     json.key("context_length").number(uint64_t{model.context}).end_object();
   }
   return json.end_array().end_object().line();
@@ -161,7 +192,10 @@ const OllamaModel& OllamaShow::asked(std::string_view body) const {
   const std::string name = text_field(*given, "model");
   std::string known;
   for (const OllamaModel& model : models_) {
-    if (!name.empty() && ollama_names(name, model.name)) return model;
+    auto means = [&](const std::string& own) { return ollama_names(name, own); };
+    if (!name.empty() && (means(model.name) || std::ranges::any_of(model.aliases, means))) {
+      return model;
+    }
     known += (known.empty() ? "" : "' and '") + model.name;
   }
   throw RequestError(no_such_model(name, known));

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "server/answer.h"
+#include "server/model_set.h"
 #include "server/ollama_request.h"
 #include "server/served_embedder.h"
 #include "server/served_model.h"
@@ -27,14 +29,20 @@ struct OllamaModel {
   uint32_t context = 0;
   const ModelFacts* facts = nullptr;
   std::vector<std::string_view> capabilities = {};
-  const SamplingParams* sampling = nullptr;  // null: it makes no text
+  const SamplingParams* sampling = nullptr;  // null: it makes no text, or is not loaded
+  std::vector<std::string> aliases = {};
+  bool loaded = true;
+  std::optional<double> expires_seconds = {};   // from now on; none: it stays
+  std::shared_ptr<const void> holds = nullptr;  // what it points to, where that may go
 };
 
 OllamaModel ollama_model(const ServedModel& model);
 // A reranker can do nothing that ollama has a word for.
 OllamaModel ollama_model(const ServedEmbedder& model);
+// One of a set, loaded or not.
+OllamaModel ollama_model(const ModelRow& row);
 
-// GET /api/tags and /api/ps, which has those that are loaded: all of them, for ever.
+// GET /api/tags and /api/ps, which has those that are loaded.
 std::string ollama_tags_body(std::span<const OllamaModel> models);
 std::string ollama_running_body(std::span<const OllamaModel> models);
 std::string ollama_version_body(std::string_view own_version);

@@ -67,7 +67,10 @@ TEST(OpenApi, HasEveryRoute) {
                                                                "/health",
                                                                "/live",
                                                                "/metrics",
+                                                               "/models/load",
+                                                               "/models/unload",
                                                                "/openapi.json",
+                                                               "/props",
                                                                "/rerank",
                                                                "/tokenize",
                                                                "/version",
@@ -267,16 +270,15 @@ TEST(OpenApi, SchemasAndReadersAgreeOfTexts) {
 
 TEST(OpenApi, TheCheckerFindsWhatIsMissingAndTooMuch) {
   json::value document = read_json(openapi_json());
-  auto error = [&](const char* body) { return schema_error(document, "Model", read_json(body)); };
-  EXPECT_EQ(error(R"({"id":"a","object":"model","created":1,"owned_by":"x","max_model_len":1})"),
-            "");
-  EXPECT_EQ(error(R"({"id":"a","object":"model","created":1,"owned_by":"x"})"),
-            ": max_model_len is missing");
-  EXPECT_EQ(error(R"({"id":"a","object":"m","created":1,"owned_by":"x","max_model_len":1})"),
-            "/object: is another constant");
-  EXPECT_EQ(
-      error(R"({"id":"a","object":"model","created":1,"owned_by":"x","max_model_len":1,"y":2})"),
-      ": y is too much");
+  auto error = [&](const std::string& members) {
+    const std::string body =
+        R"({"id":"a","created":1,"owned_by":"x","status":{"value":"loaded"},)" + members + "}";
+    return schema_error(document, "Model", read_json(body));
+  };
+  EXPECT_EQ(error(R"("object":"model","max_model_len":1)"), "");
+  EXPECT_EQ(error(R"("object":"model")"), ": max_model_len is missing");
+  EXPECT_EQ(error(R"("object":"m","max_model_len":1)"), "/object: is another constant");
+  EXPECT_EQ(error(R"("object":"model","max_model_len":1,"y":2)"), ": y is too much");
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ void PromptCount::count() {
   const auto vocabulary = static_cast<uint32_t>(model_.backend.tokenizer().size());
   CompletionCall call =
       api_->read(exchange().take_body(&lease), model_.sampling, limits_, vocabulary);
-  if (!call.model.empty() && call.model != model_.name) {
+  if (!was_chosen_for() && !call.model.empty() && call.model != model_.name) {
     throw RequestError(no_such_model(call.model, model_.name));
   }
   reply_with(std::make_unique<MadeBody>(body_(tokens_of(&call))), Outcome::kOk);

@@ -6,7 +6,7 @@ namespace hearth {
 namespace {
 
 void add_devices(const QueueMetricNames& names, std::span<const DeviceStatistics> devices,
-                 MetricsText* text) {
+                 std::span<const std::string> models, MetricsText* text) {
   struct Family {
     const char *name, *type, *help;
     double (*value)(const DeviceStatistics&);
@@ -34,9 +34,14 @@ void add_devices(const QueueMetricNames& names, std::span<const DeviceStatistics
            {"_busy_seconds_total", "counter", "Seconds in which the device ran.",
             [](Device d) { return d.busy_seconds; }}}) {
     text->family(std::string(names.devices) + family.name, family.type, family.help);
-    for (const DeviceStatistics& device : devices) {
-      text->sample({{"device", device.name}, {"kind", device_kind_name(device.kind)}},
-                   family.value(device));
+    for (size_t i = 0; i < devices.size(); ++i) {
+      const std::string_view name = devices[i].name, kind = device_kind_name(devices[i].kind);
+      const double value = family.value(devices[i]);
+      if (models.empty()) {
+        text->sample({{"device", name}, {"kind", kind}}, value);
+      } else {
+        text->sample({{"device", name}, {"kind", kind}, {"model_name", models[i]}}, value);
+      }
     }
   }
 }
@@ -47,7 +52,8 @@ QueueMetrics::QueueMetrics()
     : requests({0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 60}) {}
 
 std::string queue_metrics_text(const QueueMetricNames& names, const QueueMetrics& metrics,
-                               std::span<const DeviceStatistics> devices) {
+                               std::span<const DeviceStatistics> devices,
+                               std::span<const std::string> models) {
   MetricsText text;
   const std::string begin = names.requests, requests = names.of_requests;
   text.family(begin + "_requests_total", "counter", requests + ", by how they ended.");
@@ -60,7 +66,7 @@ std::string queue_metrics_text(const QueueMetricNames& names, const QueueMetrics
                static_cast<double>(uint64_t{metrics.tokens}));
   text.histogram(begin + "_request_seconds", "From a request's head to the end of its answer.",
                  metrics.requests.seconds);
-  add_devices(names, devices, &text);
+  add_devices(names, devices, models, &text);
   return text.take();
 }
 

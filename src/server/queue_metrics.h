@@ -28,7 +28,9 @@ inline constexpr QueueMetricNames kEmbeddingMetrics = {"hearth_embedding", "hear
 inline constexpr QueueMetricNames kRerankMetrics = {"hearth_rerank", "hearth_rerank",
                                                     "Requests to rank documents", "Documents"};
 
+// `models`: whose each device is, where there may be several; else none.
 std::string queue_metrics_text(const QueueMetricNames& names, const QueueMetrics& metrics,
-                               std::span<const DeviceStatistics> devices);
+                               std::span<const DeviceStatistics> devices,
+                               std::span<const std::string> models = {});
 
 }  // namespace hearth

@@ -43,7 +43,7 @@ void QueuedAnswer::begin() {
 }
 
 void QueuedAnswer::check_model(const std::string& asked) const {
-  if (asked.empty() || asked == model_.name) return;
+  if (was_chosen_for() || asked.empty() || asked == model_.name) return;
   throw RequestError(no_such_model(asked, model_.name));
 }
 

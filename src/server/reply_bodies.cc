@@ -257,7 +257,10 @@ std::string text_chunk(const ReplyHead& head, const ChoicePart& part) {
 void write_model(Json& json, const ModelInfo& model) {
   json.object().key("id").text(model.id).key("object").text("model");
   json.key("created").integer(model.created).key("owned_by").text("hearth");
-  json.key("max_model_len").number(uint64_t{model.context}).end_object();
+  json.key("max_model_len").number(uint64_t{model.context});
+  json.key("status").object().key("value").text(model.status);
+  if (model.status == "failed") json.key("message").text(model.failure);
+  json.end_object().end_object();
 }
 
 std::string one_text(std::string_view key, std::string_view text) {

@@ -93,6 +93,8 @@ struct ModelInfo {
   std::string id;
   int64_t created = 0;
   uint32_t context = 0;
+  std::string_view status = "loaded";  // "loading", "sleeping", "failed"
+  std::string failure = {};            // why it failed
 };
 std::string model_body(const ModelInfo& model);
 std::string model_list_body(std::span<const ModelInfo> models);

@@ -286,8 +286,9 @@ TEST_F(ReplyBodies, TheSmallOnes) {
   ModelInfo model{"demo", 1700000000, 4096};
   EXPECT_EQ(model_body(model),
             "{\"id\":\"demo\",\"object\":\"model\",\"created\":1700000000,\"owned_by\":\"hearth\","
-            "\"max_model_len\":4096}\n");
+            "\"max_model_len\":4096,\"status\":{\"value\":\"loaded\"}}\n");
   checked(model_body(model), "Model");
+  checked(model_body({"demo", 0, 4096, "failed", "it is broken"}), "Model");
   checked(model_list_body(std::vector<ModelInfo>{model, model}), "ModelList");
   EXPECT_EQ(tokenize_body({3, 1}), "{\"tokens\":[3,1],\"count\":2}\n");
   checked(tokenize_body({}), "TokenizeReply");

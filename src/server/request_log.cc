@@ -33,6 +33,17 @@ std::string visible(const std::string& text) {
   return out;
 }
 
+// A version, an id of the trace, one of its span, and flags.
+bool is_traceparent(std::string_view text) {
+  constexpr std::string_view kForm = "xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
+  if (text.size() != kForm.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool digit = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
+    if (kForm[i] == 'x' ? !digit : text[i] != kForm[i]) return false;
+  }
+  return true;
+}
+
 std::string lost_text(RequestLog::Form form, uint64_t lines) {
   if (form == RequestLog::Form::kJson) {
     return Json().object().key("lost_lines").number(lines).end_object().line();
@@ -97,6 +108,8 @@ LogEntry log_entry(const HttpRequest& request, unsigned status) {
   entry.path = request.path;
   entry.status = status;
   entry.seconds = steady_seconds() - request.received_seconds;
+  const std::string* trace = request.find("traceparent");
+  if (trace != nullptr && is_traceparent(*trace)) entry.trace = *trace;
   return entry;
 }
 
@@ -115,6 +128,7 @@ std::string log_line(const LogEntry& entry) {
   }
   if (!entry.finish.empty()) line += ", " + entry.finish;
   if (!entry.relaxed.empty()) line += ", not held: " + entry.relaxed;
+  if (!entry.trace.empty()) line += ", trace " + entry.trace;
   return line + fmt::format(" [{}]", entry.id);
 }
 
@@ -123,12 +137,19 @@ std::string log_json(const LogEntry& entry) {
   json.object().key("id").text(entry.id).key("peer").text(entry.peer);
   json.key("method").text(entry.method).key("path").text(entry.path);
   json.key("status").number(uint64_t{entry.status}).key("seconds").real(entry.seconds);
-  json.key("prompt_tokens").number(entry.prompt_tokens);
-  json.key("cached_tokens").number(entry.cached_tokens);
-  json.key("generated_tokens").number(entry.generated_tokens);
-  json.key("queue_seconds").real(entry.queue_seconds);
-  json.key("first_token_seconds").real(entry.first_token_seconds);
-  json.key("finish").text(entry.finish);
+  auto number = [&](const char* key, const std::optional<uint64_t>& value) {
+    if (value) json.key(key).number(*value);
+  };
+  auto real = [&](const char* key, const std::optional<double>& value) {
+    if (value) json.key(key).real(*value);
+  };
+  number("prompt_tokens", entry.prompt_tokens);
+  number("cached_tokens", entry.cached_tokens);
+  number("generated_tokens", entry.generated_tokens);
+  real("queue_seconds", entry.queue_seconds);
+  real("first_token_seconds", entry.first_token_seconds);
+  if (!entry.finish.empty()) json.key("finish").text(entry.finish);
+  if (!entry.trace.empty()) json.key("traceparent").text(entry.trace);
   if (!entry.relaxed.empty()) json.key("relaxed").text(entry.relaxed);
   json.end_object();
   std::string line = json.line();

@@ -38,6 +38,7 @@ struct LogEntry {
   std::optional<double> queue_seconds = {}, first_token_seconds = {};
   std::string finish = {};   // "stop", "length", "cancelled", or an error's code
   std::string relaxed = {};  // what was left out of the schemas of tools; printable
+  std::string trace = {};    // traceparent (W3C Trace Context), where it is one
 };
 
 // Of a request that ends now.

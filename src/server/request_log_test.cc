@@ -62,7 +62,20 @@ TEST(RequestLog, WritesJson) {
   EXPECT_EQ(object.at("generated_tokens").to_number<int>(), 64);
   EXPECT_EQ(object.at("finish").as_string(), "length");
   LogEntry plain;
-  EXPECT_TRUE(read_json(log_json(plain)).as_object().at("prompt_tokens").is_null());
+  EXPECT_FALSE(read_json(log_json(plain)).as_object().contains("prompt_tokens"));
+}
+
+TEST(RequestLog, NamesTheTraceOfARequest) {
+  const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  HttpRequest request;
+  request.fields = {{"traceparent", trace}};
+  EXPECT_EQ(read_json(log_json(log_entry(request, 200))).at("traceparent"), trace.c_str());
+  EXPECT_NE(log_line(log_entry(request, 200)).find(", trace " + trace), std::string::npos);
+  for (const char* other : {"", "00", "00-0AF7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+                            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-\n"}) {
+    request.fields[0].second = other;
+    EXPECT_EQ(log_entry(request, 200).trace, "") << other;
+  }
 }
 
 // A pipe with a log at its one end.

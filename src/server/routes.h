@@ -26,7 +26,8 @@ struct Route {
   // Routes that need nothing also answer while models are loaded and while the last requests end.
   RouteNeeds needs = RouteNeeds::kAnyModel;
   CountedAs counted = CountedAs::kNothing;
-  bool open = false;  // without a key
+  bool open = false;   // without a key
+  bool quiet = false;  // logged only where everything is
 };
 
 std::span<const Route> routes();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "engine/engine.h"
 #include "formats/model_source.h"
 #include "server/backend.h"
+#include "server/languages.h"
 #include "server/model_facts.h"
 #include "template/chat_prompt.h"
 
@@ -31,6 +33,8 @@ struct ServedModel {
   // can.
   std::string turns_problem = {};
   ModelFacts facts = {};
+  // Of the worker's threads; grammars hold the model's tokens.
+  std::shared_ptr<Languages> languages = std::make_shared<Languages>();
 };
 
 // "fp_0123456789ab", from all that decides on a text besides the request: the version, the model's

@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -36,12 +37,31 @@ class ConfigurationReader {
       if (table == nullptr) {
         refuse(node, "'{}' stands in no table: put it below a verb's, such as [serve]", verb);
       }
-      all[verb] = read_verb(verb_of(verb, node), *table);
+      if (verb == "model") {
+        read_models(*table, &all);
+      } else {
+        all[verb] = read_options(verb_of(verb, node), *table, OfModel::kNo);
+      }
     }
     return all;
   }
 
  private:
+  enum class OfModel : uint8_t { kNo, kYes };
+
+  void read_models(const toml::table& tables, Configuration* all) const {
+    for (const auto& [name, node] : tables) {
+      const std::string model(name.str());
+      const auto* table = node.as_table();
+      if (table == nullptr || model.empty()) {
+        refuse(node, "a model's options stand below its name, such as [model.{}]",
+               model.empty() ? "small" : printable(model));
+      }
+      (*all)[std::string(kModelTable) + model] =
+          read_options(verb_of("serve", node), *table, OfModel::kYes);
+    }
+  }
+
   template <typename... Args>
   [[noreturn]] void refuse(const toml::node& node, fmt::format_string<Args...> format,
                            Args&&... args) const {
@@ -60,20 +80,34 @@ class ConfigurationReader {
     refuse(node, "there is no verb '{}'{}", printable(name), did_you_mean(name, names));
   }
 
-  ConfiguredOptions read_verb(const VerbFact& verb, const toml::table& table) const {
+  ConfiguredOptions read_options(const VerbFact& verb, const toml::table& table,
+                                 OfModel of_model) const {
     ConfiguredOptions options;
+    const OptionFact model{.key = "model"};  // on the command line it is no option
     for (const auto& [name, node] : table) {
       const std::string key(name.str());
-      auto found = std::ranges::find(verb.options, key, &OptionFact::key);
-      if (key.empty() || found == verb.options.end()) {
+      const OptionFact* option = find_option(verb, key);
+      if (of_model == OfModel::kYes) {
+        if (key == model.key) {
+          option = &model;
+        } else if (option != nullptr && !option->of_model) {
+          refuse(node, "{} is no option of one model: put it below [serve]", key);
+        }
+      }
+      if (option == nullptr) {
         std::vector<std::string> keys;
-        for (const OptionFact& option : verb.options) keys.push_back(option.key);
+        for (const OptionFact& each : verb.options) keys.push_back(each.key);
         refuse(node, "`hearth {}` has no option '{}'{}", verb.name, printable(key),
                did_you_mean(key, keys));
       }
-      options[key] = {values_of(*found, node), place(node)};
+      options[key] = {values_of(*option, node), place(node)};
     }
     return options;
+  }
+
+  static const OptionFact* find_option(const VerbFact& verb, const std::string& key) {
+    auto found = std::ranges::find(verb.options, key, &OptionFact::key);
+    return key.empty() || found == verb.options.end() ? nullptr : &*found;
   }
 
   std::vector<std::string> values_of(const OptionFact& option, const toml::node& node) const {

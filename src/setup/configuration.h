@@ -6,6 +6,15 @@
 //   allow-host = ["box", "box.lan"]
 //   no-log = true
 //
+// `hearth serve` also takes tables of models, by the names that requests call them, with the
+// options of `serve` that say something of one model, and `model`, which is what MODEL is on the
+// command line (default: the name):
+//
+//   [model.small]
+//   model = "unsloth/Qwen3-4B-GGUF"
+//   ctx = 8192
+//   pin = true
+//
 // The file is what --config names, else $XDG_CONFIG_HOME/hearth/config.toml (~/.config where that
 // is not set), else /etc/hearth/config.toml; there need be none of the last two.
 //
@@ -18,6 +27,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "setup/option_tree.h"
@@ -33,7 +43,8 @@ struct ConfiguredValue {
 
 // Of one verb, by the options' keys.
 using ConfiguredOptions = std::map<std::string, ConfiguredValue>;
-// By verbs.
+// By verbs; tables of models as "model.NAME".
+inline constexpr std::string_view kModelTable = "model.";
 using Configuration = std::map<std::string, ConfiguredOptions>;
 
 // The file that is read: `given` is --config's. Nothing: there is none.

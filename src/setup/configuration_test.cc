@@ -16,7 +16,8 @@ OptionTree small_tree() {
   OptionFact port{.names = {"--port"}, .key = "port", .help = "Port"};
   OptionFact host{.names = {"--allow-host"}, .key = "allow-host", .help = "Host", .many = true};
   OptionFact quiet{.names = {"--no-log"}, .key = "no-log", .help = "No log", .flag = true};
-  return {{"serve", "Serve", {port, host, quiet}}, {"run", "Generate", {}}};
+  OptionFact context{.names = {"--ctx"}, .key = "ctx", .help = "Context", .of_model = true};
+  return {{"serve", "Serve", {port, host, quiet, context}}, {"run", "Generate", {}}};
 }
 
 // The sentence that a file's text is refused with.
@@ -38,6 +39,25 @@ TEST(ConfigurationTest, ReadsTablesOfVerbs) {
   EXPECT_EQ(all["serve"]["port"].source, "'c.toml', line 2");
   EXPECT_EQ(all["serve"]["allow-host"].values, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(all["serve"]["no-log"].values, std::vector<std::string>{"true"});
+}
+
+TEST(ConfigurationTest, ReadsTablesOfModels) {
+  Configuration all = read_configuration(
+      "[model.small]\nmodel = \"a.gguf\"\nctx = 8\n[model.\"q:8\"]\n[serve]\nctx = 9\n", "c.toml",
+      small_tree());
+  EXPECT_EQ(all["model.small"]["model"].values, std::vector<std::string>{"a.gguf"});
+  EXPECT_EQ(all["model.small"]["ctx"].source, "'c.toml', line 3");
+  EXPECT_TRUE(all.contains("model.q:8"));
+  EXPECT_EQ(all["serve"]["ctx"].values, std::vector<std::string>{"9"});
+  EXPECT_EQ(refusal("[model.a]\nport = 1"),
+            "'c.toml', line 2: port is no option of one model: put it below [serve]");
+  EXPECT_EQ(refusal("[model.a]\nctz = 1"),
+            "'c.toml', line 2: `hearth serve` has no option 'ctz'; did you mean 'ctx'?");
+  EXPECT_EQ(refusal("[model]\na = 1"),
+            "'c.toml', line 2: a model's options stand below its name, such as [model.a]");
+  EXPECT_EQ(refusal("[model.a]\nmodel = [1]"), "'c.toml', line 2: model takes one value");
+  EXPECT_EQ(refusal("[serve]\nmodel = \"a\""),
+            "'c.toml', line 2: `hearth serve` has no option 'model'");
 }
 
 TEST(ConfigurationTest, RefusesByFileAndLine) {

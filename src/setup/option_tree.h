@@ -13,6 +13,7 @@ struct OptionFact {
   std::string help = {}, preset = {};  // `preset`: its default, as far as it is told
   bool flag = false;                   // takes no value
   bool many = false;                   // may be given several times
+  bool of_model = false;               // of `serve`: says something of one model
 };
 
 struct VerbFact {

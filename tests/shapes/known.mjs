@@ -8,6 +8,7 @@ export const known = {
   "OpenAI: extra ChatCompletionMessage.reasoning_content": "what servers and clients agreed on",
   "OpenAI: extra Delta.reasoning_content": "the same, streamed",
   "OpenAI: extra Model.max_model_len": "the length of the context, which clients of vLLM read",
+  "OpenAI: extra Model.status": "whether it is loaded, as llama.cpp's server tells it",
   "OpenAI: extra Response.store": "OpenAI sends it; the declarations have it in the request alone",
   "OpenAI: missing Response.output_text": "the client makes it of the output; nobody sends it",
   [`OpenAI.Completion.choices[].finish_reason: Type 'null' is not assignable to type '"stop" | ` +

@@ -340,9 +340,31 @@ test("so is every other route", limit, async () => {
   await ask("GET", "/live");
   assert.match((await ask("GET", "/version")).version, /^\d+\.\d+/);
   await ask("GET", "/v1/plan");
+  assert.equal((await ask("GET", "/props")).model_alias, list.data[0].id);
+  await ask("POST", "/models/load", {model: list.data[0].id});
+  await ask("POST", "/models/unload", {model: list.data[0].id}, 400);   // it is the only one
   await ask("GET", "/openapi.json");
   assert.match(await ask("GET", "/"), /^<!doctype html>/);
   assert.match(await ask("GET", "/metrics"), /^# (HELP|TYPE) hearth_/);
+});
+
+test("so are models that are loaded when they are asked for", limit, async () => {
+  const several = await Hearth.start("--ttl", "1000");
+  try {
+    const [model] = (await ask("GET", "/v1/models", undefined, 200, several)).data;
+    assert.equal(model.status.value, "loaded");
+    await ask("POST", "/models/unload", {model: model.id}, 200, several);
+    await ask("GET", `/props?model=${model.id}`, undefined, 200, several);
+    await ask("GET", "/api/tags", undefined, 200, several);
+    await ask("GET", "/api/ps", undefined, 200, several);
+    await ask("POST", "/models/load", {model: model.id}, 200, several);
+    await ask("POST", "/v1/chat/completions", {model: model.id, messages, max_tokens: 3}, 200,
+              several);
+    await ask("POST", "/v1/chat/completions", {model: "other", messages}, 404, several);
+    assert.match(await ask("GET", "/metrics", undefined, 200, several), /model_name="/);
+  } finally {
+    await several.stop();
+  }
 });
 
 test("so are errors, each below a kilobyte", limit, async () => {

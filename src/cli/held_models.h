@@ -1,0 +1,35 @@
+// Models that a server holds for as long as they are wanted (server/model_set.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/cli11.h"
+#include "cli/serve_options.h"
+#include "server/model_set.h"
+#include "topology/machine.h"
+
+namespace hearth {
+
+// The options of one model, and what they were read with.
+struct ModelArgs {
+  CLI::App app;
+  ServeArgs args;
+};
+
+struct ToHold {
+  std::string name;
+  std::shared_ptr<const ModelArgs> args;
+  const Machine* machine;
+  std::shared_ptr<const std::vector<uint32_t>> others;  // PUs that somebody else works on
+};
+
+ModelKind kind_of(const ModelSpec& spec);
+
+// Opens it, and loads nothing. `file_bytes`: of its weights.
+std::unique_ptr<HeldModel> open_held_model(const ToHold& model, ModelKind kind,
+                                           uint64_t file_bytes);
+
+}  // namespace hearth

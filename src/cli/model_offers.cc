@@ -1,0 +1,247 @@
+#include "cli/model_offers.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "base/ascii.h"
+#include "base/error.h"
+#include "base/printable.h"
+#include "cli/found_files.h"
+#include "cli/held_models.h"
+#include "cli/load.h"
+#include "cli/model_names.h"
+#include "cli/text_io.h"
+#include "engine/open_model.h"
+#include "store/local_models.h"
+
+namespace hearth {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A model before its file is read.
+struct FoundModel {
+  std::string name, path;
+  const ConfiguredOptions* table = nullptr;  // its own options
+  bool named = false;                        // on the command line
+};
+
+const ConfiguredOptions* find_table(const Configuration& configuration, const std::string& name) {
+  auto found = configuration.find(std::string(kModelTable) + name);
+  return found == configuration.end() ? nullptr : &found->second;
+}
+
+bool has_tables(const Configuration& configuration) {
+  return std::ranges::any_of(configuration,
+                             [](const auto& each) { return each.first.starts_with(kModelTable); });
+}
+
+// Than the demo model.
+bool serves_more(const ServeArgs& args, const Configuration& configuration) {
+  return !args.models.empty() || args.all_models || has_tables(configuration);
+}
+
+NamedModel find_path(const std::string& typed, const OfferSetting& setting, OfferTime time) {
+  if (time == OfferTime::kLater) return find_named_model(typed);
+  return fetch_named_model(typed, setting.args.offline);
+}
+
+FoundModel of_table(const std::string& name, const ConfiguredOptions& table,
+                    const OfferSetting& setting, OfferTime time) {
+  const auto model = table.find("model");
+  const std::string typed = model == table.end() ? name : model->second.values.front();
+  return {name, find_path(typed, setting, time).path, &table};
+}
+
+FoundModel of_word(const std::string& typed, const OfferSetting& setting, OfferTime time) {
+  const NamedModel model = find_path(typed, setting, time);
+  std::string name = model.name.empty() ? fs::path(model.path).stem().string() : model.name;
+  if (setting.args.alias) name = *setting.args.alias;
+  return {std::move(name), model.path};
+}
+
+// What --models finds: each under its own name.
+std::vector<FoundModel> of_machine(const std::string& folder) {
+  std::vector<FoundModel> found;
+  if (!folder.empty()) {
+    for (FoundFile& file : find_model_files(folder)) {
+      found.push_back({std::move(file.name), std::move(file.path)});
+    }
+    return found;
+  }
+  for (LocalModel& model : find_local_models(find_places())) {
+    if (model.problem.empty()) found.push_back({std::move(model.name), std::move(model.path)});
+  }
+  return found;
+}
+
+std::vector<FoundModel> find_models(const OfferSetting& setting, const Configuration& configuration,
+                                    OfferTime time) {
+  std::vector<FoundModel> all;
+  auto has = [&](const std::string& name) {
+    return std::ranges::find(all, name, &FoundModel::name) != all.end();
+  };
+  for (const std::string& typed : setting.args.models) {
+    const ConfiguredOptions* table = find_table(configuration, typed);
+    FoundModel model =
+        table != nullptr ? of_table(typed, *table, setting, time) : of_word(typed, setting, time);
+    if (has(model.name)) {
+      fail(ErrorCode::kUsage,
+           "two models are called '{}': give one another name, by a table [model.NAME] of the "
+           "configuration",
+           printable(model.name));
+    }
+    model.named = true;
+    all.push_back(std::move(model));
+  }
+  if (!serves_more(setting.args, configuration)) {
+    const std::string demo = find_demo_model().string();
+    all.push_back({fs::path(demo).stem().string(), demo, nullptr, true});
+  }
+  if (setting.args.all_models || setting.args.models.empty()) {
+    for (const auto& [key, table] : configuration) {
+      if (!key.starts_with(kModelTable)) continue;
+      const std::string name = key.substr(kModelTable.size());
+      if (!has(name)) all.push_back(of_table(name, table, setting, time));
+    }
+  }
+  if (!setting.args.all_models) return all;
+  auto same_path = [&](const FoundModel& model) {
+    return std::ranges::find(all, model.path, &FoundModel::path) != all.end();
+  };
+  for (FoundModel& model : of_machine(*setting.args.all_models)) {
+    // One with options of its own is that one.
+    if (!has(model.name) && !same_path(model)) all.push_back(std::move(model));
+  }
+  return all;
+}
+
+// The options of one model: its table's where the command line says nothing, then the rest.
+std::shared_ptr<const ModelArgs> read_args(const OfferSetting& setting,
+                                           const Configuration& configuration,
+                                           const FoundModel& model) {
+  const auto verb = configuration.find("serve");
+  std::vector<std::string> words = setting.told.words;
+  std::shared_ptr<ModelArgs> args;
+  auto parse = [&] {
+    args = std::make_shared<ModelArgs>();
+    add_serve_options(args->app, &args->args);
+    args->app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  };
+  const ConfiguredOptions none;
+  for (const ConfiguredOptions* options : {model.table != nullptr ? model.table : &none,
+                                           verb == configuration.end() ? &none : &verb->second}) {
+    try {
+      parse();
+      const std::vector<std::string> more = configured_words(args->app, *options);
+      words.insert(words.begin(), more.begin(), more.end());
+      parse();
+    } catch (const CLI::ParseError& error) {
+      const std::string source = configured_source(error.what(), *options);
+      fail(ErrorCode::kUsage, "{}{}", source.empty() ? "" : source + ": ", error.what());
+    }
+  }
+  args->args.turns = setting.turns;
+  args->args.model = model.path;
+  return args;
+}
+
+// What a model must be loaded anew for.
+std::string made_of(const FoundModel& model) {
+  std::string text = model.path;
+  if (model.table == nullptr) return text;
+  for (const auto& [key, value] : *model.table) {
+    if (key == "alias" || key == "pin" || key == "ttl") continue;
+    text += fmt::format("\n{}={}", key, fmt::join(value.values, "\n"));
+  }
+  return text;
+}
+
+OfferedModel offer_of(const FoundModel& model, const OfferSetting& setting,
+                      const Configuration& configuration) {
+  const std::shared_ptr<const ModelArgs> args = read_args(setting, configuration, model);
+  const OpenedModel header =
+      open_named_model(model.path, args->args.pre, args->args.engine, TokenizerUse::kNone);
+  OfferedModel offer{.name = model.name,
+                     .kind = kind_of(header.spec),
+                     .named = model.named,
+                     .pinned = args->args.pin,
+                     .created = file_time(model.path),
+                     .context = header.spec.hyper.context,
+                     .facts = make_model_facts(header.source),
+                     .made_of = made_of(model)};
+  if (model.table != nullptr && args->args.alias) offer.aliases.push_back(*args->args.alias);
+  if (args->args.ttl_seconds) offer.ttl_seconds = *args->args.ttl_seconds;
+  offer.stamp = [path = model.path] { return file_stamp(path); };
+  const ToHold to_hold{model.name, args, &setting.machine, setting.others};
+  offer.open = [to_hold, kind = offer.kind, bytes = offer.facts.file_bytes] {
+    return open_held_model(to_hold, kind, bytes);
+  };
+  return offer;
+}
+
+// "ORG/REPO-GGUF:LABEL" is also called by less of that.
+std::vector<std::string> short_names(const std::string& name) {
+  std::vector<std::string> names;
+  const std::string bare = name.substr(0, name.find(':'));
+  const std::string last = bare.substr(bare.rfind('/') + 1);
+  names = {bare, name.substr(name.rfind('/', name.find(':')) + 1), last};
+  if (ascii_lower(last).ends_with("-gguf")) names.push_back(last.substr(0, last.size() - 5));
+  return names;
+}
+
+// Those that mean one model alone.
+void add_short_names(std::vector<OfferedModel>* offers) {
+  std::map<std::string, int> times;
+  for (const OfferedModel& offer : *offers) {
+    std::vector<std::string> names = short_names(offer.name);
+    for (std::string& name : names) name = ascii_lower(name);
+    std::ranges::sort(names);
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    for (const std::string& name : names) ++times[name];
+  }
+  for (OfferedModel& offer : *offers) {
+    for (std::string& name : short_names(offer.name)) {
+      if (name != offer.name && times[ascii_lower(name)] == 1) {
+        offer.aliases.push_back(std::move(name));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool serves_set(const ServeArgs& args, const Configuration& configuration) {
+  if (args.models.size() > 1 || args.all_models || args.memory != 0 || args.ttl_seconds ||
+      args.pin) {
+    return true;
+  }
+  if (args.models.empty()) return has_tables(configuration);
+  return find_table(configuration, args.models.front()) != nullptr;
+}
+
+std::vector<OfferedModel> find_offers(const OfferSetting& setting,
+                                      const Configuration& configuration, OfferTime time) {
+  std::vector<OfferedModel> offers;
+  for (const FoundModel& model : find_models(setting, configuration, time)) {
+    try {
+      offers.push_back(offer_of(model, setting, configuration));
+    } catch (const Error& error) {
+      if (model.named || model.table != nullptr) throw;
+      print_note(fmt::format("'{}' is left out: {}", printable(model.name), error.what()));
+    }
+  }
+  if (offers.empty()) {
+    fail(ErrorCode::kUsage, "there is no model to serve: name one, or get one with `hearth pull`");
+  }
+  add_short_names(&offers);
+  return offers;
+}
+
+}  // namespace hearth

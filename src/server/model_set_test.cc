@@ -1,0 +1,313 @@
+#include "server/model_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <map>
+#include <thread>
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Models of a test: what is in memory, and what goes wrong with which.
+struct World {
+  std::mutex mutex;
+  std::map<std::string, std::string> broken, stamps;
+  std::vector<std::string> loaded;  // so far, in order
+  std::atomic<int> here = 0, most = 0;
+  std::shared_future<void> gate;  // loads wait for it, where there is one
+};
+
+class FakeModel final : public HeldModel {
+ public:
+  FakeModel(World& world, std::string name) : world_(world), name_(std::move(name)) {}
+  ~FakeModel() override {
+    if (loaded_) --world_.here;
+  }
+  uint64_t least_bytes() const override { return 10; }
+  void load(uint64_t) override {
+    if (world_.gate.valid()) world_.gate.wait();
+    const std::lock_guard lock(world_.mutex);
+    if (world_.broken.contains(name_)) fail(ErrorCode::kFile, "{}", world_.broken[name_]);
+    loaded_ = true;
+    world_.most = std::max<int>(world_.most, ++world_.here);
+    world_.loaded.push_back(name_);
+  }
+  uint64_t bytes() const override { return 10; }
+  ServedModels served() const override { return {}; }
+
+ private:
+  World& world_;
+  const std::string name_;
+  bool loaded_ = false;
+};
+
+struct Answered {
+  std::shared_ptr<const ModelLease> lease;
+  std::optional<ApiError> error;
+};
+
+class ModelSetTest : public testing::Test {
+ protected:
+  OfferedModel offer(const std::string& name) {
+    OfferedModel model{.name = name};
+    model.stamp = [this, name] {
+      const std::lock_guard lock(world_.mutex);
+      return world_.stamps[name];
+    };
+    model.open = [this, name] { return std::make_unique<FakeModel>(world_, name); };
+    return model;
+  }
+  // Room for so many.
+  ModelSet& start(int room, std::vector<OfferedModel> models) {
+    set_ = std::make_unique<ModelSet>(ModelSetOptions{static_cast<uint64_t>(room) * 10, 1000,
+                                                      [this](const std::string& sentence) {
+                                                        const std::lock_guard lock(world_.mutex);
+                                                        said_.push_back(sentence);
+                                                      }});
+    set_->offer(std::move(models));
+    set_->start();
+    return *set_;
+  }
+  ModelSet& start(int room, std::initializer_list<const char*> names) {
+    std::vector<OfferedModel> models;
+    for (const char* name : names) models.push_back(offer(name));
+    return start(room, std::move(models));
+  }
+  std::future<Answered> ask(const ModelWish& wish) {
+    auto answered = std::make_shared<std::promise<Answered>>();
+    std::future<Answered> future = answered->get_future();
+    set_->want(wish, [answered](auto lease, auto error) {
+      answered->set_value({std::move(lease), std::move(error)});
+    });
+    return future;
+  }
+  std::future<Answered> ask(const char* name) { return ask(ModelWish{.name = name}); }
+  std::shared_ptr<const ModelLease> lease(const char* name) {
+    Answered answered = ask(name).get();
+    EXPECT_FALSE(answered.error) << answered.error->message;
+    return answered.lease;
+  }
+  std::string error(const char* name) {
+    const Answered answered = ask(name).get();
+    return answered.error ? answered.error->code + ": " + answered.error->message : "none";
+  }
+  ModelStatus status(const std::string& name) {
+    for (const ModelRow& row : set_->rows()) {
+      if (row.model->name == name) return row.status;
+    }
+    return ModelStatus::kFailed;
+  }
+  void wait_for(const std::string& name, ModelStatus wanted) {
+    while (status(name) != wanted) std::this_thread::yield();
+  }
+
+  World world_;
+  std::vector<std::string> said_;
+  std::unique_ptr<ModelSet> set_;
+};
+
+using enum ModelStatus;
+
+TEST_F(ModelSetTest, LoadsWhatIsAskedForOnce) {
+  start(2, {"a", "b"});
+  EXPECT_EQ(status("a"), kSleeping);
+  EXPECT_NE(lease("a"), nullptr);
+  EXPECT_NE(lease("A"), nullptr);
+  EXPECT_NE(lease("a:latest"), nullptr);
+  EXPECT_EQ(status("a"), kLoaded);
+  EXPECT_EQ(status("b"), kSleeping);
+  EXPECT_THAT(world_.loaded, ElementsAre("a"));
+}
+
+TEST_F(ModelSetTest, RefusesByName) {
+  std::vector<OfferedModel> models = {offer("a"), offer("b")};
+  models[1].kind = ModelKind::kEmbedder;
+  models[1].aliases = {"other"};
+  start(2, std::move(models));
+  EXPECT_THAT(error("c"), HasSubstr("'a' and 'b'"));
+  auto answered = ask({.name = "other", .kind = ModelKind::kText}).get();
+  EXPECT_EQ(answered.error->code, "wrong_model");
+  EXPECT_NE(ask({.kind = ModelKind::kEmbedder}).get().lease, nullptr);
+  EXPECT_EQ(ask(ModelWish{}).get().error->code, "missing_required_parameter");
+  EXPECT_EQ(ask({.kind = ModelKind::kReranker}).get().error->code, "model_not_found");
+}
+
+TEST_F(ModelSetTest, NamedModelsAreLoadedAtTheStartAsFarAsThereIsRoom) {
+  std::vector<OfferedModel> models = {offer("a"), offer("b"), offer("c")};
+  for (OfferedModel& model : models) model.named = true;
+  start(2, std::move(models));
+  EXPECT_THAT(world_.loaded, ElementsAre("a", "b"));
+  EXPECT_EQ(status("c"), kSleeping);
+  EXPECT_EQ(ask(ModelWish{}).get().error, std::nullopt);  // the first
+}
+
+TEST_F(ModelSetTest, TheOneUsedLongestAgoMakesRoom) {
+  start(2, {"a", "b", "c"});
+  for (const char* name : {"a", "b", "a", "c"}) lease(name);
+  EXPECT_EQ(status("b"), kSleeping);
+  EXPECT_EQ(status("a"), kLoaded);
+  EXPECT_EQ(world_.most, 2);
+}
+
+TEST_F(ModelSetTest, PinnedModelsStay) {
+  std::vector<OfferedModel> models = {offer("a"), offer("b")};
+  models[0].pinned = true;
+  start(1, std::move(models));
+  EXPECT_EQ(status("a"), kLoaded);
+  EXPECT_THAT(error("b"), HasSubstr("no_room: 'b' takes"));
+  EXPECT_THAT(error("b"), HasSubstr("are held by 'a' (10 B, pinned)"));
+  EXPECT_EQ(status("a"), kLoaded);
+}
+
+TEST_F(ModelSetTest, WhoWaitsForAnothersRoomComesBeforeItsNextRequest) {
+  start(1, {"a", "b"});
+  auto first = lease("a");
+  std::future<Answered> other = ask("b");
+  wait_for("b", kLoading);
+  // The model that is used is asked to leave once it has stayed.
+  std::future<Answered> next;
+  do {
+    next = ask("a");
+  } while (next.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready);
+  first.reset();
+  Answered got = other.get();
+  ASSERT_NE(got.lease, nullptr);
+  EXPECT_NE(next.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+  got.lease.reset();
+  EXPECT_NE(next.get().lease, nullptr);
+  EXPECT_THAT(world_.loaded, ElementsAre("a", "b", "a"));
+}
+
+TEST_F(ModelSetTest, AFailedLoadIsToldUntilTheFileChanges) {
+  world_.broken["a"] = "it is broken";
+  start(1, {"a", "b"});
+  EXPECT_THAT(error("a"), HasSubstr("model_failed: 'a' could not be loaded: it is broken"));
+  EXPECT_EQ(status("a"), kFailed);
+  EXPECT_THAT(error("a"), HasSubstr("it is tried again in"));
+  EXPECT_NE(lease("b"), nullptr);
+  {
+    const std::lock_guard lock(world_.mutex);
+    world_.broken.clear();
+    world_.stamps["a"] = "another file";
+  }
+  while (error("a") != "none") std::this_thread::yield();
+  EXPECT_EQ(status("a"), kLoaded);
+}
+
+TEST_F(ModelSetTest, AChangedFileIsLoadedAnewOnceIdle) {
+  start(1, {"a"});
+  auto held = lease("a");
+  {
+    const std::lock_guard lock(world_.mutex);
+    world_.stamps["a"] = "another file";
+  }
+  // It goes on as it was, until others wait for the new one.
+  std::future<Answered> next;
+  do {
+    next = ask("a");
+  } while (next.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready);
+  held.reset();
+  EXPECT_NE(next.get().lease, nullptr);
+  EXPECT_THAT(world_.loaded, ElementsAre("a", "a"));
+}
+
+TEST_F(ModelSetTest, NobodyUsesItForItsTime) {
+  std::vector<OfferedModel> models = {offer("a"), offer("b")};
+  models[0].ttl_seconds = 0;
+  start(2, std::move(models));
+  lease("a");
+  wait_for("a", kSleeping);
+  // A request may ask for less than the server's time, and for no more.
+  ask({.name = "b", .keep_seconds = 0}).get();
+  wait_for("b", kSleeping);
+  ask({.name = "a", .keep_seconds = -1}).get();
+  wait_for("a", kSleeping);
+  EXPECT_EQ(world_.here, 0);
+}
+
+TEST_F(ModelSetTest, LoadsAndUnloadsAsAsked) {
+  start(1, {"a"});
+  EXPECT_FALSE(set_->unload("a"));
+  EXPECT_FALSE(set_->load("a"));
+  wait_for("a", kLoaded);
+  EXPECT_FALSE(set_->unload("a"));
+  wait_for("a", kSleeping);
+  EXPECT_EQ(set_->load("c")->code, "model_not_found");
+}
+
+TEST_F(ModelSetTest, UnloadWhileItLoads) {
+  std::promise<void> open;
+  world_.gate = open.get_future().share();
+  start(1, {"a"});
+  std::future<Answered> waits = ask("a");
+  wait_for("a", kLoading);
+  EXPECT_FALSE(set_->unload("a"));
+  EXPECT_EQ(waits.get().error->code, "model_unloaded");
+  open.set_value();
+  wait_for("a", kSleeping);
+  EXPECT_NE(lease("a"), nullptr);
+}
+
+TEST_F(ModelSetTest, OffersAreTakenAnew) {
+  start(3, {"a", "b"});
+  lease("a");
+  auto held = lease("b");
+  std::vector<OfferedModel> models = {offer("a"), offer("c")};
+  models[0].made_of = "other options";
+  set_->offer(std::move(models));
+  EXPECT_THAT(set_->names(), ElementsAre("a", "c"));
+  EXPECT_THAT(error("b"), HasSubstr("model_not_found"));
+  held.reset();
+  EXPECT_NE(lease("a"), nullptr);
+  EXPECT_NE(lease("c"), nullptr);
+  while (world_.here != 2) std::this_thread::yield();
+}
+
+TEST_F(ModelSetTest, WhoLeavesWaitsNoMore) {
+  std::promise<void> open;
+  world_.gate = open.get_future().share();
+  start(1, {"a"});
+  std::atomic<bool> called = false;
+  const uint64_t ticket = set_->want({.name = "a"}, [&](auto, auto) { called = true; });
+  EXPECT_NE(ticket, 0u);
+  set_->drop(ticket);
+  open.set_value();
+  lease("a");
+  EXPECT_FALSE(called);
+}
+
+TEST_F(ModelSetTest, ManyModelsOfManyClients) {
+  constexpr int kModels = 40, kClients = 20, kRoom = 5;
+  std::vector<OfferedModel> models;
+  for (int i = 0; i < kModels; ++i) models.push_back(offer(std::to_string(i)));
+  start(kRoom, std::move(models));
+  std::atomic<int> served = 0;
+  std::vector<std::thread> clients;
+  for (int client = 0; client < kClients; ++client) {
+    clients.emplace_back([&, client] {
+      for (int i = 0; i < kModels; ++i) {
+        const std::string name = std::to_string((client * 7 + i) % kModels);
+        served += lease(name.c_str()) != nullptr ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(served, kModels * kClients);
+  EXPECT_LE(world_.most, kRoom);
+  const std::lock_guard lock(world_.mutex);
+  EXPECT_TRUE(std::ranges::any_of(said_, [](const std::string& sentence) {
+    return sentence.starts_with("models take turns in memory");
+  }));
+}
+
+}  // namespace
+}  // namespace hearth

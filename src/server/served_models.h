@@ -1,0 +1,30 @@
+// ServedModels: what is loaded, by what it can do; null: no such model is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "server/served_embedder.h"
+#include "server/served_model.h"
+
+namespace hearth {
+
+// What a model is for.
+enum class ModelKind : uint8_t { kText, kEmbedder, kReranker };
+
+struct ServedModels {
+  const ServedModel* text = nullptr;
+  const ServedEmbedder *embedder = nullptr, *reranker = nullptr;
+
+  // Those whose texts wait in queues.
+  std::vector<const ServedEmbedder*> of_queues() const;
+  bool has(ModelKind kind) const;
+  // Of the one that has this kind.
+  const std::string& name(ModelKind kind) const;
+};
+
+// GET /v1/plan. Asks the system: slow.
+std::string plan_body(const ServedModels& models);
+
+}  // namespace hearth

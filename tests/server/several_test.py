@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""Tests of `hearth serve` with several models: loaded when they are asked for, unloaded for others,
+changed on disk and in the configuration while they are served.
+
+    several_test.py --hearth build/release/hearth [TestCase.test...]
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import os
+import random
+import shutil
+import signal
+
+from serve_case import DEMO, ServeCase, run
+from serving import events, stream_text, wait_for
+
+CALL = {"prompt": "the quick brown fox ", "max_tokens": 12, "temperature": 0}
+NAMES = ("demo", "random", "chain")
+
+
+class SeveralCase(ServeCase):
+    alone = {}
+
+    def files(self):
+        return {"demo": DEMO, "random": self.random, "chain": self.chain}
+
+    def setUp(self):
+        if not SeveralCase.alone:
+            for name, path in self.files().items():
+                with self.launch("serve", path) as server:
+                    SeveralCase.alone[name] = server.text(**CALL)
+        self.config = self.folder / f"{self.id()}.toml"
+        self.keys = self.folder / f"{self.id()}.keys"
+
+    def several(self, *words, config=None, **how):
+        """A server of all three; `config`: the text of its configuration."""
+        before = []
+        if config is not None:
+            self.config.write_text(config)
+            before = ["--config", self.config]
+        return self.start(*before, "serve", *words, **how)
+
+    def table(self, name, *lines, path=None):
+        return "\n".join((f"[model.{name}]", f'model = "{path or self.files()[name]}"', *lines, ""))
+
+    def tables(self, **lines):
+        return "".join(self.table(name, *lines.get(name, ())) for name in NAMES)
+
+    def status(self, server):
+        return {model["id"]: model["status"]["value"]
+                for model in server.good("/v1/models")["data"]}
+
+    def wait_status(self, server, **wanted):
+        wait_for(lambda: wanted.items() <= self.status(server).items(), f"it is so: {wanted}")
+
+    def loads(self, server):
+        return sum(value for name, value in server.figures().items()
+                   if name.startswith("hearth_model_loads_total"))
+
+    def text_is(self, server, name, **more):
+        self.assertEqual(server.text(**{**CALL, "model": name, **more}), self.alone[name])
+
+    def memory_of_two(self):
+        """So much that any two of the models fit, and not all three."""
+        server = self.several(*self.files().values())
+        sizes = [model["size"] for model in server.good("/api/ps")["models"]]
+        self.assertEqual(len(sizes), 3)
+        return sum(sizes) - 1
+
+
+class ServedTest(SeveralCase):
+    def test_all_loaded_answer_by_name(self):
+        server = self.several(*self.files().values(), "--memory", "1GiB")
+        self.assertEqual(self.status(server), dict.fromkeys(NAMES, "loaded"))
+        for name in NAMES:
+            self.text_is(server, name)
+            self.text_is(server, name, model=name + ":latest")
+            self.assertEqual(server.good(f"/v1/models/{name}")["status"], {"value": "loaded"})
+            self.assertEqual(server.good(f"/v1/plan?model={name}")["model"], name)
+            self.assertEqual(server.good(f"/props?model={name}")["model_alias"], name)
+            self.assertIn(f'hearth_steps_total{{model_name="{name}"}}', server.figures())
+        # Who names none gets the first.
+        self.assertEqual(server.text(**CALL), self.alone["demo"])
+        self.assert_error(server.ask("POST", "/v1/completions", {**CALL, "model": "x"}), 404,
+                          "model_not_found", "model", ["'demo' and 'random' and 'chain'"])
+        self.assert_error(server.ask("POST", "/v1/embeddings", {"input": "a", "model": "demo"}),
+                          400, "wrong_model", "model", ["a model for text"])
+        said = server.ask("POST", "/api/generate", {"model": "x", "prompt": "a"})
+        self.assertEqual((said[0], list(said[1])), (404, ["error"]))
+        self.assert_error(server.ask("POST", "/v1/completions", {**CALL, "model": 1}), 400,
+                          "invalid_type", "model")
+
+    def test_steps_in_turns_change_no_text(self):
+        server = self.several(*self.files().values())
+        calls = [(name, stream) for name in NAMES for stream in (False, True)] * 8
+
+        def ask(call):
+            name, stream = call
+            if not stream:
+                return server.text(**CALL, model=name)
+            connection, reply = server.open_stream(**CALL, model=name)
+            with contextlib.closing(connection):
+                return stream_text(events(reply))
+
+        with concurrent.futures.ThreadPoolExecutor(8) as clients:
+            for (name, _), text in zip(calls, clients.map(ask, calls)):
+                self.assertEqual(text, self.alone[name])
+
+    def test_names_that_cannot_be(self):
+        self.bad(2, "serve", DEMO, DEMO, says=["two models are called 'demo'"])
+        self.bad(2, "serve", DEMO, self.random, "--alias", "a", says=["--alias names one model"])
+        self.bad(1, "serve", DEMO, "/no/such.gguf", says=["/no/such.gguf"])
+        for text, says in ((self.table("demo", "port = 1"), "port is no option of one model"),
+                           (self.table("demo", "ctx = 'x'"), "line 3: --ctx"),
+                           (self.table("demo", "prot = 1"), "has no option 'prot'"),
+                           ("model = 1", "stands in no table"), ("[model]\na = 1", "[model.a]")):
+            self.config.write_text(text)
+            with self.subTest(text):
+                self.bad(2, "--config", self.config, "serve", says=[says])
+
+
+class RoomTest(SeveralCase):
+    CLIENTS, CALLS = 8, 12
+
+    def test_room_for_two(self):
+        server = self.several("--memory", self.memory_of_two(), config=self.tables())
+        self.assertEqual(self.status(server), dict.fromkeys(NAMES, "sleeping"))
+        self.assert_error(server.ask("POST", "/v1/completions", CALL), 400,
+                          "missing_required_parameter", "model",
+                          ["'chain' and 'demo' and 'random'"])
+
+        def ask(client):
+            chance = random.Random(client)
+            for _ in range(self.CALLS):
+                self.text_is(server, chance.choice(NAMES))
+                loaded = [value for value in self.status(server).values() if value == "loaded"]
+                self.assertLessEqual(len(loaded), 2)
+
+        with concurrent.futures.ThreadPoolExecutor(self.CLIENTS) as clients:
+            list(clients.map(ask, range(self.CLIENTS)))
+        self.assertGreater(self.loads(server), 3)
+
+    def test_pinned_models_hold_their_room(self):
+        memory = self.memory_of_two()
+        pinned = self.tables(demo=["pin = true"], random=["pin = true"])
+        server = self.several("--memory", memory, config=pinned)
+        self.wait_status(server, demo="loaded", random="loaded", chain="sleeping")
+        self.assert_error(server.ask("POST", "/v1/completions", {**CALL, "model": "chain"}), 503,
+                          "no_room", None, ["'demo' (", "pinned"])
+        self.text_is(server, "demo")
+        command = self.several("demo", "random", "chain", "--pin", "--memory", memory,
+                               config=self.tables())
+        self.assertEqual(self.status(command)["chain"], "sleeping")
+
+    def test_load_and_unload(self):
+        server = self.several(config=self.tables(demo=['alias = "other"']))
+        self.assertEqual(server.good("/models/load", {"model": "other"}), {"success": True})
+        self.wait_status(server, demo="loaded", random="sleeping")
+        self.assertEqual(server.text(**CALL, model="other"), self.alone["demo"])
+        self.assertEqual(server.good("/models/unload", {"model": "demo"}), {"success": True})
+        self.wait_status(server, demo="sleeping")
+        # Nothing that only looks wakes a model.
+        for path in ("/health", "/metrics", "/v1/models", "/v1/models/demo", "/props?model=demo",
+                     "/api/tags", "/api/ps"):
+            server.good(path)
+        self.assertEqual(self.status(server), dict.fromkeys(NAMES, "sleeping"))
+        self.assertTrue(server.good("/props?model=demo")["is_sleeping"])
+        self.assert_error(server.ask("POST", "/models/load", {"model": "x"}), 404,
+                          "model_not_found", "model")
+        self.assert_error(server.ask("POST", "/models/load", {}), 400,
+                          "missing_required_parameter", "model")
+        single = self.start("serve", DEMO)
+        self.assert_error(single.ask("POST", "/models/unload", {"model": "demo"}), 400,
+                          "model_stays", "model")
+
+    def test_time_to_live(self):
+        server = self.several("--ttl", "0.05", config=self.tables())
+        self.text_is(server, "demo")
+        self.wait_status(server, demo="sleeping")
+        server = self.several(config=self.tables(demo=["ttl = 1000"]))
+        self.text_is(server, "demo")
+        self.assertEqual(self.status(server)["demo"], "loaded")
+        expires = server.good("/api/ps")["models"][0]["expires_at"]
+        self.assertLess(expires, "9999")
+        body = {"model": "demo", "prompt": "a", "stream": False, "keep_alive": 0,
+                "options": {"num_predict": 1}}
+        server.good("/api/generate", body)
+        self.wait_status(server, demo="sleeping")
+        self.assertEqual(server.good("/api/ps")["models"], [])
+        self.assertEqual(len(server.good("/api/tags")["models"]), 3)
+
+
+class ChangeTest(SeveralCase):
+    def test_files_that_change(self):
+        path = self.folder / "changing.gguf"
+        shutil.copyfile(self.random, path)
+        server = self.several(config=self.table("it", path=path) + self.table("demo"))
+        self.assertEqual(server.text(**CALL, model="it"), self.alone["random"])
+        shutil.copyfile(self.chain, path.with_suffix(".new"))
+        os.replace(path.with_suffix(".new"), path)
+        wait_for(lambda: server.text(**CALL, model="it") == self.alone["chain"],
+                 "the new file is served")
+        with open(path, "r+b") as file:
+            file.truncate(1000)
+        asked = {**CALL, "model": "it"}
+        wait_for(lambda: server.ask("POST", "/v1/completions", asked)[0] == 503, "it failed")
+        self.assert_error(server.ask("POST", "/v1/completions", asked), 503, "model_failed", None,
+                          ["changing.gguf", "tried again in"])
+        self.assertEqual(self.status(server)["it"], "failed")
+        self.text_is(server, "demo")
+        path.unlink()
+        shutil.copyfile(self.random, path)
+        wait_for(lambda: server.ask("POST", "/v1/completions", asked)[0] == 200, "it is there")
+
+    def test_hangup_reads_keys_and_models(self):
+        self.keys.write_text("first\n")
+        server = self.several("--api-key-file", self.keys, config=self.table("demo"))
+
+        def status(key, model="demo"):
+            return server.ask("POST", "/v1/completions", {**CALL, "model": model},
+                              {"X-Api-Key": key})[0]
+
+        def hang_up(said):
+            before = server.said().count(said)
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: server.said().count(said) > before, said)
+
+        self.assertEqual((status("first"), status("second"), status("first", "chain")),
+                         (200, 401, 404))
+        self.keys.write_text("second\n")
+        self.config.write_text(self.table("demo") + self.table("chain"))
+        hang_up("was read again")
+        self.assertEqual((status("first"), status("second"), status("second", "chain")),
+                         (401, 200, 200))
+        self.config.write_text("[model.demo")
+        hang_up("nothing is taken of what was read again")
+        self.keys.write_text("")
+        hang_up("nothing is taken of what was read again")
+        self.assertEqual((status("second"), status("second", "chain")), (200, 200))
+        self.config.write_text(self.table("chain"))
+        self.keys.write_text("second\n")
+        hang_up("was read again")
+        self.assertEqual((status("second"), status("second", "chain")), (404, 200))
+
+    def test_what_lies_in_a_folder(self):
+        folder = self.folder / "many" / "below"
+        folder.mkdir(parents=True)
+        for name, path in self.files().items():
+            shutil.copyfile(path, folder / f"{name}.gguf")
+        (folder / "broken.gguf").write_bytes(b"GGUF")
+        (folder / "mmproj-demo.gguf").write_bytes(b"GGUF")
+        server = self.several("--models", folder.parent)
+        self.assertEqual(set(self.status(server)), set(NAMES))
+        self.assertIn("'broken' is left out", server.said())
+        self.text_is(server, "chain")
+        self.bad(1, "serve", "--models", "/no/such/folder", says=["/no/such/folder"])
+
+    def test_options_of_a_model(self):
+        server = self.several("--ctx", "64", config="[serve]\nctx = 32\ntop-k = 3\n" +
+                              self.table("random", "ctx = 48", "temp = 0") + self.table("demo"))
+        # The command line's before the table's before the verb's.
+        self.text_is(server, "random", temperature=None)
+        self.assertEqual(server.good("/v1/plan?model=random")["context"], 64)
+        params = server.good("/props?model=random")["default_generation_settings"]["params"]
+        self.assertEqual((params["temperature"], params["top_k"]), (0, 3))
+        self.assertEqual(self.status(server)["demo"], "sleeping")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hearth", required=True)
+    arguments, names = parser.parse_known_args()
+    run(arguments.hearth, names)
+
+
+if __name__ == "__main__":
+    main()
