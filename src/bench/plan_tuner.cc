@@ -12,6 +12,22 @@ Plan with_other_sync(Plan plan) {
   return plan;
 }
 
+// Where nobody measured what cores lose beside each other, what prediction cannot tell apart takes
+// the place of the last of those that it ranks.
+void add_untold(const PlanSpace& space, const PlanCost& cost, std::vector<PlanTrial>* best) {
+  std::vector<PlanTrial> untold;
+  for (Plan& plan : resting_plans(space)) {
+    const bool known =
+        std::ranges::any_of(*best, [&](const PlanTrial& trial) { return trial.plan == plan; });
+    if (!known) untold.push_back({plan, cost(plan)});
+  }
+  const size_t keep = PlanSearchOptions{}.keep;
+  untold.resize(std::min(untold.size(), keep - 1), {space.start, 1});
+  best->resize(std::min(best->size(), keep - untold.size()), {space.start, 1});
+  best->insert(best->end(), untold.begin(), untold.end());
+  std::ranges::stable_sort(*best, {}, &PlanTrial::cost);
+}
+
 }  // namespace
 
 PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, const ModelSpec& spec,
@@ -22,8 +38,11 @@ PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, cons
       {}, {plan.placement, start, most_groups_on(spec, plan.shares, start), most_cores}};
   PlacedPlan placed{start, plan.placement, plan.shard_nodes, plan.shares};
   placed.experts = plan.experts;
-  ranking.search = search_plans(
-      machine, ranking.space, predicted_cost(machine, table, spec, placed, cases.workload(start)));
+  const PlanCost cost = predicted_cost(machine, table, spec, placed, cases.workload(start));
+  ranking.search = search_plans(machine, ranking.space, cost);
+  if (!table.contention || table.contention->cores == 0) {
+    add_untold(ranking.space, cost, &ranking.search.best);
+  }
   return ranking;
 }
 

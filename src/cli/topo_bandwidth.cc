@@ -28,13 +28,34 @@ BandwidthTable measure_with_progress(const Machine& machine, uint32_t passes,
   BandwidthOptions options;
   options.passes = passes;
   options.report = [&](uint32_t done, uint32_t total) {
-    auto pairs = [](uint64_t n) { return fmt::format("{} pairs of nodes", n); };
-    if (!progress) progress = std::make_unique<Progress>("measuring", total, pairs);
+    auto rates = [](uint64_t n) { return fmt::format("{} rates", n); };
+    if (!progress) progress = std::make_unique<Progress>("measuring", total, rates);
     progress->update(done);
     if (interrupts != nullptr) interrupts->die_if_received();
   };
   return measure_bandwidth(machine, environment_isa(detect_cpu_features()), options);
 }
+
+namespace {
+
+std::string contention_text(const Contention& contention) {
+  if (contention.cores == 0) return {};
+  std::string out = fmt::format("{} cores of a node together: {} GB/s; the best of them {} GB/s",
+                                contention.cores, rate_text(full_read(contention)),
+                                rate_text(most_read(contention)));
+  if (contention.cluster > 1) {
+    out += fmt::format("; {} in a row share something", contention.cluster);
+  }
+  out += fmt::format("; {:.2f} of a core's operations each", contention.ways[0].ops);
+  if (contention.ways.size() > 1) {
+    const std::vector<uint32_t> twos(contention.cores, 2);
+    out += fmt::format(", with second threads {:.2f} and {} GB/s", contention.ways[1].ops,
+                       rate_text(contended_read(contention, twos)));
+  }
+  return out + "\n";
+}
+
+}  // namespace
 
 std::string bandwidth_text(const BandwidthTable& table) {
   std::string out = fmt::format(
@@ -58,6 +79,7 @@ std::string bandwidth_text(const BandwidthTable& table) {
     }
     out += "\n";
   }
+  if (table.contention) out += contention_text(*table.contention);
   if (table.is_short()) {
     out += fmt::format("memory for {} was not free: caches may have helped\n",
                        bytes_text(table.wanted_bytes));

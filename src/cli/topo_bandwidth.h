@@ -12,7 +12,7 @@
 namespace hearth {
 
 // Measures with the kernels that run here, in so many passes; shows progress. An interrupt that
-// `interrupts` tells of ends the process between two pairs of nodes.
+// `interrupts` tells of ends the process between two rates.
 BandwidthTable measure_with_progress(const Machine& machine,
                                      uint32_t passes = BandwidthOptions{}.passes,
                                      const Interrupts* interrupts = nullptr);

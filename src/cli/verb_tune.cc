@@ -176,7 +176,8 @@ class Tuning {
     if (args_.table) return read_table(*args_.table, machine_);
     if (!args_.fresh) {
       TunedStore::FoundBandwidth found = store_.find_bandwidth(machine_, tuned_.machine);
-      if (found.table) return *std::move(found.table);
+      // An earlier release measured nodes alone.
+      if (found.table && found.table->contention) return *std::move(found.table);
       if (!found.note.empty()) print_note(found.note);
     }
     BandwidthTable table = measure_with_progress(machine_, kBandwidthPasses, &interrupts_);

@@ -1,6 +1,7 @@
 #include "tune/bandwidth.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -13,8 +14,9 @@ namespace hearth {
 namespace {
 
 constexpr double kAssumedBytesPerSecond = 100e9;
-// Long against reading the clock, short against the time slices of a busy machine.
 constexpr double kOpsSeconds = 2e-3;
+// What cores beside each other may take.
+constexpr double kContentionSeconds = 15;
 
 // All have it where a description tells of none.
 bool has_memory(const Machine& machine, uint32_t node) { return machine.memory_node(node) == node; }
@@ -38,6 +40,15 @@ BufferSize buffer_size(const Machine& machine, uint32_t node, uint64_t most) {
   uint64_t wanted = rounded_up(kTimesCache * caches);
   if (machine.memory_available > 0) most = std::min(most, machine.memory_available / 2);
   return {wanted, bytes_to_have(machine, node, std::min(wanted, most))};
+}
+
+// Long against reading the clock, short against the time slices of a busy machine.
+size_t rounds_for(UnitFn loop) {
+  for (size_t rounds = 64;; rounds *= 2) {
+    double begin = steady_seconds();
+    loop(rounds);
+    if (steady_seconds() - begin > kOpsSeconds) return rounds;
+  }
 }
 
 // Threads that read buffers together, again and again.
@@ -68,6 +79,18 @@ class Readers {
     return best;
   }
 
+  // Operations a second of all, in the best pass.
+  double ops_rate(UnitFn loop, size_t rounds, uint32_t passes) {
+    double best = 0;
+    std::vector<double> done(size());
+    for (uint32_t pass = 0; pass < passes; ++pass) {
+      double took =
+          timed_.together([&](uint32_t member, uint32_t) noexcept { done[member] = loop(rounds); });
+      if (took > 0) best = std::max(best, std::accumulate(done.begin(), done.end(), 0.0) / took);
+    }
+    return best;
+  }
+
  private:
   Team team_;
   TimedTeam timed_;
@@ -76,12 +99,7 @@ class Readers {
 // Operations a second of the best pass of one thread; 0 where the level lacks the unit.
 double core_ops(UnitFn loop, uint32_t passes) {
   if (loop(1) == 0) return 0;
-  size_t rounds = 64;
-  for (;; rounds *= 2) {
-    double begin = steady_seconds();
-    loop(rounds);
-    if (steady_seconds() - begin > kOpsSeconds) break;
-  }
+  const size_t rounds = rounds_for(loop);
   double best = 0;
   for (uint32_t pass = 0; pass < passes; ++pass) {
     double begin = steady_seconds();
@@ -94,6 +112,33 @@ double core_ops(UnitFn loop, uint32_t passes) {
 // The seat of one thread alone on a node.
 Placement one_seat(const Machine& machine, uint32_t node) {
   return place_threads(machine, {.threads = 1, .nodes = {node}});
+}
+
+// The unit that prompts are computed with where the level has it.
+UnitFn dot_unit(const LimitLoops& loops) {
+  UnitFn dots = loops.unit[static_cast<size_t>(ArithmeticUnit::kInt8Dot)];
+  return dots(1) > 0 ? dots : loops.unit[static_cast<size_t>(ArithmeticUnit::kF32Fma)];
+}
+
+// `report` is called contention_patterns() times.
+Contention contention_of(const Machine& machine, uint32_t node, const LimitLoops& loops,
+                         ReadBuffer& buffer, const std::function<void()>& report) {
+  constexpr uint32_t kReadPasses = 1, kOpsPasses = 40;
+  const double until = steady_seconds() + kContentionSeconds;
+  auto team_on = [&](const std::vector<uint32_t>& pus) {
+    const auto threads = static_cast<uint32_t>(pus.size());
+    return Readers(place_threads(machine, {.threads = threads, .nodes = {node}, .pus = pus}));
+  };
+  const UnitFn dots = dot_unit(loops);
+  const size_t rounds = rounds_for(dots);
+  return measure_contention(machine, node,
+                            {[&](const std::vector<uint32_t>& pus) {
+                               return team_on(pus).best_rate(loops.read, buffer, kReadPasses);
+                             },
+                             [&](const std::vector<uint32_t>& pus) {
+                               return team_on(pus).ops_rate(dots, rounds, kOpsPasses);
+                             },
+                             [&] { return steady_seconds() > until; }, report});
 }
 
 BandwidthTable empty_table(const Machine& machine) {
@@ -130,7 +175,12 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
     if (has_memory(machine, n)) memories.push_back(n);
   }
   auto total = static_cast<uint32_t>(readers.size() * memories.size());
+  // What needs no pair of nodes is measured on the first that has both threads and memory.
+  const auto whole =
+      std::ranges::find_if(memories, [&](uint32_t n) { return table.threads[n] > 0; });
+  if (whole != memories.end()) total += contention_patterns(machine, *whole);
   uint32_t done = 0;
+  auto report = [&] { options.report(++done, total); };
   for (uint32_t memory : memories) {
     BufferSize size = buffer_size(machine, memory, options.most_bytes);
     if (table.buffer_bytes == 0 || size.bytes < table.buffer_bytes) {
@@ -145,14 +195,15 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
       Readers team(place_threads(machine, {.nodes = {node}}));
       table.threads[node] = team.size();
       table.read[node][memory] = team.best_rate(loops.read, buffer, options.passes);
-      options.report(++done, total);
+      report();
     }
-    if (table.core_read == 0 && owner == memory) {
+    if (whole != memories.end() && memory == *whole) {
       Readers alone(one_seat(machine, memory));
       table.core_read = alone.best_rate(loops.read, buffer, options.passes);
       for (size_t u = 0; u < kArithmeticUnits; ++u) {
         table.core_ops[u] = core_ops(loops.unit[u], options.passes);
       }
+      table.contention = contention_of(machine, memory, loops, buffer, report);
     }
   }
   return table;

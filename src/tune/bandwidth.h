@@ -5,7 +5,7 @@
 // node that reads, but at most half of the memory that is free (then is_short()). For every node
 // with threads, one thread a core of it reads the whole buffer in 8 parts, MiB by MiB as they come
 // free, with the loop of kernels/limits; the best part of several passes counts. Bytes and
-// operations a second.
+// operations a second. On the first node some of its cores do the same (tune/contention.h).
 //
 // Errors: a machine that is only described cannot be measured (kUsage); memory for the buffer is
 // short (kResource).
@@ -14,12 +14,14 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/limits/limits.h"
 #include "topology/cpu_features.h"
 #include "topology/machine.h"
+#include "tune/contention.h"
 
 namespace hearth {
 
@@ -33,6 +35,8 @@ struct BandwidthTable {
   // not known, or, where another unit is known, that the level lacks it.
   double core_read = 0;
   std::array<double, kArithmeticUnits> core_ops{};
+  // What threads of the first node lose beside each other; none: nobody measured it.
+  std::optional<Contention> contention = {};
   uint64_t buffer_bytes = 0, wanted_bytes = 0;  // of the shortest buffer; 0: not measured
 
   // Too small for the caches: what was read may partly have come from there.
@@ -42,7 +46,7 @@ struct BandwidthTable {
 struct BandwidthOptions {
   uint32_t passes = 5;
   uint64_t most_bytes = UINT64_MAX;  // of a buffer; for tests
-  // After every cell: how many of all are done.
+  // After every rate, of a pair of nodes or of a pattern: how many of all are done.
   std::function<void(uint32_t done, uint32_t total)> report = [](uint32_t, uint32_t) {};
 };
 

@@ -30,6 +30,30 @@ void json_rate(Json& json, double rate) {
   json.real(rate > 0 ? std::optional(rate / kGiga) : std::nullopt);
 }
 
+void json_rates(Json& json, const char* key, const std::vector<double>& rates) {
+  json.key(key).array();
+  for (double rate : rates) json_rate(json, rate);
+  json.end_array();
+}
+
+void json_contention(Json& json, const Contention& contention) {
+  json.key("contention").object().key("cores").number(contention.cores);
+  json.key("cluster").number(contention.cluster).key("ways").array();
+  for (const Contention::Way& way : contention.ways) {
+    std::vector<double> wanted, read;
+    for (const auto& [want, given] : way.node) {
+      wanted.push_back(want);
+      read.push_back(given);
+    }
+    json.object();
+    json_rates(json, "cluster_gb_per_second", way.cluster_read);
+    json_rates(json, "wanted_gb_per_second", wanted);
+    json_rates(json, "gb_per_second", read);
+    json.key("operations_part").real(way.ops).end_object();
+  }
+  json.end_array().end_object();
+}
+
 // Checks whatever it asks of a document: RapidJSON itself aborts where a type is wrong.
 class TableReader {
  public:
@@ -74,6 +98,33 @@ class TableReader {
   const std::string& name_;
 };
 
+std::vector<double> rates_of(const TableReader& reader, const JsonValue& object, const char* key) {
+  std::vector<double> rates;
+  for (const JsonValue& rate : reader.array(reader.member(object, key), key)) {
+    rates.push_back(reader.rate(rate));
+  }
+  return rates;
+}
+
+Contention contention_of(const TableReader& reader, const JsonValue& object) {
+  Contention contention;
+  contention.cores = reader.number(object, "cores");
+  contention.cluster = reader.number(object, "cluster");
+  const JsonValue& ways = reader.member(object, "ways");
+  if (contention.cores == 0) return contention;
+  for (const JsonValue& way : reader.array(ways, "ways")) {
+    Contention::Way& of = contention.ways.emplace_back();
+    of.cluster_read = rates_of(reader, way, "cluster_gb_per_second");
+    const std::vector<double> wanted = rates_of(reader, way, "wanted_gb_per_second");
+    const std::vector<double> read = rates_of(reader, way, "gb_per_second");
+    if (wanted.size() != read.size()) reader.refuse("a curve has more of one than of the other");
+    for (size_t i = 0; i < read.size(); ++i) of.node.emplace_back(wanted[i], read[i]);
+    of.ops = reader.rate(reader.member(way, "operations_part")) / kGiga;
+  }
+  if (!is_sound(contention)) reader.refuse("its 'contention' is of no machine");
+  return contention;
+}
+
 }  // namespace
 
 void json_bandwidth(Json& json, const Machine& machine, const BandwidthTable& table) {
@@ -93,7 +144,9 @@ void json_bandwidth(Json& json, const Machine& machine, const BandwidthTable& ta
   json_rate(json, table.core_read);
   for (size_t u = 0; u < kArithmeticUnits; ++u)
     json_rate(json.key(kUnitKeys[u]), table.core_ops[u]);
-  json.end_object().key("buffer_bytes").number(table.buffer_bytes);
+  json.end_object();
+  if (table.contention) json_contention(json, *table.contention);
+  json.key("buffer_bytes").number(table.buffer_bytes);
   json.key("caches_want_bytes").number(table.wanted_bytes).end_object();
 }
 
@@ -123,6 +176,9 @@ BandwidthTable parse_bandwidth(const std::string& text, const std::string& name)
   table.core_read = reader.rate(reader.member(one, rates));
   for (size_t u = 0; u < kArithmeticUnits; ++u) {
     table.core_ops[u] = reader.rate(reader.member(one, kUnitKeys[u]));
+  }
+  if (auto found = document.FindMember("contention"); found != document.MemberEnd()) {
+    table.contention = contention_of(reader, found->value);
   }
   return table;
 }

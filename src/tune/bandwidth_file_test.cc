@@ -11,6 +11,9 @@ BandwidthTable some_table(const Machine& machine) {
   BandwidthTable table = assumed_bandwidth(machine);
   table.core_read = 12.5e9;
   table.core_ops = {40e9, 0, 160.25e9, 80e9};
+  Contention::Way once{{10e9, 15e9}, {{10e9, 10e9}, {25e9, 22.5e9}}, 0.75};
+  table.contention = {3, 2, {once, once}};
+  table.contention->ways[1].ops = 1.25;
   return table;
 }
 
@@ -37,6 +40,18 @@ TEST(BandwidthFile, WhatIsWrittenIsRead) {
   EXPECT_DOUBLE_EQ(read.core_ops[2], 160.25e9);
   EXPECT_EQ(read.core_ops[1], 0);
   EXPECT_DOUBLE_EQ(read.core_ops[3], 80e9);
+  ASSERT_TRUE(read.contention);
+  EXPECT_EQ(read.contention->cores, 3u);
+  EXPECT_EQ(read.contention->cluster, 2u);
+  ASSERT_EQ(read.contention->ways.size(), 2u);
+  EXPECT_DOUBLE_EQ(read.contention->ways[0].cluster_read[1], 15e9);
+  EXPECT_DOUBLE_EQ(read.contention->ways[0].node[1].first, 25e9);
+  EXPECT_DOUBLE_EQ(read.contention->ways[0].node[1].second, 22.5e9);
+  EXPECT_DOUBLE_EQ(read.contention->ways[1].ops, 1.25);
+  table.contention.reset();
+  EXPECT_FALSE(parse_bandwidth(json_of(machine, table), "file").contention);
+  table.contention.emplace();
+  EXPECT_EQ(parse_bandwidth(json_of(machine, table), "file").contention->cores, 0u);
 }
 
 void expect_refused(const std::string& text, const std::string& why) {
@@ -69,6 +84,12 @@ TEST(BandwidthFile, OtherFilesAreRefused) {
   expect_refused(with("\"gb_per_second\":[[100.0]]", "\"gb_per_second\":[]"), "list");
   expect_refused(with("\"gb_per_second\":[[100.0]]", "\"gb_per_second\":[[\"fast\"]]"), "rate");
   expect_refused(with("\"node\":0", "\"node\":-1"), "'node' is no number");
+  expect_refused(with("\"cluster\":2", "\"cluster\":3"), "of no machine");
+  expect_refused(with("\"cores\":3", "\"cores\":-3"), "'cores' is no number");
+  expect_refused(with("\"cores\":3", "\"cores\":1"), "of no machine");
+  expect_refused(with("\"cores\":3", "\"cores\":4000000000"), "of no machine");
+  expect_refused(with("[10.0,25.0]", "[25.0,10.0]"), "of no machine");
+  expect_refused(with("[10.0,25.0]", "[25.0]"), "more of one");
   expect_refused(with("\"one_thread\":{", "\"one_thread\":{},\"x\":{"), "'gb_per_second'");
 }
 

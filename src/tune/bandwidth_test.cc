@@ -21,6 +21,8 @@ TEST(Bandwidth, EveryPairOfNodesIsMeasured) {
   BandwidthTable table = measure_bandwidth(machine, isa, options);
   EXPECT_EQ(calls, 9u);
   EXPECT_EQ(total, 9u);
+  ASSERT_TRUE(table.contention);
+  EXPECT_EQ(table.contention->cores, 0u) << "one core a node";
   for (const std::vector<double>& row : table.read) {
     ASSERT_EQ(row.size(), 3u);
     for (double rate : row) EXPECT_GT(rate, 0);
@@ -31,6 +33,24 @@ TEST(Bandwidth, EveryPairOfNodesIsMeasured) {
   EXPECT_EQ(table.buffer_bytes, 4u << 20);
   EXPECT_TRUE(table.is_short()) << "an unknown cache counts 32 MiB";
   check_bandwidth(table, machine);
+}
+
+// Whatever the rates are: cores of one node are measured beside each other.
+TEST(Bandwidth, CoresAreMeasuredBesideEachOther) {
+  const Machine machine = Machine::invented(1, 2);
+  uint32_t calls = 0, total = 0;
+  BandwidthTable table = measure_bandwidth(
+      machine, Isa::kReference,
+      {.passes = 1, .most_bytes = 4 << 20, .report = [&](uint32_t done, uint32_t all) {
+         EXPECT_EQ(done, ++calls);
+         total = all;
+       }});
+  EXPECT_EQ(calls, total);
+  EXPECT_EQ(total, 1 + contention_patterns(machine, 0));
+  ASSERT_TRUE(table.contention);
+  EXPECT_EQ(table.contention->cores, 2u);
+  EXPECT_TRUE(is_sound(*table.contention));
+  EXPECT_GT(full_read(*table.contention), 0);
 }
 
 TEST(Bandwidth, DescriptionsAreNotMeasured) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <set>
+#include <map>
 
 #include "graph/step_view.h"
 #include "models/core_graph.h"
@@ -24,6 +24,7 @@ class StepClock {
         groups_(plan.plan.group_count()),
         wait_(mean_greatest(groups_) * constants.jitter) {
     const std::vector<uint32_t> all = plan.plan.working_members();
+    for (uint32_t m : all) ++core_threads_[plan.placement.seats[m].core];
     barrier_all_ = barrier(all);
     for (const PlanGroup& group : plan.plan.groups) {
       barriers_.push_back(barrier(group.members));
@@ -97,14 +98,17 @@ class StepClock {
   // Operations a second of all cores of a group, by arithmetic unit.
   std::array<double, kArithmeticUnits> speed(const BandwidthTable& table,
                                              const PlanGroup& group) const {
-    std::set<uint32_t> cores;
-    for (uint32_t m : group.members) {
-      cores.insert(plan_.placement.seats[m].core);
-    }
     double count = 0;
-    for (uint32_t core : cores) {
+    for (uint32_t m : group.members) {
+      const uint32_t core = plan_.placement.seats[m].core;
+      const uint32_t threads = core_threads_.at(core);
       bool fast = machine_.cores[core].kind + 1 == machine_.kinds.size();
-      count += fast ? 1 : constants_.slow_core;
+      double part = fast ? 1 : constants_.slow_core;
+      if (is_measured(machine_, table, machine_.cores[core].node)) {
+        const std::vector<Contention::Way>& ways = table.contention->ways;
+        part *= ways[std::min<size_t>(threads, ways.size()) - 1].ops;
+      }
+      count += part / threads;
     }
     bool known = table.core_ops[static_cast<size_t>(ArithmeticUnit::kF32Fma)] > 0;
     std::array<double, kArithmeticUnits> speed = known ? table.core_ops : constants_.core_ops;
@@ -164,6 +168,7 @@ class StepClock {
   CostConstants constants_;
   uint32_t groups_;
   double wait_;  // standard deviations that P groups wait, times the deviation of one op
+  std::map<uint32_t, uint32_t> core_threads_;  // at work, by core
   double barrier_all_ = 0, meeting_ = 0;
   std::vector<double> barriers_;                              // by group
   std::vector<std::array<double, kArithmeticUnits>> speeds_;  // by group

@@ -18,17 +18,22 @@
 //
 // Reading. n threads of a node get b_ij(n) = B_ij f(n) / f(N_i), f(n) = 1 - (1 - u)^n, u one
 // thread's part of its node's bandwidth: a memory that each of n independent readers keeps busy for
-// a part u of the time. One node reaches all others through one port, so what its threads read
-// queues up, and so does what all others read from one memory, which gives no more than its own
-// node could take. With V_ij the bytes that node i reads from j in an op, reading takes group g
+// a part u of the time. Where it was measured what cores of a node lose beside each other
+// (tune/contention.h) that takes the place of f(n) / f(N_i), for the cores and hyper-threads that
+// are at work, and may fall as more are; B_ij below is then of as many as read most. One node
+// reaches all others through one port, so what its threads read queues up, and so does what all
+// others read from one memory, which gives no more than its own node could take. With V_ij the
+// bytes that node i reads from j in an op, reading takes group g
 //   T_read(g) = max over i, j that it reads of max( sum_j V_ij / b_ij(n_i),
 //                   sum_(i != j) V_ij / B_ij, sum_i V_ij / max_i B_ij ) / read_share
 // Where whole experts are spread over shards, the busiest shard has more of a step's choices than
 // the mean: its op takes as much longer (OpLoad::stretch).
 // Computing. Operations of each unit over what the cores of the group do a second, together:
 //   T_ops(g) = sum over units of ops / (arithmetic_share * cores of g * rate of a core)
-// where cores of a slower kind count slow_core. An op takes T = max(T_read, T_ops); a reduce at
-// least the time of its longest thread, for which rows are dealt out whole.
+// where cores of a slower kind count slow_core, and one with two threads what was measured of it,
+// or as much as with one; groups share a core that both have threads on. An op takes T =
+// max(T_read, T_ops); a reduce at least the time of its longest thread, for which rows are dealt
+// out whole.
 //
 // Waiting. A barrier of n threads takes ceil(log2 n) messages, a meeting of groups two. Threads of
 // an op take times that scatter by `jitter` of T, so P groups that wait for each other wait e(P)

@@ -10,6 +10,8 @@
 namespace hearth {
 namespace {
 
+constexpr uint32_t kRestingOneIn = 4;
+
 // A group of a partition: its members, and the shards that they stand on, both rising.
 struct Standing {
   std::vector<uint32_t> members, shards;
@@ -145,6 +147,33 @@ std::optional<Plan> PlanSpace::plan_of(const TopoTree::Partition& partition) con
   plan.groups = *std::move(dealt);
   check_plan(plan);
   return plan;
+}
+
+std::vector<Plan> resting_plans(const PlanSpace& space) {
+  std::map<uint32_t, std::vector<uint32_t>> pus;  // with a seat, by core; first ones first
+  for (const Seat& seat : space.placement.seats) pus[seat.core].push_back(seat.pu);
+  std::vector<Plan> plans;
+  for (bool all : {false, true}) {
+    for (uint32_t of = 1; of <= kRestingOneIn; ++of) {
+      TopoTree::Partition partition;
+      for (const PlanGroup& group : space.start.groups) {
+        std::set<uint32_t> cores;
+        for (uint32_t m : group.members) cores.insert(space.placement.seats[m].core);
+        std::vector<uint32_t>& own = partition.emplace_back();
+        uint32_t place = 0;
+        for (uint32_t core : cores) {
+          if (of > 1 && place++ % of == of - 1) continue;
+          const std::vector<uint32_t>& here = pus.at(core);
+          own.insert(own.end(), here.begin(), all ? here.end() : here.begin() + 1);
+        }
+      }
+      const std::optional<Plan> plan = space.plan_of(partition);
+      if (plan && *plan != space.start && std::ranges::find(plans, *plan) == plans.end()) {
+        plans.push_back(*plan);
+      }
+    }
+  }
+  return plans;
 }
 
 std::vector<uint32_t> most_groups_on(const ModelSpec& spec, const std::vector<uint32_t>& shares,

@@ -38,6 +38,11 @@ struct PlanSpace {
   TopoTree::Partition spared(const TopoTree::Partition& partition) const;
 };
 
+// Plans that are worth a trial where nobody measured what cores lose beside each other: the start
+// plan's groups, of which of every two, three or four cores in a row one rests, or none, with one
+// thread on every core and with all that have a seat. Each once, without the start plan.
+std::vector<Plan> resting_plans(const PlanSpace& space);
+
 // By shard, how many groups may share it under these shares: one for each of its segments, fewer
 // where one would have no heads, and of a model with latents as many as `start` has, since the KV
 // pages hold copies for no more.

@@ -23,12 +23,19 @@ ArithmeticUnitSet measured_units(const BandwidthTable& table) {
   return units;
 }
 
+bool is_measured(const Machine& machine, const BandwidthTable& table, uint32_t node) {
+  return table.contention && table.contention->cores > 0 &&
+         table.contention->cores == cores_in_row(machine, node).size();
+}
+
 ReadRates::ReadRates(const Machine& machine, const BandwidthTable& table, const PlacedPlan& plan,
                      const CostConstants& constants)
     : table_(table),
+      constants_(constants),
       threads_(machine.nodes.size(), 0),
       fill_(threads_.size(), 0),
-      alone_(threads_.size(), 0) {
+      alone_(threads_.size(), 0),
+      most_(threads_.size(), 1) {
   for (const PlanGroup& group : plan.plan.groups) {
     for (uint32_t m : group.members) ++threads_[plan.placement.seats[m].node];
   }
@@ -39,17 +46,43 @@ ReadRates::ReadRates(const Machine& machine, const BandwidthTable& table, const 
         break;
       }
     }
-    double best = fastest_memory(table, i), measured = std::max(1u, table.threads[i]);
-    if (threads_[i] == 0 || best <= 0) continue;
-    double one = table.core_read > 0 ? table.core_read / best : constants.core_fill;
-    alone_[i] = std::clamp(one, 1 / measured, 1.0);
-    fill_[i] = std::min(1.0, filled(alone_[i], threads_[i]) / filled(alone_[i], measured));
+    if (is_measured(machine, table, i)) {
+      fill_measured(machine, plan, i);
+    } else {
+      fill_node(i, std::max(1u, table.threads[i]));
+    }
   }
+}
+
+// By a formula for nodes that nobody measured part by part.
+void ReadRates::fill_node(uint32_t node, uint32_t measured) {
+  const double best = fastest_memory(table_, node);
+  if (threads_[node] == 0 || best <= 0) return;
+  const double one = table_.core_read > 0 ? table_.core_read / best : constants_.core_fill;
+  alone_[node] = std::clamp(one, 1.0 / measured, 1.0);
+  fill_[node] =
+      std::min(1.0, filled(alone_[node], threads_[node]) / filled(alone_[node], measured));
+}
+
+void ReadRates::fill_measured(const Machine& machine, const PlacedPlan& plan, uint32_t node) {
+  const Contention& contention = *table_.contention;
+  const std::vector<uint32_t> row = cores_in_row(machine, node);
+  std::vector<uint32_t> threads(row.size(), 0), first(row.size(), 0);
+  for (uint32_t m : plan.plan.working_members()) {
+    const Seat& seat = plan.placement.seats[m];
+    auto place = std::find(row.begin(), row.end(), seat.core);
+    if (seat.node == node && place != row.end()) ++threads[place - row.begin()];
+  }
+  first[0] = 1;
+  const double full = full_read(contention);
+  fill_[node] = contended_read(contention, threads) / full;
+  alone_[node] = contended_read(contention, first) / full;
+  most_[node] = most_read(contention) / full;
 }
 
 double ReadRates::memory_gives(uint32_t j) const {
   double best = 0;
-  for (const std::vector<double>& row : table_.read) best = std::max(best, row[j]);
+  for (uint32_t i = 0; i < nodes(); ++i) best = std::max(best, node_reads(i, j));
   return best;
 }
 

@@ -23,8 +23,8 @@ class ReadRates {
   uint32_t threads(uint32_t i) const { return threads_[i]; }
   // b_ij, of all threads at work on node i together.
   double threads_read(uint32_t i, uint32_t j) const { return table_.read[i][j] * fill_[i]; }
-  // B_ij, of all cores of node i.
-  double node_reads(uint32_t i, uint32_t j) const { return table_.read[i][j]; }
+  // B_ij, of all cores of node i, or of as many as read most.
+  double node_reads(uint32_t i, uint32_t j) const { return table_.read[i][j] * most_[i]; }
   // Memory j gives so much at most.
   double memory_gives(uint32_t j) const;
   // The rate of one thread on node i alone.
@@ -34,8 +34,13 @@ class ReadRates {
 
  private:
   const BandwidthTable& table_;
+  const CostConstants& constants_;
   std::vector<uint32_t> threads_, memories_;
-  std::vector<double> fill_, alone_;  // by node: f(n) / f(N); u
+  void fill_node(uint32_t node, uint32_t measured);
+  void fill_measured(const Machine& machine, const PlacedPlan& plan, uint32_t node);
+
+  // By node: what the threads at work read as a part of B_ij; what one does alone; what most do.
+  std::vector<double> fill_, alone_, most_;
 };
 
 // An op makes every group read and compute this, by nodes.
@@ -85,6 +90,10 @@ class LoadSpreader {
   CostConstants constants_;
   std::vector<std::vector<uint32_t>> group_threads_;  // [group][node]
 };
+
+// Whether the table knows what threads of the node lose beside each other: it has as many cores as
+// the node that was measured.
+bool is_measured(const Machine& machine, const BandwidthTable& table, uint32_t node);
 
 // All, where the table knows of none.
 ArithmeticUnitSet measured_units(const BandwidthTable& table);
