@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "tune/bandwidth_file.h"
+#include "cost/bandwidth_file.h"
 
 namespace hearth {
 namespace {

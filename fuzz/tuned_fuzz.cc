@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "tune/tuned_file.h"
+#include "cost/tuned_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hearth;

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "bench/matrix_shapes.h"
+#include "cost/timed_team.h"
 #include "graph/ops/gemm_tasks.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_problem.h"
 #include "memory/arena.h"
 #include "threads/barrier.h"
 #include "threads/chunk_counter.h"
-#include "tune/timed_team.h"
 
 namespace hearth {
 

@@ -19,14 +19,14 @@
 #include <memory>
 #include <vector>
 
+#include "cost/read_buffer.h"
+#include "cost/timed_team.h"
 #include "kernels/limits/limits.h"
 #include "threads/chunk_counter.h"
 #include "threads/team.h"
 #include "topology/cpu_features.h"
 #include "topology/machine.h"
 #include "topology/placement.h"
-#include "tune/read_buffer.h"
-#include "tune/timed_team.h"
 
 namespace hearth {
 

@@ -14,7 +14,6 @@
 #include "base/tell.h"
 #include "cli/text_io.h"
 #include "cli/topo_machine.h"
-#include "cli/tuned_plan.h"
 #include "engine/logits.h"
 #include "models/registry.h"
 #include "threads/pin.h"
@@ -156,7 +155,6 @@ std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
   set_engine(machine, args, &options);
   ConsoleListener console(args.verbose, interrupts);
   settle_weights(&model, machine, isa, {&options, 1}, console);
-  use_tuned(machine, isa, model.spec, args, &options);
   double start = steady_seconds();
   std::unique_ptr<Engine> engine = start_engine(model, machine, isa, options, console);
   double took = steady_seconds() - start;

@@ -68,9 +68,12 @@ void add_plan_options(CLI::App& verb, PlanArgs* args, CLI::Option* threads) {
 }
 
 void set_plan(const Machine& machine, const PlanArgs& args, EngineOptions* options) {
-  if (args.file == kNoPlan) return;
+  if (args.file == kNoPlan) {
+    options->tuned = TunedUse::kNever;
+    return;
+  }
   if (args.file) {
-    options->plan = read_text(*args.file);
+    options->plan = parse_engine_plan(read_text(*args.file), machine);
     return;
   }
   options->threads = args.threads;

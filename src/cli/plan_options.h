@@ -39,7 +39,7 @@ CLI::Option* add_threads(CLI::App& verb, PlanArgs* args);
 void add_plan_options(CLI::App& verb, PlanArgs* args, CLI::Option* threads);
 
 // Sets the options of an engine on `machine`. Throws (kUsage) for a node or CPU that it does not
-// have, and what reading the plan's file throws.
+// have and a file that is no plan of it, and what reading that file throws.
 void set_plan(const Machine& machine, const PlanArgs& args, EngineOptions* options);
 
 // The numbers of a list such as "0-3,8". Throws (kUsage), naming `option`.

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/bytes_text.h"
 #include "base/progress.h"
 #include "cli/load.h"
+#include "cost/bandwidth_file.h"
 #include "topology/cpu_features.h"
-#include "tune/bandwidth_file.h"
 
 namespace hearth {
 namespace {
@@ -19,24 +20,6 @@ constexpr double kGiga = 1e9;
 std::string rate_text(double rate) {
   return rate > 0 ? fmt::format("{:.1f}", rate / kGiga) : std::string("-");
 }
-
-}  // namespace
-
-BandwidthTable measure_with_progress(const Machine& machine, uint32_t passes,
-                                     const Interrupts* interrupts) {
-  std::unique_ptr<Progress> progress;
-  BandwidthOptions options;
-  options.passes = passes;
-  options.report = [&](uint32_t done, uint32_t total) {
-    auto rates = [](uint64_t n) { return fmt::format("{} rates", n); };
-    if (!progress) progress = std::make_unique<Progress>("measuring", total, rates);
-    progress->update(done);
-    if (interrupts != nullptr) interrupts->die_if_received();
-  };
-  return measure_bandwidth(machine, environment_isa(detect_cpu_features()), options);
-}
-
-namespace {
 
 std::string contention_text(const Contention& contention) {
   if (contention.cores == 0) return {};
@@ -56,6 +39,23 @@ std::string contention_text(const Contention& contention) {
 }
 
 }  // namespace
+
+std::function<void(uint32_t, uint32_t)> bandwidth_progress(const Interrupts* interrupts) {
+  auto progress = std::make_shared<std::optional<Progress>>();
+  return [progress, interrupts](uint32_t done, uint32_t total) {
+    auto rates = [](uint64_t n) { return fmt::format("{} rates", n); };
+    if (!*progress) progress->emplace("measuring", total, rates);
+    (*progress)->update(done);
+    if (done == total) progress->reset();
+    if (interrupts != nullptr) interrupts->die_if_received();
+  };
+}
+
+BandwidthTable measure_with_progress(const Machine& machine) {
+  BandwidthOptions options;
+  options.report = bandwidth_progress();
+  return measure_bandwidth(machine, environment_isa(detect_cpu_features()), options);
+}
 
 std::string bandwidth_text(const BandwidthTable& table) {
   std::string out = fmt::format(

@@ -9,10 +9,10 @@
 
 #include "accelerator/accelerator_file.h"
 #include "base/json.h"
+#include "cost/cost_model.h"
 #include "engine/engine_plan.h"
 #include "hybrid/pass_time.h"
 #include "hybrid/stream_plan.h"
-#include "tune/cost_model.h"
 
 namespace hearth {
 

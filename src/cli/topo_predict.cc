@@ -4,6 +4,7 @@
 
 #include "base/bytes_text.h"
 #include "base/count_text.h"
+#include "engine/engine_options.h"
 #include "topology/placement.h"
 
 namespace hearth {

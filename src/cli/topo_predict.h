@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "cost/cost_model.h"
 #include "engine/engine_plan.h"
-#include "tune/cost_model.h"
 
 namespace hearth {
 

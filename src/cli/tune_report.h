@@ -1,23 +1,14 @@
 // What `hearth tune` says at its end, and of what is stored.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "cost/tuned_store.h"
 #include "plan/plan.h"
-#include "tune/plan_search.h"
-#include "tune/tuned_store.h"
+#include "tune/tuning.h"
 
 namespace hearth {
-
-struct TuneOutcome {
-  Plan start, chosen;
-  TunedPhase result;
-  std::optional<TunedThreshold> threshold;  // of decode, where it was measured
-  // Of the search among predicted costs.
-  uint64_t trees = 0, plans = 0, evaluations = 0;
-};
 
 // "2 groups of 4 to 5 threads, in lockstep, 1 rests".
 std::string plan_words(const Plan& plan);

@@ -22,7 +22,7 @@
 #include "store/header_check.h"
 #include "store/pull.h"
 #include "topology/machine.h"
-#include "tune/cost_model.h"
+#include "cost/cost_model.h"
 
 namespace hearth {
 namespace {

@@ -18,8 +18,8 @@
 #include "cli/topo_machine.h"
 #include "cli/topo_plan.h"
 #include "cli/topo_predict.h"
+#include "cost/bandwidth_file.h"
 #include "engine/engine_plan_json.h"
-#include "tune/bandwidth_file.h"
 
 namespace hearth {
 namespace {

@@ -4,13 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "bench/plan_tuner.h"
-#include "bench/schedule_tuner.h"
-#include "bench/threshold_tuner.h"
-#include "bench/whole_team.h"
+#include "base/progress.h"
 #include "cli/interrupts.h"
 #include "cli/load.h"
 #include "cli/model_names.h"
@@ -21,18 +18,12 @@
 #include "cli/topo_machine.h"
 #include "cli/tune_args.h"
 #include "cli/tune_report.h"
-#include "cli/tuned_plan.h"
+#include "cost/bandwidth_file.h"
 #include "engine/open_model.h"
-#include "tune/bandwidth_file.h"
+#include "tune/tuning.h"
 
 namespace hearth {
 namespace {
-
-// Pairs of trials that decide about one plan, at most.
-constexpr uint32_t kMostPairs = 20;
-// Of the node's memory: plans are ranked by it, and differ by more than its best part does.
-constexpr uint32_t kBandwidthPasses = 2;
-constexpr uint32_t kMostPrompt = 2048, kMostDepth = 4096;
 
 struct TuneArgs {
   std::string model;
@@ -45,7 +36,7 @@ struct TuneArgs {
 
 TuneCases cases_of(const TuneArgs& args) {
   if (!args.trace) return {};
-  return cases_of_trace(read_text(*args.trace), kMostPrompt, kMostDepth);
+  return cases_of_trace(read_text(*args.trace));
 }
 
 Isa isa_here() { return environment_isa(detect_cpu_features()); }
@@ -53,31 +44,6 @@ Isa isa_here() { return environment_isa(detect_cpu_features()); }
 OpenedModel open_shape(const TuneArgs& args) {
   if (args.model.empty()) fail(ErrorCode::kUsage, "tune needs a MODEL, or --list");
   return open_named_model(args.model, {}, args.verbose, TokenizerUse::kNone, ModelUse::kShape);
-}
-
-void check_tunable(const ModelSpec& spec, const EnginePlan& plan) {
-  if (spec.is_encoder()) {
-    fail(ErrorCode::kUnsupported, "'{}' is an encoder: tuning is for models that generate text",
-         spec.source);
-  }
-  if (plan.placement.oversubscribed) {
-    fail(ErrorCode::kUsage, "threads share CPUs here: tuning needs a CPU for each");
-  }
-}
-
-// Cores that may be at work.
-uint32_t most_cores(const TuneArgs& args, const Machine& machine) {
-  return args.threads != 0 ? args.threads : default_thread_count(machine);
-}
-
-TuneOutcome outcome_of(const PlanRanking& ranking) {
-  TuneOutcome outcome;
-  outcome.start = outcome.chosen = ranking.space.start;
-  outcome.trees = ranking.search.trees;
-  outcome.plans = ranking.search.plans;
-  outcome.evaluations = ranking.search.evaluations;
-  outcome.result.phase = ranking.space.start.phase;
-  return outcome;
 }
 
 // `kernels`: what was found of these; none where nobody asked.
@@ -103,23 +69,10 @@ BandwidthTable read_table(const std::string& path, const Machine& machine) {
 int predict_only(const TuneArgs& args) {
   const OpenedModel model = open_shape(args);
   const Machine machine = named_machine(*args.machine);
-  const TuneCases cases = cases_of(args);
-  EnginePlan plan = plan_engine(machine, cases.engine_options());
-  check_tunable(model.spec, plan);
-  plan = with_all_pus(machine, plan);
   const BandwidthTable table =
       args.table ? read_table(*args.table, machine) : assumed_bandwidth(machine);
-  std::vector<TuneOutcome> outcomes;
-  for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
-    const PlanRanking ranking =
-        rank_plans(machine, table, model.spec, plan, phase, cases, most_cores(args, machine));
-    TuneOutcome& outcome = outcomes.emplace_back(outcome_of(ranking));
-    const PlanTrial& best = ranking.search.best[0];
-    if (best.cost < 1) {
-      outcome.chosen = best.plan;
-      outcome.result.cost = {best.cost, best.cost, best.cost};
-    }
-  }
+  const std::vector<TuneOutcome> outcomes =
+      predict_tuning(model.spec, machine, table, cases_of(args), args.threads);
   if (!args.table) {
     print_note(
         "no bandwidth is known of that machine: 100 GB/s a node are assumed; measure it there "
@@ -128,182 +81,60 @@ int predict_only(const TuneArgs& args) {
   return tell_tuned(args, outcomes, nullptr, "");
 }
 
-// One tuning, from the loaded model to what is kept.
-class Tuning {
+// One line of progress, of what is being tuned.
+class TuneLine {
  public:
-  explicit Tuning(const TuneArgs& args)
-      : args_(args),
-        cases_(cases_of(args)),
-        end_(steady_seconds() + parse_budget(args.budget)),
-        machine_(Machine::live()),
-        store_(environment_store()) {}
-
-  int run() {
-    const OpenedModel model = open_named_model(args_.model, {}, args_.verbose, TokenizerUse::kNone);
-    const Isa isa = isa_here();
-    EngineOptions options = cases_.engine_options();
-    const EnginePlan plan = plan_engine(machine_, options);
-    check_tunable(model.spec, plan);
-    options.plan = engine_plan_text(machine_, with_all_pus(machine_, plan));
-    const TunedLock lock = store_.lock();
-    tuned_.machine = machine_fields(machine_, isa);
-    tuned_.model = model_fields(model.spec);
-    TunedStore::Found found = store_.find(tuned_.machine, tuned_.model);
-    if (found.tuned) tuned_ = *std::move(found.tuned);
-    if (args_.fresh) {
-      if (tunes_plans()) forget_plans();
-      if (tunes_kernels()) forget_kernels();
+  void show(const TuneProgress& at) {
+    constexpr double kFine = 100;
+    if (what_ != at.what) {
+      what_ = at.what;
+      line_.emplace("tuning " + what_, uint64_t{at.all} * 100, [](uint64_t parts) {
+        return fmt::format("{:.1f}", static_cast<double>(parts) / kFine);
+      });
     }
-    drop_foreign(isa, options);
-    // While memory is free.
-    if (tunes_plans()) table_ = bandwidth();
-    ConsoleListener console(args_.verbose, &interrupts_);
-    const std::unique_ptr<Engine> engine = start_engine(model, machine_, isa, options, console);
-    const bool whole = tune_all(*engine);
-    const std::string path = store_.save(tuned_);
-    tell_tuned(args_, outcomes_, tunes_kernels() ? &tuned_ : nullptr, path);
-    if (interrupts_.received()) return kInterruptedStatus;
-    if (!whole) print_note("the time was too short for all of it: the next `hearth tune` goes on");
-    return 0;
+    const double part = std::min(0.95, static_cast<double>(at.trials) / at.about);
+    line_->update(static_cast<uint64_t>((at.done + part) * kFine),
+                  fmt::format("{} {} of {}, trial {}, best {:.1f} % of the default's time", at.unit,
+                              at.done + 1, at.all, at.trials, 100 * at.best));
   }
+  void finish() { line_.reset(); }
 
  private:
-  bool tunes_plans() const { return args_.only != "kernels"; }
-  bool tunes_kernels() const { return args_.only != "plans"; }
-
-  // What plans are ranked by. Of this machine it is measured once, whatever the model.
-  BandwidthTable bandwidth() const {
-    if (args_.table) return read_table(*args_.table, machine_);
-    if (!args_.fresh) {
-      TunedStore::FoundBandwidth found = store_.find_bandwidth(machine_, tuned_.machine);
-      // An earlier release measured nodes alone.
-      if (found.table && found.table->contention) return *std::move(found.table);
-      if (!found.note.empty()) print_note(found.note);
-    }
-    BandwidthTable table = measure_with_progress(machine_, kBandwidthPasses, &interrupts_);
-    store_.save_bandwidth(machine_, tuned_.machine, table);
-    return table;
-  }
-
-  void forget_plans() {
-    tuned_.phases.clear();
-    tuned_.trials.clear();
-    tuned_.threshold.reset();
-    tuned_.threshold_trials.clear();
-    tuned_.engine_plan.clear();
-  }
-
-  void forget_kernels() {
-    tuned_.products.clear();
-    tuned_.steps.clear();
-  }
-
-  // A file that somebody else wrote may have a plan for CPUs that are not there, and schedules that
-  // no kernel knows.
-  void drop_foreign(Isa isa, const EngineOptions& options) {
-    try {
-      tuned_plan(tuned_, machine_, options);
-    } catch (const Error& error) {
-      print_note(fmt::format("what was kept of plans is forgotten: {}", error.what()));
-      forget_plans();
-    }
-    try {
-      check_schedules(tuned_schedules(tuned_), kernels_for(isa));
-    } catch (const Error& error) {
-      print_note(fmt::format("what was kept of kernels is forgotten: {}", error.what()));
-      forget_kernels();
-    }
-  }
-
-  bool tune_all(Engine& engine) {
-    bool whole = true;
-    if (tunes_plans()) {
-      EnginePlan best = engine.plan();
-      // Kernels have more than half of the time.
-      const double now = steady_seconds();
-      const double until = now + (tunes_kernels() ? 0.4 : 1) * (end_ - now);
-      whole = tune_phases(engine, until, &best);
-      tuned_.engine_plan = whole ? kept_text(best) : "";
-      store_.save(tuned_);
-      whole = whole && tune_threshold(engine, until, &best);
-    }
-    if (!tunes_kernels()) return whole;
-    if (const std::optional<EnginePlan> plan = tuned_plan(tuned_, machine_, engine.options())) {
-      engine.set_plan(with_all_pus(machine_, *plan));
-    }
-    return ScheduleTuner(engine, machine_, cases_, hooks(end_)).tune(&tuned_) && whole;
-  }
-
-  bool tune_phases(Engine& engine, double until, EnginePlan* best) {
-    const double start = steady_seconds(), all = until - start;
-    bool whole = true;
-    for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
-      const PlanRanking ranking = rank_plans(machine_, table_, engine.spec(), engine.plan(), phase,
-                                             cases_, most_cores(args_, machine_));
-      TuneOutcome& outcome = outcomes_.emplace_back(outcome_of(ranking));
-      // Prefill has what decode leaves, and the threshold what both do.
-      PlanTuner tuner(engine, cases_, hooks(start + all * (phase == Phase::kDecode ? 0.4 : 0.8)));
-      bool measured = true;
-      outcome.chosen = tuner.tune(phase, ranking.search.best, kMostPairs, &tuned_, &measured);
-      progress_.reset();
-      whole = whole && measured;
-      outcome.result = tuned_.phases.back();
-      best->of(phase) = outcome.chosen;
-    }
-    return whole;
-  }
-
-  // The plans are of use without it.
-  bool tune_threshold(Engine& engine, double until, EnginePlan* best) {
-    const bool whole =
-        ThresholdTuner(engine, cases_, hooks(until)).tune(*best, kMostPairs, &tuned_);
-    progress_.reset();
-    if (!whole) return false;
-    TuneOutcome& decode = outcomes_.front();
-    decode.threshold = tuned_.threshold;
-    decode.chosen.max_rows = best->decode.max_rows = tuned_.threshold->rows;
-    tuned_.engine_plan = kept_text(*best);
-    return true;
-  }
-
-  std::string kept_text(const EnginePlan& plan) const {
-    return engine_plan_text(machine_, without_resting(plan));
-  }
-
-  TuneHooks hooks(double until) {
-    TuneHooks hooks;
-    hooks.stop = [this, until] { return interrupts_.received() || steady_seconds() >= until; };
-    hooks.save = [this] { store_.save(tuned_); };
-    hooks.progress = [this](const TuneProgress& at) {
-      constexpr double kFine = 100;
-      if (!progress_) {
-        progress_ = std::make_unique<Progress>(
-            fmt::format("tuning {}", at.what), uint64_t{at.all} * 100, [](uint64_t parts) {
-              return fmt::format("{:.1f}", static_cast<double>(parts) / kFine);
-            });
-      }
-      const double part = std::min(0.95, static_cast<double>(at.trials) / at.about);
-      progress_->update(static_cast<uint64_t>((at.done + part) * kFine),
-                        fmt::format("{} {} of {}, trial {}, best {:.1f} % of the default's time",
-                                    at.unit, at.done + 1, at.all, at.trials, 100 * at.best));
-    };
-    return hooks;
-  }
-
-  const TuneArgs& args_;
-  TuneCases cases_;
-  double end_;
-  Machine machine_;
-  TunedStore store_;
-  BandwidthTable table_;
-  Interrupts interrupts_;
-  Tuned tuned_;
-  std::vector<TuneOutcome> outcomes_;
-  std::unique_ptr<Progress> progress_;
+  std::string what_;
+  std::optional<Progress> line_;
 };
 
+int tune_here(const TuneArgs& args) {
+  TuningOptions options;
+  options.seconds = parse_budget(args.budget);
+  options.cases = cases_of(args);
+  options.plans = args.only != "kernels";
+  options.kernels = args.only != "plans";
+  options.most_cores = args.threads;
+  options.fresh = args.fresh;
+  const Machine machine = Machine::live();
+  if (args.table) options.table = read_table(*args.table, machine);
+  const OpenedModel model = open_named_model(args.model, {}, args.verbose, TokenizerUse::kNone);
+  Interrupts interrupts;
+  TuneLine line;
+  TuningWatch watch;
+  watch.interrupted = [&] { return interrupts.received(); };
+  watch.progress = [&](const TuneProgress& at) { line.show(at); };
+  watch.measured = bandwidth_progress(&interrupts);
+  ConsoleListener console(args.verbose, &interrupts);
+  const TuningResult result =
+      tune_model(model, machine, isa_here(), TunedStore::of_environment(), options, watch, console);
+  line.finish();
+  tell_tuned(args, result.outcomes, options.kernels ? &result.tuned : nullptr, result.path);
+  if (interrupts.received()) return kInterruptedStatus;
+  if (!result.whole) {
+    print_note("the time was too short for all of it: the next `hearth tune` goes on");
+  }
+  return 0;
+}
+
 int tell_stored(const TuneArgs& args) {
-  const TunedStore store = environment_store();
+  const TunedStore store = TunedStore::of_environment();
   std::string out;
   if (args.list) {
     for (const TunedStore::Entry& entry : store.list()) out += stored_text(entry);
@@ -331,14 +162,16 @@ int tune(const TuneArgs& args) {
   parse_budget(args.budget);
   if (args.machine) return predict_only(args);
   if (args.model.empty()) fail(ErrorCode::kUsage, "tune needs a MODEL, or --list");
-  return Tuning(args).run();
+  return tune_here(args);
 }
 
 }  // namespace
 
 void add_tune(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand(
-      "tune", "Find how a model is computed fastest here, and keep it for run, bench and serve");
+      "tune",
+      "Find how a model is computed fastest here, and keep it for run, bench, serve "
+      "and embed");
   auto args = std::make_shared<TuneArgs>();
   take_model_name(verb.add_option("model", args->model,
                                   "GGUF file, a folder of safetensors, or a name (`hearth list`)")

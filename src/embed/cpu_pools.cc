@@ -15,8 +15,12 @@ namespace {
 std::vector<EngineOptions> split_engines(const Machine& machine, const PoolsOptions& options,
                                          PoolSplit split) {
   std::vector<EngineOptions> engines;
-  for (const PoolPlace& place : place_pools(machine, options.where, split)) {
+  const std::vector<PoolPlace> places = place_pools(machine, options.where, split);
+  // A single pool that may sit anywhere is what `hearth tune` tunes.
+  const bool whole = places.size() == 1 && sits_anywhere(options.where);
+  for (const PoolPlace& place : places) {
     EngineOptions& engine = engines.emplace_back(options.engine);
+    if (whole && engine.tuned == TunedUse::kWhereOpen) engine.tuned = TunedUse::kWhole;
     engine.threads = place.threads;
     engine.nodes = place.nodes;
     engine.pus = place.pus;

@@ -192,8 +192,7 @@ PoolsOptions Setup::pools_of(const DeviceSpec& spec) const {
 // Cores that a pool of this spec leaves to accelerators. Who says where it works leaves what he
 // likes.
 uint32_t Setup::host_cores(const DeviceSpec& spec) const {
-  const PlacementOptions where = pool_placement(spec, machine_, options_.pools.where);
-  if (where.threads != 0 || !where.nodes.empty() || !where.pus.empty()) return 0;
+  if (!sits_anywhere(pool_placement(spec, machine_, options_.pools.where))) return 0;
   bool here = false;
   for (const Candidate& candidate : candidates_) {
     here = here || (candidate.report.queue && candidate.here());

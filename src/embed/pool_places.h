@@ -28,4 +28,9 @@ struct PoolPlace {
 std::vector<PoolPlace> place_pools(const Machine& machine, const PlacementOptions& where,
                                    PoolSplit split);
 
+// Whether it leaves open how many threads there are, and where.
+inline bool sits_anywhere(const PlacementOptions& where) {
+  return where.threads == 0 && where.nodes.empty() && where.pus.empty();
+}
+
 }  // namespace hearth

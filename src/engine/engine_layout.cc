@@ -5,12 +5,12 @@
 
 #include "base/bytes_text.h"
 #include "base/error.h"
+#include "cost/cost_model.h"
 #include "engine/kv_pool.h"
 #include "engine/kv_size.h"
 #include "engine/shard_shares.h"
 #include "engine/step_logits.h"
 #include "graph/sync_layout.h"
-#include "tune/cost_model.h"
 
 namespace hearth {
 
@@ -286,7 +286,7 @@ void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
 // are the same for both.
 void choose_expert_cut(const ModelSpec& spec, const Machine& machine, EngineLayout* layout) {
   EnginePlan& plan = layout->plan;
-  const bool said = layout->options.experts || !layout->options.plan.empty();
+  const bool said = layout->options.experts || layout->options.plan;
   if (said || spec.expert_count() == 0 || layout->shard_count() == 1) return;
   const BandwidthTable table = assumed_bandwidth(machine);
   auto seconds = [&](ExpertCut cut) {

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "engine/engine_plan.h"
 #include "graph/schedule_table.h"
 #include "kernels/attention/attention.h"
 #include "memory/arena.h"
@@ -27,10 +27,17 @@ struct ExpandRule {
   }
 };
 
+// When start_engine() works by what `hearth tune` kept (engine/tuned_plan.h).
+enum class TunedUse : uint8_t {
+  kNever,
+  kWhereOpen,  // nothing else says who works where
+  kWhole,      // also in place of `threads`, `nodes` and `pus`, which stand for the whole machine
+};
+
 struct EngineOptions {
-  // Who works where (engine_plan.h). `plan` is the text of a saved plan, which then says all of it;
-  // empty: one is made from the others.
-  std::string plan;
+  // Who works where. A plan says all of it; none: one is made from the others.
+  std::optional<EnginePlan> plan;
+  TunedUse tuned = TunedUse::kWhereOpen;
   uint32_t threads = 0;         // 0: default_thread_count()
   std::vector<uint32_t> nodes;  // machine nodes that threads may sit on; empty: all
   std::vector<uint32_t> pus;    // and PUs, by the operating system's numbers; empty: all allowed
@@ -38,7 +45,7 @@ struct EngineOptions {
   uint32_t prefill_groups = 0;  // 0: as many as shards
   uint32_t decode_groups = 0;
   GroupSync sync = GroupSync::kAsync;  // of both phases
-  // How experts lie on several shards; none: as the cost model says is faster (tune/cost_model.h).
+  // How experts lie on several shards; none: as the cost model says is faster (cost/cost_model.h).
   std::optional<ExpertCut> experts;
   // Weights and KV pages lie on all nodes in turn, page by page, instead of beside their threads:
   // to measure what placing them is worth.

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "engine/engine_options.h"
 #include "engine/shard_shares.h"
 #include "plan/line_reader.h"
 
@@ -132,8 +133,9 @@ void check_stream(const StreamChoice& stream) {
 
 EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
                        const ModelPlacement* model) {
-  if (!options.plan.empty()) {
-    EnginePlan saved = parse_engine_plan(options.plan, machine);
+  if (options.plan) {
+    const EnginePlan& saved = *options.plan;
+    check_engine_plan(saved);
     if (model != nullptr && (saved.shard_nodes != model->shard_nodes ||
                              saved.shares != model->shares || saved.experts != model->experts)) {
       fail(ErrorCode::kUsage, "the plan cuts the model otherwise than it was loaded");

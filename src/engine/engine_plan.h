@@ -31,13 +31,14 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/engine_options.h"
 #include "hybrid/stream_plan.h"
 #include "models/model.h"
 #include "plan/plan.h"
 #include "topology/placement.h"
 
 namespace hearth {
+
+struct EngineOptions;
 
 struct EnginePlan {
   Placement placement;                // seats in the order of their shards
@@ -51,7 +52,7 @@ struct EnginePlan {
   Plan& of(Phase phase) { return phase == Phase::kPrefill ? prefill : decode; }
 };
 
-// The plan that `options` ask for: the saved one where they have one; else the threads are placed
+// The plan that `options` ask for: their own where they have one; else the threads are placed
 // and each node with threads and memory gets a shard. Threads of a node without memory work on the
 // shard of the nearest that has some. Fewer shards than nodes: neighbouring nodes share one. Shards
 // are cut in proportion to the threads beside them. With a `model`, shards are cut and lie as its

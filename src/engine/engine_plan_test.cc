@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "engine/engine_options.h"
 
 namespace hearth {
 namespace {
@@ -136,14 +137,19 @@ TEST(EnginePlan, TextRoundTrips) {
   EngineOptions options;
   options.prefill_groups = 2;
   EnginePlan plan = plan_engine(machine, options);
+  std::string text = engine_plan_text(machine, plan);
+  EXPECT_TRUE(same(parse_engine_plan(text, machine), plan)) << text;
   EngineOptions saved;
-  saved.plan = engine_plan_text(machine, plan);
-  EXPECT_TRUE(same(plan_engine(machine, saved), plan)) << saved.plan;
+  saved.plan = plan;
+  saved.threads = 1;
+  EXPECT_TRUE(same(plan_engine(machine, saved), plan)) << "a plan says all";
+  saved.plan->shares.clear();
+  EXPECT_THROW(plan_engine(machine, saved), Error);
   plan.stream = StreamChoice{.rows = 8192, .kept = 52, .berths = 2, .threshold = 251};
-  saved.plan = engine_plan_text(machine, plan);
-  EXPECT_NE(saved.plan.find("hearth-stream-plan 1\nrows 8192\nkept 52\nberths 2\nthreshold 251\n"),
+  text = engine_plan_text(machine, plan);
+  EXPECT_NE(text.find("hearth-stream-plan 1\nrows 8192\nkept 52\nberths 2\nthreshold 251\n"),
             std::string::npos);
-  EXPECT_TRUE(same(plan_engine(machine, saved), plan)) << saved.plan;
+  EXPECT_TRUE(same(parse_engine_plan(text, machine), plan)) << text;
 }
 
 TEST(EnginePlan, OldVersionsAreRead) {

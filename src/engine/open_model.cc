@@ -9,6 +9,7 @@
 #include "base/bytes_text.h"
 #include "base/error.h"
 #include "engine/choose_weights.h"
+#include "engine/tuned_plan.h"
 #include "models/registry.h"
 
 namespace hearth {
@@ -134,7 +135,8 @@ void settle_weights(OpenedModel* model, const Machine& machine, Isa isa,
 std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& machine, Isa isa,
                                      const EngineOptions& options, const Listener& listener) {
   auto engine = std::make_unique<Engine>(
-      model.source, model.spec, machine, isa, options,
+      model.source, model.spec, machine, isa,
+      with_tuned(machine, isa, model.spec, options, listener),
       [&](size_t done, size_t total) { listener.progress("loading", done, total); });
   // Where nodes matter, what is not in its place costs speed that nobody would find otherwise.
   for (const std::string& warning : engine->warnings()) {

@@ -54,8 +54,9 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
 void settle_weights(OpenedModel* model, const Machine& machine, Isa isa,
                     std::span<const EngineOptions> engines, const Listener& listener = {});
 
-// Loads it; the types of its weights are settled. `model` outlives the making of the engine. Warns
-// of a context that had to be lowered.
+// Loads it; the types of its weights are settled. `model` outlives the making of the engine. It
+// works by what `hearth tune` kept for such a model on this machine, where the options allow it
+// (EngineOptions::tuned). Warns of that, and of a context that had to be lowered.
 std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& machine, Isa isa,
                                      const EngineOptions& options, const Listener& listener = {});
 

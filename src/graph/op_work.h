@@ -1,6 +1,6 @@
 // The work of ops in a step, to be held against what the machine could do. Each op tells it of each
 // of its instances, from the graph and the step's sizes alone: the profile of a run, the bench
-// and the cost model (tune/cost_model.h) all walk a graph and add it up.
+// and the cost model (cost/cost_model.h) all walk a graph and add it up.
 //
 // Bytes are those of packed weights and of the KV cache that must be read from memory, each counted
 // once however many tasks read it again from a cache. Operations are those of matrix products and

@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <set>
 
+#include "cost/test_truths.h"
 #include "models/test_source.h"
 #include "tune/plan_search.h"
 #include "tune/plan_workload.h"
-#include "tune/test_truths.h"
 
 namespace hearth {
 namespace {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 // A removal gains something from here on: sums in another order differ by less.
-constexpr double kGain = 1e-9;
+constexpr double kCutGain = 1e-9;
 constexpr double kTie = 1e-3;
 
 class Search {
@@ -114,7 +114,7 @@ class Search {
       std::optional<TopoTree> fewer = tree.remove(site, 1);
       if (!fewer || !seen_.insert(fewer->hash()).second) continue;
       const double best = best_of(*fewer);
-      if (options_.cuts_removals && !(best < cost * (1 - kGain))) continue;
+      if (options_.cuts_removals && !(best < cost * (1 - kCutGain))) continue;
       remove(*fewer, best);
     }
   }

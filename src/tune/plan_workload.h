@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tune/cost_model.h"
+#include "cost/cost_model.h"
 #include "tune/plan_search.h"
 
 namespace hearth {

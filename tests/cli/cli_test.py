@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Tests of the program as its users meet it: what verbs print, exit statuses, what errors say.
 
-    cli_test.py --hearth build/release/hearth [--emulator 'qemu-aarch64 -L DIR'] [TEST...]
+    cli_test.py --hearth build/release/hearth [--library-program build/release/bin/library_program]
+                [--emulator 'qemu-aarch64 -L DIR'] [TEST...]
 """
 
 import argparse
@@ -390,9 +391,14 @@ def load_tests(loader, tests, _):
 def main():
     parser = argparse.ArgumentParser(description="Tests of the built program.")
     parser.add_argument("--hearth", required=True, type=Path, help="the program")
+    parser.add_argument("--library-program", type=Path,
+                        help="tests/cli/library_program.cc; where none is named, bin/ beside it")
     parser.add_argument("--emulator", default="", help="runs the program, such as qemu-aarch64")
     options, rest = parser.parse_known_args()
-    ProgramTest.command = [*shlex.split(options.emulator), str(options.hearth.resolve())]
+    emulator, hearth = shlex.split(options.emulator), options.hearth.resolve()
+    library = options.library_program or hearth.parent / "bin" / "library_program"
+    ProgramTest.command = [*emulator, str(hearth)]
+    ProgramTest.library = [*emulator, str(library)]
     # What is skipped is told, for scripts/what_ran.py.
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 

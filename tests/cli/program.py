@@ -24,6 +24,7 @@ class ProgramTest(unittest.TestCase):
     """Models in a folder of their own, and the program."""
 
     command = []  # what runs the program: an emulator where needed, and its path
+    library = []  # the same of tests/cli/library_program.cc
     calls = []  # the words of every call, with its status; None where it was started only
     env = {}  # that calls have beside the caller's
 

@@ -222,6 +222,20 @@ class TuneTest(ProgramTest):
         self.assertNotIn(FOUND, self.told(*run, "-t", "1")[1])
         self.assertNotIn(FOUND, self.told(*run, "--groups", "1")[1])
 
+    def test_who_links_the_library_and_pools_work_by_it(self):
+        self.claim_a_gain()
+        done = subprocess.run([*self.library, self.chain, "xa", "5"], capture_output=True,
+                              env={**os.environ, **self.env}, text=True, timeout=300, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "bcdef\n"), done.stderr)
+        self.assertEqual(done.stderr.count(FOUND), 1)
+        embed = ("embed", self.chain, "--pooling", "mean", "-p", "abc")
+        vectors, err = self.told(*embed)
+        self.assertEqual(err.count(FOUND), 1)
+        for words in (("--plan", "none"), ("-t", "1"), ("--device", "cpu:threads=1")):
+            same, err = self.told(*embed, *words)
+            self.assertEqual(same, vectors)
+            self.assertNotIn(FOUND, err)
+
     def test_another_machine_is_named_by_what_differs(self):
         self.claim_a_gain()
         self.env["HEARTH_ISA"] = "reference"

@@ -64,6 +64,20 @@ class CpuPoolTest : public testing::Test {
   std::vector<EmbedQuery> queries_;
 };
 
+// What `hearth tune` found is for the whole machine.
+TEST_F(CpuPoolTest, APoolThatMaySitAnywhereWorksByWhatIsTuned) {
+  const Machine one = Machine::invented(1, 4);
+  PoolsOptions of = options();
+  auto tuned = [&](const Machine& machine) { return pool_engines(machine, of)[0].tuned; };
+  EXPECT_EQ(tuned(one), TunedUse::kWhole);
+  EXPECT_EQ(tuned(Machine::invented(2, 2)), TunedUse::kWhereOpen) << "one of two";
+  of.where.threads = 2;
+  EXPECT_EQ(tuned(one), TunedUse::kWhereOpen);
+  of.where = {};
+  of.engine.tuned = TunedUse::kNever;
+  EXPECT_EQ(tuned(one), TunedUse::kNever);
+}
+
 TEST_F(CpuPoolTest, PoolsOfAllNodesGiveTheSameBits) {
   Machine machine = Machine::invented(4, 2);
   CpuPools four = make(machine, PoolSplit::kNodes);

@@ -10,10 +10,10 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "cost/cost_model.h"
 #include "golden_set.h"
 #include "models/model_spec.h"
 #include "models/registry.h"
-#include "tune/cost_model.h"
 
 namespace hearth {
 namespace {

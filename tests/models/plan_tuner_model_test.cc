@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "bench/plan_tuner.h"
+#include "tune/plan_tuner.h"
 #include "tuner_test.h"
 
 namespace hearth {

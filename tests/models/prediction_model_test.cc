@@ -7,13 +7,13 @@
 #include <string>
 #include <string_view>
 
+#include "cost/cost_model.h"
 #include "engine/engine.h"
 #include "engine/engine_plan.h"
 #include "formats/gguf.h"
 #include "graph/test_sync_counts.h"
 #include "models/test_source.h"
 #include "tiny_model.h"
-#include "tune/cost_model.h"
 
 namespace hearth {
 namespace {

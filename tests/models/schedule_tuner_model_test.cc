@@ -1,6 +1,6 @@
 // Schedules measured on an engine: what is tried, kept and gone on with. Which schedule wins is
 // left to the machine.
-#include "bench/schedule_tuner.h"
+#include "tune/schedule_tuner.h"
 
 #include <gtest/gtest.h>
 

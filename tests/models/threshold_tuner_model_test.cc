@@ -1,6 +1,6 @@
 // Thresholds between the phases measured on an engine: what is tried, kept and gone on with. Which
 // of them wins is left to the machine.
-#include "bench/threshold_tuner.h"
+#include "tune/threshold_tuner.h"
 
 #include <gtest/gtest.h>
 

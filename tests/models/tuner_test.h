@@ -7,11 +7,11 @@
 #include <memory>
 #include <utility>
 
-#include "bench/tune_cases.h"
-#include "bench/tune_hooks.h"
 #include "engine/engine.h"
 #include "formats/gguf.h"
 #include "tiny_model.h"
+#include "tune/tune_cases.h"
+#include "tune/tune_hooks.h"
 
 namespace hearth {
 

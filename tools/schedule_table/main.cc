@@ -19,10 +19,10 @@
 #include <string>
 
 #include "bench/packed_product.h"
-#include "bench/product_trials.h"
 #include "bench/team_limits.h"
 #include "bench/turns.h"
 #include "engine/engine_plan.h"
+#include "tune/product_trials.h"
 #include "tune/schedule_search.h"
 
 namespace hearth {

@@ -14,12 +14,12 @@
 
 #include "base/error.h"
 #include "base/number_list.h"
-#include "bench/step_timer.h"
 #include "bench/turns.h"
-#include "bench/whole_team.h"
 #include "cli/load.h"
-#include "cli/tuned_plan.h"
 #include "engine/open_model.h"
+#include "engine/tuned_plan.h"
+#include "tune/step_timer.h"
+#include "tune/whole_team.h"
 
 namespace hearth {
 namespace {
@@ -73,13 +73,13 @@ int run(const std::string& path, uint32_t pairs, TuneCases cases) {
   const Isa isa = environment_isa(detect_cpu_features());
   const OpenedModel model = open_model({path, {}, TokenizerUse::kNone});
   const TunedStore::Found found =
-      environment_store().find(machine_fields(machine, isa), model_fields(model.spec));
+      TunedStore::of_environment().find(machine_fields(machine, isa), model_fields(model.spec));
   if (!found.tuned) {
     fail(ErrorCode::kUsage, "nothing was tuned for this model here{}: run `hearth tune` first",
          found.note.empty() ? "" : " (" + found.note + ")");
   }
   EngineOptions options = cases.engine_options();
-  options.plan = engine_plan_text(machine, with_all_pus(machine, plan_engine(machine, options)));
+  options.plan = with_all_pus(machine, plan_engine(machine, options));
   const std::unique_ptr<Engine> engine = start_engine(model, machine, isa, options);
   std::optional<EnginePlan> plan = tuned_plan(*found.tuned, machine, engine->options());
   if (plan) plan = with_all_pus(machine, *plan);

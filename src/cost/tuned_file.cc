@@ -1,0 +1,419 @@
+#include "cost/tuned_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/fnv_hash.h"
+#include "base/number_list.h"
+#include "base/printable.h"
+#include "graph/schedule_text.h"
+
+namespace hearth {
+namespace {
+
+constexpr const char* kHead = "hearth-tuned 1";
+constexpr std::string_view kHeadWord = "hearth-tuned ";
+constexpr size_t kMostLine = 4096, kMostLines = 16384;
+
+// As text: numbers of all types are one then.
+template <typename... Numbers>
+void add_numbers(FnvHash* hash, Numbers... numbers) {
+  (hash->add(fmt::format("{}", numbers)), ...);
+}
+
+std::string hash_text(const FnvHash& hash) { return fmt::format("{:016x}", hash.value()); }
+
+std::string topology_text(const Machine& machine) {
+  FnvHash hash;
+  for (const NumaNode& node : machine.nodes) {
+    add_numbers(&hash, node.os_index, node.package, node.memory_allowed, node.memory_bytes > 0);
+  }
+  for (const LlcGroup& llc : machine.llcs) add_numbers(&hash, llc.node, llc.bytes);
+  for (const Core& core : machine.cores) {
+    add_numbers(&hash, core.package, core.node, core.llc, core.kind);
+    for (uint32_t pu : core.pus) add_numbers(&hash, pu);
+  }
+  for (const std::vector<uint32_t>& row : machine.distances) {
+    for (uint32_t distance : row) add_numbers(&hash, distance);
+  }
+  return fmt::format("{} packages, {} nodes, {} caches, {} cores, {}", machine.packages.size(),
+                     machine.nodes.size(), machine.llcs.size(), machine.cores.size(),
+                     hash_text(hash));
+}
+
+constexpr double kLeastRatio = 1e-6, kMostRatio = 1e6;
+
+std::string ratio_text(const TimeRatio& of) {
+  auto bound = [](double value) { return std::clamp(value, kLeastRatio, kMostRatio); };
+  return fmt::format("{:.6g} {:.6g} {:.6g}", bound(of.ratio), bound(of.low), bound(of.high));
+}
+
+// Reads lines and their words.
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    fail(ErrorCode::kFile,
+         "'{}' is no file of tuned plans: {}; `hearth tune --remove` takes it away",
+         printable(name_), why);
+  }
+  [[noreturn]] void refuse_line(const std::string& why) const {
+    refuse(fmt::format("line {} {}", number_, why));
+  }
+
+  // False at the end of the text.
+  bool next() {
+    if (at_ == text_.size()) return false;
+    if (++number_ > kMostLines) refuse(fmt::format("it has more than {} lines", kMostLines));
+    const size_t end = std::min(text_.find('\n', at_), text_.size());
+    line_ = text_.substr(at_, end - at_);
+    if (line_.size() > kMostLine) refuse_line(fmt::format("is longer than {} bytes", kMostLine));
+    at_ = std::min(end + 1, text_.size());
+    rest_ = line_;
+    return true;
+  }
+  std::string_view line() const { return line_; }
+
+  // The next word of the line, empty at its end.
+  std::string_view word() {
+    const size_t end = std::min(rest_.find(' '), rest_.size());
+    const std::string_view word = rest_.substr(0, end);
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    return word;
+  }
+  std::string_view rest() const { return rest_; }
+  void finish() const {
+    if (!rest_.empty()) refuse_line("has more words than belong");
+  }
+  [[noreturn]] void refuse_unknown() const {
+    refuse_line(fmt::format("is '{}', which nobody knows", printable(line_)));
+  }
+
+  [[noreturn]] void refuse_unended() const { refuse("its last section does not end"); }
+
+  template <typename Number>
+  Number number(const char* what, Number least, Number most, int base = 10) {
+    const std::string_view text = word();
+    Number value{};
+    std::from_chars_result end{};
+    if constexpr (std::is_floating_point_v<Number>) {
+      end = std::from_chars(text.data(), text.data() + text.size(), value);
+    } else {
+      end = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    }
+    if (text.empty() || end.ec != std::errc() || end.ptr != text.data() + text.size() ||
+        !(value >= least && value <= most)) {
+      refuse_line(fmt::format("has '{}' where {} belongs", printable(text), what));
+    }
+    return value;
+  }
+  Phase phase() {
+    const std::string_view text = word();
+    for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
+      if (text == phase_name(phase)) return phase;
+    }
+    refuse_line(fmt::format("has '{}' where prefill or decode belongs", printable(text)));
+  }
+  TimeRatio ratio() {
+    TimeRatio of;
+    for (double* value : {&of.ratio, &of.low, &of.high}) {
+      *value = number("a ratio", kLeastRatio, kMostRatio);
+    }
+    if (!(of.low <= of.ratio && of.ratio <= of.high))
+      refuse_line("has a ratio outside of its interval");
+    return of;
+  }
+  uint32_t trials() {
+    if (word() != "trials") refuse_unknown();
+    return number<uint32_t>("a number", 0, 1u << 30);
+  }
+  // The rest of the line.
+  ScheduleEntry schedule() {
+    try {
+      return parse_schedule(std::exchange(rest_, {}), static_cast<uint32_t>(number_));
+    } catch (const Error& error) {
+      refuse(error.what());
+    }
+  }
+
+ private:
+  std::string_view text_;
+  const std::string& name_;
+  size_t at_ = 0, number_ = 0;
+  std::string_view line_, rest_;
+};
+
+// What a section makes of a line: it does not know it, has read it, or has read up to its own end.
+enum class LineRead : uint8_t { kUnknown, kYes, kToEnd };
+
+LineRead read_plans_line(Reader& reader, std::string_view key, Tuned* tuned) {
+  auto rows = [&] { return reader.number<uint32_t>("a number of rows", 1, 1u << 24); };
+  if (key == "phase") {
+    TunedPhase& phase = tuned->phases.emplace_back();
+    phase.phase = reader.phase();
+    const std::string_view how = reader.word();
+    if (how != "measured" && how != "predicted") reader.refuse_unknown();
+    phase.measured = how == "measured";
+    phase.cost = reader.ratio();
+    phase.trials = reader.trials();
+  } else if (key == "trial") {
+    TunedTrial& trial = tuned->trials.emplace_back();
+    trial.phase = reader.phase();
+    trial.plan = reader.number<uint64_t>("a hash", 0, UINT64_MAX, 16);
+    trial.cost = reader.ratio();
+  } else if (key == "threshold") {
+    if (tuned->threshold) reader.refuse_line("has a second threshold");
+    TunedThreshold& threshold = tuned->threshold.emplace();
+    threshold.rows = rows();
+    threshold.cost = reader.ratio();
+    threshold.trials = reader.trials();
+  } else if (key == "threshold_trial") {
+    ThresholdTrial& trial = tuned->threshold_trials.emplace_back();
+    trial.rows = rows();
+    trial.plans = reader.number<uint64_t>("a hash", 0, UINT64_MAX, 16);
+    trial.cost = reader.ratio();
+    if (reader.word() != "dearest") reader.refuse_unknown();
+    trial.dearest = reader.number("a ratio", kLeastRatio, kMostRatio);
+  } else if (key == "engine") {
+    reader.finish();
+    if (!tuned->engine_plan.empty()) reader.refuse_line("begins a second plan");
+    while (reader.next() && reader.line() != "end") {
+      tuned->engine_plan += std::string(reader.line()) + "\n";
+    }
+    if (reader.line() != "end") reader.refuse_unended();
+    return LineRead::kToEnd;
+  } else {
+    return LineRead::kUnknown;
+  }
+  return LineRead::kYes;
+}
+
+std::string plans_text(const Tuned& tuned) {
+  std::string text;
+  for (const TunedPhase& phase : tuned.phases) {
+    text += fmt::format("phase {} {} {} trials {}\n", phase_name(phase.phase),
+                        phase.measured ? "measured" : "predicted", ratio_text(phase.cost),
+                        phase.trials);
+  }
+  for (const TunedTrial& trial : tuned.trials) {
+    text += fmt::format("trial {} {:016x} {}\n", phase_name(trial.phase), trial.plan,
+                        ratio_text(trial.cost));
+  }
+  if (const std::optional<TunedThreshold>& found = tuned.threshold) {
+    text += fmt::format("threshold {} {} trials {}\n", found->rows, ratio_text(found->cost),
+                        found->trials);
+  }
+  for (const ThresholdTrial& trial : tuned.threshold_trials) {
+    text += fmt::format("threshold_trial {} {:016x} {} dearest {:.6g}\n", trial.rows, trial.plans,
+                        ratio_text(trial.cost), std::clamp(trial.dearest, kLeastRatio, kMostRatio));
+  }
+  return tuned.engine_plan.empty() ? text : text + "engine\n" + tuned.engine_plan;
+}
+
+LineRead read_kernels_line(Reader& reader, std::string_view key, Tuned* tuned) {
+  if (key == "product") {
+    TunedProduct& product = tuned->products.emplace_back();
+    product.cost = reader.ratio();
+    product.trials = reader.trials();
+    product.entry = reader.schedule();
+  } else if (key == "step") {
+    TunedStep& step = tuned->steps.emplace_back();
+    step.phase = reader.phase();
+    step.size = reader.number<uint32_t>("a number", 1, 1u << 24);
+    step.cost = reader.ratio();
+    step.trials = reader.trials();
+  } else {
+    return LineRead::kUnknown;
+  }
+  return LineRead::kYes;
+}
+
+std::string kernels_text(const Tuned& tuned) {
+  std::string text;
+  for (const TunedProduct& product : tuned.products) {
+    text += fmt::format("product {} trials {} {}\n", ratio_text(product.cost), product.trials,
+                        schedule_text(product.entry));
+  }
+  for (const TunedStep& step : tuned.steps) {
+    text += fmt::format("step {} {} {} trials {}\n", phase_name(step.phase), step.size,
+                        ratio_text(step.cost), step.trials);
+  }
+  return text;
+}
+
+// A section reads a line that begins with `key`, and gives its lines without its `end`, or nothing
+// where it has none.
+struct Section {
+  const char* name;
+  LineRead (*read_line)(Reader& reader, std::string_view key, Tuned* tuned);
+  std::string (*text)(const Tuned& tuned);
+};
+constexpr std::array kSections{Section{"plans", read_plans_line, plans_text},
+                               Section{"kernels", read_kernels_line, kernels_text}};
+
+// Reads up to its `end`.
+void read_lines(Reader& reader, const Section& section, Tuned* tuned) {
+  while (reader.next()) {
+    const std::string_view key = reader.word();
+    if (key == "end") return reader.finish();
+    const LineRead read = section.read_line(reader, key, tuned);
+    if (read == LineRead::kToEnd) return;
+    if (read == LineRead::kUnknown) reader.refuse_unknown();
+    reader.finish();
+  }
+  reader.refuse_unended();
+}
+
+void read_field(Reader& reader, TunedFields* fields) {
+  const std::string name(reader.word());
+  if (name.empty() || reader.rest().empty()) reader.refuse_line("lacks a name or a value");
+  fields->emplace_back(name, reader.rest());
+}
+
+void read_section(Reader& reader, std::vector<std::string>* read, Tuned* tuned) {
+  const std::string name(reader.word());
+  reader.finish();
+  if (std::find(read->begin(), read->end(), name) != read->end()) {
+    reader.refuse_line("begins a section for the second time");
+  }
+  read->push_back(name);
+  for (const Section& section : kSections) {
+    if (section.name == name) return read_lines(reader, section, tuned);
+  }
+  reader.refuse_unknown();
+}
+
+}  // namespace
+
+TunedFields machine_fields(const Machine& machine, Isa isa) {
+  // Hypervisors pad it.
+  std::string cpu = printable(machine.cpu_name);
+  cpu.erase(cpu.find_last_not_of(' ') + 1);
+  return {{"cpu", cpu.empty() ? "unknown" : cpu},
+          {"isa", isa_name(isa)},
+          {"topology", topology_text(machine)},
+          {"pus", number_list_text(machine.allowed_pus)},
+          {"quota", machine.cpu_quota ? fmt::format("{:.6g}", *machine.cpu_quota) : "none"},
+          {"page_size", fmt::format("{}", sysconf(_SC_PAGESIZE))}};
+}
+
+TunedFields model_fields(const ModelSpec& spec) {
+  FnvHash heads, matrices;
+  std::string first;
+  for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
+    std::string told;
+    if (const auto* of = spec.block<AttentionBlock>(layer)) {
+      told = fmt::format("{} for {} of keys", of->heads, of->kv_heads);
+      add_numbers(&heads, of->heads, of->kv_heads, of->key_length, of->value_length, of->window);
+    } else if (const auto* latent = spec.block<LatentBlock>(layer)) {
+      told = fmt::format("{} for one of latents", latent->heads);
+      add_numbers(&heads, latent->heads, latent->key_length, latent->value_length,
+                  latent->latent_length, latent->rope.n_rot);
+    } else if (const auto* delta = spec.block<DeltaBlock>(layer)) {
+      add_numbers(&heads, delta->heads.keys, delta->heads.each, delta->length, delta->taps);
+    } else if (const auto* conv = spec.block<ShortConvBlock>(layer)) {
+      add_numbers(&heads, conv->taps);
+    }
+    if (first.empty()) first = told;
+  }
+  size_t count = 0;
+  for (const WeightSpec& weight : spec.weights) {
+    if (!weight.is_matrix()) continue;
+    ++count;
+    matrices.add(weight.packed.name());
+    matrices.add(weight.member);
+    add_numbers(&matrices, weight.layer, weight.rows, weight.k, static_cast<unsigned>(weight.cut),
+                weight.expert);
+  }
+  return {{"layers", fmt::format("{}", spec.layers.size())},
+          {"heads", fmt::format("{}, {}", first, hash_text(heads))},
+          {"matrices", fmt::format("{}, {}", count, hash_text(matrices))}};
+}
+
+std::string fields_hash(const TunedFields& fields) {
+  FnvHash hash;
+  for (const auto& [name, value] : fields) {
+    hash.add(name);
+    hash.add(value);
+  }
+  return hash_text(hash);
+}
+
+std::string difference(const TunedFields& there, const TunedFields& here) {
+  for (size_t i = 0; i < std::max(there.size(), here.size()); ++i) {
+    if (i >= there.size()) return fmt::format("{} is missing there", here[i].first);
+    if (i >= here.size() || there[i].first != here[i].first) {
+      return fmt::format("{} is unknown here", printable(there[i].first));
+    }
+    if (there[i].second == here[i].second) continue;
+    return fmt::format("{} is {} there and {} here", here[i].first, printable(there[i].second),
+                       here[i].second);
+  }
+  return "";
+}
+
+ScheduleTable tuned_schedules(const Tuned& tuned) {
+  ScheduleTable table;
+  for (const TunedProduct& product : tuned.products) {
+    const bool gains = std::ranges::any_of(tuned.products, [&](const TunedProduct& other) {
+      return other.entry.product == product.entry.product && !other.entry.schedule.is_default();
+    });
+    if (gains) table.entries.push_back(product.entry);
+  }
+  return table;
+}
+
+uint64_t plan_hash(const Plan& plan) {
+  FnvHash hash;
+  hash.add(plan_text(plan));
+  return hash.value();
+}
+
+std::string tuned_text(const Tuned& tuned) {
+  std::string text = std::string(kHead) + "\n";
+  for (const auto& [name, value] : tuned.machine)
+    text += fmt::format("machine {} {}\n", name, value);
+  for (const auto& [name, value] : tuned.model) text += fmt::format("model {} {}\n", name, value);
+  for (const Section& section : kSections) {
+    const std::string lines = section.text(tuned);
+    if (!lines.empty()) text += fmt::format("section {}\n{}end\n", section.name, lines);
+  }
+  return text;
+}
+
+Tuned parse_tuned(std::string_view text, const std::string& name) {
+  Reader reader(text, name);
+  if (text.size() > kMostTunedBytes) reader.refuse("it is longer than 1 MiB");
+  if (!reader.next() || !reader.line().starts_with(kHeadWord)) {
+    reader.refuse(fmt::format("its first line is not '{}'", kHead));
+  }
+  if (reader.line() != kHead) {
+    reader.refuse(fmt::format("its first line is '{}' and this program reads '{}'",
+                              printable(reader.line()), kHead));
+  }
+  Tuned tuned;
+  std::vector<std::string> read;
+  while (reader.next()) {
+    const std::string_view key = reader.word();
+    if (key == "machine") {
+      read_field(reader, &tuned.machine);
+    } else if (key == "model") {
+      read_field(reader, &tuned.model);
+    } else if (key == "section") {
+      read_section(reader, &read, &tuned);
+    } else {
+      reader.refuse_unknown();
+    }
+  }
+  return tuned;
+}
+
+}  // namespace hearth

@@ -1,0 +1,279 @@
+#include "cost/tuned_store.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "models/test_source.h"
+
+namespace hearth {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string refusal(const std::function<void()>& what, ErrorCode code = ErrorCode::kFile) {
+  try {
+    what();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code);
+    return error.what();
+  }
+  return "nothing";
+}
+
+class TunedStoreTest : public testing::Test {
+ protected:
+  TunedStoreTest() {
+    std::string name = testing::TempDir() + "tuned.XXXXXX";
+    folder_ = mkdtemp(name.data());
+    tuned_.machine = machine_fields(machine_, Isa::kReference);
+    tuned_.model = model_fields(TestModel(LlamaShape{}).spec());
+    tuned_.engine_plan = "hearth-engine-plan 2\nthread_pus 0 1\n";
+    tuned_.phases = {{Phase::kDecode, true, {0.93, 0.91, 0.95}, 41},
+                     {Phase::kPrefill, false, {1, 1, 1}, 0}};
+    tuned_.trials = {{Phase::kDecode, 0x0123456789abcdef, {1.5, 1.25, 2}}};
+    tuned_.threshold = {32, {0.75, 0.5, 0.875}, 40};
+    tuned_.threshold_trials = {{32, 0xfedcba9876543210, {0.75, 0.5, 0.875}, 1.0625},
+                               {64, 3, {1, 0.5, 1.5}, 2}};
+    const ProductShape shape{PackKind::kQ8_0, 4096, 1024, 2};
+    tuned_.products = {{{shape, 1, {}}, {}, 17},
+                       {{shape, 16, {.tile_panels = 1, .tile_rows = 6, .task_panels = 8}},
+                        {0.75, 0.5, 0.875},
+                        61}};
+    tuned_.steps = {{Phase::kDecode, 16, {0.75, 0.5, 0.875}, 20}, {Phase::kPrefill, 512, {}, 0}};
+  }
+  ~TunedStoreTest() override { fs::remove_all(folder_); }
+
+  static void write(const std::string& path, const std::string& text) {
+    fs::create_directories(fs::path(path).parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+  }
+
+  std::string folder_;
+  const Machine machine_ = Machine::from_synthetic("numa:1 core:2 pu:1");
+  Tuned tuned_;
+};
+
+TEST_F(TunedStoreTest, TextRoundTrips) {
+  const std::string text = tuned_text(tuned_);
+  EXPECT_EQ(parse_tuned(text, "f"), tuned_) << text;
+  Tuned bare;
+  bare.machine = tuned_.machine;
+  bare.model = tuned_.model;
+  EXPECT_EQ(parse_tuned(tuned_text(bare), "f"), bare);
+  EXPECT_EQ(tuned_text(bare).find("section"), std::string::npos);
+}
+
+TEST_F(TunedStoreTest, SchedulesOfProductsThatGainNowhereAreLeftOut) {
+  const ScheduleEntry gains = tuned_.products[1].entry, stays = tuned_.products[0].entry;
+  EXPECT_EQ(tuned_schedules(tuned_).entries, (std::vector<ScheduleEntry>{stays, gains}));
+  EXPECT_TRUE(tuned_schedules(tuned_).at(gains.product, 1).is_default());
+  EXPECT_EQ(tuned_schedules(tuned_).at(gains.product, 2), gains.schedule);
+  tuned_.products.pop_back();
+  EXPECT_TRUE(tuned_schedules(tuned_).empty());
+}
+
+TEST_F(TunedStoreTest, KeepsTheBandwidthsOfEachMachine) {
+  const TunedStore store(folder_ + "/own", {folder_ + "/system"});
+  const TunedFields& fields = tuned_.machine;
+  EXPECT_FALSE(store.find_bandwidth(machine_, fields).table.has_value());
+  EXPECT_EQ(store.find_bandwidth(machine_, fields).note, "");
+  BandwidthTable table = assumed_bandwidth(machine_);
+  table.read[0][0] = 12.5e9;
+  {
+    const TunedLock lock = store.lock();
+    store.save_bandwidth(machine_, fields, table);
+  }
+  const TunedStore::FoundBandwidth found = store.find_bandwidth(machine_, fields);
+  ASSERT_TRUE(found.table.has_value()) << found.note;
+  EXPECT_EQ(found.table->read, table.read);
+  EXPECT_TRUE(store.list().empty()) << "it is no tuned model";
+  // Another machine has another file.
+  TunedFields other = fields;
+  other[0].second = "another processor";
+  EXPECT_FALSE(store.find_bandwidth(machine_, other).table.has_value());
+  // One of other nodes under this machine's name, and one that is none.
+  const Machine two = Machine::from_synthetic("numa:2 core:2 pu:1");
+  const TunedStore::FoundBandwidth strange = store.find_bandwidth(two, fields);
+  EXPECT_FALSE(strange.table.has_value());
+  EXPECT_NE(strange.note.find("is not used: the bandwidth table is of 1 nodes"), std::string::npos)
+      << strange.note;
+  write(found.path, "{");
+  EXPECT_NE(store.find_bandwidth(machine_, fields).note.find("is not used: "), std::string::npos);
+  // What an administrator gave is used where the user has none.
+  fs::create_directories(folder_ + "/system");
+  TunedStore(folder_ + "/system", {}).save_bandwidth(machine_, fields, table);
+  EXPECT_TRUE(store.find_bandwidth(machine_, fields).table.has_value());
+}
+
+TEST_F(TunedStoreTest, RefusesWhatItDoesNotKnow) {
+  const std::string text = tuned_text(tuned_);
+  auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    return refusal([&] { parse_tuned(changed, "f"); });
+  };
+  const std::string head = "'f' is no file of tuned plans: ";
+  const std::string tail = "; `hearth tune --remove` takes it away";
+  auto line = [&](const std::string& fault) { return head + "line " + fault + tail; };
+  EXPECT_EQ(
+      with("hearth-tuned 1", "hearth-tuned 2"),
+      head + "its first line is 'hearth-tuned 2' and this program reads 'hearth-tuned 1'" + tail);
+  EXPECT_EQ(with("hearth-tuned 1", "tuned"),
+            head + "its first line is not 'hearth-tuned 1'" + tail);
+  EXPECT_EQ(with("machine cpu", "colour cpu"),
+            line("2 is 'colour cpu unknown', which nobody knows"));
+  EXPECT_EQ(with("section plans", "section colours"),
+            line("11 is 'section colours', which nobody knows"));
+  EXPECT_EQ(with("trial decode", "trial both"),
+            line("14 has 'both' where prefill or decode belongs"));
+  EXPECT_EQ(with("0123456789abcdef", "xyz"), line("14 has 'xyz' where a hash belongs"));
+  EXPECT_EQ(with("1.5 1.25 2", "nan 1 2"), line("14 has 'nan' where a ratio belongs"));
+  EXPECT_EQ(with("1.5 1.25 2", "3 1 2"), line("14 has a ratio outside of its interval"));
+  EXPECT_EQ(with("1.5 1.25 2", "1.5 1.25 2 4"), line("14 has more words than belong"));
+  EXPECT_EQ(with("trials 41", "trials -1"), line("12 has '-1' where a number belongs"));
+  EXPECT_EQ(with("0.93 0.91 0.95", "0.93 0.91 1e9"), line("12 has '1e9' where a ratio belongs"));
+  EXPECT_EQ(with("threshold 32", "threshold 0"), line("15 has '0' where a number of rows belongs"));
+  EXPECT_EQ(with("threshold_trial 32", "threshold 32"), line("16 has a second threshold"));
+  EXPECT_EQ(with("dearest 1.0625", "cheapest 1.0625"),
+            line("16 is 'threshold_trial 32 fedcba9876543210 0.75 0.5 0.875 cheapest 1.0625', "
+                 "which nobody knows"));
+  EXPECT_EQ(with("dearest 1.0625", "dearest 0"), line("16 has '0' where a ratio belongs"));
+  EXPECT_EQ(with("product 1 1 1", "product 1 1"), line("23 has 'trials' where a ratio belongs"));
+  EXPECT_EQ(with("trials 17 schedule q8_0", "trials 17 schedule q9_0"),
+            head + "schedule line 23 is of type 'q9_0', which nobody knows" + tail);
+  EXPECT_EQ(with("task 0 0", "task 0 0 0"),
+            head + "schedule line 23 has '0' behind its end" + tail);
+  EXPECT_EQ(with("step decode 16", "step decode 0"), line("25 has '0' where a number belongs"));
+  EXPECT_EQ(with("step prefill 512", "steps prefill 512"),
+            line("26 is 'steps prefill 512 1 1 1 trials 0', which nobody knows"));
+  EXPECT_EQ(with("trials 0\nend\n", "trials 0\n"), head + "its last section does not end" + tail);
+  EXPECT_EQ(with("\nend\n", "\nend\nsection plans\nend\n"),
+            line("22 begins a section for the second time"));
+  EXPECT_EQ(with("machine cpu unknown", "machine cpu"), line("2 lacks a name or a value"));
+  EXPECT_EQ(refusal([&] { parse_tuned(text + std::string(5000, 'x'), "f"); }),
+            line("28 is longer than 4096 bytes"));
+  EXPECT_EQ(refusal([&] { parse_tuned(std::string(kMostTunedBytes + 1, '\n'), "f"); }),
+            head + "it is longer than 1 MiB" + tail);
+  EXPECT_EQ(refusal([&] { parse_tuned("hearth-tuned 1" + std::string(20000, '\n'), "f"); }),
+            line("2 is '', which nobody knows"));
+}
+
+TEST_F(TunedStoreTest, SavesAndFinds) {
+  const TunedStore store(folder_ + "/a/b", {folder_ + "/system"});
+  EXPECT_FALSE(store.find(tuned_.machine, tuned_.model).tuned);
+  EXPECT_EQ(store.find(tuned_.machine, tuned_.model).note, "");
+  const TunedLock lock = store.lock();
+  const std::string path = store.save(tuned_);
+  TunedStore::Found found = store.find(tuned_.machine, tuned_.model);
+  EXPECT_EQ(found.tuned, tuned_);
+  EXPECT_EQ(found.path, path);
+  tuned_.phases[0].trials = 42;
+  EXPECT_EQ(store.save(tuned_), path);
+  EXPECT_EQ(store.find(tuned_.machine, tuned_.model).tuned, tuned_);
+  ASSERT_EQ(store.list().size(), 1u);
+  EXPECT_EQ(store.list()[0].tuned, tuned_);
+  EXPECT_TRUE(store.remove(tuned_.machine, tuned_.model));
+  EXPECT_FALSE(store.remove(tuned_.machine, tuned_.model));
+  EXPECT_TRUE(store.list().empty());
+  // The system's folder is read where the own one has nothing.
+  const TunedStore system(folder_ + "/system", {});
+  const TunedLock other = system.lock();
+  system.save(tuned_);
+  EXPECT_EQ(store.find(tuned_.machine, tuned_.model).tuned, tuned_);
+}
+
+TEST_F(TunedStoreTest, AnotherMachineIsNamedByTheFieldThatDiffers) {
+  const TunedStore store(folder_, {});
+  const TunedLock lock = store.lock();
+  store.save(tuned_);
+  Machine machine = machine_;
+  auto note = [&](const TunedFields& fields) { return store.find(fields, tuned_.model).note; };
+  auto says = [](const std::string& what) {
+    return "this model was tuned on another machine alone (" + what +
+           "); `hearth tune` tunes it here";
+  };
+  EXPECT_EQ(note(machine_fields(machine, Isa::kAvx2)),
+            says("isa is reference there and avx2 here"));
+  machine.cpu_quota = 1.5;
+  EXPECT_EQ(note(machine_fields(machine, Isa::kReference)),
+            says("quota is none there and 1.5 here"));
+  machine.allowed_pus = {1};
+  EXPECT_EQ(note(machine_fields(machine, Isa::kReference)), says("pus is 0-1 there and 1 here"));
+  machine = Machine::from_synthetic("numa:2 core:1 pu:1");
+  EXPECT_NE(note(machine_fields(machine, Isa::kReference)).find("topology is 1 packages, 1 nodes"),
+            std::string::npos);
+  // A file that was put in this machine's place by hand.
+  std::string text = tuned_text(tuned_);
+  text.replace(text.find("isa reference"), 13, "isa avx2");
+  write(store.list()[0].path, text);
+  EXPECT_NE(note(tuned_.machine).find("is not used: isa is avx2 there and reference here"),
+            std::string::npos);
+  EXPECT_FALSE(store.find(tuned_.machine, tuned_.model).tuned);
+  // Another shape of model has nothing.
+  const TunedFields other = model_fields(TestModel(LlamaShape{.layers = 2}).spec());
+  EXPECT_EQ(store.find(tuned_.machine, other).note, "");
+}
+
+TEST_F(TunedStoreTest, FineTunesShareAShape) {
+  const TestModel one(LlamaShape{}), two(LlamaShape{}), other(LlamaShape{.type = DType::kQ8_0});
+  EXPECT_EQ(model_fields(one.spec()), model_fields(two.spec()));
+  EXPECT_NE(model_fields(one.spec()), model_fields(other.spec()));
+}
+
+TEST_F(TunedStoreTest, DamagedFilesAreTold) {
+  const TunedStore store(folder_, {});
+  std::string path;
+  {
+    const TunedLock lock = store.lock();
+    path = store.save(tuned_);
+  }
+  write(path, "hearth-tuned 7\n");
+  const TunedStore::Found found = store.find(tuned_.machine, tuned_.model);
+  EXPECT_FALSE(found.tuned);
+  EXPECT_NE(found.note.find("its first line is 'hearth-tuned 7'"), std::string::npos);
+  ASSERT_EQ(store.list().size(), 1u);
+  EXPECT_EQ(store.list()[0].fault, found.note);
+  write(path, std::string(3 << 20, 'x'));
+  EXPECT_NE(store.find(tuned_.machine, tuned_.model).note.find("longer than 1 MiB"),
+            std::string::npos);
+}
+
+TEST_F(TunedStoreTest, TwoThatTuneExcludeEachOther) {
+  const TunedStore store(folder_, {});
+  {
+    const TunedLock lock = store.lock();
+    EXPECT_EQ(refusal([&] { store.lock(); }, ErrorCode::kBusy),
+              "another `hearth tune` writes to '" + folder_ + "': wait until it ends, or end it");
+  }
+  EXPECT_EQ(refusal([&] { store.lock(); }), "nothing");
+}
+
+TEST_F(TunedStoreTest, AFolderThatCannotBeIsTold) {
+  write(folder_ + "/file", "");
+  const TunedStore store(folder_ + "/file/tuned", {});
+  EXPECT_NE(refusal([&] { store.lock(); }).find("and tuning would be lost: make it writable"),
+            std::string::npos);
+}
+
+TEST(TunedStore, FollowsTheEnvironment) {
+  auto own = [](std::map<std::string, std::string> values) {
+    return TunedStore::of_environment([values](const char* name) {
+             auto found = values.find(name);
+             return found == values.end() ? nullptr : found->second.c_str();
+           })
+        .own();
+  };
+  EXPECT_EQ(own({{"XDG_CONFIG_HOME", "/c"}, {"HOME", "/h"}}), "/c/hearth/tuned");
+  EXPECT_EQ(own({{"XDG_CONFIG_HOME", "c"}, {"HOME", "/h"}}), "/h/.config/hearth/tuned");
+  EXPECT_EQ(own({{"HOME", "/h"}}), "/h/.config/hearth/tuned");
+}
+
+}  // namespace
+}  // namespace hearth

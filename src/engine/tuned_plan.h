@@ -1,0 +1,29 @@
+// What `hearth tune` kept, where an engine is started: looked for by machine and model shape
+// (cost/tuned_store.h), and taken where the options leave open who works where.
+#pragma once
+
+#include <optional>
+
+#include "base/listener.h"
+#include "cost/tuned_store.h"
+#include "engine/engine_options.h"
+#include "engine/engine_plan.h"
+
+namespace hearth {
+
+// Whether the options leave to the program who works where, and how products are computed.
+bool leaves_plan_open(const EngineOptions& options);
+
+// Returns the plan that was found, for steps of the rows that `options` have, but up to as many
+// rows for decode as was found, where they leave that at the default; none where there is none that
+// gains. Throws (kUsage) where the text is no plan of this machine.
+std::optional<EnginePlan> tuned_plan(const Tuned& tuned, const Machine& machine,
+                                     const EngineOptions& options);
+
+// The options with the plan and the schedules that are kept for this model on this machine, where
+// they leave open who works where; else as they are. Says what is used in a line; in a line, too,
+// why there is nothing that can be.
+EngineOptions with_tuned(const Machine& machine, Isa isa, const ModelSpec& spec,
+                         EngineOptions options, const Listener& listener = {});
+
+}  // namespace hearth

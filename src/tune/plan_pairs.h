@@ -1,0 +1,46 @@
+// PlanPairs: how long steps take under one plan of a loaded engine, as a part of what they take
+// under another, by trials of both in turns. Each of the two is first in every other pair, and a
+// pair in which the host took CPU time away is measured again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "cost/paired_trials.h"
+#include "engine/engine.h"
+#include "tune/tune_hooks.h"
+
+namespace hearth {
+
+class PlanPairs {
+ public:
+  // A plan must save so much before the default falls.
+  static constexpr double kWorth = 1 - PairedTrials::kLeastGain;
+
+  // `time` gives the seconds of all cases under the engine's plan; both are used while it lives.
+  using Times = std::function<std::vector<double>()>;
+  PlanPairs(Engine& engine, const TuneHooks& hooks, Times time);
+
+  struct Comparison {
+    TimeRatio cost;  // the mean over all cases of the challenger's time as a part of the other's
+    double dearest = 1;  // of the case that fares worst
+    uint32_t pairs = 0;
+  };
+  // `most` pairs, but fewer where it is worse for certain, or after half of them no better than it
+  // must be; none where somebody stopped. `progress` is told with the pairs made. The engine is
+  // left under one of the two plans.
+  std::optional<Comparison> compare(const EnginePlan& incumbent, const EnginePlan& challenger,
+                                    uint32_t most, TuneProgress progress);
+
+ private:
+  std::vector<double> pair(const EnginePlan& incumbent, const EnginePlan& challenger,
+                           bool challenger_first);
+
+  Engine& engine_;
+  const TuneHooks& hooks_;
+  Times time_;
+};
+
+}  // namespace hearth

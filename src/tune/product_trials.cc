@@ -1,0 +1,104 @@
+#include "tune/product_trials.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/spread.h"
+#include "bench/cpu_times.h"
+
+namespace hearth {
+namespace {
+
+// A trial takes at least so long, and has at most so many products.
+constexpr double kLeastSeconds = 5e-4;
+constexpr double kMostTrialProducts = 16;
+// Rounds of a quick look, and the cost from which one is enough.
+constexpr int kRounds = 3;
+constexpr double kLost = 1.15;
+// Rounds of a closer one.
+constexpr int kFinalRounds = 15;
+
+}  // namespace
+
+GemmSchedule schedule_by_hand(const GemmMenu& menu, const ProductUse& use, uint32_t rows,
+                              uint32_t max_rows) {
+  const ProductShape& shape = use.shape;
+  const PackSpec spec{.kind = shape.kind, .rows = shape.outputs, .k = shape.k, .k_origin = 0};
+  GemmSchedule by_hand = menu.default_for(use.of_outputs ? rows : std::min(rows, kTaskRows));
+  by_hand.task_panels = static_cast<uint16_t>(
+      use.column_cut ? column_task_panels(spec, shape.threads, max_rows)
+                     : task_panels(spec, spec.panels(), shape.threads, max_rows));
+  by_hand.task_rows = kTaskRows;
+  return by_hand;
+}
+
+ProductTrials::ProductTrials(const PackedCopies& weights, const Kernels& kernels,
+                             const ProductUse& use, uint32_t rows, uint32_t max_rows,
+                             TimedTeam& team, const std::function<bool()>& stop)
+    : product_(weights, kernels.gemm[static_cast<size_t>(use.shape.kind)], rows, team),
+      by_hand_(schedule_by_hand(*kernels.menu[static_cast<size_t>(use.shape.kind)], use, rows,
+                                max_rows)),
+      stop_(stop),
+      threads_(team.size()) {
+  product_.set_schedule(by_hand_);
+  product_.run(2);
+  const double one = product_.run(2) / 2;
+  count_ =
+      static_cast<uint32_t>(std::clamp(std::ceil(kLeastSeconds / one), 1.0, kMostTrialProducts));
+}
+
+double ProductTrials::seconds(const GemmSchedule& schedule) {
+  product_.set_schedule(schedule);
+  return product_.run(count_) / count_;
+}
+
+double ProductTrials::cost(const GemmSchedule& schedule) {
+  // The least of all rounds: what disturbs a trial adds to it.
+  double least = std::numeric_limits<double>::infinity(), least_by_hand = least;
+  for (int round = 0; round < kRounds; ++round) {
+    if (stop_()) return std::numeric_limits<double>::infinity();
+    least_by_hand = std::min(least_by_hand, seconds(by_hand_));
+    least = std::min(least, seconds(schedule));
+    if (least > kLost * least_by_hand) break;
+  }
+  return least / least_by_hand;
+}
+
+ProductTrials::Found ProductTrials::search(ScheduleSearch* search, const ScheduleSpace& space,
+                                           const std::function<void(double cost)>& told) {
+  const SearchResult result = search->search(space, by_hand_, [&](const GemmSchedule& schedule) {
+    const double took = cost(schedule);
+    told(took);
+    return took;
+  });
+  std::vector<GemmSchedule> finalists = result.runners_up;
+  finalists.push_back(result.best);
+  return {fastest(finalists), result.trials};
+}
+
+GemmSchedule ProductTrials::fastest(const std::vector<GemmSchedule>& schedules) {
+  std::vector<std::vector<double>> took(schedules.size());
+  for (int round = 0; round < kFinalRounds && !stop_(); ++round) {
+    for (size_t i = 0; i < schedules.size(); ++i) took[i].push_back(seconds(schedules[i]));
+  }
+  const auto best = std::ranges::min_element(
+      took, {}, [](const std::vector<double>& seconds) { return spread_of(seconds).median; });
+  return schedules[static_cast<size_t>(best - took.begin())];
+}
+
+std::optional<ProductTrials::Comparison> ProductTrials::compare(const GemmSchedule& schedule) {
+  auto trial = [&](const GemmSchedule& of) {
+    return [this, of]() -> std::optional<double> {
+      const QuietCheck check;
+      const double took = seconds(of);
+      return check.quiet(took * count_, threads_) ? std::optional(took) : std::nullopt;
+    };
+  };
+  PairedTrials pairs;
+  const PairedTrials::Verdict verdict = pairs.run(trial(by_hand_), trial(schedule), stop_);
+  if (verdict == PairedTrials::Verdict::kOpen) return std::nullopt;
+  return Comparison{verdict, pairs.ratio(), pairs.pairs()};
+}
+
+}  // namespace hearth

@@ -1,0 +1,65 @@
+#include "tune/product_trials.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace hearth {
+namespace {
+
+TEST(ScheduleByHand, IsOnTheMenuOfEveryKind) {
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    const Kernels& kernels = kernels_for(isa);
+    for (size_t kind = 0; kind < kPackKinds; ++kind) {
+      const GemmMenu& menu = *kernels.menu[kind];
+      for (bool column_cut : {false, true}) {
+        const ProductUse use{{static_cast<PackKind>(kind), 4096, 1024, 2}, column_cut, false};
+        for (uint32_t rows : {1u, 4u, 16u, 64u, 512u}) {
+          const GemmSchedule by_hand = schedule_by_hand(menu, use, rows, rows <= 16 ? 16 : 512);
+          EXPECT_EQ(schedule_fault(by_hand, menu), "") << isa_name(isa) << " " << kind;
+          EXPECT_FALSE(by_hand.is_default());
+          if (column_cut) {
+            EXPECT_LE(by_hand.task_panels, kColumnTaskPanels);
+          }
+        }
+      }
+    }
+  }
+}
+
+class ProductTrialsTest : public testing::Test {
+ protected:
+  std::unique_ptr<ProductTrials> trials() {
+    return std::make_unique<ProductTrials>(weights_, kernels_, use_, 2, 16, timed_, stop_);
+  }
+
+  const ProductUse use_{{PackKind::kQ8_0, 256, 512, 2}, false, false};
+  const Machine machine_ = Machine::invented(1, 2);
+  const Kernels kernels_ = kernels_for(available_isas(detect_cpu_features()).back());
+  PackedCopies weights_{
+      machine_, 0, {{.kind = PackKind::kQ8_0, .rows = 256, .k = 512, .k_origin = 0}, 2}};
+  Team team_{2};
+  TimedTeam timed_{team_};
+  bool stopped_ = false;
+  std::function<bool()> stop_ = [this] { return stopped_; };
+};
+
+TEST_F(ProductTrialsTest, TellsACostAndAVerdict) {
+  const auto all = trials();
+  GemmSchedule same = all->by_hand();
+  EXPECT_GT(all->cost(same), 0);
+  const auto compared = all->compare(same);
+  ASSERT_TRUE(compared);
+  EXPECT_GE(compared->pairs, PairedTrials::kLeastPairs);
+  EXPECT_LE(compared->cost.low, compared->cost.high);
+}
+
+TEST_F(ProductTrialsTest, TimesNothingOnceItIsStopped) {
+  const auto all = trials();
+  stopped_ = true;
+  EXPECT_TRUE(std::isinf(all->cost(all->by_hand())));
+  EXPECT_FALSE(all->compare(all->by_hand()));
+}
+
+}  // namespace
+}  // namespace hearth

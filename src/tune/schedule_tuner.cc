@@ -1,0 +1,329 @@
+#include "tune/schedule_tuner.h"
+
+#include <algorithm>
+#include <set>
+
+#include "bench/cpu_times.h"
+#include "bench/team_limits.h"
+#include "kernels/gemm/gemm_problem.h"
+#include "memory/arena.h"
+#include "tune/engine_restored.h"
+
+namespace hearth {
+namespace {
+
+// Pairs of trials of whole steps, at most.
+constexpr uint32_t kMostStepPairs = 20;
+
+// The threads that share a product in this plan, and where its weights lie.
+struct Sharers {
+  std::vector<uint32_t> members;
+  uint32_t node = 0;
+};
+
+Sharers sharers_of(const EnginePlan& engine, const Plan& plan, uint32_t threads) {
+  for (const PlanGroup& group : plan.groups) {
+    if (threads_per_shard(group) != threads) continue;
+    const uint32_t shard = group.share.shard_begin;
+    std::vector<uint32_t> members = group.members;
+    std::stable_partition(members.begin(), members.end(),
+                          [&](uint32_t member) { return plan.member_shards[member] == shard; });
+    members.resize(threads);
+    std::sort(members.begin(), members.end());
+    return {std::move(members), engine.shard_nodes[shard]};
+  }
+  return {member_range(0, threads), engine.shard_nodes[0]};
+}
+
+// Enough copies for no cache to hold them; of a model that caches hold, no more than it has.
+Rotation rotation_of(const Engine& engine, const Machine& machine, const ProductShape& shape,
+                     uint32_t node) {
+  uint64_t bytes = uint64_t{1} << 20;
+  for (const NodeBytes& part : plan_read_buffers(machine, engine.placement())) {
+    if (part.node == node) bytes = std::max(bytes, part.bytes);
+  }
+  bytes = std::min<uint64_t>(bytes, engine.memory().weights);
+  return plan_rotation({shape.outputs,
+                        shape.k,
+                        {pack_kind_name(shape.kind), shape.kind, forms_of(shape.kind).front()},
+                        ""},
+                       bytes);
+}
+
+// The distinct products of both graphs; what has the same shape is one.
+std::vector<ProductUse> products_of(const Engine& engine) {
+  std::vector<ProductUse> all;
+  for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
+    for (const ProductUse& use : engine.graph(phase).products()) {
+      const auto same = std::ranges::find(all, use.shape, &ProductUse::shape);
+      if (same == all.end()) {
+        all.push_back(use);
+        continue;
+      }
+      same->column_cut |= use.column_cut;
+      same->of_outputs &= use.of_outputs;
+    }
+  }
+  return all;
+}
+
+TunedProduct* find(Tuned* tuned, const ProductShape& shape, uint32_t rows) {
+  for (TunedProduct& known : tuned->products) {
+    if (known.entry.product == shape && known.entry.most_rows == rows) return &known;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<ProductCase> product_cases(const Engine& engine, const TuneCases& cases) {
+  const EnginePlan& plan = engine.plan();
+  std::vector<uint32_t> decode, outputs, prefill;
+  // Its rows say under which plan a step runs.
+  auto add_step = [&](uint32_t rows) {
+    (rows <= plan.decode.max_rows ? decode : prefill).push_back(rows);
+  };
+  for (uint32_t sequences : cases.sequences) {
+    add_step(sequences);
+    if (sequences <= engine.options().outputs) outputs.push_back(sequences);
+  }
+  for (uint32_t prompt : cases.prompts) {
+    add_step(std::min(prompt, plan.prefill.max_rows));
+  }
+  std::vector<ProductCase> all;
+  for (const ProductUse& product : products_of(engine)) {
+    std::set<uint32_t> known;
+    for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
+      const std::vector<uint32_t>& tokens = phase == Phase::kDecode ? decode : prefill;
+      std::set<uint32_t> rows;
+      for (const ProductUse& use : engine.graph(phase).products()) {
+        if (use.shape != product.shape) continue;
+        const std::vector<uint32_t>& has = use.of_outputs ? outputs : tokens;
+        rows.insert(has.begin(), has.end());
+      }
+      std::erase_if(rows, [&](uint32_t row) { return !known.insert(row).second; });
+      if (!rows.empty()) all.push_back({product, phase, {rows.begin(), rows.end()}});
+    }
+  }
+  return all;
+}
+
+struct ScheduleTuner::Copies {
+  Copies(const Machine& machine, Engine& engine, const ProductCase& of, const Sharers& sharers,
+         const Rotation& rotation)
+      : shape(of.use.shape),
+        phase(of.phase),
+        weights(machine, sharers.node, rotation),
+        team(engine.team(), sharers.members) {}
+
+  ProductShape shape;
+  Phase phase;
+  PackedCopies weights;
+  TimedTeam team;
+};
+
+ScheduleTuner::ScheduleTuner(Engine& engine, const Machine& machine, TuneCases cases,
+                             TuneHooks hooks)
+    : engine_(engine),
+      machine_(machine),
+      cases_(std::move(cases)),
+      hooks_(std::move(hooks)),
+      timer_(engine, cases_) {}
+
+ScheduleTuner::~ScheduleTuner() = default;
+
+bool ScheduleTuner::tune(Tuned* tuned) {
+  const EngineRestored restored(engine_);
+  return tune_products(tuned) && tune_steps(tuned);
+}
+
+bool ScheduleTuner::tune_products(Tuned* tuned) {
+  const std::vector<ProductCase> all = product_cases(engine_, cases_);
+  progress_.all = static_cast<uint32_t>(cases_.sequences.size() + cases_.prompts.size());
+  for (const ProductCase& product : all) {
+    progress_.all += static_cast<uint32_t>(product.rows.size());
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (i == 0 || all[i].use.shape != all[i - 1].use.shape) search_ = {};
+    if (!tune_case(all[i], tuned)) return false;
+  }
+  copies_.reset();
+  return true;
+}
+
+bool ScheduleTuner::tune_case(const ProductCase& product, Tuned* tuned) {
+  const ProductShape& shape = product.use.shape;
+  bool all_known = true;
+  for (uint32_t rows : product.rows) all_known = all_known && find(tuned, shape, rows) != nullptr;
+  if (product.use.column_cut && !all_known) return tune_dealt(product, tuned);
+  for (uint32_t rows : product.rows) {
+    if (const TunedProduct* known = find(tuned, shape, rows)) {
+      if (!known->entry.schedule.is_default()) search_.found(known->entry.schedule);
+      ++progress_.done;
+      continue;
+    }
+    std::optional<TunedProduct> found = tune_rows(product, rows, {});
+    if (!found) return false;
+    keep({*std::move(found)}, tuned);
+  }
+  return true;
+}
+
+bool ScheduleTuner::tune_dealt(const ProductCase& product, Tuned* tuned) {
+  const uint32_t done = progress_.done;
+  std::optional<TunedProduct> largest = tune_rows(product, product.rows.back(), {});
+  if (!largest) return false;
+  auto the_others = [&](uint8_t parts, std::vector<TunedProduct>* found) {
+    for (size_t i = 0; i + 1 < product.rows.size(); ++i) {
+      std::optional<TunedProduct> one = tune_rows(product, product.rows[i], {parts});
+      if (!one) return false;
+      found->push_back(*std::move(one));
+    }
+    return true;
+  };
+  const uint8_t parts = largest->entry.schedule.k_parts;
+  std::vector<TunedProduct> found{*largest};
+  if (!the_others(parts, &found)) return false;
+  const bool stay = std::ranges::any_of(
+      found, [](const TunedProduct& one) { return one.entry.schedule.is_default(); });
+  if (parts > 1 && stay) {
+    progress_.done = done;
+    largest = tune_rows(product, product.rows.back(), {1});
+    if (!largest) return false;
+    found = {*largest};
+    if (!the_others(1, &found)) return false;
+  }
+  keep(std::move(found), tuned);
+  return true;
+}
+
+void ScheduleTuner::keep(std::vector<TunedProduct> found, Tuned* tuned) {
+  for (TunedProduct& one : found) {
+    if (TunedProduct* known = find(tuned, one.entry.product, one.entry.most_rows)) {
+      *known = one;
+    } else {
+      tuned->products.push_back(one);
+    }
+  }
+  tuned->steps.clear();
+  hooks_.save();
+}
+
+ScheduleTuner::Copies& ScheduleTuner::copies_of(const ProductCase& product) {
+  const ProductShape& shape = product.use.shape;
+  if (copies_ == nullptr || copies_->shape != shape || copies_->phase != product.phase) {
+    copies_.reset();
+    const Sharers sharers =
+        sharers_of(engine_.plan(), engine_.plan().of(product.phase), shape.threads);
+    const Rotation rotation = rotation_of(engine_, machine_, shape, sharers.node);
+    check_memory(rotation.copies * rotation.copy_bytes(), "the matrices that tuning reads",
+                 machine_);
+    copies_ = std::make_unique<Copies>(machine_, engine_, product, sharers, rotation);
+  }
+  return *copies_;
+}
+
+// `parts`: the dealings of K that are tried; empty: all.
+std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product, uint32_t rows,
+                                                     const std::vector<uint8_t>& parts) {
+  const ProductShape& shape = product.use.shape;
+  Copies& copies = copies_of(product);
+  const Kernels& kernels = kernels_for(engine_.isa());
+  ProductTrials trials(copies.weights, kernels, product.use, rows,
+                       engine_.plan().of(product.phase).max_rows, copies.team, hooks_.stop);
+  ScheduleSpace space = schedule_space(*kernels.menu[static_cast<size_t>(shape.kind)], shape, rows,
+                                       product.use.column_cut);
+  if (!parts.empty()) space.parts = parts;
+  progress_.trials = 0;
+  progress_.about = static_cast<uint32_t>(0.12 * static_cast<double>(space.size())) + 16;
+  progress_.best = 1;
+  const ProductTrials::Found best = trials.search(&search_, space, [&](double cost) {
+    ++progress_.trials;
+    progress_.best = std::min(progress_.best, cost);
+    hooks_.progress(progress_);
+  });
+  TunedProduct found{{shape, rows, {}}, {}, best.trials};
+  if (best.schedule != trials.by_hand()) {
+    const std::optional<ProductTrials::Comparison> compared = trials.compare(best.schedule);
+    if (!compared) return std::nullopt;
+    found.trials += compared->pairs;
+    if (compared->verdict == PairedTrials::Verdict::kFalls) {
+      found.entry.schedule = best.schedule;
+      found.cost = compared->cost;
+    }
+  }
+  if (hooks_.stop()) return std::nullopt;
+  ++progress_.done;
+  return found;
+}
+
+bool ScheduleTuner::tune_steps(Tuned* tuned) {
+  struct Case {
+    Phase phase;
+    uint32_t size, rows;
+  };
+  std::vector<Case> all;
+  for (uint32_t sequences : cases_.sequences) {
+    all.push_back({Phase::kDecode, sequences, sequences});
+  }
+  for (uint32_t prompt : cases_.prompts) {
+    all.push_back({Phase::kPrefill, prompt, std::min(prompt, engine_.plan().prefill.max_rows)});
+  }
+  for (const Case& one : all) {
+    progress_.unit = "step";
+    const bool known = std::ranges::any_of(tuned->steps, [&](const TunedStep& step) {
+      return step.phase == one.phase && step.size == one.size;
+    });
+    ++progress_.done;
+    if (known) continue;
+    TunedStep step{one.phase, one.size, {}, 0};
+    const ScheduleTable table = tuned_schedules(*tuned);
+    if (!table.empty()) {
+      const std::optional<PairedTrials> pairs = compare_steps(table, one.phase, one.size);
+      if (!pairs) return false;
+      step.trials = pairs->pairs();
+      step.cost = pairs->ratio();
+    }
+    if (step.cost.ratio > 1) {
+      step.cost = {};
+      for (TunedProduct& product : tuned->products) {
+        if (product.entry.most_rows != one.rows) continue;
+        product.entry.schedule = {};
+        product.cost = {};
+      }
+    }
+    tuned->steps.push_back(step);
+    hooks_.save();
+  }
+  return true;
+}
+
+// None where it was stopped.
+std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& table, Phase phase,
+                                                         uint32_t size) {
+  PairedTrials pairs(kMostStepPairs);
+  uint32_t disturbed = 0;
+  auto trial = [&](const ScheduleTable& schedules) {
+    return [&]() -> std::optional<double> {
+      engine_.set_plan(engine_.plan(), schedules);
+      // Touches the memory of a new graph.
+      if (phase == Phase::kPrefill) timer_.prompt(std::min(size, kTaskRows));
+      const QuietCheck check;
+      const double took = phase == Phase::kDecode ? timer_.decode(size) : timer_.prompt(size);
+      // A host that never lets go of its CPUs leaves what is.
+      if (check.quiet(took, engine_.threads()) || ++disturbed > kMostStepPairs) return took;
+      return std::nullopt;
+    };
+  };
+  const ScheduleTable by_hand;
+  progress_.about = kMostStepPairs;
+  const PairedTrials::Verdict verdict = pairs.run(trial(by_hand), trial(table), [&] {
+    progress_.trials = pairs.pairs();
+    progress_.best = pairs.pairs() == 0 ? 1 : pairs.ratio().ratio;
+    hooks_.progress(progress_);
+    return hooks_.stop();
+  });
+  return verdict == PairedTrials::Verdict::kOpen ? std::nullopt : std::optional(pairs);
+}
+
+}  // namespace hearth

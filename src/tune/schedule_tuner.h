@@ -1,0 +1,75 @@
+// ScheduleTuner: finds the schedules that are fastest for the products of a loaded model on this
+// machine, under the engine's plans.
+//
+// Product by product, for the numbers of rows that the cases have, the search (schedule_search.h)
+// times candidates on the threads that share the product, over rotated copies of a matrix of its
+// shape. What it finds is held against the schedule by hand in pairs of trials, and takes its place
+// where that saves 1 % or more for certain (PairedTrials). At last whole steps are timed with all
+// that was found and without, in turns: where steps of so many rows got no faster, their products
+// are computed as by hand again.
+//
+// How K is dealt is one for all steps of a phase (graph/ops/linear.cc): the phase's largest steps
+// choose it, and it stays only where that gains in all of them.
+//
+// Everything measured is in `Tuned` and given to `save` product by product and step by step: who
+// interrupts it loses the one that it was at, and the next tuner goes on behind it. The engine has
+// the schedules that it came with when tune() returns, or throws.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cost/tuned_file.h"
+#include "tune/product_trials.h"
+#include "tune/schedule_search.h"
+#include "tune/step_timer.h"
+#include "tune/tune_hooks.h"
+
+namespace hearth {
+
+// A product in the steps of one phase that use it.
+struct ProductCase {
+  ProductUse use;
+  Phase phase;
+  std::vector<uint32_t> rows;  // ascending
+};
+
+// All products of both graphs, with the rows of the cases; those of one shape follow one another,
+// decode first. What has the same shape is one product: K may be dealt where one of them allows it.
+std::vector<ProductCase> product_cases(const Engine& engine, const TuneCases& cases);
+
+class ScheduleTuner {
+ public:
+  // The engine was made with engine_options() of the cases.
+  ScheduleTuner(Engine& engine, const Machine& machine, TuneCases cases, TuneHooks hooks);
+  ~ScheduleTuner();
+
+  // Adds what `tuned` lacks. Returns false where somebody stopped it before that was all.
+  bool tune(Tuned* tuned);
+
+ private:
+  struct Copies;
+
+  bool tune_products(Tuned* tuned);
+  bool tune_case(const ProductCase& product, Tuned* tuned);
+  bool tune_dealt(const ProductCase& product, Tuned* tuned);
+  std::optional<TunedProduct> tune_rows(const ProductCase& product, uint32_t rows,
+                                        const std::vector<uint8_t>& parts);
+  void keep(std::vector<TunedProduct> found, Tuned* tuned);
+  Copies& copies_of(const ProductCase& product);
+  bool tune_steps(Tuned* tuned);
+  std::optional<PairedTrials> compare_steps(const ScheduleTable& table, Phase phase, uint32_t size);
+
+  Engine& engine_;
+  const Machine& machine_;
+  TuneCases cases_;
+  TuneHooks hooks_;
+  StepTimer timer_;
+  std::unique_ptr<Copies> copies_;  // of the product that it is at
+  ScheduleSearch search_;           // and its search
+  TuneProgress progress_{"kernels", "product", 0, 0, 0, 0};
+};
+
+}  // namespace hearth

@@ -1,0 +1,70 @@
+// A whole tuning of one model on this machine. What nodes and cores read is taken from the store,
+// or measured (cost/bandwidth.h); then the plans of both phases are ranked and tried
+// (tune/plan_tuner.h), the rows up to which a step is decode's (tune/threshold_tuner.h), and the
+// schedules of products under what won (tune/schedule_tuner.h). What is found is kept in the store,
+// where every engine that is started looks for it (engine/tuned_plan.h).
+//
+// Whoever stops it, and whose time is over, keeps what was measured: the next call goes on there.
+//
+// Errors: an encoder (kUnsupported); threads that share CPUs (kUsage); somebody else tunes (kBusy);
+// those of the store, of measuring and of the engine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/listener.h"
+#include "cost/bandwidth.h"
+#include "cost/tuned_store.h"
+#include "engine/open_model.h"
+#include "tune/tune_cases.h"
+#include "tune/tune_hooks.h"
+
+namespace hearth {
+
+struct TuningOptions {
+  TuneCases cases;
+  bool plans = true, kernels = true;    // what is tuned
+  double seconds = 600;                 // to take at most
+  uint32_t most_cores = 0;              // at work at a time; 0: default_thread_count()
+  std::optional<BandwidthTable> table;  // ranks plans, in place of the store's
+  bool fresh = false;                   // forgets what was measured before
+};
+
+// What tuning asks of its caller while it works, and tells it.
+struct TuningWatch {
+  std::function<bool()> interrupted = [] { return false; };
+  std::function<void(const TuneProgress&)> progress = [](const TuneProgress&) {};
+  // Rates of bandwidth (BandwidthOptions::report).
+  std::function<void(uint32_t done, uint32_t total)> measured = [](uint32_t, uint32_t) {};
+};
+
+// What became of a phase's plan.
+struct TuneOutcome {
+  Plan start, chosen;
+  TunedPhase result;
+  std::optional<TunedThreshold> threshold;  // of decode, where it was measured
+  // Of the search among predicted costs.
+  uint64_t trees = 0, plans = 0, evaluations = 0;
+};
+
+struct TuningResult {
+  std::vector<TuneOutcome> outcomes;  // decode's and prefill's, where plans were tuned
+  Tuned tuned;
+  std::string path;    // that it is kept in
+  bool whole = false;  // nothing is left for another call
+};
+
+TuningResult tune_model(const OpenedModel& model, const Machine& machine, Isa isa,
+                        const TunedStore& store, const TuningOptions& options,
+                        const TuningWatch& watch = {}, const Listener& listener = {});
+
+// What the cost model says of any machine, prefill first; nothing is measured or kept.
+std::vector<TuneOutcome> predict_tuning(const ModelSpec& spec, const Machine& machine,
+                                        const BandwidthTable& table, const TuneCases& cases,
+                                        uint32_t most_cores);
+
+}  // namespace hearth
