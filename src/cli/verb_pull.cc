@@ -18,11 +18,11 @@
 #include "cli/pull_stop.h"
 #include "cli/text_io.h"
 #include "cli/topo_bandwidth.h"
+#include "cost/cost_model.h"
 #include "engine/engine_plan.h"
 #include "store/header_check.h"
 #include "store/pull.h"
 #include "topology/machine.h"
-#include "cost/cost_model.h"
 
 namespace hearth {
 namespace {

@@ -13,9 +13,9 @@
 #include "graph/ops/attention.h"
 #include "graph/ops/delta_net.h"
 #include "graph/ops/linear.h"
-#include "kernels/routing/routing.h"
 #include "graph/ops/rows.h"
 #include "kernels/rope/rope.h"
+#include "kernels/routing/routing.h"
 
 namespace hearth {
 

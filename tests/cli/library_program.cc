@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   try {
     Listener listener;
     listener.warn = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); };
-    const OpenedModel model = open_model({.path = argv[1]}, listener);
+    const OpenedModel model = open_model({.path = argv[1], .pre = {}}, listener);
     const Isa isa = choose_isa(detect_cpu_features(), std::getenv("HEARTH_ISA"));
     const std::unique_ptr<Engine> engine = start_engine(model, Machine::live(), isa, {}, listener);
     const std::unique_ptr<Sequence> sequence = engine->new_sequence();

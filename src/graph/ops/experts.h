@@ -2,8 +2,8 @@
 // the router's logits, and its own.
 //
 // Threads claim three kinds of tasks, in this order, and nobody waits for work that is not claimed:
-//   routing      some rows' experts and weights (kernels/routing/routing.h). Of few rows every thread
-//                routes all by itself, which costs less than telling each other.
+//   routing      some rows' experts and weights (kernels/routing/routing.h). Of few rows every
+//                thread routes all by itself, which costs less than telling each other.
 //   gate and up  some panels of one expert over its rows: their products, SwiGLU, and the result
 //                quantised, a row for each choice. Experts with most rows come first.
 //   down         some columns of the output over all experts, in ascending order: each expert's

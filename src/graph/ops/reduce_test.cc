@@ -169,7 +169,8 @@ class Stack {
     std::vector<std::vector<ValueId>> of_group(builder_.group_count());
     std::vector<uint32_t> first;
     for (uint32_t s = 0; s < layout_.cut_shards; ++s) {
-      for (uint32_t i = 0; i < layout_.segments; ++i) partials.tree.pieces.push_back({s, {i, i + 1}});
+      for (uint32_t i = 0; i < layout_.segments; ++i)
+        partials.tree.pieces.push_back({s, {i, i + 1}});
     }
     auto pieces = static_cast<uint32_t>(partials.tree.pieces.size());
     for (uint32_t g = 0; g < builder_.group_count(); ++g) {

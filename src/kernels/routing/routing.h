@@ -10,7 +10,7 @@
 // the sum of all that were chosen where the model says so, times a scale.
 //
 // As computed, l = logit_scale * logit, each operation rounded once:
-//   softmax             e = exp_nonpositive(l - highest l) (kernels/simd/exp.h), score = e / sum of e
+//   softmax             e = exp_nonpositive(l - highest l) (kernels/simd/exp.h), score = e / sum
 //   sigmoid             kernels/simd/sigmoid.h of l
 //   softmax of chosen   e = exp_nonpositive(l - highest l that was chosen)
 // Sums run over experts by number, those of the chosen ones too; the weight is the score, or e,
