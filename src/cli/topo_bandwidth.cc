@@ -51,8 +51,7 @@ std::function<void(uint32_t, uint32_t)> bandwidth_progress(const Interrupts* int
   };
 }
 
-BandwidthTable measure_with_progress(const Machine& machine) {
-  BandwidthOptions options;
+BandwidthTable measure_with_progress(const Machine& machine, BandwidthOptions options) {
   options.report = bandwidth_progress();
   return measure_bandwidth(machine, environment_isa(detect_cpu_features()), options);
 }

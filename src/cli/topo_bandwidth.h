@@ -17,7 +17,7 @@ namespace hearth {
 std::function<void(uint32_t done, uint32_t total)> bandwidth_progress(
     const Interrupts* interrupts = nullptr);
 // Measures with the kernels that run here, and shows it.
-BandwidthTable measure_with_progress(const Machine& machine);
+BandwidthTable measure_with_progress(const Machine& machine, BandwidthOptions options = {});
 
 std::string bandwidth_text(const BandwidthTable& table);
 void write_bandwidth(AtomicFile& file, const Machine& machine, const BandwidthTable& table);

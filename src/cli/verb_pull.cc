@@ -57,8 +57,9 @@ std::optional<double> rate_by_bytes(const StorePlaces& places, const HubName& na
       const Machine machine = Machine::live();
       const EnginePlan plan = plan_engine(machine, {});
       const PlacedPlan placed{plan.decode, plan.placement, plan.shard_nodes, plan.shares};
-      const StepCost cost =
-          predict_step(machine, measure_with_progress(machine, 1), spec, placed, {1, 0});
+      const BandwidthTable rates =
+          measure_with_progress(machine, {.passes = 1, .contention = false});
+      const StepCost cost = predict_step(machine, rates, spec, placed, {1, 0});
       rate = cost.tokens_per_second * static_cast<double>(model.bytes);
     });
   } catch (const Error&) {

@@ -178,7 +178,7 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
   // What needs no pair of nodes is measured on the first that has both threads and memory.
   const auto whole =
       std::ranges::find_if(memories, [&](uint32_t n) { return table.threads[n] > 0; });
-  if (whole != memories.end()) total += contention_patterns(machine, *whole);
+  if (options.contention && whole != memories.end()) total += contention_patterns(machine, *whole);
   uint32_t done = 0;
   auto report = [&] { options.report(++done, total); };
   for (uint32_t memory : memories) {
@@ -203,7 +203,9 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
       for (size_t u = 0; u < kArithmeticUnits; ++u) {
         table.core_ops[u] = core_ops(loops.unit[u], options.passes);
       }
-      table.contention = contention_of(machine, memory, loops, buffer, report);
+      if (options.contention) {
+        table.contention = contention_of(machine, memory, loops, buffer, report);
+      }
     }
   }
   return table;

@@ -20,7 +20,7 @@ class Windows : public testing::Test {
     pool_->set_on_evict([this](uint32_t page) { windows_->leave(page); });
   }
   std::unique_ptr<Sequence> sequence() {
-    return std::make_unique<Sequence>(*pool_, 0, nullptr, windows_.get());
+    return std::make_unique<Sequence>(*pool_, SequenceForms{}, nullptr, windows_.get());
   }
   PageCounts available() const { return {pool_->available(), windows_->available()}; }
   // A step, where there is room for it.

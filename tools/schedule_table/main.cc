@@ -21,6 +21,7 @@
 #include "bench/packed_product.h"
 #include "bench/team_limits.h"
 #include "bench/turns.h"
+#include "engine/engine_options.h"
 #include "engine/engine_plan.h"
 #include "tune/product_trials.h"
 #include "tune/schedule_search.h"
