@@ -176,7 +176,8 @@ class SchedulerStreamTest : public SchedulerTest {
   size_t ended_ = 0;
 };
 
-// About half of them are long enough to be streamed.
+// About half of them are long enough to be streamed. Where one begins as another does whose pass is
+// under way, too little may be left.
 TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCores) {
   const std::vector<Request> all = requests(48, 400);
   const auto expected = by_cores(large(), all);
@@ -184,7 +185,7 @@ TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCores) {
   ask_all(all);
   run_all([](int) {});
   for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(tokens_of(results_[i]), expected[i]) << i;
-  EXPECT_GE(statistics_.streamed_prompts, 16u);
+  EXPECT_GE(statistics_.streamed_prompts, 12u);
   EXPECT_LE(statistics_.streamed_prompts, 32u);
   EXPECT_EQ(statistics_.unstreamed_prompts, 0u);
   expect_all_pages();
