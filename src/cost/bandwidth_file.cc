@@ -177,8 +177,8 @@ BandwidthTable parse_bandwidth(const std::string& text, const std::string& name)
   for (size_t u = 0; u < kArithmeticUnits; ++u) {
     table.core_ops[u] = reader.rate(reader.member(one, kUnitKeys[u]));
   }
-  if (auto found = document.FindMember("contention"); found != document.MemberEnd()) {
-    table.contention = contention_of(reader, found->value);
+  if (document.HasMember("contention")) {
+    table.contention = contention_of(reader, document["contention"]);
   }
   return table;
 }

@@ -144,7 +144,13 @@ void Scheduler::drop_gone() {
 
 // Returns how many more pages a generation's sequence will take for the tokens it has.
 PageCounts Scheduler::promised_to(const Generation& generation) {
-  return generation.sequence->pages_lacking(static_cast<uint32_t>(generation.tokens().size()) + 1);
+  const Sequence& sequence = *generation.sequence;
+  PageCounts pages = sequence.pages_lacking(static_cast<uint32_t>(generation.tokens().size()) + 1);
+  if (generation.stream == 0 && sequence.must_stream()) {
+    const uint32_t left = sequence.streamed() - sequence.length();
+    pages.window = std::max(pages.window, sequence.pages_needed_by_passes(left).window);
+  }
+  return pages;
 }
 
 // The same of all that run, and of a step's tokens what lies behind their windows.

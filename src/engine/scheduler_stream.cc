@@ -60,6 +60,7 @@ uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
   const uint32_t from = sequence.length(), end = streamable_end(generation);
   if (!options_.prefix_cache || from % kPagePositions != 0) return 0;
   uint32_t most = 0;
+  const WindowPool* windows = engine_.windows();
   for (const GenerationPtr& other : running_) {
     if (other->stream == 0) continue;
     const std::vector<int32_t>& filled = other->sequence->tokens();
@@ -70,6 +71,11 @@ uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
     while ((page + 1) * kPagePositions <= same &&
            sequence.form_of(page) == other->sequence->form_of(page)) {
       ++page;
+    }
+    // Of layers that see a window, the pages before that place must be among those that it keeps.
+    if (windows != nullptr && first_window_page(windows->window(), page * kPagePositions) <
+                                  windows->first_held(other->sequence->length())) {
+      continue;
     }
     most = std::max(most, page * kPagePositions - from);
   }
@@ -100,19 +106,25 @@ void Scheduler::start_free_stream(Generation& generation, uint32_t core_tokens) 
 // to give some back.
 void Scheduler::start_own_stream(Generation& generation) {
   Sequence& sequence = *generation.sequence;
-  const uint32_t count = sequence.streamed() - sequence.length();
+  const auto left = [&] { return sequence.streamed() - sequence.length(); };
   const auto short_of_pages = [&] {
-    return !sequence.pages_needed_by_passes(count).fit(engine_.available_pages());
+    return !sequence.pages_needed_by_passes(left()).fit(engine_.available_pages());
   };
   const auto another_held_up = [&](Generation& other) {
     return &other != &generation && other.still_held_up();
   };
   while (short_of_pages() && preempt_youngest(another_held_up)) {
   }
-  const bool stuck =
-      short_of_pages() && streams_.empty() &&
-      std::ranges::all_of(running_, [](auto& one) { return one->sequence->must_stream(); });
-  const uint32_t pages = pages_for(sequence.streamed());
+  const bool alone = streams_.empty() && std::ranges::all_of(running_, [](auto& one) {
+                       return one->sequence->must_stream();
+                     });
+  // Windows that prompts begin behind take room beside those of a pass. Bits must not depend on
+  // that, so there they begin at the beginning.
+  if (short_of_pages() && alone && engine_.windows() != nullptr) {
+    for (const GenerationPtr& other : running_) other->sequence->truncate(0);
+  }
+  const bool stuck = short_of_pages() && alone;
+  const uint32_t count = left(), pages = pages_for(sequence.streamed());
   if (generation.by_cores || stuck || !may_lose(generation, count) ||
       !options_.streamer->takes(count, pages, 0)) {
     sequence.leave_to_cores();

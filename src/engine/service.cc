@@ -23,6 +23,8 @@ Service::Service(const Load& load, const Tokenizer* tokenizer, const ServiceOpti
     try {
       engine_ = load();
       if (options_.make_streamer) {
+        // It measures the cores and the accelerator, beside which others' steps would count.
+        const StepTurns::Turn turn(options_.turns.get());
         streamer_ = options_.make_streamer(*engine_, [mailbox = mailbox_] { mailbox->poke(); });
         options_.scheduler.streamer = streamer_.get();
       }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import {readFile} from "node:fs/promises";
 import {checkAccess, ended, PHONE, send, shoot} from "./browser.mjs";
-import {box, pageTest, said, talk} from "./page_case.mjs";
+import {box, pageTest, said, says, talk} from "./page_case.mjs";
 
 const titles = (page) => page.locator("#chats .title").evaluateAll(
     (nodes) => nodes.map((node) => node.firstChild.data));
@@ -24,7 +24,7 @@ pageTest("conversations are listed, found, renamed, deleted and brought back",
   await listed(page, ["About owls?", "About foxes?"]);
   await title(page, "About foxes?").click();
   await page.getByText("They sleep in dens.").waitFor();
-  assert.deepEqual(await said(page), ["About foxes?", "They sleep in dens."]);
+  await says(page, ["About foxes?", "They sleep in dens."]);
   assert.equal(await title(page, "About foxes?").getAttribute("aria-current"), "true");
 
   await page.keyboard.press("Control+k");
@@ -44,14 +44,14 @@ pageTest("conversations are listed, found, renamed, deleted and brought back",
   await shoot(page, "chats");
   await page.reload();
   await listed(page, ["About owls?", "Dens <b>"]);
-  assert.deepEqual(await said(page), ["About foxes?", "They sleep in dens."]);
+  await says(page, ["About foxes?", "They sleep in dens."]);
 
   await page.getByRole("button", {name: "Delete “Dens <b>”"}).click();
   await listed(page, ["About owls?"]);
-  assert.deepEqual(await said(page), []);
+  await says(page, []);
   await page.getByRole("button", {name: "Undo"}).click();
   await listed(page, ["About owls?", "Dens <b>"]);
-  assert.deepEqual(await said(page), ["About foxes?", "They sleep in dens."]);
+  await says(page, ["About foxes?", "They sleep in dens."]);
   await page.getByRole("button", {name: "Delete “Dens <b>”"}).click();
   await listed(page, ["About owls?"]);
   await page.reload();
@@ -63,7 +63,7 @@ pageTest("a changed message and another answer are branches", async (page, stub)
   await talk(page, stub, "Two?", "2");
   await page.getByRole("button", {name: "Edit"}).first().click();
   await talk(page, stub, "Three?", "3");
-  assert.deepEqual(await said(page), ["Three?", "3"]);
+  await says(page, ["Three?", "3"]);
   await page.getByRole("button", {name: "Retry"}).click();
   const again = await stub.next();
   assert.deepEqual(again.body.messages, [{role: "user", content: "Three?"}]);
@@ -72,15 +72,15 @@ pageTest("a changed message and another answer are branches", async (page, stub)
   await ended(page);
   assert.deepEqual(await page.locator(".place").allTextContents(), ["2 of 2", "2 of 2"]);
   await page.getByRole("button", {name: "Previous branch"}).last().click();
-  assert.deepEqual(await said(page), ["Three?", "3"]);
+  await says(page, ["Three?", "3"]);
   await page.reload();
   await page.getByText("2 of 2").waitFor();
-  assert.deepEqual(await said(page), ["Three?", "3"]);
+  await says(page, ["Three?", "3"]);
   await page.getByRole("button", {name: "Previous branch"}).first().click();
-  assert.deepEqual(await said(page), ["One?", "1", "Two?", "2"]);
+  await says(page, ["One?", "1", "Two?", "2"]);
   assert.ok(await page.getByRole("button", {name: "Previous branch"}).isDisabled());
   await page.getByRole("button", {name: "Next branch"}).click();
-  assert.deepEqual(await said(page), ["Three?", "III"]);
+  await says(page, ["Three?", "III"]);
 });
 
 pageTest("two tabs see each other, and neither loses what the other says", async (page, stub) => {
@@ -133,7 +133,7 @@ pageTest("an answer goes on while another conversation is shown", async (page, s
   slow.end();
   await title(page, "Slow?").click();
   await page.getByText("Wait for it.").waitFor();
-  assert.deepEqual(await said(page), ["Slow?", "Wait for it."]);
+  await says(page, ["Slow?", "Wait for it."]);
 });
 
 pageTest("a name is written while an answer comes", async (page, stub) => {
@@ -217,7 +217,7 @@ pageTest("conversations go into files and come back", async (page, stub) => {
   await title(page, "About foxes?").last().click();
   await page.getByText("2 of 2").waitFor();
   await page.getByRole("button", {name: "Previous branch"}).click();
-  assert.deepEqual(await said(page), ["About foxes?", "They sleep."]);
+  await says(page, ["About foxes?", "They sleep."]);
   for (const [text, words] of [
     ["{", "That file is no JSON."], ["[]", "That file has no conversations of this page in it."],
     [JSON.stringify({form: "hearth-conversations", version: 9, chats: []}),
@@ -253,13 +253,13 @@ pageTest("where storage is full it is told, and nothing is lost meanwhile", asyn
   await talk(page, stub, "Two?", "2");
   await title(page, "One?").click();
   await page.locator(".said", {hasText: "One?"}).waitFor();
-  assert.deepEqual(await said(page), ["One?", "1"]);
+  await says(page, ["One?", "1"]);
   await page.evaluate(() => { window.room = true; });
   await talk(page, stub, "Three?", "3");
   await page.locator("#notice").waitFor({state: "hidden"});
   await page.reload();
   await listed(page, ["One?", "Two?"]);
-  assert.deepEqual(await said(page), ["One?", "1", "Three?", "3"]);
+  await says(page, ["One?", "1", "Three?", "3"]);
 });
 
 pageTest("what a newer page has stored stays as it is", async (page, stub) => {
@@ -274,7 +274,7 @@ pageTest("what a newer page has stored stays as it is", async (page, stub) => {
   await page.reload();
   await page.getByText(/stored by a newer version of this page/).waitFor();
   await talk(page, stub, "Two?", "2");
-  assert.deepEqual(await said(page), ["Two?", "2"]);
+  await says(page, ["Two?", "2"]);
   const kept = await page.evaluate(() => new Promise((resolve) => {
     const request = indexedDB.open("hearth");
     request.onsuccess = () => {
@@ -291,7 +291,7 @@ pageTest("the conversation of a page before is taken over once and stays", async
   for (let i = 0; i < 3; ++i) {
     await page.reload();
     await listed(page, ["Old?"]);
-    assert.deepEqual(await said(page), ["Old?", "Yes."]);
+    await says(page, ["Old?", "Yes."]);
   }
   assert.equal(await page.evaluate(() => localStorage.getItem("hearth.chat")), old);
 });

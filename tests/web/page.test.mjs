@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import {checkAccess, DESKTOP, ended, PHONE, send, shoot} from "./browser.mjs";
-import {box, localNames, pageTest, said} from "./page_case.mjs";
+import {box, localNames, pageTest, said, says} from "./page_case.mjs";
 
 pageTest("an answer appears while it comes, with its figures", async (page, stub) => {
   await page.getByText("stub", {exact: true}).waitFor();
@@ -24,7 +24,7 @@ pageTest("an answer appears while it comes, with its figures", async (page, stub
   const figures =
       /^42 tokens · 41\.3 tokens\/s · first after .* s · 16 of 31 prompt tokens cached$/;
   await page.getByText(figures).waitFor();
-  assert.deepEqual(await said(page), ["Tell me about foxes.", "Foxes are clever."]);
+  await says(page, ["Tell me about foxes.", "Foxes are clever."]);
   await page.getByText("The answer is complete.").waitFor();
 
   await send(page, "And owls?");
@@ -67,7 +67,7 @@ pageTest("what the model thinks is folded above its answer, and goes back", asyn
   await fold.getByText(/^Thought for/).waitFor();
   assert.ok(!(await thought.isVisible()));
   assert.equal(await thought.textContent(), "They ask about <b>foxes</b>.");
-  assert.deepEqual(await said(page), ["Foxes?", "Clever. Very."]);
+  await says(page, ["Foxes?", "Clever. Very."]);
   await send(page, "Owls?");
   const second = await stub.next();
   assert.deepEqual(second.body.messages, [
@@ -138,7 +138,7 @@ pageTest("Stop and Esc end an answer and its request", async (page, stub) => {
   await page.keyboard.press("Escape");
   await again.gone;
   await ended(page);
-  assert.deepEqual(await said(page), ["A long story.", "Twice "]);
+  await says(page, ["A long story.", "Twice "]);
 });
 
 pageTest("what another page has stored is shown as far as it is known", async (page) => {
@@ -150,7 +150,7 @@ pageTest("what another page has stored is shown as far as it is known", async (p
   ])));
   await page.reload();
   await page.locator("details:visible").getByText("Thought", {exact: true}).waitFor();
-  assert.deepEqual(await said(page), ["One?", "1", "Two?", "2"]);
+  await says(page, ["One?", "1", "Two?", "2"]);
   assert.equal(await page.locator("details:visible").count(), 1);
   assert.equal(await page.locator(".calls:visible").textContent(), "Calls addCopy{}");
 });
@@ -168,14 +168,14 @@ pageTest("a conversation outlives a reload, in an answer too", async (page, stub
   await page.reload();
   await second.gone;
   await page.getByText(/^Cut short when the page was left/).waitFor();
-  assert.deepEqual(await said(page), ["First.", "An answer.", "Second.", "Half an"]);
+  await says(page, ["First.", "An answer.", "Second.", "Half an"]);
   await page.getByText(/^42 tokens/).waitFor();
 
   await page.getByRole("button", {name: "New chat"}).click();
-  assert.deepEqual(await said(page), []);
+  await says(page, []);
   await page.reload();
   await page.getByText("What would you like to talk about?").waitFor();
-  assert.deepEqual(await said(page), []);
+  await says(page, []);
 });
 
 pageTest("changing a message can be given up", async (page, stub) => {

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
+import {isDeepStrictEqual} from "node:util";
 import {Browser, ended, send, shoot} from "./browser.mjs";
 import {limit} from "./hearth.mjs";
 import {Stub} from "./stub.mjs";
@@ -33,6 +34,15 @@ export function pageTest(name, body, {server = {}, page: looks = {}} = {}) {
 export const box = (page) => page.getByRole("textbox", {name: "Message"});
 export const localNames = (nodes) => nodes.map((node) => node.localName);
 export const said = (page) => page.locator(".said").allTextContents();
+
+// The page comes to show these texts, and no others. What it shows follows what it stores.
+export async function says(page, texts) {
+  for (let look = 0; look < 200; ++look) {
+    if (isDeepStrictEqual(await said(page), texts)) return;
+    await page.waitForTimeout(25);
+  }
+  assert.deepEqual(await said(page), texts);
+}
 
 // A question and its answer.
 export async function talk(page, stub, question, answer) {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import {ended, send} from "./browser.mjs";
-import {box, pageTest, said, talk} from "./page_case.mjs";
+import {box, pageTest, says, talk} from "./page_case.mjs";
 
 pageTest("text files go with a message, as text", async (page, stub) => {
   const files = page.locator("#file");
@@ -79,7 +79,7 @@ pageTest("keys search, begin a conversation, and change the last message", async
   const focused = () => page.evaluate(() => document.activeElement.id);
   await talk(page, stub, "One?", "1");
   await page.keyboard.press("Control+Shift+O");
-  assert.deepEqual(await said(page), []);
+  await says(page, []);
   assert.equal(await focused(), "prompt");
   await page.keyboard.press("Control+K");
   assert.equal(await focused(), "search");

@@ -19,6 +19,7 @@ export class Library {
     this.records = new Map();
     this.live = new Map();      // chats with an answer under way, and the one that is shown
     this.texts = null;          // id -> turn id -> text in small letters, once it is searched
+    this.reading = null;        // what fills it at first
     this.unsaved = {chats: new Map(), turns: new Map()};
     this.taken = "";            // the id of an old conversation that was taken over now
     this.channel = new BroadcastChannel("hearth");
@@ -213,13 +214,17 @@ export class Library {
   }
 
   // Records whose title or turns have all the words, with what of a turn has the first one.
+  // Once, for all that search meanwhile.
+  async readTexts() {
+    this.texts = new Map();
+    this.noteTexts(listOf(await this.store.allTurns(), asTurn));
+  }
+
   async find(words) {
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
     if (wanted.length === 0) return this.list().map((record) => ({record, told: ""}));
-    if (!this.texts) {
-      this.texts = new Map();
-      this.noteTexts(listOf(await this.store.allTurns(), asTurn));
-    }
+    this.reading ??= this.readTexts();
+    await this.reading;
     const found = [];
     for (const record of this.list()) {
       const texts = [...(this.texts.get(record.id)?.values() ?? [])];
