@@ -213,13 +213,13 @@ export class Library {
     }
   }
 
-  // Records whose title or turns have all the words, with what of a turn has the first one.
   // Once, for all that search meanwhile.
   async readTexts() {
     this.texts = new Map();
     this.noteTexts(listOf(await this.store.allTurns(), asTurn));
   }
 
+  // Records whose title or turns have all the words, with what of a turn has the first one.
   async find(words) {
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
     if (wanted.length === 0) return this.list().map((record) => ({record, told: ""}));
