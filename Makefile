@@ -67,7 +67,7 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 	@build/release/hearth serve $${MODEL:+"$$MODEL"} $(ARGS)
 
 ##@ Test
-.PHONY: test check units tokenizers tokenizers-long tested-levels web numa numa-long house fuzz
+.PHONY: test check units tokenizers tokenizers-long tested-levels web web-chats numa numa-long house fuzz
 .PHONY: fuzz-long aarch64 aarch64-long goldens-long streams-long llama-peer agents shapes
 .PHONY: gpu-compilers
 .PHONY: asan tsan web-asan web-tsan clang tidy bench-smoke soak
@@ -75,7 +75,7 @@ test: deps-test  ## house rules, units, goldens, tokenizers, web, NUMA, fuzzers,
 	@scripts/steps.sh house units tokenizers web numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke
-	@scripts/steps.sh format-check asan tsan web-asan web-tsan clang tidy bench-smoke numa-long \
+	@scripts/steps.sh format-check asan tsan web-chats web-asan web-tsan clang tidy bench-smoke numa-long \
 	  aarch64-long fuzz-long tokenizers-long goldens-long streams-long llama-peer agents \
 	  shapes gpu-compilers
 
@@ -102,7 +102,12 @@ streams-long: deps-units  ## prompts through virtual GPUs and lavapipe, in hundr
 web: deps-web  ## published clients of the API, and the page in Chromium
 	$(call build_preset,release,the program with g++,hearth stub_serve)
 	$(call say,web: published clients and a browser against hearth serve)
-	@scripts/web.sh
+	@scripts/web.sh $(filter-out chats,$(patsubst tests/web/%.test.mjs,%,$(wildcard tests/web/*.test.mjs)))
+
+web-chats: deps-web  ## conversations of the page, in Chromium
+	$(call build_preset,release,the program with g++,hearth stub_serve)
+	$(call say,web-chats: conversations of the page in a browser)
+	@scripts/web.sh chats
 
 agents: deps-web  ## Claude Code, Codex and opencode as docs/agents.md sets them up
 	$(call build_preset,release,the server before a stub of an engine,stub_serve)
