@@ -69,7 +69,8 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 	@build/release/hearth serve $${MODEL:+"$$MODEL"} $(ARGS)
 
 ##@ Test
-.PHONY: test check units tokenizers tokenizers-long tested-levels web web-chats numa numa-long house fuzz
+.PHONY: test check units tokenizers tokenizers-long tested-levels web web-chats numa numa-long house
+.PHONY: fuzz
 .PHONY: fuzz-long aarch64 aarch64-long goldens-long streams-long llama-peer agents shapes
 .PHONY: gpu-compilers
 .PHONY: asan tsan web-asan web-tsan clang tidy bench-smoke soak
