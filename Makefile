@@ -34,8 +34,6 @@ endef
 run_tests = ctest --test-dir build/$(1) -L '$(2)' -LE house --no-tests=error \
             --output-on-failure -j $$(($(JOBS) + 1)) && scripts/what_ran.py build/$(1)
 
-web_tests = $(patsubst tests/web/%.test.mjs,%,$(wildcard tests/web/*.test.mjs))
-
 # $(call web_with,preset)
 define web_with
 $(call build_preset,$(1),the program with sanitizers,hearth stub_serve)
@@ -69,8 +67,7 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 	@build/release/hearth serve $${MODEL:+"$$MODEL"} $(ARGS)
 
 ##@ Test
-.PHONY: test check units tokenizers tokenizers-long tested-levels web web-chats numa numa-long house
-.PHONY: fuzz
+.PHONY: test check units tokenizers tokenizers-long tested-levels web numa numa-long house fuzz
 .PHONY: fuzz-long aarch64 aarch64-long goldens-long streams-long llama-peer agents shapes
 .PHONY: gpu-compilers
 .PHONY: asan tsan web-asan web-tsan clang tidy bench-smoke soak
@@ -78,8 +75,8 @@ test: deps-test  ## house rules, units, goldens, tokenizers, web, NUMA, fuzzers,
 	@scripts/steps.sh house units tokenizers web numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke
-	@scripts/steps.sh format-check asan tsan web-chats web-asan web-tsan clang tidy bench-smoke \
-	  numa-long aarch64-long fuzz-long tokenizers-long goldens-long streams-long llama-peer agents \
+	@scripts/steps.sh format-check asan tsan web-asan web-tsan clang tidy bench-smoke numa-long \
+	  aarch64-long fuzz-long tokenizers-long goldens-long streams-long llama-peer agents \
 	  shapes gpu-compilers
 
 units: deps-units  ## every test of the release build
@@ -105,12 +102,7 @@ streams-long: deps-units  ## prompts through virtual GPUs and lavapipe, in hundr
 web: deps-web  ## published clients of the API, and the page in Chromium
 	$(call build_preset,release,the program with g++,hearth stub_serve)
 	$(call say,web: published clients and a browser against hearth serve)
-	@scripts/web.sh $(filter-out chats,$(web_tests))
-
-web-chats: deps-web  ## conversations of the page, in Chromium
-	$(call build_preset,release,the program with g++,hearth stub_serve)
-	$(call say,web-chats: conversations of the page in a browser)
-	@scripts/web.sh chats
+	@scripts/web.sh
 
 agents: deps-web  ## Claude Code, Codex and opencode as docs/agents.md sets them up
 	$(call build_preset,release,the server before a stub of an engine,stub_serve)

@@ -50,6 +50,7 @@ export class Browser {
       });
     });
     await page.goto(url);
+    await ready(page);
     return page;
   }
 }
@@ -68,8 +69,14 @@ export function shoot(page, name) {
   return page.screenshot({path: `${SHOTS}${name}.png`});
 }
 
+// The page takes what is typed: it has read what it stores.
+export async function ready(page) {
+  await page.locator("body:not([inert])").waitFor();
+}
+
 // Types into the message box as a person does, and sends it with Enter.
 export async function send(page, text) {
+  await ready(page);
   await page.getByRole("textbox", {name: "Message"}).fill(text);
   await page.keyboard.press("Enter");
 }

@@ -14,38 +14,20 @@ after(() => browser?.stop());
 
 // server: of Stub.start(); page: of Browser.open(); prepare(context): before the page is opened.
 export function pageTest(name, body, {server = {}, page: looks = {}} = {}) {
-  const once = async () => {
+  test(name, limit, async ({signal}) => {
     const stub = await Stub.start(server);
+    const page = await browser.open(stub.url, looks);
+    signal.addEventListener("abort", () => page.context().close());
     try {
-      const page = await browser.open(stub.url, looks);
-      try {
-        await body(page, stub);
-        assert.deepEqual(page.faults, []);
-      } catch (error) {
-        await shoot(page, "failed").catch(() => {});
-        throw error;
-      } finally {
-        await page.context().close();
-      }
+      await body(page, stub);
+      assert.deepEqual(page.faults, []);
+    } catch (error) {
+      await shoot(page, "failed").catch(() => {});
+      throw error;
     } finally {
+      await page.context().close();
       stub.stop();
     }
-  };
-  // On machines with few cores this browser stops answering once in some hundred pages, whatever
-  // it is asked. Then the test runs again in another one.
-  test(name, limit, async () => {
-    let timer;
-    const stuck = new Promise((resolve) => {
-      timer = setTimeout(() => resolve("stuck"), limit.timeout / 3);
-    });
-    const first = once();
-    const ended = await Promise.race([first, stuck]).finally(() => clearTimeout(timer));
-    if (ended !== "stuck") return;
-    first.catch(() => {});
-    console.log(`${name}: stuck, and tried again in another browser`);
-    browser.stop()?.catch?.(() => {});
-    browser = await Browser.start();
-    await once();
   });
 }
 
