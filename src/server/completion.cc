@@ -327,6 +327,8 @@ void Completion::take_results() {
   while (!ended() && (!streaming_ || exchange().unsent() + events.size() < most)) {
     std::optional<Result> result = stream_->try_pop();
     if (!result) break;
+    // Of what was read before this result, which may have come meanwhile.
+    events += read_so_far();
     if (result->finish && !finish_reason(*result->finish)) {
       if (result->error == kNoMemory) return exchange().fall_short();
       bool cancelled = *result->finish == Finish::kCancelled;
