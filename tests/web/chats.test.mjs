@@ -54,6 +54,8 @@ pageTest("conversations are listed, found, renamed, deleted and brought back",
   await says(page, ["About foxes?", "They sleep in dens."]);
   await page.getByRole("button", {name: "Delete “Dens <b>”"}).click();
   await listed(page, ["About owls?"]);
+  // What is offered to be undone has been stored.
+  await page.getByRole("button", {name: "Undo"}).waitFor();
   await page.reload();
   await listed(page, ["About owls?"]);
 });
