@@ -76,9 +76,10 @@ std::string file_stamp(const std::string& path) {
   if (!folder && !part) return one_stamp(path);
   std::vector<std::string> stamps;
   const std::string begin = part ? file.substr(0, *part) : "";
-  for (const auto& entry : fs::directory_iterator(folder ? whole : whole.parent_path(), error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(begin)) stamps.push_back(name + " " + one_stamp(entry.path().string()));
+  fs::directory_iterator at(folder ? whole : whole.parent_path(), error);
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with(begin)) stamps.push_back(name + " " + one_stamp(at->path().string()));
   }
   std::ranges::sort(stamps);
   return fmt::format("{}", fmt::join(stamps, "\n"));

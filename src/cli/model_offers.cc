@@ -138,7 +138,7 @@ std::shared_ptr<const ModelArgs> read_args(const OfferSetting& setting,
   for (const ConfiguredOptions* options : {model.table != nullptr ? model.table : &none,
                                            verb == configuration.end() ? &none : &verb->second}) {
     try {
-      parse();
+      if (args == nullptr) parse();
       const std::vector<std::string> more = configured_words(args->app, *options);
       words.insert(words.begin(), more.begin(), more.end());
       parse();

@@ -166,6 +166,8 @@ class ModelSet {
   SetEntry* choose(const ModelWish& wish, std::optional<ApiError>* error);
   std::string known_names() const;
   std::string holders() const;
+  // Of those that are loaded, all or the pinned ones.
+  uint64_t used_bytes(bool pinned) const;
   bool open_to_all(const SetEntry& entry) const;
   std::optional<ApiError> why_not_wait(const SetEntry& entry, double now) const;
   void give_back(SetEntry& entry, bool uses) noexcept;

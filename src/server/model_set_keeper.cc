@@ -153,10 +153,8 @@ bool ModelSet::load_one(Lock& lock) {
   if (next->opened == nullptr) return open(*next, lock);
   const Room room = make_room(*next, lock);
   if (room != Room::kThere) return room == Room::kMade;
-  uint64_t used = 0;
-  for (const auto& entry : entries_) used += entry->loaded() ? entry->bytes : 0;
   const uint64_t limit = options_.memory_bytes;
-  fill(*next, limit == 0 ? 0 : limit - used, lock);
+  fill(*next, limit == 0 ? 0 : limit - used_bytes(false), lock);
   return true;
 }
 
@@ -166,12 +164,15 @@ bool ModelSet::open(SetEntry& entry, Lock& lock) {
   const std::shared_ptr<const OfferedModel> model = entry.model;
   std::unique_ptr<HeldModel> opened;
   std::string stamp, problem;
+  uint64_t least_bytes = 0;
   lock.unlock();
   try {
     stamp = model->stamp();
     opened = apart(model->open);
+    least_bytes = opened->least_bytes();
   } catch (const std::exception& error) {
     problem = error.what();
+    opened.reset();
   }
   lock.lock();
   entry.stamp = std::move(stamp);
@@ -179,8 +180,17 @@ bool ModelSet::open(SetEntry& entry, Lock& lock) {
     fail_load(entry, problem);
   } else {
     entry.opened = std::move(opened);
+    entry.least_bytes = least_bytes;
   }
   return true;
+}
+
+uint64_t ModelSet::used_bytes(bool pinned) const {
+  uint64_t used = 0;
+  for (const auto& entry : entries_) {
+    if (entry->loaded() && (!pinned || entry->model->pinned)) used += entry->bytes;
+  }
+  return used;
 }
 
 // Who holds memory, as sentences name them.
@@ -195,15 +205,10 @@ std::string ModelSet::holders() const {
 }
 
 ModelSet::Room ModelSet::make_room(SetEntry& entry, Lock& lock) {
-  const uint64_t limit = options_.memory_bytes, need = entry.opened->least_bytes();
-  uint64_t used = 0, pinned = 0;
-  for (const auto& other : entries_) {
-    if (!other->loaded()) continue;
-    used += other->bytes;
-    if (other->model->pinned) pinned += other->bytes;
-  }
+  const uint64_t limit = options_.memory_bytes, need = entry.least_bytes;
+  const uint64_t used = used_bytes(false);
   if (limit == 0 || used + need <= limit) return Room::kThere;
-  const bool never = pinned + need > limit;
+  const bool never = used_bytes(true) + need > limit;
   if (never || (entry.waiters.empty() && entry.asked == SetEntry::Asked::kWhereRoom)) {
     const std::string sentence =
         fmt::format("'{}' takes {} at least, and the {} for models are held by {}",

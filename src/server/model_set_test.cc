@@ -229,6 +229,14 @@ TEST_F(ModelSetTest, NobodyUsesItForItsTime) {
   // A request may ask for less than the server's time, and for no more.
   ask({.name = "b", .keep_seconds = 0}).get();
   wait_for("b", kSleeping);
+  // Which holds for that request alone.
+  lease("b");
+  lease("a");
+  wait_for("a", kSleeping);
+  wait_for("b", kLoaded);
+  EXPECT_EQ(world_.here, 1);
+  ask({.name = "b", .keep_seconds = 0}).get();
+  wait_for("b", kSleeping);
   ask({.name = "a", .keep_seconds = -1}).get();
   wait_for("a", kSleeping);
   EXPECT_EQ(world_.here, 0);

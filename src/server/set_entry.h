@@ -25,6 +25,7 @@ struct SetEntry {
   std::shared_ptr<const OfferedModel> model;
   ModelStatus status = ModelStatus::kSleeping;
   std::unique_ptr<HeldModel> opened;  // waits for room
+  uint64_t least_bytes = 0;           // that it takes
   std::unique_ptr<HeldModel> held;
   std::shared_ptr<const std::string> plan;  // GET /v1/plan
   uint64_t bytes = 0;
@@ -52,11 +53,10 @@ struct SetEntry {
   bool expires() const {
     return !model->pinned && ttl_seconds < std::numeric_limits<double>::infinity();
   }
-  // How long it shall stay unused, as a request says.
+  // How long it shall stay unused, as a request says, or does not.
   void note_time(const std::optional<double>& wished) {
-    if (!wished) return;
     const double own = model->ttl_seconds;
-    ttl_seconds = *wished < 0 ? own : std::min(*wished, own);
+    ttl_seconds = !wished || *wished < 0 ? own : std::min(*wished, own);
   }
   double stays_until() const { return loaded_seconds + ModelSet::kStayFactor * load_took; }
   bool failed_lately(double now) const {
