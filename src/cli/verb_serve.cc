@@ -204,8 +204,8 @@ int list_devices(ToServe* all) {
 
 // Reads keys again, and whatever `more` reads, until a signal asks for the end. Where something
 // cannot be read, all goes on as it was.
-void serve_until_end(const ServeArgs& args, App* app, const std::function<void()>& more) {
-  const Termination termination;
+void serve_until_end(const ServeArgs& args, const Termination& termination, App* app,
+                     const std::function<void()>& more) {
   while (termination.wait() == Termination::Wish::kReadAgain) {
     try {
       std::vector<std::string> keys;
@@ -262,9 +262,10 @@ int serve(const ServeArgs& args) {
     tell_listening(app, options.http);
     load_models(&models);
     app.pin(spare_pus(machine, models));
+    const Termination termination;  // before anybody knows that it serves
     app.serve(served_models(models));
     tell("hearth: serving {} at {}\n", models.names(), address_text(options.http.host, app.port()));
-    serve_until_end(args, &app, {});
+    serve_until_end(args, termination, &app, {});
     end_serving(options, &app, &reactor);
   }
   return 0;
@@ -328,10 +329,11 @@ int serve_set(const ServeArgs& args, const ToldWords& told, const OptionTree& tr
                         [](const std::string& sentence) { tell("hearth: {}\n", sentence); }});
     set->offer(std::move(offers));
     set->start();
+    const Termination termination;
     app.serve(served_models(beside), set.get());
     tell("hearth: serving {} at {}\n", names_text(beside.names(), set->names()),
          address_text(options.http.host, app.port()));
-    serve_until_end(args, &app, [&] {
+    serve_until_end(args, termination, &app, [&] {
       const Configuration configuration = find_configuration(told.file, tree);
       set->offer(find_offers(setting, configuration, OfferTime::kLater));
     });
