@@ -22,22 +22,7 @@ BandwidthTable kunpeng_table(const Machine& machine) {
   return table;
 }
 
-// Of the size of Qwen3 4B.
-LlamaShape qwen3_4b(DType type, DType table_type) {
-  return {.layers = 36,
-          .width = 2560,
-          .heads = 32,
-          .kv_heads = 8,
-          .key_length = 128,
-          .value_length = 128,
-          .ffn = 9728,
-          .vocabulary = 151936,
-          .context = 40960,
-          .type = type,
-          .table_type = table_type};
-}
-
-TestModel qwen3_4b_q4_0() { return TestModel(qwen3_4b(DType::kQ4_0, DType::kQ6_K)); }
+TestModel qwen3_4b_q4_0() { return TestModel(qwen3_4b_shape()); }
 
 // `nodes` as for PlacementOptions; a thread a core, one shard a node, `groups` groups (0: one a
 // node).
@@ -371,7 +356,8 @@ TEST(CostModel, AMemoryGivesNoMoreThanItHas) {
 TEST(CostModel, FewerKvHeadsThanNodes) {
   Machine machine = Machine::from_synthetic("pack:4 numa:1 l3:1 core:4 pu:1");
   auto cost = [&](uint32_t heads) {
-    LlamaShape shape = qwen3_4b(DType::kQ8_0, DType::kQ8_0);
+    LlamaShape shape = qwen3_4b_shape();
+    shape.type = shape.table_type = DType::kQ8_0;
     shape.heads = heads;
     shape.kv_heads = 2;
     TestModel model(shape);
@@ -396,7 +382,7 @@ TEST(CostModel, FewerKvHeadsThanNodes) {
 
 TEST(CostModel, SlidingWindowBoundsWhatAttentionReads) {
   Machine machine = Machine::from_synthetic("pack:1 core:4 pu:1");
-  LlamaShape shape = qwen3_4b(DType::kQ4_0, DType::kQ6_K);
+  LlamaShape shape = qwen3_4b_shape();
   shape.window = 128;
   TestModel model(shape);
   StepCost cost = predict_step(machine, assumed_bandwidth(machine), model.spec(),

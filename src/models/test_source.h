@@ -18,6 +18,21 @@ using LlamaShape = ModelShape;
 
 inline TestSource llama_source(const LlamaShape& shape) { return made_source(shape); }
 
+// Of the size of Qwen3 4B, in Q4_0 and its table in Q6_K.
+inline LlamaShape qwen3_4b_shape(uint32_t layers = 36) {
+  return {.layers = layers,
+          .width = 2560,
+          .heads = 32,
+          .kv_heads = 8,
+          .key_length = 128,
+          .value_length = 128,
+          .ffn = 9728,
+          .vocabulary = 151936,
+          .context = 40960,
+          .type = DType::kQ4_0,
+          .table_type = DType::kQ6_K};
+}
+
 // The shape of a deepseek2 model of dense layers, every layer alike.
 struct LatentModelShape {
   uint32_t layers = 1, width = 64, heads = 4, ffn = 96, vocabulary = 100, context = 4096;

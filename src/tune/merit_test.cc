@@ -15,17 +15,10 @@ namespace hearth {
 namespace {
 
 TestModel layers_of_4b() {
-  return TestModel(LlamaShape{.layers = 2,
-                              .width = 2560,
-                              .heads = 32,
-                              .kv_heads = 8,
-                              .key_length = 128,
-                              .value_length = 128,
-                              .ffn = 9728,
-                              .vocabulary = 32000,
-                              .context = 4096,
-                              .type = DType::kQ4_0,
-                              .table_type = DType::kQ6_K});
+  LlamaShape shape = qwen3_4b_shape(2);
+  shape.vocabulary = 32000;
+  shape.context = 4096;
+  return TestModel(shape);
 }
 
 // A machine of one node or of more, the last of which may be slow, with seats on all PUs.

@@ -16,19 +16,7 @@ namespace {
 using Numbers = std::vector<uint32_t>;
 
 // Of the layers of Qwen3 4B.
-TestModel model_of(uint32_t layers) {
-  return TestModel(LlamaShape{.layers = layers,
-                              .width = 2560,
-                              .heads = 32,
-                              .kv_heads = 8,
-                              .key_length = 128,
-                              .value_length = 128,
-                              .ffn = 9728,
-                              .vocabulary = 151936,
-                              .context = 40960,
-                              .type = DType::kQ4_0,
-                              .table_type = DType::kQ6_K});
-}
+TestModel model_of(uint32_t layers) { return TestModel(qwen3_4b_shape(layers)); }
 
 // As an engine has it by default: a thread a core but for a spare one, a shard a node.
 PlacedPlan placed_on(const Machine& machine, Phase phase, uint32_t threads = 0) {

@@ -43,6 +43,17 @@ class SchedulerTest : public testing::Test {
     options.prefill_rows = 128;
     return options;
   }
+  // Four contexts, and steps of many rows.
+  static EngineOptions roomy(uint32_t context) {
+    EngineOptions options;
+    options.threads = 1;
+    options.context = context;
+    options.kv_pages = 4 * pages_for(context);
+    options.prefill_rows = 256;
+    options.decode_rows = 4;
+    options.sequences = 4;
+    return options;
+  }
   void start(const EngineOptions& options, const SchedulerOptions& scheduler = {}) {
     engine_ = tiny_engine(file_, options);
     scheduler_ = std::make_unique<Scheduler>(*engine_, nullptr, scheduler, statistics_);
@@ -53,6 +64,11 @@ class SchedulerTest : public testing::Test {
     request.max_tokens = max_tokens;
     request.logprobs = true;
     request.sampling.temperature = 1;
+    return request;
+  }
+  Request text_of(std::vector<int32_t> prompt, uint32_t max_tokens) {
+    Request request = text(1, max_tokens);
+    request.prompt = std::move(prompt);
     return request;
   }
   static Request from(const char* client, Request request) {
@@ -90,6 +106,17 @@ class SchedulerTest : public testing::Test {
     }
     return tokens;
   }
+  std::vector<Result> run_one(const Request& request) {
+    const Asked asked = ask(request);
+    run();
+    return read(asked);
+  }
+  // The tokens computed since the last call.
+  uint64_t computed() {
+    const uint64_t before = computed_;
+    computed_ = statistics_.computed_tokens;
+    return computed_ - before;
+  }
   // The turn that a request's first choice had of the last step; none where it did not run.
   std::optional<Scheduler::Turn> turn(const Asked& asked) const {
     for (const Scheduler::Turn& turn : scheduler_->last_turns()) {
@@ -106,6 +133,7 @@ class SchedulerTest : public testing::Test {
     return tokens;
   }
 
+  uint64_t computed_ = 0;  // as of computed()'s last call
   ModelSource file_ = parse_gguf(tiny_llama(kTiniest), "tiny");
   std::mt19937 random_{5};
   std::unique_ptr<Engine> engine_;

@@ -9,39 +9,15 @@ class SchedulerStatesTest : public SchedulerTest {
   SchedulerStatesTest() { file_ = parse_gguf(tiny_qwen35(kTiniest), "tiny"); }
 
   static EngineOptions roomy(uint32_t context, uint32_t kept_states) {
-    EngineOptions options;
-    options.threads = 1;
-    options.context = context;
-    options.kv_pages = 4 * pages_for(context);
-    options.prefill_rows = 256;
-    options.decode_rows = 4;
-    options.sequences = 4;
+    EngineOptions options = SchedulerTest::roomy(context);
     options.kept_states = kept_states;
     return options;
-  }
-  Request text_of(std::vector<int32_t> prompt, uint32_t max_tokens) {
-    Request request = text(1, max_tokens);
-    request.prompt = std::move(prompt);
-    return request;
-  }
-  std::vector<Result> run_one(const Request& request) {
-    const Asked asked = ask(request);
-    run();
-    return read(asked);
-  }
-  // The tokens computed since the last call.
-  uint64_t computed() {
-    const uint64_t before = computed_;
-    computed_ = statistics_.computed_tokens;
-    return computed_ - before;
   }
   void expect_no_slot_lost() {
     const StatePool& states = *engine_->states();
     EXPECT_EQ(states.free_places(), states.places());
     EXPECT_EQ(states.free_count() + states.kept_count(), states.slots());
   }
-
-  uint64_t computed_ = 0;
 };
 
 // The same request, where nothing of it is known.

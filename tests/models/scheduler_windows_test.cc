@@ -12,31 +12,9 @@ class SchedulerWindowsTest : public SchedulerTest {
   SchedulerWindowsTest() { file_ = parse_gguf(tiny_gemma3(kTiniest, kWindow), "tiny"); }
 
   static EngineOptions roomy(uint32_t context, uint32_t window_pages) {
-    EngineOptions options;
-    options.threads = 1;
-    options.context = context;
-    options.kv_pages = 4 * pages_for(context);
+    EngineOptions options = SchedulerTest::roomy(context);
     options.window_pages = window_pages;
-    options.prefill_rows = 256;
-    options.decode_rows = 4;
-    options.sequences = 4;
     return options;
-  }
-  Request text_of(std::vector<int32_t> prompt, uint32_t max_tokens) {
-    Request request = text(1, max_tokens);
-    request.prompt = std::move(prompt);
-    return request;
-  }
-  std::vector<Result> run_one(const Request& request) {
-    const Asked asked = ask(request);
-    run();
-    return read(asked);
-  }
-  // The tokens computed since the last call.
-  uint64_t computed() {
-    const uint64_t before = computed_;
-    computed_ = statistics_.computed_tokens;
-    return computed_ - before;
   }
   // The same request where no page is given back, and nothing known.
   void expect_alone(const Request& request, const std::vector<Result>& results) {
@@ -50,8 +28,6 @@ class SchedulerWindowsTest : public SchedulerTest {
       ASSERT_EQ(results[i].logprob, tokens[i].logprob);
     }
   }
-
-  uint64_t computed_ = 0;
 };
 
 // Window pages for a step of one text and no more.

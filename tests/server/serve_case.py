@@ -1,6 +1,7 @@
 """What tests of `hearth serve` stand on: models whose every logit is known, and servers that end
 with the test."""
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -122,9 +123,12 @@ class SharedCase(ServeCase):
             assert cls.server.stop() == 0, cls.server.last_words()
 
 
-def run(program, names):
-    """Runs the tests of the calling program."""
-    ServeCase.hearth = [program]
+def main(description):
+    """Runs the tests of the calling program, which is told where hearth is and which of them."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--hearth", required=True)
+    arguments, names = parser.parse_known_args()
+    ServeCase.hearth = [arguments.hearth]
     with tempfile.TemporaryDirectory() as folder:
         ServeCase.write_models(folder)
         tests = unittest.main(module="__main__", argv=[sys.argv[0], *names], exit=False)

@@ -6,7 +6,6 @@
 The models are tiny and their every logit is known (tests/cli/chain_models.py).
 """
 
-import argparse
 
 from serve_access_test import (  # noqa: F401
     AddressTest,
@@ -18,7 +17,7 @@ from serve_access_test import (  # noqa: F401
     RouteTest,
     TemplateTest,
 )
-from serve_case import run
+from serve_case import main
 from serve_embed_test import EmbedServeTest  # noqa: F401
 from serve_end_test import BusyEndTest, CutFileTest  # noqa: F401
 from serve_engine_test import EngineTest  # noqa: F401
@@ -38,12 +37,5 @@ from serve_shape_test import ShapeTest  # noqa: F401
 from unheard_test import UnheardTest  # noqa: F401
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--hearth", required=True)
-    arguments, names = parser.parse_known_args()
-    run(arguments.hearth, names)
-
-
 if __name__ == "__main__":
-    main()
+    main(__doc__)

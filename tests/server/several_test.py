@@ -5,7 +5,6 @@ changed on disk and in the configuration while they are served.
     several_test.py --hearth build/release/hearth [TestCase.test...]
 """
 
-import argparse
 import concurrent.futures
 import contextlib
 import os
@@ -13,7 +12,7 @@ import random
 import shutil
 import signal
 
-from serve_case import DEMO, ServeCase, run
+from serve_case import DEMO, ServeCase, main
 from serving import events, stream_text, wait_for
 
 CALL = {"prompt": "the quick brown fox ", "max_tokens": 12, "temperature": 0}
@@ -268,12 +267,5 @@ class ChangeTest(SeveralCase):
         self.assertEqual(self.status(server)["demo"], "sleeping")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--hearth", required=True)
-    arguments, names = parser.parse_known_args()
-    run(arguments.hearth, names)
-
-
 if __name__ == "__main__":
-    main()
+    main(__doc__)
