@@ -192,8 +192,7 @@ std::string App::metrics() const {
     std::vector<DeviceStatistics> devices;
     std::vector<std::string> whose;
     auto add_model = [&](const ServedModels& models) {
-      const ServedEmbedder* model =
-          kind == ModelKind::kEmbedder ? models.embedder : models.reranker;
+      const ServedEmbedder* model = models.of_queue(kind);
       if (model == nullptr) return;
       for (DeviceStatistics& device : model->queues.statistics()) {
         devices.push_back(std::move(device));

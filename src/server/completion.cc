@@ -457,7 +457,7 @@ void Completion::finish() {
 
 void Completion::tell(const ApiError& error) {
   if (!streaming_) {
-    return answer_error(exchange(), api_->error_reply(error, exchange().request().id));
+    return answer_error(exchange(), route_error(exchange().request(), error));
   }
   exchange().send(reply_->error(error));
   exchange().end();

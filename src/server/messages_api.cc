@@ -26,9 +26,6 @@ class MessagesApi final : public TextApi {
   }
   ApiError named(ApiError error) const override { return names_.translated(std::move(error)); }
   std::string ignored() const override { return fmt::format("{}", fmt::join(ignored_, "; ")); }
-  HttpReply error_reply(const ApiError& error, std::string_view unique) const override {
-    return messages_error_reply(error, unique);
-  }
 
  private:
   const MessagesWish wish_;

@@ -321,7 +321,9 @@ void ModelSet::refuse(SetEntry& entry, const ApiError& error) {
 void ModelSet::refuse_late() {
   const double late = steady_seconds() - kMostRoomSeconds;
   for (const auto& entry : entries_) {
-    if (entry->opened == nullptr) continue;
+    const bool late_waiter = !entry->waiters.empty() && entry->waiters.front().since < late;
+    const bool late_order = entry->asked == SetEntry::Asked::kYes && entry->asked_seconds < late;
+    if (entry->opened == nullptr || !(late_waiter || late_order)) continue;
     const ApiError error{503,
                          "",
                          "no_room",
@@ -334,7 +336,7 @@ void ModelSet::refuse_late() {
       entry->waiters.pop_front();
       --waiting_;
     }
-    if (entry->asked != SetEntry::Asked::kYes || entry->asked_seconds >= late) continue;
+    if (!late_order) continue;
     entry->asked = SetEntry::Asked::kNo;
     tell(error.message);
   }

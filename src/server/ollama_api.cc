@@ -44,9 +44,6 @@ class OllamaApi final : public TextApi {
     return ollama_names(asked, own);
   }
   ApiError named(ApiError error) const override { return names_.translated(std::move(error)); }
-  HttpReply error_reply(const ApiError& error, std::string_view) const override {
-    return hearth::error_reply(error, HttpDialect::kLines);
-  }
 
  private:
   const OllamaRoute route_;

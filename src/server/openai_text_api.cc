@@ -56,9 +56,6 @@ class OpenAiTextApi final : public TextApi {
                                                    .include_usage = call.include_usage,
                                                    .timings = call.timings});
   }
-  HttpReply error_reply(const ApiError& error, std::string_view) const override {
-    return hearth::error_reply(error);
-  }
 
  private:
   const bool chat_;

@@ -6,6 +6,7 @@
 #include "http/reader.h"
 #include "server/conversation.h"
 #include "server/exception_error.h"
+#include "server/route_error.h"
 
 namespace hearth {
 
@@ -45,7 +46,7 @@ uint64_t PromptCount::tokens_of(CompletionCall* call) {
 }
 
 void PromptCount::tell(const ApiError& error) {
-  exchange().reply(api_->error_reply(error, exchange().request().id));
+  exchange().reply(route_error(exchange().request(), error));
 }
 
 }  // namespace hearth

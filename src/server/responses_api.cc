@@ -32,9 +32,6 @@ class ResponsesApi final : public TextApi {
   }
   ApiError named(ApiError error) const override { return names_.translated(std::move(error)); }
   std::string ignored() const override { return fmt::format("{}", fmt::join(ignored_, "; ")); }
-  HttpReply error_reply(const ApiError& error, std::string_view) const override {
-    return hearth::error_reply(error);
-  }
 
  private:
   ResponsesNames names_;

@@ -10,12 +10,12 @@ std::vector<const ServedEmbedder*> ServedModels::of_queues() const {
 
 bool ServedModels::has(ModelKind kind) const {
   if (kind == ModelKind::kText) return text != nullptr;
-  return (kind == ModelKind::kEmbedder ? embedder : reranker) != nullptr;
+  return of_queue(kind) != nullptr;
 }
 
 const std::string& ServedModels::name(ModelKind kind) const {
   if (kind == ModelKind::kText) return text->name;
-  return (kind == ModelKind::kEmbedder ? embedder : reranker)->name;
+  return of_queue(kind)->name;
 }
 
 std::string plan_body(const ServedModels& models) {

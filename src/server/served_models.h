@@ -19,6 +19,10 @@ struct ServedModels {
 
   // Those whose texts wait in queues.
   std::vector<const ServedEmbedder*> of_queues() const;
+  // Of a kind that is not for text.
+  const ServedEmbedder* of_queue(ModelKind kind) const {
+    return kind == ModelKind::kEmbedder ? embedder : reranker;
+  }
   bool has(ModelKind kind) const;
   // Of the one that has this kind.
   const std::string& name(ModelKind kind) const;

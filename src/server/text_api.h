@@ -35,8 +35,6 @@ class TextApi {
   virtual bool names(std::string_view asked, std::string_view own) const { return asked == own; }
   // What of the body was left out: "tools[3]: web_search; ..."; empty: nothing.
   virtual std::string ignored() const { return {}; }
-  // An answer that is an error alone. `unique`: the id of the HTTP request.
-  virtual HttpReply error_reply(const ApiError& error, std::string_view unique) const = 0;
 };
 
 // OpenAI's: chat completions, and completions of prompts.
