@@ -53,10 +53,9 @@ class ResultStream {
   void close();
   // `on_results` is called by the engine's thread when results came, or read() has changed: at most
   // once a step, when all that the step gives are there, and once more where a request ends between
-  // two steps. It may
-  // pop, close, submit and cancel; it must be quick, since everybody's next step waits for it, and
-  // not throw. Set before the first request. Who is kept alive by it keeps the stream in a circle
-  // until the stream is closed.
+  // two steps. It may pop, close, submit and cancel; it must be quick, since everybody's next step
+  // waits for it, and not throw. Set before the first request. Who is kept alive by it keeps the
+  // stream in a circle until the stream is closed.
   void set_on_results(std::function<void()> on_results);
 
   bool closed() const;

@@ -61,10 +61,11 @@ uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
   if (!options_.prefix_cache || from % kPagePositions != 0) return 0;
   uint32_t most = 0;
   const WindowPool* windows = engine_.windows();
+  const std::span<const int32_t> tokens = generation.tokens().first(end);
   for (const GenerationPtr& other : running_) {
     if (other->stream == 0) continue;
     const std::vector<int32_t>& filled = other->sequence->tokens();
-    const std::span<const int32_t> tokens = generation.tokens().first(end);
+    if (filled.size() < size_t{from} + kPagePositions) continue;
     const auto same =
         static_cast<uint32_t>(std::ranges::mismatch(filled, tokens).in2 - tokens.begin());
     uint32_t page = from / kPagePositions;

@@ -9,6 +9,11 @@
 namespace hearth {
 namespace {
 
+// Tells whether the page that the next token falls into is begun, and others see it.
+bool shares_last(const PageStock& stock, const std::vector<uint32_t>& pages, uint32_t length) {
+  return length % kPagePositions != 0 && !stock.is_private(pages.back());
+}
+
 void take_copy(PageStock& stock, uint32_t* page) {
   const uint32_t copy = stock.take();
   stock.copy(*page, copy);
@@ -32,13 +37,11 @@ void Sequence::leave_to_cores() {
 }
 
 bool Sequence::must_copy() const {
-  return pool_->keeps_pages() && length() % kPagePositions != 0 &&
-         !pool_->is_private(pages_.back());
+  return pool_->keeps_pages() && shares_last(*pool_, pages_, length());
 }
 
 bool Sequence::must_copy_window() const {
-  return windows_ != nullptr && length() % kPagePositions != 0 &&
-         !windows_->is_private(window_pages_.back());
+  return windows_ != nullptr && shares_last(*windows_, window_pages_, length());
 }
 
 uint32_t Sequence::more_pages(uint32_t count) const {

@@ -90,6 +90,12 @@ constexpr HfTensor expert(std::string_view from, std::string_view to, HfValue ro
                           HfValue columns) {
   return in_layers(HfLayers::kSparse, matrix(from, to, rows, columns, kNone, HfKind::kExpert));
 }
+// All experts of a layer in one tensor, under the whole names.
+constexpr HfTensor expert_matrices(std::string_view from, std::string_view to, HfValue rows,
+                                   HfValue columns) {
+  return in_layers(HfLayers::kSparse,
+                   {HfScope::kLayer, HfKind::kExpertMatrices, from, to, rows, columns});
+}
 constexpr HfTensor shared_expert(std::string_view from, std::string_view to, HfValue rows,
                                  HfValue columns) {
   return in_layers(HfLayers::kSparse, where(kSharedExperts, matrix(from, to, rows, columns)));

@@ -187,10 +187,9 @@ constexpr HfTensor kBesideTensors[] = {
     beside({HfScope::kLayer, HfKind::kWhole, "router.scale", "ffn_gate_inp.scale", hf::kWidth}),
     beside({HfScope::kLayer, HfKind::kWhole, "router.per_expert_scale", "ffn_down_exps.scale",
             hf::kExperts}),
-    beside({HfScope::kLayer, HfKind::kExpertMatrices, "experts.gate_up_proj",
-            "ffn_gate_up_exps.weight", hf::kTwoExpertFfns, hf::kWidth}),
-    beside({HfScope::kLayer, HfKind::kExpertMatrices, "experts.down_proj", "ffn_down_exps.weight",
-            hf::kWidth, hf::kExpertFfn}),
+    hf::expert_matrices("experts.gate_up_proj", "ffn_gate_up_exps.weight", hf::kTwoExpertFfns,
+                        hf::kWidth),
+    hf::expert_matrices("experts.down_proj", "ffn_down_exps.weight", hf::kWidth, hf::kExpertFfn),
     // As quantisers have them, apart.
     hf::expert("experts.{}.gate_proj", "ffn_gate_exps", hf::kNone, hf::kNone),
     hf::expert("experts.{}.up_proj", "ffn_up_exps", hf::kNone, hf::kNone),

@@ -71,14 +71,8 @@ inline constexpr HfTensor kSharedGateTensors[] = {
               table("mlp.shared_expert_gate", "ffn_gate_inp_shexp", kOne, kWidth))};
 
 // Experts as Qwen3.5's folders have them, of each layer in two tensors, and as Qwen3-Next's have
-// them, apart; both names are read of both.
-constexpr HfTensor expert_matrices(std::string_view from, std::string_view to, HfValue rows,
-                                   HfValue columns) {
-  return in_layers(HfLayers::kSparse,
-                   {HfScope::kLayer, HfKind::kExpertMatrices, from, to, rows, columns});
-}
-// Those of the other way have no shape: a folder that is told by config.json alone has none of
-// them.
+// them, apart; both names are read of both. Those of the other way have no shape: a folder that is
+// told by config.json alone has none of them.
 constexpr auto hybrid_experts(bool stacked) {
   auto rows = std::to_array<HfTensor>(
       {expert_matrices("mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", kTwoExpertFfns,

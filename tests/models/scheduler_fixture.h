@@ -117,6 +117,26 @@ class SchedulerTest : public testing::Test {
     computed_ = statistics_.computed_tokens;
     return computed_ - before;
   }
+  static constexpr uint32_t kReply = 70;
+  // So many turns of a text, each of which computes its own tokens and a page at most. `last` is
+  // called with the last one's request, how many tokens are its own, and its results.
+  template <typename Last>
+  void run_turns(uint32_t length, uint32_t turns, const Last& last) {
+    std::vector<int32_t> all;
+    for (uint32_t turn = 0; turn < turns; ++turn) {
+      const size_t own = length / turns - kReply - 1 - turn % 7;
+      const std::vector<int32_t> message = random_tokens(random_, own, kVocabulary);
+      all.insert(all.end(), message.begin(), message.end());
+      const Request request = text_of(all, kReply);
+      computed();
+      const std::vector<Result> results = run_one(request);
+      const std::vector<int32_t> reply = tokens_of(results);
+      ASSERT_EQ(reply.size(), kReply);
+      EXPECT_LE(computed(), own + kReply + 63) << "turn " << turn;
+      if (turn + 1 == turns) last(request, own, results);
+      all.insert(all.end(), reply.begin(), reply.end());
+    }
+  }
   // The turn that a request's first choice had of the last step; none where it did not run.
   std::optional<Scheduler::Turn> turn(const Asked& asked) const {
     for (const Scheduler::Turn& turn : scheduler_->last_turns()) {

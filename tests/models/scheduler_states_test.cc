@@ -28,31 +28,19 @@ std::vector<TokenAlone> tokens_alone(const ModelSource& file, EngineOptions opti
 }
 
 TEST_F(SchedulerStatesTest, ATurnComputesItsOwnTokensAndAPageAtMost) {
-  constexpr uint32_t kLength = 16384, kTurns = 20, kReply = 70;
+  constexpr uint32_t kLength = 16384;
   const EngineOptions options = roomy(kLength, 8);
   start(options);
-  std::vector<int32_t> all;
-  for (uint32_t turn = 0; turn < kTurns; ++turn) {
-    const size_t own = kLength / kTurns - kReply - 1 - turn % 7;
-    const std::vector<int32_t> message = random_tokens(random_, own, kVocabulary);
-    all.insert(all.end(), message.begin(), message.end());
-    const Request request = text_of(all, kReply);
-    computed();
-    const std::vector<Result> results = run_one(request);
-    const std::vector<int32_t> reply = tokens_of(results);
-    ASSERT_EQ(reply.size(), kReply);
-    EXPECT_LE(computed(), own + kReply + 63) << "turn " << turn;
-    if (turn + 1 == kTurns) {
-      EXPECT_GE(results[0].cached_tokens, all.size() - own - 64);
-      const std::vector<TokenAlone> alone = tokens_alone(file_, options, request);
-      for (size_t i = 0; i < kReply; ++i) {
-        ASSERT_EQ(alone[i].token, reply[i]);
-        ASSERT_EQ(alone[i].logprob, results[i].logprob);
-      }
-    }
-    all.insert(all.end(), reply.begin(), reply.end());
-  }
-  EXPECT_GT(all.size(), kLength - 300u);
+  run_turns(kLength, 20,
+            [&](const Request& request, size_t own, const std::vector<Result>& results) {
+              EXPECT_GE(results[0].cached_tokens, request.prompt.size() - own - 64);
+              const std::vector<TokenAlone> alone = tokens_alone(file_, options, request);
+              for (size_t i = 0; i < kReply; ++i) {
+                ASSERT_EQ(alone[i].token, results[i].token);
+                ASSERT_EQ(alone[i].logprob, results[i].logprob);
+              }
+              EXPECT_GT(request.prompt.size() + kReply, kLength - 300u);
+            });
   EXPECT_EQ(statistics_.most_kept_states, 8u);
   EXPECT_LE(statistics_.kept_states, 8u);
   EXPECT_GT(statistics_.kept_states, 0u);

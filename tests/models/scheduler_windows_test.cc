@@ -32,22 +32,10 @@ class SchedulerWindowsTest : public SchedulerTest {
 
 // Window pages for a step of one text and no more.
 TEST_F(SchedulerWindowsTest, ATurnComputesItsOwnTokensAndAPageAtMost) {
-  constexpr uint32_t kLength = 4096, kTurns = 12, kReply = 70;
-  start(roomy(kLength, 3 + 4));
-  std::vector<int32_t> all;
-  for (uint32_t turn = 0; turn < kTurns; ++turn) {
-    const size_t own = kLength / kTurns - kReply - 1 - turn % 7;
-    const std::vector<int32_t> message = random_tokens(random_, own, kVocabulary);
-    all.insert(all.end(), message.begin(), message.end());
-    const Request request = text_of(all, kReply);
-    computed();
-    const std::vector<Result> results = run_one(request);
-    const std::vector<int32_t> reply = tokens_of(results);
-    ASSERT_EQ(reply.size(), kReply);
-    EXPECT_LE(computed(), own + kReply + 63) << "turn " << turn;
-    if (turn + 1 == kTurns) expect_alone(request, results);
-    all.insert(all.end(), reply.begin(), reply.end());
-  }
+  start(roomy(4096, 3 + 4));
+  run_turns(4096, 12, [&](const Request& request, size_t, const std::vector<Result>& results) {
+    expect_alone(request, results);
+  });
   EXPECT_EQ(statistics_.window_pages, 7u);
   EXPECT_EQ(statistics_.available_window_pages, 7u);
   EXPECT_GT(statistics_.evicted_window_pages, 0u);

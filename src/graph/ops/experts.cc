@@ -13,8 +13,8 @@ class ExpertsBuilder {
  public:
   ExpertsBuilder(GraphBuilder& builder, const Bundle& x, const Bundle& logits,
                  const ExpertLayer& layer)
-      : builder_(builder), x_(x), logits_(logits), layer_(layer), cuts_(cut_units(layer)) {
-    if (layer.shared.down != nullptr) shared_cuts_ = cut_shared(layer);
+      : builder_(builder), x_(x), logits_(logits), layer_(layer), cuts_(cut_units(layer.experts)) {
+    if (layer.shared.down != nullptr) shared_cuts_ = cut_units({&layer.shared, 1});
   }
 
   Partials append(std::string name) {
@@ -56,22 +56,13 @@ class ExpertsBuilder {
     return true;
   }
 
-  // The routed experts of every shard as units of an axis.
-  static AxisCuts cut_units(const ExpertLayer& layer) {
-    std::vector<uint32_t> counts(layer.experts[0].down->shards.size(), 0);
-    for (const ExpertWeights& expert : layer.experts) count_holders(*expert.down, &counts);
+  // These experts on every shard that has some of them, as units of an axis.
+  static AxisCuts cut_units(std::span<const ExpertWeights> experts) {
+    std::vector<uint32_t> counts(experts[0].down->shards.size(), 0);
+    for (const ExpertWeights& expert : experts) {
+      for (uint32_t s = 0; s < counts.size(); ++s) counts[s] += holds(*expert.down, s) ? 1 : 0;
+    }
     return {std::accumulate(counts.begin(), counts.end(), 0u), 1, counts};
-  }
-
-  // One unit for each shard that has some of the shared expert.
-  static AxisCuts cut_shared(const ExpertLayer& layer) {
-    std::vector<uint32_t> counts(layer.shared.down->shards.size(), 0);
-    count_holders(*layer.shared.down, &counts);
-    return {std::accumulate(counts.begin(), counts.end(), 0u), 1, counts};
-  }
-
-  static void count_holders(const Weight& down, std::vector<uint32_t>* counts) {
-    for (uint32_t s = 0; s < counts->size(); ++s) (*counts)[s] += holds(down, s) ? 1 : 0;
   }
 
   const uint32_t* gate_of(uint32_t g) const {

@@ -22,9 +22,9 @@ static_assert((choice_words(kFewRows, {.experts = kMostExperts, .used = kMostCho
 // The order in which a row's terms are added: their weights and the steps of the sum
 // (WeightedSumArgs).
 struct Terms {
-  const float* vectors[kMostChosen + 1];
-  float weights[kMostChosen + 1];
-  uint8_t steps[kMostChosen + 1];
+  const float* vectors[kMostChosen];
+  float weights[kMostChosen];
+  uint8_t steps[kMostChosen];
   uint32_t count = 0;
   uint32_t segment = 0;  // of the last one
   // The levels of the tree at which the sums that are held will meet, each with the one below it.
