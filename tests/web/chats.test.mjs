@@ -168,6 +168,7 @@ pageTest("what is deleted while it is answered stays deleted", async (page, stub
   await page.locator("#log").getByText("Wait").waitFor();
   await page.getByRole("button", {name: "Delete “Slow?”"}).click();
   await slow.gone;
+  await page.getByRole("button", {name: "Undo"}).waitFor();
   await talk(page, stub, "Quick?", "Yes.");
   await page.reload();
   await listed(page, ["Quick?"]);

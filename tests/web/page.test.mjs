@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import {checkAccess, DESKTOP, ended, PHONE, send, shoot} from "./browser.mjs";
-import {box, localNames, pageTest, said, says} from "./page_case.mjs";
+import {box, localNames, pageTest, said, says, talk} from "./page_case.mjs";
 
 pageTest("an answer appears while it comes, with its figures", async (page, stub) => {
   await page.getByText("stub", {exact: true}).waitFor();
@@ -179,13 +179,8 @@ pageTest("a conversation outlives a reload, in an answer too", async (page, stub
 });
 
 pageTest("changing a message can be given up", async (page, stub) => {
-  for (const [question, answer] of [["One?", "1"], ["Two?", "2"]]) {
-    await send(page, question);
-    const ask = await stub.next();
-    ask.say(answer);
-    ask.end();
-    await ended(page);
-  }
+  await talk(page, stub, "One?", "1");
+  await talk(page, stub, "Two?", "2");
   await page.getByRole("button", {name: "Edit"}).first().click();
   assert.equal(await box(page).inputValue(), "One?");
   await page.keyboard.press("Escape");

@@ -17,11 +17,15 @@ export function pageTest(name, body, {server = {}, page: looks = {}} = {}) {
   test(name, limit, async ({signal}) => {
     const stub = await Stub.start(server);
     const page = await browser.open(stub.url, looks);
-    signal.addEventListener("abort", () => page.context().close());
+    signal.addEventListener("abort", () => {
+      stub.stop();
+      page.context().close();
+    });
     try {
       await body(page, stub);
       assert.deepEqual(page.faults, []);
     } catch (error) {
+      if (page.faults.length > 0) console.log(page.faults);
       await shoot(page, "failed").catch(() => {});
       throw error;
     } finally {

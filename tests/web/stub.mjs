@@ -101,6 +101,7 @@ export class Stub {
   }
 
   stop() {
+    for (const {reject} of this.takers.splice(0)) reject(new Error("no chat request came"));
     this.server.closeAllConnections();
     this.server.close();
   }
@@ -108,7 +109,7 @@ export class Stub {
   // The next chat request, as soon as it is there.
   next() {
     if (this.asks.length > 0) return Promise.resolve(this.asks.shift());
-    return new Promise((resolve) => this.takers.push(resolve));
+    return new Promise((resolve, reject) => this.takers.push({resolve, reject}));
   }
 
   async handle(request, reply) {
@@ -131,7 +132,7 @@ export class Stub {
     for await (const bytes of request) text += bytes;
     ask.body = JSON.parse(text);
     const taker = this.takers.shift();
-    if (taker) taker(ask);
+    if (taker) taker.resolve(ask);
     else this.asks.push(ask);
   }
 

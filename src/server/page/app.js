@@ -89,8 +89,10 @@ async function remove(id) {
   const {title} = library.records.get(id);
   const shown = log.chat.id === id;
   library.live.get(id)?.answer?.abort();
-  const undo = await library.remove(id);
+  const removed = library.remove(id);
+  // At once: what is said next is said in another one.
   if (shown) newChat();
+  const undo = await removed;
   notify(`“${title || "Untitled"}” is deleted.`, "Undo", async () => {
     hideNotice();
     await undo();

@@ -113,11 +113,12 @@ class DiskStore {
     });
   }
 
-  async remove(chat) {
-    const keys = await settled(this.read("turns").index("chat").getAllKeys(chat));
+  remove(chat) {
     return this.write(["chats", "turns"], (kept, said) => {
       kept.delete(chat);
-      for (const key of keys) said.delete(key);
+      said.index("chat").getAllKeys(chat).onsuccess = ({target}) => {
+        for (const key of target.result) said.delete(key);
+      };
     });
   }
 

@@ -112,6 +112,7 @@ export class Library {
   async flush() {
     const chats = [...this.unsaved.chats.values()];
     const turns = [...this.unsaved.turns.values()];
+    if (chats.length + turns.length === 0) return this.on.saved();
     try {
       await this.store.save({chats, turns});
     } catch (error) {
