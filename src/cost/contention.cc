@@ -153,12 +153,13 @@ double unexplained(const std::vector<Pattern>& patterns, uint32_t cluster) {
 uint32_t find_cluster(const std::vector<Pattern>& patterns, uint32_t cores,
                       const std::vector<uint32_t>& caches) {
   const double without = unexplained(patterns, 1);
+  if (without <= kScatter) return 1;
   uint32_t best = 1;
   double least = kExplains * without;
   for (uint32_t cluster = 2; cluster <= kMostCluster; ++cluster) {
     if (cluster >= cores || !divides_all(cluster, caches)) continue;
     const double off = unexplained(patterns, cluster);
-    if (without > kScatter && off < least) {
+    if (off < least) {
       best = cluster;
       least = off;
     }

@@ -104,7 +104,7 @@ class StepClock {
       const uint32_t threads = core_threads_.at(core);
       bool fast = machine_.cores[core].kind + 1 == machine_.kinds.size();
       double part = fast ? 1 : constants_.slow_core;
-      if (is_measured(machine_, table, machine_.cores[core].node)) {
+      if (rates_.is_measured(machine_.cores[core].node)) {
         const std::vector<Contention::Way>& ways = table.contention->ways;
         part *= ways[std::min<size_t>(threads, ways.size()) - 1].ops;
       }

@@ -23,16 +23,11 @@ ArithmeticUnitSet measured_units(const BandwidthTable& table) {
   return units;
 }
 
-bool is_measured(const Machine& machine, const BandwidthTable& table, uint32_t node) {
-  return table.contention && table.contention->cores > 0 &&
-         table.contention->cores == cores_in_row(machine, node).size();
-}
-
 ReadRates::ReadRates(const Machine& machine, const BandwidthTable& table, const PlacedPlan& plan,
                      const CostConstants& constants)
     : table_(table),
-      constants_(constants),
       threads_(machine.nodes.size(), 0),
+      measured_(threads_.size(), false),
       fill_(threads_.size(), 0),
       alone_(threads_.size(), 0),
       most_(threads_.size(), 1) {
@@ -46,22 +41,23 @@ ReadRates::ReadRates(const Machine& machine, const BandwidthTable& table, const 
         break;
       }
     }
-    if (is_measured(machine, table, i)) {
+    measured_[i] = table.contention && table.contention->cores > 0 &&
+                   table.contention->cores == cores_in_row(machine, i).size();
+    if (measured_[i]) {
       fill_measured(machine, plan, i);
     } else {
-      fill_node(i, std::max(1u, table.threads[i]));
+      fill_node(i, std::max(1u, table.threads[i]), constants);
     }
   }
 }
 
 // By a formula for nodes that nobody measured part by part.
-void ReadRates::fill_node(uint32_t node, uint32_t measured) {
+void ReadRates::fill_node(uint32_t node, uint32_t threads, const CostConstants& constants) {
   const double best = fastest_memory(table_, node);
   if (threads_[node] == 0 || best <= 0) return;
-  const double one = table_.core_read > 0 ? table_.core_read / best : constants_.core_fill;
-  alone_[node] = std::clamp(one, 1.0 / measured, 1.0);
-  fill_[node] =
-      std::min(1.0, filled(alone_[node], threads_[node]) / filled(alone_[node], measured));
+  const double one = table_.core_read > 0 ? table_.core_read / best : constants.core_fill;
+  alone_[node] = std::clamp(one, 1.0 / threads, 1.0);
+  fill_[node] = std::min(1.0, filled(alone_[node], threads_[node]) / filled(alone_[node], threads));
 }
 
 void ReadRates::fill_measured(const Machine& machine, const PlacedPlan& plan, uint32_t node) {

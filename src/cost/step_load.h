@@ -31,14 +31,17 @@ class ReadRates {
   double one_reads(uint32_t i, uint32_t j) const;
   // Nodes with memory that anybody can read.
   const std::vector<uint32_t>& memories() const { return memories_; }
+  // Whether the table knows what threads of node i lose beside each other: it has as many cores as
+  // the node that was measured.
+  bool is_measured(uint32_t i) const { return measured_[i]; }
 
  private:
-  const BandwidthTable& table_;
-  const CostConstants& constants_;
-  std::vector<uint32_t> threads_, memories_;
-  void fill_node(uint32_t node, uint32_t measured);
+  void fill_node(uint32_t node, uint32_t threads, const CostConstants& constants);
   void fill_measured(const Machine& machine, const PlacedPlan& plan, uint32_t node);
 
+  const BandwidthTable& table_;
+  std::vector<uint32_t> threads_, memories_;
+  std::vector<bool> measured_;
   // By node: what the threads at work read as a part of B_ij; what one does alone; what most do.
   std::vector<double> fill_, alone_, most_;
 };
@@ -90,10 +93,6 @@ class LoadSpreader {
   CostConstants constants_;
   std::vector<std::vector<uint32_t>> group_threads_;  // [group][node]
 };
-
-// Whether the table knows what threads of the node lose beside each other: it has as many cores as
-// the node that was measured.
-bool is_measured(const Machine& machine, const BandwidthTable& table, uint32_t node);
 
 // All, where the table knows of none.
 ArithmeticUnitSet measured_units(const BandwidthTable& table);

@@ -31,6 +31,10 @@ constexpr size_t kLongestManifest = size_t{4} << 20;
 constexpr std::string_view kModelLayer = "application/vnd.ollama.image.model";
 constexpr std::string_view kTensorLayer = "application/vnd.ollama.image.tensor";
 
+bool is_weights(const std::string& file) {
+  return file.ends_with(".gguf") || file.ends_with(".safetensors");
+}
+
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> paths;
   std::error_code error;
@@ -107,7 +111,7 @@ void add_snapshot(const std::string& id, const fs::path& snapshot, std::set<std:
     if (names->insert(local.name).second) models->push_back(std::move(local));
   }
   for (const std::string& name : dangling) {
-    if (!name.ends_with(".gguf") && !name.ends_with(".safetensors")) continue;
+    if (!is_weights(name)) continue;
     LocalModel local{.name = fmt::format("{}:{}", id, name), .store = "cache"};
     local.path = (snapshot / name).string();
     local.commit = snapshot.filename().string();
@@ -239,10 +243,6 @@ std::map<std::string, Snapshot> read_snapshots(const fs::path& repo) {
   }
   if (error) fail_path(folder.string(), "read", error.value());
   return snapshots;
-}
-
-bool is_weights(const std::string& file) {
-  return file.ends_with(".gguf") || file.ends_with(".safetensors");
 }
 
 bool same_blob(const Snapshot& one, const Snapshot& other, const std::string& file) {

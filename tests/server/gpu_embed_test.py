@@ -21,7 +21,7 @@ import make_models  # first: it fixes the number of BLAS threads
 
 import gguf_io
 import model_specs
-from serving import GIVE_UP, ServerTest
+from serving import GIVE_UP, ServerTest, software_gpu
 
 FOLDER = tempfile.TemporaryDirectory()
 DEMO = Path(__file__).resolve().parents[2] / "assets" / "demo.gguf"
@@ -36,14 +36,6 @@ def write_model(name):
     return path
 
 
-def software():
-    """What `hearth gpu` calls a driver that is software; none where there is none."""
-    said = subprocess.run([*ServerTest.hearth, "gpu", "--json"], capture_output=True, check=True)
-    found = [one["name"] for one in json.loads(said.stdout)["accelerators"]
-             if one["kind"] == "software" and not one["refused"]]
-    return found[0] if found else None
-
-
 def made_texts(count):
     rng = random.Random(1)
     words = ["fox", "snow", "owl", "a", "the", "runs", "sleeps", "x", "through", "night"]
@@ -52,7 +44,7 @@ def made_texts(count):
 
 class GpuCase(unittest.TestCase):
     def setUp(self):
-        self.name = software()
+        self.name = software_gpu(ServerTest.hearth)
         if self.name is None:
             self.skipTest("no Vulkan driver that is software")
         self.gpu = "gpu:" + self.name

@@ -6,7 +6,6 @@
 The models are tiny and their every logit is known (tests/cli/chain_models.py).
 """
 
-
 from serve_access_test import (  # noqa: F401
     AddressTest,
     DrainTest,

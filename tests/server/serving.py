@@ -184,6 +184,14 @@ def serve_command(program, *words):
     return [program, "serve", *words, "--port", "0"]
 
 
+def software_gpu(hearth):
+    """What `hearth gpu` calls a driver that is software; none where there is none."""
+    said = subprocess.run([*hearth, "gpu", "--json"], capture_output=True, check=True)
+    found = [one["name"] for one in json.loads(said.stdout)["accelerators"]
+             if one["kind"] == "software" and not one["refused"]]
+    return found[0] if found else None
+
+
 class ServerTest(unittest.TestCase):
     """One server for all tests of a class."""
 

@@ -24,16 +24,14 @@ of the polite waits longer than 5 s or is refused, and memory stays within the s
 
 import argparse
 import asyncio
-import json
 import random
 import statistics
-import subprocess
 import sys
 import time
 
 import soak_attacked
 from async_http import fetch, metrics
-from serving import Server, serve_command
+from serving import Server, serve_command, software_gpu
 from soak_clients import TEXT, Clients, alone
 
 MEMORY_BOUND = 4 << 20
@@ -50,10 +48,8 @@ GPU_OPTIONS = ("--gpu-threshold", "16", "--gpu-rows", "128")
 
 def gpu_options(hearth):
     """Options that stream prompts through the driver that is software; None where there is none."""
-    told = json.loads(subprocess.run([hearth, "gpu", "--json"], stdout=subprocess.PIPE,
-                                     check=True).stdout)
-    names = [one["name"] for one in told["accelerators"] if one["kind"] == "software"]
-    return ("--gpu", names[0], *GPU_OPTIONS) if names else None
+    name = software_gpu([hearth])
+    return ("--gpu", name, *GPU_OPTIONS) if name else None
 
 
 def figures(told):
