@@ -40,6 +40,8 @@ struct Work {
     return static_cast<double>(call.seen) * call.heads *
            (call.pages.key_length + call.pages.value_length);
   }
+  double operator()(const RouteCall& call) const { return by_rows(call.rows, call.rule.experts); }
+  double operator()(const GroupCall& call) const { return by_rows(call.rows, call.used); }
 };
 
 // The length that a contract's rates go by; 0 where it is all the same.

@@ -90,6 +90,8 @@ class Checker {
   void operator()(const AttendCall& call) const;
   void operator()(const KvStoreCall& call) const;
   void operator()(const PagedAttendCall& call) const;
+  void operator()(const RouteCall& call) const;
+  void operator()(const GroupCall& call) const;
 
  private:
   template <typename... Args>
@@ -153,6 +155,17 @@ class Checker {
     }
     need(pages.count <= UINT32_MAX / kPagePositions, "there are more pages than can be numbered");
     need(pages.stride <= kMostBufferBytes, "pages lie too far apart");
+  }
+  // Numbers of 32 bits that are written.
+  void need_words(const Place& at, std::string_view what) const {
+    if (!at) refuse("there is no room for {}", what);
+    need_aligned(at, 4, what);
+  }
+  void need_choice(uint32_t used, uint32_t experts) const {
+    if (experts == 0 || experts > kMostExperts || used == 0 || used > kMostChosen ||
+        used > experts) {
+      refuse("{} of {} experts cannot be chosen", used, experts);
+    }
   }
   void need_activations(const ActRows& a, uint32_t rows) const {
     need(static_cast<bool>(a.at), "there are no activations");
@@ -259,6 +272,35 @@ void Checker::operator()(const PagedAttendCall& call) const {
   need(static_cast<bool>(call.rows_of), "nothing says what rows see");
   need_aligned(call.rows_of, 4, "what rows see");
   need_output(call.out, call.rows, uint64_t{call.heads} * call.pages.value_length);
+  need_memory(false);
+}
+
+void Checker::operator()(const RouteCall& call) const {
+  const RouterRule& rule = call.rule;
+  need_size(call.rows, rule.experts);
+  need_choice(rule.used, rule.experts);
+  need(rule.groups > 0 && rule.experts % rule.groups == 0, "groups do not divide the experts");
+  if (rule.groups_used == 0 || rule.groups_used > rule.groups ||
+      rule.experts / rule.groups * rule.groups_used < rule.used) {
+    refuse("{} of {} groups do not hold {} experts", rule.groups_used, rule.groups, rule.used);
+  }
+  need(std::isfinite(rule.scale) && std::isfinite(rule.logit_scale), "a scale is no number");
+  need_input(call.logits, rule.experts, "logits");
+  need_aligned(call.bias, 4, "the bias");
+  need_words(call.chosen, "the choices");
+  need_words(call.weights, "the weights");
+  need_memory(false);
+}
+
+void Checker::operator()(const GroupCall& call) const {
+  need_size(call.rows, call.experts);
+  need_choice(call.used, call.experts);
+  need(static_cast<bool>(call.chosen), "there are no choices");
+  need_aligned(call.chosen, 4, "the choices");
+  need_words(call.place, "places");
+  need_words(call.row, "rows");
+  need_words(call.first, "first places");
+  need(call.choices() <= UINT32_MAX, "there are more choices than can be numbered");
   need_memory(false);
 }
 

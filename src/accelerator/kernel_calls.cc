@@ -46,6 +46,12 @@ struct Name {
   std::string operator()(const PagedAttendCall& call) const {
     return fmt::format("attend pages {}", kv_type_name(call.pages.type));
   }
+  std::string operator()(const RouteCall& call) const {
+    return fmt::format(
+        "route {}", enum_name<Gating::kSoftmaxOfChosen>({"softmax", "sigmoid", "softmax of chosen"},
+                                                        call.rule.gating));
+  }
+  std::string operator()(const GroupCall&) const { return "group by expert"; }
 };
 
 // Gathers accesses; of places that are none, none.
@@ -200,6 +206,23 @@ struct Gather {
     out.add({.at = call.rows_of, .bytes = uint64_t{call.rows} * sizeof(PagedRow)});
     out.add_pages(call.pages, false);
     out.add_rows(call.out, call.rows, heads * call.pages.value_length, true);
+  }
+
+  void operator()(const RouteCall& call) const {
+    const uint64_t choices = uint64_t{call.rows} * call.rule.used;
+    out.add_rows(call.logits, call.rows, call.rule.experts);
+    out.add_floats(call.bias, call.rule.experts);
+    out.add({.at = call.chosen, .bytes = choices * sizeof(uint32_t), .writes = true});
+    out.add({.at = call.weights, .bytes = choices * kFloat, .writes = true});
+  }
+  void operator()(const GroupCall& call) const {
+    const uint64_t bytes = call.choices() * sizeof(uint32_t);
+    out.add({.at = call.chosen, .bytes = bytes});
+    out.add({.at = call.place, .bytes = bytes, .writes = true});
+    out.add({.at = call.row, .bytes = bytes, .writes = true});
+    out.add({.at = call.first,
+             .bytes = (uint64_t{call.experts} + 1) * sizeof(uint32_t),
+             .writes = true});
   }
 
   // What is turned of each head: in one access where heads and rows lie evenly.

@@ -16,6 +16,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/rope/rope.h"
+#include "kernels/routing/routing.h"
 #include "tensor/pack_spec.h"
 
 namespace hearth {
@@ -197,9 +198,31 @@ struct PagedRow {
   uint32_t first_page, first, last, zero;
 };
 
-using KernelCall =
-    std::variant<NormCall, HeadMomentsCall, NormByCall, TableCall, QuantizeCall, GemmCall, AddCall,
-                 GateCall, RopeCall, AttendCall, KvStoreCall, PagedAttendCall>;
+// choose_experts of kernels/routing/routing.h, for rows of a router's logits.
+struct RouteCall {
+  RouterRule rule = {};
+  FloatRows logits = {};  // [rows][rule.experts]
+  Place bias = {};        // [rule.experts] or none
+  uint32_t rows = 0;
+  Place chosen = {};   // [rows][rule.used]: uint32_t, ascending
+  Place weights = {};  // [rows][rule.used]
+};
+
+// group_by_expert of kernels/routing/routing.h: the place of every choice, the row of every place,
+// and the first place of every expert. Of a row no two choices are alike.
+struct GroupCall {
+  Place chosen = {};  // [rows][used]: uint32_t below `experts`
+  uint32_t rows = 0, used = 0, experts = 0;
+  Place place = {};  // [rows][used]: uint32_t, as all of these are
+  Place row = {};    // [rows * used]
+  Place first = {};  // [experts + 1]
+
+  uint64_t choices() const { return uint64_t{rows} * used; }
+};
+
+using KernelCall = std::variant<NormCall, HeadMomentsCall, NormByCall, TableCall, QuantizeCall,
+                                GemmCall, AddCall, GateCall, RopeCall, AttendCall, KvStoreCall,
+                                PagedAttendCall, RouteCall, GroupCall>;
 
 // "gemm q4_k", "layer norm", ...: the contract and what of it a shader is made for.
 std::string contract_name(const KernelCall& call);
@@ -224,6 +247,8 @@ void for_each_place(KernelCall* call, const Visit& visit) {
     }
     void operator()(KvStoreCall& c) const { of(c.k.at, c.v.at, c.slots, c.pages.at); }
     void operator()(PagedAttendCall& c) const { of(c.q.at, c.rows_of, c.pages.at, c.out.at); }
+    void operator()(RouteCall& c) const { of(c.logits.at, c.bias, c.chosen, c.weights); }
+    void operator()(GroupCall& c) const { of(c.chosen, c.place, c.row, c.first); }
   };
   std::visit(Visitor{all}, *call);
 }

@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-#include "base/error.h"
+#include "accelerator/test_refused_calls.h"
 
 namespace hearth {
 namespace {
@@ -227,19 +227,6 @@ TEST(KernelCalls, TurnHeadsInOneAccessOrEach) {
   call.n_rot = 24;
   call.x.stride = 100;
   EXPECT_EQ(accesses_of(KernelCall(call))[0], (Access{{kB, 0}, 384, 400, 3}));
-}
-
-template <typename Call>
-void expect_refused(Call call, const std::function<void(Call&)>& spoil, const char* text) {
-  EXPECT_NO_THROW(check_call(call));
-  spoil(call);
-  try {
-    check_call(call);
-    ADD_FAILURE() << "passed: " << text;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kRequest);
-    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-  }
 }
 
 TEST(KernelCalls, ContradictionsAreRefusedOfRows) {

@@ -50,4 +50,7 @@ class ProblemMemory {
 // Appends those of attention, and of what stores its keys and values.
 void add_attention_contracts(bool brief, std::vector<Contract>* all);
 
+// Appends those of routing rows to experts.
+void add_routing_contracts(bool brief, std::vector<Contract>* all);
+
 }  // namespace hearth

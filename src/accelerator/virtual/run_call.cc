@@ -41,10 +41,13 @@ class Runner {
   void operator()(const AttendCall& call) const;
   void operator()(const KvStoreCall& call) const;
   void operator()(const PagedAttendCall& call) const;
+  void operator()(const RouteCall& call) const;
+  void operator()(const GroupCall& call) const;
 
  private:
   // Null where there is no place.
   float* floats(const Place& at) const { return at ? reinterpret_cast<float*>(at_(at)) : nullptr; }
+  uint32_t* words(const Place& at) const { return reinterpret_cast<uint32_t*>(at_(at)); }
   float* row(const FloatRows& x, uint64_t i) const {
     return x ? floats(x.at) + x.stride * i : nullptr;
   }
@@ -338,6 +341,32 @@ void Runner::operator()(const PagedAttendCall& call) const {
            .scratch = scratch.data()});
     }
   }
+}
+
+void Runner::operator()(const RouteCall& call) const {
+  const uint64_t used = call.rule.used;
+  std::vector<float> scratch(uint64_t{2} * call.rule.experts + call.rule.groups);
+  for (uint32_t i = 0; i < call.rows; ++i) {
+    choose_experts(call.rule, row(call.logits, i), floats(call.bias), scratch.data(),
+                   words(call.chosen) + i * used, floats(call.weights) + i * used);
+  }
+}
+
+void Runner::operator()(const GroupCall& call) const {
+  uint32_t* chosen = words(call.chosen);
+  for (uint64_t i = 0; i < call.choices(); ++i) {
+    if (chosen[i] < call.experts) continue;
+    fail(ErrorCode::kRequest, "a row has chosen expert {} of {}", chosen[i], call.experts);
+  }
+  group_by_expert({.rows = call.rows,
+                   .used = call.used,
+                   .experts = call.experts,
+                   .chosen = chosen,
+                   .weights = nullptr,
+                   .place = words(call.place),
+                   .row = words(call.row),
+                   .first = words(call.first),
+                   .shared = nullptr});
 }
 
 }  // namespace

@@ -162,7 +162,27 @@ struct Direct {
   void operator()(const AttendCall& c) const;
   void operator()(const KvStoreCall& c) const;
   void operator()(const PagedAttendCall& c) const;
+  void operator()(const RouteCall& c) const {
+    std::vector<float> scratch(2 * c.rule.experts + c.rule.groups);
+    for (size_t i = c.rows; i-- > 0;) {
+      choose_experts(c.rule, row(c.logits, i), memory.floats(c.bias), scratch.data(),
+                     words(c.chosen) + i * c.rule.used, memory.floats(c.weights) + i * c.rule.used);
+    }
+  }
+  // Expert by expert.
+  void operator()(const GroupCall& c) const {
+    uint32_t place = 0;
+    for (uint32_t e = 0; e <= c.experts; ++e) {
+      words(c.first)[e] = place;
+      for (uint32_t i = 0; i < c.rows * c.used; ++i) {
+        if (words(c.chosen)[i] != e) continue;
+        words(c.row)[place] = i / c.used;
+        words(c.place)[i] = place++;
+      }
+    }
+  }
 
+  uint32_t* words(const Place& at) const { return reinterpret_cast<uint32_t*>(memory.at(at)); }
   KvPage page(const KvPages& pages, size_t page, size_t head) const {
     const size_t keys = kv_half_bytes(pages.type, pages.key_length);
     const size_t both = keys + kv_half_bytes(pages.type, pages.value_length);

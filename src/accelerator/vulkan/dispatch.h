@@ -50,6 +50,8 @@ std::vector<Dispatch> dispatches_of(const RopeCall& call, const AddressOf& addre
 std::vector<Dispatch> dispatches_of(const AttendCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const KvStoreCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const PagedAttendCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const RouteCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const GroupCall& call, const AddressOf& address);
 
 // The bytes from page to page, as shaders count them. Throws Error (kUnsupported) where they
 // cannot.

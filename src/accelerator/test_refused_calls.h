@@ -1,0 +1,28 @@
+// For tests of what check_call() refuses.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "accelerator/kernel_calls.h"
+#include "base/error.h"
+
+namespace hearth {
+
+// Expects the call to be taken, and to be refused for `text` once it is spoiled.
+template <typename Call>
+void expect_refused(Call call, const std::function<void(Call&)>& spoil, const char* text) {
+  EXPECT_NO_THROW(check_call(call));
+  spoil(call);
+  try {
+    check_call(call);
+    ADD_FAILURE() << "passed: " << text;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kRequest);
+    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,78 @@
+// Rows to experts by shaders/route.comp, and the rows of each expert on end by shaders/group.comp.
+#include <algorithm>
+#include <vector>
+
+#include "accelerator/vulkan/dispatch.h"
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+// As in shaders/route.comp.
+struct RoutePush {
+  uint64_t logits, bias, chosen, weights;
+  uint32_t logits_stride, experts, used;
+  uint32_t groups, groups_used;
+  float scale, logit_scale;
+  uint32_t zero;
+};
+
+// As in shaders/group.comp.
+struct GroupPush {
+  uint64_t chosen, place, row, first;
+  uint32_t choices, used;
+};
+
+constexpr uint64_t kMostRoutingGroups = 65535;  // in a direction, on every Vulkan
+constexpr uint64_t kMostRoutingIndex = INT32_MAX;
+
+}  // namespace
+
+std::vector<Dispatch> dispatches_of(const RouteCall& call, const AddressOf& address) {
+  const RouterRule& rule = call.rule;
+  const uint64_t stride = std::max<uint64_t>({call.logits.stride, rule.used, 1});
+  if (stride > kMostRoutingIndex) {
+    fail(ErrorCode::kUnsupported, "rows of logits lie {} floats apart, more than shaders can index",
+         stride);
+  }
+  const uint64_t height =
+      std::min(kMostRoutingGroups, (kMostRoutingIndex - kMostExperts) / stride + 1);
+  std::vector<Dispatch> dispatches;
+  for (uint64_t row = 0; row < call.rows; row += height) {
+    Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "route"});
+    d.constants = {static_cast<uint32_t>(rule.gating), call.bias ? 1u : 0u,
+                   rule.normalised ? 1u : 0u};
+    d.set_push(
+        RoutePush{.logits = address(call.logits.at) + sizeof(float) * call.logits.stride * row,
+                  .bias = address(call.bias),
+                  .chosen = address(call.chosen) + sizeof(uint32_t) * rule.used * row,
+                  .weights = address(call.weights) + sizeof(float) * rule.used * row,
+                  .logits_stride = static_cast<uint32_t>(call.logits.stride),
+                  .experts = rule.experts,
+                  .used = rule.used,
+                  .groups = rule.groups,
+                  .groups_used = rule.groups_used,
+                  .scale = rule.scale,
+                  .logit_scale = rule.logit_scale,
+                  .zero = 0});
+    d.groups[0] = static_cast<uint32_t>(std::min<uint64_t>(height, call.rows - row));
+  }
+  return dispatches;
+}
+
+std::vector<Dispatch> dispatches_of(const GroupCall& call, const AddressOf& address) {
+  if (call.choices() > kMostRoutingIndex) {
+    fail(ErrorCode::kUnsupported, "{} choices are more than shaders can index", call.choices());
+  }
+  Dispatch d{.shader = "group"};
+  d.set_push(GroupPush{.chosen = address(call.chosen),
+                       .place = address(call.place),
+                       .row = address(call.row),
+                       .first = address(call.first),
+                       .choices = static_cast<uint32_t>(call.choices()),
+                       .used = call.used});
+  d.groups[0] = call.experts;
+  return {d};
+}
+
+}  // namespace hearth
