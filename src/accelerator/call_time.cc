@@ -42,6 +42,10 @@ struct Work {
   }
   double operator()(const RouteCall& call) const { return by_rows(call.rows, call.rule.experts); }
   double operator()(const GroupCall& call) const { return by_rows(call.rows, call.used); }
+  double operator()(const ExpertGemmCall& call) const {
+    return (*this)(call.product(0)) * call.experts;
+  }
+  double operator()(const ExpertAddCall& call) const { return by_rows(call.room, call.n); }
 };
 
 // The length that a contract's rates go by; 0 where it is all the same.
@@ -105,6 +109,9 @@ double CallTime::attention_seconds(const KernelCall& call) const {
 double CallTime::seconds(const KernelCall& call) const {
   if (const auto* product = std::get_if<GemmCall>(&call)) {
     if (!products_.empty()) return product_seconds(*product);
+  }
+  if (const auto* of_experts = std::get_if<ExpertGemmCall>(&call)) {
+    if (!products_.empty()) return product_seconds(of_experts->product(0)) * of_experts->experts;
   }
   const auto found = kernels_.find(contract_name(call));
   if (found != kernels_.end()) return work_of(call) * value_at(found->second, length_of(call));

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "accelerator/kernel_calls.h"
 #include "base/error.h"
@@ -92,6 +93,8 @@ class Checker {
   void operator()(const PagedAttendCall& call) const;
   void operator()(const RouteCall& call) const;
   void operator()(const GroupCall& call) const;
+  void operator()(const ExpertGemmCall& call) const;
+  void operator()(const ExpertAddCall& call) const;
 
  private:
   template <typename... Args>
@@ -156,9 +159,9 @@ class Checker {
     need(pages.count <= UINT32_MAX / kPagePositions, "there are more pages than can be numbered");
     need(pages.stride <= kMostBufferBytes, "pages lie too far apart");
   }
-  // Numbers of 32 bits that are written.
+  // Numbers of 32 bits.
   void need_words(const Place& at, std::string_view what) const {
-    if (!at) refuse("there is no room for {}", what);
+    if (!at) refuse("there is no place for {}", what);
     need_aligned(at, 4, what);
   }
   void need_choice(uint32_t used, uint32_t experts) const {
@@ -166,6 +169,10 @@ class Checker {
         used > experts) {
       refuse("{} of {} experts cannot be chosen", used, experts);
     }
+  }
+  void need_experts(uint32_t expert0, uint32_t experts) const {
+    if (experts > 0 && experts <= kMostExperts && expert0 <= kMostExperts - experts) return;
+    refuse("there are no {} experts from {} on", experts, expert0);
   }
   void need_activations(const ActRows& a, uint32_t rows) const {
     need(static_cast<bool>(a.at), "there are no activations");
@@ -295,13 +302,48 @@ void Checker::operator()(const RouteCall& call) const {
 void Checker::operator()(const GroupCall& call) const {
   need_size(call.rows, call.experts);
   need_choice(call.used, call.experts);
-  need(static_cast<bool>(call.chosen), "there are no choices");
-  need_aligned(call.chosen, 4, "the choices");
+  need_words(call.chosen, "the choices");
   need_words(call.place, "places");
   need_words(call.row, "rows");
   need_words(call.first, "first places");
   need(call.choices() <= UINT32_MAX, "there are more choices than can be numbered");
   need_memory(false);
+}
+
+void Checker::operator()(const ExpertGemmCall& call) const {
+  const PackSpec& spec = call.spec;
+  need_size(call.room, call.experts);
+  need_shard(spec, call.codes, call.scales);
+  need_experts(call.expert0, call.experts);
+  for (const auto& [stride, bytes] : {std::pair(call.codes_stride, spec.codes_bytes()),
+                                      std::pair(call.scales_stride, spec.scales_bytes())}) {
+    if (call.experts > 1 && stride < bytes) refuse("experts of {} bytes overlap", bytes);
+    need(stride % 64 == 0 && stride <= kMostBufferBytes, "experts lie no multiple of 64 apart");
+  }
+  need_words(call.first, "the first places");
+  need_aligned(call.row, 4, "rows");
+  need(call.choices > 0 && call.likely_rows > 0, "nobody has chosen");
+  need(call.a.rows > 0, "there are no activations");
+  need_activations(call.a, call.row ? 1 : call.room);
+  need(call.a.format == act_format_for(spec.kind), "activations are in another format");
+  need(call.a.k >= spec.k, "activations are shorter than the blocks");
+  need_output(call.out, call.room, uint64_t{spec.panels()} * kPanelRows);
+  need(call.out.stride % kPanelRows == 0, "the output's stride is no multiple of 16");
+  need_memory(false);
+}
+
+void Checker::operator()(const ExpertAddCall& call) const {
+  need_size(call.rows, call.n);
+  need_experts(call.expert0, call.experts);
+  need_choice(call.used, kMostExperts);
+  need(call.room > 0, "the experts made nothing");
+  need_input(call.x, call.n, "x");
+  need_words(call.chosen, "the choices");
+  need_words(call.weights, "the weights");
+  need_words(call.place, "places");
+  need_words(call.first, "the first places");
+  need_output(call.out, call.rows, call.n);
+  need_memory(!call.begins);
 }
 
 }  // namespace

@@ -52,6 +52,10 @@ struct Name {
                                                         call.rule.gating));
   }
   std::string operator()(const GroupCall&) const { return "group by expert"; }
+  std::string operator()(const ExpertGemmCall& call) const {
+    return fmt::format("experts' gemm {}", pack_kind_name(call.spec.kind));
+  }
+  std::string operator()(const ExpertAddCall&) const { return "experts' add"; }
 };
 
 // Gathers accesses; of places that are none, none.
@@ -75,6 +79,9 @@ class Accesses {
          .stride = pages.count == 1 ? 0 : pages.stride,
          .rows = pages.count,
          .writes = writes});
+  }
+  void add_matrices(const Place& at, uint64_t bytes, uint64_t stride, uint32_t count) {
+    add({.at = at, .bytes = bytes, .stride = count == 1 ? 0 : stride, .rows = count});
   }
   void add_floats(const Place& at, uint64_t n) { add({.at = at, .bytes = n * kFloat}); }
   // Blocks [block0, block1) of the first rows of activations, in all that their format has.
@@ -225,6 +232,29 @@ struct Gather {
              .writes = true});
   }
 
+  void operator()(const ExpertGemmCall& call) const {
+    out.add_matrices(call.codes, call.spec.codes_bytes(), call.codes_stride, call.experts);
+    out.add_matrices(call.scales, call.spec.scales_bytes(), call.scales_stride, call.experts);
+    add_first(call.first, call.expert0, call.experts);
+    out.add({.at = call.row, .bytes = uint64_t{call.choices} * sizeof(uint32_t)});
+    out.add_activations(call.a, call.a.rows, 0, call.spec.blocks(), false);
+    out.add_rows(call.out, call.room, uint64_t{call.spec.panels()} * kPanelRows, true);
+  }
+  void operator()(const ExpertAddCall& call) const {
+    const uint64_t choices = uint64_t{call.rows} * call.used;
+    out.add_rows(call.x, call.room, call.n);
+    for (const Place& at : {call.chosen, call.weights, call.place}) {
+      out.add({.at = at, .bytes = choices * sizeof(uint32_t)});
+    }
+    add_first(call.first, call.expert0, call.experts);
+    if (!call.begins) out.add_rows(call.out, call.rows, call.n);
+    out.add_rows(call.out, call.rows, call.n, true);
+  }
+
+  void add_first(const Place& first, uint32_t expert0, uint32_t experts) const {
+    out.add({.at = first + sizeof(uint32_t) * expert0,
+             .bytes = sizeof(uint32_t) * (uint64_t{experts} + 1)});
+  }
   // What is turned of each head: in one access where heads and rows lie evenly.
   void add_heads(const RopeCall& call, bool writes) const {
     const uint64_t heads = call.heads, rows = call.rows;
@@ -244,6 +274,17 @@ struct Gather {
 };
 
 }  // namespace
+
+GemmCall ExpertGemmCall::product(uint32_t i) const {
+  return {.spec = spec,
+          .codes = codes + codes_stride * i,
+          .scales = scales ? scales + scales_stride * i : Place{},
+          .panels = spec.panels(),
+          .block1 = spec.blocks(),
+          .a = a,
+          .m = likely_rows,
+          .out = out};
+}
 
 std::string contract_name(const KernelCall& call) { return std::visit(Name{}, call); }
 

@@ -220,9 +220,46 @@ struct GroupCall {
   uint64_t choices() const { return uint64_t{rows} * used; }
 };
 
-using KernelCall = std::variant<NormCall, HeadMomentsCall, NormByCall, TableCall, QuantizeCall,
-                                GemmCall, AddCall, GateCall, RopeCall, AttendCall, KvStoreCall,
-                                PagedAttendCall, RouteCall, GroupCall>;
+// Products of experts [expert0, expert0 + experts) with their rows, as a GroupCall placed them: of
+// expert e places [first[e], first[e + 1]). They are counted from the first of them, place
+// first[expert0] being 0: with place i row i of `a` is multiplied, or with `row` row
+// row[first[expert0] + i] of it, and row i of `out` becomes the result.
+struct ExpertGemmCall {
+  PackSpec spec = {};                            // of each expert
+  Place codes = {}, scales = {};                 // of expert0; 64-byte aligned
+  uint64_t codes_stride = 0, scales_stride = 0;  // bytes from expert to expert, multiples of 64
+  uint32_t expert0 = 0, experts = 1;
+  uint32_t choices = 0;  // of the GroupCall
+  Place first = {};
+  Place row = {};  // or none
+  ActRows a = {};
+  uint32_t likely_rows = 1;  // of an expert: what it costs depends on it, and nothing else
+  uint32_t room = 0;         // rows of `out`: there are no more places
+  FloatRows out = {};        // [room][16 * panels]
+
+  // The product of expert expert0 + i with as many rows as are likely, from the first row of `a`.
+  GemmCall product(uint32_t i) const;
+};
+
+// Adds what experts [expert0, expert0 + experts) made of rows onto the rows' sums, as weighted_sum
+// of kernels/sum/sum.h adds a term onto the top: experts ascend, and x[i] is of place i as an
+// ExpertGemmCall counts them. A row that chose none of them keeps its sum.
+struct ExpertAddCall {
+  FloatRows x = {};                                         // [room][n]
+  uint32_t room = 0;                                        // there are no more places
+  Place chosen = {}, weights = {}, place = {}, first = {};  // of a RouteCall and a GroupCall
+  uint32_t rows = 0, used = 0;
+  uint32_t expert0 = 0, experts = 1;
+  uint32_t n = 0;
+  // Sums begin here, with -0, which changes no number that is added to it.
+  bool begins = false;
+  FloatRows out = {};  // [rows][n]
+};
+
+using KernelCall =
+    std::variant<NormCall, HeadMomentsCall, NormByCall, TableCall, QuantizeCall, GemmCall, AddCall,
+                 GateCall, RopeCall, AttendCall, KvStoreCall, PagedAttendCall, RouteCall, GroupCall,
+                 ExpertGemmCall, ExpertAddCall>;
 
 // "gemm q4_k", "layer norm", ...: the contract and what of it a shader is made for.
 std::string contract_name(const KernelCall& call);
@@ -249,6 +286,12 @@ void for_each_place(KernelCall* call, const Visit& visit) {
     void operator()(PagedAttendCall& c) const { of(c.q.at, c.rows_of, c.pages.at, c.out.at); }
     void operator()(RouteCall& c) const { of(c.logits.at, c.bias, c.chosen, c.weights); }
     void operator()(GroupCall& c) const { of(c.chosen, c.place, c.row, c.first); }
+    void operator()(ExpertGemmCall& c) const {
+      of(c.codes, c.scales, c.first, c.row, c.a.at, c.out.at);
+    }
+    void operator()(ExpertAddCall& c) const {
+      of(c.x.at, c.chosen, c.weights, c.place, c.first, c.out.at);
+    }
   };
   std::visit(Visitor{all}, *call);
 }

@@ -1,4 +1,4 @@
-// Made-up calls that route rows to experts, and group them.
+// Made-up calls that route rows to experts, group them, multiply them and add them up.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "accelerator/call_problems.h"
 #include "accelerator/problem_memory.h"
+#include "kernels/gemm/gemm_problem.h"
 
 namespace hearth {
 namespace {
@@ -109,6 +110,149 @@ Contract group_contract(bool brief) {
   return contract;
 }
 
+// Choices of rows, and where they were placed.
+struct Placed {
+  ExpertChoices choices;
+  std::vector<uint32_t> words;
+
+  size_t count() const { return size_t{choices.rows} * choices.used; }
+};
+
+// Experts are chosen at random but for `without`, which nobody chooses where there are others.
+Placed place_rows(const RoutingSize& size, uint32_t without, std::mt19937& random) {
+  Placed placed;
+  const RouterRule rule = {.experts = size.experts, .used = size.used};
+  placed.words.resize(choice_words(size.rows, rule));
+  placed.choices = choices_over(placed.words.data(), size.rows, rule);
+  std::vector<uint32_t> experts;
+  for (uint32_t e = 0; e < size.experts; ++e) {
+    if (e != without || size.used == size.experts) experts.push_back(e);
+  }
+  for (uint32_t row = 0; row < size.rows; ++row) {
+    std::shuffle(experts.begin(), experts.end(), random);
+    uint32_t* of_row = placed.choices.chosen + size_t{row} * size.used;
+    std::copy_n(experts.begin(), size.used, of_row);
+    std::sort(of_row, of_row + size.used);
+  }
+  group_by_expert(placed.choices);
+  return placed;
+}
+
+Place add_words(ProblemMemory& memory, const uint32_t* words, size_t count) {
+  return memory.add(std::as_bytes(std::span(words, count)));
+}
+
+struct ExpertGemmSize {
+  RoutingSize routing;
+  uint32_t panels, blocks, expert0, experts;
+  bool gathers;
+};
+
+CallProblem expert_gemm_problem(BufferId buffer, std::mt19937& random, PackKind kind,
+                                const PackForm& form, const ExpertGemmSize& size, Fill fill) {
+  const RoutingSize& routing = size.routing;
+  const Placed placed = place_rows(routing, size.expert0 + 1, random);
+  const uint32_t* first = placed.choices.first;
+  const uint32_t places = first[size.expert0 + size.experts] - first[size.expert0];
+  ExpertGemmCall call{.expert0 = size.expert0, .experts = size.experts};
+  call.choices = static_cast<uint32_t>(placed.count());
+  call.room = places + 2;
+  call.likely_rows = places / size.experts + 1;
+  ProblemMemory memory(buffer, random, ProblemValues::kPlain);
+  std::vector<std::byte> codes, scales;
+  const auto append = [](std::vector<std::byte>& all, const std::byte* data, size_t bytes) {
+    all.insert(all.end(), data, data + bytes);
+    all.resize((all.size() + 63) / 64 * 64 + 64);
+    return all.size();
+  };
+  const uint32_t rows = size.gathers ? routing.rows : call.room;
+  for (uint32_t e = 0; e < size.experts; ++e) {
+    const Problem made = make_problem(kind, form, size.panels, size.blocks, 0, rows, fill,
+                                      static_cast<uint32_t>(random()));
+    call.spec = made.spec;
+    call.codes_stride = append(codes, made.codes.data(), made.spec.codes_bytes()) / (e + 1);
+    call.scales_stride = append(scales, made.scales.data(), made.spec.scales_bytes()) / (e + 1);
+    if (e > 0) continue;
+    const ActFormat format = act_format_for(kind);
+    call.a = {memory.add(std::span(made.act_bytes.data(), act_bytes(format, rows, made.spec.k))),
+              format, rows, made.spec.k};
+  }
+  call.codes = memory.add(codes);
+  call.scales = memory.add(scales);
+  call.first = add_words(memory, first, routing.experts + 1);
+  if (size.gathers) call.row = add_words(memory, placed.choices.row, placed.count());
+  const uint32_t columns = size.panels * kPanelRows;
+  call.out = memory.results(call.room, columns + 16, columns);
+  return memory.finish(
+      call, fmt::format("{} places of experts {} to {}, {} panels, {} blocks{}", places,
+                        size.expert0, size.expert0 + size.experts - 1, size.panels, size.blocks,
+                        size.gathers ? ", gathered" : ""));
+}
+
+Contract expert_gemm_contract(PackKind kind, bool brief) {
+  // Three experts, of which one has no rows; one expert of all rows; many rows of few experts.
+  std::vector<ExpertGemmSize> sizes = {{{23, 5, 2}, 2, 9, 1, 3, true}};
+  if (!brief) {
+    sizes.push_back({{40, 4, 3}, 5, 3, 0, 4, false});
+    sizes.push_back({{1, 1, 1}, 1, 2, 0, 1, true});
+    sizes.push_back({{70, 2, 2}, 3, 1, 1, 1, false});
+  }
+  Contract contract{fmt::format("experts' gemm {}", pack_kind_name(kind)), {}, kind};
+  std::vector<PackForm> forms = forms_of(kind);
+  if (brief) forms.resize(1);
+  for (const PackForm& form : forms) {
+    for (const ExpertGemmSize& size : sizes) {
+      for (Fill fill : {Fill::kRandom, Fill::kExtreme}) {
+        if (brief && fill == Fill::kExtreme) continue;
+        contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
+          return expert_gemm_problem(buffer, random, kind, form, size, fill);
+        });
+      }
+    }
+  }
+  return contract;
+}
+
+CallProblem expert_add_problem(BufferId buffer, std::mt19937& random, const RoutingSize& size,
+                               ProblemValues values, bool begins) {
+  const Placed placed = place_rows(size, size.experts, random);
+  ProblemMemory memory(buffer, random, values);
+  ExpertAddCall call{.rows = size.rows, .used = size.used, .begins = begins};
+  call.expert0 = size.experts / 3;
+  call.experts = size.experts / 2 + 1;
+  call.n = 3 + size.rows * 17;
+  const uint32_t* first = placed.choices.first;
+  call.room = first[call.expert0 + call.experts] - first[call.expert0] + 1;
+  call.x = memory.rows(call.room, call.n + 1);
+  call.chosen = add_words(memory, placed.choices.chosen, placed.count());
+  call.weights = memory.values(placed.count());
+  call.place = add_words(memory, placed.choices.place, placed.count());
+  call.first = add_words(memory, first, size.experts + 1);
+  if (begins) {
+    call.out = memory.results(size.rows, call.n + 2, call.n);
+  } else {
+    call.out = memory.rows(size.rows, call.n + 2);
+    memory.note_floats(call.out, size.rows, call.n);
+  }
+  return memory.finish(call, fmt::format("{} rows, {} of {} experts{}", size.rows, size.used,
+                                         size.experts, begins ? ", sums that begin" : ""));
+}
+
+Contract expert_add_contract(bool brief) {
+  Contract contract{"experts' add", {}};
+  for (const RoutingSize& size : {RoutingSize{5, 7, 3}, {1, 1, 1}, {33, 16, 8}}) {
+    for (ProblemValues values : {ProblemValues::kPlain, ProblemValues::kHostile}) {
+      for (bool begins : {false, true}) {
+        if (brief && size.rows == 33) continue;
+        contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
+          return expert_add_problem(buffer, random, size, values, begins);
+        });
+      }
+    }
+  }
+  return contract;
+}
+
 }  // namespace
 
 void add_routing_contracts(bool brief, std::vector<Contract>* all) {
@@ -116,6 +260,15 @@ void add_routing_contracts(bool brief, std::vector<Contract>* all) {
   all->push_back(route_contract("route sigmoid", Gating::kSigmoid, brief));
   all->push_back(route_contract("route softmax of chosen", Gating::kSoftmaxOfChosen, brief));
   all->push_back(group_contract(brief));
+  all->push_back(expert_add_contract(brief));
+  // The shader is that of other products, which are checked in all kinds.
+  constexpr PackKind kFewKinds[] = {PackKind::kF32, PackKind::kBF16, PackKind::kQ8_0,
+                                    PackKind::kQ4_K, PackKind::kFP8R};
+  for (size_t i = 0; i < kPackKinds; ++i) {
+    const auto kind = static_cast<PackKind>(i);
+    if (brief && std::ranges::count(kFewKinds, kind) == 0) continue;
+    all->push_back(expert_gemm_contract(kind, brief));
+  }
 }
 
 }  // namespace hearth

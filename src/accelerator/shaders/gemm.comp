@@ -4,6 +4,9 @@
 // An invocation computes kRows rows of activations by one row of a panel, its lane, so that the
 // codes of a lane are read and decoded once for all of them. The four of a work group that have one
 // lane take other rows of activations, or with few rows other panels.
+//
+// A product of an expert has as many rows as chose that one (ExpertGemmCall of kernel_calls.h),
+// which only the accelerator knows: workgroups take its tiles in turn until there are no more.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -16,6 +19,8 @@
 layout(constant_id = 18) const uint kRows = 4;  // rows of activations of an invocation
 layout(constant_id = 19) const bool kFewRows = false;  // kRows at most
 layout(constant_id = 20) const bool kIsCut = false;
+layout(constant_id = 21) const bool kOfExpert = false;  // never with kIsCut
+layout(constant_id = 22) const bool kGathers = false;   // of an expert: the rows are not on end
 
 #define UNROLL [[unroll]]
 
@@ -41,7 +46,10 @@ layout(push_constant) uniform Push {
   uint row_stride, out_stride;
   uint m, panels;
   uint block0, segments;
-  uint ends[8];  // of the segments, of which the first begins at block0
+  // Of the segments, of which the first begins at block0. Products of an expert have one, and here
+  // as well the addresses of the first place of expert0 and of the rows of all places, and how many
+  // experts lie before the own.
+  uint ends[8];
   uint zero;
 } p;
 
@@ -139,15 +147,26 @@ void join(uint s) {
   }
 }
 
-void main() {
-  const uint x = gl_WorkGroupID.x, y = gl_WorkGroupID.y, of_four = gl_LocalInvocationID.y;
-  lane = gl_LocalInvocationID.x;
-  panel = kFewRows ? 4 * x + of_four : x;
-  const uint row0 = (kFewRows ? y : 4 * y + of_four) * kRows;
-  if (panel >= p.panels) return;
+// The rows of a product: `count` of them, the first of which is row `out0` of the output.
+struct Rows {
+  uint count, out0;
+  uvec2 of;  // where they are gathered, the address of the first one's row of the activations
+};
+
+Rows rows_of_product() {
+  if (!kOfExpert) return Rows(p.m, 0, uvec2(0));
+  Words places = Words(uvec2(p.ends[1], p.ends[2]));
+  const uint begin = places.v[p.ends[5]], end = places.v[p.ends[5] + 1];
+  const uvec2 of = far(uvec2(p.ends[3], p.ends[4]), begin, 4);
+  return Rows(end - begin, begin - places.v[0], of);
+}
+
+// Computes kRows rows of them.
+void multiply(const Rows rows, uint row0) {
   UNROLL for (uint i = 0; i < kRows; ++i) {
     // The last row again where there are no more.
-    first[i] = min(row0 + i, p.m - 1) * (p.row_stride / 32);
+    const uint row = min(row0 + i, rows.count - 1);
+    first[i] = (kGathers ? Words(rows.of).v[row] : rows.out0 + row) * (p.row_stride / 32);
   }
   if (kIsCut) {
     for (uint s = 0; s < p.segments; ++s) {
@@ -158,6 +177,21 @@ void main() {
     add_segment(p.block0, p.ends[0]);
   }
   UNROLL for (uint i = 0; i < kRows; ++i) {
-    if (row0 + i < p.m) p.o.v[(row0 + i) * p.out_stride + 16 * panel + lane] = acc[i];
+    const uint row = rows.out0 + row0 + i;
+    if (row0 + i < rows.count) p.o.v[row * p.out_stride + 16 * panel + lane] = acc[i];
+  }
+}
+
+void main() {
+  const uint x = gl_WorkGroupID.x, of_four = gl_LocalInvocationID.y;
+  lane = gl_LocalInvocationID.x;
+  panel = kFewRows ? 4 * x + of_four : x;
+  if (panel >= p.panels) return;
+  const Rows rows = rows_of_product();
+  for (uint y = gl_WorkGroupID.y;; y += gl_NumWorkGroups.y) {
+    const uint row0 = (kFewRows ? y : 4 * y + of_four) * kRows;
+    if (row0 >= rows.count) return;
+    multiply(rows, row0);
+    if (!kOfExpert) return;
   }
 }

@@ -1,8 +1,10 @@
 #include "accelerator/virtual/run_call.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -43,6 +45,8 @@ class Runner {
   void operator()(const PagedAttendCall& call) const;
   void operator()(const RouteCall& call) const;
   void operator()(const GroupCall& call) const;
+  void operator()(const ExpertGemmCall& call) const;
+  void operator()(const ExpertAddCall& call) const;
 
  private:
   // Null where there is no place.
@@ -54,6 +58,8 @@ class Runner {
   ActBuffer activations(const ActRows& a) const {
     return act_buffer(a.format, at_(a.at), a.rows, a.k);
   }
+  std::span<const uint32_t> places_of(const Place& first, uint32_t expert0, uint32_t experts,
+                                      uint32_t room) const;
   std::vector<AttendRow> rows_of(const AttendCall& call) const;
   KvPage page_of(const KvPages& pages, uint32_t page, uint32_t head) const;
   std::vector<PagedRow> rows_of(const PagedAttendCall& call) const;
@@ -367,6 +373,67 @@ void Runner::operator()(const GroupCall& call) const {
                    .row = words(call.row),
                    .first = words(call.first),
                    .shared = nullptr});
+}
+
+// Returns where the places of each of the experts begin, and where the last one's end.
+std::span<const uint32_t> Runner::places_of(const Place& first, uint32_t expert0, uint32_t experts,
+                                            uint32_t room) const {
+  const std::span<const uint32_t> all(words(first) + expert0, size_t{experts} + 1);
+  if (!std::ranges::is_sorted(all) || all.back() - all.front() > room) {
+    fail(ErrorCode::kRequest, "experts have places {} to {}, and there is room for {}", all.front(),
+         all.back(), room);
+  }
+  return all;
+}
+
+void Runner::operator()(const ExpertGemmCall& call) const {
+  const auto first = places_of(call.first, call.expert0, call.experts, call.room);
+  const ActView from = act_view(activations(call.a));
+  for (uint32_t e = 0; e < call.experts; ++e) {
+    const uint32_t begin = first[e], rows = first[e + 1] - begin;
+    if (rows == 0) continue;
+    Scratch memory(act_bytes(call.a.format, rows, call.a.k));
+    const ActBuffer own = act_buffer(call.a.format, memory.data(), rows, call.a.k);
+    for (uint32_t i = 0; i < rows; ++i) {
+      const uint32_t of = call.row ? words(call.row)[begin + i] : begin - first[0] + i;
+      if (of >= call.a.rows) {
+        fail(ErrorCode::kRequest, "an expert takes row {} of {}", of, call.a.rows);
+      }
+      copy_act_row(call.a.format, from, of, own, i);
+    }
+    Scratch scratch(kGemmScratchBytes);
+    const GemmCall product = call.product(e);
+    const std::byte* scales = product.scales ? at_(product.scales) : nullptr;
+    kernels_.gemm[static_cast<size_t>(call.spec.kind)](
+        {.w = weight_view(call.spec, at_(product.codes), scales),
+         .panel0 = 0,
+         .panels = product.panels,
+         .block0 = 0,
+         .block1 = product.block1,
+         .a = act_view(own),
+         .m = rows,
+         .out = row(call.out, begin - first[0]),
+         .out_stride = call.out.stride,
+         .scratch = scratch.data()});
+  }
+}
+
+void Runner::operator()(const ExpertAddCall& call) const {
+  const auto first = places_of(call.first, call.expert0, call.experts, call.room);
+  for (uint64_t r = 0; r < call.rows; ++r) {
+    float* sums = row(call.out, r);
+    if (call.begins) std::fill_n(sums, call.n, -0.0f);
+    for (uint64_t i = r * call.used; i < (r + 1) * call.used; ++i) {
+      if (words(call.chosen)[i] - call.expert0 >= call.experts) continue;
+      const uint32_t place = words(call.place)[i] - first[0];
+      if (place >= call.room) {
+        fail(ErrorCode::kRequest, "a row was placed at {} of {}", place, call.room);
+      }
+      const float weight = floats(call.weights)[i];
+      const float* x = row(call.x, place);
+      for (uint32_t d = 0; d < call.n; ++d) sums[d] = std::fma(weight, x[d], sums[d]);
+    }
+  }
 }
 
 }  // namespace

@@ -52,6 +52,8 @@ std::vector<Dispatch> dispatches_of(const KvStoreCall& call, const AddressOf& ad
 std::vector<Dispatch> dispatches_of(const PagedAttendCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const RouteCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const GroupCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const ExpertGemmCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const ExpertAddCall& call, const AddressOf& address);
 
 // The bytes from page to page, as shaders count them. Throws Error (kUnsupported) where they
 // cannot.

@@ -1,12 +1,14 @@
 // Products, by shaders/gemm.comp.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <initializer_list>
 #include <vector>
 
 #include "accelerator/vulkan/dispatch.h"
 #include "accelerator/vulkan/shader_pack.h"
 #include "base/check.h"
+#include "base/error.h"
 #include "base/round_up.h"
 
 namespace hearth {
@@ -55,6 +57,7 @@ struct GemmProduct {
   // Of the activations: elements from row to row, bytes of one, and addresses of row 0.
   size_t row_stride = 0, element_bytes = 0;
   uint64_t a = 0, a_scale = 0, a_sum = 0;
+  bool of_expert = false, gathers = false;
 };
 
 // Lays the arrays out over any address, to learn where in the place they lie.
@@ -88,7 +91,8 @@ void place_activations(const ActRows& rows, uint64_t address, bool halves, GemmP
 std::vector<uint32_t> gemm_constants(const GemmProduct& p) {
   std::vector<uint32_t> constants = p.pack.constants;
   constants.insert(constants.end(),
-                   {p.tile.invocation_rows, p.tile.few ? 1u : 0u, p.call.cuts.empty() ? 0u : 1u});
+                   {p.tile.invocation_rows, p.tile.few ? 1u : 0u, p.call.cuts.empty() ? 0u : 1u,
+                    p.of_expert ? 1u : 0u, p.gathers ? 1u : 0u});
   return constants;
 }
 
@@ -150,14 +154,53 @@ GemmPiece largest_gemm_piece(const GemmProduct& p) {
   return {rows, panels};
 }
 
+GemmProduct gemm_product(const GemmCall& call, const AddressOf& address) {
+  const PackKindInfo& info = pack_kind_info(call.spec.kind);
+  GemmProduct product = {.call = call, .pack = shader_pack(call.spec), .tile = gemm_tile(call.m)};
+  place_activations(call.a, address(call.a.at), info.scale_elements < kBlock, product);
+  return product;
+}
+
+// Appends the dispatches of one expert, each of some of its panels and all of its rows.
+void add_expert(const ExpertGemmCall& call, uint32_t expert, const AddressOf& address,
+                std::vector<Dispatch>* dispatches) {
+  const GemmCall of = call.product(expert);
+  GemmProduct product = gemm_product(of, address);
+  product.of_expert = true;
+  product.gathers = static_cast<bool>(call.row);
+  if (uint64_t{call.a.rows} * product.row_stride * product.element_bytes > kGemmBytes ||
+      call.room * call.out.stride * sizeof(float) > 4 * kGemmBytes) {
+    fail(ErrorCode::kUnsupported,
+         "rows of {} activations for {} places are more than shaders can index", call.a.rows,
+         call.room);
+  }
+  const GemmPiece most = largest_gemm_piece(product);
+  const GemmTile& tile = product.tile;
+  // Twice as many rows as are likely have a workgroup each.
+  const uint64_t rows = std::min(uint64_t{2} * call.likely_rows, uint64_t{call.room});
+  for (uint32_t panel = 0; panel < of.panels; panel += most.panels) {
+    const GemmPiece piece = {of.m, std::min(most.panels, of.panels - panel), 0, panel};
+    Dispatch& d =
+        dispatches->emplace_back(Dispatch{.shader = "gemm", .constants = gemm_constants(product)});
+    GemmPush push = gemm_push(product, address, piece);
+    const uint64_t first = address(call.first) + sizeof(uint32_t) * call.expert0;
+    const uint64_t row = call.row ? address(call.row) : 0;
+    std::memcpy(&push.ends[1], &first, sizeof first);
+    std::memcpy(&push.ends[3], &row, sizeof row);
+    push.ends[5] = expert;
+    d.set_push(push);
+    d.groups = {
+        round_up(piece.panels, tile.panels()) / tile.panels(),
+        static_cast<uint32_t>(std::min((rows + tile.rows() - 1) / tile.rows(), kGemmGroups)), 1};
+  }
+}
+
 }  // namespace
 
 std::vector<Dispatch> dispatches_of(const GemmCall& call, const AddressOf& address) {
   if (call.m == 0 || call.panels == 0) return {};
   HEARTH_CHECK(call.cuts.size() <= kMostCuts, "the call was checked");
-  const PackKindInfo& info = pack_kind_info(call.spec.kind);
-  GemmProduct product = {.call = call, .pack = shader_pack(call.spec), .tile = gemm_tile(call.m)};
-  place_activations(call.a, address(call.a.at), info.scale_elements < kBlock, product);
+  const GemmProduct product = gemm_product(call, address);
   const GemmTile& tile = product.tile;
   const GemmPiece most = largest_gemm_piece(product);
   const Dispatch empty = {.shader = "gemm", .constants = gemm_constants(product)};
@@ -172,6 +215,12 @@ std::vector<Dispatch> dispatches_of(const GemmCall& call, const AddressOf& addre
                          round_up(piece.rows, tile.rows()) / tile.rows(), 1};
     }
   }
+  return dispatches;
+}
+
+std::vector<Dispatch> dispatches_of(const ExpertGemmCall& call, const AddressOf& address) {
+  std::vector<Dispatch> dispatches;
+  for (uint32_t i = 0; i < call.experts; ++i) add_expert(call, i, address, &dispatches);
   return dispatches;
 }
 

@@ -1,4 +1,5 @@
-// Rows to experts by shaders/route.comp, and the rows of each expert on end by shaders/group.comp.
+// Rows to experts by shaders/route.comp, the rows of each expert on end by shaders/group.comp, and
+// what experts make of them added up by shaders/expert_add.comp.
 #include <algorithm>
 #include <vector>
 
@@ -23,6 +24,15 @@ struct GroupPush {
   uint32_t choices, used;
 };
 
+// As in shaders/expert_add.comp.
+struct ExpertAddPush {
+  uint64_t x, chosen, weights, place, first, result;
+  uint32_t x_stride, result_stride, n, used;
+  uint32_t expert0, experts;
+  uint32_t zero;
+};
+
+constexpr uint64_t kExpertAddGroup = 256;       // elements of a workgroup
 constexpr uint64_t kMostRoutingGroups = 65535;  // in a direction, on every Vulkan
 constexpr uint64_t kMostRoutingIndex = INT32_MAX;
 
@@ -73,6 +83,39 @@ std::vector<Dispatch> dispatches_of(const GroupCall& call, const AddressOf& addr
                        .used = call.used});
   d.groups[0] = call.experts;
   return {d};
+}
+
+std::vector<Dispatch> dispatches_of(const ExpertAddCall& call, const AddressOf& address) {
+  const uint64_t stride = std::max<uint64_t>({call.out.stride, call.n, call.used});
+  const uint64_t columns = (uint64_t{call.n} + kExpertAddGroup - 1) / kExpertAddGroup;
+  if (stride > kMostRoutingIndex || call.room * call.x.stride + call.n > kMostRoutingIndex ||
+      columns > kMostRoutingGroups) {
+    fail(ErrorCode::kUnsupported, "{} rows of experts of {} floats are more than shaders can index",
+         call.room, call.x.stride);
+  }
+  const uint64_t height = std::min(kMostRoutingGroups, kMostRoutingIndex / stride);
+  std::vector<Dispatch> dispatches;
+  for (uint64_t row = 0; row < call.rows; row += height) {
+    const uint64_t choice = row * call.used;
+    Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "expert_add"});
+    d.constants = {call.begins ? 1u : 0u};
+    d.set_push(ExpertAddPush{.x = address(call.x.at),
+                             .chosen = address(call.chosen) + sizeof(uint32_t) * choice,
+                             .weights = address(call.weights) + sizeof(float) * choice,
+                             .place = address(call.place) + sizeof(uint32_t) * choice,
+                             .first = address(call.first) + sizeof(uint32_t) * call.expert0,
+                             .result = address(call.out.at) + sizeof(float) * call.out.stride * row,
+                             .x_stride = static_cast<uint32_t>(call.x.stride),
+                             .result_stride = static_cast<uint32_t>(call.out.stride),
+                             .n = call.n,
+                             .used = call.used,
+                             .expert0 = call.expert0,
+                             .experts = call.experts,
+                             .zero = 0});
+    d.groups = {static_cast<uint32_t>(columns),
+                static_cast<uint32_t>(std::min<uint64_t>(height, call.rows - row)), 1};
+  }
+  return dispatches;
 }
 
 }  // namespace hearth
