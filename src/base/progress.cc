@@ -33,7 +33,7 @@ std::string duration_text(double seconds) {
 }
 
 std::string progress_text(std::string_view label, uint64_t done, uint64_t total, double seconds,
-                          const AmountText& amount, std::string_view note) {
+                          const AmountText& amount, std::string_view note, double most_left) {
   std::string text(label);
   if (total > 0) {
     text += fmt::format("  {} %  {} of {}", 100 * std::min(done, total) / total, amount(done),
@@ -45,7 +45,8 @@ std::string progress_text(std::string_view label, uint64_t done, uint64_t total,
     double rate = static_cast<double>(done) / seconds;
     text += fmt::format("  {}/s", amount(static_cast<uint64_t>(rate)));
     if (total > done) {
-      text += fmt::format("  {} left", duration_text(static_cast<double>(total - done) / rate));
+      const double left = std::min(most_left, static_cast<double>(total - done) / rate);
+      text += fmt::format("  {} left", duration_text(left));
     }
   }
   if (!note.empty()) text += fmt::format("  {}", note);
@@ -67,12 +68,12 @@ Progress::Progress(std::string label, uint64_t total, AmountText amount, Out out
       start_(clock_()),
       next_(start_ + kFirstAfter) {}
 
-void Progress::update(uint64_t done, std::string_view note) {
+void Progress::update(uint64_t done, std::string_view note, double most_left) {
   if (!out_) return;
   double now = clock_();
   if (now < next_) return;
   next_ = now + kInterval;
-  std::string text = progress_text(label_, done, total_, now - start_, amount_, note);
+  std::string text = progress_text(label_, done, total_, now - start_, amount_, note, most_left);
   // A line that reaches the last column would wrap, and could not be rewritten.
   if (text.size() + 1 > columns_) text.resize(columns_ > 0 ? columns_ - 1 : 0);
   out_(fmt::format("\r{}\x1b[K", text));

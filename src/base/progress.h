@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -21,9 +22,10 @@ using AmountText = std::function<std::string(uint64_t)>;
 std::string duration_text(double seconds);
 
 // Returns the line after `seconds` of work, with `note` at its end where there is one. A total of 0
-// means that the total isn't known.
+// means that the total isn't known. What is left takes no more than `most_left` seconds.
 std::string progress_text(std::string_view label, uint64_t done, uint64_t total, double seconds,
-                          const AmountText& amount, std::string_view note = {});
+                          const AmountText& amount, std::string_view note = {},
+                          double most_left = std::numeric_limits<double>::infinity());
 
 class Progress {
  public:
@@ -40,7 +42,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void update(uint64_t done, std::string_view note = {});
+  void update(uint64_t done, std::string_view note = {},
+              double most_left = std::numeric_limits<double>::infinity());
   // Wipes the line.
   void finish();
 

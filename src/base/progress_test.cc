@@ -17,6 +17,13 @@ TEST(ProgressText, TellsShareAmountRateAndTimeLeft) {
             "packing  100 %  100 blocks of 100 blocks  20 blocks/s  done");
 }
 
+TEST(ProgressText, LeavesNoMoreTimeThanThereIs) {
+  EXPECT_EQ(progress_text("tuning", 25, 100, 5, blocks, "", 9),
+            "tuning  25 %  25 blocks of 100 blocks  5 blocks/s  9 s left");
+  EXPECT_EQ(progress_text("tuning", 75, 100, 5, blocks, "", 9),
+            "tuning  75 %  75 blocks of 100 blocks  15 blocks/s  2 s left");
+}
+
 TEST(ProgressText, DoesWithoutATotalOrAnyWork) {
   EXPECT_EQ(progress_text("reading", 30, 0, 10, blocks), "reading  30 blocks  3 blocks/s");
   EXPECT_EQ(progress_text("reading", 0, 10, 4, blocks), "reading  0 %  0 blocks of 10 blocks");

@@ -33,10 +33,17 @@ void json_cost(Json& json, const TimeRatio& cost, uint32_t trials) {
   json.key("trials").number(trials);
 }
 
+void json_doubt(Json& json, const TuneDoubt& doubt) {
+  json.key("undecided").number(doubt.open.count);
+  if (!doubt.cpus) return;
+  json.key("others_share").real(doubt.cpus->others);
+  json.key("stolen_share").real(doubt.cpus->stolen);
+}
+
 // "up to 32 rows".
 std::string threshold_words(uint32_t rows) { return "up to " + count_text(rows, "row"); }
 
-void json_kernels(Json& json, const Tuned& tuned) {
+void json_kernels(Json& json, const Tuned& tuned, const TuneDoubt& doubt) {
   json.key("products").array();
   for (const TunedProduct& product : tuned.products) {
     const ProductShape& shape = product.entry.product;
@@ -54,7 +61,9 @@ void json_kernels(Json& json, const Tuned& tuned) {
     json_cost(json, step.cost, step.trials);
     json.end_object();
   }
-  json.end_array();
+  json.end_array().key("kernels").object();
+  json_doubt(json, doubt);
+  json.end_object();
 }
 
 }  // namespace
@@ -71,6 +80,24 @@ std::string plan_words(const Plan& plan) {
   if (plan.group_count() > 1 && plan.sync == GroupSync::kLockstep) text += ", in lockstep";
   const uint32_t resting = plan.member_count() - plan.worker_count();
   return resting == 0 ? text : text + fmt::format(", {} rest{}", resting, resting == 1 ? "s" : "");
+}
+
+std::string doubt_text(const TuneDoubt& doubt, const char* what) {
+  // Less of the CPUs is everywhere.
+  constexpr double kMuch = 0.02;
+  if (doubt.open.count == 0) return {};
+  std::string why;
+  auto add = [&](const char* form, double share) {
+    if (share < kMuch) return;
+    why += (why.empty() ? "" : ", ") + fmt::format(fmt::runtime(form), 100 * share);
+  };
+  if (doubt.cpus) {
+    add("other programs had {:.0f} % of the CPUs", doubt.cpus->others);
+    add("the host took {:.0f} % of the CPUs away", doubt.cpus->stolen);
+  }
+  if (why.empty()) why = "trials scatter too much";
+  return fmt::format("  not decided: {} may save up to {}: {}\n",
+                     count_text(doubt.open.count, what), gain_text(doubt.open.cost, true), why);
 }
 
 std::string outcomes_text(const std::vector<TuneOutcome>& outcomes) {
@@ -93,6 +120,7 @@ std::string outcomes_text(const std::vector<TuneOutcome>& outcomes) {
       out += fmt::format("  steps of {} are decode's, which stays\n",
                          threshold_words(of.start.max_rows));
     }
+    out += doubt_text(of.doubt, "plan");
     out += fmt::format("  predicted: {} of {} of {} trees", of.evaluations,
                        count_text(of.plans, "plan"), of.trees);
     const uint32_t trials = of.result.trials + (of.threshold ? of.threshold->trials : 0);
@@ -128,17 +156,17 @@ std::string kernels_text(const Tuned& tuned, bool all) {
   return out + lines;
 }
 
-std::string outcomes_json(const std::vector<TuneOutcome>& plans, const Tuned* kernels,
-                          const std::string& path) {
+std::string outcomes_json(const TuningResult& result, bool kernels) {
   Json json;
   json.object().key("phases").array();
-  for (const TuneOutcome& of : plans) {
+  for (const TuneOutcome& of : result.outcomes) {
     json.object().key("phase").text(phase_name(of.result.phase));
     json.key("default").text(plan_text(of.start)).key("chosen").text(plan_text(of.chosen));
     json.key("sync").text(group_sync_name(of.chosen.sync));
     json_cost(json, of.result.cost, of.result.trials);
     json.key("how").text(how(of.result)).key("trees").number(of.trees);
     json.key("plans").number(of.plans).key("predicted").number(of.evaluations);
+    json_doubt(json, of.doubt);
     if (of.threshold) {
       json.key("threshold").object().key("default").number(of.start.max_rows);
       json.key("chosen").number(of.threshold->rows);
@@ -148,9 +176,11 @@ std::string outcomes_json(const std::vector<TuneOutcome>& plans, const Tuned* ke
     json.end_object();
   }
   json.end_array();
-  if (kernels != nullptr) json_kernels(json, *kernels);
-  json.key("file");
-  return (path.empty() ? json.null() : json.text(path)).end_object().line();
+  if (kernels) json_kernels(json, result.tuned, result.kernels);
+  json.key("left").array();
+  for (const std::string& what : result.left) json.text(what);
+  json.end_array().key("file");
+  return (result.path.empty() ? json.null() : json.text(result.path)).end_object().line();
 }
 
 std::string stored_text(const TunedStore::Entry& entry) {

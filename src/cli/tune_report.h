@@ -14,11 +14,12 @@ namespace hearth {
 std::string plan_words(const Plan& plan);
 
 std::string outcomes_text(const std::vector<TuneOutcome>& outcomes);
+// What was not decided, in a line that says why as far as it is known: "plan", "schedule".
+std::string doubt_text(const TuneDoubt& doubt, const char* what);
 // What schedules of products were found and what they save; `all`: of every product.
 std::string kernels_text(const Tuned& tuned, bool all);
-// One object; `kernels` may be null, `path` is empty where nothing was stored.
-std::string outcomes_json(const std::vector<TuneOutcome>& plans, const Tuned* kernels,
-                          const std::string& path);
+// One object; `kernels`: with what was found of these. The path is empty where nothing was stored.
+std::string outcomes_json(const TuningResult& result, bool kernels);
 
 std::string stored_text(const TunedStore::Entry& entry);
 

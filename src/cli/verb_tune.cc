@@ -46,16 +46,17 @@ OpenedModel open_shape(const TuneArgs& args) {
   return open_named_model(args.model, {}, args.verbose, TokenizerUse::kNone, ModelUse::kShape);
 }
 
-// `kernels`: what was found of these; none where nobody asked.
-int tell_tuned(const TuneArgs& args, const std::vector<TuneOutcome>& plans, const Tuned* kernels,
-               const std::string& path) {
+// `kernels`: whether these were tuned, too.
+int tell_tuned(const TuneArgs& args, const TuningResult& result, bool kernels) {
   if (args.json) {
-    write_stdout(outcomes_json(plans, kernels, path));
+    write_stdout(outcomes_json(result, kernels));
     return 0;
   }
-  std::string text = outcomes_text(plans);
-  if (kernels != nullptr) text += kernels_text(*kernels, args.verbose);
-  write_stdout(text + (path.empty() ? "" : fmt::format("kept in {}\n", path)));
+  std::string text = outcomes_text(result.outcomes);
+  if (kernels) {
+    text += kernels_text(result.tuned, args.verbose) + doubt_text(result.kernels, "schedule");
+  }
+  write_stdout(text + (result.path.empty() ? "" : fmt::format("kept in {}\n", result.path)));
   return 0;
 }
 
@@ -71,14 +72,14 @@ int predict_only(const TuneArgs& args) {
   const Machine machine = named_machine(*args.machine);
   const BandwidthTable table =
       args.table ? read_table(*args.table, machine) : assumed_bandwidth(machine);
-  const std::vector<TuneOutcome> outcomes =
-      predict_tuning(model.spec, machine, table, cases_of(args), args.threads);
+  TuningResult result;
+  result.outcomes = predict_tuning(model.spec, machine, table, cases_of(args), args.threads);
   if (!args.table) {
     print_note(
         "no bandwidth is known of that machine: 100 GB/s a node are assumed; measure it there "
         "with `hearth topo --bandwidth -o FILE`, and give --bandwidth-table FILE");
   }
-  return tell_tuned(args, outcomes, nullptr, "");
+  return tell_tuned(args, result, false);
 }
 
 // One line of progress, of what is being tuned.
@@ -92,10 +93,10 @@ class TuneLine {
         return fmt::format("{:.1f}", static_cast<double>(parts) / kFine);
       });
     }
-    const double part = std::min(0.95, static_cast<double>(at.trials) / at.about);
-    line_->update(static_cast<uint64_t>((at.done + part) * kFine),
+    line_->update(static_cast<uint64_t>(at.part * at.all * kFine),
                   fmt::format("{} {} of {}, trial {}, best {:.1f} % of the default's time", at.unit,
-                              at.done + 1, at.all, at.trials, 100 * at.best));
+                              at.done + 1, at.all, at.trials, 100 * at.best),
+                  at.most_left);
   }
   void finish() { line_.reset(); }
 
@@ -125,10 +126,11 @@ int tune_here(const TuneArgs& args) {
   const TuningResult result =
       tune_model(model, machine, isa_here(), TunedStore::of_environment(), options, watch, console);
   line.finish();
-  tell_tuned(args, result.outcomes, options.kernels ? &result.tuned : nullptr, result.path);
+  tell_tuned(args, result, options.kernels);
   if (interrupts.received()) return kInterruptedStatus;
-  if (!result.whole) {
-    print_note("the time was too short for all of it: the next `hearth tune` goes on");
+  if (!result.left.empty()) {
+    print_note(fmt::format("the time was too short for {}: the next `hearth tune` goes on",
+                           fmt::join(result.left, ", ")));
   }
   return 0;
 }

@@ -1,6 +1,8 @@
 #include "tune/plan_pairs.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <numeric>
 
 #include "bench/cpu_times.h"
@@ -18,8 +20,27 @@ double mean(const std::vector<double>& values) {
 
 }  // namespace
 
-PlanPairs::PlanPairs(Engine& engine, const TuneHooks& hooks, Times time)
-    : engine_(engine), hooks_(hooks), time_(std::move(time)) {}
+bool enough_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most) {
+  constexpr double kWorth = PlanPairs::kWorth;
+  if (pairs >= most) return true;
+  if (pairs < kLeastPairs) return false;
+  if (cost.low > kWorth || (2 * pairs >= most && cost.ratio > kWorth)) return true;
+  return pairs >= PairedTrials::kLeastPairs && std::has_single_bit(pairs) && cost.high <= kWorth;
+}
+
+uint32_t likely_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most) {
+  if (!std::isfinite(cost.high)) return std::max(kLeastPairs, most / 2);
+  // An interval shrinks with the root of the pairs.
+  const double width = std::log(cost.high / cost.ratio) * std::sqrt(pairs);
+  for (uint32_t n = pairs; n < most; ++n) {
+    const double off = std::exp(width / std::sqrt(n));
+    if (enough_pairs({cost.ratio, cost.ratio / off, cost.ratio * off}, n, most)) return n;
+  }
+  return most;
+}
+
+PlanPairs::PlanPairs(Engine& engine, const TuneHooks& hooks, Times time, double about)
+    : engine_(engine), hooks_(hooks), time_(std::move(time)), longest_(2 * about) {}
 
 // The challenger's cost in every case.
 std::vector<double> PlanPairs::pair(const EnginePlan& incumbent, const EnginePlan& challenger,
@@ -30,11 +51,14 @@ std::vector<double> PlanPairs::pair(const EnginePlan& incumbent, const EnginePla
   };
   for (int repeat = 1;; ++repeat) {
     const uint64_t before = stolen_ticks();
+    const double begun = hooks_.clock();
     std::vector<double> one, other;
     if (challenger_first) one = time(challenger);
     other = time(incumbent);
     if (!challenger_first) one = time(challenger);
-    if (stolen_ticks() != before && repeat < kMostRepeats) continue;
+    longest_ = std::max(longest_, hooks_.clock() - begun);
+    const bool again = stolen_ticks() != before && repeat < kMostRepeats;
+    if (again && !hooks_.stop(longest_)) continue;
     for (size_t i = 0; i < one.size(); ++i) one[i] /= other[i];
     return one;
   }
@@ -46,16 +70,18 @@ std::optional<PlanPairs::Comparison> PlanPairs::compare(const EnginePlan& incumb
   PairedTrials all(most);
   std::vector<PairedTrials> by_case;
   for (;;) {
-    if (hooks_.stop()) return std::nullopt;
+    if (hooks_.stop(longest_)) return std::nullopt;
     const std::vector<double> costs = pair(incumbent, challenger, all.pairs() % 2 == 0);
     all.add(1, mean(costs));
     by_case.resize(costs.size(), PairedTrials(most));
     for (size_t i = 0; i < costs.size(); ++i) by_case[i].add(1, costs[i]);
-    progress.trials = all.pairs();
-    hooks_.progress(progress);
     const TimeRatio cost = all.ratio();
-    const bool hopeless = cost.low > kWorth || (2 * all.pairs() >= most && cost.ratio > kWorth);
-    if (all.pairs() < most && (all.pairs() < kLeastPairs || !hopeless)) continue;
+    progress.trials = all.pairs();
+    progress.about = likely_pairs(cost, all.pairs(), most);
+    progress.part = (progress.done + static_cast<double>(progress.trials) / progress.about) /
+                    std::max(1u, progress.all);
+    hooks_.progress(progress);
+    if (!enough_pairs(cost, all.pairs(), most)) continue;
     double dearest = 0;
     for (const PairedTrials& one : by_case) dearest = std::max(dearest, one.ratio().ratio);
     return Comparison{cost, dearest, all.pairs()};

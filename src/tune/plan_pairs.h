@@ -14,23 +14,31 @@
 
 namespace hearth {
 
+// Whether so many pairs of trials, of `most` at most, are enough to know that a plan of this cost
+// is worse than it must be, or better: after 3 or more for certain that it saves less than
+// kLeastGain, after half of them that on average it does, after 8, 16, 32 ... (PairedTrials) for
+// certain that it saves as much.
+bool enough_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most);
+// About how many pairs will be enough, where average and scatter stay as they are.
+uint32_t likely_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most);
+
 class PlanPairs {
  public:
   // A plan must save so much before the default falls.
   static constexpr double kWorth = 1 - PairedTrials::kLeastGain;
 
-  // `time` gives the seconds of all cases under the engine's plan; both are used while it lives.
+  // `time` gives the seconds of all cases under the engine's plan, and takes about `about` seconds
+  // the first time, as far as anybody knows. References are used while it lives.
   using Times = std::function<std::vector<double>()>;
-  PlanPairs(Engine& engine, const TuneHooks& hooks, Times time);
+  PlanPairs(Engine& engine, const TuneHooks& hooks, Times time, double about = 0);
 
   struct Comparison {
     TimeRatio cost;  // the mean over all cases of the challenger's time as a part of the other's
     double dearest = 1;  // of the case that fares worst
     uint32_t pairs = 0;
   };
-  // `most` pairs, but fewer where it is worse for certain, or after half of them no better than it
-  // must be; none where somebody stopped. `progress` is told with the pairs made. The engine is
-  // left under one of the two plans.
+  // As many pairs as are enough; none where somebody stopped. `progress` is told with the pairs
+  // made. The engine is left under one of the two plans.
   std::optional<Comparison> compare(const EnginePlan& incumbent, const EnginePlan& challenger,
                                     uint32_t most, TuneProgress progress);
 
@@ -41,6 +49,7 @@ class PlanPairs {
   Engine& engine_;
   const TuneHooks& hooks_;
   Times time_;
+  double longest_;  // seconds of a pair
 };
 
 }  // namespace hearth

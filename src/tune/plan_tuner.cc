@@ -12,6 +12,14 @@ Plan with_other_sync(Plan plan) {
   return plan;
 }
 
+const TunedTrial* find_trial(const Tuned& tuned, const Plan& plan) {
+  const uint64_t hash = plan_hash(plan);
+  const auto known = std::ranges::find_if(tuned.trials, [&](const TunedTrial& trial) {
+    return trial.phase == plan.phase && trial.plan == hash;
+  });
+  return known == tuned.trials.end() ? nullptr : &*known;
+}
+
 // Where nobody measured what cores lose beside each other, what prediction cannot tell apart takes
 // the place of the last of those that it ranks.
 void add_untold(const PlanSpace& space, const PlanCost& cost, std::vector<PlanTrial>* best) {
@@ -46,12 +54,8 @@ PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, cons
   return ranking;
 }
 
-PlanTuner::PlanTuner(Engine& engine, TuneCases cases, TuneHooks hooks)
-    : engine_(engine),
-      cases_(std::move(cases)),
-      hooks_(std::move(hooks)),
-      first_(engine.plan()),
-      timer_(engine, cases_) {}
+PlanTuner::PlanTuner(Engine& engine, StepTimer& timer, TuneHooks hooks)
+    : engine_(engine), hooks_(std::move(hooks)), first_(engine.plan()), timer_(timer) {}
 
 // The other phase keeps its plan.
 EnginePlan PlanTuner::with(Phase phase, const Plan& plan) const {
@@ -60,34 +64,25 @@ EnginePlan PlanTuner::with(Phase phase, const Plan& plan) const {
   return whole;
 }
 
-std::vector<double> PlanTuner::time_cases(Phase phase) {
-  std::vector<double> seconds;
-  if (phase == Phase::kPrefill) {
-    // Wakes threads up and touches the memory of a new plan.
-    timer_.prompt(*std::max_element(cases_.prompts.begin(), cases_.prompts.end()));
-    for (uint32_t prompt : cases_.prompts) seconds.push_back(timer_.prompt(prompt));
-  } else {
-    for (uint32_t sequences : cases_.sequences) {
-      if (sequences <= first_.of(phase).max_rows) seconds.push_back(timer_.decode(sequences));
-    }
-  }
-  return seconds;
-}
-
 // As it is known, or measured now; none where somebody stopped.
 std::optional<TimeRatio> PlanTuner::cost_of(const Plan& plan, uint32_t most,
                                             const TuneProgress& progress, Tuned* tuned,
                                             TunedPhase* result) {
-  const uint64_t hash = plan_hash(plan);
-  for (const TunedTrial& known : tuned->trials) {
-    if (known.phase == plan.phase && known.plan == hash) return known.cost;
+  if (const TunedTrial* known = find_trial(*tuned, plan)) return known->cost;
+  const uint32_t rows = first_.of(plan.phase).max_rows;
+  if (timer_.about_cases(plan.phase, rows) == 0) {
+    // Fills sequences, and tells what a trial takes.
+    if (hooks_.stop(timer_.about_filling())) return std::nullopt;
+    timer_.cases(plan.phase, rows);
   }
-  PlanPairs pairs(engine_, hooks_, [&] { return time_cases(plan.phase); });
+  PlanPairs pairs(
+      engine_, hooks_, [&] { return timer_.cases(plan.phase, rows); },
+      timer_.about_cases(plan.phase, rows));
   const std::optional<PlanPairs::Comparison> measured =
       pairs.compare(first_, with(plan.phase, plan), most, progress);
   if (!measured) return std::nullopt;
   result->trials += measured->pairs;
-  tuned->trials.push_back({plan.phase, hash, measured->cost});
+  tuned->trials.push_back({plan.phase, plan_hash(plan), measured->cost});
   hooks_.save();
   return measured->cost;
 }
@@ -97,16 +92,22 @@ Plan PlanTuner::tune(Phase phase, const std::vector<PlanTrial>& candidates, uint
   const EngineRestored restored(engine_);
   TunedPhase result{phase, true, {}, 0};
   Plan chosen = first_.of(phase);
+  auto is_new = [&](const Plan& plan) {
+    return plan != first_.of(phase) && find_trial(*tuned, plan) == nullptr;
+  };
+  const auto news = std::ranges::count_if(candidates, is_new, &PlanTrial::plan);
   // The last is the other sync of what was chosen of the others.
-  const auto all = static_cast<uint32_t>(candidates.size()) + 1;
+  const size_t all = candidates.size() + 1;
+  TuneProgress progress{phase_name(phase), "plan", 0, static_cast<uint32_t>(news + 1), 0, most};
   *whole = true;
-  for (uint32_t i = 0; i < all && *whole; ++i) {
+  for (size_t i = 0; i < all && *whole; ++i) {
     if (i + 1 == all && chosen.group_count() == 1) break;
     const Plan plan = i + 1 == all ? with_other_sync(chosen) : candidates[i].plan;
     if (plan == first_.of(phase)) continue;
-    const std::optional<TimeRatio> cost =
-        cost_of(plan, most, {phase_name(phase), "plan", i, all, 0, most, result.cost.ratio}, tuned,
-                &result);
+    progress.best = result.cost.ratio;
+    const bool measured = is_new(plan);
+    const std::optional<TimeRatio> cost = cost_of(plan, most, progress, tuned, &result);
+    progress.done += measured ? 1 : 0;
     *whole = cost.has_value();
     if (!cost || cost->high > PlanPairs::kWorth || cost->ratio >= result.cost.ratio) continue;
     result.cost = *cost;

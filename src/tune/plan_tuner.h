@@ -4,9 +4,10 @@
 //
 // A plan's cost is the mean over the cases of its phase of its time as a part of the default's. It
 // takes the default's place where 95 % confidence says that it saves one part in a hundred or more,
-// after all pairs that were allowed: whoever looks after each and stops at the first good moment is
-// wrong more often. What looks bad is given up early. Where the plan that is best then has several
-// groups, the other way in which they may keep in step (GroupSync) is one candidate more.
+// after 8 pairs, 16, or all that were allowed: whoever looks after each and stops at the first good
+// moment is wrong more often. What looks bad is given up early (tune/plan_pairs.h). Where the plan
+// that is best then has several groups, the other way in which they may keep in step (GroupSync) is
+// one candidate more.
 //
 // Everything measured is in `Tuned` and given to `save` plan by plan: a tuner that is interrupted
 // loses the plan that it was at, and the next one goes on behind it. The engine has the plan that
@@ -37,8 +38,8 @@ PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, cons
 
 class PlanTuner {
  public:
-  // The engine was made with engine_options() of the cases.
-  PlanTuner(Engine& engine, TuneCases cases, TuneHooks hooks);
+  // `timer` is the engine's.
+  PlanTuner(Engine& engine, StepTimer& timer, TuneHooks hooks);
 
   // Measures the candidates that `tuned` has no trials of, at most `most` pairs each, and adds
   // their trials and what it makes of them. Returns the plan that is best of those that were
@@ -47,16 +48,14 @@ class PlanTuner {
             bool* whole);
 
  private:
-  std::vector<double> time_cases(Phase phase);
   EnginePlan with(Phase phase, const Plan& plan) const;
   std::optional<TimeRatio> cost_of(const Plan& plan, uint32_t most, const TuneProgress& progress,
                                    Tuned* tuned, TunedPhase* result);
 
   Engine& engine_;
-  TuneCases cases_;
   TuneHooks hooks_;
   EnginePlan first_;
-  StepTimer timer_;
+  StepTimer& timer_;
 };
 
 }  // namespace hearth

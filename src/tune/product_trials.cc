@@ -10,8 +10,7 @@
 namespace hearth {
 namespace {
 
-// A trial takes at least so long, and has at most so many products.
-constexpr double kLeastSeconds = 5e-4;
+// A trial has at most so many products.
 constexpr double kMostTrialProducts = 16;
 // Rounds of a quick look, and the cost from which one is enough.
 constexpr int kRounds = 3;
@@ -66,12 +65,14 @@ double ProductTrials::cost(const GemmSchedule& schedule) {
 }
 
 ProductTrials::Found ProductTrials::search(ScheduleSearch* search, const ScheduleSpace& space,
+                                           const std::vector<ScheduleSpace::Tile>& tiles,
                                            const std::function<void(double cost)>& told) {
-  const SearchResult result = search->search(space, by_hand_, [&](const GemmSchedule& schedule) {
+  const auto look = [&](const GemmSchedule& schedule) {
     const double took = cost(schedule);
     told(took);
     return took;
-  });
+  };
+  const SearchResult result = search->search(space, by_hand_, look, tiles);
   std::vector<GemmSchedule> finalists = result.runners_up;
   finalists.push_back(result.best);
   return {fastest(finalists), result.trials};
@@ -92,7 +93,8 @@ std::optional<ProductTrials::Comparison> ProductTrials::compare(const GemmSchedu
     return [this, of]() -> std::optional<double> {
       const QuietCheck check;
       const double took = seconds(of);
-      return check.quiet(took * count_, threads_) ? std::optional(took) : std::nullopt;
+      const bool counts = check.quiet(took * count_, threads_) || stop_();
+      return counts ? std::optional(took) : std::nullopt;
     };
   };
   PairedTrials pairs;

@@ -20,6 +20,9 @@ GemmSchedule schedule_by_hand(const GemmMenu& menu, const ProductUse& use, uint3
 
 class ProductTrials {
  public:
+  // A trial takes at least so long.
+  static constexpr double kLeastSeconds = 5e-4;
+
   // All that is given outlives it. `stop` is asked before every trial; once it says so, nothing is
   // timed any more.
   ProductTrials(const PackedCopies& weights, const Kernels& kernels, const ProductUse& use,
@@ -31,13 +34,15 @@ class ProductTrials {
   double seconds(const GemmSchedule& schedule);
   // A quick look, for a search: infinite where it was stopped.
   double cost(const GemmSchedule& schedule);
-  // Searches by quick looks, each of which `told` hears of, then runs the best that were found in
+  // Searches among the tiles, or all (ScheduleSearch), by quick looks, each of which `told` hears
+  // of, then runs the best that were found in
   // turns and takes the fastest: a search alone takes what a quick look flattered.
   struct Found {
     GemmSchedule schedule;
     uint32_t trials;  // of the search
   };
   Found search(ScheduleSearch* search, const ScheduleSpace& space,
+               const std::vector<ScheduleSpace::Tile>& tiles,
                const std::function<void(double cost)>& told);
   // Pairs of trials, until it is certain whether the schedule saves what it must. None where it was
   // stopped.

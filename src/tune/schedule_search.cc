@@ -180,12 +180,13 @@ ScheduleSpace schedule_space(const GemmMenu& menu, const ProductShape& product, 
 // One search, of one number of rows.
 class ScheduleSearch::Run {
  public:
-  Run(const ScheduleSpace& space, const ScheduleTimer& time)
-      : space_(space), time_(time), space_size_(static_cast<double>(space.size())) {}
+  // `tiles`: those that are tried beside the start's; empty: all.
+  Run(const ScheduleSpace& space, const ScheduleTimer& time,
+      const std::vector<ScheduleSpace::Tile>& tiles)
+      : space_(space), time_(time), tiles_(tiles), space_size_(static_cast<double>(space.size())) {}
 
   // Dimensions whose values stay as they are.
   std::array<bool, ScheduleSpace::kDimensions> fixed{};
-  std::vector<ScheduleSpace::Tile> window;  // empty: all tiles
 
   SearchResult from(const GemmSchedule& start) {
     best_ = space_.nearest(start);
@@ -242,7 +243,7 @@ class ScheduleSearch::Run {
   // Whether the point's tile is one of those that are tried.
   bool allowed(const Point& point) const {
     const ScheduleSpace::Tile& tile = space_.tiles[point[kTile]];
-    return window.empty() || std::find(window.begin(), window.end(), tile) != window.end();
+    return tiles_.empty() || std::ranges::count(tiles_, tile) > 0;
   }
 
   bool gains(const Point& point, const Point& over) {
@@ -325,28 +326,21 @@ class ScheduleSearch::Run {
 
   const ScheduleSpace& space_;
   const ScheduleTimer& time_;
+  const std::vector<ScheduleSpace::Tile>& tiles_;
   double space_size_;
   std::map<Point, double> timed_;
   Point best_{};
 };
 
-std::vector<ScheduleSpace::Tile> ScheduleSearch::window() const {
-  std::vector<ScheduleSpace::Tile> tiles;
-  if (winners_.size() < kWindow) return tiles;
-  for (const GemmSchedule& winner : winners_)
-    tiles.push_back({winner.tile_panels, winner.tile_rows});
-  return tiles;
-}
-
 SearchResult ScheduleSearch::search(const ScheduleSpace& space, const GemmSchedule& start,
-                                    const ScheduleTimer& time) {
-  Run run(space, time);
-  run.window = window();
+                                    const ScheduleTimer& time,
+                                    const std::vector<ScheduleSpace::Tile>& tiles) {
+  Run run(space, time, tiles);
   GemmSchedule from = start;
   if (stable_ >= kStable) {
     run.fixed[kSlice] = run.fixed[kParts] = true;
-    from.slice = winners_.back().slice;
-    from.k_parts = winners_.back().k_parts;
+    from.slice = last_->slice;
+    from.k_parts = last_->k_parts;
   }
   const SearchResult result = run.from(from);
   found(result.best);
@@ -354,12 +348,9 @@ SearchResult ScheduleSearch::search(const ScheduleSpace& space, const GemmSchedu
 }
 
 void ScheduleSearch::found(const GemmSchedule& best) {
-  auto same = [&](const GemmSchedule& last) {
-    return last.slice == best.slice && last.k_parts == best.k_parts;
-  };
-  stable_ = !winners_.empty() && same(winners_.back()) ? stable_ + 1 : 1;
-  winners_.push_back(best);
-  if (winners_.size() > kWindow) winners_.pop_front();
+  const bool same = last_ && last_->slice == best.slice && last_->k_parts == best.k_parts;
+  stable_ = same ? stable_ + 1 : 1;
+  last_ = best;
 }
 
 }  // namespace hearth

@@ -11,14 +11,13 @@
 //                other, until that gains nothing (it is rolled back) or threads would lack tasks.
 //   fine tuning  Under every dealing of K all values of a dimension are tried, one dimension after
 //                the other, as long as any gains.
-// A product's numbers of rows are searched in ascending order by one ScheduleSearch: once it has
-// found kWindow schedules, only the tiles of the last kWindow are tried; slice and dealing that
-// were the same for kStable numbers of rows on end stay for all larger ones.
+// A product's numbers of rows are searched in ascending order by one ScheduleSearch: slice and
+// dealing that were the same for kStable numbers of rows on end stay for all larger ones. What won
+// other products prunes the tiles (tune/tile_window.h).
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -78,24 +77,22 @@ struct SearchResult {
 
 class ScheduleSearch {
  public:
-  static constexpr size_t kWindow = 16;
   static constexpr size_t kStable = 3;
   static constexpr size_t kRunnersUp = 4;
 
-  // Of the product's next number of rows; `start` is what it is computed by today.
+  // Of the product's next number of rows; `start` is what it is computed by today. Tiles that are
+  // tried beside the start's: `tiles`, or all where these are empty.
   SearchResult search(const ScheduleSpace& space, const GemmSchedule& start,
-                      const ScheduleTimer& time);
+                      const ScheduleTimer& time,
+                      const std::vector<ScheduleSpace::Tile>& tiles = {});
   // What an earlier search found for a number of rows, instead of searching again.
   void found(const GemmSchedule& best);
 
  private:
   class Run;
 
-  // Tiles of the last winners, where that is all that is tried.
-  std::vector<ScheduleSpace::Tile> window() const;
-
-  std::deque<GemmSchedule> winners_;  // the last kWindow
-  size_t stable_ = 0;                 // of the last, how many have the same slice and dealing
+  std::optional<GemmSchedule> last_;  // that was found
+  size_t stable_ = 0;                 // how many on end have its slice and dealing
 };
 
 }  // namespace hearth

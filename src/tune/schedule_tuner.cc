@@ -8,6 +8,7 @@
 #include "kernels/gemm/gemm_problem.h"
 #include "memory/arena.h"
 #include "tune/engine_restored.h"
+#include "tune/plan_pairs.h"
 
 namespace hearth {
 namespace {
@@ -67,14 +68,23 @@ std::vector<ProductUse> products_of(const Engine& engine) {
   return all;
 }
 
-TunedProduct* find(Tuned* tuned, const ProductShape& shape, uint32_t rows) {
-  for (TunedProduct& known : tuned->products) {
+const TunedProduct* find(const Tuned& tuned, const ProductShape& shape, uint32_t rows) {
+  for (const TunedProduct& known : tuned.products) {
     if (known.entry.product == shape && known.entry.most_rows == rows) return &known;
   }
   return nullptr;
 }
 
 }  // namespace
+
+void add_winners(const Tuned& tuned, const Kernels& kernels, TileWindow* window) {
+  for (const TunedProduct& product : tuned.products) {
+    const ScheduleEntry& entry = product.entry;
+    const GemmMenu& menu = *kernels.menu[static_cast<size_t>(entry.product.kind)];
+    window->add(entry.product, entry.most_rows,
+                entry.schedule.is_default() ? menu.default_for(entry.most_rows) : entry.schedule);
+  }
+}
 
 std::vector<ProductCase> product_cases(const Engine& engine, const TuneCases& cases) {
   const EnginePlan& plan = engine.plan();
@@ -123,12 +133,14 @@ struct ScheduleTuner::Copies {
 };
 
 ScheduleTuner::ScheduleTuner(Engine& engine, const Machine& machine, TuneCases cases,
-                             TuneHooks hooks)
+                             StepTimer& timer, TuneHooks hooks, TileWindow window)
     : engine_(engine),
       machine_(machine),
       cases_(std::move(cases)),
       hooks_(std::move(hooks)),
-      timer_(engine, cases_) {}
+      stop_([this] { return hooks_.stop(0); }),
+      timer_(timer),
+      window_(std::move(window)) {}
 
 ScheduleTuner::~ScheduleTuner() = default;
 
@@ -137,8 +149,46 @@ bool ScheduleTuner::tune(Tuned* tuned) {
   return tune_products(tuned) && tune_steps(tuned);
 }
 
+// The searches come first, then the whole steps, and what is known takes no time.
+WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tuned& tuned) const {
+  // Trials of a product, of which every quick look has some, and pairs of whole steps.
+  constexpr double kProductTrials = 360, kStepTrials = 28, kStepsOfDecode = 5;
+  // Multiplications a second of a thread, and the rows up to which reading weights takes longer.
+  constexpr double kRate = 40e9;
+  constexpr uint32_t kReadingRows = 8;
+  auto seconds = [&](double weights, uint32_t rows, uint32_t threads) {
+    return weights * std::max(rows, kReadingRows) / (kRate * threads);
+  };
+  std::vector<double> lengths;
+  for (const ProductCase& product : all) {
+    const ProductShape& shape = product.use.shape;
+    std::vector<uint32_t> in_order = product.rows;
+    if (product.use.column_cut) std::rotate(in_order.begin(), in_order.end() - 1, in_order.end());
+    for (uint32_t rows : in_order) {
+      const double one = seconds(1.0 * shape.outputs * shape.k, rows, shape.threads);
+      const bool known = find(tuned, shape, rows) != nullptr;
+      lengths.push_back(known ? 0 : kProductTrials * std::max(one, ProductTrials::kLeastSeconds));
+    }
+  }
+  const auto weights = static_cast<double>(engine_.memory().weights);
+  for (uint32_t rows : cases_.sequences) {
+    lengths.push_back(kStepTrials * kStepsOfDecode * seconds(weights, rows, engine_.threads()));
+  }
+  for (uint32_t rows : cases_.prompts) {
+    lengths.push_back(kStepTrials * seconds(weights, rows, engine_.threads()));
+  }
+  return WorkShare(std::move(lengths));
+}
+
+void ScheduleTuner::tell() {
+  progress_.part = share_.part(
+      progress_.done, static_cast<double>(progress_.trials) / std::max(1u, progress_.about));
+  hooks_.progress(progress_);
+}
+
 bool ScheduleTuner::tune_products(Tuned* tuned) {
   const std::vector<ProductCase> all = product_cases(engine_, cases_);
+  share_ = share_of(all, *tuned);
   progress_.all = static_cast<uint32_t>(cases_.sequences.size() + cases_.prompts.size());
   for (const ProductCase& product : all) {
     progress_.all += static_cast<uint32_t>(product.rows.size());
@@ -154,10 +204,10 @@ bool ScheduleTuner::tune_products(Tuned* tuned) {
 bool ScheduleTuner::tune_case(const ProductCase& product, Tuned* tuned) {
   const ProductShape& shape = product.use.shape;
   bool all_known = true;
-  for (uint32_t rows : product.rows) all_known = all_known && find(tuned, shape, rows) != nullptr;
+  for (uint32_t rows : product.rows) all_known = all_known && find(*tuned, shape, rows) != nullptr;
   if (product.use.column_cut && !all_known) return tune_dealt(product, tuned);
   for (uint32_t rows : product.rows) {
-    if (const TunedProduct* known = find(tuned, shape, rows)) {
+    if (const TunedProduct* known = find(*tuned, shape, rows)) {
       if (!known->entry.schedule.is_default()) search_.found(known->entry.schedule);
       ++progress_.done;
       continue;
@@ -199,11 +249,10 @@ bool ScheduleTuner::tune_dealt(const ProductCase& product, Tuned* tuned) {
 
 void ScheduleTuner::keep(std::vector<TunedProduct> found, Tuned* tuned) {
   for (TunedProduct& one : found) {
-    if (TunedProduct* known = find(tuned, one.entry.product, one.entry.most_rows)) {
-      *known = one;
-    } else {
-      tuned->products.push_back(one);
-    }
+    std::erase_if(tuned->products, [&](const TunedProduct& of) {
+      return of.entry.product == one.entry.product && of.entry.most_rows == one.entry.most_rows;
+    });
+    tuned->products.push_back(std::move(one));
   }
   tuned->steps.clear();
   hooks_.save();
@@ -230,18 +279,23 @@ std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product,
   Copies& copies = copies_of(product);
   const Kernels& kernels = kernels_for(engine_.isa());
   ProductTrials trials(copies.weights, kernels, product.use, rows,
-                       engine_.plan().of(product.phase).max_rows, copies.team, hooks_.stop);
+                       engine_.plan().of(product.phase).max_rows, copies.team, stop_);
   ScheduleSpace space = schedule_space(*kernels.menu[static_cast<size_t>(shape.kind)], shape, rows,
                                        product.use.column_cut);
   if (!parts.empty()) space.parts = parts;
   progress_.trials = 0;
-  progress_.about = static_cast<uint32_t>(0.12 * static_cast<double>(space.size())) + 16;
+  const auto size = static_cast<double>(space.size());
+  progress_.about = 1 + static_cast<uint32_t>(size * timed_ / had_);
   progress_.best = 1;
-  const ProductTrials::Found best = trials.search(&search_, space, [&](double cost) {
+  const auto told = [&](double cost) {
     ++progress_.trials;
     progress_.best = std::min(progress_.best, cost);
-    hooks_.progress(progress_);
-  });
+    tell();
+  };
+  const ProductTrials::Found best =
+      trials.search(&search_, space, window_.tiles(shape, rows), told);
+  timed_ += best.trials;
+  had_ += size;
   TunedProduct found{{shape, rows, {}}, {}, best.trials};
   if (best.schedule != trials.by_hand()) {
     const std::optional<ProductTrials::Comparison> compared = trials.compare(best.schedule);
@@ -250,9 +304,13 @@ std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product,
     if (compared->verdict == PairedTrials::Verdict::kFalls) {
       found.entry.schedule = best.schedule;
       found.cost = compared->cost;
+    } else {
+      undecided_.add(compared->cost);
     }
   }
-  if (hooks_.stop()) return std::nullopt;
+  if (stop_()) return std::nullopt;
+  const bool stays = found.entry.schedule.is_default();
+  window_.add(shape, rows, stays ? trials.by_hand() : found.entry.schedule);
   ++progress_.done;
   return found;
 }
@@ -274,8 +332,10 @@ bool ScheduleTuner::tune_steps(Tuned* tuned) {
     const bool known = std::ranges::any_of(tuned->steps, [&](const TunedStep& step) {
       return step.phase == one.phase && step.size == one.size;
     });
-    ++progress_.done;
-    if (known) continue;
+    if (known) {
+      ++progress_.done;
+      continue;
+    }
     TunedStep step{one.phase, one.size, {}, 0};
     const ScheduleTable table = tuned_schedules(*tuned);
     if (!table.empty()) {
@@ -293,6 +353,7 @@ bool ScheduleTuner::tune_steps(Tuned* tuned) {
       }
     }
     tuned->steps.push_back(step);
+    ++progress_.done;
     hooks_.save();
   }
   return true;
@@ -303,6 +364,9 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
                                                          uint32_t size) {
   PairedTrials pairs(kMostStepPairs);
   uint32_t disturbed = 0;
+  const double about = phase == Phase::kDecode ? timer_.about_decode(size)
+                                               : timer_.about_prompt(size) +
+                                                     timer_.about_prompt(std::min(size, kTaskRows));
   auto trial = [&](const ScheduleTable& schedules) {
     return [&]() -> std::optional<double> {
       engine_.set_plan(engine_.plan(), schedules);
@@ -311,7 +375,8 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
       const QuietCheck check;
       const double took = phase == Phase::kDecode ? timer_.decode(size) : timer_.prompt(size);
       // A host that never lets go of its CPUs leaves what is.
-      if (check.quiet(took, engine_.threads()) || ++disturbed > kMostStepPairs) return took;
+      const bool counts = check.quiet(took, engine_.threads()) || ++disturbed > kMostStepPairs;
+      if (counts || hooks_.stop(about)) return took;
       return std::nullopt;
     };
   };
@@ -320,8 +385,11 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
   const PairedTrials::Verdict verdict = pairs.run(trial(by_hand), trial(table), [&] {
     progress_.trials = pairs.pairs();
     progress_.best = pairs.pairs() == 0 ? 1 : pairs.ratio().ratio;
-    hooks_.progress(progress_);
-    return hooks_.stop();
+    if (pairs.pairs() > 0) {
+      progress_.about = likely_pairs(pairs.ratio(), pairs.pairs(), kMostStepPairs);
+    }
+    tell();
+    return hooks_.stop(2 * about);
   });
   return verdict == PairedTrials::Verdict::kOpen ? std::nullopt : std::optional(pairs);
 }

@@ -8,6 +8,9 @@
 // that was found and without, in turns: where steps of so many rows got no faster, their products
 // are computed as by hand again.
 //
+// Tiles that never won among enough earlier searches, of other products and other models too, are
+// not tried (tune/tile_window.h).
+//
 // How K is dealt is one for all steps of a phase (graph/ops/linear.cc): the phase's largest steps
 // choose it, and it stays only where that gains in all of them.
 //
@@ -17,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -25,7 +29,10 @@
 #include "tune/product_trials.h"
 #include "tune/schedule_search.h"
 #include "tune/step_timer.h"
+#include "tune/tile_window.h"
 #include "tune/tune_hooks.h"
+#include "tune/undecided.h"
+#include "tune/work_share.h"
 
 namespace hearth {
 
@@ -36,22 +43,34 @@ struct ProductCase {
   std::vector<uint32_t> rows;  // ascending
 };
 
+// Counts in what a tuning found on this machine with these kernels; of products whose default
+// stayed, that.
+void add_winners(const Tuned& tuned, const Kernels& kernels, TileWindow* window);
+
 // All products of both graphs, with the rows of the cases; those of one shape follow one another,
 // decode first. What has the same shape is one product: K may be dealt where one of them allows it.
 std::vector<ProductCase> product_cases(const Engine& engine, const TuneCases& cases);
 
 class ScheduleTuner {
  public:
-  // The engine was made with engine_options() of the cases.
-  ScheduleTuner(Engine& engine, const Machine& machine, TuneCases cases, TuneHooks hooks);
+  // The engine was made with engine_options() of the cases, and `timer` is of both. `window`: of
+  // what was found on this machine, for this model and others.
+  ScheduleTuner(Engine& engine, const Machine& machine, TuneCases cases, StepTimer& timer,
+                TuneHooks hooks, TileWindow window = {});
   ~ScheduleTuner();
 
   // Adds what `tuned` lacks. Returns false where somebody stopped it before that was all.
   bool tune(Tuned* tuned);
+  // Products whose default stayed since it was not certain that another is faster.
+  const Undecided& undecided() const { return undecided_; }
 
  private:
   struct Copies;
+  // What a search times of how large a space, before any was made.
+  static constexpr double kLikelyShare = 0.08, kLikelySpace = 2000;
 
+  WorkShare share_of(const std::vector<ProductCase>& all, const Tuned& tuned) const;
+  void tell();
   bool tune_products(Tuned* tuned);
   bool tune_case(const ProductCase& product, Tuned* tuned);
   bool tune_dealt(const ProductCase& product, Tuned* tuned);
@@ -66,10 +85,16 @@ class ScheduleTuner {
   const Machine& machine_;
   TuneCases cases_;
   TuneHooks hooks_;
-  StepTimer timer_;
+  std::function<bool()> stop_;  // of trials of milliseconds
+  StepTimer& timer_;
   std::unique_ptr<Copies> copies_;  // of the product that it is at
   ScheduleSearch search_;           // and its search
+  TileWindow window_;
   TuneProgress progress_{"kernels", "product", 0, 0, 0, 0};
+  WorkShare share_;  // of `progress_.all`
+  // Schedules that searches timed, and that their spaces had.
+  double timed_ = kLikelyShare * kLikelySpace, had_ = kLikelySpace;
+  Undecided undecided_;
 };
 
 }  // namespace hearth

@@ -1,9 +1,10 @@
 // StepTimer: how long steps take on a loaded engine, under the plan and schedules that it has at
 // the moment. Its sequences are filled when the first step of as many is timed, and cut back after
-// it.
+// it. It knows by what earlier steps took how long others will.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -18,16 +19,33 @@ class StepTimer {
   StepTimer(Engine& engine, const TuneCases& cases);
 
   // Returns the seconds of some decode steps of so many of the cases' sequences, after one that is
-  // not timed.
+  // not timed; of an encoder those of some texts of so many tokens.
   double decode(uint32_t sequences);
-  // Of a prompt of so many tokens, up to the longest of the cases, or kMostThreshold.
+  // Of a prompt of so many tokens, up to the longest of the cases, or kMostThreshold; of an
+  // encoder, of a text.
   double prompt(uint32_t tokens);
 
+  // Of every case of a phase whose decode steps have up to `most_rows` rows, after a prompt that
+  // wakes threads up and touches the memory of a new plan.
+  std::vector<double> cases(Phase phase, uint32_t most_rows);
+
+  // About how many seconds a call takes, with all that is not timed but filling sequences; 0 before
+  // the first of its kind.
+  double about_decode(uint32_t sequences) const;
+  double about_prompt(uint32_t tokens) const;
+  double about_cases(Phase phase, uint32_t most_rows) const;
+  // Of filling all of the cases' sequences that are not.
+  double about_filling() const;
+
  private:
+  void text(uint32_t tokens);
+  uint32_t first_prompt() const;
+
   Engine& engine_;
-  uint32_t depth_;
+  TuneCases cases_;
   std::vector<int32_t> tokens_;
-  std::vector<std::unique_ptr<Sequence>> sequences_;  // all `depth_` long between trials
+  std::vector<std::unique_ptr<Sequence>> sequences_;  // all as long as the cases' between trials
+  std::map<uint32_t, double> decodes_, prompts_;      // seconds of the last call, by its size
 };
 
 }  // namespace hearth

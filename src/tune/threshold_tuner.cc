@@ -30,9 +30,9 @@ uint64_t plans_hash(const EnginePlan& plan) {
 
 }  // namespace
 
-std::vector<uint32_t> threshold_candidates(const EnginePlan& plan) {
+std::vector<uint32_t> threshold_candidates(const EnginePlan& plan, uint32_t most) {
   std::vector<uint32_t> candidates;
-  for (uint32_t rows = 4; rows <= std::min(kMostThreshold, plan.prefill.max_rows); rows *= 2) {
+  for (uint32_t rows = 4; rows <= std::min(most, plan.prefill.max_rows); rows *= 2) {
     if (rows != plan.decode.max_rows) candidates.push_back(rows);
   }
   return candidates;
@@ -45,8 +45,8 @@ std::vector<uint32_t> rows_between(uint32_t one, uint32_t other) {
                                        : std::vector<uint32_t>{high};
 }
 
-ThresholdTuner::ThresholdTuner(Engine& engine, TuneCases cases, TuneHooks hooks)
-    : engine_(engine), cases_(std::move(cases)), hooks_(std::move(hooks)), timer_(engine, cases_) {}
+ThresholdTuner::ThresholdTuner(Engine& engine, TuneCases cases, StepTimer& timer, TuneHooks hooks)
+    : engine_(engine), cases_(std::move(cases)), hooks_(std::move(hooks)), timer_(timer) {}
 
 std::vector<double> ThresholdTuner::time_cases(const std::vector<uint32_t>& rows) {
   std::vector<double> seconds;
@@ -61,11 +61,19 @@ std::vector<double> ThresholdTuner::time_cases(const std::vector<uint32_t>& rows
   return seconds;
 }
 
+// Seconds of time_cases().
+double ThresholdTuner::about(const std::vector<uint32_t>& rows) const {
+  double seconds = timer_.about_prompt(rows.back());
+  for (uint32_t tokens : rows) seconds += kPrompts * timer_.about_prompt(tokens);
+  for (uint32_t sequences : cases_.sequences) seconds += timer_.about_decode(sequences);
+  return seconds;
+}
+
 bool ThresholdTuner::tune(const EnginePlan& plan, uint32_t most, Tuned* tuned) {
   const EngineRestored restored(engine_);
   tuned->threshold.reset();
   TunedThreshold result{plan.decode.max_rows, {}, 0};
-  const std::vector<uint32_t> candidates = threshold_candidates(plan);
+  const std::vector<uint32_t> candidates = threshold_candidates(plan, cases_.most_threshold);
   const auto all = static_cast<uint32_t>(candidates.size());
   for (uint32_t i = 0; i < all; ++i) {
     const EnginePlan challenger = with_threshold(plan, candidates[i]);
@@ -77,7 +85,8 @@ bool ThresholdTuner::tune(const EnginePlan& plan, uint32_t most, Tuned* tuned) {
       trial = *known;
     } else {
       const std::vector<uint32_t> rows = rows_between(plan.decode.max_rows, trial.rows);
-      PlanPairs pairs(engine_, hooks_, [&] { return time_cases(rows); });
+      PlanPairs pairs(
+          engine_, hooks_, [&] { return time_cases(rows); }, about(rows));
       const std::optional<PlanPairs::Comparison> measured =
           pairs.compare(plan, challenger, most,
                         {"the threshold", "candidate", i, all, 0, most, result.cost.ratio});

@@ -22,17 +22,17 @@
 
 namespace hearth {
 
-// The thresholds that are tried against the plan's own: of powers of two from 4 on up to
-// kMostThreshold, those that steps of its prefill reach.
-std::vector<uint32_t> threshold_candidates(const EnginePlan& plan);
+// The thresholds that are tried against the plan's own: of powers of two from 4 on up to `most`,
+// those that steps of its prefill reach.
+std::vector<uint32_t> threshold_candidates(const EnginePlan& plan, uint32_t most = kMostThreshold);
 // Rows of steps that run under another plan when the threshold changes from the one to the other;
 // the largest comes last.
 std::vector<uint32_t> rows_between(uint32_t one, uint32_t other);
 
 class ThresholdTuner {
  public:
-  // The engine was made with engine_options() of the cases.
-  ThresholdTuner(Engine& engine, TuneCases cases, TuneHooks hooks);
+  // The engine was made with engine_options() of the cases, and `timer` is of both.
+  ThresholdTuner(Engine& engine, TuneCases cases, StepTimer& timer, TuneHooks hooks);
 
   // Measures the candidates that `tuned` has no trials of under these plans, at most `most` pairs
   // each, and adds their trials and the threshold that is best. Returns false, and `tuned` has no
@@ -41,11 +41,12 @@ class ThresholdTuner {
 
  private:
   std::vector<double> time_cases(const std::vector<uint32_t>& rows);
+  double about(const std::vector<uint32_t>& rows) const;
 
   Engine& engine_;
   TuneCases cases_;
   TuneHooks hooks_;
-  StepTimer timer_;
+  StepTimer& timer_;
 };
 
 }  // namespace hearth

@@ -37,7 +37,7 @@ EngineOptions TuneCases::engine_options() const {
   options.prefill_rows = std::max(options.prefill_rows, most);
   // Decode steps go on from the depth.
   options.context =
-      std::max({depth + 8, *std::max_element(prompts.begin(), prompts.end()), kMostThreshold});
+      std::max({depth + 8, *std::max_element(prompts.begin(), prompts.end()), most_threshold});
   return options;
 }
 
@@ -51,6 +51,18 @@ PlanWorkload TuneCases::workload(const Plan& plan) const {
     for (uint32_t rows : prompts) work.steps.push_back({std::min(rows, plan.max_rows), 0});
   }
   return work;
+}
+
+TuneCases cases_for(const ModelSpec& spec, TuneCases cases) {
+  if (!spec.is_encoder()) return cases;
+  const uint32_t most = std::min(spec.hyper.context, EngineOptions{}.prefill_rows);
+  cases.sequences = {std::min(4u, most), std::min(16u, most)};
+  cases.depth = 0;
+  cases.most_threshold = std::min(kMostThreshold, most);
+  for (uint32_t& prompt : cases.prompts) prompt = std::min(prompt, most);
+  std::ranges::sort(cases.prompts);
+  cases.prompts.erase(std::unique(cases.prompts.begin(), cases.prompts.end()), cases.prompts.end());
+  return cases;
 }
 
 TuneCases cases_of_trace(std::string_view csv) {

@@ -26,6 +26,23 @@ TEST(TuneCases, AskForWhatTheyNeed) {
   EXPECT_EQ(prefill.steps[1].rows, 512u);
 }
 
+TEST(TuneCases, OfAnEncoderAreTextsThatItTakes) {
+  ModelSpec spec;
+  EXPECT_EQ(cases_for(spec, {}).sequences, (Numbers{1, 4, 16}));
+  spec.layers.resize(1);
+  spec.layers[0].blocks.emplace_back().body = AttentionBlock{.mask = Mask::kBidirectional};
+  ASSERT_TRUE(spec.is_encoder());
+  spec.hyper.context = 2048;
+  TuneCases cases = cases_for(spec, {.prompts = {600, 40, 512}});
+  EXPECT_EQ(cases.sequences, (Numbers{4, 16}));
+  EXPECT_EQ(cases.prompts, (Numbers{40, 512})) << "a text has one step";
+  EXPECT_EQ(cases.engine_options().context, 512u);
+  spec.hyper.context = 24;
+  cases = cases_for(spec, {});
+  EXPECT_EQ(cases.prompts, Numbers{24});
+  EXPECT_EQ(cases.engine_options().context, 24u);
+}
+
 TEST(TuneCases, TracesGiveQuartilesAndTheMiddleOfARequest) {
   TuneCases cases = cases_of_trace("prompt,output\n100,20\n200, 40\r\n300,60\n400,80\n500,100\n");
   EXPECT_EQ(cases.prompts, (Numbers{200, 300, 400}));

@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.h"
+#include <algorithm>
+
 #include "base/error.h"
 #include "engine/tuned_plan.h"
 #include "kernels/kernels.h"
 #include "tune/plan_tuner.h"
 #include "tune/schedule_tuner.h"
 #include "tune/threshold_tuner.h"
+#include "tune/time_budget.h"
 #include "tune/whole_team.h"
 
 namespace hearth {
@@ -20,14 +22,10 @@ constexpr uint32_t kMostPairs = 20;
 constexpr uint32_t kBandwidthPasses = 2;
 // Where plans and kernels are tuned, kernels have more than half of the time.
 constexpr double kPlansPart = 0.4;
-// Prefill has what decode leaves of the time for plans, and the threshold what both do.
-constexpr double kDecodePart = 0.4, kPhasesPart = 0.8;
+// Prefill has most of what decode leaves of the time for plans, and the threshold what both do.
+constexpr double kDecodePart = 0.4, kPrefillPart = 0.67;
 
-void check_tunable(const ModelSpec& spec, const EnginePlan& plan) {
-  if (spec.is_encoder()) {
-    fail(ErrorCode::kUnsupported, "'{}' is an encoder: tuning is for models that generate text",
-         spec.source);
-  }
+void check_tunable(const EnginePlan& plan) {
   if (plan.placement.oversubscribed) {
     fail(ErrorCode::kUsage, "threads share CPUs here: tuning needs a CPU for each");
   }
@@ -38,9 +36,9 @@ uint32_t cores_at_work(uint32_t most_cores, const Machine& machine) {
 }
 
 // The plan with a thread wherever one may sit.
-EnginePlan plan_for(const ModelSpec& spec, const Machine& machine, const EngineOptions& options) {
+EnginePlan plan_for(const Machine& machine, const EngineOptions& options) {
   const EnginePlan plan = plan_engine(machine, options);
-  check_tunable(spec, plan);
+  check_tunable(plan);
   return with_all_pus(machine, plan);
 }
 
@@ -57,18 +55,19 @@ TuneOutcome outcome_of(const PlanRanking& ranking) {
 // One tuning, from the loaded model to what is kept.
 class Tuning {
  public:
-  Tuning(const Machine& machine, const TunedStore& store, const TuningOptions& options,
-         const TuningWatch& watch, const Listener& listener)
-      : machine_(machine),
+  Tuning(const ModelSpec& spec, const Machine& machine, const TunedStore& store,
+         const TuningOptions& options, const TuningWatch& watch, const Listener& listener)
+      : cases_(cases_for(spec, options.cases)),
+        machine_(machine),
         store_(store),
         options_(options),
         watch_(watch),
         listener_(listener),
-        end_(steady_seconds() + options.seconds) {}
+        budget_(options.seconds) {}
 
   TuningResult run(const OpenedModel& model, Isa isa) {
-    EngineOptions engine_options = options_.cases.engine_options();
-    engine_options.plan = plan_for(model.spec, machine_, engine_options);
+    EngineOptions engine_options = cases_.engine_options();
+    engine_options.plan = plan_for(machine_, engine_options);
     const TunedLock lock = store_.lock();
     tuned_.machine = machine_fields(machine_, isa);
     tuned_.model = model_fields(model.spec);
@@ -83,10 +82,10 @@ class Tuning {
     if (options_.plans) table_ = bandwidth(isa);
     const std::unique_ptr<Engine> engine =
         start_engine(model, machine_, isa, engine_options, listener_);
+    StepTimer timer(*engine, cases_);
     TuningResult result;
-    result.whole = tune_all(*engine);
+    tune_all(*engine, timer, &result);
     result.path = store_.save(tuned_);
-    result.outcomes = std::move(outcomes_);
     result.tuned = std::move(tuned_);
     return result;
   }
@@ -139,75 +138,100 @@ class Tuning {
     }
   }
 
-  bool tune_all(Engine& engine) {
-    bool whole = true;
+  void tune_all(Engine& engine, StepTimer& timer, TuningResult* result) {
+    // Says how long others will take.
+    timer.prompt(*std::ranges::min_element(cases_.prompts));
     if (options_.plans) {
       EnginePlan best = engine.plan();
-      const double now = steady_seconds();
-      const double until = now + (options_.kernels ? kPlansPart : 1) * (end_ - now);
-      whole = tune_phases(engine, until, &best);
+      const TimeBudget budget = budget_.part(options_.kernels ? kPlansPart : 1);
+      tune_phases(engine, timer, budget, result, &best);
+      const bool whole = result->left.empty();
       tuned_.engine_plan = whole ? kept_text(best) : "";
       store_.save(tuned_);
-      whole = whole && tune_threshold(engine, until, &best);
+      if (!whole || !tune_threshold(engine, timer, budget, result, &best)) {
+        result->left.emplace_back("rows up to which steps are decode's");
+      }
     }
-    if (!options_.kernels) return whole;
+    if (!options_.kernels) return;
     if (const std::optional<EnginePlan> plan = tuned_plan(tuned_, machine_, engine.options())) {
       engine.set_plan(with_all_pus(machine_, *plan));
     }
-    return ScheduleTuner(engine, machine_, options_.cases, hooks(end_)).tune(&tuned_) && whole;
+    ScheduleTuner tuner(engine, machine_, cases_, timer, hooks(budget_), window(engine.isa()));
+    const std::optional<CpuTimes> before = read_cpu_times();
+    if (!tuner.tune(&tuned_)) result->left.emplace_back("kernels");
+    result->kernels = {tuner.undecided(), cpu_shares(before, read_cpu_times())};
   }
 
-  bool tune_phases(Engine& engine, double until, EnginePlan* best) {
-    const double start = steady_seconds(), all = until - start;
-    bool whole = true;
+  void tune_phases(Engine& engine, StepTimer& timer, const TimeBudget& all, TuningResult* result,
+                   EnginePlan* best) {
     for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
-      const PlanRanking ranking =
-          rank_plans(machine_, table_, engine.spec(), engine.plan(), phase, options_.cases,
-                     cores_at_work(options_.most_cores, machine_));
-      TuneOutcome& outcome = outcomes_.emplace_back(outcome_of(ranking));
-      const double part = phase == Phase::kDecode ? kDecodePart : kPhasesPart;
-      PlanTuner tuner(engine, options_.cases, hooks(start + all * part));
+      const PlanRanking ranking = rank_plans(machine_, table_, engine.spec(), engine.plan(), phase,
+                                             cases_, cores_at_work(options_.most_cores, machine_));
+      TuneOutcome& outcome = result->outcomes.emplace_back(outcome_of(ranking));
+      const TimeBudget part = all.part(phase == Phase::kDecode ? kDecodePart : kPrefillPart);
+      PlanTuner tuner(engine, timer, hooks(part));
       bool measured = true;
+      const std::optional<CpuTimes> before = read_cpu_times();
       outcome.chosen = tuner.tune(phase, ranking.search.best, kMostPairs, &tuned_, &measured);
-      whole = whole && measured;
       outcome.result = tuned_.phases.back();
+      for (const TunedTrial& trial : tuned_.trials) {
+        if (trial.phase == phase) outcome.doubt.open.add(trial.cost);
+      }
+      if (outcome.result.trials > 0) outcome.doubt.cpus = cpu_shares(before, read_cpu_times());
+      if (!measured) result->left.push_back(fmt::format("plans of {}", phase_name(phase)));
       best->of(phase) = outcome.chosen;
     }
-    return whole;
   }
 
   // The plans are of use without it.
-  bool tune_threshold(Engine& engine, double until, EnginePlan* best) {
-    ThresholdTuner tuner(engine, options_.cases, hooks(until));
+  bool tune_threshold(Engine& engine, StepTimer& timer, const TimeBudget& budget,
+                      TuningResult* result, EnginePlan* best) {
+    ThresholdTuner tuner(engine, cases_, timer, hooks(budget));
     if (!tuner.tune(*best, kMostPairs, &tuned_)) return false;
-    TuneOutcome& decode = outcomes_.front();
+    TuneOutcome& decode = result->outcomes.front();
     decode.threshold = tuned_.threshold;
     decode.chosen.max_rows = best->decode.max_rows = tuned_.threshold->rows;
     tuned_.engine_plan = kept_text(*best);
     return true;
   }
 
+  // Of all that was found on this machine.
+  TileWindow window(Isa isa) const {
+    TileWindow window;
+    add_winners(tuned_, kernels_for(isa), &window);
+    for (const TunedStore::Entry& entry : store_.list()) {
+      if (!entry.tuned || entry.tuned->machine != tuned_.machine) continue;
+      if (entry.tuned->model != tuned_.model) add_winners(*entry.tuned, kernels_for(isa), &window);
+    }
+    return window;
+  }
+
   std::string kept_text(const EnginePlan& plan) const {
     return engine_plan_text(machine_, without_resting(plan));
   }
 
-  TuneHooks hooks(double until) {
+  TuneHooks hooks(const TimeBudget& budget) {
     TuneHooks hooks;
-    hooks.stop = [this, until] { return watch_.interrupted() || steady_seconds() >= until; };
+    hooks.stop = [this, budget](double about) {
+      return watch_.interrupted() || budget.is_over(about);
+    };
     hooks.save = [this] { store_.save(tuned_); };
-    hooks.progress = watch_.progress;
+    hooks.progress = [this, budget](TuneProgress at) {
+      at.most_left = budget.left();
+      watch_.progress(at);
+    };
     return hooks;
   }
 
+  const TuneCases cases_;
   const Machine& machine_;
   const TunedStore& store_;
   const TuningOptions& options_;
   const TuningWatch& watch_;
   const Listener& listener_;
-  double end_;
+  TimeBudget budget_;
   BandwidthTable table_;
   Tuned tuned_;
-  std::vector<TuneOutcome> outcomes_;
 };
 
 }  // namespace
@@ -215,13 +239,14 @@ class Tuning {
 TuningResult tune_model(const OpenedModel& model, const Machine& machine, Isa isa,
                         const TunedStore& store, const TuningOptions& options,
                         const TuningWatch& watch, const Listener& listener) {
-  return Tuning(machine, store, options, watch, listener).run(model, isa);
+  return Tuning(model.spec, machine, store, options, watch, listener).run(model, isa);
 }
 
 std::vector<TuneOutcome> predict_tuning(const ModelSpec& spec, const Machine& machine,
-                                        const BandwidthTable& table, const TuneCases& cases,
+                                        const BandwidthTable& table, const TuneCases& of,
                                         uint32_t most_cores) {
-  const EnginePlan plan = plan_for(spec, machine, cases.engine_options());
+  const TuneCases cases = cases_for(spec, of);
+  const EnginePlan plan = plan_for(machine, cases.engine_options());
   std::vector<TuneOutcome> outcomes;
   for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
     const PlanRanking ranking =

@@ -6,7 +6,10 @@
 //
 // Whoever stops it, and whose time is over, keeps what was measured: the next call goes on there.
 //
-// Errors: an encoder (kUnsupported); threads that share CPUs (kUsage); somebody else tunes (kBusy);
+// Of an encoder, texts take the place of prompts and of decode (tune/tune_cases.h). A budget is
+// kept to within a tenth, if loading the model and one trial of each kind fit in it.
+//
+// Errors: threads that share CPUs (kUsage); somebody else tunes (kBusy);
 // those of the store, of measuring and of the engine.
 #pragma once
 
@@ -17,11 +20,13 @@
 #include <vector>
 
 #include "base/listener.h"
+#include "bench/cpu_times.h"
 #include "cost/bandwidth.h"
 #include "cost/tuned_store.h"
 #include "engine/open_model.h"
 #include "tune/tune_cases.h"
 #include "tune/tune_hooks.h"
+#include "tune/undecided.h"
 
 namespace hearth {
 
@@ -42,11 +47,19 @@ struct TuningWatch {
   std::function<void(uint32_t done, uint32_t total)> measured = [](uint32_t, uint32_t) {};
 };
 
+// What trials did not decide about, and what others had of the machine meanwhile, where there were
+// any trials.
+struct TuneDoubt {
+  Undecided open;
+  std::optional<CpuShares> cpus;
+};
+
 // What became of a phase's plan.
 struct TuneOutcome {
   Plan start, chosen;
   TunedPhase result;
   std::optional<TunedThreshold> threshold;  // of decode, where it was measured
+  TuneDoubt doubt;
   // Of the search among predicted costs.
   uint64_t trees = 0, plans = 0, evaluations = 0;
 };
@@ -54,8 +67,10 @@ struct TuneOutcome {
 struct TuningResult {
   std::vector<TuneOutcome> outcomes;  // decode's and prefill's, where plans were tuned
   Tuned tuned;
-  std::string path;    // that it is kept in
-  bool whole = false;  // nothing is left for another call
+  TuneDoubt kernels;  // where they were tuned
+  std::string path;   // that it is kept in
+  // What the time was too short for, which another call goes on with: "plans of decode".
+  std::vector<std::string> left;
 };
 
 TuningResult tune_model(const OpenedModel& model, const Machine& machine, Isa isa,

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 
+import chain_models
 from program import ProgramTest, little_cache
 
 FOUND = "works by the plan that `hearth tune` found"
@@ -60,7 +61,7 @@ class TuneTest(ProgramTest):
         again = json.loads(self.tune("--only", "plans", "--json", "-v")[0])
         self.assertEqual([phase["phase"] for phase in again["phases"]], ["decode", "prefill"])
         self.assertEqual([phase["trials"] for phase in again["phases"]], [0, 0])
-        self.assertEqual(again["file"], str(self.kept()))
+        self.assertEqual((again["file"], again["left"]), (str(self.kept()), []))
         self.assertNotIn("products", again)
         self.tune("--fresh", "--only", "plans", "-t", "1")
         self.assertEqual(self.told("tune", self.chain, "--remove")[0], "removed\n")
@@ -235,6 +236,24 @@ class TuneTest(ProgramTest):
             same, err = self.told(*embed, *words)
             self.assertEqual(same, vectors)
             self.assertNotIn(FOUND, err)
+
+    def test_encoders_are_tuned_for_texts_and_pools_work_by_it(self):
+        encoder = self.folder / "encoder.gguf"
+        chain_models.write_encoder(encoder)
+        found = json.loads(self.told("tune", encoder, "--budget", "4m", "--json")[0])
+        self.assertEqual([phase["phase"] for phase in found["phases"]], ["decode", "prefill"])
+        self.assertEqual(found["left"], [])
+        # Texts of 4 and 16 tokens, and of all that it takes.
+        self.assertEqual([step["size"] for step in found["steps"]], [4, 16, 24])
+        embed = ("embed", encoder, "-p", "abc", "-p", "defgh")
+        plain, _ = self.told(*embed, "--plan", "none")
+        text, count = re.subn(r"(?m)^(phase \w+) measured \S+ \S+ \S+",
+                              r"\1 measured 0.9 0.8 0.95", self.kept().read_text())
+        self.assertEqual(count, 2)
+        self.kept().write_text(text)
+        vectors, err = self.told(*embed)
+        self.assertEqual(vectors, plain)
+        self.assertRegex(err, r"works by the plan (and the schedules )?that `hearth tune` found")
 
     def test_another_machine_is_named_by_what_differs(self):
         self.claim_a_gain()

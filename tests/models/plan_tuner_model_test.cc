@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tune/plan_tuner.h"
+#include "tune/schedule_tuner.h"
+#include "tune/time_budget.h"
 #include "tuner_test.h"
 
 namespace hearth {
@@ -32,7 +35,7 @@ TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   std::vector<TuneProgress> told;
   hooks_.progress = [&](const TuneProgress& at) { told.push_back(at); };
   const Plan chosen =
-      PlanTuner(*engine_, cases_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
+      PlanTuner(*engine_, *timer_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
   EXPECT_TRUE(whole);
   EXPECT_EQ(saved_, 3u);
   ASSERT_EQ(tuned.trials.size(), 3u);
@@ -57,7 +60,7 @@ TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   // Whoever goes on has nothing left to measure, and comes to the same.
   const uint32_t saved = saved_;
   const Plan again =
-      PlanTuner(*engine_, cases_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
+      PlanTuner(*engine_, *timer_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
   EXPECT_EQ(saved_, saved);
   EXPECT_EQ(again, chosen);
   EXPECT_EQ(tuned.trials.size(), 3u);
@@ -74,7 +77,7 @@ TEST_F(PlanTunerTest, GroupsAreTriedInLockstepToo) {
     tuned.trials = {{Phase::kDecode, plan_hash(two), of_two}};
     if (of_lockstep) tuned.trials.push_back({Phase::kDecode, plan_hash(in_lockstep), *of_lockstep});
     const Plan chosen =
-        PlanTuner(*engine_, cases_, hooks_).tune(Phase::kDecode, {{two, 1}}, 3, &tuned, &whole);
+        PlanTuner(*engine_, *timer_, hooks_).tune(Phase::kDecode, {{two, 1}}, 3, &tuned, &whole);
     EXPECT_TRUE(whole);
     return std::pair(chosen, tuned.trials);
   };
@@ -91,14 +94,13 @@ TEST_F(PlanTunerTest, GroupsAreTriedInLockstepToo) {
 TEST_F(PlanTunerTest, WhoStopsItLosesOnePlan) {
   Tuned tuned;
   bool whole = true;
-  uint32_t asked = 0;
-  hooks_.stop = [&] { return ++asked > 6; };
-  PlanTuner(*engine_, cases_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
+  hooks_.stop = [&](double) { return saved_ == 1; };
+  PlanTuner(*engine_, *timer_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
   EXPECT_FALSE(whole);
   EXPECT_LT(tuned.trials.size(), 3u);
   EXPECT_EQ(saved_, tuned.trials.size());
-  hooks_.stop = [] { return false; };
-  PlanTuner(*engine_, cases_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
+  hooks_.stop = [](double) { return false; };
+  PlanTuner(*engine_, *timer_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
   EXPECT_TRUE(whole);
   EXPECT_EQ(tuned.trials.size(), 3u);
 }
@@ -110,10 +112,85 @@ TEST_F(PlanTunerTest, PrefillRunsPrompts) {
     candidate.plan.phase = Phase::kPrefill;
     candidate.plan.max_rows = engine_->plan().prefill.max_rows;
   }
-  PlanTuner(*engine_, cases_, hooks_).tune(Phase::kPrefill, candidates_, 3, &tuned, &whole);
+  PlanTuner(*engine_, *timer_, hooks_).tune(Phase::kPrefill, candidates_, 3, &tuned, &whole);
   EXPECT_TRUE(whole);
   ASSERT_EQ(tuned.trials.size(), 3u);
   EXPECT_EQ(tuned.trials[0].phase, Phase::kPrefill);
+}
+
+// By a clock that goes on with trials alone, which take 7 s each way.
+TEST_F(PlanTunerTest, PairsEndWithinTheBudget) {
+  double now = 500;
+  hooks_.clock = [&] { return now; };
+  std::vector<double> cost{1, 1.02};
+  size_t trial = 0;
+  const auto time = [&] {
+    now += 7;
+    return std::vector<double>{cost[trial++ % 2]};
+  };
+  for (double about : {0.0, 7.0}) {
+    for (double seconds : {40.0, 100.0, 150.0}) {
+      const TimeBudget budget(seconds, hooks_.clock);
+      hooks_.stop = [&](double next) { return budget.is_over(next); };
+      const double begun = now;
+      PlanPairs pairs(*engine_, hooks_, time, about);
+      const EnginePlan plan = engine_->plan();
+      EXPECT_FALSE(pairs.compare(plan, plan, 64, {"decode", "plan", 0, 1, 0, 64}));
+      EXPECT_LE(now - begun, 1.1 * seconds);
+      EXPECT_GE(now - begun, seconds - 14);
+    }
+  }
+  // What takes longer than there is time for is not begun.
+  const TimeBudget budget(100, hooks_.clock);
+  hooks_.stop = [&](double next) { return budget.is_over(next); };
+  const double begun = now;
+  PlanPairs pairs(*engine_, hooks_, time, 60);
+  EXPECT_FALSE(
+      pairs.compare(engine_->plan(), engine_->plan(), 64, {"decode", "plan", 0, 1, 0, 64}));
+  EXPECT_EQ(now, begun);
+}
+
+TEST_F(PlanTunerTest, TheTimerKnowsByEarlierStepsWhatOthersTake) {
+  EXPECT_EQ(timer_->about_prompt(30), 0);
+  EXPECT_EQ(timer_->about_cases(Phase::kDecode, 16), 0);
+  const double took = timer_->prompt(7);
+  EXPECT_EQ(timer_->about_prompt(7), took);
+  EXPECT_DOUBLE_EQ(timer_->about_prompt(14), 2 * took);
+  EXPECT_NEAR(timer_->about_filling(), 3 * 20 * took / 7, 1e-9);
+  const double steps = timer_->decode(1);
+  EXPECT_NEAR(timer_->about_filling(), 2 * 20 * took / 7, 1e-9);
+  EXPECT_NEAR(timer_->about_decode(1), 1.25 * steps, 1e-9) << "one of five is not timed";
+  EXPECT_NEAR(timer_->about_cases(Phase::kDecode, 2), 1.25 * steps, 1e-9);
+  EXPECT_NEAR(timer_->about_cases(Phase::kDecode, 3), 2 * 1.25 * steps, 1e-9);
+}
+
+// An encoder is tuned for texts: short ones are its decode.
+class EncoderTunerTest : public TunerTest {
+ protected:
+  EncoderTunerTest()
+      : TunerTest({.sequences = {1, 3}, .depth = 20, .prompts = {30, 600}}, 2,
+                  tiny_bert({.heads = 4, .ffn = 128})) {}
+};
+
+TEST_F(EncoderTunerTest, TextsTakeThePlaceOfPromptsAndDecode) {
+  EXPECT_EQ(cases_.sequences, (std::vector<uint32_t>{4, 16}));
+  EXPECT_EQ(cases_.prompts, (std::vector<uint32_t>{30, 512})) << "a text has one step";
+  EXPECT_GT(timer_->decode(4), 0);
+  EXPECT_GT(timer_->prompt(512), 0);
+  Tuned tuned;
+  for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
+    Plan two = engine_->plan().of(phase);
+    two.groups = {{{0}, {0, 1, 0, 2}}, {{1}, {0, 1, 1, 2}}};
+    bool whole = false;
+    PlanTuner(*engine_, *timer_, hooks_).tune(phase, {{two, 1}}, 3, &tuned, &whole);
+    EXPECT_TRUE(whole);
+  }
+  EXPECT_GE(tuned.trials.size(), 2u);
+  std::set<uint32_t> rows;
+  for (const ProductCase& product : product_cases(*engine_, cases_)) {
+    rows.insert(product.rows.begin(), product.rows.end());
+  }
+  EXPECT_EQ(rows, (std::set<uint32_t>{4, 16, 30, 512}));
 }
 
 }  // namespace

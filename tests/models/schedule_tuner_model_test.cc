@@ -15,7 +15,7 @@ namespace {
 class ScheduleTunerTest : public TunerTest {
  protected:
   ScheduleTunerTest() : TunerTest({.sequences = {1, 3}, .depth = 20, .prompts = {24, 30}}, 2) {}
-  bool tune() { return ScheduleTuner(*engine_, machine_, cases_, hooks_).tune(&tuned_); }
+  bool tune() { return ScheduleTuner(*engine_, machine_, cases_, *timer_, hooks_).tune(&tuned_); }
 
   // One dealing of K serves all steps of a phase.
   void expect_one_dealing() const {
@@ -103,13 +103,12 @@ TEST_F(ScheduleTunerTest, WhatIsFoundIsOnTheMenuAndGainsForCertain) {
 }
 
 TEST_F(ScheduleTunerTest, WhoStopsItLosesTheProductThatItIsAt) {
-  uint32_t asked = 0;
-  hooks_.stop = [&] { return ++asked > 600; };
+  hooks_.stop = [&](double) { return saved_ == 2; };
   EXPECT_FALSE(tune());
   const std::vector<TunedProduct> before = tuned_.products;
   EXPECT_FALSE(before.empty());
   EXPECT_TRUE(tuned_.steps.empty());
-  hooks_.stop = [] { return false; };
+  hooks_.stop = [](double) { return false; };
   ASSERT_TRUE(tune());
   ASSERT_GT(tuned_.products.size(), before.size());
   for (size_t i = 0; i < before.size(); ++i) {

@@ -15,7 +15,7 @@ class ThresholdTunerTest : public TunerTest {
  protected:
   ThresholdTunerTest() : TunerTest({.sequences = {1, 5}, .depth = 20, .prompts = {30}}, 2) {}
   bool tune(const EnginePlan& plan) {
-    return ThresholdTuner(*engine_, cases_, hooks_).tune(plan, 4, &tuned_);
+    return ThresholdTuner(*engine_, cases_, *timer_, hooks_).tune(plan, 4, &tuned_);
   }
 
   Tuned tuned_;
@@ -95,14 +95,13 @@ TEST_F(ThresholdTunerTest, WhatWasMeasuredDecides) {
 }
 
 TEST_F(ThresholdTunerTest, WhoStopsItLosesOneCandidate) {
-  uint32_t asked = 0;
-  hooks_.stop = [&] { return ++asked > 6; };
+  hooks_.stop = [&](double) { return saved_ == 1; };
   EXPECT_FALSE(tune(engine_->plan()));
   EXPECT_FALSE(tuned_.threshold.has_value());
   EXPECT_LT(tuned_.threshold_trials.size(), 3u);
   EXPECT_GT(saved_, 0u);
   EXPECT_EQ(saved_, tuned_.threshold_trials.size());
-  hooks_.stop = [] { return false; };
+  hooks_.stop = [](double) { return false; };
   EXPECT_TRUE(tune(engine_->plan()));
   EXPECT_EQ(tuned_.threshold_trials.size(), 4u);
 }

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "formats/gguf.h"
 #include "tiny_model.h"
+#include "tune/step_timer.h"
 #include "tune/tune_cases.h"
 #include "tune/tune_hooks.h"
 
@@ -17,20 +18,27 @@ namespace hearth {
 
 class TunerTest : public testing::Test {
  protected:
-  TunerTest(TuneCases cases, uint32_t threads)
-      : machine_(Machine::invented(1, threads)), cases_(std::move(cases)) {
+  TunerTest(const TuneCases& cases, uint32_t threads,
+            const std::vector<std::byte>& model = tiny_llama(TinyShape{}))
+      : machine_(Machine::invented(1, threads)),
+        source_(parse_gguf(model, "tiny")),
+        spec_(make_spec(source_)),
+        cases_(cases_for(spec_, cases)) {
     EngineOptions options = cases_.engine_options();
     options.threads = threads;
-    const ModelSource source = parse_gguf(tiny_llama(TinyShape{}), "tiny");
-    engine_ = std::make_unique<Engine>(source, make_spec(source), machine_,
+    engine_ = std::make_unique<Engine>(source_, spec_, machine_,
                                        available_isas(detect_cpu_features()).back(), options);
+    timer_ = std::make_unique<StepTimer>(*engine_, cases_);
     hooks_.save = [this] { ++saved_; };
   }
 
   const Machine machine_;
+  const ModelSource source_;
+  const ModelSpec spec_;
   const TuneCases cases_;
   TuneHooks hooks_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<StepTimer> timer_;
   uint32_t saved_ = 0;
 };
 

@@ -123,7 +123,7 @@ void print_live(const ProductUse& use, uint32_t m, const ScheduleSpace& space,
   ProductTrials trials(weights, kernels, use, m, m <= kDecodeRows ? kDecodeRows : kPrefillRows,
                        team, never);
   ScheduleSearch search;
-  const ProductTrials::Found found = trials.search(&search, space, [](double) {});
+  const ProductTrials::Found found = trials.search(&search, space, {}, [](double) {});
   const TurnRatios ratios = time_in_turns(
       kLivePairs, [&] { return trials.seconds(found.schedule); },
       [&] { return trials.seconds(best); });

@@ -1,0 +1,39 @@
+#include "tune/plan_pairs.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMost = 20;
+
+TEST(PlanPairs, EndAsSoonAsTheyAreEnough) {
+  const TimeRatio worse{1.2, 1.1, 1.3}, better{0.9, 0.85, 0.95}, none{1.0, 0.9, 1.1};
+  EXPECT_FALSE(enough_pairs(worse, 2, kMost));
+  EXPECT_TRUE(enough_pairs(worse, 3, kMost));
+  for (uint32_t pairs : {3u, 7u, 9u, 15u, 17u}) {
+    EXPECT_FALSE(enough_pairs(better, pairs, kMost))
+        << "an interval is looked at seldom: " << pairs;
+  }
+  for (uint32_t pairs : {8u, 16u, 20u}) EXPECT_TRUE(enough_pairs(better, pairs, kMost)) << pairs;
+  EXPECT_FALSE(enough_pairs(none, 9, kMost));
+  EXPECT_TRUE(enough_pairs(none, 10, kMost));
+  EXPECT_FALSE(enough_pairs({0.95, 0.8, 1.1}, 19, kMost));
+}
+
+TEST(PlanPairs, LikelyAreAsManyAsTheScatterAsksFor) {
+  EXPECT_EQ(likely_pairs({1, 0, std::numeric_limits<double>::infinity()}, 1, kMost), 10u);
+  EXPECT_EQ(likely_pairs({1.2, 1.19, 1.21}, 2, kMost), 3u);
+  EXPECT_EQ(likely_pairs({1.2, 0.8, 1.8}, 3, kMost), 10u) << "half, where it saves nothing";
+  // Off by 4 % with an interval of 6 % to either side, which (6/4)^2 as many pairs make 4 %.
+  EXPECT_EQ(likely_pairs({1.0296, 1.0296 / 1.06, 1.0296 * 1.06}, 4, 64), 9u);
+  EXPECT_EQ(likely_pairs({0.9, 0.88, 0.92}, 3, kMost), 8u);
+  EXPECT_EQ(likely_pairs({0.95, 0.88, 1.02}, 4, kMost), 16u);
+  EXPECT_EQ(likely_pairs({0.98, 0.8, 1.2}, 6, kMost), kMost);
+  EXPECT_EQ(likely_pairs({1.2, 1.1, 1.3}, 3, kMost), 3u);
+}
+
+}  // namespace
+}  // namespace hearth

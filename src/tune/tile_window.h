@@ -1,0 +1,32 @@
+// TileWindow: which tiles a search need try. Once kWinners searches of one kernel on as many
+// threads are done, of whatever products and models, those that won kLike or more of the last
+// kWinners in steps of as many rows are enough for the next. (Sandwich, section 6, slides a window
+// of 16 over the numbers of rows of one product, which are five or six here.)
+#pragma once
+
+#include <deque>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tune/schedule_search.h"
+
+namespace hearth {
+
+class TileWindow {
+ public:
+  static constexpr size_t kWinners = 16, kLike = 3;
+
+  // What a search of this product in steps of so many rows ended with.
+  void add(const ProductShape& product, uint32_t rows, const GemmSchedule& winner);
+  // Each once; empty: all are to be tried.
+  std::vector<ScheduleSpace::Tile> tiles(const ProductShape& product, uint32_t rows) const;
+
+ private:
+  std::map<std::pair<PackKind, uint32_t>, size_t> searches_;  // by kernel and threads
+  // The last kWinners of each kernel, threads and rows.
+  std::map<std::tuple<PackKind, uint32_t, uint32_t>, std::deque<ScheduleSpace::Tile>> winners_;
+};
+
+}  // namespace hearth
