@@ -30,6 +30,7 @@ struct TuneArgs {
   std::string only, budget = "10m";
   std::optional<std::string> trace, machine, table;
   uint32_t threads = 0;  // 0: all but a core that is kept
+  uint32_t candidates = TuningOptions{}.candidates;
   bool fresh = false, json = false, verbose = false;
   bool list = false, show = false, remove = false;
 };
@@ -87,7 +88,10 @@ class TuneLine {
  public:
   void show(const TuneProgress& at) {
     constexpr double kFine = 100;
-    if (what_ != at.what) {
+    // Kernels are tuned for one plan after the other.
+    const bool anew = what_ != at.what || at.done < done_;
+    done_ = at.done;
+    if (anew) {
       what_ = at.what;
       line_.emplace("tuning " + what_, uint64_t{at.all} * 100, [](uint64_t parts) {
         return fmt::format("{:.1f}", static_cast<double>(parts) / kFine);
@@ -102,6 +106,7 @@ class TuneLine {
 
  private:
   std::string what_;
+  uint32_t done_ = 0;
   std::optional<Progress> line_;
 };
 
@@ -112,6 +117,7 @@ int tune_here(const TuneArgs& args) {
   options.plans = args.only != "kernels";
   options.kernels = args.only != "plans";
   options.most_cores = args.threads;
+  options.candidates = args.candidates;
   options.fresh = args.fresh;
   const Machine machine = Machine::live();
   if (args.table) options.table = read_table(*args.table, machine);
@@ -188,6 +194,9 @@ void add_tune(CLI::App& program, Action& action) {
   add_count(verb, "-t,--threads", &args->threads, 1, kMostMembers,
             "Cores that may be at work at a time; default: as many as the engine takes, which from "
             "8 on is all but one");
+  add_count(verb, "--candidates", &args->candidates, 1, 10,
+            "Plans of a phase that are held against each other with kernels of their own")
+      ->capture_default_str();
   CLI::Option* machine =
       add_text(verb, "--machine", &args->machine, "MACHINE",
                "Predict for another machine: hwloc's XML file, or 'synthetic DESCRIPTION'");

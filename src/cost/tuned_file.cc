@@ -182,6 +182,12 @@ LineRead read_plans_line(Reader& reader, std::string_view key, Tuned* tuned) {
     trial.cost = reader.ratio();
     if (reader.word() != "dearest") reader.refuse_unknown();
     trial.dearest = reader.number("a ratio", kLeastRatio, kMostRatio);
+  } else if (key == "joint") {
+    TunedJoint& joint = tuned->joints.emplace_back();
+    joint.phase = reader.phase();
+    joint.candidates = reader.number<uint64_t>("a hash", 0, UINT64_MAX, 16);
+    joint.plan = reader.number<uint64_t>("a hash", 0, UINT64_MAX, 16);
+    joint.cost = reader.ratio();
   } else if (key == "engine") {
     reader.finish();
     if (!tuned->engine_plan.empty()) reader.refuse_line("begins a second plan");
@@ -214,6 +220,10 @@ std::string plans_text(const Tuned& tuned) {
   for (const ThresholdTrial& trial : tuned.threshold_trials) {
     text += fmt::format("threshold_trial {} {:016x} {} dearest {:.6g}\n", trial.rows, trial.plans,
                         ratio_text(trial.cost), std::clamp(trial.dearest, kLeastRatio, kMostRatio));
+  }
+  for (const TunedJoint& joint : tuned.joints) {
+    text += fmt::format("joint {} {:016x} {:016x} {}\n", phase_name(joint.phase), joint.candidates,
+                        joint.plan, ratio_text(joint.cost));
   }
   return tuned.engine_plan.empty() ? text : text + "engine\n" + tuned.engine_plan;
 }

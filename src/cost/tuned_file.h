@@ -10,6 +10,7 @@
 //   trial decode 9f3c8a1200b4d5e6 0.931 0.918 0.944
 //   threshold 32 0.973 0.967 0.979 trials 60
 //   threshold_trial 32 3b0e8a1200b4d5e6 0.973 0.967 0.979 dearest 1.004
+//   joint decode 9f3c8a1200b4d5e6 77aa8a1200b4d5e6 0.953 0.941 0.966
 //   engine
 //   hearth-engine-plan 3               and all of an engine's plan (engine/engine_plan.h)
 //   ...
@@ -25,7 +26,8 @@
 // candidate, by the hash of its plan. The threshold's line says up to how many rows a step is
 // decode's, and what that costs as a part of what the default does, 1 1 1 where that stays; it is
 // missing while not all candidates are measured. A line of its trials has the hash of both plans,
-// and what the case costs that fares worst.
+// and what the case costs that fares worst. A joint line has the hash of all plans that got kernels
+// of their own, that of the one that won, and what that costs as a part of what the first does.
 //
 // A product's line has the schedule (graph/schedule_text.h) of one product in steps of so many
 // rows, and what that costs as a part of the time as set by hand, where the schedule is all zeros
@@ -101,6 +103,14 @@ struct ThresholdTrial {
   bool operator==(const ThresholdTrial&) const = default;
 };
 
+// Which of some plans is best with kernels of its own.
+struct TunedJoint {
+  Phase phase = Phase::kDecode;
+  uint64_t candidates = 0, plan = 0;  // a hash of all, plan_hash() of the best
+  TimeRatio cost;                     // as a part of the first one's
+  bool operator==(const TunedJoint&) const = default;
+};
+
 struct TunedProduct {
   ScheduleEntry entry;  // with the empty schedule where the default stays
   TimeRatio cost;       // as a part of the time as set by hand
@@ -123,6 +133,7 @@ struct Tuned {
   std::vector<TunedTrial> trials;
   std::optional<TunedThreshold> threshold;
   std::vector<ThresholdTrial> threshold_trials;
+  std::vector<TunedJoint> joints;
   std::string engine_plan;  // the text; empty: tuning is not done
   std::vector<TunedProduct> products;
   std::vector<TunedStep> steps;

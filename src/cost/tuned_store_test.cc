@@ -68,6 +68,15 @@ TEST_F(TunedStoreTest, TextRoundTrips) {
   EXPECT_EQ(tuned_text(bare).find("section"), std::string::npos);
 }
 
+TEST_F(TunedStoreTest, WhatPlansDoWithKernelsOfTheirOwnIsKept) {
+  tuned_.joints = {{Phase::kDecode, 0x0123456789abcdef, 7, {0.75, 0.5, 0.875}},
+                   {Phase::kPrefill, 1, 2, {}}};
+  const std::string text = tuned_text(tuned_);
+  EXPECT_NE(text.find("\njoint decode 0123456789abcdef 0000000000000007 0.75 0.5 0.875\n"),
+            std::string::npos);
+  EXPECT_EQ(parse_tuned(text, "file"), tuned_);
+}
+
 TEST_F(TunedStoreTest, SchedulesOfProductsThatGainNowhereAreLeftOut) {
   const ScheduleEntry gains = tuned_.products[1].entry, stays = tuned_.products[0].entry;
   EXPECT_EQ(tuned_schedules(tuned_).entries, (std::vector<ScheduleEntry>{stays, gains}));

@@ -43,10 +43,10 @@ PlanPairs::PlanPairs(Engine& engine, const TuneHooks& hooks, Times time, double 
     : engine_(engine), hooks_(hooks), time_(std::move(time)), longest_(2 * about) {}
 
 // The challenger's cost in every case.
-std::vector<double> PlanPairs::pair(const EnginePlan& incumbent, const EnginePlan& challenger,
+std::vector<double> PlanPairs::pair(const EngineWay& incumbent, const EngineWay& challenger,
                                     bool challenger_first) {
-  auto time = [&](const EnginePlan& plan) {
-    engine_.set_plan(plan);
+  auto time = [&](const EngineWay& way) {
+    way.schedules ? engine_.set_plan(way.plan, *way.schedules) : engine_.set_plan(way.plan);
     return time_();
   };
   for (int repeat = 1;; ++repeat) {
@@ -64,8 +64,8 @@ std::vector<double> PlanPairs::pair(const EnginePlan& incumbent, const EnginePla
   }
 }
 
-std::optional<PlanPairs::Comparison> PlanPairs::compare(const EnginePlan& incumbent,
-                                                        const EnginePlan& challenger, uint32_t most,
+std::optional<PlanPairs::Comparison> PlanPairs::compare(const EngineWay& incumbent,
+                                                        const EngineWay& challenger, uint32_t most,
                                                         TuneProgress progress) {
   PairedTrials all(most);
   std::vector<PairedTrials> by_case;

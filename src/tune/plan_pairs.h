@@ -22,6 +22,12 @@ bool enough_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most);
 // About how many pairs will be enough, where average and scatter stay as they are.
 uint32_t likely_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most);
 
+// What an engine works by; without schedules by those that it has.
+struct EngineWay {
+  EnginePlan plan;
+  const ScheduleTable* schedules = nullptr;
+};
+
 class PlanPairs {
  public:
   // A plan must save so much before the default falls.
@@ -38,12 +44,12 @@ class PlanPairs {
     uint32_t pairs = 0;
   };
   // As many pairs as are enough; none where somebody stopped. `progress` is told with the pairs
-  // made. The engine is left under one of the two plans.
-  std::optional<Comparison> compare(const EnginePlan& incumbent, const EnginePlan& challenger,
+  // made. The engine is left working by one of the two.
+  std::optional<Comparison> compare(const EngineWay& incumbent, const EngineWay& challenger,
                                     uint32_t most, TuneProgress progress);
 
  private:
-  std::vector<double> pair(const EnginePlan& incumbent, const EnginePlan& challenger,
+  std::vector<double> pair(const EngineWay& incumbent, const EngineWay& challenger,
                            bool challenger_first);
 
   Engine& engine_;

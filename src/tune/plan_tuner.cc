@@ -12,14 +12,6 @@ Plan with_other_sync(Plan plan) {
   return plan;
 }
 
-const TunedTrial* find_trial(const Tuned& tuned, const Plan& plan) {
-  const uint64_t hash = plan_hash(plan);
-  const auto known = std::ranges::find_if(tuned.trials, [&](const TunedTrial& trial) {
-    return trial.phase == plan.phase && trial.plan == hash;
-  });
-  return known == tuned.trials.end() ? nullptr : &*known;
-}
-
 // Where nobody measured what cores lose beside each other, what prediction cannot tell apart takes
 // the place of the last of those that it ranks.
 void add_untold(const PlanSpace& space, const PlanCost& cost, std::vector<PlanTrial>* best) {
@@ -37,6 +29,14 @@ void add_untold(const PlanSpace& space, const PlanCost& cost, std::vector<PlanTr
 }
 
 }  // namespace
+
+const TunedTrial* find_trial(const Tuned& tuned, const Plan& plan) {
+  const uint64_t hash = plan_hash(plan);
+  const auto known = std::ranges::find_if(tuned.trials, [&](const TunedTrial& trial) {
+    return trial.phase == plan.phase && trial.plan == hash;
+  });
+  return known == tuned.trials.end() ? nullptr : &*known;
+}
 
 PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, const ModelSpec& spec,
                        const EnginePlan& plan, Phase phase, const TuneCases& cases,
@@ -79,7 +79,7 @@ std::optional<TimeRatio> PlanTuner::cost_of(const Plan& plan, uint32_t most,
       engine_, hooks_, [&] { return timer_.cases(plan.phase, rows); },
       timer_.about_cases(plan.phase, rows));
   const std::optional<PlanPairs::Comparison> measured =
-      pairs.compare(first_, with(plan.phase, plan), most, progress);
+      pairs.compare({first_}, {with(plan.phase, plan)}, most, progress);
   if (!measured) return std::nullopt;
   result->trials += measured->pairs;
   tuned->trials.push_back({plan.phase, plan_hash(plan), measured->cost});

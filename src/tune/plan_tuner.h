@@ -36,6 +36,9 @@ PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, cons
                        const EnginePlan& plan, Phase phase, const TuneCases& cases,
                        uint32_t most_cores);
 
+// What was measured of a plan, or null.
+const TunedTrial* find_trial(const Tuned& tuned, const Plan& plan);
+
 class PlanTuner {
  public:
   // `timer` is the engine's.

@@ -15,6 +15,8 @@ constexpr double kMostTrialProducts = 16;
 // Rounds of a quick look, and the cost from which one is enough.
 constexpr int kRounds = 3;
 constexpr double kLost = 1.15;
+// A quick look may flatter by as much.
+constexpr double kLooksFaster = 0.97;
 // Rounds of a closer one.
 constexpr int kFinalRounds = 15;
 
@@ -76,6 +78,14 @@ ProductTrials::Found ProductTrials::search(ScheduleSearch* search, const Schedul
   std::vector<GemmSchedule> finalists = result.runners_up;
   finalists.push_back(result.best);
   return {fastest(finalists), result.trials};
+}
+
+std::optional<GemmSchedule> ProductTrials::look(const ScheduleSearch& search, ScheduleSpace space,
+                                                const std::vector<ScheduleSpace::Tile>& tiles) {
+  space.parts = {1};
+  const auto timer = [&](const GemmSchedule& schedule) { return cost(schedule); };
+  const SearchResult result = search.fast_start(space, by_hand_, timer, tiles);
+  return result.seconds < kLooksFaster ? std::optional(result.best) : std::nullopt;
 }
 
 GemmSchedule ProductTrials::fastest(const std::vector<GemmSchedule>& schedules) {

@@ -44,6 +44,10 @@ class ProductTrials {
   Found search(ScheduleSearch* search, const ScheduleSpace& space,
                const std::vector<ScheduleSpace::Tile>& tiles,
                const std::function<void(double cost)>& told);
+  // The search's fast start alone, of products that are not dealt along K; none where it does not
+  // look faster than by hand.
+  std::optional<GemmSchedule> look(const ScheduleSearch& search, ScheduleSpace space,
+                                   const std::vector<ScheduleSpace::Tile>& tiles);
   // Pairs of trials, until it is certain whether the schedule saves what it must. None where it was
   // stopped.
   struct Comparison {

@@ -188,11 +188,14 @@ class ScheduleSearch::Run {
   // Dimensions whose values stay as they are.
   std::array<bool, ScheduleSpace::kDimensions> fixed{};
 
-  SearchResult from(const GemmSchedule& start) {
-    best_ = space_.nearest(start);
-    seconds(best_);
+  // From the best of these.
+  void start_from(const std::vector<GemmSchedule>& starts) {
+    for (const GemmSchedule& start : starts) seconds(space_.nearest(start));
     const std::vector<Point> tiles = ranked_tiles();
     for (size_t i = 0; i < std::min(kGrown, tiles.size()); ++i) grow(tiles[i]);
+  }
+
+  void tune_finely() {
     tune(best_);
     // Other tiles and dealings under the values that suit this one best.
     const Point first = best_;
@@ -205,6 +208,9 @@ class ScheduleSearch::Run {
       }
     }
     tune_from_corners();
+  }
+
+  SearchResult result() {
     return {space_.at(best_), runners_up(), seconds(best_), static_cast<uint32_t>(timed_.size())};
   }
 
@@ -342,9 +348,25 @@ SearchResult ScheduleSearch::search(const ScheduleSpace& space, const GemmSchedu
     from.slice = last_->slice;
     from.k_parts = last_->k_parts;
   }
-  const SearchResult result = run.from(from);
+  std::vector<GemmSchedule> starts{from};
+  if (learned_) {
+    starts.push_back(*std::exchange(learned_, std::nullopt));
+    starts.back().slice = run.fixed[kSlice] ? from.slice : starts.back().slice;
+    starts.back().k_parts = run.fixed[kParts] ? from.k_parts : starts.back().k_parts;
+  }
+  run.start_from(starts);
+  run.tune_finely();
+  const SearchResult result = run.result();
   found(result.best);
   return result;
+}
+
+SearchResult ScheduleSearch::fast_start(const ScheduleSpace& space, const GemmSchedule& start,
+                                        const ScheduleTimer& time,
+                                        const std::vector<ScheduleSpace::Tile>& tiles) const {
+  Run run(space, time, tiles);
+  run.start_from({start});
+  return run.result();
 }
 
 void ScheduleSearch::found(const GemmSchedule& best) {

@@ -85,12 +85,19 @@ class ScheduleSearch {
   SearchResult search(const ScheduleSpace& space, const GemmSchedule& start,
                       const ScheduleTimer& time,
                       const std::vector<ScheduleSpace::Tile>& tiles = {});
+  // The fast start of such a search alone.
+  SearchResult fast_start(const ScheduleSpace& space, const GemmSchedule& start,
+                          const ScheduleTimer& time,
+                          const std::vector<ScheduleSpace::Tile>& tiles = {}) const;
+  // The next search starts from this one, too: what a like product's ended with.
+  void learn(const GemmSchedule& schedule) { learned_ = schedule; }
   // What an earlier search found for a number of rows, instead of searching again.
   void found(const GemmSchedule& best);
 
  private:
   class Run;
 
+  std::optional<GemmSchedule> learned_;
   std::optional<GemmSchedule> last_;  // that was found
   size_t stable_ = 0;                 // how many on end have its slice and dealing
 };

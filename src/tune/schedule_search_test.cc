@@ -135,6 +135,32 @@ TEST(ScheduleSearch, ThreeOfOneSliceAndDealingStayForLargerSteps) {
   EXPECT_EQ(result.best.k_parts, 2);
 }
 
+TEST(ScheduleSearch, AFastStartIsQuickAndOftenNear) {
+  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, false);
+  const SearchResult quick = ScheduleSearch().fast_start(space, {}, smooth_cost);
+  const SearchResult whole = ScheduleSearch().search(space, {}, smooth_cost);
+  EXPECT_LT(quick.trials, whole.trials);
+  EXPECT_LE(quick.seconds, 1.1 * whole.seconds);
+  EXPECT_LT(quick.seconds, smooth_cost(space.at(space.nearest({}))));
+}
+
+// Where the best lies behind worse ones, a search that has learned of it finds it.
+TEST(ScheduleSearch, StartsFromWhatALikeProductEndedWith) {
+  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, false);
+  ScheduleSpace::Point hidden = space.nearest(ScheduleSearch().search(space, {}, smooth_cost).best);
+  for (size_t d = 0; d < ScheduleSpace::kDimensions; ++d) {
+    hidden[d] = static_cast<uint8_t>((hidden[d] + 1) % space.sizes()[d]);
+  }
+  if (!space.has(hidden)) hidden[4] = hidden[5] = 0;
+  const GemmSchedule best = space.at(hidden);
+  auto cost = [&](const GemmSchedule& s) { return s == best ? 0.5 : smooth_cost(s); };
+  EXPECT_NE(ScheduleSearch().search(space, {}, cost).best, best);
+  ScheduleSearch search;
+  search.learn(best);
+  EXPECT_EQ(search.search(space, {}, cost).best, best);
+  EXPECT_NE(search.search(space, {}, cost).best, best) << "it is of one search";
+}
+
 TEST(ScheduleSearch, TriesTheTilesThatItIsGivenBesideTheStarts) {
   const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, false);
   auto tried = [&](const std::vector<ScheduleSpace::Tile>& tiles) {

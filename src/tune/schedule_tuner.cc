@@ -1,6 +1,7 @@
 #include "tune/schedule_tuner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "bench/cpu_times.h"
@@ -146,11 +147,57 @@ ScheduleTuner::~ScheduleTuner() = default;
 
 bool ScheduleTuner::tune(Tuned* tuned) {
   const EngineRestored restored(engine_);
-  return tune_products(tuned) && tune_steps(tuned);
+  return tune_products(tuned, std::nullopt) && tune_steps(tuned);
+}
+
+bool ScheduleTuner::search(Phase phase, Tuned* tuned) { return tune_products(tuned, phase); }
+
+std::vector<ProductCase> ScheduleTuner::products(std::optional<Phase> phase) const {
+  std::vector<ProductCase> all = product_cases(engine_, cases_);
+  if (phase) std::erase_if(all, [&](const ProductCase& one) { return one.phase != *phase; });
+  return all;
+}
+
+std::optional<ScheduleTable> ScheduleTuner::look(Phase phase, const Tuned& tuned) {
+  const Kernels& kernels = kernels_for(engine_.isa());
+  ScheduleTable found;
+  copies_.reset();
+  for (const ProductCase& product : products(phase)) {
+    const ProductShape& shape = product.use.shape;
+    for (uint32_t rows : product.rows) {
+      if (find(tuned, shape, rows) != nullptr) continue;
+      Copies& copies = copies_of(product);
+      ProductTrials trials(copies.weights, kernels, product.use, rows,
+                           engine_.plan().of(phase).max_rows, copies.team, stop_);
+      const ScheduleSpace space = schedule_space(*kernels.menu[static_cast<size_t>(shape.kind)],
+                                                 shape, rows, product.use.column_cut);
+      const std::optional<GemmSchedule> best =
+          trials.look(search_, space, window_.tiles(shape, rows));
+      if (stop_()) return std::nullopt;
+      found.entries.push_back({shape, rows, best.value_or(GemmSchedule())});
+    }
+  }
+  copies_.reset();
+  return found;
+}
+
+// What the search of a like product ended with on another number of threads, the nearest.
+const ScheduleEntry* ScheduleTuner::learned_of(const ProductShape& product, uint32_t rows) const {
+  const ScheduleEntry* best = nullptr;
+  auto off = [&](const ScheduleEntry& of) {
+    return std::abs(std::log2(1.0 * of.product.threads / product.threads));
+  };
+  for (const ScheduleEntry& of : learned_) {
+    const bool like = of.product.kind == product.kind && of.product.k == product.k;
+    if (!like || of.most_rows != rows || of.product.threads == product.threads) continue;
+    if (best == nullptr || off(of) < off(*best)) best = &of;
+  }
+  return best;
 }
 
 // The searches come first, then the whole steps, and what is known takes no time.
-WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tuned& tuned) const {
+WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tuned& tuned,
+                                  bool steps) const {
   // Trials of a product, of which every quick look has some, and pairs of whole steps.
   constexpr double kProductTrials = 360, kStepTrials = 28, kStepsOfDecode = 5;
   // Multiplications a second of a thread, and the rows up to which reading weights takes longer.
@@ -170,6 +217,7 @@ WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tun
       lengths.push_back(known ? 0 : kProductTrials * std::max(one, ProductTrials::kLeastSeconds));
     }
   }
+  if (!steps) return WorkShare(std::move(lengths));
   const auto weights = static_cast<double>(engine_.memory().weights);
   for (uint32_t rows : cases_.sequences) {
     lengths.push_back(kStepTrials * kStepsOfDecode * seconds(weights, rows, engine_.threads()));
@@ -186,10 +234,14 @@ void ScheduleTuner::tell() {
   hooks_.progress(progress_);
 }
 
-bool ScheduleTuner::tune_products(Tuned* tuned) {
-  const std::vector<ProductCase> all = product_cases(engine_, cases_);
-  share_ = share_of(all, *tuned);
-  progress_.all = static_cast<uint32_t>(cases_.sequences.size() + cases_.prompts.size());
+bool ScheduleTuner::tune_products(Tuned* tuned, std::optional<Phase> phase) {
+  const std::vector<ProductCase> all = products(phase);
+  progress_.done = 0;
+  copies_.reset();
+  share_ = share_of(all, *tuned, !phase);
+  progress_.unit = "product";
+  progress_.all =
+      phase ? 0 : static_cast<uint32_t>(cases_.sequences.size() + cases_.prompts.size());
   for (const ProductCase& product : all) {
     progress_.all += static_cast<uint32_t>(product.rows.size());
   }
@@ -208,7 +260,10 @@ bool ScheduleTuner::tune_case(const ProductCase& product, Tuned* tuned) {
   if (product.use.column_cut && !all_known) return tune_dealt(product, tuned);
   for (uint32_t rows : product.rows) {
     if (const TunedProduct* known = find(*tuned, shape, rows)) {
-      if (!known->entry.schedule.is_default()) search_.found(known->entry.schedule);
+      if (!known->entry.schedule.is_default()) {
+        search_.found(known->entry.schedule);
+        learned_.push_back(known->entry);
+      }
       ++progress_.done;
       continue;
     }
@@ -292,6 +347,7 @@ std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product,
     progress_.best = std::min(progress_.best, cost);
     tell();
   };
+  if (const ScheduleEntry* like = learned_of(shape, rows)) search_.learn(like->schedule);
   const ProductTrials::Found best =
       trials.search(&search_, space, window_.tiles(shape, rows), told);
   timed_ += best.trials;
@@ -311,6 +367,7 @@ std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product,
   if (stop_()) return std::nullopt;
   const bool stays = found.entry.schedule.is_default();
   window_.add(shape, rows, stays ? trials.by_hand() : found.entry.schedule);
+  learned_.push_back({shape, rows, best.schedule});
   ++progress_.done;
   return found;
 }

@@ -61,6 +61,11 @@ class ScheduleTuner {
 
   // Adds what `tuned` lacks. Returns false where somebody stopped it before that was all.
   bool tune(Tuned* tuned);
+  // Adds products of one phase under the plan that the engine has now, and times no steps.
+  bool search(Phase phase, Tuned* tuned);
+  // Their fast start alone: schedules of those that `tuned` has not, where they look faster. None
+  // where somebody stopped it.
+  std::optional<ScheduleTable> look(Phase phase, const Tuned& tuned);
   // Products whose default stayed since it was not certain that another is faster.
   const Undecided& undecided() const { return undecided_; }
 
@@ -69,9 +74,12 @@ class ScheduleTuner {
   // What a search times of how large a space, before any was made.
   static constexpr double kLikelyShare = 0.08, kLikelySpace = 2000;
 
-  WorkShare share_of(const std::vector<ProductCase>& all, const Tuned& tuned) const;
+  WorkShare share_of(const std::vector<ProductCase>& all, const Tuned& tuned, bool steps) const;
   void tell();
-  bool tune_products(Tuned* tuned);
+  // Of one phase, or of both.
+  bool tune_products(Tuned* tuned, std::optional<Phase> phase);
+  std::vector<ProductCase> products(std::optional<Phase> phase) const;
+  const ScheduleEntry* learned_of(const ProductShape& product, uint32_t rows) const;
   bool tune_case(const ProductCase& product, Tuned* tuned);
   bool tune_dealt(const ProductCase& product, Tuned* tuned);
   std::optional<TunedProduct> tune_rows(const ProductCase& product, uint32_t rows,
@@ -90,6 +98,7 @@ class ScheduleTuner {
   std::unique_ptr<Copies> copies_;  // of the product that it is at
   ScheduleSearch search_;           // and its search
   TileWindow window_;
+  std::vector<ScheduleEntry> learned_;  // what searches ended with, of all plans
   TuneProgress progress_{"kernels", "product", 0, 0, 0, 0};
   WorkShare share_;  // of `progress_.all`
   // Schedules that searches timed, and that their spaces had.

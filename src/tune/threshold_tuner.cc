@@ -88,7 +88,7 @@ bool ThresholdTuner::tune(const EnginePlan& plan, uint32_t most, Tuned* tuned) {
       PlanPairs pairs(
           engine_, hooks_, [&] { return time_cases(rows); }, about(rows));
       const std::optional<PlanPairs::Comparison> measured =
-          pairs.compare(plan, challenger, most,
+          pairs.compare({plan}, {challenger}, most,
                         {"the threshold", "candidate", i, all, 0, most, result.cost.ratio});
       if (!measured) return false;
       trial.cost = measured->cost;

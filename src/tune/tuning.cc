@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "engine/tuned_plan.h"
 #include "kernels/kernels.h"
+#include "tune/joint_tuner.h"
 #include "tune/plan_tuner.h"
 #include "tune/schedule_tuner.h"
 #include "tune/threshold_tuner.h"
@@ -117,6 +119,7 @@ class Tuning {
   }
 
   void forget_kernels() {
+    tuned_.joints.clear();
     tuned_.products.clear();
     tuned_.steps.clear();
   }
@@ -141,8 +144,8 @@ class Tuning {
   void tune_all(Engine& engine, StepTimer& timer, TuningResult* result) {
     // Says how long others will take.
     timer.prompt(*std::ranges::min_element(cases_.prompts));
+    EnginePlan best = engine.plan();
     if (options_.plans) {
-      EnginePlan best = engine.plan();
       const TimeBudget budget = budget_.part(options_.kernels ? kPlansPart : 1);
       tune_phases(engine, timer, budget, result, &best);
       const bool whole = result->left.empty();
@@ -153,11 +156,14 @@ class Tuning {
       }
     }
     if (!options_.kernels) return;
+    ScheduleTuner tuner(engine, machine_, cases_, timer, hooks(budget_), window(engine.isa()));
+    const std::optional<CpuTimes> before = read_cpu_times();
+    if (options_.plans && result->left.empty()) {
+      tune_jointly(engine, timer, &tuner, result, &best);
+    }
     if (const std::optional<EnginePlan> plan = tuned_plan(tuned_, machine_, engine.options())) {
       engine.set_plan(with_all_pus(machine_, *plan));
     }
-    ScheduleTuner tuner(engine, machine_, cases_, timer, hooks(budget_), window(engine.isa()));
-    const std::optional<CpuTimes> before = read_cpu_times();
     if (!tuner.tune(&tuned_)) result->left.emplace_back("kernels");
     result->kernels = {tuner.undecided(), cpu_shares(before, read_cpu_times())};
   }
@@ -177,9 +183,44 @@ class Tuning {
       for (const TunedTrial& trial : tuned_.trials) {
         if (trial.phase == phase) outcome.doubt.open.add(trial.cost);
       }
+      for (const PlanTrial& candidate : ranking.search.best) {
+        const TunedTrial* trial = find_trial(tuned_, candidate.plan);
+        if (trial != nullptr) measured_[phase].push_back({candidate.plan, trial->cost.ratio});
+      }
+      // In the other sync it is none of these.
+      if (outcome.chosen.sync != outcome.start.sync) {
+        measured_[phase].push_back({outcome.chosen, outcome.result.cost.ratio});
+      }
       if (outcome.result.trials > 0) outcome.doubt.cpus = cpu_shares(before, read_cpu_times());
       if (!measured) result->left.push_back(fmt::format("plans of {}", phase_name(phase)));
       best->of(phase) = outcome.chosen;
+    }
+  }
+
+  // Plans were measured with the kernels by hand, and some are better with their own.
+  void tune_jointly(Engine& engine, StepTimer& timer, ScheduleTuner* kernels, TuningResult* result,
+                    EnginePlan* best) {
+    for (TuneOutcome& outcome : result->outcomes) {
+      const Phase phase = outcome.result.phase;
+      std::vector<Plan> candidates =
+          joint_candidates(outcome.start, measured_[phase], options_.candidates);
+      if (candidates.size() < 2) continue;
+      for (Plan& plan : candidates) plan.max_rows = best->of(phase).max_rows;
+      const TimeBudget part = budget_.part(phase == Phase::kDecode ? kDecodePart : kPrefillPart);
+      JointTuner tuner(engine, *best, timer, *kernels, hooks(part));
+      const std::optional<JointResult> found = tuner.tune(candidates, &tuned_);
+      if (!found) {
+        result->left.push_back(
+            fmt::format("plans of {} with kernels of their own", phase_name(phase)));
+        return;
+      }
+      best->of(phase) = outcome.chosen = found->best;
+      outcome.result.cost = found->cost;
+      for (TunedPhase& of : tuned_.phases) {
+        if (of.phase == phase) of.cost = found->cost;
+      }
+      tuned_.engine_plan = kept_text(*best);
+      store_.save(tuned_);
     }
   }
 
@@ -232,6 +273,7 @@ class Tuning {
   TimeBudget budget_;
   BandwidthTable table_;
   Tuned tuned_;
+  std::map<Phase, std::vector<PlanTrial>> measured_;  // candidates with their measured costs
 };
 
 }  // namespace

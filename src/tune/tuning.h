@@ -32,9 +32,12 @@ namespace hearth {
 
 struct TuningOptions {
   TuneCases cases;
-  bool plans = true, kernels = true;    // what is tuned
-  double seconds = 600;                 // to take at most
-  uint32_t most_cores = 0;              // at work at a time; 0: default_thread_count()
+  bool plans = true, kernels = true;  // what is tuned
+  double seconds = 600;               // to take at most
+  uint32_t most_cores = 0;            // at work at a time; 0: default_thread_count()
+  // Plans of a phase that are held against each other with kernels of their own, the default among
+  // them, where both are tuned; 1: kernels are tuned for the plan that is best with those by hand.
+  uint32_t candidates = 4;
   std::optional<BandwidthTable> table;  // ranks plans, in place of the store's
   bool fresh = false;                   // forgets what was measured before
 };

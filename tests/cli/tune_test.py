@@ -64,6 +64,7 @@ class TuneTest(ProgramTest):
         self.assertEqual((again["file"], again["left"]), (str(self.kept()), []))
         self.assertNotIn("products", again)
         self.tune("--fresh", "--only", "plans", "-t", "1")
+        self.tune("--fresh", "--candidates", "2")
         self.assertEqual(self.told("tune", self.chain, "--remove")[0], "removed\n")
         self.assertEqual(self.told("tune", self.chain, "--remove")[0], nothing)
 

@@ -135,7 +135,7 @@ TEST_F(PlanTunerTest, PairsEndWithinTheBudget) {
       const double begun = now;
       PlanPairs pairs(*engine_, hooks_, time, about);
       const EnginePlan plan = engine_->plan();
-      EXPECT_FALSE(pairs.compare(plan, plan, 64, {"decode", "plan", 0, 1, 0, 64}));
+      EXPECT_FALSE(pairs.compare({plan}, {plan}, 64, {"decode", "plan", 0, 1, 0, 64}));
       EXPECT_LE(now - begun, 1.1 * seconds);
       EXPECT_GE(now - begun, seconds - 14);
     }
@@ -146,7 +146,7 @@ TEST_F(PlanTunerTest, PairsEndWithinTheBudget) {
   const double begun = now;
   PlanPairs pairs(*engine_, hooks_, time, 60);
   EXPECT_FALSE(
-      pairs.compare(engine_->plan(), engine_->plan(), 64, {"decode", "plan", 0, 1, 0, 64}));
+      pairs.compare({engine_->plan()}, {engine_->plan()}, 64, {"decode", "plan", 0, 1, 0, 64}));
   EXPECT_EQ(now, begun);
 }
 

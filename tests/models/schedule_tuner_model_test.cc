@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tune/joint_tuner.h"
 #include "tuner_test.h"
 
 namespace hearth {
@@ -115,6 +116,69 @@ TEST_F(ScheduleTunerTest, WhoStopsItLosesTheProductThatItIsAt) {
     EXPECT_EQ(tuned_.products[i].trials, before[i].trials) << i;
     EXPECT_EQ(tuned_.products[i].entry.product, before[i].entry.product) << i;
   }
+}
+
+class JointTunerTest : public TunerTest {
+ protected:
+  JointTunerTest() : TunerTest({.sequences = {1, 3}, .depth = 20, .prompts = {24}}, 2) {
+    Plan two = engine_->plan().decode;
+    two.groups = {{{0}, {0, 1, 0, 2}}, {{1}, {0, 1, 1, 2}}};
+    Plan one = engine_->plan().decode;
+    one.groups = {{{0}, {0, 1, 0, 1}}};
+    candidates_ = {engine_->plan().decode, two, one};
+  }
+  std::optional<JointResult> tune(size_t candidates) {
+    ScheduleTuner kernels(*engine_, machine_, cases_, *timer_, hooks_);
+    const std::vector<Plan> some(candidates_.begin(), candidates_.begin() + candidates);
+    return JointTuner(*engine_, engine_->plan(), *timer_, kernels, hooks_).tune(some, &tuned_);
+  }
+  std::set<uint32_t> threads_searched_for() const {
+    std::set<uint32_t> threads;
+    for (const TunedProduct& product : tuned_.products) {
+      threads.insert(product.entry.product.threads);
+      EXPECT_LE(product.entry.most_rows, 16u) << "prefill's are another phase's";
+    }
+    return threads;
+  }
+
+  std::vector<Plan> candidates_;
+  Tuned tuned_;
+};
+
+TEST_F(JointTunerTest, BothPlansGetKernelsOfTheirOwn) {
+  const EnginePlan before = engine_->plan();
+  const std::optional<JointResult> found = tune(2);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(threads_searched_for(), (std::set<uint32_t>{1, 2}));
+  if (found->best == candidates_[0]) {
+    EXPECT_EQ(found->cost, TimeRatio());
+  } else {
+    EXPECT_EQ(found->best, candidates_[1]);
+    EXPECT_LE(found->cost.high, 0.99);
+  }
+  EXPECT_EQ(engine_->plan().decode, before.decode) << "the engine goes on as before";
+  EXPECT_TRUE(engine_->options().schedules.empty());
+  // Whoever goes on knows the result, of these candidates.
+  ASSERT_EQ(tuned_.joints.size(), 1u);
+  const uint32_t saved = saved_;
+  const std::optional<JointResult> again = tune(2);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->best, found->best);
+  EXPECT_EQ(saved_, saved);
+}
+
+TEST_F(JointTunerTest, OfThreeTheBestTwoAreSearched) {
+  ASSERT_TRUE(tune(3));
+  EXPECT_EQ(tuned_.joints.size(), 1u);
+  EXPECT_FALSE(tuned_.products.empty());
+  EXPECT_TRUE(tuned_.steps.empty()) << "whoever tunes kernels for what won times these";
+}
+
+TEST_F(JointTunerTest, WhoStopsItKeepsTheProductsThatWereFound) {
+  hooks_.stop = [&](double) { return saved_ == 2; };
+  EXPECT_FALSE(tune(2));
+  EXPECT_FALSE(tuned_.products.empty());
+  EXPECT_TRUE(tuned_.joints.empty());
 }
 
 }  // namespace
