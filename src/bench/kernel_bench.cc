@@ -72,7 +72,7 @@ std::vector<KernelResult> KernelBench::run(const MatrixShape& shape, std::span<c
   check_room(rotation, shape, rows);
   const PackSpec& spec = rotation.spec;
   const Kernels& kernels = kernels_for(limits_.levels()[0].isa);
-  GemmFn gemm = kernels.gemm[static_cast<size_t>(spec.kind)];
+  const GemmKernel& gemm = kernels.gemm[static_cast<size_t>(spec.kind)];
   ArithmeticUnit unit = arithmetic_unit_for(act_format_for(spec.kind), units_of(kernels.limits));
   PackedCopies weights(machine_, node_, rotation);
   std::vector<KernelResult> results;

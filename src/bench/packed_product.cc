@@ -39,8 +39,8 @@ WeightView PackedCopies::copy(uint32_t index) const {
   return weight_view(spec(), codes(index), codes(index) + spec().codes_bytes());
 }
 
-PackedProduct::PackedProduct(const PackedCopies& weights, GemmFn gemm, uint32_t m, TimedTeam& team,
-                             const GemmSchedule& schedule)
+PackedProduct::PackedProduct(const PackedCopies& weights, const GemmKernel& gemm, uint32_t m,
+                             TimedTeam& team, const GemmSchedule& schedule)
     : weights_(weights),
       gemm_(gemm),
       team_(team),

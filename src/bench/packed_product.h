@@ -41,7 +41,7 @@ class PackedCopies {
 class PackedProduct {
  public:
   // `weights` and `team` outlive it.
-  PackedProduct(const PackedCopies& weights, GemmFn gemm, uint32_t m, TimedTeam& team,
+  PackedProduct(const PackedCopies& weights, const GemmKernel& gemm, uint32_t m, TimedTeam& team,
                 const GemmSchedule& schedule = {});
 
   // Every product from here on is computed by this.
@@ -73,7 +73,7 @@ class PackedProduct {
   void sum_parts(uint32_t member) noexcept;
 
   const PackedCopies& weights_;
-  GemmFn gemm_;
+  GemmKernel gemm_;
   TimedTeam& team_;
   uint32_t m_;
   GemmSchedule schedule_;

@@ -32,7 +32,8 @@ void tell_codes(const GemmArgs& args) {
 
 TEST_F(PackedProductTest, TakesTheCopiesInTurn) {
   PackedCopies weights(machine_, 0, rotation(PackKind::kQ8_0, 5, 3));
-  PackedProduct product(weights, tell_codes, 2, timed_);
+  constexpr RowsDefault kAny[] = {{kAnyRows, {.tile_panels = 1, .tile_rows = 1}}};
+  PackedProduct product(weights, {tell_codes, nullptr, kAny}, 2, timed_);
   auto told_copy = [&] {
     for (uint32_t c = 0; c < weights.count(); ++c) {
       uint64_t address = reinterpret_cast<uintptr_t>(weights.copy(c).codes) / 64 % (1 << 20);
@@ -66,7 +67,7 @@ TEST_F(PackedProductTest, SomeMembersComputeItAll) {
   TimedTeam two(team, {1, 3});
   ASSERT_EQ(two.size(), 2u);
   PackedCopies weights(machine_, 0, rotation(PackKind::kQ8_0, 9, 1));
-  GemmFn gemm = kernels_for(Isa::kReference).gemm[static_cast<size_t>(PackKind::kQ8_0)];
+  const GemmKernel& gemm = kernels_for(Isa::kReference).gemm[static_cast<size_t>(PackKind::kQ8_0)];
   PackedProduct product(weights, gemm, 3, two), all(weights, gemm, 3, timed_);
   for (int i = 0; i < 5; ++i) product.run(2);
   all.run(1);
@@ -77,7 +78,7 @@ TEST_F(PackedProductTest, SomeMembersComputeItAll) {
 TEST_F(PackedProductTest, ComputesTheProductAsOneCallDoes) {
   const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
   for (PackKind kind : {PackKind::kF32, PackKind::kQ8_0, PackKind::kQ6_K}) {
-    GemmFn gemm = kernels.gemm[static_cast<size_t>(kind)];
+    const GemmKernel& gemm = kernels.gemm[static_cast<size_t>(kind)];
     PackedCopies weights(machine_, 0, rotation(kind, 11, 2));
     for (uint32_t m : {1u, 260u}) {
       PackedProduct product(weights, gemm, m, timed_);
@@ -97,10 +98,10 @@ TEST_F(PackedProductTest, SchedulesGiveTheSameProduct) {
   const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
   const auto kind = static_cast<size_t>(PackKind::kQ8_0);
   PackedCopies weights(machine_, 0, rotation(PackKind::kQ8_0, 11, 2));
-  GemmSchedule schedule = kernels.menu[kind]->default_for(40);
+  GemmSchedule schedule = kernels.gemm[kind].default_for(40);
   schedule.task_panels = 3;
   schedule.task_rows = 16;
-  ASSERT_EQ(schedule_fault(schedule, *kernels.menu[kind]), "");
+  ASSERT_EQ(schedule_fault(schedule, *kernels.gemm[kind].menu), "");
   PackedProduct by_hand(weights, kernels.gemm[kind], 40, timed_);
   PackedProduct scheduled(weights, kernels.gemm[kind], 40, timed_, schedule);
   by_hand.run(1);

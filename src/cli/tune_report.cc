@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/printable.h"
 #include "cli/topo_machine.h"
-#include "graph/schedule_text.h"
+#include "kernels/gemm/schedule_text.h"
 
 namespace hearth {
 namespace {

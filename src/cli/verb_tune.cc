@@ -20,6 +20,8 @@
 #include "cli/tune_report.h"
 #include "cost/bandwidth_file.h"
 #include "engine/open_model.h"
+#include "kernels/processor_schedules.h"
+#include "topology/processor.h"
 #include "tune/tuning.h"
 
 namespace hearth {
@@ -32,7 +34,7 @@ struct TuneArgs {
   uint32_t threads = 0;  // 0: all but a core that is kept
   uint32_t candidates = TuningOptions{}.candidates;
   bool fresh = false, json = false, verbose = false;
-  bool list = false, show = false, remove = false;
+  bool list = false, show = false, remove = false, exported = false;
 };
 
 TuneCases cases_of(const TuneArgs& args) {
@@ -160,13 +162,18 @@ int tell_stored(const TuneArgs& args) {
   }
   const TunedStore::Found found = store.find(machine, shape);
   if (!found.note.empty()) print_note(found.note);
+  if (args.exported) {
+    write_stdout(processor_schedules_text(
+        exported_schedules(found.tuned.value_or(Tuned{}), processor_here(), isa_here())));
+    return 0;
+  }
   write_stdout(found.tuned ? stored_text({found.path, found.tuned, ""}) + found.tuned->engine_plan
                            : "nothing was tuned for this model on this machine\n");
   return 0;
 }
 
 int tune(const TuneArgs& args) {
-  if (args.list || args.show || args.remove) return tell_stored(args);
+  if (args.list || args.show || args.remove || args.exported) return tell_stored(args);
   parse_budget(args.budget);
   if (args.machine) return predict_only(args);
   if (args.model.empty()) fail(ErrorCode::kUsage, "tune needs a MODEL, or --list");
@@ -206,10 +213,17 @@ void add_tune(CLI::App& program, Action& action) {
   verb.add_flag("--json", args->json, "Print one JSON object");
   CLI::Option* list = verb.add_flag("--list", args->list, "Show all that is kept");
   CLI::Option* show = verb.add_flag("--show", args->show, "Show what is kept for MODEL here");
-  verb.add_flag("--remove", args->remove, "Remove what is kept for MODEL here")
-      ->excludes(list)
-      ->excludes(show);
+  CLI::Option* removal =
+      verb.add_flag("--remove", args->remove, "Remove what is kept for MODEL here")
+          ->excludes(list)
+          ->excludes(show);
   list->excludes(show);
+  verb.add_flag("--export", args->exported,
+                "Print the schedules kept for MODEL here as a processor's: a file of "
+                "src/kernels/schedules")
+      ->excludes(list)
+      ->excludes(show)
+      ->excludes(removal);
   verb.add_flag("-v,--verbose", args->verbose, "Tell more");
   add_examples(verb,
                "  hearth tune model.gguf\n"

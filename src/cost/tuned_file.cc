@@ -13,7 +13,7 @@
 #include "base/fnv_hash.h"
 #include "base/number_list.h"
 #include "base/printable.h"
-#include "graph/schedule_text.h"
+#include "kernels/gemm/schedule_text.h"
 
 namespace hearth {
 namespace {
@@ -379,6 +379,18 @@ ScheduleTable tuned_schedules(const Tuned& tuned) {
     if (gains) table.entries.push_back(product.entry);
   }
   return table;
+}
+
+ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa) {
+  const ScheduleTable table = tuned_schedules(tuned);
+  if (tuned.steps.empty() || table.empty()) {
+    fail(ErrorCode::kUsage,
+         "no schedule of this model is known to gain here: `hearth tune MODEL` looks for some");
+  }
+  return {.vendor = processor.vendor,
+          .family = {processor.family, processor.family},
+          .model = {processor.model, processor.model},
+          .levels = {{isa, 0, table.entries}}};
 }
 
 uint64_t plan_hash(const Plan& plan) {

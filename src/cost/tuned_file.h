@@ -29,10 +29,10 @@
 // and what the case costs that fares worst. A joint line has the hash of all plans that got kernels
 // of their own, that of the one that won, and what that costs as a part of what the first does.
 //
-// A product's line has the schedule (graph/schedule_text.h) of one product in steps of so many
-// rows, and what that costs as a part of the time as set by hand, where the schedule is all zeros
-// and the cost 1. A step's line says what whole steps under all of them cost: decode of so many
-// sequences, or a prompt of so many tokens.
+// A product's line has the schedule (kernels/gemm/schedule_text.h) of one product in steps of so
+// many rows, and what that costs as a part of the time as set by hand, where the schedule is all
+// zeros and the cost 1. A step's line says what whole steps under all of them cost: decode of so
+// many sequences, or a prompt of so many tokens.
 //
 // Sections may be missing, come once, and end with `end`; each is read by its own entry of a table
 // in tuned_file.cc, so that others can be added.
@@ -50,6 +50,7 @@
 
 #include "cost/paired_trials.h"
 #include "graph/schedule_table.h"
+#include "kernels/processor_schedules.h"
 #include "models/model_spec.h"
 #include "plan/plan.h"
 #include "topology/cpu_features.h"
@@ -143,6 +144,10 @@ struct Tuned {
 // All schedules of products that gain in some step, and of those the empty ones, too: they say
 // where none gains.
 ScheduleTable tuned_schedules(const Tuned& tuned);
+
+// The same as schedules of such a processor, in the form of those that are part of the program.
+// Throws (kUsage) where none gains, or where whole steps were not timed to the end.
+ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa);
 
 // Of the plan's text.
 uint64_t plan_hash(const Plan& plan);

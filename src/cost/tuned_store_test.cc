@@ -86,6 +86,25 @@ TEST_F(TunedStoreTest, SchedulesOfProductsThatGainNowhereAreLeftOut) {
   EXPECT_TRUE(tuned_schedules(tuned_).empty());
 }
 
+TEST_F(TunedStoreTest, SchedulesOfProductsAreExportedAsAProcessors) {
+  const Processor processor{"AuthenticAMD", 27, 3};
+  const ProcessorSchedules exported = exported_schedules(tuned_, processor, Isa::kReference);
+  EXPECT_TRUE(exported.is_for(processor));
+  EXPECT_FALSE(exported.is_for({"AuthenticAMD", 27, 4}));
+  ASSERT_EQ(exported.levels.size(), 1u);
+  EXPECT_EQ(exported.levels[0].entries, tuned_schedules(tuned_).entries);
+  EXPECT_EQ(parse_processor_schedules(processor_schedules_text(exported), "f"), exported);
+  auto refused = [&] {
+    return refusal([&] { exported_schedules(tuned_, processor, Isa::kReference); },
+                   ErrorCode::kUsage);
+  };
+  const std::vector<TunedStep> steps = std::exchange(tuned_.steps, {});
+  EXPECT_NE(refused().find("no schedule of this model"), std::string::npos);
+  tuned_.steps = steps;
+  tuned_.products.pop_back();
+  EXPECT_NE(refused().find("no schedule of this model"), std::string::npos);
+}
+
 TEST_F(TunedStoreTest, KeepsTheBandwidthsOfEachMachine) {
   const TunedStore store(folder_ + "/own", {folder_ + "/system"});
   const TunedFields& fields = tuned_.machine;

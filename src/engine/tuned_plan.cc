@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.h"
 #include "kernels/kernels.h"
@@ -39,7 +40,11 @@ EngineOptions with_tuned(const Machine& machine, Isa isa, const ModelSpec& spec,
   const TunedStore::Found found =
       TunedStore::of_environment().find(machine_fields(machine, isa), model_fields(spec));
   if (!found.note.empty()) listener.warn(found.note);
-  if (!found.tuned) return options;
+  if (!found.tuned) {
+    const std::span<const ScheduleEntry> products = kernels_for(isa).products;
+    options.schedules.entries.assign(products.begin(), products.end());
+    return options;
+  }
   std::optional<EnginePlan> plan;
   ScheduleTable schedules;
   try {

@@ -1,5 +1,7 @@
 // What `hearth tune` kept, where an engine is started: looked for by machine and model shape
-// (cost/tuned_store.h), and taken where the options leave open who works where.
+// (cost/tuned_store.h), and taken where the options leave open who works where. Where there is
+// nothing, products of sizes that the processor's own schedules name are computed by these
+// (kernels/processor_schedules.h).
 #pragma once
 
 #include <optional>

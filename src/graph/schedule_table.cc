@@ -64,7 +64,7 @@ std::vector<ProductUse> Graph::products() const {
 void check_schedules(const ScheduleTable& table, const Kernels& kernels) {
   for (size_t i = 0; i < table.entries.size(); ++i) {
     const ScheduleEntry& entry = table.entries[i];
-    const GemmMenu& menu = *kernels.menu[static_cast<size_t>(entry.product.kind)];
+    const GemmMenu& menu = *kernels.gemm[static_cast<size_t>(entry.product.kind)].menu;
     const std::string fault =
         entry.schedule.is_default() ? "" : schedule_fault(entry.schedule, menu);
     if (!fault.empty()) {

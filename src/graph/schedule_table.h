@@ -10,19 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/gemm/schedule_text.h"
 #include "kernels/kernels.h"
 
 namespace hearth {
-
-// A product as the threads that share it see it: all matrices of an op that read the same input, as
-// far as they lie on one shard.
-struct ProductShape {
-  PackKind kind = PackKind::kF32;
-  uint32_t outputs = 0;  // in whole panels
-  uint32_t k = 0;        // in whole blocks
-  uint32_t threads = 0;
-  bool operator==(const ProductShape&) const = default;
-};
 
 // What a graph uses a product for: all that its schedules depend on.
 struct ProductUse {
@@ -30,14 +21,6 @@ struct ProductUse {
   bool column_cut = false;  // K has segments, and may be dealt
   bool of_outputs = false;  // its rows are those of logits that a step gives, not its tokens
   bool operator==(const ProductUse&) const = default;
-};
-
-struct ScheduleEntry {
-  ProductShape product;
-  // The most rows of a step that it is for. A product's entry of the most rows is for more, too.
-  uint32_t most_rows = 0;
-  GemmSchedule schedule;
-  bool operator==(const ScheduleEntry&) const = default;
 };
 
 struct ScheduleTable {

@@ -1,8 +1,9 @@
-#include "graph/schedule_text.h"
+#include "kernels/gemm/schedule_text.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "graph/schedule_table.h"
 #include "kernels/gemm/test_schedules.h"
 
 namespace hearth {
@@ -31,7 +32,7 @@ TEST(ScheduleText, ComesBackAsItWent) {
 TEST(ScheduleText, RandomEntriesComeBack) {
   std::mt19937 random(1);
   for (size_t kind = 0; kind < kPackKinds; ++kind) {
-    const GemmMenu& menu = *kernels_for(Isa::kReference).menu[kind];
+    const GemmMenu& menu = *kernels_for(Isa::kReference).gemm[kind].menu;
     for (uint32_t rows : {1u, 16u, 512u}) {
       const ScheduleEntry entry = {
           {static_cast<PackKind>(kind), 16 * rows, 64, 3}, rows, random_schedule(menu, random)};

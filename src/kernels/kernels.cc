@@ -1,26 +1,20 @@
 #include "kernels/kernels.h"
 
-#include "base/check.h"
 #include "kernels/attention/attention_kernels.h"
 #include "kernels/gemm/gemm_kernels.h"
+#include "kernels/kernel_tables.h"
 #include "kernels/limits/limits_kernels.h"
 #include "kernels/quantize/quantize_kernels.h"
 
 namespace hearth {
 namespace {
 
-constexpr uint32_t kZen5Family = 0x1a;
-
-#define HEARTH_GEMM_ENTRY(kind, name, level)                               \
-  table.gemm[static_cast<size_t>(PackKind::kind)] = gemm_##name##_##level; \
-  table.menu[static_cast<size_t>(PackKind::kind)] = &menu_##name##_##level;
+#define HEARTH_GEMM_ENTRY(kind, name, level)          \
+  table.gemm[static_cast<size_t>(PackKind::kind)] = { \
+      gemm_##name##_##level, &menu_##name##_##level, {}};
 
 #define HEARTH_QUANTIZE_ENTRY(format, name, level) \
   table.quantize[static_cast<size_t>(ActFormat::format)] = quantize_##name##_##level;
-
-// The kernels of a level's weights in one stream of few rows, and in several streams.
-#define HEARTH_FEW_ENTRY(kind, name, level) HEARTH_GEMM_ENTRY(kind, name, level##_few)
-#define HEARTH_STREAMS_ENTRY(kind, name, level) HEARTH_GEMM_ENTRY(kind, name, level##_streams)
 
 #define HEARTH_ATTEND_ENTRY(type, name, level) \
   table.attend[static_cast<size_t>(KvType::type)] = attend_##name##_##level;
@@ -50,15 +44,9 @@ constexpr uint32_t kZen5Family = 0x1a;
     HEARTH_ELEMENTWISE_KERNELS(HEARTH_ELEMENTWISE_ENTRY, level) \
     HEARTH_UNIT_LOOPS(HEARTH_UNIT_ENTRY, level)                 \
     table.limits.read = read_##level;                           \
+    table.attend_places = 1;                                    \
     return table;                                               \
   }()
-
-// The tables of a level, by MemoryStreams.
-struct Level {
-  const Kernels* one;
-  const Kernels* one_of_few;
-  const Kernels* several;
-};
 
 constexpr Kernels kReference = HEARTH_LEVEL(Isa::kReference, reference);
 #if defined(__x86_64__)
@@ -87,48 +75,15 @@ constexpr Kernels kAvx512Bf16 = [] {
   HEARTH_BF16_UNIT_LOOPS(HEARTH_UNIT_ENTRY, avx512bf16)
   return table;
 }();
-constexpr Kernels kAvx512Few = [] {
-  Kernels table = kAvx512;
-  HEARTH_INT8_GEMM_KERNELS(HEARTH_FEW_ENTRY, avx512)
-  return table;
-}();
-constexpr Kernels kAvx512Bf16Few = [] {
-  Kernels table = kAvx512Bf16;
-  HEARTH_INT8_GEMM_KERNELS(HEARTH_FEW_ENTRY, avx512)
-  return table;
-}();
-constexpr Kernels kAvx512BwStreams = [] {
-  Kernels table = kAvx512Bw;
-  table.attend_four_places = true;
-  return table;
-}();
-constexpr Kernels kAvx512Streams = [] {
-  Kernels table = kAvx512;
-  table.attend_four_places = true;
-  HEARTH_INT8_GEMM_KERNELS(HEARTH_STREAMS_ENTRY, avx512)
-  return table;
-}();
-constexpr Kernels kAvx512Bf16Streams = [] {
-  Kernels table = kAvx512Bf16;
-  table.attend_four_places = true;
-  HEARTH_INT8_GEMM_KERNELS(HEARTH_STREAMS_ENTRY, avx512)
-  HEARTH_FP8_PACK_KINDS(HEARTH_STREAMS_ENTRY, avx512bf16)
-  return table;
-}();
 constexpr Kernels kAmx = [] {
-  Kernels table = kAvx512Bf16Streams;
+  Kernels table = kAvx512Bf16;
   table.isa = Isa::kAmx;
   HEARTH_AMX_GEMM_KERNELS(HEARTH_GEMM_ENTRY, amx)
   HEARTH_AMX_UNIT_LOOPS(HEARTH_UNIT_ENTRY, amx)
   return table;
 }();
-constexpr Level kLevels[] = {{&kReference, &kReference, &kReference},
-                             {&kAvx2, &kAvx2, &kAvx2},
-                             {&kAvxVnni, &kAvxVnni, &kAvxVnni},
-                             {&kAvx512Bw, &kAvx512Bw, &kAvx512BwStreams},
-                             {&kAvx512, &kAvx512Few, &kAvx512Streams},
-                             {&kAvx512Bf16, &kAvx512Bf16Few, &kAvx512Bf16Streams},
-                             {&kAmx, &kAmx, &kAmx}};
+constexpr const Kernels* kLevels[] = {&kReference, &kAvx2,       &kAvxVnni, &kAvx512Bw,
+                                      &kAvx512,    &kAvx512Bf16, &kAmx};
 #elif defined(__aarch64__)
 constexpr Kernels kNeon = HEARTH_LEVEL(Isa::kNeon, neon);
 constexpr Kernels kI8mm = [] {
@@ -145,34 +100,18 @@ constexpr Kernels kI8mmBf16 = [] {
   HEARTH_BF16_UNIT_LOOPS(HEARTH_UNIT_ENTRY, i8mmbf16)
   return table;
 }();
-constexpr Level kLevels[] = {{&kReference, &kReference, &kReference},
-                             {&kNeon, &kNeon, &kNeon},
-                             {&kI8mm, &kI8mm, &kI8mm},
-                             {&kI8mmBf16, &kI8mmBf16, &kI8mmBf16}};
+constexpr const Kernels* kLevels[] = {&kReference, &kNeon, &kI8mm, &kI8mmBf16};
 #else
-constexpr Level kLevels[] = {{&kReference, &kReference, &kReference}};
+constexpr const Kernels* kLevels[] = {&kReference};
 #endif
 
 }  // namespace
 
-MemoryStreams memory_streams_here() {
-  if (made_by_intel()) return MemoryStreams::kSeveral;
-  return amd_family() >= kZen5Family ? MemoryStreams::kOneOfFew : MemoryStreams::kOne;
-}
+std::span<const Kernels* const> built_levels() { return kLevels; }
 
-const Kernels& kernels_for(Isa isa, MemoryStreams streams) {
-  for (const Level& level : kLevels) {
-    if (level.one->isa != isa) continue;
-    switch (streams) {
-      case MemoryStreams::kOne:
-        return *level.one;
-      case MemoryStreams::kOneOfFew:
-        return *level.one_of_few;
-      case MemoryStreams::kSeveral:
-        return *level.several;
-    }
-  }
-  HEARTH_CHECK(false, "this build has no kernels for that ISA level");
+const Kernels& kernels_for(Isa isa) {
+  static const KernelTables kTables(schedules_for(processor_here()));
+  return kTables.at(isa);
 }
 
 }  // namespace hearth

@@ -1,15 +1,8 @@
 // The kernels of one ISA level as a table of pure functions. `kernels_for` gives the level chosen
 // at start (topology/cpu_features.h); a level this build has no kernels for is an internal error.
 //
-// Processors of one level may differ in how they like to read memory, so levels over AVX-512 have
-// three tables, which give the same bits. Whose is whose was measured:
-//
-//   several      Intel's: on Sapphire Rapids few rows are 1.2 to 1.35 times as fast with several
-//                panels side by side, pages of f16 1.2 to 1.3 times with four places of prefetch
-//   one          AMD's: on Zen 4 products of 7 to 16 rows are 1.0 to 1.5 times as fast with one
-//                panel at a time, pages 0.9 to 0.95 times with four places of prefetch
-//   one of few   AMD's since Zen 5, which does twice the dot products a cycle: with one panel at a
-//                time four rows of kQ8_0 are 1.5 times as fast, and 16 rows half as fast
+// What processors of one level like otherwise is data (kernels/processor_schedules.h):
+// `kernels_for` gives the level with the schedules of the processor that the program runs on.
 //
 // The small kernels (norm, rope, activation, maximum, sum, recurrent), of which every level has
 // all, are lines of the table below. A line makes the declarations, the place in Kernels and the
@@ -18,10 +11,12 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "kernels/activation/activation.h"
 #include "kernels/attention/latent.h"
 #include "kernels/gemm/gemm.h"
+#include "kernels/gemm/schedule_text.h"
 #include "kernels/limits/limits.h"
 #include "kernels/maximum/maximum.h"
 #include "kernels/norm/norm.h"
@@ -69,12 +64,11 @@ HEARTH_ELEMENTWISE_KERNELS(HEARTH_DECLARE_ELEMENTWISE, neon)
 
 struct Kernels {
   Isa isa;
-  std::array<GemmFn, kPackKinds> gemm;           // by PackKind
-  std::array<const GemmMenu*, kPackKinds> menu;  // of its schedules, by PackKind
+  std::array<GemmKernel, kPackKinds> gemm;       // by PackKind
   std::array<QuantizeFn, kActFormats> quantize;  // by ActFormat
   std::array<KvStoreFn, kKvTypes> kv_store;      // by KvType
   std::array<AttendFn, kKvTypes> attend;         // by KvType
-  bool attend_four_places;                       // AttendArgs::four_places
+  uint32_t attend_places;                        // 1, or 4: AttendArgs::four_places
   std::array<KvStoreFn, kKvTypes> store_latent;  // by KvType (kernels/attention/latent.h)
   std::array<AttendFn, kKvTypes> attend_latent;  // by KvType
   std::array<ExpandFn, kKvTypes> expand_latent;  // by KvType
@@ -82,15 +76,11 @@ struct Kernels {
   MergeFn merge_spans;
   HEARTH_ELEMENTWISE_KERNELS(HEARTH_PLACE_ELEMENTWISE, any)
   LimitLoops limits;
+  std::span<const ScheduleEntry> products;  // what this processor does with products of one size
 };
 
 #undef HEARTH_PLACE_ELEMENTWISE
 
-enum class MemoryStreams : uint8_t { kOne, kOneOfFew, kSeveral };
-
-// Returns what this processor likes.
-MemoryStreams memory_streams_here();
-
-const Kernels& kernels_for(Isa isa, MemoryStreams streams = memory_streams_here());
+const Kernels& kernels_for(Isa isa);
 
 }  // namespace hearth

@@ -18,14 +18,6 @@
 namespace hearth {
 namespace {
 
-#if defined(__x86_64__)
-// The three registers that hold a maker's name.
-bool made_by(uint32_t ebx, uint32_t ecx, uint32_t edx) {
-  uint32_t a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == ebx && c == ecx && d == edx;
-}
-#endif
-
 using Flag = bool CpuFeatures::*;
 
 struct Feature {
@@ -180,31 +172,11 @@ CpuFeatures detect() { return {}; }
 
 CpuFeatures detect_cpu_features() { return detect(); }
 
-bool made_by_intel() {
-#if defined(__x86_64__)
-  return made_by(signature_INTEL_ebx, signature_INTEL_ecx, signature_INTEL_edx);
-#else
-  return false;
-#endif
-}
-
-uint32_t amd_family() {
-#if defined(__x86_64__)
-  uint32_t a = 0, b = 0, c = 0, d = 0;
-  if (!made_by(signature_AMD_ebx, signature_AMD_ecx, signature_AMD_edx) ||
-      __get_cpuid(1, &a, &b, &c, &d) == 0) {
-    return 0;
-  }
-  const uint32_t base = a >> 8 & 0xf, extended = a >> 20 & 0xff;
-  return base == 0xf ? base + extended : base;
-#else
-  return 0;
-#endif
-}
-
 std::span<const Isa> all_isas() { return kAllIsas; }
 
 const char* isa_name(Isa isa) { return level_of(isa).name; }
+
+Isa base_of(Isa isa) { return level_of(isa).base; }
 
 bool multiplies_bf16(Isa isa) {
   return needs(level_of(isa), &F::avx512bf16) || needs(level_of(isa), &F::neon_bf16);

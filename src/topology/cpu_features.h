@@ -54,17 +54,13 @@ struct CpuFeatures {
 // holds for all threads of the process.
 CpuFeatures detect_cpu_features();
 
-// Whether Intel made this processor: CPUID says so, under most hypervisors too.
-bool made_by_intel();
-
-// Returns AMD's family of this processor, by CPUID: 0x19 for Zen 3 and 4, 0x1a for Zen 5. 0 where
-// AMD did not make it.
-uint32_t amd_family();
-
 // Returns all levels, on each architecture slower ones before faster ones.
 std::span<const Isa> all_isas();
 
 const char* isa_name(Isa isa);  // "avx512bf16"
+
+// Returns the level that it stands on; of the reference itself.
+Isa base_of(Isa isa);
 
 // Whether the level multiplies BF16 and FP8 weights by instructions for bf16, which add in another
 // order and way than the chain of fused multiply-adds of all other levels (kernels/gemm/gemm.h).

@@ -22,11 +22,11 @@ constexpr int kFinalRounds = 15;
 
 }  // namespace
 
-GemmSchedule schedule_by_hand(const GemmMenu& menu, const ProductUse& use, uint32_t rows,
+GemmSchedule schedule_by_hand(const GemmKernel& gemm, const ProductUse& use, uint32_t rows,
                               uint32_t max_rows) {
   const ProductShape& shape = use.shape;
   const PackSpec spec{.kind = shape.kind, .rows = shape.outputs, .k = shape.k, .k_origin = 0};
-  GemmSchedule by_hand = menu.default_for(use.of_outputs ? rows : std::min(rows, kTaskRows));
+  GemmSchedule by_hand = gemm.default_for(use.of_outputs ? rows : std::min(rows, kTaskRows));
   by_hand.task_panels = static_cast<uint16_t>(
       use.column_cut ? column_task_panels(spec, shape.threads, max_rows)
                      : task_panels(spec, spec.panels(), shape.threads, max_rows));
@@ -38,8 +38,8 @@ ProductTrials::ProductTrials(const PackedCopies& weights, const Kernels& kernels
                              const ProductUse& use, uint32_t rows, uint32_t max_rows,
                              TimedTeam& team, const std::function<bool()>& stop)
     : product_(weights, kernels.gemm[static_cast<size_t>(use.shape.kind)], rows, team),
-      by_hand_(schedule_by_hand(*kernels.menu[static_cast<size_t>(use.shape.kind)], use, rows,
-                                max_rows)),
+      by_hand_(
+          schedule_by_hand(kernels.gemm[static_cast<size_t>(use.shape.kind)], use, rows, max_rows)),
       stop_(stop),
       threads_(team.size()) {
   product_.set_schedule(by_hand_);

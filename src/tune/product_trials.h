@@ -15,7 +15,7 @@ namespace hearth {
 
 // How the ops of the graph compute a product where no schedule names it, in words of a schedule: in
 // steps of `rows`, on a graph of steps of up to `max_rows`.
-GemmSchedule schedule_by_hand(const GemmMenu& menu, const ProductUse& use, uint32_t rows,
+GemmSchedule schedule_by_hand(const GemmKernel& gemm, const ProductUse& use, uint32_t rows,
                               uint32_t max_rows);
 
 class ProductTrials {

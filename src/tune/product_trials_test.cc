@@ -11,12 +11,12 @@ TEST(ScheduleByHand, IsOnTheMenuOfEveryKind) {
   for (Isa isa : available_isas(detect_cpu_features())) {
     const Kernels& kernels = kernels_for(isa);
     for (size_t kind = 0; kind < kPackKinds; ++kind) {
-      const GemmMenu& menu = *kernels.menu[kind];
+      const GemmKernel& gemm = kernels.gemm[kind];
       for (bool column_cut : {false, true}) {
         const ProductUse use{{static_cast<PackKind>(kind), 4096, 1024, 2}, column_cut, false};
         for (uint32_t rows : {1u, 4u, 16u, 64u, 512u}) {
-          const GemmSchedule by_hand = schedule_by_hand(menu, use, rows, rows <= 16 ? 16 : 512);
-          EXPECT_EQ(schedule_fault(by_hand, menu), "") << isa_name(isa) << " " << kind;
+          const GemmSchedule by_hand = schedule_by_hand(gemm, use, rows, rows <= 16 ? 16 : 512);
+          EXPECT_EQ(schedule_fault(by_hand, *gemm.menu), "") << isa_name(isa) << " " << kind;
           EXPECT_FALSE(by_hand.is_default());
           if (column_cut) {
             EXPECT_LE(by_hand.task_panels, kColumnTaskPanels);

@@ -335,8 +335,8 @@ std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product,
   const Kernels& kernels = kernels_for(engine_.isa());
   ProductTrials trials(copies.weights, kernels, product.use, rows,
                        engine_.plan().of(product.phase).max_rows, copies.team, stop_);
-  ScheduleSpace space = schedule_space(*kernels.menu[static_cast<size_t>(shape.kind)], shape, rows,
-                                       product.use.column_cut);
+  ScheduleSpace space = schedule_space(*kernels.gemm[static_cast<size_t>(shape.kind)].menu, shape,
+                                       rows, product.use.column_cut);
   if (!parts.empty()) space.parts = parts;
   progress_.trials = 0;
   const auto size = static_cast<double>(space.size());

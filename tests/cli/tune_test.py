@@ -50,6 +50,7 @@ class TuneTest(ProgramTest):
         self.assertEqual(self.told("tune", "--list")[0], "nothing was tuned yet\n")
         nothing = "nothing was tuned for this model on this machine\n"
         self.assertEqual(self.told("tune", self.chain, "--show")[0], nothing)
+        self.bad(2, "tune", self.chain, "--export", says=["no schedule of this model", "look"])
         out, _ = self.tune("--only", "plans")
         self.assertRegex(out, r"(?m)^decode: 1 group of ")
         self.assertRegex(out, r"(?m)^prefill: 1 group of ")
@@ -181,6 +182,10 @@ class TuneTest(ProgramTest):
                          r"product 0.9 0.8 0.95 trials 9 \1 " + WORKS, text, count=1)
         self.assertNotEqual(claimed, text)
         self.kept().write_text(claimed)
+        exported, _ = self.told("tune", self.chain, "--export")
+        self.assertRegex(exported, r"\Ahearth-schedules 1\nprocessor \S+ family \d+ model \d+\n"
+                         r"isa \w+\n(schedule .*\n)+\Z")
+        self.assertRegex(exported, r"(?m)^schedule .* rows 1 " + WORKS + "$")
         found, err = self.told(*run)
         self.assertEqual((found, err.count(KERNELS)), (plain, 1))
         self.assertNotIn(KERNELS, self.told(*run, "--plan", "none")[1])

@@ -46,7 +46,7 @@ ScheduleTable random_schedules(const Engine& engine, uint32_t seed) {
     for (const ProductUse& use : engine.graph(phase).products()) {
       const ProductShape& product = use.shape;
       if (!table.at(product, 1).is_default()) continue;
-      const GemmMenu& menu = *kernels.menu[static_cast<size_t>(product.kind)];
+      const GemmMenu& menu = *kernels.gemm[static_cast<size_t>(product.kind)].menu;
       for (uint32_t rows : {1u, 2u, 7u, 20u}) {
         table.entries.push_back({product, rows, random_schedule(menu, random)});
       }

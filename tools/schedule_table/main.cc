@@ -137,7 +137,8 @@ void record(const Matrix& matrix, PackKind kind, uint32_t m, uint32_t rounds, bo
   const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
   const auto index = static_cast<size_t>(kind);
   const ProductUse use{{kind, matrix.outputs, matrix.k, team.size()}, matrix.column_cut, false};
-  const ScheduleSpace space = schedule_space(*kernels.menu[index], use.shape, m, matrix.column_cut);
+  const ScheduleSpace space =
+      schedule_space(*kernels.gemm[index].menu, use.shape, m, matrix.column_cut);
   PackedProduct product(weights, kernels.gemm[index], m, team);
   const Recorded recorded = time_all(space, rounds, product);
   if (live) {

@@ -307,7 +307,7 @@ class AttentionOp : public Op {
            .span0 = spans.begin,
            .span1 = spans.end,
            .after = done + rows.count == total ? after : KvPage{},
-           .four_places = context.kernels().attend_four_places,
+           .four_places = context.kernels().attend_places == 4,
            .slope = shape_.slopes.empty() ? nullptr : rows.slope,
            .position = shape_.slopes.empty() ? nullptr : rows.position,
            .sink = sinks_of(rows)});

@@ -236,7 +236,7 @@ class GemmOp : public Op {
   WeightWork work_;
 };
 
-inline GemmFn gemm_for(const ExecutionContext& context, const Weight& weight) {
+inline const GemmKernel& gemm_for(const ExecutionContext& context, const Weight& weight) {
   return context.kernels().gemm[static_cast<size_t>(weight.type.kind)];
 }
 

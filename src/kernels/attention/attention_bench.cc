@@ -88,7 +88,7 @@ void run(benchmark::State& state, const Case& c) {
                   .out = out.data(),
                   .out_offset = c.queries.out_offset.data(),
                   .scratch = scratch.data()->bytes,
-                  .four_places = kernels_for(c.isa).attend_four_places,
+                  .four_places = kernels_for(c.isa).attend_places == 4,
                   .slope = c.queries.slope.empty() ? nullptr : c.queries.slope.data(),
                   .position = c.queries.slope.empty() ? nullptr : c.queries.last.data()};
   for (auto _ : state) {

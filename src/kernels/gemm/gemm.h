@@ -76,8 +76,8 @@ struct GemmArgs {
   // The blocks where two segments meet, each a chain of its own: ascending within (block0, block1),
   // at most kMostCuts.
   std::span<const uint32_t> cuts = {};
-  // How to do it; the empty one: as the level does such a product by default. Of an entry of the
-  // kernel's own menu.
+  // How to do it, by the kernel's own menu. The empty one: as such a product is computed by
+  // default; that is GemmKernel's to fill in, and no kernel sees it.
   GemmSchedule schedule = {};
 };
 
@@ -87,5 +87,22 @@ inline constexpr uint32_t kMostCuts = 7;
 inline constexpr uint32_t kGemmStreams = 4;
 
 using GemmFn = void (*)(const GemmArgs&);
+
+// The kernel of a pack kind at a level, and how it computes what no schedule names.
+struct GemmKernel {
+  GemmFn fn = nullptr;
+  const GemmMenu* menu = nullptr;
+  std::span<const RowsDefault> defaults = {};
+
+  const GemmSchedule& default_for(uint32_t rows) const {
+    size_t i = 0;
+    while (rows > defaults[i].most_rows) ++i;
+    return defaults[i].schedule;
+  }
+  void operator()(GemmArgs args) const {
+    if (args.schedule.is_default()) args.schedule = default_for(args.m);
+    fn(args);
+  }
+};
 
 }  // namespace hearth

@@ -158,7 +158,7 @@ void multiply_part(const GemmArgs& g, uint32_t row, uint32_t rows, uint32_t pane
                    uint32_t panels) {
   float* out = g.out + g.out_stride * row + size_t{kPanelRows} * panel;
   const size_t out_row = g.out_stride * sizeof(float);
-  const uint32_t slice = menu_bf16_amx.resolve(g.schedule, g.m).slice;
+  const uint32_t slice = g.schedule.slice;
   const bool in_place = g.block1 - g.block0 <= slice;
   const Outputs outputs =
       in_place ? Outputs{reinterpret_cast<std::byte*>(out), out_row, out_row * kTileRows, 64}
@@ -354,7 +354,7 @@ void in_rows(const ChainArgs& g, uint32_t most_rows, Kernel kernel) {
 }
 
 void chains(const ChainArgs& g) {
-  const GemmSchedule& s = menu_bf16_amx.resolve(g.schedule, g.m);
+  const GemmSchedule& s = g.schedule;
   if (s.tile_rows <= kVectorRows) {
     return in_rows(g, s.tile_rows, [](const ChainArgs& some) {
       if (some.m == 1) return vector_rows<1>(some);

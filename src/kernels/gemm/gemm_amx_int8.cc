@@ -44,7 +44,7 @@ constexpr auto kMenuTiles = [] {
   tiles.back() = {kTilePanels, kTileRows, kTileRows};
   return tiles;
 }();
-// Returns what was set by hand for AVX-512 in several streams (gemm_avx512_int8.cc), or for AMX.
+// Returns what was set by hand for AVX-512 in several streams (schedules/intel.txt), or for AMX.
 template <typename Kind>
 constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t rows) {
   const bool amx = rows == kTileRows;
@@ -299,9 +299,9 @@ void chains(const GemmArgs& g, const GemmSchedule& s) {
 #define HEARTH_DEFINE(kind, name, level)                                                          \
   constinit const GemmMenu menu_##name##_##level = kMenu<KindOf<PackKind::kind>>;                 \
   void gemm_##name##_##level(const GemmArgs& args) {                                              \
-    const GemmSchedule& s = menu_##name##_##level.resolve(args.schedule, args.m);                 \
+    const GemmSchedule& s = args.schedule;                                                        \
     if (s.tile_rows != kTileRows || s.tile_panels != kTilePanels) {                               \
-      gemm_##name##_avx512_streams(args);                                                         \
+      gemm_##name##_avx512(args);                                                                 \
     } else {                                                                                      \
       for_segments(args, kBranchPanels,                                                           \
                    [&](const GemmArgs& segment) { chains<KindOf<PackKind::kind>>(segment, s); }); \

@@ -140,8 +140,8 @@ void gemm_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, float
 
 // Panels that a wider tile left over are computed by the tiles that were set by hand.
 template <typename Kind>
-void chains(const GemmArgs& g, const GemmMenu& menu) {
-  const GemmSchedule wanted = menu.resolve(g.schedule, g.m);
+void chains(const GemmArgs& g) {
+  const GemmSchedule& wanted = g.schedule;
   uint32_t p = 0;
   auto advance = [&]<int P>(std::integral_constant<int, P>) {
     if (wanted.tile_panels < P || p + P > g.panels) return;
@@ -160,9 +160,8 @@ void chains(const GemmArgs& g, const GemmMenu& menu) {
 }
 
 template <typename Kind>
-void gemm(const GemmArgs& g, const GemmMenu& menu) {
-  for_segments(g, joint_panels(menu.resolve(g.schedule, g.m), g.m),
-               [&](const GemmArgs& segment) { chains<Kind>(segment, menu); });
+void gemm(const GemmArgs& g) {
+  for_segments(g, joint_panels(g.schedule, g.m), chains<Kind>);
 }
 
 }  // namespace

@@ -45,30 +45,14 @@ constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t m) {
                                                        : kPrefetchBytes)};
 }
 
-// Few rows are bound by memory. AMD's processors like one stream best: with 4 rows of kQ8_0 on Zen
-// 5 one panel at a time is up to 1.5 times as fast as two.
+// Few rows are bound by memory, which on Zen 4 gives most in one stream.
 template <typename Kind>
-constexpr RowsDefault kOneStream[] = {
-    {1, set_by_hand<Kind>(1, 1)},
-    {tile_rows<Kind>(1), set_by_hand<Kind>(1, tile_rows<Kind>(1))},
-    {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
-// Zen 5 does two dot products a cycle, as many as it loads, and a tile of one panel loads one for
-// each: with 6 rows or more it waits for that. 6 to 16 rows in two panels take 0.51 to 0.99 times
-// as long where neighbours leave it all of its memory, and 0.76 to 1.12 times where they leave it
-// 60 %.
-constexpr uint32_t kOneStreamRows = 5;
-template <typename Kind>
-constexpr RowsDefault kOneStreamOfFew[] = {{1, set_by_hand<Kind>(1, 1)},
-                                           {kOneStreamRows, set_by_hand<Kind>(1, kOneStreamRows)},
-                                           {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
-// Sapphire Rapids likes kGemmStreams of them: 1.2 to 1.35 times as fast with 1 to 6 rows.
-template <typename Kind>
-constexpr RowsDefault kSeveralStreams[] = {
-    {tile_rows<Kind>(kGemmStreams), set_by_hand<Kind>(kGemmStreams, tile_rows<Kind>(kGemmStreams))},
-    {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
+constexpr RowsDefault kDefaults[] = {{1, set_by_hand<Kind>(1, 1)},
+                                     {tile_rows<Kind>(1), set_by_hand<Kind>(1, tile_rows<Kind>(1))},
+                                     {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
 
 template <typename Kind>
-constexpr GemmMenu menu_of(std::span<const RowsDefault> defaults) {
+constexpr GemmMenu menu_of() {
   using To = UnpackedOf<Kind>;
   constexpr size_t kBlockBytes = To::kCodeBytes + size_t{64} * Kind::kHalves * (Kind::kMin ? 2 : 1);
   return {.tiles = tiles_of<Kind>(),
@@ -76,7 +60,7 @@ constexpr GemmMenu menu_of(std::span<const RowsDefault> defaults) {
           .unpack_rows = unpack_thresholds(kUnpacksByRows<Kind>),
           .prefetch = kPrefetchRange,
           .to_l2 = true,
-          .defaults = defaults};
+          .defaults = kDefaults<Kind>};
 }
 
 // Returns the sums' start, which takes off what the codes' offset will add.
@@ -402,8 +386,8 @@ void gemm_groups(const GemmArgs& g, const GemmSchedule& wanted, uint32_t* panel)
 }
 
 template <typename Kind>
-void panels(const GemmArgs& g, const GemmMenu& menu) {
-  const GemmSchedule s = menu.resolve(g.schedule, g.m);
+void panels(const GemmArgs& g) {
+  const GemmSchedule& s = g.schedule;
   uint32_t panel = 0;
   if (s.tile_panels == kGemmStreams) gemm_groups<Kind, kGemmStreams>(g, s, &panel);
   if constexpr (!kUnpacksAlways<Kind>) {
@@ -414,32 +398,20 @@ void panels(const GemmArgs& g, const GemmMenu& menu) {
 }
 
 template <typename Kind>
-void gemm(const GemmArgs& g, const GemmMenu& menu) {
-  const GemmSchedule& s = menu.resolve(g.schedule, g.m);
+void gemm(const GemmArgs& g) {
+  const GemmSchedule& s = g.schedule;
   // A tile that has all rows adds segments up itself.
-  if (g.m <= s.tile_rows) return panels<Kind>(g, menu);
+  if (g.m <= s.tile_rows) return panels<Kind>(g);
   const uint32_t at_once = g.m <= tile_rows<Kind>(1) ? s.tile_panels : kBranchPanels;
-  for_segments(g, at_once / s.tile_panels * s.tile_panels,
-               [&](const GemmArgs& segment) { panels<Kind>(segment, menu); });
+  for_segments(g, at_once / s.tile_panels * s.tile_panels, panels<Kind>);
 }
 
 }  // namespace
 
-#define HEARTH_DEFINE(kind, name, level, defaults)                       \
-  constinit const GemmMenu menu_##name##_##level =                       \
-      menu_of<KindOf<PackKind::kind>>(defaults<KindOf<PackKind::kind>>); \
-  void gemm_##name##_##level(const GemmArgs& args) {                     \
-    gemm<KindOf<PackKind::kind>>(args, menu_##name##_##level);           \
-  }
-#define HEARTH_DEFINE_ONE(kind, name, level) HEARTH_DEFINE(kind, name, level, kOneStream)
-#define HEARTH_DEFINE_FEW(kind, name, level) HEARTH_DEFINE(kind, name, level, kOneStreamOfFew)
-#define HEARTH_DEFINE_STREAMS(kind, name, level) HEARTH_DEFINE(kind, name, level, kSeveralStreams)
-HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_ONE, avx512)
-HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_FEW, avx512_few)
-HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_STREAMS, avx512_streams)
-#undef HEARTH_DEFINE_STREAMS
-#undef HEARTH_DEFINE_FEW
-#undef HEARTH_DEFINE_ONE
+#define HEARTH_DEFINE(kind, name, level)                                              \
+  constinit const GemmMenu menu_##name##_##level = menu_of<KindOf<PackKind::kind>>(); \
+  void gemm_##name##_##level(const GemmArgs& args) { gemm<KindOf<PackKind::kind>>(args); }
+HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE, avx512)
 #undef HEARTH_DEFINE
 
 }  // namespace hearth

@@ -22,6 +22,6 @@ struct KindBF16 {
 }  // namespace
 
 constinit const GemmMenu menu_bf16_avx512bf16 = kMenu<KindBF16>;
-void gemm_bf16_avx512bf16(const GemmArgs& args) { gemm<KindBF16>(args, menu_bf16_avx512bf16); }
+void gemm_bf16_avx512bf16(const GemmArgs& args) { gemm<KindBF16>(args); }
 
 }  // namespace hearth

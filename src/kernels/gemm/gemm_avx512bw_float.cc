@@ -40,8 +40,8 @@ namespace {
 
 // Widened codes are multiplied two panels at a time, whatever the schedule's tile.
 void bf16_chains(const GemmArgs& g) {
-  const GemmSchedule& s = menu_bf16_avx512bw.resolve(g.schedule, g.m);
-  if (g.m < s.unpack_rows) return chains<KindBF16>(g, menu_bf16_avx512bw);
+  const GemmSchedule& s = g.schedule;
+  if (g.m < s.unpack_rows) return chains<KindBF16>(g);
   const uint32_t most_rows = s.tile_panels == kWidePanels ? kTileRows : s.tile_rows;
   using Source = WidenBf16;
   widened_chains<Source, kTilePanels>(
@@ -60,11 +60,10 @@ constinit const GemmMenu menu_f32_avx512bw = kMenu<KindF32>;
 constinit const GemmMenu menu_f16_avx512bw = kMenu<KindF16>;
 constinit const GemmMenu menu_bf16_avx512bw = kMenu<KindBF16, kTileRows + 1>;
 
-void gemm_f32_avx512bw(const GemmArgs& args) { gemm<KindF32>(args, menu_f32_avx512bw); }
-void gemm_f16_avx512bw(const GemmArgs& args) { gemm<KindF16>(args, menu_f16_avx512bw); }
+void gemm_f32_avx512bw(const GemmArgs& args) { gemm<KindF32>(args); }
+void gemm_f16_avx512bw(const GemmArgs& args) { gemm<KindF16>(args); }
 void gemm_bf16_avx512bw(const GemmArgs& args) {
-  const GemmSchedule& s = menu_bf16_avx512bw.resolve(args.schedule, args.m);
-  for_segments(args, joint_panels(s, args.m), bf16_chains);
+  for_segments(args, joint_panels(args.schedule, args.m), bf16_chains);
 }
 
 }  // namespace hearth

@@ -41,7 +41,7 @@ constexpr GemmMenu kBf16Menu = kFloatMenu<FloatBF16, 2 * FloatBF16::kTileRows + 
 // fit the registers, whatever the schedule's.
 inline void bf16_chains(const GemmArgs& g) {
   constexpr uint32_t kRows = FloatF32::kTileRows;
-  const GemmSchedule& s = kBf16Menu.resolve(g.schedule, g.m);
+  const GemmSchedule& s = g.schedule;
   if (g.m < s.unpack_rows) return float_chains<FloatBF16>(g, s);
   widened_chains<WidenBf16, 1>(g, s, [](std::integral_constant<int, 1>, const WidenedWork& w) {
     for_even_pieces(w.m, kRows, [&](uint32_t row, uint32_t row_end) {
@@ -52,7 +52,7 @@ inline void bf16_chains(const GemmArgs& g) {
 }
 
 inline void gemm_bf16(const GemmArgs& g) {
-  for_segments(g, joint_panels(kBf16Menu.resolve(g.schedule, g.m), g.m), bf16_chains);
+  for_segments(g, joint_panels(g.schedule, g.m), bf16_chains);
 }
 
 }  // namespace

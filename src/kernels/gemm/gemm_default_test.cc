@@ -9,13 +9,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "kernels/kernels.h"
+#include "kernels/kernel_tables.h"
 
 namespace hearth {
 namespace {
@@ -24,18 +25,9 @@ constexpr uint32_t kMostRows = 600;
 
 struct Family {
   const char* name;
-  MemoryStreams streams;
+  KernelTables tables;
 };
-constexpr Family kFamilies[] = {{"others", MemoryStreams::kOne},
-                                {"AuthenticAMD 26", MemoryStreams::kOneOfFew},
-                                {"GenuineIntel", MemoryStreams::kSeveral}};
-
-#if defined(__x86_64__)
-constexpr Isa kLevels[] = {Isa::kReference, Isa::kAvx2,       Isa::kAvxVnni, Isa::kAvx512Bw,
-                           Isa::kAvx512,    Isa::kAvx512Bf16, Isa::kAmx};
-#else
-constexpr Isa kLevels[] = {Isa::kReference, Isa::kNeon, Isa::kI8mm, Isa::kI8mmBf16};
-#endif
+using Families = std::array<Family, 3>;
 
 std::string fields(const GemmSchedule& s) {
   return fmt::format("tile {} {} slice {} unpack {} prefetch {} {} parts {} task {} {}",
@@ -44,52 +36,50 @@ std::string fields(const GemmSchedule& s) {
                      s.task_rows);
 }
 
-std::string rows_text(Isa isa, size_t kind, const Family& family) {
-  const GemmMenu& menu = *kernels_for(isa, family.streams).menu[kind];
+std::string rows_text(const GemmKernel& gemm) {
   std::string text, last;
   for (uint32_t rows = 1; rows <= kMostRows; ++rows) {
-    const std::string now = fields(menu.default_for(rows));
+    const std::string now = fields(gemm.default_for(rows));
     if (now != last) text += fmt::format("  from {} rows on: {}\n", rows, now);
     last = now;
   }
   return text;
 }
 
-std::string places_text(Isa isa) {
+std::string places_text(Isa isa, const Families& families) {
   std::string text = fmt::format("{} pages, prefetched from", isa_name(isa));
-  for (const Family& family : kFamilies) {
-    const bool four = kernels_for(isa, family.streams).attend_four_places;
-    text += fmt::format("{} {}: {}", &family == kFamilies ? "" : ",", family.name, four ? 4 : 1);
+  for (const Family& family : families) {
+    text += fmt::format("{} {}: {}", &family == families.data() ? "" : ",", family.name,
+                        family.tables.at(isa).attend_places);
   }
   return text + "\n";
 }
 
-// The first level that has the kernel, in some table.
+// The first level that has the kernel.
 const char* whose(Isa isa, size_t kind) {
-  const GemmFn kernel = kernels_for(isa, MemoryStreams::kOne).gemm[kind];
-  for (Isa level : kLevels) {
-    for (const Family& family : kFamilies) {
-      if (kernels_for(level, family.streams).gemm[kind] == kernel) return isa_name(level);
-    }
+  for (const Kernels* level : built_levels()) {
+    if (level->gemm[kind].fn == kernels_for(isa).gemm[kind].fn) return isa_name(level->isa);
   }
   return "none";
 }
 
-std::string kind_text(Isa isa, size_t kind) {
+std::string kind_text(Isa isa, size_t kind, const Families& families) {
   std::string text = fmt::format("kernel of {}\n", whose(isa, kind));
-  const std::string others = rows_text(isa, kind, kFamilies[0]);
-  for (const Family& family : kFamilies) {
-    const std::string rows = rows_text(isa, kind, family);
-    if (&family == kFamilies || rows != others) text += fmt::format(" {}\n{}", family.name, rows);
+  const std::string others = rows_text(families[0].tables.at(isa).gemm[kind]);
+  for (const Family& family : families) {
+    const std::string rows = rows_text(family.tables.at(isa).gemm[kind]);
+    if (&family == families.data() || rows != others) {
+      text += fmt::format(" {}\n{}", family.name, rows);
+    }
   }
   return text;
 }
 
-std::string level_text(Isa isa) {
-  std::string text = places_text(isa);
+std::string level_text(Isa isa, const Families& families) {
+  std::string text = places_text(isa, families);
   std::vector<std::pair<std::string, std::string>> told;  // what kinds do, and which do
   for (size_t kind = 0; kind < kPackKinds; ++kind) {
-    const std::string does = kind_text(isa, kind);
+    const std::string does = kind_text(isa, kind, families);
     const std::string name = pack_kind_name(static_cast<PackKind>(kind));
     auto same = std::ranges::find(told, does, &std::pair<std::string, std::string>::first);
     if (same == told.end()) {
@@ -120,10 +110,14 @@ std::map<std::string, std::string> recorded() {
 TEST(GemmDefaults, AreThoseRecorded) {
   std::map<std::string, std::string> expected = recorded();
   std::ofstream found(HEARTH_BUILD_FOLDER "/default_schedules.txt");
-  for (Isa isa : kLevels) {
-    const std::string text = level_text(isa);
+  const Families families{
+      Family{"others", KernelTables(schedules_for({}))},
+      Family{"AuthenticAMD 26", KernelTables(schedules_for({"AuthenticAMD", 26, 0}))},
+      Family{"GenuineIntel", KernelTables(schedules_for({"GenuineIntel", 6, 0}))}};
+  for (const Kernels* level : built_levels()) {
+    const std::string text = level_text(level->isa, families);
     found << text;
-    EXPECT_EQ(text, expected[isa_name(isa)]) << isa_name(isa);
+    EXPECT_EQ(text, expected[isa_name(level->isa)]) << isa_name(level->isa);
   }
 }
 

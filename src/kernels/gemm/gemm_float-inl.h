@@ -185,10 +185,8 @@ void float_chains(const GemmArgs& g, const GemmSchedule& wanted) {
 
 template <typename Kind>
 void gemm_float(const GemmArgs& g) {
-  const GemmMenu& menu = kFloatMenu<Kind>;
-  for_segments(g, joint_panels(menu.resolve(g.schedule, g.m), g.m), [&](const GemmArgs& chain) {
-    float_chains<Kind>(chain, menu.resolve(chain.schedule, chain.m));
-  });
+  for_segments(g, joint_panels(g.schedule, g.m),
+               [](const GemmArgs& chain) { float_chains<Kind>(chain, chain.schedule); });
 }
 
 }  // namespace

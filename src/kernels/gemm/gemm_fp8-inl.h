@@ -33,7 +33,7 @@ constexpr size_t kFp8GroupBytes = 64;     // codes of 4 columns of 16 rows
 constexpr size_t kFp8DecodedBytes = 128;  // the same decoded
 constexpr size_t kFp8SuperGroups = size_t{kFp8SuperBlocks} * kBlock / 4;
 
-// What was set by hand: WidePanels panels are read side by side with up to kWideRows rows. Tiles of
+// What was set by hand: so many panels are read side by side with up to kWideRows rows. Tiles of
 // kPanels panels have more rows where they read what is decoded (fp8_rows).
 constexpr GemmSchedule fp8_by_hand(int panels, int rows) {
   return {.tile_panels = static_cast<uint8_t>(panels),
@@ -42,22 +42,21 @@ constexpr GemmSchedule fp8_by_hand(int panels, int rows) {
           .unpack_rows = Fp8Shape::kFewRows + 1,
           .prefetch = kPrefetchBytes};
 }
-template <int WidePanels>
+template <int Panels>
 constexpr RowsDefault kFp8Defaults[] = {
-    {Fp8Shape::kWideRows, fp8_by_hand(WidePanels, Fp8Shape::kWideRows)},
+    {Fp8Shape::kWideRows, fp8_by_hand(Panels, Fp8Shape::kWideRows)},
     {Fp8Shape::kFewRows, fp8_by_hand(Fp8Shape::kPanels, Fp8Shape::kFewRows)},
     {kAnyRows, fp8_by_hand(Fp8Shape::kPanels, Fp8Shape::kTileRows)}};
-template <int WidePanels>
 constexpr TileRange kFp8Tiles[] = {{1, 1, Fp8Shape::kTileRows},
                                    {Fp8Shape::kPanels, 1, Fp8Shape::kTileRows},
-                                   {WidePanels, 1, Fp8Shape::kWideRows}};
-template <int WidePanels>
-constexpr GemmMenu kFp8Menu = {.tiles = kFp8Tiles<WidePanels>,
+                                   {Fp8Shape::kWidePanels, 1, Fp8Shape::kWideRows}};
+template <int Panels>
+constexpr GemmMenu kFp8Menu = {.tiles = kFp8Tiles,
                                .slice = {kFp8SuperBlocks, kFp8SuperBlocks},
                                .unpack_rows = unpack_thresholds(true),
                                .prefetch = kPrefetchRange,
                                .to_l2 = false,
-                               .defaults = kFp8Defaults<WidePanels>};
+                               .defaults = kFp8Defaults<Panels>};
 
 // Returns how many rows the tiles of P panels have at most that read codes, or what is decoded.
 template <int P>
@@ -251,13 +250,15 @@ void fp8_groups(const ChainArgs& g, const GemmSchedule& s, uint32_t* panel) {
   }
 }
 
-template <typename Scales, int WidePanels>
+template <typename Scales>
 void fp8_few_rows(const ChainArgs& g, const GemmSchedule& s) {
   using S = Fp8Shape;
   if (g.block0 == g.block1) return fp8_zeros(g);
   uint32_t panel = 0;
-  if constexpr (WidePanels > S::kPanels) {
-    if (s.tile_panels == WidePanels) fp8_groups<Scales, WidePanels, S::kWideRows>(g, s, &panel);
+  if constexpr (S::kWidePanels > S::kPanels) {
+    if (s.tile_panels == S::kWidePanels) {
+      fp8_groups<Scales, S::kWidePanels, S::kWideRows>(g, s, &panel);
+    }
   }
   if (s.tile_panels >= S::kPanels) fp8_groups<Scales, S::kPanels, S::kFewRows>(g, s, &panel);
   fp8_groups<Scales, 1, S::kFewRows>(g, s, &panel);
@@ -272,24 +273,22 @@ void fp8_many_rows(const ChainArgs& g, const GemmSchedule& s) {
 }
 
 // `many_rows` is called from the schedule's unpack_rows on.
-template <typename Scales, int WidePanels, typename ManyRows>
+template <typename Scales, typename ManyRows>
 void gemm_fp8_with(const GemmArgs& g, ManyRows many_rows) {
-  const GemmMenu& menu = kFp8Menu<WidePanels>;
-  const GemmSchedule& s = menu.resolve(g.schedule, g.m);
+  const GemmSchedule& s = g.schedule;
   const bool many = g.m >= s.unpack_rows;
   for_segments(g, many ? kBranchPanels : joint_panels(s, g.m), [&](const ChainArgs& chain) {
-    const GemmSchedule& own = menu.resolve(g.schedule, chain.m);
-    if (chain.m >= own.unpack_rows) {
-      many_rows(chain, own);
+    if (chain.m >= s.unpack_rows) {
+      many_rows(chain, s);
     } else {
-      fp8_few_rows<Scales, WidePanels>(chain, own);
+      fp8_few_rows<Scales>(chain, s);
     }
   });
 }
 
-template <typename Scales, int WidePanels = Fp8Shape::kWidePanels>
+template <typename Scales>
 void gemm_fp8(const GemmArgs& g) {
-  gemm_fp8_with<Scales, WidePanels>(g, fp8_many_rows<Scales, Fp8Shape::kPanels>);
+  gemm_fp8_with<Scales>(g, fp8_many_rows<Scales, Fp8Shape::kPanels>);
 }
 
 }  // namespace

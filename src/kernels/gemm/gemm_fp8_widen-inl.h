@@ -68,7 +68,7 @@ void fp8_widened_chains(const ChainArgs& g, const GemmSchedule& s) {
 
 template <typename Scales>
 void gemm_fp8_widened(const GemmArgs& g) {
-  gemm_fp8_with<Scales, Fp8Shape::kWidePanels>(g, fp8_widened_chains<Scales>);
+  gemm_fp8_with<Scales>(g, fp8_widened_chains<Scales>);
 }
 
 }  // namespace

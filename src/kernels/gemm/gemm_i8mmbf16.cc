@@ -192,7 +192,22 @@ struct FloatBf16Mmla : FloatBf16Ordered {
 
 constexpr size_t kBf16BlockBytes = size_t{kBlock} * kPanelRows * sizeof(bf16_t);
 // With 3 tiles of rows or more, ordering a slice for all of them pays.
-constexpr GemmMenu kMmlaMenu = kFloatMenu<FloatBf16Mmla, 3 * FloatBf16Mmla::kTileRows>;
+constexpr uint16_t kOrderRows = 3 * FloatBf16Mmla::kTileRows;
+// Tiles of four panels are bfdot's, of one row, by default.
+constexpr TileRange kBf16Tiles[] = {{1, 1, FloatBf16Mmla::kTileRows},
+                                    {2, 1, FloatBf16Mmla::kTwoPanelRows},
+                                    {4, 1, FloatBf16Dot::kFourPanelRows}};
+constexpr RowsDefault kBf16Defaults[] = {
+    {1, float_by_hand<FloatBf16Dot>(1, kOrderRows)},
+    {FloatBf16Mmla::kTwoPanelRows,
+     float_by_hand<FloatBf16Mmla>(FloatBf16Mmla::kTwoPanelRows, kOrderRows)},
+    {kAnyRows, float_by_hand<FloatBf16Mmla>(kAnyRows, kOrderRows)}};
+constexpr GemmMenu kMmlaMenu = [] {
+  GemmMenu menu = kFloatMenu<FloatBf16Mmla, kOrderRows>;
+  menu.tiles = kBf16Tiles;
+  menu.defaults = kBf16Defaults;
+  return menu;
+}();
 
 void order_panel(const std::byte* codes, uint32_t blocks, size_t ahead, std::byte* to) {
   constexpr size_t kBytes = FloatBf16Mmla::kStepBytes;
@@ -207,7 +222,7 @@ void order_panel(const std::byte* codes, uint32_t blocks, size_t ahead, std::byt
 }
 
 void mmla_chains(const GemmArgs& g) {
-  const GemmSchedule& s = kMmlaMenu.resolve(g.schedule, g.m);
+  const GemmSchedule& s = g.schedule;
   if (g.m < s.unpack_rows) return float_chains<FloatBf16Mmla>(g, s);
   static_assert(kMmlaMenu.slice.most * kBf16BlockBytes <= kChainScratchBytes);
   const uint32_t most_rows = s.tile_panels == 1 ? s.tile_rows : FloatBf16Ordered::kTileRows;
@@ -240,10 +255,9 @@ constinit const GemmMenu menu_bf16_i8mmbf16 = kMmlaMenu;
 constinit const GemmMenu menu_fp8_i8mmbf16 = kFp8Menu<Fp8Shape::kWidePanels>;
 constinit const GemmMenu menu_fp8_rows_i8mmbf16 = kFp8Menu<Fp8Shape::kWidePanels>;
 
-// One row by default takes bfdot, four panels side by side.
 void gemm_bf16_i8mmbf16(const GemmArgs& args) {
-  if (args.m == 1 && args.schedule.is_default()) return gemm_float<FloatBf16Dot>(args);
-  for_segments(args, joint_panels(kMmlaMenu.resolve(args.schedule, args.m), args.m), mmla_chains);
+  if (args.schedule.tile_panels == 4) return gemm_float<FloatBf16Dot>(args);
+  for_segments(args, joint_panels(args.schedule, args.m), mmla_chains);
 }
 void gemm_fp8_i8mmbf16(const GemmArgs& args) { gemm_fp8<SharedFp8Scale>(args); }
 void gemm_fp8_rows_i8mmbf16(const GemmArgs& args) { gemm_fp8<OwnFp8Scales>(args); }

@@ -261,8 +261,9 @@ PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, con
 }
 
 template <typename Kind>
-void int8_chains(const GemmArgs& g, const GemmSchedule& s) {
+void int8_chains(const GemmArgs& g) {
   using To = UnpackedOf<Kind>;
+  const GemmSchedule& s = g.schedule;
   for (uint32_t p = 0; p < g.panels; ++p) {
     float* out = g.out + kPanelRows * p;
     PanelView w = panel_of(g, g.panel0 + p, g.block0);
@@ -291,10 +292,7 @@ void int8_chains(const GemmArgs& g, const GemmSchedule& s) {
 
 template <typename Kind>
 void gemm_int8(const GemmArgs& g) {
-  const GemmMenu& menu = kInt8Menu<Kind>;
-  for_segments(g, joint_panels(menu.resolve(g.schedule, g.m), g.m), [&](const GemmArgs& chain) {
-    int8_chains<Kind>(chain, menu.resolve(chain.schedule, chain.m));
-  });
+  for_segments(g, joint_panels(g.schedule, g.m), int8_chains<Kind>);
 }
 
 }  // namespace

@@ -82,7 +82,8 @@ PanelView widen_slice(const PanelView& w, uint32_t blocks, const GemmSchedule& s
 
 // Multiplies rows [row0, row0 + m) of `all`.
 template <typename Kind>
-void wide_rows(const GemmArgs& all, const GemmSchedule& s, uint32_t row0, uint32_t m) {
+void wide_rows(const GemmArgs& all, uint32_t row0, uint32_t m) {
+  const GemmSchedule& s = all.schedule;
   GemmArgs g = all;
   g.m = m;
   std::byte* rows = g.scratch;
@@ -115,16 +116,14 @@ void wide_chains(const GemmArgs& g) {
   static_assert(wide_row_bytes(kMostWideSliceBlocks) * kWideRowBlock +
                     (WideOf<Kind>::kCodeBytes + WideOf<Kind>::kScaleBytes) * kMostWideSliceBlocks <=
                 kChainScratchBytes);
-  const GemmSchedule& s = kWideMenu<Kind>.resolve(g.schedule, g.m);
-  if (g.m < s.unpack_rows) return int8_chains<Kind>(g, s);
+  if (g.m < g.schedule.unpack_rows) return int8_chains<Kind>(g);
   for_even_pieces(g.m, kWideRowBlock,
-                  [&](uint32_t row, uint32_t end) { wide_rows<Kind>(g, s, row, end - row); });
+                  [&](uint32_t row, uint32_t end) { wide_rows<Kind>(g, row, end - row); });
 }
 
 template <typename Kind>
 void gemm_wide(const GemmArgs& g) {
-  const GemmSchedule& s = kWideMenu<Kind>.resolve(g.schedule, g.m);
-  for_segments(g, joint_panels(s, g.m), wide_chains<Kind>);
+  for_segments(g, joint_panels(g.schedule, g.m), wide_chains<Kind>);
 }
 
 template <typename Kind>

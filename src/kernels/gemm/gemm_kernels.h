@@ -37,13 +37,6 @@ HEARTH_BF16_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512bf16)
 HEARTH_AMX_GEMM_KERNELS(HEARTH_DECLARE_GEMM, amx)
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, i8mm)
 HEARTH_BF16_GEMM_KERNELS(HEARTH_DECLARE_GEMM, i8mmbf16)
-// These are AVX-512 kernels for processors that read one stream faster than several of few rows
-// alone, and for those that read several faster than one (MemoryStreams). The AMX level has the
-// latter for few rows, and for FP8. (On Zen 4 kFP8 is 1.05 to 1.14 times as fast in two streams as
-// in four.)
-HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512_few)
-HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512_streams)
-HEARTH_FP8_PACK_KINDS(HEARTH_DECLARE_GEMM, avx512bf16_streams)
 #undef HEARTH_DECLARE_GEMM
 
 }  // namespace hearth

@@ -66,22 +66,20 @@ class Outputs {
   std::vector<uint32_t> bits_;
 };
 
-Outputs run(Isa isa, const Problem& p, uint32_t m, const Range& range,
-            MemoryStreams streams = memory_streams_here()) {
+Outputs run(const Kernels& kernels, const Problem& p, uint32_t m, const Range& range) {
   Outputs out(m, range.panels * kPanelRows);
   PaddedBytes scratch(kGemmScratchBytes);
-  kernels_for(isa, streams)
-      .gemm[static_cast<size_t>(p.kind)]({.w = p.weights(),
-                                          .panel0 = range.panel0,
-                                          .panels = range.panels,
-                                          .block0 = range.block0,
-                                          .block1 = range.block1,
-                                          .a = p.a,
-                                          .m = m,
-                                          .out = out.data(),
-                                          .out_stride = out.stride(),
-                                          .scratch = scratch.data(),
-                                          .cuts = range.cuts});
+  kernels.gemm[static_cast<size_t>(p.kind)]({.w = p.weights(),
+                                             .panel0 = range.panel0,
+                                             .panels = range.panels,
+                                             .block0 = range.block0,
+                                             .block1 = range.block1,
+                                             .a = p.a,
+                                             .m = m,
+                                             .out = out.data(),
+                                             .out_stride = out.stride(),
+                                             .scratch = scratch.data(),
+                                             .cuts = range.cuts});
   return out;
 }
 
@@ -96,7 +94,7 @@ class GemmTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {
   PackKind kind() const { return std::get<1>(GetParam()); }
 
   Outputs run(const Problem& p, uint32_t m, const Range& range) const {
-    return hearth::run(isa(), p, m, range);
+    return hearth::run(kernels_for(isa()), p, m, range);
   }
 
   void expect_true(const Problem& p, uint32_t m, const Range& range) const {
@@ -122,7 +120,7 @@ class GemmTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {
   void expect_contract(const Problem& p, const std::vector<uint32_t>& ms,
                        const Range& range) const {
     if (multiplies_bf16(isa()) && act_format_for(kind()) == ActFormat::kBF16) return;
-    Outputs contract = hearth::run(Isa::kReference, p, std::ranges::max(ms), range);
+    Outputs contract = hearth::run(kernels_for(Isa::kReference), p, std::ranges::max(ms), range);
     for (uint32_t m : ms) {
       Outputs out = run(p, m, range);
       for (uint32_t row = 0; row < m; ++row) {
@@ -186,12 +184,13 @@ TEST_P(GemmBf16Test, SameBitsWhereSumsAreSubnormal) {
   }
 }
 
-TEST_P(GemmTest, SameBitsHoweverMemoryIsRead) {
+TEST_P(GemmTest, SameBitsByTheSchedulesOfEveryProcessor) {
   Problem p = make_problem(kind(), 9, 11, 3, 25, Fill::kRandom, 19);
+  const std::vector<std::unique_ptr<KernelTables>> tables = tables_of_processors();
   for (uint32_t m : {1u, 2u, 3u, 4u, 6u, 9u, 16u, 25u}) {
-    Outputs one = hearth::run(isa(), p, m, all_of(p), MemoryStreams::kOne);
-    for (MemoryStreams streams : {MemoryStreams::kOneOfFew, MemoryStreams::kSeveral}) {
-      Outputs other = hearth::run(isa(), p, m, all_of(p), streams);
+    Outputs one = hearth::run(tables[0]->at(isa()), p, m, all_of(p));
+    for (size_t other_one = 1; other_one < tables.size(); ++other_one) {
+      Outputs other = hearth::run(tables[other_one]->at(isa()), p, m, all_of(p));
       other.expect_written_exactly();
       for (uint32_t row = 0; row < m; ++row) {
         for (uint32_t n = 0; n < p.spec.rows; ++n) {

@@ -4,7 +4,8 @@
 //
 // GemmMenu: the values that the kernel of a pack kind at one ISA level has, as plain data. Tiles
 // are template instances, an entry each; slices, distances and thresholds are ranges. Its defaults
-// are what was set by hand. A schedule is held against the menu once, when it is loaded
+// are what was set by hand, which a table of the processor may say otherwise
+// (kernels/processor_schedules.h). A schedule is held against the menu once, when it is loaded
 // (schedule_fault); kernels trust it.
 //
 // Panels that a schedule's tile leaves over at the end of a call take smaller tiles, as set by
@@ -26,7 +27,7 @@ enum class Cache { kL1, kL2 };
 
 struct GemmSchedule {
   // A tile of outputs in registers: panels side by side, and rows at most. 0 panels: the whole
-  // schedule is the menu's default for the rows of the call.
+  // schedule is the default for the rows of the call.
   uint8_t tile_panels = 0, tile_rows = 0;
   Cache prefetch_to = Cache::kL1;
   // How K is dealt among threads: into so many aligned subtrees of its segments, each a partial
@@ -81,16 +82,6 @@ struct GemmMenu {
   ValueRange prefetch;
   bool to_l2;                             // whether prefetches may go to L2
   std::span<const RowsDefault> defaults;  // ascending, the last of kAnyRows
-
-  const GemmSchedule& default_for(uint32_t rows) const {
-    size_t i = 0;
-    while (rows > defaults[i].most_rows) ++i;
-    return defaults[i].schedule;
-  }
-  // Returns what the kernel computes a call of so many rows by.
-  const GemmSchedule& resolve(const GemmSchedule& schedule, uint32_t rows) const {
-    return schedule.is_default() ? default_for(rows) : schedule;
-  }
 };
 
 // The values of the fields that ops read and kernels do not, at every level. Tiles of a task's

@@ -1,6 +1,6 @@
 # Appended to the lists of src/kernels/CMakeLists.txt.
 list(APPEND sources gemm/gemm.cc gemm/gemm_problem.cc gemm/gemm_reference.cc
-     gemm/schedule.cc)
+     gemm/schedule.cc gemm/schedule_text.cc)
 list(APPEND avxvnni_sources gemm/gemm_avxvnni.cc)
 list(APPEND avx512bw_sources gemm/gemm_avx512bw.cc gemm/gemm_avx512bw_float.cc)
 list(APPEND avx512_sources gemm/gemm_avx512_int8.cc)

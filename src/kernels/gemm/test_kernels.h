@@ -1,11 +1,12 @@
-// The GEMM kernels that tests go through.
+// The GEMM kernels that tests go through, and the processors whose schedules they are run by.
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <tuple>
 #include <vector>
 
-#include "kernels/kernels.h"
+#include "kernels/kernel_tables.h"
 #include "kernels/test_levels.h"
 
 namespace hearth {
@@ -17,18 +18,31 @@ inline std::vector<std::tuple<Isa, PackKind>> own_gemm_kernels() {
   std::vector<GemmFn> seen;
   for (Isa isa : test_levels()) {
     for (size_t kind = 0; kind < kPackKinds; ++kind) {
-      bool any = false;
-      for (MemoryStreams streams :
-           {MemoryStreams::kOne, MemoryStreams::kOneOfFew, MemoryStreams::kSeveral}) {
-        const GemmFn fn = kernels_for(isa, streams).gemm[kind];
-        if (std::ranges::find(seen, fn) != seen.end()) continue;
-        seen.push_back(fn);
-        any = true;
-      }
-      if (any) own.emplace_back(isa, static_cast<PackKind>(kind));
+      const GemmFn fn = kernels_for(isa).gemm[kind].fn;
+      if (std::ranges::find(seen, fn) != seen.end()) continue;
+      seen.push_back(fn);
+      own.emplace_back(isa, static_cast<PackKind>(kind));
     }
   }
   return own;
+}
+
+// A processor that each file of the program is for, and one that none names.
+inline std::vector<Processor> processors_with_schedules() {
+  std::vector<Processor> processors(1);
+  for (const ProcessorSchedules& each : shipped_processors()) {
+    if (each.vendor.empty()) continue;
+    processors.push_back({each.vendor, each.family.least, each.model.least});
+  }
+  return processors;
+}
+
+inline std::vector<std::unique_ptr<KernelTables>> tables_of_processors() {
+  std::vector<std::unique_ptr<KernelTables>> tables;
+  for (const Processor& processor : processors_with_schedules()) {
+    tables.push_back(std::make_unique<KernelTables>(schedules_for(processor)));
+  }
+  return tables;
 }
 
 }  // namespace hearth

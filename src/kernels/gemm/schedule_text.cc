@@ -1,10 +1,11 @@
-#include "graph/schedule_text.h"
+#include "kernels/gemm/schedule_text.h"
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
 
 #include "base/error.h"
+#include "tensor/pack_spec.h"
 
 namespace hearth {
 namespace {
@@ -43,6 +44,13 @@ class Words {
            number_, shown(found), what, least, most);
     }
     return value;
+  }
+  // Takes "any" as `all`.
+  uint32_t number_or_any(const char* what, uint32_t least, uint32_t most, uint32_t all) {
+    skip_spaces();
+    if (!rest_.starts_with("any")) return number(what, least, most);
+    expect("any");
+    return all;
   }
   template <typename T>
   T field(const char* what) {
@@ -95,27 +103,37 @@ class Words {
 std::string schedule_text(const ScheduleEntry& entry) {
   const ProductShape& p = entry.product;
   const GemmSchedule& s = entry.schedule;
+  const std::string sizes = p.is_any() ? "any any threads any"
+                                       : fmt::format("{} {} threads {}", p.outputs, p.k, p.threads);
+  const std::string rows = entry.most_rows == kAnyRows ? "any" : fmt::format("{}", entry.most_rows);
   return fmt::format(
-      "schedule {} {} {} threads {} rows {} tile {} {} slice {} unpack {} prefetch {} {} parts {} "
-      "task {} {}",
-      pack_kind_name(p.kind), p.outputs, p.k, p.threads, entry.most_rows, s.tile_panels,
-      s.tile_rows, s.slice, s.unpack_rows, s.prefetch, s.prefetch_to == Cache::kL1 ? "l1" : "l2",
-      s.k_parts, s.task_panels, s.task_rows);
+      "schedule {} {} rows {} tile {} {} slice {} unpack {} prefetch {} {} parts {} task {} {}",
+      pack_kind_name(p.kind), sizes, rows, s.tile_panels, s.tile_rows, s.slice, s.unpack_rows,
+      s.prefetch, s.prefetch_to == Cache::kL1 ? "l1" : "l2", s.k_parts, s.task_panels, s.task_rows);
 }
 
-ScheduleEntry parse_schedule(std::string_view line, uint32_t number) {
+ScheduleEntry parse_schedule(std::string_view line, uint32_t number, SizesSaid said) {
   Words words(line, number);
   ScheduleEntry entry;
   ProductShape& p = entry.product;
   GemmSchedule& s = entry.schedule;
   words.expect("schedule");
   p.kind = words.kind();
-  p.outputs = words.number("outputs", kPanelRows, kMostSize);
-  p.k = words.number("K", kBlock, kMostSize);
+  const bool or_any = said == SizesSaid::kOrAny;
+  auto size = [&](const char* what, uint32_t least, uint32_t most, uint32_t all) {
+    return or_any ? words.number_or_any(what, least, most, all) : words.number(what, least, most);
+  };
+  p.outputs = size("outputs", kPanelRows, kMostSize, 0);
+  p.k = size("K", kBlock, kMostSize, 0);
   words.expect("threads");
-  p.threads = words.number("threads", 1, kMostThreads);
+  p.threads = size("threads", 1, kMostThreads, 0);
   words.expect("rows");
-  entry.most_rows = words.number("rows", 1, kMostThreads);
+  entry.most_rows = size("rows", 1, kMostThreads, kAnyRows);
+  if (!p.is_any() && (p.outputs == 0 || p.k == 0 || p.threads == 0)) {
+    fail(ErrorCode::kUsage,
+         "schedule line {} says some sizes and not others: say all, or 'any any threads any'",
+         number);
+  }
   words.expect("tile");
   s.tile_panels = words.field<uint8_t>("tile");
   s.tile_rows = words.field<uint8_t>("tile");
