@@ -137,6 +137,32 @@ class SchedulerTest : public testing::Test {
       all.insert(all.end(), reply.begin(), reply.end());
     }
   }
+  static void expect_tokens(const std::vector<Result>& results,
+                            const std::vector<TokenAlone>& alone) {
+    ASSERT_EQ(results.size(), alone.size());
+    for (size_t i = 0; i < alone.size(); ++i) {
+      ASSERT_EQ(results[i].token, alone[i].token);
+      ASSERT_EQ(results[i].logprob, alone[i].logprob);
+    }
+  }
+  // A client has two texts, of which the second, in the middle of its prompt, makes way for another
+  // client's. Returns that second text's results.
+  std::vector<Result> preempted_in_its_prompt(const Request& request) {
+    const uint64_t before = statistics_.preemptions;
+    const Asked older = ask(from("a", text(10, 200)));
+    const Asked asked = ask(from("a", request));
+    for (uint32_t tokens = 0; tokens < request.prompt.size() / 2;) {
+      scheduler_->step();
+      tokens += tokens_in_step(asked);
+      EXPECT_LT(tokens, request.prompt.size());
+    }
+    const Asked other = ask(from("b", text(10, 3)));
+    run();
+    EXPECT_EQ(statistics_.preemptions - before, 1u);
+    EXPECT_EQ(read(other).size(), 3u);
+    EXPECT_EQ(read(older).size(), 200u);
+    return read(asked);
+  }
   // The turn that a request's first choice had of the last step; none where it did not run.
   std::optional<Scheduler::Turn> turn(const Asked& asked) const {
     for (const Scheduler::Turn& turn : scheduler_->last_turns()) {

@@ -34,11 +34,7 @@ TEST_F(SchedulerStatesTest, ATurnComputesItsOwnTokensAndAPageAtMost) {
   run_turns(kLength, 20,
             [&](const Request& request, size_t own, const std::vector<Result>& results) {
               EXPECT_GE(results[0].cached_tokens, request.prompt.size() - own - 64);
-              const std::vector<TokenAlone> alone = tokens_alone(file_, options, request);
-              for (size_t i = 0; i < kReply; ++i) {
-                ASSERT_EQ(alone[i].token, results[i].token);
-                ASSERT_EQ(alone[i].logprob, results[i].logprob);
-              }
+              expect_tokens(results, tokens_alone(file_, options, request));
               EXPECT_GT(request.prompt.size() + kReply, kLength - 300u);
             });
   EXPECT_EQ(statistics_.most_kept_states, 8u);
@@ -105,15 +101,32 @@ TEST_F(SchedulerStatesTest, APreemptedTextGoesOnFromItsLastPage) {
       more = scheduler_->step();
     }
     for (Result& result : read(first)) results.push_back(std::move(result));
-    const std::vector<TokenAlone> alone = tokens_alone(file_, options, request);
-    ASSERT_EQ(results.size(), alone.size());
-    for (size_t i = 0; i < alone.size(); ++i) ASSERT_EQ(results[i].token, alone[i].token);
+    expect_tokens(results, tokens_alone(file_, options, request));
     if (kept == 0) {
       EXPECT_GE(statistics_.recomputed_tokens - again, 300u);
     } else {
       EXPECT_LE(statistics_.recomputed_tokens - again, 63u);
     }
     EXPECT_EQ(results.back().cached_tokens, 0u) << "it computed them itself";
+    expect_no_slot_lost();
+  }
+}
+
+TEST_F(SchedulerStatesTest, ATextPreemptedInItsPromptIsTheSame) {
+  for (uint32_t kept : {0u, 2u}) {
+    EngineOptions options = roomy(512, kept);
+    options.prefill_rows = 64;
+    SchedulerOptions scheduler;
+    scheduler.max_running = 2;
+    start(options, scheduler);
+    const uint64_t again = statistics_.recomputed_tokens;
+    const Request request = text(400, 20);
+    expect_tokens(preempted_in_its_prompt(request), tokens_alone(file_, options, request));
+    if (kept == 0) {
+      EXPECT_GE(statistics_.recomputed_tokens - again, 200u);
+    } else {
+      EXPECT_LE(statistics_.recomputed_tokens - again, 63u);
+    }
     expect_no_slot_lost();
   }
 }

@@ -20,13 +20,7 @@ class SchedulerWindowsTest : public SchedulerTest {
   void expect_alone(const Request& request, const std::vector<Result>& results) {
     EngineOptions kept = roomy(4096, 0);
     kept.gives_back = false;
-    const Alone alone = get_alone(*tiny_engine(file_, kept), request);
-    const std::vector<TokenAlone>& tokens = alone.choices[0].tokens;
-    ASSERT_EQ(results.size(), tokens.size());
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      ASSERT_EQ(results[i].token, tokens[i].token);
-      ASSERT_EQ(results[i].logprob, tokens[i].logprob);
-    }
+    expect_tokens(results, get_alone(*tiny_engine(file_, kept), request).choices[0].tokens);
   }
 };
 
@@ -60,6 +54,17 @@ TEST_F(SchedulerWindowsTest, ASharedPrefixIsComputedTwiceAtMost) {
   }
   EXPECT_LE(computed(), 2 * kPrefix + rests);
   EXPECT_GT(statistics_.recomputed_tokens, 0u);
+}
+
+TEST_F(SchedulerWindowsTest, ATextPreemptedInItsPromptIsTheSame) {
+  EngineOptions options = roomy(1024, 2 * 3 + 4);
+  options.prefill_rows = 64;
+  SchedulerOptions scheduler;
+  scheduler.max_running = 2;
+  start(options, scheduler);
+  const Request request = text(600, 20);
+  expect_alone(request, preempted_in_its_prompt(request));
+  EXPECT_EQ(statistics_.available_window_pages, statistics_.window_pages);
 }
 
 // There is room for the windows of two texts and a step: the third waits, though there are KV pages
