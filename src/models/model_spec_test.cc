@@ -344,6 +344,10 @@ TEST(ModelSpec, AnArchitectureThatNobodyKnows) {
                          ErrorCode::kUnsupported)
                 .find("is of architecture 'martian', which this version cannot run; it runs llama"),
             std::string::npos);
+  EXPECT_NE(
+      spec_refusal(llama_source(kTiny).set("general.architecture", "clip"), ErrorCode::kUnsupported)
+          .find("is the part of a model that sees pictures or hears (mmproj)"),
+      std::string::npos);
 }
 
 }  // namespace

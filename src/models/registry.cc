@@ -38,6 +38,12 @@ std::span<const Architecture> all_architectures() { return kArchitectures; }
 
 const Architecture& architecture_for(const ModelSource& source) {
   auto name = source.metadata().require<std::string>("general.architecture");
+  if (name == "clip") {
+    fail(ErrorCode::kUnsupported,
+         "'{}' is the part of a model that sees pictures or hears (mmproj), and this version reads "
+         "text alone; name the file of the model itself",
+         source.name());
+  }
   std::string known;
   for (const Architecture& architecture : kArchitectures) {
     if (name == architecture.name) return architecture;

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-constexpr std::string_view kOnlyText = "send text parts";
+constexpr std::string_view kOnlyText = "no images, sound or files are read: send text parts";
 constexpr size_t kMostCalls = 128;  // of one message
 
 std::string read_role(const boost::json::object& message, const std::string& name) {

@@ -453,9 +453,10 @@ TEST(CompletionRequest, MessagesThatAreNone) {
   EXPECT_EQ(
       messages_error(R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text"}]}])"),
       "missing_required_parameter: messages[0].content[1].text is missing");
+  EXPECT_TRUE(messages_error(R"([{"role":"user","content":[{"type":"image_url"}]}])")
+                  .ends_with("no images, sound or files are read: send text parts"));
   for (const char* message : {R"({"role":"function","content":"x","name":"f"})",
                               R"({"role":"assistant","content":"x","audio":{"id":"1"}})",
-                              R"({"role":"user","content":[{"type":"image_url"}]})",
                               R"({"role":"user","content":[{"type":"input_audio"}]})"}) {
     EXPECT_EQ(messages_error(std::string("[") + message + "]")
                   .find("unsupported_parameter: messages[0]."),

@@ -94,8 +94,10 @@ constexpr BlockRule kBlockRules[] = {
 
 std::string_view block_remedy(BlockPlace place) {
   if (place == BlockPlace::kAssistant) return "send text, thinking and tool_use blocks";
-  if (place == BlockPlace::kUser) return "send text and tool_result blocks";
-  return "send text blocks";
+  if (place == BlockPlace::kUser) {
+    return "no images or documents are read: send text and tool_result blocks";
+  }
+  return "no images or documents are read: send text blocks";
 }
 
 void read_block(const value& field, const std::string& name, BlockPlace place, Said* said) {

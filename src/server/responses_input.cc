@@ -18,7 +18,7 @@ using boost::json::value;
 
 constexpr size_t kMostItems = 16'384;
 constexpr size_t kMostParts = 16'384;  // of an item
-constexpr std::string_view kTextParts = "send text parts";
+constexpr std::string_view kTextParts = "no images, sound or files are read: send text parts";
 
 std::string item_text(const object& holder, std::string_view key, const std::string& name) {
   const std::string param = fmt::format("{}.{}", name, key);

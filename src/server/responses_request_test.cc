@@ -221,7 +221,8 @@ TEST(ResponsesRequest, RefusesByItsOwnNames) {
   EXPECT_NE(items_error("[]").find("input has 0 entries"), std::string::npos);
   EXPECT_EQ(
       items_error(R"([{"role":"user","content":[{"type":"input_image","image_url":"x"}]}])"),
-      "input[0].content[0].type asks for something that this server does not do; send text parts");
+      "input[0].content[0].type asks for something that this server does not do; no images, sound "
+      "or files are read: send text parts");
   EXPECT_EQ(items_error(R"([{"id":"x"}])"), "input[0].type is missing");
   EXPECT_EQ(items_error(R"([{"type":"item_reference","id":"x"}])").find("input[0].type"), 0u);
   EXPECT_EQ(items_error(R"([{"role":"tool","content":"x"}])").find("input[0].role is 'tool'"), 0u);
