@@ -217,10 +217,12 @@ bench-smoke: deps  ## every micro-benchmark once, to see that it still runs
 	$(call say,bench-smoke: every micro-benchmark for a moment)
 	@scripts/bench-smoke.sh build/release/bin
 
-soak: deps  ## hearth serve under load, attacked, with a GPU (SOAK_SECONDS each, 1800), and more
+soak: deps  ## hearth serve under load, with states, attacked, with a GPU (SOAK_SECONDS each, 1800)
 	$(call build_preset,release,the program with g++,hearth failing_malloc)
 	$(call say,soak: a mixed load with disconnects for $(SOAK_SECONDS) seconds)
 	@$(python) tests/server/soak.py --hearth build/release/hearth --seconds $(SOAK_SECONDS)
+	$(call say,soak: the same of a model that keeps states for $(SOAK_SECONDS) seconds)
+	@$(python) tests/server/soak.py --hearth build/release/hearth --hybrid --seconds $(SOAK_SECONDS)
 	$(call say,soak: polite clients beside attackers for $(SOAK_SECONDS) seconds)
 	@$(python) tests/server/soak.py --hearth build/release/hearth --attacked --seconds $(SOAK_SECONDS)
 	$(call say,soak: long prompts through a driver that is software for $(SOAK_SECONDS) seconds)

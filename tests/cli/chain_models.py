@@ -154,13 +154,14 @@ def write_chain(path, arch="llama", vocabulary=True, odd=False):
     gguf_io.write(str(path), keys, chain_tensors())
 
 
-def write_hybrid(path):
-    """A golden model whose layers keep states, of 2048 positions."""
+def write_hybrid(path, more=None):
+    """A golden model whose layers keep states, of 2048 positions, with `more` keys."""
     import hybrid_specs  # noqa: PLC0415: few tests need them, and they take a while
     import make_models  # noqa: PLC0415
 
     spec = hybrid_specs.hybrid_models()[0]
-    gguf_io.write(str(path), make_models.metadata(spec), make_models.tensors(spec))
+    keys = {**make_models.metadata(spec), **(more or {})}
+    gguf_io.write(str(path), keys, make_models.tensors(spec))
 
 
 HF_NAMES = {

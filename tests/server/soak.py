@@ -2,6 +2,7 @@
 """Mixed load with disconnects on `hearth serve`: it must hold no more, and say what it said alone.
 
     soak.py --hearth build/release/hearth [--seconds 1800 | --requests 200] [--seed N] [MODEL]
+    soak.py --hearth build/release/hearth --hybrid [--seconds 1800 | --requests 200] [--seed N]
     soak.py --hearth build/release/hearth --gpu --seconds 1800 [--seed N]
     soak.py --hearth build/release/hearth --attacked --seconds 1800 [--seed N]
 
@@ -15,6 +16,10 @@ of the pauses may differ by MEMORY_BOUND. The KV pages have all been written bef
 and what requests hold at once is bounded by the number of clients, so more than that is kept for
 good: at 20,000 requests between the two medians, a leak of 200 bytes a request.
 
+With --hybrid the model is a small one whose layers keep states, and greedy prompts are those of
+several pages, too. Kept states must run out, sequences be preempted, and prompts be taken up where
+others left a state.
+
 With --gpu prompts go through the driver that is software, where there is one: all but the shortest.
 Greedy texts must be those of a server without.
 
@@ -27,12 +32,18 @@ import asyncio
 import random
 import statistics
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import soak_attacked
 from async_http import fetch, metrics
 from serving import Server, serve_command, software_gpu
-from soak_clients import TEXT, Clients, alone
+from soak_clients import TEXT, Clients, alone, paths_alone
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
+
+import chain_models  # noqa: E402
 
 MEMORY_BOUND = 4 << 20
 PAUSES, FEW_PAUSES = 60, 4
@@ -42,6 +53,13 @@ PATIENCE = 60
 # so that the queue is full now and then.
 OPTIONS = ("--kv-cache", "1536KiB", "--max-running", "8", "--max-queue", "24",
            "--idle-timeout", "20")
+# A page of the hybrid takes 18 KiB, a state 24: pages for less than two contexts, and few
+# states for so many paths.
+HYBRID_OPTIONS = ("--ctx", "768", "--kv-cache", "360KiB", "--state-cache", "200KiB", *OPTIONS[2:])
+TEMPLATE = ("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+            "{% if add_generation_prompt %}assistant: {% endif %}")
+# Tokens of the hybrid and of the demo model that are no control tokens.
+HYBRID_IDS, IDS = (3, 300), (300, 1000)
 # Of prompts of the soak few have more tokens than 64.
 GPU_OPTIONS = ("--gpu-threshold", "16", "--gpu-rows", "128")
 
@@ -61,6 +79,11 @@ def figures(told):
         # The request that asks for this is one.
         "connections": told["hearth_connections"] - 1,
     }
+
+
+def is_full(told):
+    kept, most = (told[f"hearth_state_cache_states{end}"] for end in ("_kept", ""))
+    return told["hearth_evicted_kv_pages_total"] and kept == most
 
 
 class Soak:
@@ -95,16 +118,20 @@ class Soak:
         self.samples.append((self.clients.requests, self.server.resident_bytes()))
 
     async def fill_pages(self):
-        """Until KV pages have been given to a second owner: then all have been written."""
+        """Until KV pages have been given to a second owner: then all have been written; and until
+        as many states are kept as may be."""
         ids = random.Random(self.options.seed)
-        while not (await metrics(self.server.url))["hearth_evicted_kv_pages_total"]:
-            prompt = [ids.randrange(300, 1000) for _ in range(400)]
+        while not is_full(await metrics(self.server.url)):
+            ends = HYBRID_IDS if self.options.hybrid else IDS
+            prompt = [ids.randrange(*ends) for _ in range(400)]
             status, said = await fetch(self.server.url, TEXT, {"prompt": prompt, "max_tokens": 1})
             if status != 200:
                 raise SystemExit(f"a prompt of {len(prompt)} ids is answered {status}: {said}")
 
     async def run(self):
         known = self.known or await alone(self.server.url)
+        if self.options.hybrid:
+            known |= await paths_alone(self.server.url)
         self.clients = Clients(self.server.url, known, self.options.clients, self.options.seed)
         await self.fill_pages()
         self.started = time.monotonic()
@@ -134,11 +161,25 @@ class Soak:
             print(f"  {kind:24} {count}")
         print(f"  greedy texts compared    {self.clients.compared}")
         print(f"  preemptions              {self.told.get('hearth_preemptions_total', 0):.0f}")
+        if self.options.hybrid:
+            self.judge_states()
         if self.options.gpu:
             self.judge_gpu()
         print(f"memory {early / (1 << 20):.1f} MiB early, {late / (1 << 20):.1f} MiB late; "
               f"{self.descriptors} descriptors when idle; "
               f"{len(self.samples)} pauses")
+
+    def judge_states(self):
+        kept, most = (self.told[f"hearth_state_cache_states{end}"] for end in ("_kept", ""))
+        print(f"  states kept              {kept:.0f} of {most:.0f}")
+        for what, name in (("states that made room", "hearth_evicted_states_total"),
+                           ("tokens taken up", "hearth_prefix_cache_hit_tokens_total"),
+                           ("tokens computed again", "hearth_recomputed_tokens_total")):
+            print(f"  {what:24} {self.told[name]:.0f}")
+            if not self.told[name]:
+                self.faults.append(f"no {what}")
+        if not self.told["hearth_preemptions_total"]:
+            self.faults.append("no preemption")
 
     def judge_gpu(self):
         prompts = self.told["hearth_streamed_prompts_total"]
@@ -169,17 +210,28 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--attacked", action="store_true")
     parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--hybrid", action="store_true")
     options = parser.parse_args()
     if options.attacked:
         return finish_attacked(options)
-    words, known = OPTIONS, None
+    if not options.hybrid:
+        return finish_mixed(options, OPTIONS)
+    with tempfile.TemporaryDirectory(prefix="hearth-soak-") as folder:
+        options.model = [Path(folder) / "hybrid.gguf"]
+        chain_models.write_hybrid(options.model[0],
+                                  {"tokenizer.chat_template": chain_models.string(TEMPLATE)})
+        return finish_mixed(options, HYBRID_OPTIONS)
+
+
+def finish_mixed(options, words):
+    known = None
     if options.gpu:
         gpu = gpu_options(options.hearth)
         if gpu is None:
             return print("soak: skipped, there is no driver that is software")
-        words += gpu
-        with Server(serve_command(options.hearth, *options.model, *OPTIONS)) as cores:
+        with Server(serve_command(options.hearth, *options.model, *words)) as cores:
             known = asyncio.run(alone(cores.url))
+        words += gpu
     with Server(serve_command(options.hearth, *options.model, *words)) as server:
         soak = Soak(server, options, known)
         try:

@@ -30,14 +30,33 @@ def piece_of(choice):
     return choice["delta"].get("content") or "" if "delta" in choice else choice["text"]
 
 
+async def greedy_text(url, path, body):
+    status, reply = await fetch(url, path, body)
+    if status != 200:
+        raise ProtocolError(f"{path} answers {status}: {reply[:300]}")
+    return text_of(json.loads(reply)["choices"][0])
+
+
 async def alone(url):
     """{call: text} of greedy calls, asked one by one."""
-    known = {}
-    for path, body in greedy_calls():
-        status, reply = await fetch(url, path, body)
-        if status != 200:
-            raise ProtocolError(f"{path} answers {status}: {reply[:300]}")
-        known[path, json.dumps(body)] = text_of(json.loads(reply)["choices"][0])
+    return {(path, json.dumps(body)): await greedy_text(url, path, body)
+            for path, body in greedy_calls()}
+
+
+async def paths_alone(url):
+    """The same of prompts of several pages: beginnings of one text, which leave it where it is
+    shared, and the turns of a conversation."""
+    text, known, messages = " ".join(f"{subject}, and then" for subject in SUBJECTS * 4), {}, []
+    calls = [(TEXT, {"prompt": text[:length] + end, **GREEDY})
+             for length in range(50, 420, 60) for end in ("", " no more", " she said, again")]
+    for path, body in calls:
+        known[path, json.dumps(body)] = await greedy_text(url, path, body)
+    for subject in SUBJECTS[:4]:
+        messages.append({"role": "user", "content": f"Tell me about {subject}."})
+        body = {"messages": list(messages), **GREEDY}
+        reply = await greedy_text(url, CHAT, body)
+        known[CHAT, json.dumps(body)] = reply
+        messages.append({"role": "assistant", "content": reply})
     return known
 
 
