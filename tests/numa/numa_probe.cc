@@ -334,7 +334,7 @@ int probe(bool few) {
   size_t shards = plan_engine(machine, {}).shard_nodes.size();
   size_t run = 0, failed = 0, left_out = 0;
   std::vector<GoldenModel> models = read_golden_set();
-  for (const char* list : {"moe_models", "mla_models"}) {
+  for (const char* list : {"moe_models", "mla_models", "hybrid_models"}) {
     for (GoldenModel& model : read_golden_set(list)) models.push_back(std::move(model));
   }
   for (const GoldenModel& model : models) {

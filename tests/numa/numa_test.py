@@ -23,13 +23,16 @@ from vm import Node
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # The first is tied and has 3 KV heads, the second untied with a type of its own for every tensor,
-# the third has 2 KV heads of 12 heads and q/k norms, the fourth 7 experts.
-FEW_MODELS = ["llama-f32", "llama-mixed", "qwen3-q8_0-gqa6", "qwen3moe-q8_0"]
+# the third has 2 KV heads of 12 heads and q/k norms, the fourth states and 5 experts, the fifth
+# windows, layers that share keys, and a table that is read a row a token.
+FEW_MODELS = ["llama-f32", "llama-mixed", "qwen3-q8_0-gqa6", "qwen35moe-q8_0", "gemma4-f32-e"]
 ALL_MODELS = [
     *FEW_MODELS, "llama-f32-mha", "llama-f32-head20", "llama-f16-bias", "llama-f16-gqa4",
     "llama-bf16-llama3", "qwen2-f32", "qwen3-bf16", "qwen3-f32-yarn", "llama-q4_0", "qwen3-q4_0",
     "qwen2-q4_1", "qwen3-q8_0", "llama-q8_0", "qwen3-mxfp4", "llama-q2_k", "llama-q6_k",
-    "qwen3-q4_k_m", "glm4moe-f32", "qwen3moe-bf16", "mixtral-q4_0", "deepseek2-f32-v3",
+    "qwen3-q4_k_m", "glm4moe-f32", "qwen3moe-q8_0", "qwen3moe-bf16", "mixtral-q4_0",
+    "deepseek2-f32-v3", "qwen35-f32-three-each", "qwen3next-f32", "lfm2-f32-taps",
+    "gpt-oss-mxfp4-q8_0", "gemma4-f32-moe",
 ]
 
 # A machine may take so many seconds: many times as long as it takes on two free cores.

@@ -4,9 +4,11 @@
     count_remote.py --build build/release [--steps 4] [--depth 16] [--check]
 
 Boots a machine of four nodes (tests/numa/vm.py) under the plugin count_bytes.c and decodes in it
-two models in Q8_0, cut over the nodes, a group on each: one with layers of Qwen3-0.6B's shape, once
-placed, once with weights and keys and values on all nodes in turn; and one with experts as wide as
-Qwen3-30B-A3B's, once cut, once spread. Prints three pairs of figures a step:
+four models in Q8_0, cut over the nodes, a group on each: one with layers of Qwen3-0.6B's shape,
+once placed, once with weights and keys and values on all nodes in turn; one with experts as wide as
+Qwen3-30B-A3B's, once cut, once spread; one with layers of Qwen3.5-0.8B's, of which three of four
+keep states; and one built as Gemma 4 E4B, of width 1024, with windows, shared keys, and a table
+that is read a row a token. Prints three pairs of figures a step:
 
     loads      every load of the program, those too that a CPU's own cache would serve
     fetched    64 bytes for every load of a line that a cache of 512 KiB a CPU does not hold
@@ -34,12 +36,12 @@ sys.path += [str(ROOT / "tests/numa"), str(ROOT / "tests/golden")]
 
 import vm  # noqa: E402
 
-NODES = vm.FOUR_NODES
+NODES = (vm.Node(2, 768),) * 4
 GRANULES_PER_MIB = 0.25  # of count_bytes.c
 READ_BYTES = 8 << 20  # of numa_decode --read
 READS = ((1, 0), (3, 2), (6, 1))  # CPU, node
-# What a step does once weighs little then, and the machine has room for both files.
-LAYERS = {"dense": 6, "experts": 4}
+# What a step does once weighs little then, and the machine has room for all files.
+LAYERS = {"dense": 6, "experts": 4, "states": 4, "windows": 4}
 MOST_REMOTE = 0.03
 MOST_APART = 0.2
 KIB = 1024
@@ -83,22 +85,31 @@ class Case:
 
 
 CASES = (Case("dense", "placed", "this plan"), Case("dense", "interleaved", "weights unplaced"),
-         Case("experts", "cut", "this plan"), Case("experts", "spread", "experts spread"))
+         Case("experts", "cut", "this plan"), Case("experts", "spread", "experts spread"),
+         Case("states", "placed", "this plan"), Case("windows", "placed", "this plan"))
 
 
 def write_model(name: str, path: pathlib.Path) -> None:
     """A few layers with a small vocabulary."""
     import gguf_io
     import make_models
-    from model_specs import Experts, Spec
+    from model_specs import Delta, Experts, Gemma4, Spec
     from quants import Type
 
-    # Width, heads, KV heads, FFN rows, vocabulary.
-    sizes = (1024, 16, 8, 3072, 512)
-    experts = {"experts": Experts(8, 2, 768)} if name == "experts" else {}
-    spec = Spec(f"qwen3-{name}-few-layers", "qwen3moe" if experts else "qwen3", (), *sizes,
-                tokens=1, layers=LAYERS[name], type=Type.Q8_0, key_length=128, value_length=128,
-                tied=True, **experts)
+    rope = {"freq_base": 1e7, "dimension_count": 64}
+    e4b = Gemma4((True, False) * 2, (2,) * 4, (3072,) * 4, 128, shared=2, turned=32, cap=30.0,
+                 per_layer=256)
+    # Width, heads, KV heads, FFN rows, vocabulary; then the length of a head.
+    arch, sizes, key, more = {
+        "dense": ("qwen3", (1024, 16, 8, 3072, 512), 128, {}),
+        "experts": ("qwen3moe", (1024, 16, 8, 3072, 512), 128, {"experts": Experts(8, 2, 768)}),
+        "states": ("qwen35", (1024, 8, 2, 3584, 512), 256,
+                   {"delta": Delta(16, 16, 128), "rope": rope}),
+        "windows": ("gemma4", (1024, 8, 2, 3072, 512), 256,
+                    {"gemma4": e4b, "window": 8, "rope": {"freq_base": 1e6}}),
+    }[name]
+    spec = Spec(f"{name}-few-layers", arch, (), *sizes, tokens=1, layers=LAYERS[name],
+                type=Type.Q8_0, key_length=key, value_length=key, tied=True, **more)
     gguf_io.write(str(path), make_models.metadata(spec), make_models.tensors(spec))
 
 
