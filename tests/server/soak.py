@@ -17,8 +17,8 @@ and what requests hold at once is bounded by the number of clients, so more than
 good: at 20,000 requests between the two medians, a leak of 200 bytes a request.
 
 With --hybrid the model is a small one whose layers keep states, and greedy prompts are those of
-several pages, too. Kept states must run out, sequences be preempted, and prompts be taken up where
-others left a state.
+several pages, too, whose texts must be those of a server that keeps no state. Kept states must run
+out, sequences be preempted, and prompts be taken up where others left a state.
 
 With --gpu prompts go through the driver that is software, where there is one: all but the shortest.
 Greedy texts must be those of a server without.
@@ -53,13 +53,14 @@ PATIENCE = 60
 # so that the queue is full now and then.
 OPTIONS = ("--kv-cache", "1536KiB", "--max-running", "8", "--max-queue", "24",
            "--idle-timeout", "20")
-# A page of the hybrid takes 18 KiB, a state 24: pages for less than two contexts, and few
-# states for so many paths.
-HYBRID_OPTIONS = ("--ctx", "768", "--kv-cache", "360KiB", "--state-cache", "200KiB", *OPTIONS[2:])
+# A page of the hybrid takes 18 KiB, a state 24: pages for less than two contexts, and few states
+# for so many paths.
+HYBRID_OPTIONS = ("--ctx", "768", "--kv-cache", "360KiB", "--state-cache", "100KiB", *OPTIONS[2:])
 TEMPLATE = ("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
             "{% if add_generation_prompt %}assistant: {% endif %}")
 # Tokens of the hybrid and of the demo model that are no control tokens.
 HYBRID_IDS, IDS = (3, 300), (300, 1000)
+STATES, STATES_KEPT = "hearth_state_cache_states", "hearth_state_cache_states_kept"
 # Of prompts of the soak few have more tokens than 64.
 GPU_OPTIONS = ("--gpu-threshold", "16", "--gpu-rows", "128")
 
@@ -81,15 +82,11 @@ def figures(told):
     }
 
 
-def is_full(told):
-    kept, most = (told[f"hearth_state_cache_states{end}"] for end in ("_kept", ""))
-    return told["hearth_evicted_kv_pages_total"] and kept == most
-
-
 class Soak:
     def __init__(self, server, options, known=None):
         self.server, self.options, self.known = server, options, known
         self.samples = []  # (requests so far, resident bytes)
+        self.full_pauses = 0  # at which as many states were kept as may be
         self.faults = []
         self.started = time.monotonic()
 
@@ -101,11 +98,12 @@ class Soak:
     async def rest(self):
         """Waits until the server has nothing to do, and looks at it."""
         until = time.monotonic() + PATIENCE
-        while any((left := figures(await metrics(self.server.url))).values()):
+        while any((left := figures(told := await metrics(self.server.url))).values()):
             if time.monotonic() > until:
                 self.faults.append(f"with nobody asking there stay {left}")
                 return
             await asyncio.sleep(0.02)
+        self.full_pauses += told[STATES] == told[STATES_KEPT]
         # The connection that asked is gone a moment after the reply.
         if not self.samples:
             await asyncio.sleep(1)
@@ -118,11 +116,10 @@ class Soak:
         self.samples.append((self.clients.requests, self.server.resident_bytes()))
 
     async def fill_pages(self):
-        """Until KV pages have been given to a second owner: then all have been written; and until
-        as many states are kept as may be."""
+        """Until KV pages have been given to a second owner: then all have been written."""
         ids = random.Random(self.options.seed)
-        while not is_full(await metrics(self.server.url)):
-            ends = HYBRID_IDS if self.options.hybrid else IDS
+        ends = HYBRID_IDS if self.options.hybrid else IDS
+        while not (await metrics(self.server.url))["hearth_evicted_kv_pages_total"]:
             prompt = [ids.randrange(*ends) for _ in range(400)]
             status, said = await fetch(self.server.url, TEXT, {"prompt": prompt, "max_tokens": 1})
             if status != 200:
@@ -130,8 +127,6 @@ class Soak:
 
     async def run(self):
         known = self.known or await alone(self.server.url)
-        if self.options.hybrid:
-            known |= await paths_alone(self.server.url)
         self.clients = Clients(self.server.url, known, self.options.clients, self.options.seed)
         await self.fill_pages()
         self.started = time.monotonic()
@@ -170,8 +165,9 @@ class Soak:
               f"{len(self.samples)} pauses")
 
     def judge_states(self):
-        kept, most = (self.told[f"hearth_state_cache_states{end}"] for end in ("_kept", ""))
-        print(f"  states kept              {kept:.0f} of {most:.0f}")
+        kept, most = self.told[STATES_KEPT], self.told[STATES]
+        print(f"  states kept              {kept:.0f} of {most:.0f}, all at "
+              f"{self.full_pauses} pauses")
         for what, name in (("states that made room", "hearth_evicted_states_total"),
                            ("tokens taken up", "hearth_prefix_cache_hit_tokens_total"),
                            ("tokens computed again", "hearth_recomputed_tokens_total")):
@@ -180,6 +176,8 @@ class Soak:
                 self.faults.append(f"no {what}")
         if not self.told["hearth_preemptions_total"]:
             self.faults.append("no preemption")
+        if not self.full_pauses:
+            self.faults.append("never were as many states kept as may be")
 
     def judge_gpu(self):
         prompts = self.told["hearth_streamed_prompts_total"]
@@ -214,24 +212,31 @@ def main():
     options = parser.parse_args()
     if options.attacked:
         return finish_attacked(options)
+    if options.gpu:
+        gpu = gpu_options(options.hearth)
+        if gpu is None:
+            return print("soak: skipped, there is no driver that is software")
+        return finish_mixed(options, OPTIONS + gpu, beside=OPTIONS)
     if not options.hybrid:
         return finish_mixed(options, OPTIONS)
     with tempfile.TemporaryDirectory(prefix="hearth-soak-") as folder:
         options.model = [Path(folder) / "hybrid.gguf"]
         chain_models.write_hybrid(options.model[0],
                                   {"tokenizer.chat_template": chain_models.string(TEMPLATE)})
-        return finish_mixed(options, HYBRID_OPTIONS)
+        return finish_mixed(options, HYBRID_OPTIONS, beside=("--state-cache", "0"))
 
 
-def finish_mixed(options, words):
+async def known_texts(url, options):
+    known = await alone(url)
+    return known | await paths_alone(url) if options.hybrid else known
+
+
+def finish_mixed(options, words, beside=None):
+    """`beside`: options of the server whose texts must be given; None: of the same."""
     known = None
-    if options.gpu:
-        gpu = gpu_options(options.hearth)
-        if gpu is None:
-            return print("soak: skipped, there is no driver that is software")
-        with Server(serve_command(options.hearth, *options.model, *words)) as cores:
-            known = asyncio.run(alone(cores.url))
-        words += gpu
+    if beside is not None:
+        with Server(serve_command(options.hearth, *options.model, *beside)) as server:
+            known = asyncio.run(known_texts(server.url, options))
     with Server(serve_command(options.hearth, *options.model, *words)) as server:
         soak = Soak(server, options, known)
         try:
