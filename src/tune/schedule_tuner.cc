@@ -81,9 +81,9 @@ const TunedProduct* find(const Tuned& tuned, const ProductShape& shape, uint32_t
 void add_winners(const Tuned& tuned, const Kernels& kernels, TileWindow* window) {
   for (const TunedProduct& product : tuned.products) {
     const ScheduleEntry& entry = product.entry;
-    const GemmMenu& menu = *kernels.menu[static_cast<size_t>(entry.product.kind)];
+    const GemmKernel& gemm = kernels.gemm[static_cast<size_t>(entry.product.kind)];
     window->add(entry.product, entry.most_rows,
-                entry.schedule.is_default() ? menu.default_for(entry.most_rows) : entry.schedule);
+                entry.schedule.is_default() ? gemm.default_for(entry.most_rows) : entry.schedule);
   }
 }
 
@@ -169,8 +169,8 @@ std::optional<ScheduleTable> ScheduleTuner::look(Phase phase, const Tuned& tuned
       Copies& copies = copies_of(product);
       ProductTrials trials(copies.weights, kernels, product.use, rows,
                            engine_.plan().of(phase).max_rows, copies.team, stop_);
-      const ScheduleSpace space = schedule_space(*kernels.menu[static_cast<size_t>(shape.kind)],
-                                                 shape, rows, product.use.column_cut);
+      const ScheduleSpace space = schedule_space(
+          *kernels.gemm[static_cast<size_t>(shape.kind)].menu, shape, rows, product.use.column_cut);
       const std::optional<GemmSchedule> best =
           trials.look(search_, space, window_.tiles(shape, rows));
       if (stop_()) return std::nullopt;
