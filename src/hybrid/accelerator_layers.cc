@@ -278,15 +278,18 @@ ValueId AcceleratorLayers::embedded_by_host(const EmbeddingBlock& embedding) {
                                embedding.positions ? &table.matrix(embedding.positions) : nullptr,
                                table.optional_vector(embedding.type),
                                table.optional_vector(embedding.second_type), embedding.scale};
-  const Kernels& kernels = kernels_for(Isa::kReference);
-  const Place place = commands_.input_room(uint64_t{step_.rows()} * token.k * sizeof(float));
-  if (!commands_.holds_inputs()) return add_value({place, token.k}, token.k);
-  auto* rows = reinterpret_cast<float*>(commands_.input_at(place));
-  std::vector<float> scratch(token.k);
-  for (uint32_t r = 0; r < step_.rows(); ++r) {
-    embed_row(tables, step_, r, 0, kernels, rows + size_t{r} * token.k, scratch.data());
-  }
-  return add_value({place, token.k}, token.k);
+  const uint64_t row_bytes = uint64_t{token.k} * sizeof(float);
+  const auto make = [tables, step = step_, row_bytes](uint64_t first, std::span<std::byte> piece) {
+    const Kernels& kernels = kernels_for(Isa::kReference);
+    std::vector<float> scratch(tables.token->k);
+    auto row = static_cast<uint32_t>(first / row_bytes);
+    for (; !piece.empty(); piece = piece.subspan(row_bytes), ++row) {
+      embed_row(tables, step, row, 0, kernels, reinterpret_cast<float*>(piece.data()),
+                scratch.data());
+    }
+  };
+  return add_value({commands_.made_input(step_.rows() * row_bytes, row_bytes, make), token.k},
+                   token.k);
 }
 
 Partials AcceleratorLayers::block(uint32_t layer, const Block& block, const Reduced& stream) {

@@ -48,7 +48,8 @@ struct PrefillPages {
 
 class AcceleratorLayers : public BlockBuilder {
  public:
-  // All of them outlive it. The step has no rows of logits; `context`: the positions that a text
+  // All of them outlive it, and what the step shows outlives its commands' inputs. The step has no
+  // rows of logits; `context`: the positions that a text
   // may have. With `pages` keys and values go there, and attention reads them from there; then
   // nothing is computed but these: of the last layer no attention, and nothing behind it.
   AcceleratorLayers(const PassWeights& weights, uint32_t context, const StepView& step,

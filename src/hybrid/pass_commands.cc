@@ -12,6 +12,7 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kPlaceAlign = 256;
+constexpr uint64_t kMadeBytes = 4 << 20;
 
 }  // namespace
 
@@ -21,17 +22,38 @@ Place PassCommands::value(uint64_t bytes) {
   return {kFirstValue + static_cast<BufferId>(bytes_.size() - 1), 0};
 }
 
-Place PassCommands::input_room(uint64_t bytes) {
-  const uint64_t at = round_up(input_bytes_, kPlaceAlign);
-  input_bytes_ = at + bytes;
-  if (holds_inputs_) inputs_.resize(input_bytes_);
+Place PassCommands::input(std::span<const std::byte> bytes) {
+  const uint64_t at = round_up(held_bytes_, kPlaceAlign);
+  held_bytes_ = at + bytes.size();
+  if (holds_inputs_) {
+    inputs_.resize(held_bytes_);
+    std::memcpy(inputs_.data() + at, bytes.data(), bytes.size());
+  }
   return {kInputs, at};
 }
 
-Place PassCommands::input(std::span<const std::byte> bytes) {
-  const Place place = input_room(bytes.size());
-  if (holds_inputs_) std::memcpy(input_at(place), bytes.data(), bytes.size());
-  return place;
+Place PassCommands::made_input(uint64_t bytes, uint64_t unit, MakePiece make) {
+  const uint64_t at = round_up(made_bytes_, kPlaceAlign);
+  made_bytes_ = at + bytes;
+  if (holds_inputs_) made_.push_back({at, bytes, unit, std::move(make)});
+  return {kMadeInputs, at};
+}
+
+uint64_t PassCommands::made_begin() const {
+  return made_bytes_ == 0 ? held_bytes_ : round_up(held_bytes_, kPlaceAlign);
+}
+
+void PassCommands::write_inputs(const Write& write) const {
+  write(0, inputs_);
+  std::vector<std::byte> piece;
+  for (const MadeInput& input : made_) {
+    const uint64_t most = std::max<uint64_t>(kMadeBytes / input.unit, 1) * input.unit;
+    for (uint64_t at = 0; at < input.bytes; at += piece.size()) {
+      piece.resize(std::min(most, input.bytes - at));
+      input.make(at, piece);
+      write(made_begin() + input.at + at, piece);
+    }
+  }
 }
 
 void PassCommands::add(KernelCall call, bool ordered) {
@@ -69,8 +91,9 @@ uint64_t PassCommands::lay_out(const Place& kept) {
 }
 
 Place PassCommands::place_in(const Buffers& buffers, const Place& place) const {
-  if (!place || place.buffer < kInputs) return place;
+  if (!place || place.buffer < kMadeInputs) return place;
   if (place.buffer == kInputs) return {buffers.inputs, place.offset};
+  if (place.buffer == kMadeInputs) return {buffers.inputs, made_begin() + place.offset};
   return {buffers.values, offsets_[place.buffer - kFirstValue] + place.offset};
 }
 

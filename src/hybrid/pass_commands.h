@@ -5,7 +5,7 @@
 // What the host makes for the pass lies in another, of inputs.
 //
 //   PassCommands pass;
-//   Place x = pass.input(rows), y = pass.value(bytes);
+//   Place x = pass.input(bytes), y = pass.value(bytes);
 //   pass.add(NormCall{...});               // after all before it
 //   pass.add(QuantizeCall{...}, false);    // beside the one before
 //   uint64_t bytes = pass.lay_out(y);
@@ -13,7 +13,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "accelerator/command_list.h"
@@ -33,10 +35,10 @@ class PassCommands {
   Place value(uint64_t bytes);
   // 256-byte aligned in its buffer.
   Place input(std::span<const std::byte> bytes);
-  // The same to be filled by the caller, where inputs are held: all zeros at first, and there until
-  // the next input.
-  Place input_room(uint64_t bytes);
-  std::byte* input_at(const Place& input) { return &inputs_[input.offset]; }
+  // The same, made piece by piece when it is written, so that the host never holds all of it. A
+  // piece is whole units of so many bytes; `make` fills that from byte `first` on.
+  using MakePiece = std::function<void(uint64_t first, std::span<std::byte> piece)>;
+  Place made_input(uint64_t bytes, uint64_t unit, MakePiece make);
   // `ordered`: after all that was added before; else beside the one before.
   void add(KernelCall call, bool ordered = true);
 
@@ -47,9 +49,13 @@ class PassCommands {
   void mark() { list_.commands.back().signals.push_back({0, ++marks_}); }
 
   bool holds_inputs() const { return holds_inputs_; }
-  // What is to be written to the buffer of inputs, and how long it is.
+  // What is to be written to the buffer of inputs, but for what is made piece by piece.
   std::span<const std::byte> inputs() const { return inputs_; }
-  uint64_t input_bytes() const { return input_bytes_; }
+  // How long that buffer is.
+  uint64_t input_bytes() const { return made_begin() + made_bytes_; }
+  // Writes all of it, where inputs are held: write(offset in the buffer, bytes).
+  using Write = std::function<void(uint64_t at, std::span<const std::byte> bytes)>;
+  void write_inputs(const Write& write) const;
   // Returns the bytes that all values take together. `kept`, if any, is not written again once it
   // was made. Nothing is added afterwards.
   uint64_t lay_out(const Place& kept = {});
@@ -63,11 +69,20 @@ class PassCommands {
 
  private:
   // Buffers of accelerators are numbered from 0.
-  static constexpr BufferId kInputs = (BufferId{1} << 30) - 1, kFirstValue = kInputs + 1;
+  static constexpr BufferId kMadeInputs = (BufferId{1} << 30) - 2, kInputs = kMadeInputs + 1,
+                            kFirstValue = kInputs + 1;
+  struct MadeInput {
+    uint64_t at, bytes, unit;
+    MakePiece make;
+  };
+
+  // Those that are made lie behind the others.
+  uint64_t made_begin() const;
 
   bool holds_inputs_;
-  uint64_t input_bytes_ = 0;
-  std::vector<std::byte> inputs_;  // of so many bytes, or none
+  uint64_t held_bytes_ = 0, made_bytes_ = 0;
+  std::vector<std::byte> inputs_;  // held_bytes_, or none
+  std::vector<MadeInput> made_;    // or none
   std::vector<uint64_t> bytes_;    // by value
   std::vector<uint64_t> offsets_;  // by value, once laid out
   CommandList list_;               // whose signals are marks, counted from 1

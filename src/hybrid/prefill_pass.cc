@@ -14,8 +14,6 @@
 namespace hearth {
 namespace {
 
-// What gives no sign of life for so long, a layer, will not end.
-constexpr double kMostSeconds = 20;
 // Layers that are submitted and have not ended, at most.
 constexpr uint32_t kLayersAhead = 2;
 
@@ -94,7 +92,11 @@ PrefillPass::Made PrefillPass::make(const PrefillStep& step) const {
 
 void PrefillPass::write_inputs(const PassCommands& commands) {
   copied_bytes_ += commands.input_bytes();
-  if (commands.holds_inputs()) return accelerator_->write(inputs_.at(), commands.inputs());
+  if (commands.holds_inputs()) {
+    return commands.write_inputs([this](uint64_t at, std::span<const std::byte> bytes) {
+      accelerator_->write(inputs_.at(at), bytes);
+    });
+  }
   const std::vector<std::byte> zeros(std::min<uint64_t>(commands.input_bytes(), 1 << 20));
   for (uint64_t at = 0; at < commands.input_bytes(); at += zeros.size()) {
     const uint64_t bytes = std::min<uint64_t>(zeros.size(), commands.input_bytes() - at);
@@ -146,7 +148,7 @@ class PrefillPass::Run {
   void let_go(uint64_t ended);
   bool any_live() const { return std::ranges::find(live_, true) != live_.end(); }
   void wait_for(uint64_t layer_value) {
-    of_.accelerator_->wait({of_.freed_, layer_value}, kMostSeconds);
+    of_.accelerator_->wait({of_.freed_, layer_value}, kMostLayerSeconds);
   }
 
   struct Leaving {
@@ -323,8 +325,8 @@ void PrefillPass::Run::go() {
 
 // Copies for layers that nobody computes any more end too.
 void PrefillPass::wait_for_all() {
-  accelerator_->wait({freed_, computed_}, kMostSeconds);
-  accelerator_->wait({loaded_, loads_}, kMostSeconds);
+  accelerator_->wait({freed_, computed_}, kMostLayerSeconds);
+  accelerator_->wait({loaded_, loads_}, kMostLayerSeconds);
 }
 
 void PrefillPass::run(std::span<const PassText> texts, PassWatch& watch) {

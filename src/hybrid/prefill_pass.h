@@ -25,6 +25,9 @@
 
 namespace hearth {
 
+// What gives no sign of life for so long, a layer, will not end.
+inline constexpr double kMostLayerSeconds = 20;
+
 class PrefillPass : public PassRunner {
  public:
   // Copies what stays, and takes the memory of the largest pass. Throws Error: kUnsupported where
@@ -35,8 +38,8 @@ class PrefillPass : public PassRunner {
   ~PrefillPass() override;
 
   PassRoom room() const override { return {plan_.rows, plan_.pages}; }
-  // Fails (kResource) where the accelerator is lost, as it counts where no layer has ended for 20
-  // s.
+  // Fails (kResource) where the accelerator is lost, as it counts where no layer has ended for
+  // kMostLayerSeconds.
   void run(std::span<const PassText> texts, PassWatch& watch) override;
   bool ended() const override { return ended_; }
   uint32_t kept_layers() const override { return plan_.kept; }

@@ -120,10 +120,7 @@ void read_scales_q4_k(const PackedLane& lane, uint32_t b, CodeBlock& block) {
 void unpack_q5_k(const PackedLane& lane, uint32_t b, CodeBlock& block) {
   const std::byte* codes = lane.codes + size_t{320} * b;
   read_nibbles(lane, codes, block);
-  for (size_t j = 0; j < kBlock; ++j) {
-    uint8_t byte = read_at<uint8_t>(codes + 256, in_groups(0, lane.r, j));
-    block.codes[j] = static_cast<uint8_t>(block.codes[j] | (byte >> (j / 4) & 1) << 4);
-  }
+  add_high_bits<1>(lane, codes + 256, block);
   add_to_codes(block, kCodeZero);
   read_scales_q4_k(lane, b, block);
 }
@@ -131,11 +128,7 @@ void unpack_q5_k(const PackedLane& lane, uint32_t b, CodeBlock& block) {
 void unpack_q6_k(const PackedLane& lane, uint32_t b, CodeBlock& block) {
   const std::byte* codes = lane.codes + size_t{384} * b;
   read_nibbles(lane, codes, block);
-  for (size_t j = 0; j < kBlock; ++j) {
-    size_t g = j / 4;
-    uint8_t byte = read_at<uint8_t>(codes + 256, in_groups(g / 4, lane.r, j));
-    block.codes[j] = static_cast<uint8_t>(block.codes[j] | (byte >> (2 * (g % 4)) & 3) << 4);
-  }
+  add_high_bits<2>(lane, codes + 256, block);
   add_to_codes(block, kCodeZero - 32);
   const std::byte* super = lane.scales + 32 * ((b + lane.super_offset) / kSuperBlocks);
   const std::byte* own = lane.scales + size_t{32} * lane.supers + size_t{32} * b;

@@ -59,19 +59,43 @@ inline constexpr std::array<std::byte, 256> kZeroBlock = {};
 // Returns the index of element j of a block in the bytes [g][16][4] of group g.
 inline size_t in_groups(size_t g, size_t r, size_t j) { return (g * kPanelRows + r) * 4 + j % 4; }
 
+// Returns the bytes that row r has of N groups, side by side.
+template <size_t N>
+inline BlockBytes<4 * N> group_bytes(const std::byte* groups, size_t r) {
+  std::byte bytes[4 * N];
+  for (size_t g = 0; g < N; ++g) std::memcpy(bytes + 4 * g, groups + in_groups(g, r, 0), 4);
+  return BlockBytes<4 * N>(bytes);
+}
+
 // Reads a block's codes of 8 bits.
 inline void read_byte_codes(const PackedLane& lane, uint32_t b, CodeBlock& block) {
-  const std::byte* codes = lane.codes + size_t{512} * b;
-  for (size_t j = 0; j < kBlock; ++j) {
-    block.codes[j] = read_at<uint8_t>(codes, in_groups(j / 4, lane.r, j));
-  }
+  const BlockBytes<kBlock> codes = group_bytes<8>(lane.codes + size_t{512} * b, lane.r);
+  std::memcpy(block.codes, codes.at, kBlock);
 }
 
 // Reads the 4 low bits of every code; `codes` points to the block.
 inline void read_nibbles(const PackedLane& lane, const std::byte* codes, CodeBlock& block) {
+  const BlockBytes<kBlock / 2> x = group_bytes<4>(codes, lane.r);
+  for (size_t i = 0; i < kBlock / 2; ++i) {
+    block.codes[i] = x[i] & 15;
+    block.codes[kBlock / 2 + i] = x[i] >> 4;
+  }
+}
+
+// Adds the bits above these, `Bits` a code: of a row's words at `high` each has those of 8 / Bits
+// groups.
+template <uint32_t Bits>
+inline void add_high_bits(const PackedLane& lane, const std::byte* high, CodeBlock& block) {
+  constexpr size_t kShared = 8 / Bits;
+  constexpr uint32_t kMask = ((1u << Bits) - 1) * 0x01010101u;
+  uint8_t bits[kBlock];
+  for (size_t g = 0; g < kBlock / 4; ++g) {
+    const auto word = read_at<uint32_t>(high, g / kShared * kPanelRows + lane.r);
+    const uint32_t own = word >> (Bits * (g % kShared)) & kMask;
+    std::memcpy(bits + 4 * g, &own, sizeof own);
+  }
   for (size_t j = 0; j < kBlock; ++j) {
-    uint8_t byte = read_at<uint8_t>(codes, in_groups(j / 4 % 4, lane.r, j));
-    block.codes[j] = j < kBlock / 2 ? byte & 15 : byte >> 4;
+    block.codes[j] = static_cast<uint8_t>(block.codes[j] | bits[j] << 4);
   }
 }
 

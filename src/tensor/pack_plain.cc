@@ -64,10 +64,13 @@ void unpack_plain(const PackedLane& lane, uint32_t b, float* out) {
 
 float as_it_is(float x) { return x; }
 
+// A word has a pair.
 void unpack_bf16(const PackedLane& lane, uint32_t b, float* out) {
-  for (size_t j = 0; j < kBlock; ++j) {
-    const size_t k = size_t{kBlock} * b + j;
-    out[j] = bf16_to_f32(read_at<bf16_t>(lane.codes, (k / 2 * kPanelRows + lane.r) * 2 + k % 2));
+  for (size_t i = 0; i < kBlock / 2; ++i) {
+    const auto pair =
+        read_at<uint32_t>(lane.codes, (size_t{kBlock / 2} * b + i) * kPanelRows + lane.r);
+    out[2 * i] = bf16_to_f32(static_cast<bf16_t>(pair));
+    out[2 * i + 1] = bf16_to_f32(static_cast<bf16_t>(pair >> 16));
   }
 }
 

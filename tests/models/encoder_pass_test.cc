@@ -218,6 +218,36 @@ TEST(EncoderPass, KnowsTheTypesOfPairs) {
   EXPECT_GT(compared, 0u);
 }
 
+TEST(PassCommands, InputsAreMadeInPieces) {
+  constexpr uint64_t kUnit = 3000, kUnits = 5000;
+  const auto byte_at = [](uint64_t i) { return static_cast<std::byte>(i / 7); };
+  const std::vector<std::byte> held(300, std::byte{1});
+  PassCommands commands;
+  commands.input(held);
+  const Place made =
+      commands.made_input(kUnit * kUnits, kUnit, [&](uint64_t first, std::span<std::byte> piece) {
+        EXPECT_EQ(first % kUnit, 0u);
+        EXPECT_EQ(piece.size() % kUnit, 0u);
+        for (size_t i = 0; i < piece.size(); ++i) piece[i] = byte_at(first + i);
+      });
+  const Place behind = commands.input(held);
+  std::vector<std::byte> all(commands.input_bytes());
+  uint64_t most = 0;
+  commands.write_inputs([&](uint64_t at, std::span<const std::byte> bytes) {
+    ASSERT_LE(at + bytes.size(), all.size());
+    std::ranges::copy(bytes, all.begin() + static_cast<std::ptrdiff_t>(at));
+    most = std::max<uint64_t>(most, bytes.size());
+  });
+  EXPECT_LE(most, uint64_t{4} << 20);
+  const auto offset = [&](const Place& place) { return commands.place_in({0, 1}, place).offset; };
+  EXPECT_TRUE(std::equal(held.begin(), held.end(), &all[offset(behind)]));
+  uint64_t differ = 0;
+  for (uint64_t i = 0; i < kUnit * kUnits; ++i) {
+    differ += all[offset(made) + i] == byte_at(i) ? 0 : 1;
+  }
+  EXPECT_EQ(differ, 0u);
+}
+
 TEST(EncoderPass, RefusesWhatItDoesNotCompute) {
   const auto accelerator = std::make_shared<VirtualAccelerator>(VirtualOptions{});
   const std::vector<GoldenModel> models = read_golden_set();
