@@ -85,6 +85,9 @@ class Maker {
 
   // While there is what make() made.
   double seconds(uint32_t rows) const { return time_->seconds(rows); }
+  double prefix_seconds(uint32_t rows, uint32_t before) const {
+    return time_->prefix_seconds(rows, before);
+  }
   uint32_t rows() const { return rows_; }
 
  private:
@@ -223,6 +226,9 @@ std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStrea
   if (streamer.pus.empty()) streamer.pus = engine.placement().pus();
   if (options.threshold == 0) {
     streamer.predicted_seconds = [maker](uint32_t rows) { return maker->seconds(rows); };
+    streamer.prefix_seconds = [maker](uint32_t rows, uint32_t before) {
+      return maker->prefix_seconds(rows, before);
+    };
   }
   try {
     auto made = std::make_unique<Streamer>([maker] { return maker->make(); }, std::move(streamer));

@@ -61,7 +61,8 @@ void Scheduler::add(std::shared_ptr<Job> job) noexcept {
   update_gauges();
 }
 
-bool Scheduler::step() {
+bool Scheduler::step(double waited) {
+  turn_seconds_ = (turn_seconds_ + waited) / 2;
   take_streamed();
   drop_gone();
   try {

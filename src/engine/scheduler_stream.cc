@@ -83,15 +83,26 @@ uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
   return most;
 }
 
+// Until steps have computed so many tokens of prompts, each behind one of every other engine on the
+// same cores; 0: not known.
+double Scheduler::core_seconds(uint32_t tokens) const {
+  if (token_seconds_ == 0) return 0;
+  const auto decoding = static_cast<uint32_t>(
+      std::ranges::count_if(running_, [](const GenerationPtr& g) { return g->decodes(); }));
+  const uint32_t chunk = affordable_tokens(options_.step_tokens, decoding);
+  const uint32_t steps = (tokens + chunk - 1) / chunk;
+  return token_seconds_ * tokens + turn_seconds_ * steps;
+}
+
 // Where steps would give the same bits.
 void Scheduler::start_free_stream(Generation& generation, uint32_t core_tokens) {
   const Sequence& sequence = *generation.sequence;
   const uint32_t from = sequence.length(), end = streamable_end(generation);
   if (end <= from || sequence.expanded() > 0 || generation.by_cores) return;
   const uint32_t count = end - from;
-  const double core_seconds = token_seconds_ * (core_tokens + count);
+  const double by_cores = core_seconds(core_tokens + count);
   const auto takes = [&](uint32_t tokens) {
-    return options_.streamer->takes(tokens, pages_for(end), core_seconds);
+    return options_.streamer->takes(tokens, end - tokens, by_cores);
   };
   // What comes with another's pass is not computed beside it.
   const uint32_t coming = coming_from_passes(generation);
@@ -125,9 +136,9 @@ void Scheduler::start_own_stream(Generation& generation) {
     for (const GenerationPtr& other : running_) other->sequence->truncate(0);
   }
   const bool stuck = short_of_pages() && alone;
-  const uint32_t count = left(), pages = pages_for(sequence.streamed());
+  const uint32_t count = left();
   if (generation.by_cores || stuck || !may_lose(generation, count) ||
-      !options_.streamer->takes(count, pages, 0)) {
+      !options_.streamer->takes(count, sequence.length(), 0)) {
     sequence.leave_to_cores();
     generation.streamed_positions = sequence.streamed();
     statistics_.changed_prompts.add(1);

@@ -106,7 +106,7 @@ void Service::serve() {
     if (!on) break;
     try {
       const StepTurns::Turn turn(options_.turns.get());
-      idle = !scheduler.step();
+      idle = !scheduler.step(turn.waited());
     } catch (const std::exception& error) {
       // Requests were checked, so this is memory running out or a bug: it ends them, not the
       // service.

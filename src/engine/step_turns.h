@@ -4,12 +4,14 @@
 // the others at most. Who waits sleeps, and who has nothing to compute asks for none.
 //
 //   const StepTurns::Turn turn(turns);  // waits; null: there is nobody to share with
-//   scheduler.step();
+//   scheduler.step(turn.waited());
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+
+#include "base/clock.h"
 
 namespace hearth {
 
@@ -22,7 +24,10 @@ class StepTurns {
   class Turn {
    public:
     explicit Turn(StepTurns* turns) : turns_(turns) {
-      if (turns_ != nullptr) turns_->take();
+      if (turns_ == nullptr) return;
+      const double start = steady_seconds();
+      turns_->take();
+      waited_ = steady_seconds() - start;
     }
     ~Turn() {
       if (turns_ != nullptr) turns_->give();
@@ -30,8 +35,11 @@ class StepTurns {
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
+    double waited() const { return waited_; }  // seconds
+
    private:
     StepTurns* const turns_;
+    double waited_ = 0;
   };
 
   // Who waits now.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "kernels/attention/attention.h"
@@ -9,9 +11,31 @@
 namespace hearth {
 namespace {
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
 PassTarget only_timed(PassTarget target) {
   target.only_timed = true;
   return target;
+}
+
+// Seconds that each token adds that a text has before the rows of a pass, which takes `alone`
+// without any, by one behind so many that it does not count as lost; none where there are never
+// any.
+std::optional<double> prefix_token_seconds(const PassTarget& target, const MeasuredAccelerator& gpu,
+                                           const StreamPlan& plan, const TimedOptions& options,
+                                           uint32_t rows, double alone) {
+  constexpr uint32_t kMostBefore = 4096;
+  uint32_t pages =
+      target.context < rows ? 0 : std::min(target.context - rows, kMostBefore) / kPagePositions;
+  for (; pages > 0; pages /= 2) {
+    const uint32_t before = pages * kPagePositions;
+    try {
+      return (PassClock(target, gpu, plan, options).seconds(rows, before) - alone) / before;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kResource) throw;
+    }
+  }
+  return {};
 }
 
 // Whether there is room is the plan's question.
@@ -50,8 +74,9 @@ PassFigures PassClock::figures(uint32_t rows, uint32_t first) {
 }
 
 PassTime::PassTime(const PassTarget& target, const MeasuredAccelerator& gpu, const StreamPlan& plan,
-                   const TimedOptions& options) {
-  constexpr uint32_t kFewest = 16;
+                   const TimedOptions& options)
+    : layers_(static_cast<uint32_t>(target.model->spec().layers.size())) {
+  constexpr uint32_t kFewest = 16, kPrefixSteps = 8;
   PassClock clock(target, gpu, plan, options);
   try {
     for (uint32_t rows = kFewest; rows < plan.rows; rows *= 2) {
@@ -62,13 +87,24 @@ PassTime::PassTime(const PassTarget& target, const MeasuredAccelerator& gpu, con
     // More rows take still longer.
     if (error.code() != ErrorCode::kResource) throw;
   }
+  if (points_.empty()) return;
+  const auto most = static_cast<uint32_t>(points_.back().first);
+  for (uint32_t rows = std::min(kFewest, most);; rows = std::min(rows * kPrefixSteps, most)) {
+    const auto each = prefix_token_seconds(target, gpu, plan, options, rows, seconds(rows));
+    if (each) prefixes_.emplace_back(rows, *each);
+    if (rows == most) return;
+  }
 }
 
 double PassTime::seconds(uint32_t rows) const {
-  if (points_.empty() || rows > points_.back().first) {
-    return std::numeric_limits<double>::infinity();
-  }
+  if (points_.empty() || rows > points_.back().first) return kNever;
   return value_at(points_, rows);
+}
+
+double PassTime::prefix_seconds(uint32_t rows, uint32_t before) const {
+  if (before == 0 || prefixes_.empty()) return 0;
+  const double more = value_at(prefixes_, rows) * before;
+  return (seconds(rows) + more) / layers_ > kMostLayerSeconds ? kNever : more;
 }
 
 }  // namespace hearth

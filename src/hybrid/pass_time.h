@@ -4,10 +4,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <utility>
-#include <vector>
 
 #include "accelerator/accelerator_file.h"
+#include "accelerator/call_time.h"
 #include "accelerator/virtual/timed_accelerator.h"
 #include "hybrid/prefill_pass.h"
 #include "hybrid/stream_plan.h"
@@ -50,9 +49,14 @@ class PassTime {
   // Seconds of a pass over so many rows of a text that begins there; no number ends where such a
   // pass would count as lost. What passes really take corrects it (Streamer).
   double seconds(uint32_t rows) const;
+  // What `before` tokens of the text before these rows add: their pages come in, and the rows see
+  // them. In proportion to them, by what some add; no number ends as above.
+  double prefix_seconds(uint32_t rows, uint32_t before) const;
 
  private:
-  std::vector<std::pair<double, double>> points_;  // rows, growing; seconds
+  uint32_t layers_;
+  RateLine points_;    // rows, growing; seconds
+  RateLine prefixes_;  // rows, growing; seconds of a token before; none where no text is as long
 };
 
 }  // namespace hearth

@@ -48,9 +48,44 @@ class Streamer::Watch : public PassWatch {
   const Texts& texts_;
 };
 
+// The passes that texts take, one behind the other, which share them as far as there are rows.
+class Streamer::Passes {
+ public:
+  explicit Passes(const Streamer& of) : of_(of) {}
+
+  // Tokens of a text behind `before` others.
+  void add(uint32_t tokens, uint32_t before) {
+    while (tokens > 0) {
+      const uint32_t some = std::min(tokens, of_.room_.rows - rows_);
+      if (of_.options_.prefix_seconds) prefixes_ += of_.options_.prefix_seconds(some, before);
+      rows_ += some;
+      before += some;
+      tokens -= some;
+      if (rows_ == of_.room_.rows) end_pass();
+    }
+  }
+  // Of all, as predicted.
+  double seconds() {
+    if (rows_ > 0) end_pass();
+    return seconds_;
+  }
+
+ private:
+  void end_pass() {
+    seconds_ += of_.options_.predicted_seconds(rows_) + prefixes_;
+    rows_ = 0;
+    prefixes_ = 0;
+  }
+
+  const Streamer& of_;
+  uint32_t rows_ = 0;                  // of the last one
+  double prefixes_ = 0, seconds_ = 0;  // prefixes_: of the last one
+};
+
 Streamer::Streamer(Make make, StreamerOptions options)
     : make_(std::move(make)), options_(std::move(options)) {
   if (!options_.on_done) options_.on_done = [] {};
+  if (!options_.clock) options_.clock = steady_seconds;
   const auto begin = [this] {
     if (!options_.pus.empty()) set_affinity(0, options_.pus);
     runner_ = make_();
@@ -91,46 +126,49 @@ void Streamer::leave_runner() {
   figures_.bytes_in_flight = 0;
 }
 
-// As passes of the rows that one has.
-double Streamer::seconds_of(uint64_t tokens) const {
-  const uint64_t passes = tokens / room_.rows;
-  const auto rest = static_cast<uint32_t>(tokens % room_.rows);
-  double seconds = 0;
-  if (passes > 0) seconds += static_cast<double>(passes) * options_.predicted_seconds(room_.rows);
-  if (rest > 0) seconds += options_.predicted_seconds(rest);
-  return seconds * slower_;
+// Of one pass; 0: not known.
+double Streamer::predicted_seconds(const Texts& texts) const {
+  if (!options_.predicted_seconds) return 0;
+  Passes pass(*this);
+  for (const auto& [waiting, text] : texts) {
+    pass.add(static_cast<uint32_t>(text.tokens.size()), text.first_position);
+  }
+  return pass.seconds();
 }
 
 // The last pass has half the weight, and changes by a factor of 2 at most: it may have been slow
 // for reasons of its own.
-void Streamer::learn(const Texts& texts, double seconds) {
-  if (!options_.predicted_seconds || !options_.learns) return;
-  const double predicted = options_.predicted_seconds(tokens_of(texts));
-  if (predicted > 0) {
-    slower_ = (slower_ + std::clamp(seconds / predicted, slower_ / 2, slower_ * 2)) / 2;
+void Streamer::learn(double predicted, double seconds) {
+  if (!options_.learns || predicted <= 0) return;
+  slower_ = (slower_ + std::clamp(seconds / predicted, slower_ / 2, slower_ * 2)) / 2;
+}
+
+// Until a prompt of so many tokens behind others is filled: what is left of the pass under way,
+// then all that waits, and this. Corrected by what passes have taken.
+double Streamer::seconds_behind_all(uint32_t tokens, uint32_t before) const {
+  Passes passes(*this);
+  uint32_t under_way = pass_tokens_;  // of the first prompts
+  for (const Waiting& waiting : prompts_) {
+    const uint32_t left = static_cast<uint32_t>(waiting.prompt.tokens.size()) - waiting.done;
+    const uint32_t taken = std::min(left, under_way);
+    under_way -= taken;
+    passes.add(left - taken, waiting.prompt.first_position + waiting.done + taken);
   }
-}
-
-// Until a prompt of so many tokens is filled: what is left of the pass under way, then all that
-// waits, and this.
-double Streamer::seconds_behind_all(uint32_t tokens) const {
-  uint64_t all = tokens;
-  for (const Waiting& waiting : prompts_) all += waiting.prompt.tokens.size() - waiting.done;
-  const double seconds = seconds_of(all - pass_tokens_);
+  passes.add(tokens, before);
+  const double seconds = passes.seconds() * slower_;
   if (pass_tokens_ == 0) return seconds;
-  const double left = seconds_of(pass_tokens_) - (steady_seconds() - pass_start_);
-  return seconds + std::max(left, 0.0);
+  return seconds + std::max(pass_seconds_ * slower_ - (options_.clock() - pass_start_), 0.0);
 }
 
-bool Streamer::takes(uint32_t tokens, uint32_t pages, double core_seconds) {
+bool Streamer::takes(uint32_t tokens, uint32_t before, double core_seconds) {
   std::lock_guard lock(mutex_);
-  if (room_.rows == 0 || pages > room_.pages) return false;
+  if (room_.rows == 0 || pages_for(before + tokens) > room_.pages) return false;
   if (rule_) return true;
   if (options_.threshold > 0) return tokens >= options_.threshold;
   if (!options_.predicted_seconds || core_seconds <= 0) return false;
   // What was learnt long ago is tried again.
-  if (steady_seconds() - last_pass_ > options_.retry_seconds) slower_ = 1;
-  return seconds_behind_all(tokens) < core_seconds;
+  if (options_.clock() - last_pass_ > options_.retry_seconds) slower_ = 1;
+  return seconds_behind_all(tokens, before) < core_seconds;
 }
 
 void Streamer::begin(Prompt prompt) {
@@ -165,9 +203,10 @@ void Streamer::work() {
   for (;;) {
     const auto something = [&] { return stopping_ || !prompts_.empty(); };
     if (runner_ == nullptr) {
-      const double left = next_try_ - steady_seconds();
-      if (left > 0) {
-        changed_.wait_for(lock, std::chrono::duration<double>(left), something);
+      const auto left = [&] { return next_try_ - options_.clock(); };
+      if (const double seconds = left(); seconds > 0) {
+        changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                          [&] { return something() || left() <= 0; });
       } else if (!stopping_) {
         lock.unlock();
         remake();
@@ -198,7 +237,7 @@ void Streamer::remake() {
     std::lock_guard lock(mutex_);
     take_runner();
   } catch (const std::exception&) {
-    next_try_ = steady_seconds() + options_.retry_seconds;
+    next_try_ = options_.clock() + options_.retry_seconds;
     return;
   }
   if (options_.tell) options_.tell("the GPU is back: prompts are streamed again");
@@ -249,11 +288,12 @@ void Streamer::run_pass(const Texts& texts) {
   std::vector<PassText> all;
   for (const auto& [waiting, text] : texts) all.push_back(text);
   Watch watch(*this, texts);
-  const double start = steady_seconds();
+  const double predicted = predicted_seconds(texts), start = options_.clock();
   {
     std::lock_guard lock(mutex_);
     pass_tokens_ = tokens_of(texts);
     pass_start_ = start;
+    pass_seconds_ = predicted;
   }
   const uint64_t copied = runner_->copied_bytes();
   std::exception_ptr trouble;
@@ -271,7 +311,7 @@ void Streamer::run_pass(const Texts& texts) {
   {
     std::lock_guard lock(mutex_);
     pass_tokens_ = 0;
-    last_pass_ = steady_seconds();
+    last_pass_ = options_.clock();
     ++figures_.passes;
     figures_.pass_seconds += last_pass_ - start;
     figures_.copied_bytes += copied_now;
@@ -279,7 +319,7 @@ void Streamer::run_pass(const Texts& texts) {
       ++figures_.failed_passes;
       leave_runner();
     } else {
-      learn(texts, last_pass_ - start);
+      learn(predicted, last_pass_ - start);
     }
     settle(texts, outcome);
   }
@@ -292,7 +332,7 @@ void Streamer::run_pass(const Texts& texts) {
 
 // Goes on without a runner for a while.
 void Streamer::give_up(const std::exception_ptr& trouble) {
-  next_try_ = steady_seconds() + options_.retry_seconds;
+  next_try_ = options_.clock() + options_.retry_seconds;
   if (!options_.tell) return;
   try {
     std::rethrow_exception(trouble);

@@ -66,9 +66,9 @@ class PromptStreamer {
   };
 
   virtual ~PromptStreamer() = default;
-  // Whether a prompt of so many tokens, which lie in so many pages, ends sooner here than after
-  // `core_seconds`; 0: what the cores need is not known.
-  virtual bool takes(uint32_t tokens, uint32_t pages, double core_seconds) = 0;
+  // Whether a prompt of so many tokens behind `before` others, whose pages are filled, ends sooner
+  // here than after `core_seconds`; 0: what the cores need is not known.
+  virtual bool takes(uint32_t tokens, uint32_t before, double core_seconds) = 0;
   // Where its bits are not those of the cores: which positions have them, and takes() only says
   // whether they can be streamed now. None: who computes what is free.
   virtual std::optional<StreamRule> rule() const { return {}; }
@@ -84,13 +84,16 @@ class PromptStreamer {
 struct StreamerOptions {
   uint32_t threshold = 0;              // tokens from which on prompts are streamed; 0: by time
   std::vector<uint32_t> pus = {};      // where its thread may run; empty: anywhere
-  double retry_seconds = 60;           // between tries after a failure
+  double retry_seconds = 60;           // between tries after a failure, at least
   std::function<void()> on_done = {};  // by its thread, whenever something has ended
   // One sentence on what happens to the accelerator; by its thread.
   std::function<void(const std::string&)> tell = {};
   // Seconds that a pass over so many rows takes, as predicted; empty: not known.
   std::function<double(uint32_t rows)> predicted_seconds = {};
-  bool learns = true;  // what passes take corrects that
+  // What it adds that a text has so many tokens before these rows; empty: nothing.
+  std::function<double(uint32_t rows, uint32_t before)> prefix_seconds = {};
+  bool learns = true;                  // what passes take corrects both
+  std::function<double()> clock = {};  // seconds; empty: the steady clock
 };
 
 class Streamer : public PromptStreamer {
@@ -105,7 +108,7 @@ class Streamer : public PromptStreamer {
   Streamer(const Streamer&) = delete;
   Streamer& operator=(const Streamer&) = delete;
 
-  bool takes(uint32_t tokens, uint32_t pages, double core_seconds) override;
+  bool takes(uint32_t tokens, uint32_t before, double core_seconds) override;
   std::optional<StreamRule> rule() const override { return rule_; }
   // Before the first prompt.
   void set_rule(const StreamRule& rule) { rule_ = rule; }
@@ -136,10 +139,10 @@ class Streamer : public PromptStreamer {
   void settle(const Texts& texts, Outcome outcome);
   void end(Waiting* waiting, Outcome outcome) noexcept;
   void fail_all() noexcept;
-  // As predicted, and corrected by what passes have taken.
-  double seconds_of(uint64_t tokens) const;
-  double seconds_behind_all(uint32_t tokens) const;
-  void learn(const Texts& texts, double seconds);
+  class Passes;
+  double predicted_seconds(const Texts& texts) const;
+  double seconds_behind_all(uint32_t tokens, uint32_t before) const;
+  void learn(double predicted, double seconds);
 
   const Make make_;
   StreamerOptions options_;
@@ -152,15 +155,16 @@ class Streamer : public PromptStreamer {
   StreamerFigures figures_;
   PassRoom room_;         // of the runner; no rows: there is none
   double slower_ = 1;     // passes than predicted
-  double last_pass_ = 0;  // when it ended, by the steady clock
-  // The pass under way: its tokens, 0 where there is none, and when it began.
+  double last_pass_ = 0;  // when it ended, by the clock
+  // The pass under way: its tokens, 0 where there is none, when it began, and what it takes as
+  // predicted, where that is known.
   uint32_t pass_tokens_ = 0;
-  double pass_start_ = 0;
+  double pass_start_ = 0, pass_seconds_ = 0;
   bool stopping_ = false;
 
   // The thread's own.
   std::unique_ptr<PassRunner> runner_;
-  double next_try_ = 0;  // by the steady clock
+  double next_try_ = 0;  // by the clock
   std::thread thread_;
 };
 

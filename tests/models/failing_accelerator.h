@@ -17,6 +17,7 @@ enum class FaultKind : uint8_t {
   kStopped,  // at a list; nothing that was submitted goes on
   kLost,     // at a list; what was submitted may go on
   kTimeout,  // at a wait; the same
+  kHung,     // once a wait for it took all its time: no list begins from that one on
 };
 
 struct Fault {
@@ -24,7 +25,7 @@ struct Fault {
   uint32_t at = 0;  // the first call that fails, of those that the kind names; 0: none does
 
   // Pages of texts under way may be written for good.
-  bool loses() const { return kind == FaultKind::kLost || kind == FaultKind::kTimeout; }
+  bool loses() const { return kind >= FaultKind::kLost; }
 };
 
 class FailingAccelerator : public VirtualAccelerator {
@@ -34,6 +35,8 @@ class FailingAccelerator : public VirtualAccelerator {
   // Calls before this one do not count.
   void arm(const Fault& fault) { fault_ = fault; }
   bool failed() const { return failed_; }
+  // Seconds that somebody waited for what did not come.
+  double waited_seconds() const { return waited_seconds_; }
 
   Buffer allocate(uint64_t bytes) override {
     call({});
@@ -49,11 +52,18 @@ class FailingAccelerator : public VirtualAccelerator {
   }
   void wait(Moment moment, double seconds) override {
     call({FaultKind::kTimeout});
-    VirtualAccelerator::wait(moment, seconds);
+    try {
+      VirtualAccelerator::wait(moment, seconds);
+    } catch (const Error&) {
+      failed_ = failed_ || hung_;
+      waited_seconds_ += seconds;
+      throw;
+    }
   }
   void submit(const CommandList& list) override {
     call({FaultKind::kSubmit, FaultKind::kStopped, FaultKind::kLost});
-    VirtualAccelerator::submit(list);
+    if (fault_.kind == FaultKind::kHung && fault_.at > 0) hung_ = hung_ || ++calls_ == fault_.at;
+    if (!hung_) VirtualAccelerator::submit(list);
   }
   bool stopped() const override { return failed_ && fault_.kind == FaultKind::kStopped; }
 
@@ -69,7 +79,8 @@ class FailingAccelerator : public VirtualAccelerator {
 
   Fault fault_;
   uint32_t calls_ = 0;
-  bool failed_ = false;
+  bool failed_ = false, hung_ = false;
+  double waited_seconds_ = 0;
 };
 
 }  // namespace hearth

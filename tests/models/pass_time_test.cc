@@ -54,6 +54,14 @@ MeasuredAccelerator described(double bytes_in, double multiply_adds) {
   return gpu;
 }
 
+// So many seconds for a row to see a token, of a layer, and all else is for nothing.
+MeasuredAccelerator attending(double seconds) {
+  MeasuredAccelerator gpu = described(kFast, kFast);
+  const double multiply_adds = double{2} * shape().heads * shape().key_length;
+  gpu.rates.kernels = {{"attend pages f16", 64, 64, spread_of({multiply_adds / seconds})}};
+  return gpu;
+}
+
 class PassTimeTest : public testing::Test {
  protected:
   PassTimeTest()
@@ -129,6 +137,29 @@ TEST_F(PassTimeTest, TimeIsTheSameWhoeverAsks) {
   EXPECT_NEAR(table.seconds(512), clock.seconds(512), 1e-9);
   EXPECT_NEAR(table.seconds(192), (clock.seconds(128) + clock.seconds(256)) / 2, 1e-9);
   EXPECT_TRUE(std::isinf(table.seconds(513)));
+}
+
+TEST_F(PassTimeTest, TokensBeforeTakeTheirTime) {
+  const double link = 1e5;
+  const PassTime slow_link(target_.target(), described(link, kFast), plan(2));
+  EXPECT_EQ(slow_link.prefix_seconds(64, 0), 0);
+  const double page = page_bytes() / link;
+  for (const uint32_t pages : {1U, 4U, 20U}) {
+    EXPECT_NEAR(slow_link.prefix_seconds(64, pages * 64), pages * page, pages * page * 0.01);
+  }
+  const double token = 1e-6;
+  const PassTime slow_attention(target_.target(), attending(token), plan(2));
+  for (const uint32_t rows : {16U, 128U, 300U}) {
+    const double before = rows * 1000 * token * (kLayers - 1);
+    EXPECT_NEAR(slow_attention.prefix_seconds(rows, 1000), before, before * 0.01) << rows;
+  }
+}
+
+TEST_F(PassTimeTest, ALayerThatTakesTooLongBehindOthersNeverEnds) {
+  const PassTime table(target_.target(), attending(0.5e-3), plan(2));
+  EXPECT_NEAR(table.prefix_seconds(16, 1000), 8 * (kLayers - 1), 1);
+  EXPECT_NEAR(table.prefix_seconds(16, 2000), 16 * (kLayers - 1), 2);
+  EXPECT_TRUE(std::isinf(table.prefix_seconds(64, 1000)));
 }
 
 TEST_F(PassTimeTest, ALayerThatTakesTooLongNeverEnds) {

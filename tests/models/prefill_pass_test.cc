@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -20,14 +18,13 @@
 #include "hybrid/prefill_pass.h"
 #include "hybrid/streamer.h"
 #include "models/registry.h"
+#include "streaming.h"
 
 namespace hearth {
 namespace {
 
 constexpr uint32_t kDrawnShapes = 6;  // of a model, with HEARTH_ALL_STREAMS; of the shaders one
 constexpr uint32_t kLongestDrawn = 700;
-
-bool all_streams() { return std::getenv("HEARTH_ALL_STREAMS") != nullptr; }
 
 struct Shape {
   uint32_t shards = 1;
@@ -167,20 +164,16 @@ Outcome streamed(const GoldenModel& model, const Shape& shape, const std::vector
                  const std::function<std::shared_ptr<Accelerator>()>& open) {
   const std::unique_ptr<Engine> engine = cores(model.path, shape);
   auto sequences = begin_texts(*engine, texts);
-  std::atomic<uint64_t> ends = 0;
+  Told ends;
   Streamer streamer(
       [&] { return std::make_unique<PrefillPass>(engine->pass_target(), open(), shape.plan); },
-      {.threshold = 1, .on_done = [&] {
-         ++ends;
-         ends.notify_all();
-       }});
+      {.threshold = 1, .on_done = [&] { ends.tell(); }});
   for (size_t t = 0; t < texts.size(); ++t) {
     const std::span<const int32_t> tokens = texts[t].tokens;
     const uint32_t from = sequences[t]->length();
     const auto rest = tokens.subspan(from, tokens.size() - 1 - from);
     sequences[t]->grow_for_passes(rest);
-    EXPECT_TRUE(streamer.takes(static_cast<uint32_t>(rest.size()),
-                               static_cast<uint32_t>(sequences[t]->pages().size()), 0));
+    EXPECT_TRUE(streamer.takes(static_cast<uint32_t>(rest.size()), from, 0));
     streamer.begin({t + 1,
                     {rest.begin(), rest.end()},
                     from,
@@ -188,11 +181,11 @@ Outcome streamed(const GoldenModel& model, const Shape& shape, const std::vector
                     sequences[t]->window_pages()});
   }
   for (size_t ended = 0; ended < texts.size();) {
-    const uint64_t seen = ends;
+    const uint64_t seen = ends.count();
     const auto done = streamer.take_done();
     for (const auto& one : done) EXPECT_EQ(one.outcome, PromptStreamer::Outcome::kFilled);
     ended += done.size();
-    if (done.empty()) ends.wait(seen);
+    if (done.empty()) ends.wait_for(seen + 1);
   }
   for (const auto& sequence : sequences) sequence->finish_passes();
   EXPECT_EQ(streamer.figures().prompts, texts.size());

@@ -44,8 +44,9 @@ class ClockedStreamer : public PromptStreamer {
   ClockedStreamer(const PassTarget& target, const PassTime& time, uint64_t seed, const Fault& fault)
       : target_(target), time_(time), seed_(seed), fault_(fault) {}
 
-  bool takes(uint32_t tokens, uint32_t pages, double) override {
-    return tokens >= kThreshold && tokens <= kPlan.rows && pages <= kPlan.pages;
+  bool takes(uint32_t tokens, uint32_t before, double) override {
+    return tokens >= kThreshold && tokens <= kPlan.rows &&
+           pages_for(before + tokens) <= kPlan.pages;
   }
   void begin(Prompt prompt) override { prompts_.push_back({std::move(prompt)}); }
   void cancel(uint64_t id) override {

@@ -2,7 +2,6 @@
 // bits alone and among others, and none finds pages of another form.
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -14,6 +13,7 @@
 #include "hybrid/layer_runs.h"
 #include "hybrid/prefill_pass.h"
 #include "scheduler_fixture.h"
+#include "streaming.h"
 
 namespace hearth {
 namespace {
@@ -75,10 +75,8 @@ class SchedulerFormsTest : public SchedulerTest {
       return pass;
     };
     streamer_ = std::make_unique<Streamer>(
-        make, StreamerOptions{.threshold = threshold, .retry_seconds = 0, .on_done = [this] {
-                                ++told_;
-                                told_.notify_all();
-                              }});
+        make, StreamerOptions{
+                  .threshold = threshold, .retry_seconds = 0, .on_done = [this] { ends_.tell(); }});
     if (rule) streamer_->set_rule(*rule);
     SchedulerOptions scheduler;
     scheduler.streamer = streamer_.get();
@@ -103,7 +101,7 @@ class SchedulerFormsTest : public SchedulerTest {
     size_t left = 0;
     for (const Request& request : requests) left += request.choices;
     for (int step = 0; left > 0 && step < 100000; ++step) {
-      const uint64_t told = told_;
+      const uint64_t ends = ends_.count();
       const bool any = scheduler_->step();
       size_t came = 0;
       for (size_t i = 0; i < asked.size(); ++i) {
@@ -113,7 +111,7 @@ class SchedulerFormsTest : public SchedulerTest {
           results[i].push_back(std::move(result));
         }
       }
-      if (!any && came == 0 && told == told_) told_.wait(told);
+      if (!any && came == 0) ends_.wait_for(ends + 1);
     }
     EXPECT_EQ(left, 0u);
     return results;
@@ -166,7 +164,8 @@ class SchedulerFormsTest : public SchedulerTest {
   }
 
   std::unique_ptr<Streamer> streamer_;
-  std::atomic<uint64_t> told_ = 0, made_ = 0;
+  Told ends_;
+  uint64_t made_ = 0;  // by the streamer's threads, one behind the other
   std::string by_host_;
 };
 

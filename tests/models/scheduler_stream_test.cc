@@ -5,18 +5,16 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <fstream>
 #include <list>
 
 #include "failing_accelerator.h"
 #include "hybrid/prefill_pass.h"
 #include "scheduler_fixture.h"
+#include "streaming.h"
 
 namespace hearth {
 namespace {
-
-bool all_streams() { return std::getenv("HEARTH_ALL_STREAMS") != nullptr; }
 
 size_t resident_bytes() {
   size_t all = 0, resident = 0;
@@ -30,6 +28,8 @@ struct Streaming {
   Fault fault = {};         // of accelerators
   bool every_time = false;  // of all that are made, else of the first one
   bool imports = true;
+  double retry_seconds = 0;
+  std::function<double()> clock = {};
 };
 
 class SchedulerStreamTest : public SchedulerTest {
@@ -57,10 +57,11 @@ class SchedulerStreamTest : public SchedulerTest {
       return pass;
     };
     streamer_ = std::make_unique<Streamer>(
-        make, StreamerOptions{.threshold = how.threshold, .retry_seconds = 0, .on_done = [this] {
-                                ++told_;
-                                told_.notify_all();
-                              }});
+        make, StreamerOptions{.threshold = how.threshold,
+                              .retry_seconds = how.retry_seconds,
+                              .on_done = [this] { ends_.tell(); },
+                              .tell = [this](const std::string&) { told_.tell(); },
+                              .clock = how.clock});
     SchedulerOptions scheduler;
     scheduler.streamer = streamer_.get();
     scheduler_ = std::make_unique<Scheduler>(*engine_, nullptr, scheduler, statistics_);
@@ -77,9 +78,9 @@ class SchedulerStreamTest : public SchedulerTest {
   // pass.
   template <typename More>
   void step_or_wait(const More& more) {
-    const uint64_t told = told_;
+    const uint64_t ends = ends_.count();
     if (scheduler_->step()) return;
-    if (more() && told == told_) told_.wait(told);
+    if (more()) ends_.wait_for(ends + 1);
   }
   // Steps until all has ended; `before_step(i)` is called before each.
   template <typename Act>
@@ -168,7 +169,7 @@ class SchedulerStreamTest : public SchedulerTest {
 
   std::unique_ptr<Streamer> streamer_;
   std::shared_ptr<FailingAccelerator> gpu_;  // the last that was told to fail
-  std::atomic<uint64_t> told_ = 0;
+  Told ends_, told_;                         // of passes; sentences
   std::atomic<uint64_t> made_ = 0;
   std::vector<Asked> asked_;
   std::vector<std::vector<Result>> results_;
@@ -268,6 +269,9 @@ void SchedulerStreamTest::try_fault(const Fault& fault, bool imports, const Requ
   run_all([](int) {});
   EXPECT_EQ(tokens_of(results_[0]), expected);
   EXPECT_EQ(statistics_.unstreamed_prompts - unstreamed, gpu_->failed() ? 1u : 0u);
+  if (fault.kind == FaultKind::kHung) {
+    EXPECT_EQ(gpu_->waited_seconds(), gpu_->failed() ? 20 : 0) << "as docs/gpu.md says";
+  }
   const auto end = static_cast<uint32_t>(request.prompt.size()) - 1;
   const uint32_t lost = gpu_->failed() && fault.loses() ? pages_for(end) : 0;
   expect_pages(engine_->pool().page_count() - lost);
@@ -284,7 +288,7 @@ TEST_F(SchedulerStreamTest, AFaultAtAnyCallCostsNoTextAndNoPage) {
   size_t calls = 0;
   for (const bool imports : {true, false}) {
     for (const FaultKind kind : {FaultKind::kSubmit, FaultKind::kTransfer, FaultKind::kStopped,
-                                 FaultKind::kLost, FaultKind::kTimeout}) {
+                                 FaultKind::kLost, FaultKind::kTimeout, FaultKind::kHung}) {
       for (uint32_t at = 1, failed = 1; failed != 0 && !HasFailure(); ++at) {
         SCOPED_TRACE(testing::Message() << "imports " << imports << ", kind "
                                         << static_cast<int>(kind) << ", call " << at);
@@ -296,8 +300,42 @@ TEST_F(SchedulerStreamTest, AFaultAtAnyCallCostsNoTextAndNoPage) {
       }
     }
   }
-  // Where memory is imported 14 lists are submitted, else 8; thrice each.
-  EXPECT_GT(calls, 3 * (14 + 8) + 30u);
+  // Where memory is imported 14 lists are submitted, else 8; four times each.
+  EXPECT_GT(calls, 4 * (14 + 8) + 30u);
+}
+
+// It does not go on with what it was given: after 20 s the cores compute all, for a minute.
+TEST_F(SchedulerStreamTest, AGpuThatStopsIsLeftOutForAMinute) {
+  const std::vector<Request> all = requests(24, 300);
+  const auto expected = by_cores(large(), all);
+  std::atomic<double> now = 0;
+  start_streaming(large(), {.fault = {FaultKind::kHung, 3}, .retry_seconds = 60, .clock = [&] {
+                              return now.load();
+                            }});
+  const auto expect_eight = [&](size_t first) {
+    const auto from = all.begin() + static_cast<std::ptrdiff_t>(first);
+    ask_all({from, from + 8});
+    run_all([](int) {});
+    for (size_t i = 0; i < 8; ++i) EXPECT_EQ(tokens_of(results_[i]), expected[first + i]) << i;
+  };
+  expect_eight(0);
+  EXPECT_EQ(gpu_->waited_seconds(), 20);
+  const uint64_t unstreamed = statistics_.unstreamed_prompts;
+  EXPECT_GT(unstreamed, 0u);
+  told_.wait_for(2);  // that it is left out, and its pages are lost
+  now = 59.9;
+  streamer_->cancel(0);  // the thread looks at the clock
+  expect_eight(8);
+  EXPECT_EQ(statistics_.streamed_prompts, 0u);
+  EXPECT_EQ(made_, 1u);
+  now = 60;
+  streamer_->cancel(0);
+  told_.wait_for(3);
+  EXPECT_EQ(made_, 2u);
+  expect_eight(16);
+  EXPECT_GT(statistics_.streamed_prompts, 0u);
+  EXPECT_EQ(statistics_.unstreamed_prompts, unstreamed);
+  stop_streaming();
 }
 
 // The pages of the only context are gone with the GPU: the text cannot be computed, and its client

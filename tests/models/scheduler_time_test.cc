@@ -108,6 +108,48 @@ TEST_F(SchedulerTime, WithoutALimitChunksAreAsLargeAsAStep) {
   }
 }
 
+// Takes no prompt.
+class AskedStreamer : public PromptStreamer {
+ public:
+  bool takes(uint32_t tokens, uint32_t before, double core_seconds) override {
+    tokens_ = tokens;
+    before_ = before;
+    core_seconds_ = core_seconds;
+    return false;
+  }
+  void begin(Prompt) override {}
+  void cancel(uint64_t) override {}
+  std::vector<Done> take_done() override { return {}; }
+
+  uint32_t tokens_ = 0, before_ = 0;
+  double core_seconds_ = -1;
+};
+
+// Steps of a prompt have 128 tokens, and before each others compute for 2 s.
+TEST_F(SchedulerTime, TurnsOfOthersCountInWhatTheCoresNeed) {
+  AskedStreamer streamer;
+  SchedulerOptions how = options(1000);
+  how.streamer = &streamer;
+  start(large(), how);
+  ask(text(400, 1));
+  scheduler_->step();
+  EXPECT_EQ(streamer.core_seconds_, 0) << "nothing was measured";
+  scheduler_->step();
+  EXPECT_EQ(streamer.before_, 8u);
+  EXPECT_EQ(streamer.tokens_, 391u);
+  EXPECT_NEAR(streamer.core_seconds_, 0.391, 1e-9);
+  run();
+  ask(text(400, 1));
+  for (int i = 0; i < 100; ++i) scheduler_->step(2);
+  ask(text(400, 1));
+  scheduler_->step(2);
+  EXPECT_NEAR(streamer.core_seconds_, 0.399 + 4 * 2, 1e-9);
+  for (int i = 0; i < 100; ++i) scheduler_->step();
+  ask(text(400, 1));
+  scheduler_->step();
+  EXPECT_NEAR(streamer.core_seconds_, 0.399, 1e-9) << "the others have nothing to do any more";
+}
+
 // Steps take as many milliseconds as they have tokens.
 TEST_F(SchedulerTime, ResultsSayWhenTheyWereAdmittedAndBegan) {
   EngineOptions one_place = small();

@@ -1,0 +1,30 @@
+// What tests of streamed prompts have in common.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+
+namespace hearth {
+
+// Whether to draw many more shapes, prompts and texts: HEARTH_ALL_STREAMS in the environment.
+inline bool all_streams() { return std::getenv("HEARTH_ALL_STREAMS") != nullptr; }
+
+// Counts what another thread tells, for who waits for it.
+class Told {
+ public:
+  void tell() {
+    ++count_;
+    count_.notify_all();
+  }
+  uint64_t count() const { return count_; }
+  // Until it is so many.
+  void wait_for(uint64_t count) const {
+    for (uint64_t seen = count_; seen < count; seen = count_) count_.wait(seen);
+  }
+
+ private:
+  std::atomic<uint64_t> count_ = 0;
+};
+
+}  // namespace hearth
