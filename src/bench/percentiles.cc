@@ -24,4 +24,14 @@ Percentiles percentiles_of(std::vector<double> values) {
           sum / static_cast<double>(values.size())};
 }
 
+std::vector<double> all_percentiles_of(std::vector<double> values) {
+  std::vector<double> percentiles;
+  if (values.empty()) return percentiles;
+  std::sort(values.begin(), values.end());
+  for (int percent = 0; percent <= 100; ++percent) {
+    percentiles.push_back(at_percentile(values, percent / 100.0));
+  }
+  return percentiles;
+}
+
 }  // namespace hearth

@@ -12,4 +12,7 @@ struct Percentiles {
 };
 Percentiles percentiles_of(std::vector<double> values);
 
+// The percentiles from 0 to 100: the least first, the most last. Empty where there is no value.
+std::vector<double> all_percentiles_of(std::vector<double> values);
+
 }  // namespace hearth

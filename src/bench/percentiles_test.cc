@@ -16,5 +16,14 @@ TEST(Percentiles, AreInterpolated) {
   EXPECT_EQ(percentiles_of({}).p90, 0);
 }
 
+TEST(Percentiles, AllOfThem) {
+  std::vector<double> p = all_percentiles_of({3, 1});
+  ASSERT_EQ(p.size(), 101u);
+  EXPECT_DOUBLE_EQ(p[0], 1);
+  EXPECT_DOUBLE_EQ(p[25], 1.5);
+  EXPECT_DOUBLE_EQ(p[100], 3);
+  EXPECT_TRUE(all_percentiles_of({}).empty());
+}
+
 }  // namespace
 }  // namespace hearth

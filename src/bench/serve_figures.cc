@@ -48,7 +48,8 @@ ServeFigures serve_figures(const ServedLoad& load, const ServeSlo& slo) {
   f.request_rate = per_second(f.completed, f.seconds);
   f.prompt_rate = per_second(f.prompt_tokens, f.seconds);
   f.output_rate = per_second(f.output_tokens, f.seconds);
-  f.ttft = percentiles_of(std::move(ttft));
+  f.ttft = percentiles_of(ttft);
+  f.ttft_quantiles = all_percentiles_of(std::move(ttft));
   f.tpot = percentiles_of(std::move(tpot));
   f.gap = percentiles_of(std::move(gap));
   f.whole = percentiles_of(std::move(whole));

@@ -40,6 +40,7 @@ struct ServeFigures {
   uint64_t prompt_tokens = 0, output_tokens = 0;  // of completed ones
   double prompt_rate = 0, output_rate = 0;        // tokens a second
   Percentiles ttft, tpot, gap, whole;             // of completed ones; gap: each one's longest
+  std::vector<double> ttft_quantiles;             // of completed ones: percentiles 0 to 100
   std::optional<double> attainment;               // none: without objectives
   double good_rate = 0;                           // requests that met them, a second
   uint64_t shorter = 0;                           // completed with fewer tokens than asked for

@@ -133,6 +133,9 @@ void json_load(Json& json, const ServeReport& report, const ServedLoad& load) {
   add_percentiles(json, "tpot_seconds", f.tpot);
   add_percentiles(json, "longest_gap_seconds", f.gap);
   add_percentiles(json, "end_to_end_seconds", f.whole);
+  json.key("ttft_quantiles_seconds").array();
+  for (double seconds : f.ttft_quantiles) json.real(seconds);
+  json.end_array();
   json.key("attainment").real(f.attainment).key("good_requests_per_second");
   json.real(f.attainment ? std::optional(f.good_rate) : std::nullopt);
   json.key("shorter").number(f.shorter).key("uncounted").number(f.uncounted).end_object();

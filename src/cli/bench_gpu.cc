@@ -90,7 +90,9 @@ void add_bench_gpu_options(CLI::App& verb, PromptGpuArgs* args,
 
 int measure_gpu(BenchSession& session, const PromptGpuArgs& gpu) {
   const BenchArgs& args = session.args;
-  if (args.form == "csv") fail(ErrorCode::kUsage, "--gpu has no CSV form: take -o md or -o json");
+  if (args.form == "csv" || draws_charts(args)) {
+    fail(ErrorCode::kUsage, "--gpu has no form {}: take -o md or -o json", args.form);
+  }
   const PromptStreamOptions how = prompt_stream_options(gpu);
   if (how.gpu == "none") fail(ErrorCode::kUsage, "--gpu none leaves nothing to measure");
   const std::vector<uint32_t> lengths = lengths_for(args);

@@ -58,9 +58,20 @@ CLI::Option* add_team_options(CLI::App& verb, BenchArgs* args, const std::string
 }
 
 void add_forms(CLI::App& verb, BenchArgs* args) {
-  CLI::Option* form =
-      add_choice(verb, "-o,--output", &args->form, {"md", "json", "csv"}, "Form of the report");
+  CLI::Option* form = add_choice(verb, "-o,--output", &args->form,
+                                 {"md", "json", "csv", "svg", "html"}, "Form of the report");
   verb.add_flag("--json", args->json, "The same as -o json")->excludes(form);
+}
+
+bool draws_charts(const BenchArgs& args) { return args.form == "svg" || args.form == "html"; }
+
+void write_charts(const BenchArgs& args, const Comparison& comparison) {
+  const ChartPage page = charts(comparison);
+  write_stdout(args.form == "svg" ? svg_text(page) : html_text(page));
+}
+
+void write_charts(const BenchArgs& args, const std::string& report) {
+  write_charts(args, compare({read_report(report, "the report")}));
 }
 
 int tell_report(BenchSession& session) {

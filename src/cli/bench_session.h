@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "engine/open_model.h"
+#include "report/comparison.h"
 #include "threads/team.h"
 #include "topology/machine.h"
 
@@ -33,6 +34,7 @@ struct BenchArgs {
   std::vector<std::string> kernel_types;  // empty: the file's
   bool limits = false, profile = false, json = false;
   bool kernels = false, load = false;
+  std::vector<std::string> compared;  // reports of --compare
 };
 
 struct BenchSession {
@@ -59,6 +61,11 @@ CLI::Option* add_team_options(CLI::App& verb, BenchArgs* args, const std::string
 // -o and --json.
 void add_forms(CLI::App& verb, BenchArgs* args);
 
+// Whether the form is one of pictures, and writing it: of reports, and of one that is JSON.
+bool draws_charts(const BenchArgs& args);
+void write_charts(const BenchArgs& args, const Comparison& comparison);
+void write_charts(const BenchArgs& args, const std::string& report);
+
 // Writes a report in the form that was asked for; returns the exit status.
 template <typename Report>
 int write_report(const BenchArgs& args, const Report& report) {
@@ -67,6 +74,8 @@ int write_report(const BenchArgs& args, const Report& report) {
   } else if (args.form == "csv") {
     for (const std::string& note : report.notes) print_note(note);
     write_stdout(csv(report));
+  } else if (draws_charts(args)) {
+    write_charts(args, json(report));
   } else {
     write_stdout(markdown(report));
   }

@@ -1,12 +1,12 @@
 // Models that a server holds for as long as they are wanted (server/model_set.h).
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "cli/cli11.h"
 #include "cli/serve_options.h"
 #include "server/model_set.h"
 #include "topology/machine.h"

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "bench/runner.h"
+#include "cli/bench_compare.h"
 #include "cli/bench_embed.h"
 #include "cli/bench_gpu.h"
 #include "cli/bench_kernels.h"
@@ -140,6 +141,7 @@ int bench(const BenchArgs& args, const BenchServeArgs& serve, const BenchEmbedAr
   if ((args.profile || !args.arriving.empty()) && args.form == "csv") {
     fail(ErrorCode::kUsage, "--profile and --arrive have no CSV form: take -o md or -o json");
   }
+  if (!args.compared.empty()) return compare_reports(args);
   BenchSession session(args);
   if (!serve.url.empty()) return measure_serve(session, serve);
   if (embed.embed) return measure_embed(session, embed);
@@ -241,10 +243,10 @@ void add_bench(CLI::App& program, Action& action) {
     not_gpu.push_back(verb.get_option(name));
   }
   add_bench_gpu_options(verb, gpu.get(), not_gpu);
+  add_compare_option(verb, args.get());
   add_forms(verb, args.get());
   add_examples(verb,
-               "  hearth bench\n"
-               "  hearth bench model.gguf\n"
+               "  hearth bench\n  hearth bench model.gguf\n"
                "  hearth bench model.gguf -p 15,300,512,2048 -n 128,256 -t 1,2\n"
                "  hearth bench model.gguf -p 0 -n 64 -b 1,2,4,8,16 -d 0,4096\n"
                "  hearth bench model.gguf --json | jq '.runs[].tests[].tokens_per_second.median'\n"
@@ -257,6 +259,8 @@ void add_bench(CLI::App& program, Action& action) {
                "  hearth bench --serve http://127.0.0.1:8080 -p 512 -n 128 --concurrency 1,16\n"
                "  hearth bench --serve http://127.0.0.1:8080 --lengths lengths.csv --rate 1,2,4"
                " --slo-ttft-ms 2000 --slo-tpot-ms 100\n"
+               "  hearth bench model.gguf -o html > report.html\n"
+               "  hearth bench --compare before.json after.json\n"
                "  hearth bench --embed --device sim:alpha=0.018,beta=0.27,name=v100"
                " --device sim:alpha=0.084,beta=0.32,kind=cpu,name=xeon --slo 1s");
   CLI::Option* lengths = of_steps[0];

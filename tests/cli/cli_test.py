@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import chain_models
+from bench_charts_test import BenchChartsTest  # noqa: F401 (its tests run with these)
 from bench_embed_test import BenchEmbedTest  # noqa: F401 (its tests run with these)
 from bench_serve_test import BenchServeTest  # noqa: F401 (its tests run with these)
 from bench_test import BenchTest  # noqa: F401

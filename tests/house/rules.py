@@ -13,8 +13,8 @@ import tree
 # Modules stand in the order of dependency: a module sees itself and the modules before it.
 MODULES = (
     "base setup http topology memory threads tensor kernels accelerator formats tokenizer"
-    " grammar template chat plan graph models store cost hybrid engine embed bench tune server"
-    " talk cli"
+    " grammar template chat plan graph models store cost hybrid engine embed bench report tune"
+    " server talk cli"
 ).split()
 
 FILE_LINES = 500

@@ -1,0 +1,67 @@
+#include "report/report_file.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json_reader.h"
+#include "bench/figure_text.h"
+#include "report/report_fields.h"
+
+namespace hearth {
+namespace {
+
+std::string machine_fact(const ReportFields& fields) {
+  const std::string cpu = fields.text("cpu");
+  std::string fact = cpu.empty() ? "unknown processor" : cpu;
+  if (const auto stolen = fields.find_number("steal_share")) {
+    fact += fmt::format("; CPU time stolen {}", percent_text(*stolen));
+  }
+  if (const auto others = fields.find_number("others_share")) {
+    fact += fmt::format(", others' {}", percent_text(*others));
+  }
+  return fmt::format("{}; hearth {}, {}", fact, fields.text("version"), fields.text("time"));
+}
+
+}  // namespace
+
+ReportFile read_report(std::string_view json, const std::string& name) {
+  ReportFile report;
+  boost::json::value value;
+  try {
+    value = read_json(json);
+  } catch (const Error& error) {
+    fail(ErrorCode::kFile, "{} is no report of `hearth bench --json`: {}", name, error.what());
+  }
+  const ReportFields fields(value, name);
+  report.schema = fields.text("schema");
+  if (report.schema == "hearth-bench-2") {
+    read_steps(fields, &report);
+  } else if (report.schema == "hearth-bench-serve-1") {
+    read_serve(fields, &report);
+  } else if (report.schema == "hearth-bench-embed-1") {
+    read_embed(fields, &report);
+  } else {
+    fail(ErrorCode::kFile, "{} has the schema '{}', which this version does not know: measure anew",
+         name, report.schema);
+  }
+  report.facts.push_back(machine_fact(fields));
+  report.notes = fields.texts("notes");
+  if (fields.boolean("interrupted")) {
+    report.notes.emplace_back("interrupted; what was not measured is missing");
+  }
+  return report;
+}
+
+std::string value_text(const FigureSet& set, double value) {
+  switch (set.quantity) {
+    case Quantity::kPart:
+      return percent_text(value);
+    case Quantity::kSeconds:
+      return value < 1e-3 ? fmt::format("{:.1f} us", 1e6 * value) : duration_figure(value);
+    case Quantity::kNumber:
+      break;
+  }
+  return fmt::format("{} {}", rate_text(value), set.unit);
+}
+
+}  // namespace hearth
