@@ -190,8 +190,11 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
   uint32_t least = least_kv_pages(layout);
   if (options.kv_bytes == 0) {
-    return std::max(least, kv_pages_that_fit(machine, layout, options.kv_share, kMost)
-                               .value_or(layout.kv_pages_wanted));
+    // What its sequences can never fill would lie idle.
+    const uint64_t most = uint64_t{options.sequences} * pages_for(options.context);
+    return std::max(least,
+                    kv_pages_that_fit(machine, layout, options.kv_share, std::min(kMost, most))
+                        .value_or(layout.kv_pages_wanted));
   }
   std::optional<uint32_t> fits = kv_pages_that_fit(machine, layout, 1, least);
   if (fits && *fits < least) {

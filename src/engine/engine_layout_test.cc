@@ -102,10 +102,21 @@ TEST_F(KvSize, AsAShareIsOfWhatEverythingElseLeaves) {
   options_.kv_share = kServingKvShare;
   machine_.memory_available = others_ + 4 * 100 * page_bytes_ + 3;
   expect(100, 6400);
+  options_.sequences = 2;
   machine_.memory_available = others_ + 4 * 1000 * page_bytes_;
   expect(1000, 40960);
   options_.kv_bytes = 5 * page_bytes_;
   expect(5, 320);
+}
+
+TEST_F(KvSize, AsAShareIsNoMoreThanItsSequencesFill) {
+  options_.kv_share = kServingKvShare;
+  machine_.memory_available = others_ + 4 * 5000 * page_bytes_;
+  expect(640, 40960);
+  options_.sequences = 3;
+  expect(3 * 640, 40960);
+  options_.context = 300;
+  expect(3 * 5, 300);
 }
 
 TEST_F(KvSize, AsAShareGrowsForAContextThatWasAskedFor) {

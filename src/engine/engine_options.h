@@ -59,8 +59,8 @@ struct EngineOptions {
   uint32_t least_context = 0;
   // KV pages, at least enough for one full context. The first that is not 0 decides: a number of
   // pages; as many as these bytes hold; as many as this share holds of the memory that everything
-  // else leaves, and more where one context needs it. Else there are pages for `sequences` full
-  // contexts, or as many as there is memory for. Settled, kv_pages says how many there are.
+  // else leaves, up to `sequences` full contexts, and one at least. Else there are pages for so
+  // many, or as many as there is memory for. Settled, kv_pages says how many there are.
   uint32_t kv_pages = 0;
   uint64_t kv_bytes = 0;
   double kv_share = 0;  // 0 to 1
