@@ -1,20 +1,27 @@
 // hearth doctor: whether all is as it should be, and what to do where it is not.
+// The build gives HEARTH_VERSION.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/bytes_text.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/doctor_checks.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/text_io.h"
+#include "cli/topo_bandwidth.h"
+#include "cost/cost_model.h"
+#include "engine/engine_layout.h"
 #include "http/server.h"
+#include "store/local_models.h"
 #include "topology/check_machine.h"
 #include "topology/cpu_features.h"
 
@@ -52,16 +59,57 @@ Finding check_port() {
   return finding;
 }
 
-// Whether a model runs here, and with how much room.
-Finding check_model(const std::string& path, const Machine& machine) {
+// How fast this machine reads; none where it cannot be measured, which `findings` then tell.
+std::optional<BandwidthTable> measure_reading(const Machine& machine, const SystemFacts& facts,
+                                              std::vector<Finding>* findings) {
+  try {
+    BandwidthTable table = measure_with_progress(machine, {.passes = 1, .contention = false});
+    findings->push_back(check_reading(table, facts.channels));
+    return table;
+  } catch (const Error& error) {
+    findings->push_back({FindingLevel::kNote, "reading memory",
+                         fmt::format("it was not measured: {}", error.what()),
+                         "see what else stands here, and try again"});
+    return std::nullopt;
+  }
+}
+
+// What an engine for one text takes, whatever memory is free.
+MemoryUse needed_memory(const ModelSpec& spec, Machine machine) {
+  machine.memory_available = 0;
+  for (NumaNode& node : machine.nodes) node.available_bytes = 0;
+  return lay_out_engine(spec, machine, environment_isa(detect_cpu_features()), {}).memory();
+}
+
+double predicted_rate(const ModelSpec& spec, const Machine& machine, const BandwidthTable& table) {
+  const EnginePlan plan = plan_engine(machine, {});
+  PlacedPlan placed{plan.decode, plan.placement, plan.shard_nodes, plan.shares};
+  placed.experts = plan.experts;
+  return predict_step(machine, table, spec, placed, {1, 0}).tokens_per_second;
+}
+
+// Whether a model runs here, what it needs, and how fast it would be.
+Finding check_model(const std::string& path, const Machine& machine,
+                    const std::optional<BandwidthTable>& table) {
   try {
     const OpenedModel model = open_named_model(path, {}, false, TokenizerUse::kIfThere);
-    const uint64_t bytes = model.source.file_bytes();
-    Finding finding{
-        FindingLevel::kOk, "model",
-        fmt::format("it runs here, and was made for {} positions", model.spec.hyper.context), ""};
-    finding.found += fmt::format("; its weights take {}", bytes_text(bytes));
-    if (machine.memory_available > 0 && bytes > machine.memory_available) {
+    const ModelSpec& spec = model.spec;
+    const MemoryUse memory = needed_memory(spec, machine);
+    Finding finding{FindingLevel::kOk, "model",
+                    fmt::format("it runs here, and was made for {} positions; it needs {}",
+                                spec.hyper.context, bytes_text(memory.total())),
+                    ""};
+    finding.found += fmt::format(", {} of them weights", bytes_text(memory.weights));
+    if (memory.kv > 0) {
+      finding.found +=
+          fmt::format(" and {} keys and values of a text of {} positions", bytes_text(memory.kv),
+                      std::min(spec.hyper.context, kDefaultContext));
+    }
+    if (table && spec.has_kv_cache()) {
+      finding.found += fmt::format("; some {:.3g} tokens a second are predicted for one text",
+                                   predicted_rate(spec, machine, *table));
+    }
+    if (machine.memory_available > 0 && memory.total() > machine.memory_available) {
       finding.level = FindingLevel::kBad;
       finding.remedy = "it does not fit into the memory that is free: take smaller weights";
     }
@@ -92,15 +140,50 @@ std::string findings_json(const std::vector<Finding>& findings) {
   return json.end_array().end_object().line();
 }
 
-int examine(const std::string& model, bool as_json) {
-  const Machine machine = Machine::live();
-  std::vector<Finding> findings = {check_kernels_here()};
-  for (Finding& finding : check_machine(machine, read_system_facts())) {
-    findings.push_back(std::move(finding));
+struct DoctorArgs {
+  std::string model;
+  bool as_json = false, all = false;
+};
+
+// What stands here for models: disk, stores, tuned plans.
+void check_models(const Machine& machine, bool all, std::vector<Finding>* findings) {
+  try {
+    const StorePlaces places = find_places();
+    findings->push_back(check_disk(places.hub, free_disk_bytes(places.hub), all));
+    findings->push_back(check_stores(find_local_models(places), all));
+  } catch (const Error& error) {
+    findings->push_back({FindingLevel::kBad, "stores", error.what(),
+                         "set the variable right that says where models are"});
   }
+  try {
+    const TunedFields fields = machine_fields(machine, environment_isa(detect_cpu_features()));
+    findings->push_back(check_tuned(TunedStore::of_environment().list(), fields, all));
+  } catch (const Error& error) {
+    findings->push_back({FindingLevel::kNote, "tuning",
+                         all ? error.what() : "what was tuned cannot be read",
+                         "`hearth tune --list` says why"});
+  }
+}
+
+// Who and where this machine is, for oneself.
+Finding describe_here(const Machine& machine) {
+  return {FindingLevel::kOk, "machine",
+          fmt::format("{}; hearth {}",
+                      machine.cpu_name.empty() ? "unknown processor" : machine.cpu_name,
+                      HEARTH_VERSION),
+          ""};
+}
+
+int examine(const DoctorArgs& args) {
+  const Machine machine = Machine::live();
+  const SystemFacts facts = read_system_facts();
+  std::vector<Finding> findings = {describe_here(machine), check_kernels_here()};
+  for (Finding& finding : check_machine(machine, facts)) findings.push_back(std::move(finding));
+  const std::optional<BandwidthTable> table = measure_reading(machine, facts, &findings);
+  check_models(machine, args.all, &findings);
   findings.push_back(check_port());
-  if (!model.empty()) findings.push_back(check_model(model, machine));
-  write_stdout(as_json ? findings_json(findings) : findings_text(findings));
+  if (!args.model.empty()) findings.push_back(check_model(args.model, machine, table));
+  write_stdout(args.as_json ? findings_json(findings) : findings_text(findings));
   return std::ranges::count(findings, FindingLevel::kBad, &Finding::level) > 0 ? 1 : 0;
 }
 
@@ -108,16 +191,13 @@ int examine(const std::string& model, bool as_json) {
 
 void add_doctor(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand("doctor", "Tell what is not as it should be here");
-  struct Args {
-    std::string model;
-    bool as_json = false;
-  };
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<DoctorArgs>();
   verb.add_option("MODEL", args->model, "A model that should run here")->type_name("FILE");
   verb.add_flag("--json", args->as_json, "Print one JSON object");
-  add_examples(verb, "  hearth doctor\n  hearth doctor model.gguf --json");
-  verb.callback(
-      [args, &action] { action = [args] { return examine(args->model, args->as_json); }; });
+  verb.add_flag("--all", args->all,
+                "Name folders and models, too: for your own eyes, not for a report");
+  add_examples(verb, "  hearth doctor\n  hearth doctor --all\n  hearth doctor model.gguf --json");
+  verb.callback([args, &action] { action = [args] { return examine(*args); }; });
 }
 
 }  // namespace hearth

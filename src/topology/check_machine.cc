@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/bytes_text.h"
 #include "base/count_text.h"
@@ -59,6 +61,13 @@ Finding check_nodes(const Machine& machine, const SystemFacts& facts) {
 Finding check_huge_pages(const Machine& machine) {
   Finding finding{FindingLevel::kOk, "huge pages",
                   fmt::format("transparent ones: {}", thp_mode_name(machine.thp)), ""};
+  uint64_t free_2m = 0, free_1g = 0;
+  for (const NumaNode& node : machine.nodes) {
+    free_2m += node.free_2m;
+    free_1g += node.free_1g;
+  }
+  if (free_2m > 0) finding.found += fmt::format("; {} of 2 MiB are reserved and free", free_2m);
+  if (free_1g > 0) finding.found += fmt::format("; {} of 1 GiB are reserved and free", free_1g);
   if (machine.thp != ThpMode::kNever && machine.thp != ThpMode::kUnavailable) return finding;
   finding.level = FindingLevel::kNote;
   finding.remedy =
@@ -119,7 +128,30 @@ SystemFacts read_system_facts() {
   if (syscall(SYS_get_mempolicy, &policy, nullptr, 0UL, nullptr, 0UL) == 0) {
     facts.memory_policy = policy;
   }
+  facts.channels = count_memory_channels("/sys/devices/system/edac/mc");
   return facts;
+}
+
+std::optional<uint32_t> count_memory_channels(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::set<std::string> channels;
+  std::error_code error;
+  for (const fs::directory_entry& controller : fs::directory_iterator(folder, error)) {
+    std::error_code unreadable;
+    for (const fs::directory_entry& module : fs::directory_iterator(controller, unreadable)) {
+      // "channel 1 slot 0", with more before it in some drivers.
+      std::ifstream file(module.path() / "dimm_location");
+      std::string word, channel;
+      while (file >> word) {
+        if (word == "channel") file >> channel;
+      }
+      const auto size = first_word((module.path() / "size").c_str());
+      if (channel.empty() || !size || *size == "0") continue;
+      channels.insert(controller.path().filename().string() + "/" + channel);
+    }
+  }
+  if (channels.empty()) return std::nullopt;
+  return static_cast<uint32_t>(channels.size());
 }
 
 std::vector<Finding> check_machine(const Machine& machine, const SystemFacts& facts) {

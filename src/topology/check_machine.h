@@ -27,9 +27,14 @@ struct SystemFacts {
   std::optional<std::string> governor = {};  // "powersave"
   std::optional<uint64_t> memlock = {};      // bytes; unset: unlimited
   std::optional<int> memory_policy = {};     // of get_mempolicy(2): 0 is the default
+  std::optional<uint32_t> channels = {};     // of memory that hold modules; unset: nobody tells
 };
 
 SystemFacts read_system_facts();
+
+// Channels with modules, by the kernel's drivers of memory controllers (EDAC), whose folder this is
+// (/sys/devices/system/edac/mc). None where there is no such driver, as in virtual machines.
+std::optional<uint32_t> count_memory_channels(const std::string& folder);
 
 // The findings about cores, nodes and memory, in that order.
 std::vector<Finding> check_machine(const Machine& machine, const SystemFacts& facts);

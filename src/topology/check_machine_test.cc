@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 namespace hearth {
 namespace {
 
@@ -57,6 +60,36 @@ TEST(CheckMachineTest, SmallPagesASlowClockAndLittleMemory) {
   EXPECT_EQ(about("clock", machine, {.governor = "performance"}).level, FindingLevel::kOk);
   machine.memory_available = uint64_t{512} << 20;
   EXPECT_EQ(about("memory", machine).level, FindingLevel::kBad);
+}
+
+TEST(CheckMachineTest, CountsChannelsThatHoldModules) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "edac";
+  fs::remove_all(folder);
+  EXPECT_EQ(count_memory_channels(folder), std::nullopt);
+  struct Module {
+    const char *at, *location, *size;
+  };
+  for (const Module& module : std::vector<Module>{{"mc0/dimm0", "channel 0 slot 0 ", "16384"},
+                                                  {"mc0/dimm1", "channel 0 slot 1 ", "16384"},
+                                                  {"mc0/dimm2", "channel 1 slot 0 ", "16384"},
+                                                  {"mc0/dimm3", "channel 2 slot 0 ", "0"},
+                                                  {"mc1/rank0", "csrow 0 channel 0 ", "16384"}}) {
+    fs::create_directories(folder / module.at);
+    std::ofstream(folder / module.at / "dimm_location") << module.location << "\n";
+    std::ofstream(folder / module.at / "size") << module.size << "\n";
+  }
+  fs::create_directories(folder / "mc0/power");
+  EXPECT_EQ(count_memory_channels(folder), 3u);
+  fs::remove_all(folder);
+}
+
+TEST(CheckMachineTest, TellsHugePagesThatAreReserved) {
+  Machine machine = described("pack:1 numa:2 core:4 pu:1");
+  machine.nodes[0].free_2m = 100;
+  machine.nodes[1].free_2m = 28;
+  EXPECT_EQ(about("huge pages", machine).found,
+            "transparent ones: madvise; 128 of 2 MiB are reserved and free");
 }
 
 }  // namespace

@@ -2,11 +2,12 @@
 and that all of them come from one list of options."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 
-from program import TIMEOUT, ProgramTest
+from program import TIMEOUT, ProgramTest, little_cache
 
 FIXED = ("-h", "--help")  # on every page, and no option to configure
 
@@ -123,24 +124,47 @@ class SetupTest(ProgramTest):
 
     def test_the_doctor(self):
         # Its status is that of the machine.
-        doctor = self.start("doctor", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        out, err = doctor.communicate(timeout=TIMEOUT)
+        home = self.folder / "doctor's home"
+        model = home / "hub/models--me--secret-GGUF/snapshots" / ("0" * 40) / "secret-Q8_0.gguf"
+        model.parent.mkdir(parents=True)
+        model.write_bytes(self.chain.read_bytes())
+        env = {**little_cache(), "HF_HUB_CACHE": str(home / "hub"), "HOME": str(home),
+               "XDG_CONFIG_HOME": str(home), "OLLAMA_MODELS": str(home / "ollama")}
+
+        def doctor(*words, **more):
+            started = self.start("doctor", *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env={**os.environ, **env, **more})
+            out, err = started.communicate(timeout=TIMEOUT)
+            self.assertEqual(err, b"")
+            return started.returncode, out.decode()
+
+        status, out = doctor("--json")
         findings = {each["about"]: each for each in json.loads(out)["findings"]}
-        self.assertEqual(list(findings), ["kernels", "cores", "memory nodes", "huge pages", "clock",
-                                          "memory", "port"])
+        self.assertEqual(list(findings), ["machine", "kernels", "cores", "memory nodes",
+                                          "huge pages", "clock", "memory", "reading memory", "disk",
+                                          "stores", "tuning", "port"])
         for each in findings.values():
             self.assertEqual(each["level"] == "ok", each["remedy"] == "", each)
         bad = any(each["level"] == "bad" for each in findings.values())
-        self.assertEqual((doctor.returncode, err), (1 if bad else 0, b""))
-        _, text, _ = self.call("doctor", self.chain)
-        self.assertIn("model: it runs here", text.decode())
-        forced = {"HEARTH_ISA": "reference"}
-        _, text, _ = self.call("doctor", env=forced)
-        self.assertRegex(text.decode(), r"note kernels: reference.*\n     HEARTH_ISA forces")
+        self.assertEqual(status, 1 if bad else 0)
+        self.assertIn("GB/s by", findings["reading memory"]["found"])
+        self.assertEqual(findings["tuning"]["found"], "nothing was tuned here yet")
+        self.assertRegex(findings["stores"]["found"], r"^cache: 1 model, [\d.]+ KiB$")
+        # It can stand in a report, unless all is asked for.
+        self.assertNotIn("secret", out)
+        self.assertNotIn(str(home), out)
+        status, text = doctor("--all")
+        self.assertEqual(status, 1 if bad else 0)
+        self.assertIn("(me/secret-GGUF:Q8_0)", text)
+        self.assertIn(f"free for models in {home}", text)
+        self.assertRegex(doctor(self.chain)[1], r"model: it runs here.*; it needs [\d.]+ .iB, .* "
+                         r"weights and .* keys and values .*; some [\d.e+]+ tokens a second")
+        self.assertRegex(doctor(HEARTH_ISA="reference")[1],
+                         r"note kernels: reference.*\n     HEARTH_ISA forces")
         none = self.folder / "none.gguf"
-        status, text, _ = self.call("doctor", none)
+        status, text = doctor(none)
         self.assertEqual(status, 1)
-        self.assertIn(f"bad  model: '{none}' does not exist", text.decode())
+        self.assertIn(f"bad  model: '{none}' does not exist", text)
 
     def test_words_of_other_programs(self):
         for words, says in ((("ps",), "/v1/models"), (("show", "x"), "hearth inspect"),
