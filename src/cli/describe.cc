@@ -7,20 +7,11 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "formats/lenient.h"
 #include "models/registry.h"
 
 namespace hearth {
 namespace {
-
-// A value of another type than expected, as unknown architectures have, counts as missing.
-template <typename T>
-std::optional<T> lenient(const ModelSource& file, const std::string& key) {
-  try {
-    return file.metadata().get<T>(key);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
 
 std::vector<TypeTotal> total_types(const ModelSource& file) {
   std::map<std::string, TypeTotal> by_type;
@@ -39,7 +30,7 @@ std::vector<TypeTotal> total_types(const ModelSource& file) {
 }
 
 std::string pooling_of(const ModelSource& file, const std::string& prefix) {
-  std::optional<uint64_t> pooling = lenient<uint64_t>(file, prefix + "pooling_type");
+  std::optional<uint64_t> pooling = lenient<uint64_t>(file.metadata(), prefix + "pooling_type");
   if (!pooling || *pooling > static_cast<uint64_t>(PoolingType::kRank)) return {};
   return pooling_name(static_cast<PoolingType>(*pooling));
 }
@@ -47,7 +38,7 @@ std::string pooling_of(const ModelSource& file, const std::string& prefix) {
 std::optional<uint64_t> vocabulary_of(const ModelSource& file, const std::string& prefix) {
   const MetaValue* tokens = file.metadata().find("tokenizer.ggml.tokens");
   if (tokens != nullptr && tokens->is_array()) return tokens->count;
-  return lenient<uint64_t>(file, prefix + "vocab_size");
+  return lenient<uint64_t>(file.metadata(), prefix + "vocab_size");
 }
 
 std::vector<RoleTotal> total_roles(const ModelSpec& spec) {
@@ -106,7 +97,7 @@ void read_spec(const ModelSource& file, ModelDescription* model) {
 // By the usual keys, as far as they go.
 void read_keys(const ModelSource& file, ModelDescription* model) {
   auto number = [&](const char* key) {
-    return lenient<uint64_t>(file, model->architecture + "." + key);
+    return lenient<uint64_t>(file.metadata(), model->architecture + "." + key);
   };
   model->context = number("context_length");
   model->layers = number("block_count");
@@ -125,8 +116,8 @@ void read_keys(const ModelSource& file, ModelDescription* model) {
 
 ModelDescription describe_model(const ModelSource& file) {
   ModelDescription model;
-  model.architecture = lenient<std::string>(file, "general.architecture").value_or("");
-  model.name = lenient<std::string>(file, "general.name").value_or("");
+  model.architecture = lenient<std::string>(file.metadata(), "general.architecture").value_or("");
+  model.name = lenient<std::string>(file.metadata(), "general.name").value_or("");
   for (const Architecture& known : all_architectures()) {
     model.runs = model.runs || model.architecture == known.name;
   }
@@ -137,11 +128,11 @@ ModelDescription describe_model(const ModelSource& file) {
   model.pooling = pooling_of(file, model.architecture + ".");
   read_keys(file, &model);
   if (model.runs) read_spec(file, &model);
-  model.tokenizer = lenient<std::string>(file, "tokenizer.ggml.model").value_or("");
+  model.tokenizer = lenient<std::string>(file.metadata(), "tokenizer.ggml.model").value_or("");
   for (const char* document : {"tiktoken.model", "tokenizer.json"}) {
     if (file.find_document(document) != nullptr) model.tokenizer = document;
   }
-  model.pre = lenient<std::string>(file, "tokenizer.ggml.pre").value_or("");
+  model.pre = lenient<std::string>(file.metadata(), "tokenizer.ggml.pre").value_or("");
   try {
     if (auto text = file.chat_template()) model.template_bytes = text->size();
   } catch (const Error&) {

@@ -109,13 +109,13 @@ void ServedText::load(const std::string& name, const std::vector<uint32_t>& othe
   backend_.emplace(*service_, *model_.tokenizer);
   const Engine& engine = service_->engine();
   std::string settings[] = {HEARTH_VERSION, args_.pre.value_or(""), template_text_.value_or("")};
+  ModelFacts facts = make_model_facts(model_.source);
+  facts.memory_bytes = engine.memory().total();
   served_.emplace(ServedModel{
-      name, file_time(model_.source.name()),
-      make_fingerprint(model_.source, engine, sampling_, settings),
+      name, file_time(model_.source.name()), make_fingerprint(facts, engine, sampling_, settings),
       [this, name](Json& json) { json_served_plan(json, name, service_->engine(), machine_); },
       *backend_, *chat_, sampling_, chat_->has_template() ? &turns_.format : nullptr,
-      turns_.problem, make_model_facts(model_.source)});
-  served_->facts.memory_bytes = engine.memory().total();
+      turns_.problem, std::move(facts)});
 }
 
 }  // namespace hearth

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 
 #include "base/ascii.h"
-#include "base/error.h"
+#include "base/fnv_hash.h"
+#include "formats/lenient.h"
 
 namespace hearth {
 namespace {
@@ -23,16 +23,6 @@ constexpr std::array<std::string_view, 33> kFileTypes = {
     "Q5_1",  "Q2_K",    "Q3_K_S", "Q3_K_M", "Q3_K_L", "Q4_K_S",  "Q4_K_M", "Q5_K_S", "Q5_K_M",
     "Q6_K",  "IQ2_XXS", "IQ2_XS", "Q2_K_S", "IQ3_XS", "IQ3_XXS", "IQ1_S",  "IQ4_NL", "IQ3_S",
     "IQ3_M", "IQ2_S",   "IQ2_M",  "IQ4_XS", "IQ1_M",  "BF16"};
-
-// A value of another type than expected counts as missing.
-template <typename T>
-std::optional<T> lenient(const Metadata& metadata, std::string_view key) {
-  try {
-    return metadata.get<T>(key);
-  } catch (const Error&) {
-    return {};
-  }
-}
 
 std::string quantization_of(const ModelSource& source) {
   const auto type = lenient<uint32_t>(source.metadata(), "general.file_type");
@@ -65,6 +55,23 @@ boost::json::value info_value(const Metadata& metadata, const MetaEntry& entry) 
   }
 }
 
+std::string digest_of(const ModelSource& source) {
+  FnvHash hash;
+  for (const MetaEntry& entry : source.metadata().entries()) {
+    hash.add(entry.key);
+    hash.add(entry.value.payload);
+  }
+  for (const SourceTensor& tensor : source.tensors()) {
+    hash.add(tensor.name);
+    hash.add(tensor.type_text);
+    for (uint64_t length : tensor.dims) hash.add(length);
+    const size_t end = std::min(kEndBytes, tensor.data.size());
+    hash.add(tensor.data.first(end));
+    hash.add(tensor.data.last(end));
+  }
+  return fmt::format("{:016x}", hash.value());
+}
+
 // Of `name` where it has one: what follows its last colon.
 std::string_view tag_of(std::string_view name) {
   const size_t colon = name.rfind(':');
@@ -78,21 +85,6 @@ std::string_view without_tag(std::string_view name) {
 }
 
 }  // namespace
-
-void add_source(const ModelSource& source, FnvHash* hash) {
-  for (const MetaEntry& entry : source.metadata().entries()) {
-    hash->add(entry.key);
-    hash->add(entry.value.payload);
-  }
-  for (const SourceTensor& tensor : source.tensors()) {
-    hash->add(tensor.name);
-    hash->add(tensor.type_text);
-    for (uint64_t length : tensor.dims) hash->add(length);
-    const size_t end = std::min(kEndBytes, tensor.data.size());
-    hash->add(tensor.data.first(end));
-    hash->add(tensor.data.last(end));
-  }
-}
 
 std::string short_parameters(uint64_t parameters) {
   const auto value = static_cast<double>(parameters);
@@ -112,9 +104,7 @@ ModelFacts make_model_facts(const ModelSource& source) {
   for (const SourceTensor& tensor : source.tensors()) parameters += tensor.n_elements;
   facts.parameters = short_parameters(parameters);
   facts.quantization = quantization_of(source);
-  FnvHash hash;
-  add_source(source, &hash);
-  facts.digest = fmt::format("{:016x}", hash.value());
+  facts.digest = digest_of(source);
   facts.file_bytes = facts.memory_bytes = source.file_bytes();
   for (const MetaEntry& entry : metadata.entries()) {
     const bool text = entry.value.type == MetaType::kString;

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/fnv_hash.h"
 #include "formats/model_source.h"
 
 namespace hearth {
@@ -17,17 +16,15 @@ struct ModelFacts {
   std::string format;        // "gguf"
   std::string parameters;    // "4.0B"
   std::string quantization;  // "Q4_K_M", or the type of most of its bytes
-  std::string digest;        // of what the file holds: 16 hexadecimal digits, no SHA-256
+  // Of what the file holds: 16 hexadecimal digits, no SHA-256. Of each tensor's data the two ends
+  // count, since reading all of it would take as long as loading.
+  std::string digest;
   uint64_t file_bytes = 0;
   uint64_t memory_bytes = 0;  // that it takes here; the file's where nobody counts them
   // The metadata by its keys, but for long texts; null stands for arrays. With
   // general.parameter_count.
   boost::json::object info;
 };
-
-// Adds the metadata and the tensors: of each tensor's data the two ends, since reading all of it
-// would take as long as loading.
-void add_source(const ModelSource& source, FnvHash* hash);
 
 ModelFacts make_model_facts(const ModelSource& source);
 

@@ -31,7 +31,7 @@ void add_memory(const Engine& engine, const Machine& machine, Json* json) {
 
 }  // namespace
 
-std::string make_fingerprint(const ModelSource& source, const Engine& engine,
+std::string make_fingerprint(const ModelFacts& facts, const Engine& engine,
                              const SamplingParams& sampling, std::span<const std::string> others) {
   FnvHash hash;
   for (const std::string& other : others) hash.add(other);
@@ -43,7 +43,7 @@ std::string make_fingerprint(const ModelSource& source, const Engine& engine,
   hash.add(kv_type_name(engine.options().kv_type));
   for (const WeightSpec& weight : engine.spec().weights) hash.add(weight.packed.name());
   for (uint32_t share : engine.model()->placement().shares) hash.add(uint64_t{share});
-  add_source(source, &hash);
+  hash.add(facts.digest);
   return fmt::format("fp_{:012x}", hash.value() >> 16);
 }
 

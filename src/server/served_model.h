@@ -38,10 +38,10 @@ struct ServedModel {
 };
 
 // "fp_0123456789ab", from all that decides on a text besides the request: the version, the model's
-// tensors and metadata, the level of kernels, how the weights are cut, how keys and values are
-// kept, how tokens are sampled where a request does not say, and `others`: options that change
-// prompts.
-std::string make_fingerprint(const ModelSource& source, const Engine& engine,
+// tensors and metadata (`facts`), the level of kernels, how the weights are cut, how keys and
+// values are kept, how tokens are sampled where a request does not say, and `others`: options that
+// change prompts.
+std::string make_fingerprint(const ModelFacts& facts, const Engine& engine,
                              const SamplingParams& sampling, std::span<const std::string> others);
 
 // Writes who works on what, and what lies where, into the object that `json` is in.
