@@ -481,6 +481,7 @@ void Completion::note(LogEntry* entry) const {
     entry->cached_tokens = sums.cached_tokens;
     entry->generated_tokens = sums.completion_tokens;
     entry->relaxed = relaxed_;
+    if (const double rate = generation_rate(sums); rate > 0) entry->tokens_per_second = rate;
   }
   entry->queue_seconds = queue_seconds_;
   entry->first_token_seconds = first_token_seconds_;

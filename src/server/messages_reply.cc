@@ -176,6 +176,14 @@ std::string MessagesReply::begin(const Usage& usage, uint32_t) {
   return messages_event("message_start", json) + messages_event("ping", ping);
 }
 
+// Which clients take for nothing where they do not look into it.
+std::string MessagesReply::progress(const PromptProgress& progress) {
+  Json ping;
+  write_progress(begin_messages_event(ping, "ping"), progress);
+  ping.end_object();
+  return messages_event("ping", ping);
+}
+
 std::string MessagesReply::open(Block kind, const CallPart& call) {
   std::string events = close();
   Json json;

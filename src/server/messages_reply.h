@@ -1,10 +1,10 @@
 // MessagesReply: a reply in the forms of Anthropic's Messages API (src/server/openapi.json
 // describes each), whole and as events. JSON whatever the texts hold.
 //
-// The events of a stream: message_start and ping; for each block of the content
-// content_block_start, deltas of one kind and content_block_stop; message_delta and message_stop.
-// A block is reasoning, text or a call. Deltas joined are what the whole body has, but for the
-// order of text that stands behind calls.
+// The events of a stream: message_start and ping, which also tells of progress; for each block of
+// the content content_block_start, deltas of one kind and content_block_stop; message_delta and
+// message_stop. A block is reasoning, text or a call. Deltas joined are what the whole body has,
+// but for the order of text that stands behind calls.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ class MessagesReply final : public ReplyForm {
 
   std::string begin(const Usage& usage, uint32_t choices) override;
   std::string part(const ChoicePart& part) override;
+  std::string progress(const PromptProgress& progress) override;
   std::string end(const Usage& usage) override;
   std::string error(const ApiError& error) override;
   std::unique_ptr<BodySource> whole(std::vector<ChoicePart> choices, const Usage& usage) override;

@@ -132,6 +132,13 @@ constexpr const char* kCalledContent =
     R"({"type":"tool_use","id":"toolu_a","name":"read","input":{"p":"\u0001","n":1.5E0}},)"
     R"({"type":"tool_use","id":"abcDEF123","name":"list","input":{}}])";
 
+TEST_F(MessagesReplies, ProgressIsAPing) {
+  const auto told = events(reply_.progress({.total = 12, .cached = 2, .read = 7, .seconds = 0.5}));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].at("type"), "ping");
+  EXPECT_EQ(told[0].at_pointer("/prompt_progress/processed"), 7);
+}
+
 TEST_F(MessagesReplies, AWholeReply) {
   const json::value body = checked(whole(messages_calls(), {9, 3, 4, 1}), "MessagesReply");
   EXPECT_EQ(json::serialize(body.at("content")), kCalledContent);

@@ -185,6 +185,7 @@ constexpr MessagesRule kMessagesRules[] = {
     {"output_format", read_messages_format},
     {"tools", read_messages_tools},
     {"tool_choice", read_messages_choice},
+    {"return_progress", copy_field},  // of a chat alone
 };
 
 // The number in "tools[12]..." where the text begins with `array` and a bracket; `text` becomes

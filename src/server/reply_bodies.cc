@@ -125,13 +125,12 @@ double rate_of(uint64_t tokens, double seconds) {
 // In llama.cpp's names. The first token of a text comes with the end of its prompt.
 void write_timings(Json& json, const Usage& usage) {
   const uint64_t read = usage.prompt_tokens - usage.cached_tokens;
-  const uint64_t later = usage.completion_tokens - usage.texts;
   json.key("timings").object().key("cache_n").number(usage.cached_tokens);
   json.key("prompt_n").number(read).key("prompt_ms").real(usage.prompt_seconds * 1e3);
   json.key("prompt_per_second").real(rate_of(read, usage.prompt_seconds));
   json.key("predicted_n").number(usage.completion_tokens);
   json.key("predicted_ms").real(usage.generation_seconds * 1e3);
-  json.key("predicted_per_second").real(rate_of(later, usage.generation_seconds)).end_object();
+  json.key("predicted_per_second").real(generation_rate(usage)).end_object();
 }
 
 void open_reply(Json& json, const ReplyHead& head, bool chunk) {
@@ -372,14 +371,23 @@ std::string part_events(const ReplyHead& head, const ChoicePart& part) {
   return events + (head.chat ? chat_chunk(head, last, Delta::kFinish) : text_chunk(head, last));
 }
 
+double generation_rate(const Usage& usage) {
+  return rate_of(usage.completion_tokens - usage.texts, usage.generation_seconds);
+}
+
+void write_progress(Json& json, const PromptProgress& progress) {
+  json.key("prompt_progress").object().key("total").number(progress.total);
+  json.key("cache").number(progress.cached).key("processed").number(progress.read);
+  json.key("time_ms").real(progress.seconds * 1e3).end_object();
+}
+
 std::string progress_event(const ReplyHead& head, const PromptProgress& progress) {
   Json json;
   open_reply(json, head, true);
   json.end_array();
   if (head.include_usage) json.key("usage").null();
-  json.key("prompt_progress").object().key("total").number(progress.total);
-  json.key("cache").number(progress.cached).key("processed").number(progress.read);
-  json.key("time_ms").real(progress.seconds * 1e3).end_object().end_object();
+  write_progress(json, progress);
+  json.end_object();
   return event(json);
 }
 

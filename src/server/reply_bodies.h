@@ -44,6 +44,9 @@ struct Usage {
   double total_seconds = 0, prompt_seconds = 0, generation_seconds = 0;
 };
 
+// Tokens a second from the first token of a text to its last one; 0 where there is no such time.
+double generation_rate(const Usage& usage);
+
 // How far the prompts of a completion are.
 struct PromptProgress {
   uint64_t total = 0;   // tokens of all prompts
@@ -80,7 +83,9 @@ class CompletionBody : public BodySource {
 // own, or in none where it has no reason: then streamed_error() does.
 std::string first_event(const ReplyHead& head, uint32_t choice);
 std::string part_events(const ReplyHead& head, const ChoicePart& part);
-// One without choices that has `prompt_progress`, in llama.cpp's names.
+// Writes `prompt_progress`, in llama.cpp's names, into the object that `json` is in.
+void write_progress(Json& json, const PromptProgress& progress);
+// An event without choices that has it.
 std::string progress_event(const ReplyHead& head, const PromptProgress& progress);
 // The last one, with usage and timings as far as they were asked for.
 std::string usage_event(const ReplyHead& head, const Usage& usage);

@@ -126,6 +126,9 @@ std::string log_line(const LogEntry& entry) {
   if (entry.first_token_seconds) {
     line += fmt::format(", first token {:.3f} s", *entry.first_token_seconds);
   }
+  if (entry.tokens_per_second) {
+    line += fmt::format(", {:.1f} tokens/s", *entry.tokens_per_second);
+  }
   if (!entry.finish.empty()) line += ", " + entry.finish;
   if (!entry.relaxed.empty()) line += ", not held: " + entry.relaxed;
   if (!entry.trace.empty()) line += ", trace " + entry.trace;
@@ -148,6 +151,7 @@ std::string log_json(const LogEntry& entry) {
   number("generated_tokens", entry.generated_tokens);
   real("queue_seconds", entry.queue_seconds);
   real("first_token_seconds", entry.first_token_seconds);
+  real("tokens_per_second", entry.tokens_per_second);
   if (!entry.finish.empty()) json.key("finish").text(entry.finish);
   if (!entry.trace.empty()) json.key("traceparent").text(entry.trace);
   if (!entry.relaxed.empty()) json.key("relaxed").text(entry.relaxed);

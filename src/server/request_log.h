@@ -36,6 +36,7 @@ struct LogEntry {
   // Of requests for text; those for embeddings have prompt_tokens alone.
   std::optional<uint64_t> prompt_tokens = {}, cached_tokens = {}, generated_tokens = {};
   std::optional<double> queue_seconds = {}, first_token_seconds = {};
+  std::optional<double> tokens_per_second = {};  // that were generated, after the first
   std::string finish = {};   // "stop", "length", "cancelled", or an error's code
   std::string relaxed = {};  // what was left out of the schemas of tools; printable
   std::string trace = {};    // traceparent (W3C Trace Context), where it is one

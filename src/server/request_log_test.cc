@@ -26,6 +26,7 @@ LogEntry completion() {
   entry.generated_tokens = 64;
   entry.queue_seconds = 0.5;
   entry.first_token_seconds = 0.75;
+  entry.tokens_per_second = 126;
   entry.finish = "length";
   return entry;
 }
@@ -34,7 +35,7 @@ TEST(RequestLog, WritesALine) {
   EXPECT_EQ(
       log_line(completion()),
       "127.0.0.1 POST /v1/completions 200 1.250 s, 12 (4 cached) + 64 tokens, queued 0.500 s, "
-      "first token 0.750 s, length [r1]");
+      "first token 0.750 s, 126.0 tokens/s, length [r1]");
   LogEntry plain{.id = "r2", .peer = "::1", .method = "GET", .path = "/health"};
   plain.status = 200;
   EXPECT_EQ(log_line(plain), "::1 GET /health 200 0.000 s [r2]");
@@ -60,6 +61,7 @@ TEST(RequestLog, LetsNoPathEndItsLine) {
 TEST(RequestLog, WritesJson) {
   boost::json::object object = read_json(log_json(completion())).as_object();
   EXPECT_EQ(object.at("generated_tokens").to_number<int>(), 64);
+  EXPECT_EQ(object.at("tokens_per_second").to_number<double>(), 126);
   EXPECT_EQ(object.at("finish").as_string(), "length");
   LogEntry plain;
   EXPECT_FALSE(read_json(log_json(plain)).as_object().contains("prompt_tokens"));

@@ -182,6 +182,14 @@ std::string ResponsesReply::begin(const Usage&, uint32_t) {
   return events + state_event("response.in_progress", {});
 }
 
+std::string ResponsesReply::progress(const PromptProgress& progress) {
+  constexpr const char* kType = "response.prompt_progress";
+  Json json;
+  write_progress(open_event(json, kType), progress);
+  json.end_object();
+  return named_event(kType, json);
+}
+
 // What goes on with a call that was begun stands before all else.
 std::string ResponsesReply::part(const ChoicePart& part) {
   std::string events;

@@ -2,11 +2,12 @@
 // each), whole and as events. JSON whatever the texts hold.
 //
 // The events of a stream, each with the next sequence_number from 0 on: response.created and
-// response.in_progress; for each item response.output_item.added, its part, its deltas, what they
-// are together, and response.output_item.done; at last response.completed, response.incomplete, or
-// error and response.failed. Where a summary is asked for, all that tells reasoning is told twice,
-// as its text and as its summary. Items are reasoning, messages and calls, in the order in which
-// the model says them. An item has one id, and the last response has the items that were streamed.
+// response.in_progress; where it is asked for response.prompt_progress; for each item
+// response.output_item.added, its part, its deltas, what they are together, and
+// response.output_item.done; at last response.completed, response.incomplete, or error and
+// response.failed. Where a summary is asked for, all that tells reasoning is told twice, as its
+// text and as its summary. Items are reasoning, messages and calls, in the order in which the model
+// says them. An item has one id, and the last response has the items that were streamed.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ class ResponsesReply final : public ReplyForm {
   std::string begin(const Usage& usage, uint32_t choices) override;
   // Of the one choice.
   std::string part(const ChoicePart& part) override;
+  std::string progress(const PromptProgress& progress) override;
   std::string end(const Usage& usage) override;
   std::string error(const ApiError& error) override;
   bool keeps_stream() const override { return true; }

@@ -155,6 +155,15 @@ TEST_F(ResponsesReplies, StreamTheItemsOfTheLastResponse) {
             R"("output_tokens_details":{"reasoning_tokens":2},"total_tokens":14})");
 }
 
+TEST_F(ResponsesReplies, TellHowMuchWasRead) {
+  ResponsesReply reply(response_head(R"("input":"x")"));
+  const std::string stream =
+      reply.begin({}, 1) + reply.progress({.total = 12, .cached = 2, .read = 7, .seconds = 0.5});
+  const auto events = response_events(stream);
+  EXPECT_EQ(event_types(events), "created\nin_progress\nprompt_progress\n");
+  EXPECT_EQ(events[2].at_pointer("/prompt_progress/processed"), 7);
+}
+
 TEST_F(ResponsesReplies, AreTheSameWhole) {
   ResponsesReply streamed(response_head(kNamespace)), whole(response_head(kNamespace));
   const std::vector<json::value> events = response_events(ended_stream(streamed, turn_parts()));

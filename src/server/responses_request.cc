@@ -164,6 +164,7 @@ constexpr AskRule kAskRules[] = {
     {"presence_penalty", ask_same},
     {"frequency_penalty", ask_same},
     {"chat_template_kwargs", ask_same},
+    {"return_progress", ask_same},
 };
 
 // What a reply says where the request says nothing.

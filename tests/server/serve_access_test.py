@@ -338,7 +338,7 @@ class LogTest(ServeCase):
         date, seconds = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d", r"\d+\.\d{3} s"
         self.assertRegex(lines[0], rf"^{date} 127\.0\.0\.1 POST /v1/completions 200 {seconds}, "
                          rf"6 \(0 cached\) \+ 3 tokens, queued {seconds}, first token {seconds}, "
-                         r"length \[req_\w+\]$")
+                         r"\d+\.\d tokens/s, length \[req_\w+\]$")
         said = (" 200 ", " 200 ", " 400 .*invalid_type", " 400 .*context_length_exceeded",
                 "/tokenize 200", "/apply-template 200", "/nowhere 404 .*not_found",
                 "/v1/models 401 .*invalid_api_key")

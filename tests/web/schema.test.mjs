@@ -191,6 +191,9 @@ test("so is what Anthropic's API answers", limit, async () => {
                                caller);
     assert.deepEqual(streamed.map((event) => event.type).slice(0, 2), ["message_start", "ping"]);
   }
+  const told = await ask("POST", "/v1/messages", {...body, stream: true, return_progress: true},
+                         200, caller);
+  assert.ok(told.some((event) => event.type === "ping" && event.prompt_progress?.total > 0));
   const {content, stop_reason: reason} = await ask("POST", "/v1/messages", called, 200, caller);
   assert.equal(reason, "tool_use");
   const call = content.at(-1);
@@ -239,6 +242,11 @@ test("so are responses", limit, async () => {
     const counted = await ask("POST", "/v1/responses/input_tokens", asked, 200, caller);
     assert.equal(counted.input_tokens, whole.usage.input_tokens);
   }
+  const told = await ask("POST", "/v1/responses", {...body, stream: true, return_progress: true},
+                         200, caller);
+  assert.deepEqual(told.map((event) => event.sequence_number), [...told.keys()]);
+  assert.ok(told.find((event) => event.type === "response.prompt_progress")
+    .prompt_progress.total > 0);
   const {output} = await ask("POST", "/v1/responses", called, 200, caller);
   assert.deepEqual(output.map((item) => [item.type, item.name]), [["function_call", "ping"]]);
   const result = {type: "function_call_output", call_id: output[0].call_id, output: "pong"};
