@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
+#include <system_error>
+#include <utility>
 
-#include "base/ascii.h"
 #include "base/error.h"
+#include "store/repo_models.h"
 
 namespace hearth {
 namespace {
@@ -17,29 +18,53 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostListed = 10'000;
 constexpr int kMostBelow = 4;
-// "-00001-of-00003.gguf"
-constexpr size_t kPartLength = 20;
 
-// Where the number of a part begins; none of a file that is whole.
-std::optional<size_t> part_of(const std::string& file) {
-  if (file.size() <= kPartLength) return {};
-  const size_t at = file.size() - kPartLength;
-  const bool is_part = file[at] == '-' && file.compare(at + 6, 4, "-of-") == 0;
-  return is_part ? std::optional(at) : std::nullopt;
-}
-
-std::optional<std::string> model_name(const fs::path& path) {
-  const std::string file = path.filename().string();
-  std::error_code error;
-  if (fs::is_directory(path, error)) {
-    return fs::exists(path / "config.json", error) ? std::optional(file) : std::nullopt;
+// Goes through a folder and those below it.
+class Search {
+ public:
+  // False where it cannot be listed.
+  bool look(const fs::path& folder, int below, std::error_code* error) {
+    std::vector<RepoFile> files;
+    std::vector<fs::path> folders;
+    fs::directory_iterator at(folder, *error), end;
+    for (; !*error && at != end && ++entries_ < kMostListed; at.increment(*error)) {
+      std::error_code other;
+      if (at->is_directory(other)) {
+        folders.push_back(at->path());
+      } else if (at->is_regular_file(other)) {
+        files.push_back({.path = at->path().filename().string()});
+      }
+    }
+    if (*error) return false;
+    bool whole = false;
+    for (const RepoModel& model : find_repo_models(files)) {
+      const std::string& opens = model.files[0].path;
+      if (model.folder) {
+        whole = true;
+        found_.push_back({folder.filename().string(), folder.string()});
+      } else {
+        found_.push_back({std::string(gguf_name(opens).stem), (folder / opens).string()});
+      }
+    }
+    if (whole || below == 0) return true;
+    std::ranges::sort(folders);
+    for (const fs::path& each : folders) {
+      // One that cannot be listed is left out; a link may lead back here.
+      std::error_code other;
+      look(each, fs::is_symlink(each, other) ? 0 : below - 1, &other);
+    }
+    return true;
   }
-  if (!ascii_lower(file).ends_with(".gguf") || ascii_lower(file).starts_with("mmproj")) return {};
-  const std::optional<size_t> part = part_of(file);
-  if (!part) return path.stem().string();
-  return file.compare(*part, 6, "-00001") == 0 ? std::optional(file.substr(0, *part))
-                                               : std::nullopt;
-}
+
+  std::vector<FoundFile> take() {
+    std::ranges::sort(found_, {}, [](const FoundFile& file) { return file.name; });
+    return std::move(found_);
+  }
+
+ private:
+  std::vector<FoundFile> found_;
+  size_t entries_ = 0;
+};
 
 std::string one_stamp(const std::string& path) {
   struct stat facts {};
@@ -51,31 +76,26 @@ std::string one_stamp(const std::string& path) {
 }  // namespace
 
 std::vector<FoundFile> find_model_files(const std::string& folder) {
+  Search search;
   std::error_code error;
-  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
-  if (error) fail(ErrorCode::kFile, "'{}' cannot be listed: {}", folder, error.message());
-  std::vector<FoundFile> found;
-  size_t entries = 0;
-  for (; at != fs::recursive_directory_iterator() && ++entries < kMostListed; at.increment(error)) {
-    if (at.depth() >= kMostBelow) at.disable_recursion_pending();
-    const std::optional<std::string> name = model_name(at->path());
-    if (!name) continue;
-    at.disable_recursion_pending();
-    found.push_back({*name, at->path().string()});
+  // Without a slash at its end, behind which it has no name.
+  fs::path path = fs::path(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  if (!search.look(path, kMostBelow, &error)) {
+    fail(ErrorCode::kFile, "'{}' cannot be listed: {}", folder, error.message());
   }
-  std::ranges::sort(found, {}, [](const FoundFile& file) { return file.name; });
-  return found;
+  return search.take();
 }
 
 std::string file_stamp(const std::string& path) {
   const fs::path whole(path);
   const std::string file = whole.filename().string();
-  const std::optional<size_t> part = part_of(file);
+  const GgufName part = gguf_name(file);
   std::error_code error;
   const bool folder = fs::is_directory(whole, error);
-  if (!folder && !part) return one_stamp(path);
+  if (!folder && part.parts == 1) return one_stamp(path);
   std::vector<std::string> stamps;
-  const std::string begin = part ? file.substr(0, *part) : "";
+  const std::string begin = folder ? "" : fmt::format("{}-", part.stem);
   fs::directory_iterator at(folder ? whole : whole.parent_path(), error);
   for (; !error && at != fs::directory_iterator(); at.increment(error)) {
     const std::string name = at->path().filename().string();

@@ -10,9 +10,10 @@ struct FoundFile {
   std::string name, path;
 };
 
-// GGUF files (of several parts, the first) and folders with safetensors files, in the folder and
-// four below, by name; at most 10,000 entries are looked at. Throws (kFile) where there is no such
-// folder.
+// What of the folder and of four below is a model (store/repo_models.h), by name: GGUF files, by
+// their stems, of several parts the first, and folders of safetensors files, by the folder's name,
+// in which nothing else is looked for. At most 10,000 entries are looked at. Throws (kFile) where
+// there is no such folder.
 std::vector<FoundFile> find_model_files(const std::string& folder);
 
 // Changes where the file at the path does, one of its parts, or a file in that folder.

@@ -24,6 +24,9 @@ struct ToHold {
   std::shared_ptr<const ModelArgs> args;
   const Machine* machine;
   std::shared_ptr<const std::vector<uint32_t>> others;  // PUs that somebody else works on
+  // Whether models of the set that embed or rank have cores of their own, which those for text
+  // leave them. By the time it is opened it is settled.
+  std::shared_ptr<const bool> queues_apart;
 };
 
 ModelKind kind_of(const ModelSpec& spec);

@@ -35,13 +35,13 @@ bool looks_like_file(const std::string& typed) {
 }
 
 // Empty where no store has it. `hub`: what is typed, as a name on a hub.
-NamedModel find_in_stores(const std::string& typed, const std::optional<HubName>& hub) {
-  const StorePlaces places = find_places();
+NamedModel find_in_stores(const std::string& typed, const std::optional<HubName>& hub,
+                          StoredModels* stored) {
   std::string name = typed;
   if (hub && hub->file.empty()) {
     name = hub->id() + (hub->quant.empty() ? "" : ":" + hub->quant);
   }
-  const std::optional<LocalModel> model = find_local_model(find_local_models(places), name);
+  const std::optional<LocalModel> model = find_local_model(stored->all(), name);
   if (!model) return {};
   if (!model->problem.empty()) {
     fail(ErrorCode::kFile, "'{}' in the store of {} cannot be used: {}", printable(model->name),
@@ -116,6 +116,16 @@ PullListener pull_listener(const std::string& name, bool json) {
 }
 
 NamedModel find_named_model(const std::string& typed) {
+  StoredModels stored;
+  return find_named_model(typed, &stored);
+}
+
+NamedModel fetch_named_model(const std::string& typed, bool offline) {
+  StoredModels stored;
+  return fetch_named_model(typed, offline, &stored);
+}
+
+NamedModel find_named_model(const std::string& typed, StoredModels* stored) {
   if (exists(typed)) return {.path = typed, .name = {}};
   const std::optional<HubName> hub = find_hub_name(typed);
   if (names_revision(hub)) {
@@ -124,7 +134,7 @@ NamedModel find_named_model(const std::string& typed) {
         "'{}' names a revision or a file, which only `hearth pull`, `run`, `chat` and `serve` take",
         printable(typed));
   }
-  NamedModel found = find_in_stores(typed, hub);
+  NamedModel found = find_in_stores(typed, hub, stored);
   if (!found.path.empty()) return found;
   if (!hub || looks_like_file(typed)) return {.path = typed, .name = {}};
   fail(ErrorCode::kFile,
@@ -133,17 +143,20 @@ NamedModel find_named_model(const std::string& typed) {
        printable(typed));
 }
 
-NamedModel fetch_named_model(const std::string& typed, bool offline) {
+NamedModel fetch_named_model(const std::string& typed, bool offline, StoredModels* stored) {
   if (exists(typed)) return {.path = typed, .name = {}};
   const std::optional<HubName> hub = find_hub_name(typed);
-  if (!hub || (hub->file.empty() && looks_like_file(typed))) return find_named_model(typed);
+  if (!hub || (hub->file.empty() && looks_like_file(typed))) {
+    return find_named_model(typed, stored);
+  }
   if (!names_revision(hub)) {
-    NamedModel found = find_in_stores(typed, hub);
+    NamedModel found = find_in_stores(typed, hub, stored);
     if (!found.path.empty()) return found;
   }
   StorePlaces places = find_places();
   places.offline = places.offline || offline;
   const PulledModel pulled = pull_until_stopped(places, *hub, {}, pull_listener(hub->id(), false));
+  stored->forget();
   return {.path = pulled.path, .name = pulled.name};
 }
 

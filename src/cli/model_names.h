@@ -6,9 +6,12 @@
 // may be fetched; those of store/pull.h.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/cli11.h"
+#include "store/local_models.h"
 
 namespace hearth {
 
@@ -19,10 +22,26 @@ struct NamedModel {
   std::string name;  // of a store; empty: it is a path
 };
 
+// What lies in the stores, looked at once for several names, when the first needs it.
+class StoredModels {
+ public:
+  const std::vector<LocalModel>& all() {
+    if (!all_) all_ = find_local_models(find_places());
+    return *all_;
+  }
+  // They have changed.
+  void forget() { all_.reset(); }
+
+ private:
+  std::optional<std::vector<LocalModel>> all_;
+};
+
 // A model that is here already.
+NamedModel find_named_model(const std::string& typed, StoredModels* stored);
 NamedModel find_named_model(const std::string& typed);
 // The same; one that is on a hub is fetched, with its size told first, unless `offline`. Ctrl-C
 // meanwhile ends the process, and what was fetched is kept.
+NamedModel fetch_named_model(const std::string& typed, bool offline, StoredModels* stored);
 NamedModel fetch_named_model(const std::string& typed, bool offline);
 
 // The option's value becomes the path of a model that is here.

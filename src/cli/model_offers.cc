@@ -30,6 +30,7 @@ struct FoundModel {
   std::string name, path;
   const ConfiguredOptions* table = nullptr;  // its own options
   bool named = false;                        // on the command line
+  bool cached = false;                       // found in Hugging Face's cache
 };
 
 const ConfiguredOptions* find_table(const Configuration& configuration, const std::string& name) {
@@ -47,50 +48,58 @@ bool serves_more(const ServeArgs& args, const Configuration& configuration) {
   return !args.models.empty() || args.all_models || has_tables(configuration);
 }
 
-NamedModel find_path(const std::string& typed, const OfferSetting& setting, OfferTime time) {
-  if (time == OfferTime::kLater) return find_named_model(typed);
-  return fetch_named_model(typed, setting.args.offline);
-}
+// What one reading of the models needs.
+struct Finding {
+  const OfferSetting& setting;
+  const OfferTime time;
+  StoredModels stored = {};
 
-FoundModel of_table(const std::string& name, const ConfiguredOptions& table,
-                    const OfferSetting& setting, OfferTime time) {
-  const auto model = table.find("model");
-  const std::string typed = model == table.end() ? name : model->second.values.front();
-  return {name, find_path(typed, setting, time).path, &table};
-}
+  NamedModel path_of(const std::string& typed) {
+    if (time == OfferTime::kLater) return find_named_model(typed, &stored);
+    return fetch_named_model(typed, setting.args.offline, &stored);
+  }
 
-FoundModel of_word(const std::string& typed, const OfferSetting& setting, OfferTime time) {
-  const NamedModel model = find_path(typed, setting, time);
-  std::string name = model.name.empty() ? fs::path(model.path).stem().string() : model.name;
-  if (setting.args.alias) name = *setting.args.alias;
-  return {std::move(name), model.path};
-}
+  FoundModel of_table(const std::string& name, const ConfiguredOptions& table) {
+    const auto model = table.find("model");
+    const std::string typed = model == table.end() ? name : model->second.values.front();
+    return {name, path_of(typed).path, &table};
+  }
 
-// What --models finds: each under its own name.
-std::vector<FoundModel> of_machine(const std::string& folder) {
-  std::vector<FoundModel> found;
-  if (!folder.empty()) {
-    for (FoundFile& file : find_model_files(folder)) {
-      found.push_back({std::move(file.name), std::move(file.path)});
+  FoundModel of_word(const std::string& typed) {
+    const NamedModel model = path_of(typed);
+    std::string name = model.name.empty() ? fs::path(model.path).stem().string() : model.name;
+    if (setting.args.alias) name = *setting.args.alias;
+    return {std::move(name), model.path};
+  }
+
+  // What --models finds: each under its own name.
+  std::vector<FoundModel> of_machine(const std::string& folder) {
+    std::vector<FoundModel> found;
+    if (!folder.empty()) {
+      for (FoundFile& file : find_model_files(folder)) {
+        found.push_back({std::move(file.name), std::move(file.path)});
+      }
+      return found;
+    }
+    for (const LocalModel& model : stored.all()) {
+      if (!model.problem.empty()) continue;
+      found.push_back({.name = model.name, .path = model.path});
+      found.back().cached = model.store == kCacheStore;
     }
     return found;
   }
-  for (LocalModel& model : find_local_models(find_places())) {
-    if (model.problem.empty()) found.push_back({std::move(model.name), std::move(model.path)});
-  }
-  return found;
-}
+};
 
 std::vector<FoundModel> find_models(const OfferSetting& setting, const Configuration& configuration,
                                     OfferTime time) {
+  Finding finding{setting, time};
   std::vector<FoundModel> all;
   auto has = [&](const std::string& name) {
     return std::ranges::find(all, name, &FoundModel::name) != all.end();
   };
   for (const std::string& typed : setting.args.models) {
     const ConfiguredOptions* table = find_table(configuration, typed);
-    FoundModel model =
-        table != nullptr ? of_table(typed, *table, setting, time) : of_word(typed, setting, time);
+    FoundModel model = table != nullptr ? finding.of_table(typed, *table) : finding.of_word(typed);
     if (has(model.name)) {
       fail(ErrorCode::kUsage,
            "two models are called '{}': give one another name, by a table [model.NAME] of the "
@@ -108,14 +117,14 @@ std::vector<FoundModel> find_models(const OfferSetting& setting, const Configura
     for (const auto& [key, table] : configuration) {
       if (!key.starts_with(kModelTable)) continue;
       const std::string name = key.substr(kModelTable.size());
-      if (!has(name)) all.push_back(of_table(name, table, setting, time));
+      if (!has(name)) all.push_back(finding.of_table(name, table));
     }
   }
   if (!setting.args.all_models) return all;
   auto same_path = [&](const FoundModel& model) {
     return std::ranges::find(all, model.path, &FoundModel::path) != all.end();
   };
-  for (FoundModel& model : of_machine(*setting.args.all_models)) {
+  for (FoundModel& model : finding.of_machine(*setting.args.all_models)) {
     // One with options of its own is that one.
     if (!has(model.name) && !same_path(model)) all.push_back(std::move(model));
   }
@@ -152,7 +161,7 @@ std::shared_ptr<const ModelArgs> read_args(const OfferSetting& setting,
   return args;
 }
 
-// What a model must be loaded anew for.
+// What a model must be loaded anew for, but for what depends on others.
 std::string made_of(const FoundModel& model) {
   std::string text = model.path;
   if (model.table == nullptr) return text;
@@ -164,7 +173,8 @@ std::string made_of(const FoundModel& model) {
 }
 
 OfferedModel offer_of(const FoundModel& model, const OfferSetting& setting,
-                      const Configuration& configuration) {
+                      const Configuration& configuration,
+                      const std::shared_ptr<const bool>& queues_apart) {
   const std::shared_ptr<const ModelArgs> args = read_args(setting, configuration, model);
   const OpenedModel header =
       open_named_model(model.path, args->args.pre, args->args.engine, TokenizerUse::kNone);
@@ -172,6 +182,7 @@ OfferedModel offer_of(const FoundModel& model, const OfferSetting& setting,
                      .kind = kind_of(header.spec),
                      .named = model.named,
                      .pinned = args->args.pin,
+                     .removable = model.cached,
                      .created = file_time(model.path),
                      .context = header.spec.hyper.context,
                      .facts = make_model_facts(header.source),
@@ -179,24 +190,14 @@ OfferedModel offer_of(const FoundModel& model, const OfferSetting& setting,
   if (model.table != nullptr && args->args.alias) offer.aliases.push_back(*args->args.alias);
   if (args->args.ttl_seconds) offer.ttl_seconds = *args->args.ttl_seconds;
   offer.stamp = [path = model.path] { return file_stamp(path); };
-  const ToHold to_hold{model.name, args, &setting.machine, setting.others};
+  const ToHold to_hold{model.name, args, &setting.machine, setting.others, queues_apart};
   offer.open = [to_hold, kind = offer.kind, bytes = offer.facts.file_bytes] {
     return open_held_model(to_hold, kind, bytes);
   };
   return offer;
 }
 
-// "ORG/REPO-GGUF:LABEL" is also called by less of that.
-std::vector<std::string> short_names(const std::string& name) {
-  std::vector<std::string> names;
-  const std::string bare = name.substr(0, name.find(':'));
-  const std::string last = bare.substr(bare.rfind('/') + 1);
-  names = {bare, name.substr(name.rfind('/', name.find(':')) + 1), last};
-  if (ascii_lower(last).ends_with("-gguf")) names.push_back(last.substr(0, last.size() - 5));
-  return names;
-}
-
-// Those that mean one model alone.
+// What people call them besides, as far as it means one model alone.
 void add_short_names(std::vector<OfferedModel>* offers) {
   std::map<std::string, int> times;
   for (const OfferedModel& offer : *offers) {
@@ -229,16 +230,23 @@ bool serves_set(const ServeArgs& args, const Configuration& configuration) {
 std::vector<OfferedModel> find_offers(const OfferSetting& setting,
                                       const Configuration& configuration, OfferTime time) {
   std::vector<OfferedModel> offers;
+  // Where somebody asked for a model that embeds or ranks: else cores would wait for nobody.
+  const auto queues_apart = std::make_shared<bool>(false);
   for (const FoundModel& model : find_models(setting, configuration, time)) {
     try {
-      offers.push_back(offer_of(model, setting, configuration));
+      offers.push_back(offer_of(model, setting, configuration, queues_apart));
+      const bool asked = model.named || model.table != nullptr;
+      if (asked && offers.back().kind != ModelKind::kText) *queues_apart = true;
     } catch (const Error& error) {
       if (model.named || model.table != nullptr) throw;
       print_note(fmt::format("'{}' is left out: {}", printable(model.name), error.what()));
     }
   }
-  if (offers.empty()) {
+  if (offers.empty() && !setting.args.allow_pull) {
     fail(ErrorCode::kUsage, "there is no model to serve: name one, or get one with `hearth pull`");
+  }
+  for (OfferedModel& offer : offers) {
+    if (*queues_apart) offer.made_of += "\nbeside queues";
   }
   add_short_names(&offers);
   return offers;

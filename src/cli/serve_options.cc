@@ -37,6 +37,9 @@ void add_set_options(CLI::App& verb, ServeArgs* args) {
                                         "DIR, beside MODEL; each is loaded when it is asked for")
       ->expected(0, 1)
       ->type_name("DIR");
+  verb.add_flag("--allow-pull", args->allow_pull,
+                "With --models of this machine: clients of ollama's API may get models of a hub, "
+                "and remove those that lie in Hugging Face's cache");
   add_size(verb, "--memory", &args->memory,
            "Memory of all models, where there are several; those that were used longest ago make "
            "room; default: 85 % of what there is");

@@ -33,6 +33,7 @@ struct ServeArgs {
   std::optional<std::string> all_models;
   uint64_t memory = 0;  // of all models; 0: kMemoryShare of what there is
   bool pin = false;
+  bool allow_pull = false;
   std::optional<double> ttl_seconds;
   std::shared_ptr<StepTurns> turns;  // of engines that share the cores
   // A model for embeddings and a reranker beside the first model.

@@ -29,7 +29,7 @@ int remove(const RemoveArgs& args) {
     fail(ErrorCode::kFile, "there is no model '{}' here; `hearth list` tells those that are",
          printable(args.model));
   }
-  if (model->store != "cache") {
+  if (model->store != kCacheStore) {
     fail(ErrorCode::kFile,
          "'{}' is in the store of {}, which is read alone: let {} remove it, or delete '{}'",
          printable(model->name), model->store, model->store, model->path);

@@ -21,6 +21,7 @@
 #include "cli/serve_embeddings.h"
 #include "cli/serve_options.h"
 #include "cli/serve_text.h"
+#include "cli/served_stock.h"
 #include "cli/termination.h"
 #include "cli/text_io.h"
 #include "server/app.h"
@@ -281,8 +282,9 @@ struct SetEnd {
 
 // "a and b", of names in two lists; those of a set may be many.
 std::string names_text(const std::string& beside, const std::vector<std::string>& set) {
-  std::string all = set.size() > kMostNames ? fmt::format("{} models", set.size())
-                                            : fmt::format("{}", fmt::join(set, " and "));
+  const bool counted = set.empty() || set.size() > kMostNames;
+  std::string all =
+      counted ? fmt::format("{} models", set.size()) : fmt::format("{}", fmt::join(set, " and "));
   return beside.empty() ? all : all + " and " + beside;
 }
 
@@ -312,7 +314,9 @@ int serve_set(const ServeArgs& args, const ToldWords& told, const OptionTree& tr
   announce(beside, &options);
   const auto others = std::make_shared<std::vector<uint32_t>>();
   const OfferSetting setting{args, told, machine, std::make_shared<StepTurns>(), others};
-  std::vector<OfferedModel> offers = find_offers(setting, told.configuration, OfferTime::kStart);
+  ServedStock stock(setting, told.configuration);
+  std::vector<OfferedModel> offers = stock.find();
+  if (args.allow_pull) options.stock = &stock;
 
   std::unique_ptr<ModelSet> set;  // outlives the App, whose requests hold its models
   App app(options);
@@ -329,14 +333,13 @@ int serve_set(const ServeArgs& args, const ToldWords& told, const OptionTree& tr
                         [](const std::string& sentence) { tell("hearth: {}\n", sentence); }});
     set->offer(std::move(offers));
     set->start();
+    stock.keep(set.get());
     const Termination termination;
     app.serve(served_models(beside), set.get());
     tell("hearth: serving {} at {}\n", names_text(beside.names(), set->names()),
          address_text(options.http.host, app.port()));
-    serve_until_end(args, termination, &app, [&] {
-      const Configuration configuration = find_configuration(told.file, tree);
-      set->offer(find_offers(setting, configuration, OfferTime::kLater));
-    });
+    serve_until_end(args, termination, &app,
+                    [&] { stock.read_again(find_configuration(told.file, tree)); });
     end_serving(options, &app, &reactor);
   }
   return 0;
@@ -345,6 +348,11 @@ int serve_set(const ServeArgs& args, const ToldWords& told, const OptionTree& tr
 int serve_told(ServeArgs args, const ToldWords& told, const OptionTree& tree) {
   // A client that leaves must not end the server.
   std::signal(SIGPIPE, SIG_IGN);
+  if (args.allow_pull && args.all_models != "") {
+    fail(ErrorCode::kUsage,
+         "--allow-pull is for a server of all models on this machine: give --models as well, "
+         "without a folder");
+  }
   if (serves_set(args, told.configuration)) return serve_set(args, told, tree);
   if (!args.models.empty()) args.model = args.models.front();
   return serve(args);

@@ -203,6 +203,7 @@ void App::pin(const std::vector<uint32_t>& pus) {
 
 void App::drain() {
   draining_ = true;
+  pulls_.end();
   server_.drain();
   double until = steady_seconds() + options_.drain_seconds;
   try {

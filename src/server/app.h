@@ -26,8 +26,10 @@
 #include "server/embedding_task.h"
 #include "server/guard.h"
 #include "server/model_set.h"
+#include "server/model_stock.h"
 #include "server/model_wait.h"
 #include "server/ollama_api.h"
+#include "server/pull_line.h"
 #include "server/queued_texts.h"
 #include "server/reply_bodies.h"
 #include "server/request_log.h"
@@ -50,7 +52,8 @@ struct AppOptions {
   std::vector<std::string> origins;  // of pages that may ask; as of origin_option()
   double drain_seconds = 30;
   RequestLog::Form log = RequestLog::Form::kText;
-  bool log_all = false;  // also who asks for the page, for health and for figures
+  bool log_all = false;         // also who asks for the page, for health and for figures
+  ModelStock* stock = nullptr;  // that clients may change; outlives the App; null: they may not
 };
 
 class App {
@@ -134,7 +137,9 @@ class App {
   void ollama_tags(const std::shared_ptr<Exchange>& exchange);
   void ollama_running(const std::shared_ptr<Exchange>& exchange);
   void ollama_version(const std::shared_ptr<Exchange>& exchange);
-  void ollama_refuse(const std::shared_ptr<Exchange>& exchange);
+  void ollama_pull(const std::shared_ptr<Exchange>& exchange);
+  void ollama_delete(const std::shared_ptr<Exchange>& exchange);
+  void refuse_change(const std::shared_ptr<Exchange>& exchange, const char* sentence);
   void send_openapi(const std::shared_ptr<Exchange>& exchange);
   void send_page(const std::shared_ptr<Exchange>& exchange);
   void answer_tokens(const std::shared_ptr<Exchange>& exchange, TokenRoute route);
@@ -170,7 +175,8 @@ class App {
   Completions completions_;
   QueuedTexts embeddings_, ranks_;
   Answers answers_;
-  RequestWorker worker_;  // goes first, with its tasks
+  RequestWorker worker_;  // goes before these, with its tasks
+  PullLine pulls_;        // and this with its own before that
 };
 
 }  // namespace hearth

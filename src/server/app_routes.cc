@@ -8,6 +8,7 @@
 #include "server/exception_error.h"
 #include "server/messages_api.h"
 #include "server/messages_reply.h"
+#include "server/ollama_stock.h"
 #include "server/openapi.h"
 #include "server/page.h"
 #include "server/prompt_count.h"
@@ -63,8 +64,8 @@ std::span<const Route> routes() {
       {"GET", "/api/tags", &App::ollama_tags},
       {"GET", "/api/ps", &App::ollama_running},
       {"GET", "/api/version", &App::ollama_version, Needs::kNothing},
-      {"POST", "/api/pull", &App::ollama_refuse, Needs::kNothing},
-      {"DELETE", "/api/delete", &App::ollama_refuse, Needs::kNothing},
+      {"POST", "/api/pull", &App::ollama_pull},
+      {"DELETE", "/api/delete", &App::ollama_delete},
       {"POST", "/tokenize", &App::tokenize},
       {"POST", "/detokenize", &App::detokenize},
       {"POST", "/apply-template", &App::apply_template, Needs::kTextModel},
@@ -161,15 +162,28 @@ void App::ollama_version(const std::shared_ptr<Exchange>& exchange) {
   answer(exchange, {.body = ollama_version_body(HEARTH_VERSION)});
 }
 
-void App::ollama_refuse(const std::shared_ptr<Exchange>& exchange) {
-  const HttpRequest& request = exchange->request();
-  const bool pull = request.path == "/api/pull";
-  exchange->reply(refused(
-      request, {403, "", "not_allowed",
-                pull ? "this server pulls no models: get the file yourself, and start hearth serve "
-                       "with it"
-                     : "this server deletes no models: remove the file that it was started with "
-                       "yourself"}));
+void App::refuse_change(const std::shared_ptr<Exchange>& exchange, const char* sentence) {
+  exchange->reply(refused(exchange->request(), {403, "", "not_allowed", sentence}));
+}
+
+void App::ollama_pull(const std::shared_ptr<Exchange>& exchange) {
+  if (options_.stock == nullptr) {
+    return refuse_change(exchange,
+                         "this server pulls no models: start it with --models --allow-pull, or "
+                         "get the model yourself (hearth pull)");
+  }
+  answers_.start(std::make_shared<OllamaPull>(answers_, exchange, *options_.stock, pulls_,
+                                              options_.completions.limits.depth));
+}
+
+void App::ollama_delete(const std::shared_ptr<Exchange>& exchange) {
+  if (options_.stock == nullptr) {
+    return refuse_change(exchange,
+                         "this server deletes no models: start it with --models --allow-pull, or "
+                         "remove the model yourself (hearth remove)");
+  }
+  answers_.start(std::make_shared<OllamaDelete>(answers_, exchange, *options_.stock,
+                                                options_.completions.limits.depth));
 }
 
 void App::answer_tokens(const std::shared_ptr<Exchange>& exchange, TokenRoute route) {

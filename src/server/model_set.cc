@@ -248,6 +248,18 @@ void ModelSet::give_back(SetEntry& entry, bool uses) noexcept {
   }
 }
 
+std::optional<ApiError> ModelSet::let_go(const ModelWish& wish) {
+  std::optional<ApiError> error;
+  std::lock_guard lock(mutex_);
+  SetEntry* entry = choose(wish, &error);
+  if (entry == nullptr) return error;
+  if (entry->loaded()) {
+    entry->note_time(0);
+    poke();
+  }
+  return {};
+}
+
 std::optional<ApiError> ModelSet::load(const std::string& name) {
   std::optional<ApiError> error;
   std::lock_guard lock(mutex_);

@@ -62,8 +62,9 @@ struct OfferedModel {
   std::string name;
   std::vector<std::string> aliases = {};
   ModelKind kind = ModelKind::kText;
-  bool named = false;   // it was asked for by name: it is loaded at the start
-  bool pinned = false;  // it stays
+  bool named = false;      // it was asked for by name: it is loaded at the start
+  bool pinned = false;     // it stays
+  bool removable = false;  // clients may have it removed from the disk, where they may any
   double ttl_seconds = std::numeric_limits<double>::infinity();  // that it stays unused
   int64_t created = 0;
   uint32_t context = 0;  // while it is not loaded: what the model was made for
@@ -141,6 +142,10 @@ class ModelSet {
   uint64_t want(const ModelWish& wish, Got got);
   // It waits no more; got() may be under way.
   void drop(uint64_t ticket) noexcept;
+
+  // Whoever asks needs it no more: where it is loaded it is unloaded once it is idle, unless it is
+  // pinned. Nothing, or why there is no such model.
+  std::optional<ApiError> let_go(const ModelWish& wish);
 
   // What clients ask by name: nothing, or why not. Loading and unloading come later.
   std::optional<ApiError> load(const std::string& name);

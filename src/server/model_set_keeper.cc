@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <future>
+#include <system_error>
 #include <utility>
 
 #include "base/bytes_text.h"
@@ -23,6 +24,16 @@ constexpr uint32_t kManyTurns = 4;
 template <typename Call>
 auto apart(const Call& call) {
   return std::async(std::launch::async, call).get();
+}
+
+// Why a load failed.
+std::string problem_of(const std::exception& error) {
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (system == nullptr || system->code() != std::errc::resource_unavailable_try_again) {
+    return error.what();
+  }
+  return "the system starts no more threads: end other programs, or raise its limit (ulimit -u, "
+         "pids.max of a control group)";
 }
 
 }  // namespace
@@ -171,7 +182,7 @@ bool ModelSet::open(SetEntry& entry, Lock& lock) {
     opened = apart(model->open);
     least_bytes = opened->least_bytes();
   } catch (const std::exception& error) {
-    problem = error.what();
+    problem = problem_of(error);
     opened.reset();
   }
   lock.lock();
@@ -260,7 +271,7 @@ void ModelSet::fill(SetEntry& entry, uint64_t room, Lock& lock) {
     apart([&] { model->load(room); });
     plan = std::make_shared<const std::string>(plan_body(model->served()));
   } catch (const std::exception& error) {
-    problem = error.what();
+    problem = problem_of(error);
     model.reset();
   }
   lock.lock();

@@ -252,6 +252,24 @@ TEST_F(ModelSetTest, LoadsAndUnloadsAsAsked) {
   EXPECT_EQ(set_->load("c")->code, "model_not_found");
 }
 
+TEST_F(ModelSetTest, LetsGoOfWhatIsLoaded) {
+  std::vector<OfferedModel> models = {offer("a"), offer("b")};
+  models[1].pinned = true;
+  start(2, std::move(models));
+  // One that sleeps is not loaded for that.
+  EXPECT_FALSE(set_->let_go({.name = "a"}));
+  EXPECT_EQ(status("a"), kSleeping);
+  auto held = lease("a");
+  EXPECT_FALSE(set_->let_go({.name = "a:latest"}));
+  EXPECT_FALSE(set_->let_go({.name = "b"}));
+  EXPECT_EQ(status("a"), kLoaded);
+  // Who uses it still has it until its own end.
+  held.reset();
+  wait_for("a", kSleeping);
+  EXPECT_EQ(status("b"), kLoaded);
+  EXPECT_EQ(set_->let_go({.name = "c"})->code, "model_not_found");
+}
+
 TEST_F(ModelSetTest, UnloadWhileItLoads) {
   std::promise<void> open;
   world_.gate = open.get_future().share();

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <utility>
 
+#include "server/body_members.h"
 #include "server/json_fields.h"
+#include "server/ollama_reply.h"
 #include "server/route_error.h"
 
 namespace hearth {
@@ -16,6 +18,13 @@ std::optional<double> keep_field(const boost::json::object& body, const char* na
   if (given->is_number()) return given->to_number<double>();
   if (!given->is_string()) return {};
   return read_duration({given->get_string().data(), given->get_string().size()});
+}
+
+bool is_empty(const boost::json::object& body, const char* name) {
+  const boost::json::value* given = find_field(body, name);
+  if (given == nullptr) return true;
+  return given->is_array() ? given->get_array().empty()
+                           : given->is_string() && given->get_string().empty();
 }
 
 }  // namespace
@@ -55,7 +64,7 @@ std::optional<double> read_duration(std::string_view text) {
 }
 
 AskedModel read_asked_model(std::string_view body, uint32_t depth, HttpDialect dialect) {
-  const boost::json::object fields = read_object(body, depth);
+  const boost::json::object fields = read_members(body, depth);
   AskedModel asked;
   if (const boost::json::value* name = find_field(fields, "model")) {
     asked.name = text_field(*name, "model");
@@ -65,6 +74,8 @@ AskedModel read_asked_model(std::string_view body, uint32_t depth, HttpDialect d
   const boost::json::value* stream = find_field(fields, "stream");
   asked.streams =
       stream != nullptr ? stream->is_bool() && stream->get_bool() : dialect == HttpDialect::kLines;
+  asked.lets_go = dialect == HttpDialect::kLines && asked.keep_seconds == 0 &&
+                  is_empty(fields, "messages") && is_empty(fields, "prompt");
   return asked;
 }
 
@@ -93,6 +104,7 @@ bool ModelWait::asks_fixed(const std::string& name) const {
 
 void ModelWait::ask(const AskedModel& asked) {
   if (asks_fixed(asked.name)) return pass_on(make_(shared_, choice_.fixed));
+  if (asked.lets_go && choice_.kind == ModelKind::kText) return let_model_go(asked);
   auto got = [weak = weak_from_this()](std::shared_ptr<const ModelLease> lease,
                                        std::optional<ApiError> error) {
     const auto self = std::static_pointer_cast<ModelWait>(weak.lock());
@@ -109,6 +121,26 @@ void ModelWait::ask(const AskedModel& asked) {
   ticket_ = choice_.set.want({asked.name, choice_.kind, asked.keep_seconds}, got);
   if (ticket_ == 0 || !asked.streams || !choice_.may_stream) return;
   later(kQuietSeconds, [this] { begin_events(); });
+}
+
+// It need not be loaded for that.
+void ModelWait::let_model_go(const AskedModel& asked) {
+  ModelWish wish{.name = asked.name};
+  if (asked.name.empty()) wish.kind = choice_.kind;
+  if (const std::optional<ApiError> error = choice_.set.let_go(wish)) return fail(*error);
+  const bool chat = exchange().request().path == "/api/chat";
+  OllamaReply form({.route = chat ? OllamaRoute::kChat : OllamaRoute::kGenerate,
+                    .model = asked.name,
+                    .asked = OllamaAsked::kToLetGo});
+  std::string line = form.end({});
+  if (asked.streams) {
+    exchange().begin_events();
+    exchange().send(std::move(line));
+    exchange().end();
+  } else {
+    exchange().reply({.body = std::move(line)});
+  }
+  end(Outcome::kOk, 200, "");
 }
 
 void ModelWait::begin_events() {

@@ -24,6 +24,7 @@ struct AskedModel {
   std::string name;
   std::optional<double> keep_seconds;  // `keep_alive` or `ttl`; below 0: for good
   bool streams = false;
+  bool lets_go = false;  // of ollama's: `keep_alive` is 0, and nothing else is asked
 };
 // Throws RequestError: it is no JSON, or names no model by a text. What else is wrong with it, its
 // route says.
@@ -58,6 +59,7 @@ class ModelWait final : public Answer {
   bool asks_fixed(const std::string& name) const;
   void take(const std::shared_ptr<const ModelLease>& lease);
   void begin_events();
+  void let_model_go(const AskedModel& asked);
 
   const std::shared_ptr<Exchange> shared_;
   const Choice choice_;

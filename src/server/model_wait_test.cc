@@ -32,6 +32,14 @@ TEST(ModelWait, ReadsWhatABodySaysOfItsModel) {
   EXPECT_EQ(read(R"({"keep_alive": "10m"})").keep_seconds, 600);
   EXPECT_EQ(read(R"({"ttl": 60})").keep_seconds, 60);
   EXPECT_EQ(read(R"({"keep_alive": [1]})").keep_seconds, std::nullopt);
+  auto lets_go = [&](const char* body) { return read(body, HttpDialect::kLines).lets_go; };
+  EXPECT_TRUE(lets_go(R"({"keep_alive": 0})"));
+  EXPECT_TRUE(lets_go(R"({"keep_alive": "0s", "prompt": "", "messages": []})"));
+  EXPECT_FALSE(lets_go(R"({"keep_alive": 0, "prompt": "a"})"));
+  EXPECT_FALSE(lets_go(R"({"keep_alive": 0, "messages": [1]})"));
+  EXPECT_FALSE(lets_go(R"({"keep_alive": 1})"));
+  EXPECT_FALSE(lets_go("{}"));
+  EXPECT_FALSE(read(R"({"keep_alive": 0})").lets_go);
   EXPECT_THROW(read("{"), RequestError);
   EXPECT_THROW(read("[]"), RequestError);
   EXPECT_THROW(read(R"({"model": 1})"), RequestError);

@@ -11,6 +11,7 @@
 #include "server/json_fields.h"
 #include "server/json_values.h"
 #include "server/ollama_reply.h"
+#include "server/ollama_stock.h"
 #include "server/reply_pieces.h"
 
 namespace hearth {
@@ -27,7 +28,7 @@ class OllamaApi final : public TextApi {
                       const RequestLimits& limits, uint32_t vocabulary) override {
     const OllamaBody asked = read_ollama_body(body, route_, limits);
     names_ = asked.names;
-    loaded_ = asked.asks_nothing;
+    asked_ = asked.asks_nothing ? OllamaAsked::kToLoad : OllamaAsked::kText;
     CompletionCall call = read_ollama_call(asked, defaults, limits, vocabulary);
     calls_ = !call.turn.tools.empty();
     return call;
@@ -36,7 +37,7 @@ class OllamaApi final : public TextApi {
     return std::make_unique<OllamaReply>(
         OllamaReplyHead{.route = route_,
                         .model = call.model.empty() ? std::move(start.model) : call.model,
-                        .loaded = loaded_,
+                        .asked = asked_,
                         .logprobs = call.request.logprobs,
                         .calls = calls_});
   }
@@ -48,7 +49,8 @@ class OllamaApi final : public TextApi {
  private:
   const OllamaRoute route_;
   OllamaNames names_;
-  bool loaded_ = false, calls_ = false;
+  OllamaAsked asked_ = OllamaAsked::kText;
+  bool calls_ = false;
 };
 
 void write_details(Json& json, const ModelFacts& facts) {
@@ -183,10 +185,7 @@ void OllamaShow::begin() {
 
 const OllamaModel& OllamaShow::asked(std::string_view body) const {
   const boost::json::object fields = read_object(body, depth_);
-  const boost::json::value* given = find_field(fields, "model");
-  if (given == nullptr) given = find_field(fields, "name");  // as it was called first
-  if (given == nullptr) throw RequestError(kMissingField, "model", "is missing");
-  const std::string name = text_field(*given, "model");
+  const std::string name = read_ollama_name(fields);
   std::string known;
   for (const OllamaModel& model : models_) {
     auto means = [&](const std::string& own) { return ollama_names(name, own); };

@@ -59,7 +59,8 @@ std::string said_line(const OllamaReplyHead& head, const ChoicePart& part) {
 }
 
 std::string_view done_reason(const OllamaReplyHead& head, const ChoicePart& part) {
-  if (head.loaded) return "load";
+  if (head.asked == OllamaAsked::kToLoad) return "load";
+  if (head.asked == OllamaAsked::kToLetGo) return "unload";
   const std::optional<std::string_view> reason =
       part.finish ? finish_reason(*part.finish) : std::nullopt;
   HEARTH_CHECK(reason.has_value(), "what failed is told as an error");
@@ -70,7 +71,7 @@ std::string_view done_reason(const OllamaReplyHead& head, const ChoicePart& part
 void write_done(Json& json, const OllamaReplyHead& head, const ChoicePart& part,
                 const Usage& usage) {
   json.key("done").boolean(true).key("done_reason").text(done_reason(head, part));
-  if (!head.loaded) {
+  if (head.asked == OllamaAsked::kText) {
     json.key("total_duration").number(ollama_nanoseconds(usage.total_seconds));
     json.key("load_duration").number(uint64_t{0});
     json.key("prompt_eval_count").number(usage.prompt_tokens);
@@ -163,7 +164,8 @@ std::string OllamaReply::error(const ApiError& error) {
 
 std::unique_ptr<BodySource> OllamaReply::whole(std::vector<ChoicePart> choices,
                                                const Usage& usage) {
-  HEARTH_CHECK(choices.size() == (head_.loaded ? 0 : 1), "a reply is one choice");
+  HEARTH_CHECK(choices.size() == (head_.asked == OllamaAsked::kText ? 1 : 0),
+               "a reply is one choice");
   ChoicePart choice;
   if (!choices.empty()) choice = std::move(choices.front());
   return std::make_unique<OllamaReplyBody>(head_, std::move(choice), usage);

@@ -19,12 +19,19 @@
 
 namespace hearth {
 
+// What is asked of a model.
+enum class OllamaAsked : uint8_t {
+  kText,
+  kToLoad,   // nothing but that it is there
+  kToLetGo,  // that its memory need not be kept
+};
+
 struct OllamaReplyHead {
   OllamaRoute route = OllamaRoute::kChat;
   std::string model = {};  // as the client called it
-  bool loaded = false;     // nothing was asked but that the model is there
-  bool logprobs = false;   // they were asked for
-  bool calls = false;      // tools may be called
+  OllamaAsked asked = OllamaAsked::kText;
+  bool logprobs = false;  // they were asked for
+  bool calls = false;     // tools may be called
 };
 
 class OllamaReply final : public ReplyForm {

@@ -40,7 +40,7 @@ class OllamaReplies : public testing::Test {
 
   json::value whole(ChoicePart choice, OllamaReplyHead head) {
     std::vector<ChoicePart> choices;
-    if (!head.loaded) choices.push_back(std::move(choice));
+    if (head.asked == OllamaAsked::kText) choices.push_back(std::move(choice));
     const OllamaRoute route = head.route;
     return checked(whole_body(*OllamaReply(std::move(head)).whole(std::move(choices), kTaken)),
                    route);
@@ -120,12 +120,13 @@ TEST_F(OllamaReplies, WholeBodiesHaveTheSame) {
 }
 
 TEST_F(OllamaReplies, NothingAskedIsAModelThatIsThere) {
-  const json::value chat = whole({}, {.loaded = true});
+  const json::value chat = whole({}, {.asked = OllamaAsked::kToLoad});
   EXPECT_EQ(chat.at("done_reason"), "load");
   EXPECT_FALSE(chat.as_object().contains("eval_count"));
-  const auto text = lines({}, {.route = OllamaRoute::kGenerate, .loaded = true});
+  const auto text = lines({}, {.route = OllamaRoute::kGenerate, .asked = OllamaAsked::kToLoad});
   ASSERT_EQ(text.size(), 1u);
   EXPECT_EQ(text[0].at("done_reason"), "load");
+  EXPECT_EQ(lines({}, {.asked = OllamaAsked::kToLetGo})[0].at("done_reason"), "unload");
 }
 
 TEST_F(OllamaReplies, LogprobsOfALine) {

@@ -105,14 +105,14 @@ void add_snapshot(const std::string& id, const fs::path& snapshot, std::set<std:
   std::vector<std::string> dangling;
   walk(snapshot, "", 0, &files, &dangling);
   for (const RepoModel& model : find_repo_models(files)) {
-    LocalModel local = model_of(id, "cache", snapshot, model);
+    LocalModel local = model_of(id, kCacheStore, snapshot, model);
     local.commit = snapshot.filename().string();
     for (const RepoFile& file : model.files) local.files.push_back(file.path);
     if (names->insert(local.name).second) models->push_back(std::move(local));
   }
   for (const std::string& name : dangling) {
     if (!is_weights(name)) continue;
-    LocalModel local{.name = fmt::format("{}:{}", id, name), .store = "cache"};
+    LocalModel local{.name = fmt::format("{}:{}", id, name), .store = kCacheStore};
     local.path = (snapshot / name).string();
     local.commit = snapshot.filename().string();
     local.files = {name};
@@ -177,24 +177,14 @@ void add_lm_studio(const std::string& folder, std::vector<LocalModel>* models) {
   }
 }
 
-// What people may leave out of a name, in lower case.
-std::vector<std::string> short_names(const LocalModel& model) {
-  const std::string whole = ascii_lower(model.name);
-  const size_t colon = whole.find(':');
-  const std::string id = whole.substr(0, colon), label = whole.substr(colon);
-  std::vector<std::string> ids = {id, id.substr(id.rfind('/') + 1)};
-  for (size_t i = 0, count = ids.size(); i < count; ++i) {
-    if (ids[i].ends_with("-gguf")) ids.push_back(ids[i].substr(0, ids[i].size() - 5));
-  }
-  std::vector<std::string> names;
-  for (const std::string& each : ids) {
-    names.push_back(each);
-    names.push_back(each + label);
-  }
+// `wanted`: in lower case.
+bool is_called(const LocalModel& model, const std::string& wanted) {
+  std::vector<std::string> names = short_names(model.name);
   if (model.store != "ollama" && !model.path.ends_with('/')) {
-    names.push_back(ascii_lower(fs::path(model.path).stem().string()));
+    names.push_back(fs::path(model.path).stem().string());
   }
-  return names;
+  return std::ranges::any_of(names,
+                             [&](const std::string& name) { return ascii_lower(name) == wanted; });
 }
 
 [[noreturn]] void refuse_manifest(const char* what) {
@@ -371,6 +361,24 @@ std::vector<LocalModel> find_local_models(const StorePlaces& places) {
   return models;
 }
 
+std::vector<std::string> short_names(const std::string& name) {
+  constexpr std::string_view kForm = "-gguf";
+  const size_t colon = std::min(name.find(':'), name.size());
+  const std::string id = name.substr(0, colon), label = name.substr(colon);
+  std::vector<std::string> ids = {id};
+  if (const size_t slash = id.rfind('/'); slash != id.npos) {
+    ids = {id, id.substr(slash + 1), "hf.co/" + id};
+  }
+  for (size_t i = 0, count = ids.size(); i < count; ++i) {
+    if (!ascii_lower(ids[i]).ends_with(kForm)) continue;
+    ids.push_back(ids[i].substr(0, ids[i].size() - kForm.size()));
+  }
+  std::vector<std::string> names = ids;
+  if (label.empty()) return names;
+  for (const std::string& each : ids) names.push_back(each + label);
+  return names;
+}
+
 std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models,
                                            std::string_view name) {
   std::string wanted = ascii_lower(name);
@@ -383,7 +391,7 @@ std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models
   };
   keep([&](const LocalModel& model) { return ascii_lower(model.name) == wanted; });
   keep([&](const LocalModel& model) { return ascii_lower(model.name) == wanted + ":latest"; });
-  keep([&](const LocalModel& model) { return std::ranges::count(short_names(model), wanted) > 0; });
+  keep([&](const LocalModel& model) { return is_called(model, wanted); });
   if (found.empty()) return {};
   // One that lies in two stores is the same model.
   const bool same = std::ranges::all_of(found, [&](const LocalModel* model) {

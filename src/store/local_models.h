@@ -16,8 +16,10 @@
 
 namespace hearth {
 
+inline constexpr const char* kCacheStore = "cache";
+
 struct LocalModel {
-  std::string name, store = {};  // "ORG/REPO:Q4_K_M", "cache", "ollama" or "lm-studio"
+  std::string name, store = {};  // "ORG/REPO:Q4_K_M"; kCacheStore, "ollama" or "lm-studio"
   std::string path = {};         // what opens it
   std::string type = {};         // the label
   uint64_t bytes = 0;
@@ -33,6 +35,11 @@ std::vector<LocalModel> find_local_models(const StorePlaces& places);
 // whatever the case; of one in two stores, that of the first. None where there is none.
 std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models,
                                            std::string_view name);
+
+// What people may call a model besides: its name without the organisation, the label or "-GGUF",
+// and behind "hf.co/", where clients of ollama look for those of a hub. In the case of the name,
+// which is among them.
+std::vector<std::string> short_names(const std::string& name);
 
 // The layers of an ollama manifest. Errors (kFile): no manifest; one without a GGUF model.
 struct OllamaLayer {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 
@@ -122,6 +123,16 @@ TEST_F(LocalModelsTest, OneInTwoStoresIsNoChoice) {
   const auto models = find_local_models(places());
   ASSERT_EQ(models.size(), 2u);
   EXPECT_EQ(find_local_model(models, "M")->store, "cache");
+}
+
+TEST(ShortNames, LeaveOutWhatPeopleDo) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(short_names("Org/M-GGUF:Q8_0"),
+            (Names{"Org/M-GGUF", "M-GGUF", "hf.co/Org/M-GGUF", "Org/M", "M", "hf.co/Org/M",
+                   "Org/M-GGUF:Q8_0", "M-GGUF:Q8_0", "hf.co/Org/M-GGUF:Q8_0", "Org/M:Q8_0",
+                   "M:Q8_0", "hf.co/Org/M:Q8_0"}));
+  EXPECT_EQ(short_names("llama3:8b"), (Names{"llama3", "llama3:8b"}));
+  EXPECT_EQ(short_names("demo"), (Names{"demo"}));
 }
 
 TEST(OllamaManifest, RefusesWhatNamesNoModel) {

@@ -34,25 +34,25 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_digit);
 }
 
-// Which part of how many a stem says it is, which loses that.
-struct PartNumber {
-  uint64_t part = 1, parts = 1;
-};
-PartNumber take_part(std::string_view* stem) {
-  constexpr size_t kLength = std::string_view("-00001-of-00003").size();
-  if (stem->size() <= kLength) return {};
-  const std::string_view end = stem->substr(stem->size() - kLength);
-  const bool part = end[0] == '-' && is_number(end.substr(1, 5)) && end.substr(6, 4) == "-of-" &&
-                    is_number(end.substr(10));
-  if (!part) return {};
-  stem->remove_suffix(kLength);
-  return {std::stoull(std::string(end.substr(1, 5))), std::stoull(std::string(end.substr(10)))};
+constexpr std::string_view kEnding = ".gguf";
+
+bool ends_as_gguf(std::string_view path) { return ascii_lower(path).ends_with(kEnding); }
+
+std::string_view without_ending(std::string_view path) {
+  return ends_as_gguf(path) ? path.substr(0, path.size() - kEnding.size()) : path;
 }
 
-bool is_model_name(std::string_view path) {
-  const std::string name = ascii_lower(name_part(path));
-  return name.ends_with(".gguf") && !name.starts_with("mmproj") && !name.starts_with(".") &&
-         name.find("imatrix") == std::string::npos && name.find("mmproj") == std::string::npos;
+// Which part of how many a stem says it is.
+GgufName part_of(std::string_view stem) {
+  constexpr size_t kLength = std::string_view("-00001-of-00003").size();
+  if (stem.size() <= kLength) return {stem};
+  const std::string_view end = stem.substr(stem.size() - kLength);
+  const bool part = end[0] == '-' && is_number(end.substr(1, 5)) && end.substr(6, 4) == "-of-" &&
+                    is_number(end.substr(10));
+  if (!part) return {stem};
+  stem.remove_suffix(kLength);
+  return {stem, std::stoull(std::string(end.substr(1, 5))),
+          std::stoull(std::string(end.substr(10)))};
 }
 
 // What a folder of safetensors files is read with (docs/safetensors.md).
@@ -98,7 +98,7 @@ void add_folder(std::span<const RepoFile> files, std::vector<RepoModel>* models)
     } else if (is_shard(file.path)) {
       std::string_view stem = file.path;
       stem.remove_suffix(std::string_view(".safetensors").size());
-      parts = take_part(&stem).parts;
+      parts = part_of(stem).parts;
       ++shards;
       folder.files.push_back(file);
     } else if (is_document(file.path)) {
@@ -111,17 +111,9 @@ void add_folder(std::span<const RepoFile> files, std::vector<RepoModel>* models)
   models->push_back(std::move(folder));
 }
 
-std::string stem_of(std::string_view path) {
-  std::string_view stem = name_part(path);
-  stem.remove_suffix(std::string_view(".gguf").size());
-  take_part(&stem);
-  return std::string(stem);
-}
+std::string stem_of(std::string_view path) { return std::string(name_part(gguf_name(path).stem)); }
 
-std::string path_label(std::string_view path) {
-  path.remove_suffix(std::string_view(".gguf").size());
-  return std::string(path);
-}
+std::string path_label(std::string_view path) { return std::string(without_ending(path)); }
 
 // Each by the shortest of its names that no other has.
 void label_files(std::span<RepoModel> models) {
@@ -156,10 +148,16 @@ std::string labels_text(std::span<const RepoModel> models) {
 
 }  // namespace
 
+GgufName gguf_name(std::string_view path) { return part_of(without_ending(path)); }
+
+bool is_model_name(std::string_view path) {
+  const std::string name = ascii_lower(name_part(path));
+  return ends_as_gguf(name) && !name.starts_with('.') && name.find("imatrix") == name.npos &&
+         name.find("mmproj") == name.npos;
+}
+
 std::string quant_of(std::string_view path) {
-  std::string_view stem = name_part(path);
-  if (ascii_lower(stem).ends_with(".gguf")) stem.remove_suffix(5);
-  take_part(&stem);
+  const std::string_view stem = name_part(gguf_name(path).stem);
   std::string found;
   bool dynamic = false;
   for (size_t at = 0; at <= stem.size();) {
@@ -178,12 +176,10 @@ std::vector<RepoModel> find_repo_models(std::span<const RepoFile> files) {
   std::map<std::string, uint64_t> counts;
   for (const RepoFile& file : files) {
     if (!is_model_name(file.path)) continue;
-    std::string_view stem = file.path;
-    stem.remove_suffix(5);
-    const PartNumber number = take_part(&stem);
-    const std::string key = fmt::format("{}{}", stem, number.parts > 1 ? " in parts" : "");
-    groups[key][number.part] = file;
-    counts[key] = number.parts;
+    const GgufName name = gguf_name(file.path);
+    const std::string key = fmt::format("{}{}", name.stem, name.parts > 1 ? " in parts" : "");
+    groups[key][name.part] = file;
+    counts[key] = name.parts;
   }
   std::vector<RepoModel> models;
   for (auto& [key, parts] : groups) {

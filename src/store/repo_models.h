@@ -30,6 +30,15 @@ struct RepoModel {
   bool folder = false;
 };
 
+// Of a GGUF file's path: "a/m-Q8_0" of "a/m-Q8_0-00002-of-00003.gguf", the second part of three.
+struct GgufName {
+  std::string_view stem;
+  uint64_t part = 1, parts = 1;
+};
+GgufName gguf_name(std::string_view path);
+// Whether it ends as GGUF files do, and is no projector, importance matrix or hidden file.
+bool is_model_name(std::string_view path);
+
 // "Q4_K_M" of "Qwen3-4B-Q4_K_M.gguf", "UD-Q2_K_XL"; empty where the name has none.
 std::string quant_of(std::string_view path);
 

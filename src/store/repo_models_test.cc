@@ -27,6 +27,21 @@ TEST(RepoModels, KnowsTypesInNames) {
   EXPECT_EQ(quant_of("model.gguf"), "");
 }
 
+TEST(RepoModels, KnowsGgufFilesByTheirNames) {
+  const GgufName part = gguf_name("a/m-Q8_0-00002-of-00003.GGUF");
+  EXPECT_EQ(part.stem, "a/m-Q8_0");
+  EXPECT_EQ(part.part, 2u);
+  EXPECT_EQ(part.parts, 3u);
+  EXPECT_EQ(gguf_name("m-1-of-3.gguf").stem, "m-1-of-3");
+  for (const char* name : {"a/m.gguf", "M.GGUF", "m-00001-of-00002.gguf"}) {
+    EXPECT_TRUE(is_model_name(name)) << name;
+  }
+  for (const char* name : {"mmproj-F16.gguf", "m-mmproj.gguf", "m.imatrix.gguf", "a/.m.gguf",
+                           "m.gguf.part1of2", "m.safetensors"}) {
+    EXPECT_FALSE(is_model_name(name)) << name;
+  }
+}
+
 TEST(RepoModels, SumsPartsAndLeavesOutWhatIsNoModel) {
   const std::vector<RepoFile> files = {{"m-Q8_0-00002-of-00002.gguf", 5},
                                        {"m-Q8_0-00001-of-00002.gguf", 7},

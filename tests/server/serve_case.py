@@ -123,12 +123,17 @@ class SharedCase(ServeCase):
             assert cls.server.stop() == 0, cls.server.last_words()
 
 
-def main(description):
-    """Runs the tests of the calling program, which is told where hearth is and which of them."""
+def main(description, preloads=None):
+    """Runs the tests of the calling program, which is told where hearth is and which of them;
+    `preloads`: the case whose servers preload the `library` that --library names."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--hearth", required=True)
+    if preloads is not None:
+        parser.add_argument("--library")
     arguments, names = parser.parse_known_args()
     ServeCase.hearth = [arguments.hearth]
+    if preloads is not None:
+        preloads.library = arguments.library
     with tempfile.TemporaryDirectory() as folder:
         ServeCase.write_models(folder)
         tests = unittest.main(module="__main__", argv=[sys.argv[0], *names], exit=False)

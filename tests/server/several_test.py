@@ -2,7 +2,8 @@
 """Tests of `hearth serve` with several models: loaded when they are asked for, unloaded for others,
 changed on disk and in the configuration while they are served.
 
-    several_test.py --hearth build/release/hearth [TestCase.test...]
+    several_test.py --hearth build/release/hearth [--library libfailing_threads.so]
+                    [TestCase.test...]
 """
 
 import concurrent.futures
@@ -11,8 +12,9 @@ import os
 import random
 import shutil
 import signal
+import unittest
 
-from serve_case import DEMO, ServeCase, main
+from serve_case import DEMO, ServeCase, chain_models, main, u32
 from serving import events, stream_text, wait_for
 
 CALL = {"prompt": "the quick brown fox ", "max_tokens": 12, "temperature": 0}
@@ -120,6 +122,40 @@ class ServedTest(SeveralCase):
                 self.bad(2, "--config", self.config, "serve", says=[says])
 
 
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one core is everybody's")
+    def test_models_that_embed_have_cores_of_their_own(self):
+        path = self.folder / "vectors.gguf"
+        chain_models.write_random(path, {"llama.pooling_type": u32(3)})
+
+        def pus(server):
+            self.text_is(server, "demo")
+            server.good("/v1/embeddings", {"input": "a", "model": "vectors"})
+            text = server.good("/v1/plan?model=demo")["plan"]["threads"]
+            (device,) = server.good("/v1/plan?model=vectors")["embeddings"]["devices"]
+            return {thread["pu"] for thread in text}, set(device["pus"])
+
+        own = self.tables() + self.table("vectors", path=path)
+        text, vectors = pus(self.several(config=own))
+        self.assertFalse(text & vectors)
+        # One that nobody named takes none from others.
+        folder = self.folder / "beside"
+        folder.mkdir()
+        for name, file in (("demo", DEMO), ("vectors", path)):
+            shutil.copyfile(file, folder / f"{name}.gguf")
+        server = self.several("--models", folder)
+        self.assertGreater(len(pus(server)[0]), len(text))
+        # Those for text are loaded anew where that changes.
+        server = self.several(config=self.tables())
+        self.text_is(server, "demo")
+        loads = self.loads(server)
+        self.config.write_text(own)
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "was read again" in server.said(), "it was read again")
+        text, vectors = pus(server)
+        self.assertFalse(text & vectors)
+        self.assertEqual(self.loads(server), loads + 2)
+
+
 class RoomTest(SeveralCase):
     CLIENTS, CALLS = 8, 12
 
@@ -190,6 +226,60 @@ class RoomTest(SeveralCase):
         self.assertEqual(server.good("/api/ps")["models"], [])
         self.assertEqual(len(server.good("/api/tags")["models"]), 3)
 
+    def test_what_ollama_lets_go(self):
+        server = self.several(config=self.tables(random=["pin = true"]))
+        loads = self.loads(server)
+
+        def let_go(name, path="/api/generate", **more):
+            body = {"model": name, "stream": False, "keep_alive": 0, **more}
+            self.assertEqual(server.good(path, body)["done_reason"], "unload")
+
+        # It is not loaded for that.
+        let_go("demo")
+        self.assertEqual(self.loads(server), loads)
+        self.text_is(server, "demo")
+        let_go("demo:latest", "/api/chat", messages=[])
+        self.wait_status(server, demo="sleeping", random="loaded")
+        let_go("random")
+        self.text_is(server, "random")
+        self.assertEqual(self.loads(server), loads + 1)
+        body = {"model": "demo", "keep_alive": "0s"}
+        status, fields, text = server.exchange("POST", "/api/generate", body)
+        self.assertEqual((status, fields["Content-Type"]), (200, "application/x-ndjson"))
+        self.assertEqual(text.count(b"\n"), 1)
+        self.assertEqual(server.ask("POST", "/api/generate", {**body, "model": "x"})[0], 404)
+        # Where it stays, it is there.
+        single = self.start("serve", DEMO)
+        body["stream"] = False
+        self.assertEqual(single.good("/api/generate", body)["done_reason"], "load")
+
+
+class ThreadTest(SeveralCase):
+    library = None  # that lets threads fail
+
+    def test_a_load_without_a_thread_fails_alone(self):
+        if self.library is None:
+            self.skipTest("it takes --library")
+        path, wish = self.folder / "sleeper.gguf", self.folder / "no-threads"
+        shutil.copyfile(self.random, path)
+
+        def preload():
+            os.environ.update(LD_PRELOAD=self.library, HEARTH_FAILING_THREADS=str(wish))
+
+        server = self.several(config=self.table("it", path=path) + self.table("demo"),
+                              before=preload)
+        self.text_is(server, "demo")
+        wish.touch()
+        asked = {**CALL, "model": "it"}
+        self.assert_error(server.ask("POST", "/v1/completions", asked), 503, "model_failed", None,
+                          ["the system starts no more threads", "ulimit -u"])
+        self.text_is(server, "demo")
+        wish.unlink()
+        # Its file is another one, so that it is tried again at once.
+        os.utime(path)
+        wait_for(lambda: server.ask("POST", "/v1/completions", asked)[0] == 200, "it is there")
+        self.assertEqual(server.text(**asked), self.alone["random"])
+
 
 class ChangeTest(SeveralCase):
     def test_files_that_change(self):
@@ -249,10 +339,13 @@ class ChangeTest(SeveralCase):
         for name, path in self.files().items():
             shutil.copyfile(path, folder / f"{name}.gguf")
         (folder / "broken.gguf").write_bytes(b"GGUF")
-        (folder / "mmproj-demo.gguf").write_bytes(b"GGUF")
-        server = self.several("--models", folder.parent)
+        # No models by their names, and one of which a part is missing.
+        for name in ("mmproj-demo", "demo-mmproj", "demo.imatrix", "cut-00001-of-00002"):
+            (folder / f"{name}.gguf").write_bytes(b"GGUF")
+        server = self.several("--models", f"{folder.parent}/")
         self.assertEqual(set(self.status(server)), set(NAMES))
         self.assertIn("'broken' is left out", server.said())
+        self.assertEqual(server.said().count("is left out"), 1)
         self.text_is(server, "chain")
         self.bad(1, "serve", "--models", "/no/such/folder", says=["/no/such/folder"])
 
@@ -268,4 +361,4 @@ class ChangeTest(SeveralCase):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, preloads=ThreadTest)

@@ -18,6 +18,7 @@ export const demo = fileURLToPath(new URL("../../assets/demo.gguf", import.meta.
 const calls = fileURLToPath(new URL("../../tests/templates/qwen3.jinja", import.meta.url));
 const thinks = "{%- if add_generation_prompt and enable_thinking is not false %}" +
                "{{ '<think>\\n' }}{% endif %}";
+const fakeHub = fileURLToPath(new URL("../../tests/store/fake_hub.py", import.meta.url));
 const makeModels = new URL("../../tests/golden/make_models.py", import.meta.url);
 const children = new Set();
 process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
@@ -126,6 +127,14 @@ export class Hearth {
     await this.until("hearth_requests_waiting", (waiting) => waiting === 0);
     await this.until("hearth_requests_running", (running) => running === 0);
   }
+}
+
+// A hub on this machine with these files (NAME=PATH), which ends with its standard input, and its
+// address.
+export async function startHub(...files) {
+  const hub = spawn("python3", [fakeHub, ...files], {stdio: ["pipe", "pipe", "inherit"]});
+  for await (const endpoint of createInterface({input: hub.stdout})) return {hub, endpoint};
+  throw new Error("the hub does not start");
 }
 
 // The events of an SSE answer as parsed JSON, "[DONE]" as it is.

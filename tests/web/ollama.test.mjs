@@ -2,9 +2,12 @@
 // whole and as streams, calls, shapes, vectors, lists, aborts, and the sentences of errors.
 
 import assert from "node:assert/strict";
+import {mkdtempSync, rmSync, writeFileSync} from "node:fs";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
 import {after, before, test} from "node:test";
 import {Ollama} from "ollama";
-import {demo, Hearth, limit} from "./hearth.mjs";
+import {demo, Hearth, limit, program, startHub} from "./hearth.mjs";
 
 const messages = [{role: "user", content: "Tell me a story about a fox and a kite."}];
 const request = [{role: "user", content: `Read the note. ${"The fox has a kite. ".repeat(12)}`}];
@@ -180,6 +183,40 @@ test("an abort frees the server", limit, async () => {
   assert.ok(await teller.metric("hearth_requests_total") > before);
 });
 
+test("models are pulled, let go and deleted where the server lets its clients", limit, async () => {
+  const home = mkdtempSync(join(tmpdir(), "hearth-stock-"));
+  const {hub, endpoint} = await startHub(`m-Q4_0.gguf=${demo}`);
+  const stock = await Hearth.run(
+      "env", `HOME=${home}`, `HF_HUB_CACHE=${home}/hub`, `HF_ENDPOINT=${endpoint}`, "HF_TOKEN=",
+      `OLLAMA_MODELS=${home}/none`, program, "serve", "--port", "0", "--models", "--allow-pull");
+  try {
+    const client = connect(stock);
+    const lines = [];
+    for await (const line of await client.pull({model: "hf.co/org/model", stream: true})) {
+      lines.push(line);
+    }
+    assert.equal(lines.at(-1).status, "success");
+    const last = lines.findLast(({total}) => total > 0);
+    assert.equal(last.completed, last.total);
+    assert.match(last.digest, /^sha256:[0-9a-f]{64}$/);
+    const model = "hf.co/org/model:Q4_0";
+    assert.deepEqual(await client.pull({model}), {status: "success"});
+    assert.deepEqual((await client.list()).models.map(({name}) => name), ["org/model:Q4_0"]);
+    const told = await client.generate({model, prompt: "Once", raw: true, options: calm});
+    assert.ok(told.response.length > 0);
+    assert.equal((await client.generate({model, prompt: "", keep_alive: 0})).done_reason, "unload");
+    while ((await client.ps()).models.length > 0);
+    assert.deepEqual(await client.delete({model}), {status: "success"});
+    assert.deepEqual((await client.list()).models, []);
+    await rejects(client.pull({model: "qwen3:0.6b"}), 400, /is no name of a model/);
+    await rejects(client.delete({model}), 404, /there is no model/);
+  } finally {
+    await stock.stop();
+    hub.stdin.end();
+    rmSync(home, {recursive: true});
+  }
+});
+
 test("errors have their sentence", limit, async () => {
   const client = connect(teller);
   const chat = (fields) => client.chat({model: "demo", messages, ...fields});
@@ -199,7 +236,6 @@ test("errors have their sentence", limit, async () => {
 });
 
 test("keys are sent as a header", limit, async () => {
-  const {mkdtempSync, rmSync, writeFileSync} = await import("node:fs");
   const folder = mkdtempSync("/tmp/hearth-keys-");
   writeFileSync(`${folder}/keys`, "secret\n");
   const server = await Hearth.start("--api-key-file", `${folder}/keys`);

@@ -1,28 +1,21 @@
 // Hugging Face's client reads what `hearth pull` wrote, and Hearth what that client wrote.
 
 import assert from "node:assert/strict";
-import {execFile, spawn} from "node:child_process";
+import {execFile} from "node:child_process";
 import {mkdtempSync, readFileSync, realpathSync, rmSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
-import {createInterface} from "node:readline";
 import {after, before, test} from "node:test";
-import {fileURLToPath} from "node:url";
 import {promisify} from "node:util";
 import {downloadFileToCacheDir, scanCacheDir} from "@huggingface/hub";
-import {demo, limit, program} from "./hearth.mjs";
+import {demo, limit, program, startHub} from "./hearth.mjs";
 
 const run = promisify(execFile);
-const fakeHub = fileURLToPath(new URL("../../tests/store/fake_hub.py", import.meta.url));
 let home, hub, endpoint;
 
 before(async () => {
   home = mkdtempSync(join(tmpdir(), "hearth-store-"));
-  hub = spawn("python3", [fakeHub, `m-Q4_0.gguf=${demo}`], {stdio: ["pipe", "pipe", "inherit"]});
-  for await (const line of createInterface({input: hub.stdout})) {
-    endpoint = line;
-    break;
-  }
+  ({hub, endpoint} = await startHub(`m-Q4_0.gguf=${demo}`));
 });
 after(() => {
   hub?.stdin.end();

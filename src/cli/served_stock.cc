@@ -1,0 +1,62 @@
+#include "cli/served_stock.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/printable.h"
+#include "server/exception_error.h"
+#include "server/request_error.h"
+#include "store/local_models.h"
+#include "store/pull.h"
+
+namespace hearth {
+
+void ServedStock::read_again(Configuration configuration) {
+  std::lock_guard lock(mutex_);
+  set_->offer(find_offers(setting_, configuration, OfferTime::kLater));
+  configuration_ = std::move(configuration);
+}
+
+bool ServedStock::pull(const std::string& name, const std::atomic<bool>& stop,
+                       const PullListener& listener) {
+  const HubName hub = read_hub_name(name);
+  StorePlaces places = find_places();
+  places.offline = places.offline || setting_.args.offline;
+  const PulledModel pulled = pull_model(places, hub, {}, stop, listener);
+  if (!pulled.whole) return false;
+  std::lock_guard lock(mutex_);
+  set_->offer(find_offers(setting_, configuration_, OfferTime::kLater));
+  if (set_->find(pulled.name) == nullptr) {
+    fail(ErrorCode::kFile,
+         "'{}' is on the disk now, and cannot be served; the server's log says "
+         "why",
+         printable(pulled.name));
+  }
+  return true;
+}
+
+void ServedStock::remove(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  const std::shared_ptr<const OfferedModel> model = set_->find(name);
+  if (model == nullptr) {
+    throw RequestError(no_such_model(name, fmt::format("{}", fmt::join(set_->names(), "' and '"))));
+  }
+  if (!model->removable) {
+    throw RequestError({400,
+                        "",
+                        "model_stays",
+                        fmt::format("'{}' was named when the server was started, or lies outside "
+                                    "Hugging Face's cache: remove it yourself",
+                                    model->name),
+                        "model",
+                        {}});
+  }
+  const StorePlaces places = find_places();
+  const std::optional<LocalModel> local = find_local_model(find_local_models(places), model->name);
+  if (local && local->store == kCacheStore) remove_from_cache(places, *local);
+  set_->offer(find_offers(setting_, configuration_, OfferTime::kLater));
+}
+
+}  // namespace hearth

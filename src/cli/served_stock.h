@@ -1,0 +1,39 @@
+// What a set of models is made of while it serves: found at the start, read again at a SIGHUP, and
+// where clients may (--allow-pull) changed by them.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "cli/model_offers.h"
+#include "server/model_stock.h"
+
+namespace hearth {
+
+class ServedStock final : public ModelStock {
+ public:
+  // `setting` outlives it.
+  ServedStock(const OfferSetting& setting, Configuration configuration)
+      : setting_(setting), configuration_(std::move(configuration)) {}
+
+  // At the start. Errors are those of find_offers(), also of the following.
+  std::vector<OfferedModel> find() {
+    return find_offers(setting_, configuration_, OfferTime::kStart);
+  }
+  // The set that has them, from here on.
+  void keep(ModelSet* set) { set_ = set; }
+  // Where it throws, all stays as it was.
+  void read_again(Configuration configuration);
+
+  bool pull(const std::string& name, const std::atomic<bool>& stop,
+            const PullListener& listener) override;
+  void remove(const std::string& name) override;
+
+ private:
+  const OfferSetting& setting_;
+  ModelSet* set_ = nullptr;
+  std::mutex mutex_;  // while offers are found: the last to find some must be the last to offer
+  Configuration configuration_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,49 @@
+#include "server/pull_line.h"
+
+#include <utility>
+
+namespace hearth {
+
+PullLine::~PullLine() {
+  end();
+  {
+    std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool PullLine::post(Stop stop, std::function<void()> pull) {
+  {
+    std::lock_guard lock(mutex_);
+    if (tasks_.size() > kMostWaiting) return false;
+    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    if (ending_) *stop = true;
+    tasks_.push_back({std::move(stop), std::move(pull)});
+  }
+  changed_.notify_one();
+  return true;
+}
+
+void PullLine::end() noexcept {
+  std::lock_guard lock(mutex_);
+  ending_ = true;
+  for (const Task& task : tasks_) *task.stop = true;
+}
+
+void PullLine::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return over_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    std::function<void()> pull = std::exchange(tasks_.front().pull, nullptr);
+    lock.unlock();
+    pull();
+    pull = nullptr;  // what it holds dies without the lock
+    lock.lock();
+    tasks_.pop_front();
+  }
+}
+
+}  // namespace hearth

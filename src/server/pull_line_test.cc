@@ -1,0 +1,52 @@
+#include "server/pull_line.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+#include <vector>
+
+namespace hearth {
+namespace {
+
+PullLine::Stop new_stop() { return std::make_shared<std::atomic<bool>>(false); }
+
+TEST(PullLine, PullsOneAfterAnother) {
+  PullLine line;
+  std::vector<int> order;
+  std::promise<void> last;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(line.post(new_stop(), [&, i] {
+      order.push_back(i);
+      if (i == 4) last.set_value();
+    }));
+  }
+  last.get_future().wait();
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
+}
+
+TEST(PullLine, TellsAllToEndAndCallsThem) {
+  std::vector<PullLine::Stop> stops;
+  size_t stopped = 0;
+  {
+    PullLine line;
+    std::promise<void> begun;
+    stops.push_back(new_stop());
+    ASSERT_TRUE(line.post(stops[0], [&begun, stop = stops[0]] {
+      begun.set_value();
+      while (!*stop) std::this_thread::yield();
+    }));
+    begun.get_future().wait();
+    for (size_t i = 0; i < PullLine::kMostWaiting; ++i) {
+      stops.push_back(new_stop());
+      ASSERT_TRUE(line.post(stops.back(), [&, stop = stops.back()] { stopped += *stop; }));
+    }
+    EXPECT_FALSE(line.post(new_stop(), [] {}));
+    line.end();
+  }
+  EXPECT_EQ(stopped, PullLine::kMostWaiting);
+  for (const PullLine::Stop& stop : stops) EXPECT_TRUE(*stop);
+}
+
+}  // namespace
+}  // namespace hearth
