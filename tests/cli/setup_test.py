@@ -6,9 +6,12 @@ import os
 import re
 import shutil
 import subprocess
+import unittest
+from pathlib import Path
 
 from program import TIMEOUT, ProgramTest, little_cache
 
+ROOT = Path(__file__).resolve().parents[2]
 FIXED = ("-h", "--help")  # on every page, and no option to configure
 
 
@@ -53,6 +56,18 @@ class SetupTest(ProgramTest):
             self.assertLessEqual({f"--{key}" for key in keys}, names, verb)
             # One key for each option, whatever names it has.
             self.assertEqual(len(keys), len(lines) - 1, verb)
+
+    @unittest.skipUnless(shutil.which("help2man"), "needs help2man (scripts/install-deps.sh --man)")
+    def test_manual_pages_have_every_option(self):
+        if len(ProgramTest.command) > 1:
+            self.skipTest("help2man calls no emulator")
+        subprocess.run([ROOT / "scripts/man.sh", *ProgramTest.command], cwd=self.folder, check=True,
+                       capture_output=True)
+        for verb in self.verbs():
+            page = (self.folder / f"build/man/hearth-{verb}.1").read_text()
+            page = re.sub(r"\\f[BIR]", "", page).replace("\\-", "-")
+            told = set(re.findall(r"--?[\w-]+", page))
+            self.assertLessEqual(self.names_in_help(verb), told, verb)
 
     def test_completion_in_shells(self):
         path = self.folder / "completion"
