@@ -89,6 +89,13 @@ export class Hearth {
     }
   }
 
+  // One of all models of a machine that has none, whose clients get them from `endpoint`.
+  static startStock(home, endpoint) {
+    return Hearth.run("env", `HOME=${home}`, `HF_HUB_CACHE=${home}/hub`, `HF_ENDPOINT=${endpoint}`,
+                      "HF_TOKEN=", `OLLAMA_MODELS=${home}/none`, program, "serve", "--port", "0",
+                      "--models", "--allow-pull");
+  }
+
   async stop() {
     this.child.ref();
     this.child.kill("SIGTERM");
@@ -99,10 +106,10 @@ export class Hearth {
     return fetch(this.url + path, options);
   }
 
-  // POST of a value as JSON.
-  post(path, body, headers = {}) {
+  // POST of a value as JSON, or another method.
+  post(path, body, headers = {}, method = "POST") {
     return this.fetch(path, {
-      method: "POST",
+      method,
       headers: {"Content-Type": "application/json", ...headers},
       body: JSON.stringify(body),
     });

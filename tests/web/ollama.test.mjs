@@ -7,7 +7,7 @@ import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {after, before, test} from "node:test";
 import {Ollama} from "ollama";
-import {demo, Hearth, limit, program, startHub} from "./hearth.mjs";
+import {demo, Hearth, limit, startHub} from "./hearth.mjs";
 
 const messages = [{role: "user", content: "Tell me a story about a fox and a kite."}];
 const request = [{role: "user", content: `Read the note. ${"The fox has a kite. ".repeat(12)}`}];
@@ -186,9 +186,7 @@ test("an abort frees the server", limit, async () => {
 test("models are pulled, let go and deleted where the server lets its clients", limit, async () => {
   const home = mkdtempSync(join(tmpdir(), "hearth-stock-"));
   const {hub, endpoint} = await startHub(`m-Q4_0.gguf=${demo}`);
-  const stock = await Hearth.run(
-      "env", `HOME=${home}`, `HF_HUB_CACHE=${home}/hub`, `HF_ENDPOINT=${endpoint}`, "HF_TOKEN=",
-      `OLLAMA_MODELS=${home}/none`, program, "serve", "--port", "0", "--models", "--allow-pull");
+  const stock = await Hearth.startStock(home, endpoint);
   try {
     const client = connect(stock);
     const lines = [];
