@@ -1,5 +1,7 @@
 #include "cli/shape_options.h"
 
+#include <CLI/CLI.hpp>
+
 #include "cli/text_io.h"
 #include "grammar/output_shape.h"
 
