@@ -54,7 +54,7 @@ Finding check_disk(const std::string& folder, std::optional<uint64_t> free_bytes
 std::optional<uint64_t> free_disk_bytes(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code error;
-  for (fs::path path = folder; !path.empty(); path = path.parent_path()) {
+  for (fs::path path = fs::absolute(folder, error); !path.empty(); path = path.parent_path()) {
     const fs::space_info space = fs::space(path, error);
     if (!error) return space.available;
     if (path == path.parent_path()) break;

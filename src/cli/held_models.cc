@@ -41,7 +41,8 @@ std::vector<uint32_t> queue_pus(const ToHold& model) {
 ServeArgs queue_args(const ToHold& model) {
   ServeArgs args = model.args->args;
   PlanArgs& plan = args.engine.plan;
-  const bool placed = plan.cpus || plan.file || !plan.nodes.empty();
+  const bool placed =
+      plan.cpus || plan.file || !plan.nodes.empty() || !args.embedding.devices.devices.empty();
   const std::vector<uint32_t> pus = queue_pus(model);
   if (!placed && !pus.empty()) plan.cpus = ranges_text(pus);
   return args;

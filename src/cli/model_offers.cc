@@ -31,6 +31,7 @@ struct FoundModel {
   const ConfiguredOptions* table = nullptr;  // its own options
   bool named = false;                        // on the command line
   bool cached = false;                       // found in Hugging Face's cache
+  std::vector<std::string> also = {};        // what a store calls it besides
 };
 
 const ConfiguredOptions* find_table(const Configuration& configuration, const std::string& name) {
@@ -121,12 +122,14 @@ std::vector<FoundModel> find_models(const OfferSetting& setting, const Configura
     }
   }
   if (!setting.args.all_models) return all;
-  auto same_path = [&](const FoundModel& model) {
-    return std::ranges::find(all, model.path, &FoundModel::path) != all.end();
-  };
   for (FoundModel& model : finding.of_machine(*setting.args.all_models)) {
-    // One with options of its own is that one.
-    if (!has(model.name) && !same_path(model)) all.push_back(std::move(model));
+    if (has(model.name)) continue;
+    const auto same = std::ranges::find(all, model.path, &FoundModel::path);
+    if (same == all.end()) {
+      all.push_back(std::move(model));
+    } else {
+      same->also.push_back(std::move(model.name));  // one with options of its own is that one
+    }
   }
   return all;
 }
@@ -187,6 +190,7 @@ OfferedModel offer_of(const FoundModel& model, const OfferSetting& setting,
                      .context = header.spec.hyper.context,
                      .facts = make_model_facts(header.source),
                      .made_of = made_of(model)};
+  offer.aliases = model.also;
   if (model.table != nullptr && args->args.alias) offer.aliases.push_back(*args->args.alias);
   if (args->args.ttl_seconds) offer.ttl_seconds = *args->args.ttl_seconds;
   offer.stamp = [path = model.path] { return file_stamp(path); };

@@ -152,7 +152,8 @@ void check_models(const Machine& machine, bool all, std::vector<Finding>* findin
     findings->push_back(check_disk(places.hub, free_disk_bytes(places.hub), all));
     findings->push_back(check_stores(find_local_models(places), all));
   } catch (const Error& error) {
-    findings->push_back({FindingLevel::kBad, "stores", error.what(),
+    findings->push_back({FindingLevel::kBad, "stores",
+                         all ? error.what() : "a variable names no folder that can be read",
                          "set the variable right that says where models are"});
   }
   try {

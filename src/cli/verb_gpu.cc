@@ -53,7 +53,7 @@ int list(const FoundAccelerators& found, const GpuArgs& args) {
 }
 
 std::string check_text(const KernelCheck& check) {
-  std::string text = fmt::format("  {:<18}", check.contract);
+  std::string text = fmt::format("  {:<24}", check.contract);
   if (!check.refused.empty()) return text + "not computed: " + check.refused + "\n";
   if (check.differ == 0) {
     return text + fmt::format("same bits: {} values of {} calls\n", check.values, check.calls);

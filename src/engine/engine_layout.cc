@@ -190,7 +190,7 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
   uint32_t least = least_kv_pages(layout);
   if (options.kv_bytes == 0) {
-    // What its sequences can never fill would lie idle.
+    // More than its sequences can fill would hold nothing but pages of ended texts.
     const uint64_t most = uint64_t{options.sequences} * pages_for(options.context);
     return std::max(least,
                     kv_pages_that_fit(machine, layout, options.kv_share, std::min(kMost, most))

@@ -12,6 +12,7 @@ namespace {
 constexpr double kLogarithmicFrom = 20;
 constexpr size_t kMostTicks = 8;
 constexpr std::array<double, 3> kRound = {1, 2, 5};
+constexpr double kLeastScale = 1e-290;  // whose steps are still numbers
 // Of a step: what is nearer to a round value than this is that value.
 constexpr double kNear = 1e-9;
 
@@ -62,7 +63,7 @@ double Scale::part(double value) const {
 
 Scale linear_scale(double most, uint32_t steps) {
   Scale scale;
-  if (!(most > 0)) most = 1;
+  if (!(most > kLeastScale)) most = 1;
   const double wanted = most / steps;
   const int power = power_below(wanted);
   const double rest = wanted / std::pow(10, power);

@@ -72,10 +72,10 @@ class App {
   // The reactor; returns after drain() or stop(). By one thread.
   void run() {
     server_.run();
-    settled_ = worker_.end(kMostEndSeconds);
+    settled_ = worker_.end(kMostEndSeconds) && pulls_.end_within(kMostEndSeconds);
   }
-  // After run(): false where a request's work has come to no end. It may not die then, and the
-  // process ends best at once.
+  // After run(): false where a request's work, or a pull, has come to no end. It may not die then,
+  // and the process ends best at once.
   bool settled() const { return settled_; }
 
   // The following from any thread.

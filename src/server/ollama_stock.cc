@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "server/exception_error.h"
 #include "server/json_fields.h"
@@ -14,6 +15,8 @@
 namespace hearth {
 namespace {
 
+// Between two lines of one file's progress.
+constexpr double kProgressSeconds = 0.25;
 // So much of a digest names a file, as ollama tells it.
 constexpr size_t kDigestDigits = 12;
 
@@ -96,6 +99,9 @@ PullListener OllamaPull::listener() {
           .begin = [words](const RepoModel& model, uint64_t) { *words = words_of(model); },
           .progress =
               [this, words](const std::string& file, uint64_t done, uint64_t total) {
+                const double now = steady_seconds();
+                if (done < total && now < told_seconds_ + kProgressSeconds) return;
+                told_seconds_ = now;
                 const FileWords& known = (*words)[file];
                 say(progress_line(known.name, known.digest, done, total));
               }};

@@ -47,6 +47,7 @@ class OllamaPull final : public Answer {
   const PullLine::Stop stop_ = std::make_shared<std::atomic<bool>>(false);
   std::string name_;
   bool streams_ = true;
+  double told_seconds_ = 0;  // when progress was told last, by the clock
 };
 
 // {"model": NAME}: {"status":"success"} once it is gone from the disk. All of it is the worker's.

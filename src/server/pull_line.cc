@@ -1,5 +1,6 @@
 #include "server/pull_line.h"
 
+#include <chrono>
 #include <utility>
 
 namespace hearth {
@@ -10,7 +11,7 @@ PullLine::~PullLine() {
     std::lock_guard lock(mutex_);
     over_ = true;
   }
-  changed_.notify_one();
+  changed_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -22,7 +23,7 @@ bool PullLine::post(Stop stop, std::function<void()> pull) {
     if (ending_) *stop = true;
     tasks_.push_back({std::move(stop), std::move(pull)});
   }
-  changed_.notify_one();
+  changed_.notify_all();
   return true;
 }
 
@@ -30,6 +31,13 @@ void PullLine::end() noexcept {
   std::lock_guard lock(mutex_);
   ending_ = true;
   for (const Task& task : tasks_) *task.stop = true;
+}
+
+bool PullLine::end_within(double seconds) {
+  end();
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                           [this] { return tasks_.empty(); });
 }
 
 void PullLine::work() {
@@ -43,6 +51,7 @@ void PullLine::work() {
     pull = nullptr;  // what it holds dies without the lock
     lock.lock();
     tasks_.pop_front();
+    changed_.notify_all();
   }
 }
 

@@ -28,6 +28,8 @@ class PullLine {
   bool post(Stop stop, std::function<void()> pull);
   // Tells all to come to their end, also those that are posted later; each is called all the same.
   void end() noexcept;
+  // The same, and waits for so many seconds at most. Returns whether all have come to their end.
+  bool end_within(double seconds);
 
  private:
   struct Task {

@@ -48,5 +48,15 @@ TEST(PullLine, TellsAllToEndAndCallsThem) {
   for (const PullLine::Stop& stop : stops) EXPECT_TRUE(*stop);
 }
 
+TEST(PullLine, EndsInTimeOrSaysThatItDoesNot) {
+  PullLine line;
+  EXPECT_TRUE(line.end_within(60));
+  std::promise<void> goes_on;
+  ASSERT_TRUE(line.post(new_stop(), [&goes_on] { goes_on.get_future().wait(); }));
+  EXPECT_FALSE(line.end_within(0));
+  goes_on.set_value();
+  EXPECT_TRUE(line.end_within(60));
+}
+
 }  // namespace
 }  // namespace hearth

@@ -157,8 +157,8 @@ TEST_F(ResponsesReplies, StreamTheItemsOfTheLastResponse) {
 
 TEST_F(ResponsesReplies, TellHowMuchWasRead) {
   ResponsesReply reply(response_head(R"("input":"x")"));
-  const std::string stream =
-      reply.begin({}, 1) + reply.progress({.total = 12, .cached = 2, .read = 7, .seconds = 0.5});
+  std::string stream = reply.begin({}, 1);
+  stream += reply.progress({.total = 12, .cached = 2, .read = 7, .seconds = 0.5});
   const auto events = response_events(stream);
   EXPECT_EQ(event_types(events), "created\nin_progress\nprompt_progress\n");
   EXPECT_EQ(events[2].at_pointer("/prompt_progress/processed"), 7);

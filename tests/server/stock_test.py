@@ -90,6 +90,16 @@ class StockTest(StoreCase):
         self.assertFalse(self.repo().exists())
         self.assertEqual(self.delete(server, "org/model")[0], 404)
 
+    def test_a_model_that_has_another_name_as_well(self):
+        hub = self.hub()
+        self.assertEqual(self.pull(self.serve(hub), "org/model:Q4_0")[-1], DONE)
+        (path,) = self.repo().glob("snapshots/*/m-Q4_0.gguf")
+        own = self.serve(hub, path)
+        self.assertEqual(self.names(own), ["m-Q4_0:latest"])
+        self.assertEqual(self.pull(own, "org/model:Q4_0")[-1], DONE)
+        self.assertEqual(self.names(own), ["m-Q4_0:latest"])
+        self.assertEqual(self.text(own, "org/model:Q4_0"), self.text(own, "m-Q4_0"))
+
     def test_what_cannot_be(self):
         hub = self.hub()
         server = self.serve(hub)
