@@ -229,8 +229,9 @@ std::string plans_text(const Tuned& tuned) {
 }
 
 LineRead read_kernels_line(Reader& reader, std::string_view key, Tuned* tuned) {
-  if (key == "product") {
-    TunedProduct& product = tuned->products.emplace_back();
+  if (key == "product" || key == "other") {
+    std::vector<TunedProduct>& all = key == "product" ? tuned->products : tuned->others;
+    TunedProduct& product = all.emplace_back();
     product.cost = reader.ratio();
     product.trials = reader.trials();
     product.entry = reader.schedule();
@@ -248,10 +249,12 @@ LineRead read_kernels_line(Reader& reader, std::string_view key, Tuned* tuned) {
 
 std::string kernels_text(const Tuned& tuned) {
   std::string text;
-  for (const TunedProduct& product : tuned.products) {
-    text += fmt::format("product {} trials {} {}\n", ratio_text(product.cost), product.trials,
+  auto add = [&](const char* key, const TunedProduct& product) {
+    text += fmt::format("{} {} trials {} {}\n", key, ratio_text(product.cost), product.trials,
                         schedule_text(product.entry));
-  }
+  };
+  for (const TunedProduct& product : tuned.products) add("product", product);
+  for (const TunedProduct& product : tuned.others) add("other", product);
   for (const TunedStep& step : tuned.steps) {
     text += fmt::format("step {} {} {} trials {}\n", phase_name(step.phase), step.size,
                         ratio_text(step.cost), step.trials);
@@ -381,9 +384,27 @@ ScheduleTable tuned_schedules(const Tuned& tuned) {
   return table;
 }
 
+ScheduleTable timed_schedules(const Tuned& tuned) {
+  Tuned timed = tuned;
+  uint32_t most = 0;
+  for (const TunedProduct& product : tuned.products) {
+    most = std::max(most, product.entry.most_rows);
+  }
+  for (TunedProduct& product : timed.products) {
+    const uint32_t rows = product.entry.most_rows;
+    // A longer prompt is computed in steps of as many rows as there are at most.
+    const bool known = std::ranges::any_of(tuned.steps, [&](const TunedStep& step) {
+      return step.size == rows ||
+             (step.phase == Phase::kPrefill && rows == most && step.size > rows);
+    });
+    if (!known) product.entry.schedule = {};
+  }
+  return tuned_schedules(timed);
+}
+
 ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa) {
-  const ScheduleTable table = tuned_schedules(tuned);
-  if (tuned.steps.empty() || table.empty()) {
+  const ScheduleTable table = timed_schedules(tuned);
+  if (table.empty()) {
     fail(ErrorCode::kUsage,
          "no schedule of this model is known to gain here: `hearth tune MODEL` looks for some");
   }
@@ -391,6 +412,20 @@ ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& proce
           .family = {processor.family, processor.family},
           .model = {processor.model, processor.model},
           .levels = {{isa, 0, table.entries}}};
+}
+
+void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)>& used) {
+  std::vector<TunedProduct> all = std::exchange(tuned->products, {});
+  all.insert(all.end(), tuned->others.begin(), tuned->others.end());
+  tuned->others.clear();
+  for (TunedProduct& product : all) {
+    const ScheduleEntry& entry = product.entry;
+    std::vector<TunedProduct>& to = used(entry.product) ? tuned->products : tuned->others;
+    const bool known = std::ranges::any_of(to, [&](const TunedProduct& of) {
+      return of.entry.product == entry.product && of.entry.most_rows == entry.most_rows;
+    });
+    if (!known) to.push_back(std::move(product));
+  }
 }
 
 uint64_t plan_hash(const Plan& plan) {

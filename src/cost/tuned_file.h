@@ -17,6 +17,7 @@
 //   end
 //   section kernels
 //   product 0.912 0.905 0.919 trials 61 schedule q8_0 4096 1024 threads 2 rows 16 tile ...
+//   other 0.874 0.861 0.889 trials 70 schedule q8_0 4096 1024 threads 4 rows 16 tile ...
 //   step decode 16 0.981 0.975 0.988 trials 20
 //   end
 //
@@ -31,8 +32,9 @@
 //
 // A product's line has the schedule (kernels/gemm/schedule_text.h) of one product in steps of so
 // many rows, and what that costs as a part of the time as set by hand, where the schedule is all
-// zeros and the cost 1. A step's line says what whole steps under all of them cost: decode of so
-// many sequences, or a prompt of so many tokens.
+// zeros and the cost 1. Another's line has the same of a product that no step has under the plan
+// kept: of plans that were held against it. A step's line says what whole steps under all of them
+// cost: decode of so many sequences, or a prompt of so many tokens.
 //
 // Sections may be missing, come once, and end with `end`; each is read by its own entry of a table
 // in tuned_file.cc, so that others can be added.
@@ -42,6 +44,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -137,6 +140,8 @@ struct Tuned {
   std::vector<TunedJoint> joints;
   std::string engine_plan;  // the text; empty: tuning is not done
   std::vector<TunedProduct> products;
+  // Of other plans: no step has them under the plan that is kept, and searches know them.
+  std::vector<TunedProduct> others;
   std::vector<TunedStep> steps;
   bool operator==(const Tuned&) const = default;
 };
@@ -145,9 +150,16 @@ struct Tuned {
 // where none gains.
 ScheduleTable tuned_schedules(const Tuned& tuned);
 
-// The same as schedules of such a processor, in the form of those that are part of the program.
-// Throws (kUsage) where none gains, or where whole steps were not timed to the end.
+// The same as far as whole steps of as many rows were timed: before that nobody knows what the
+// schedules bring together, and products stay as set by hand there.
+ScheduleTable timed_schedules(const Tuned& tuned);
+
+// These as schedules of such a processor, in the form of those that are part of the program.
+// Throws (kUsage) where none gains.
 ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa);
+
+// Makes those that are used `products` of all that are known, and the rest `others`.
+void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)>& used);
 
 // Of the plan's text.
 uint64_t plan_hash(const Plan& plan);

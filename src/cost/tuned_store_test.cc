@@ -86,6 +86,46 @@ TEST_F(TunedStoreTest, SchedulesOfProductsThatGainNowhereAreLeftOut) {
   EXPECT_TRUE(tuned_schedules(tuned_).empty());
 }
 
+TEST_F(TunedStoreTest, ProductsStayAsByHandWhereNoStepOfAsManyRowsWasTimed) {
+  TunedProduct prompt = tuned_.products[1];
+  prompt.entry.most_rows = 64;
+  prompt.entry.schedule.task_panels = 4;
+  tuned_.products.push_back(prompt);
+  const ProductShape& shape = prompt.entry.product;
+  auto timed = [&](uint32_t rows) { return timed_schedules(tuned_).at(shape, rows); };
+  // A prompt of 512 tokens is steps of 64 rows.
+  EXPECT_EQ(timed_schedules(tuned_), tuned_schedules(tuned_));
+  tuned_.steps.pop_back();
+  EXPECT_EQ(timed(16), tuned_.products[1].entry.schedule);
+  EXPECT_TRUE(timed(64).is_default()) << "and not as in steps of fewer rows";
+  tuned_.steps = {{Phase::kPrefill, 64, {}, 0}};
+  EXPECT_TRUE(timed(16).is_default());
+  EXPECT_EQ(timed(64), prompt.entry.schedule);
+  tuned_.steps = {{Phase::kDecode, 512, {}, 0}};
+  EXPECT_TRUE(timed_schedules(tuned_).empty());
+}
+
+TEST_F(TunedStoreTest, ProductsOfOtherPlansAreKeptAndNotUsed) {
+  TunedProduct four = tuned_.products[1];
+  four.entry.product.threads = 4;
+  tuned_.products.push_back(four);
+  const std::vector<TunedProduct> all = tuned_.products;
+  divide_products(&tuned_, [](const ProductShape& shape) { return shape.threads == 2; });
+  EXPECT_EQ(tuned_.products, (std::vector<TunedProduct>{all[0], all[1]}));
+  EXPECT_EQ(tuned_.others, (std::vector<TunedProduct>{four}));
+  const std::string text = tuned_text(tuned_);
+  EXPECT_NE(text.find("\nother 0.75 0.5 0.875 trials 61 schedule "), std::string::npos) << text;
+  EXPECT_EQ(parse_tuned(text, "f"), tuned_);
+  for (const ScheduleEntry& entry : tuned_schedules(tuned_).entries) {
+    EXPECT_EQ(entry.product.threads, 2u);
+  }
+  // One that stands twice is one.
+  tuned_.others.push_back(all[1]);
+  divide_products(&tuned_, [](const ProductShape&) { return true; });
+  EXPECT_EQ(tuned_.products, all);
+  EXPECT_TRUE(tuned_.others.empty());
+}
+
 TEST_F(TunedStoreTest, SchedulesOfProductsAreExportedAsAProcessors) {
   const Processor processor{"AuthenticAMD", 27, 3};
   const ProcessorSchedules exported = exported_schedules(tuned_, processor, Isa::kReference);
@@ -99,6 +139,8 @@ TEST_F(TunedStoreTest, SchedulesOfProductsAreExportedAsAProcessors) {
                    ErrorCode::kUsage);
   };
   const std::vector<TunedStep> steps = std::exchange(tuned_.steps, {});
+  EXPECT_NE(refused().find("no schedule of this model"), std::string::npos);
+  tuned_.steps = {{Phase::kDecode, 4, {}, 20}};
   EXPECT_NE(refused().find("no schedule of this model"), std::string::npos);
   tuned_.steps = steps;
   tuned_.products.pop_back();

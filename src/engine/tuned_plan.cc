@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 
 #include "base/error.h"
 #include "kernels/kernels.h"
@@ -34,24 +33,31 @@ std::optional<EnginePlan> tuned_plan(const Tuned& tuned, const Machine& machine,
   return plan;
 }
 
+ScheduleTable with_processors(ScheduleTable found, std::span<const ScheduleEntry> processors) {
+  ScheduleTable all;
+  for (const ScheduleEntry& entry : processors) {
+    const auto named = std::ranges::find(found.entries, entry.product, &ScheduleEntry::product);
+    if (named == found.entries.end()) all.entries.push_back(entry);
+  }
+  all.entries.insert(all.entries.end(), found.entries.begin(), found.entries.end());
+  return all;
+}
+
 EngineOptions with_tuned(const Machine& machine, Isa isa, const ModelSpec& spec,
                          EngineOptions options, const Listener& listener) {
   if (!leaves_plan_open(options)) return options;
   const TunedStore::Found found =
       TunedStore::of_environment().find(machine_fields(machine, isa), model_fields(spec));
   if (!found.note.empty()) listener.warn(found.note);
-  if (!found.tuned) {
-    const std::span<const ScheduleEntry> products = kernels_for(isa).products;
-    options.schedules.entries.assign(products.begin(), products.end());
-    return options;
-  }
+  const Kernels& kernels = kernels_for(isa);
+  options.schedules = with_processors({}, kernels.products);
+  if (!found.tuned) return options;
   std::optional<EnginePlan> plan;
   ScheduleTable schedules;
   try {
     plan = tuned_plan(*found.tuned, machine, options);
-    // Before whole steps were timed nobody knows what they bring together.
-    if (!found.tuned->steps.empty()) schedules = tuned_schedules(*found.tuned);
-    check_schedules(schedules, kernels_for(isa));
+    schedules = timed_schedules(*found.tuned);
+    check_schedules(schedules, kernels);
   } catch (const Error& error) {
     listener.warn(fmt::format("'{}' is not used: {}", found.path, error.what()));
     return options;
@@ -62,7 +68,7 @@ EngineOptions with_tuned(const Machine& machine, Isa isa, const ModelSpec& spec,
   if (uses.empty()) return options;
   listener.warn(fmt::format("works by the {} that `hearth tune` found ('{}')", uses, found.path));
   options.plan = std::move(plan);
-  options.schedules = std::move(schedules);
+  options.schedules = with_processors(std::move(schedules), kernels.products);
   return options;
 }
 

@@ -1,10 +1,11 @@
 // What `hearth tune` kept, where an engine is started: looked for by machine and model shape
-// (cost/tuned_store.h), and taken where the options leave open who works where. Where there is
-// nothing, products of sizes that the processor's own schedules name are computed by these
-// (kernels/processor_schedules.h).
+// (cost/tuned_store.h), and taken where the options leave open who works where. Products of sizes
+// that the processor's own schedules name (kernels/processor_schedules.h) are computed by these,
+// unless tuning found others for them.
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "base/listener.h"
 #include "cost/tuned_store.h"
@@ -21,6 +22,9 @@ bool leaves_plan_open(const EngineOptions& options);
 // gains. Throws (kUsage) where the text is no plan of this machine.
 std::optional<EnginePlan> tuned_plan(const Tuned& tuned, const Machine& machine,
                                      const EngineOptions& options);
+
+// The schedules that were found, and of products that they do not name the processor's own.
+ScheduleTable with_processors(ScheduleTable found, std::span<const ScheduleEntry> processors);
 
 // The options with the plan and the schedules that are kept for this model on this machine, where
 // they leave open who works where; else as they are. Says what is used in a line; in a line, too,

@@ -1,6 +1,7 @@
 #include "hybrid/encoder_pass.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -48,7 +49,7 @@ PassCommands::Buffers EncoderPass::buffers(const Made& made) {
     *buffer = {};
     *buffer = accelerator_->allocate(bytes);
   };
-  grow(&inputs_, made.commands.inputs().size());
+  grow(&inputs_, made.commands.input_bytes());
   grow(&values_, made.bytes);
   return {inputs_.id(), values_.id()};
 }
@@ -68,7 +69,9 @@ void EncoderPass::reserve() {
 void EncoderPass::run(const StepView& step) {
   const Made made = make(step);
   const PassCommands::Buffers in = buffers(made);
-  accelerator_->write(inputs_.at(), made.commands.inputs());
+  made.commands.write_inputs([this](uint64_t at, std::span<const std::byte> bytes) {
+    accelerator_->write(inputs_.at(at), bytes);
+  });
   accelerator_->submit(made.commands.placed_in(in, done_));
   for (uint64_t left = made.commands.moments(); left > 0; --left) {
     ++done_.value;

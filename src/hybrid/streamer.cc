@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "base/clock.h"
@@ -139,7 +140,7 @@ double Streamer::predicted_seconds(const Texts& texts) const {
 // The last pass has half the weight, and changes by a factor of 2 at most: it may have been slow
 // for reasons of its own.
 void Streamer::learn(double predicted, double seconds) {
-  if (!options_.learns || predicted <= 0) return;
+  if (!options_.learns || !std::isfinite(predicted) || predicted <= 0) return;
   slower_ = (slower_ + std::clamp(seconds / predicted, slower_ / 2, slower_ * 2)) / 2;
 }
 

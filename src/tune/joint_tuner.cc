@@ -15,8 +15,9 @@ uint64_t hash_of(const std::vector<Plan>& candidates) {
   return hash.value();
 }
 
-// What an earlier tuning of these candidates came to.
-std::optional<JointResult> known_result(const std::vector<Plan>& candidates, const Tuned& tuned) {
+}  // namespace
+
+std::optional<JointResult> known_joint(const std::vector<Plan>& candidates, const Tuned& tuned) {
   const uint64_t all = hash_of(candidates);
   for (const TunedJoint& joint : tuned.joints) {
     if (joint.phase != candidates[0].phase || joint.candidates != all) continue;
@@ -26,8 +27,6 @@ std::optional<JointResult> known_result(const std::vector<Plan>& candidates, con
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 JointTuner::JointTuner(Engine& engine, EnginePlan plan, StepTimer& timer, ScheduleTuner& kernels,
                        TuneHooks hooks)
@@ -70,28 +69,27 @@ std::optional<TimeRatio> JointTuner::compare(const Plan& plan, const Plan& other
 }
 
 std::optional<JointResult> JointTuner::tune(const std::vector<Plan>& candidates, Tuned* tuned) {
-  if (const std::optional<JointResult> known = known_result(candidates, *tuned)) return known;
+  if (const std::optional<JointResult> known = known_joint(candidates, *tuned)) return known;
+  divide_products(tuned, [](const ProductShape&) { return true; });
   const EngineRestored restored(engine_);
   const Phase phase = candidates[0].phase;
   const ScheduleTable by_hand;
   JointWork work;
   work.look = [&](const Plan& plan) {
     engine_.set_plan(with(plan), by_hand);
-    std::optional<ScheduleTable> found = kernels_.look(phase, *tuned);
+    std::optional<ScheduleTable> found = kernels_.look(phase, *tuned, hooks_);
     if (found) looks_[plan_hash(plan)] = *std::move(found);
     return found.has_value();
   };
   work.search = [&](const Plan& plan) {
     engine_.set_plan(with(plan), by_hand);
-    return kernels_.search(phase, tuned);
+    return kernels_.search(phase, tuned, hooks_);
   };
   work.compare = [&](const Plan& plan, const Plan& other, uint32_t most) {
     return compare(plan, other, most, *tuned);
   };
   std::optional<JointResult> found = search_jointly(candidates, work);
   if (found) {
-    // They were timed under another plan.
-    if (found->best != candidates[0]) tuned->steps.clear();
     std::erase_if(tuned->joints, [&](const TunedJoint& of) { return of.phase == phase; });
     tuned->joints.push_back({phase, hash_of(candidates), plan_hash(found->best), found->cost});
     hooks_.save();

@@ -1,6 +1,7 @@
 // JointTuner: searches for a phase's plan and its kernels together (tune/joint_search.h) on a
 // loaded engine. Of every plan that gets a whole search the products are kept in `tuned`, which has
-// those of several plans then: a product's shape says how many threads share it. What one plan's
+// those of several plans then: a product's shape says how many threads share it.
+// ScheduleTuner::tune() sets those of the plan that won apart. What one plan's
 // searches ended with starts those of the next (ScheduleTuner).
 //
 // The engine has the plan and schedules that it came with when tune() returns, or throws.
@@ -19,9 +20,13 @@
 
 namespace hearth {
 
+// What an earlier tuning of these candidates came to; none where there was none.
+std::optional<JointResult> known_joint(const std::vector<Plan>& candidates, const Tuned& tuned);
+
 class JointTuner {
  public:
-  // `timer` and `kernels` are the engine's. `plan`: that of the other phase is kept.
+  // `timer` and `kernels` are the engine's. `plan`: that of the other phase is kept. By `hooks` the
+  // searches of `kernels` are stopped here, too.
   JointTuner(Engine& engine, EnginePlan plan, StepTimer& timer, ScheduleTuner& kernels,
              TuneHooks hooks);
 

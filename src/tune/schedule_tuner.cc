@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "bench/cpu_times.h"
 #include "bench/team_limits.h"
@@ -76,14 +77,29 @@ const TunedProduct* find(const Tuned& tuned, const ProductShape& shape, uint32_t
   return nullptr;
 }
 
+// While it lives, a tuner has other hooks.
+class HooksLent {
+ public:
+  HooksLent(TuneHooks* of, TuneHooks hooks) : of_(of), own_(std::exchange(*of, std::move(hooks))) {}
+  ~HooksLent() { *of_ = std::move(own_); }
+  HooksLent(const HooksLent&) = delete;
+  HooksLent& operator=(const HooksLent&) = delete;
+
+ private:
+  TuneHooks* of_;
+  TuneHooks own_;
+};
+
 }  // namespace
 
 void add_winners(const Tuned& tuned, const Kernels& kernels, TileWindow* window) {
-  for (const TunedProduct& product : tuned.products) {
-    const ScheduleEntry& entry = product.entry;
-    const GemmKernel& gemm = kernels.gemm[static_cast<size_t>(entry.product.kind)];
-    window->add(entry.product, entry.most_rows,
-                entry.schedule.is_default() ? gemm.default_for(entry.most_rows) : entry.schedule);
+  for (const std::vector<TunedProduct>* products : {&tuned.products, &tuned.others}) {
+    for (const TunedProduct& product : *products) {
+      const ScheduleEntry& entry = product.entry;
+      const GemmKernel& gemm = kernels.gemm[static_cast<size_t>(entry.product.kind)];
+      window->add(entry.product, entry.most_rows,
+                  entry.schedule.is_default() ? gemm.default_for(entry.most_rows) : entry.schedule);
+    }
   }
 }
 
@@ -147,10 +163,17 @@ ScheduleTuner::~ScheduleTuner() = default;
 
 bool ScheduleTuner::tune(Tuned* tuned) {
   const EngineRestored restored(engine_);
+  const std::vector<ProductUse> has = products_of(engine_);
+  divide_products(tuned, [&](const ProductShape& shape) {
+    return std::ranges::find(has, shape, &ProductUse::shape) != has.end();
+  });
   return tune_products(tuned, std::nullopt) && tune_steps(tuned);
 }
 
-bool ScheduleTuner::search(Phase phase, Tuned* tuned) { return tune_products(tuned, phase); }
+bool ScheduleTuner::search(Phase phase, Tuned* tuned, const TuneHooks& hooks) {
+  const HooksLent lent(&hooks_, hooks);
+  return tune_products(tuned, phase);
+}
 
 std::vector<ProductCase> ScheduleTuner::products(std::optional<Phase> phase) const {
   std::vector<ProductCase> all = product_cases(engine_, cases_);
@@ -158,7 +181,9 @@ std::vector<ProductCase> ScheduleTuner::products(std::optional<Phase> phase) con
   return all;
 }
 
-std::optional<ScheduleTable> ScheduleTuner::look(Phase phase, const Tuned& tuned) {
+std::optional<ScheduleTable> ScheduleTuner::look(Phase phase, const Tuned& tuned,
+                                                 const TuneHooks& hooks) {
+  const HooksLent lent(&hooks_, hooks);
   const Kernels& kernels = kernels_for(engine_.isa());
   ScheduleTable found;
   copies_.reset();

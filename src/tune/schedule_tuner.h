@@ -43,8 +43,8 @@ struct ProductCase {
   std::vector<uint32_t> rows;  // ascending
 };
 
-// Counts in what a tuning found on this machine with these kernels; of products whose default
-// stayed, that.
+// Counts in what a tuning found on this machine with these kernels, of all plans; of products whose
+// default stayed, that.
 void add_winners(const Tuned& tuned, const Kernels& kernels, TileWindow* window);
 
 // All products of both graphs, with the rows of the cases; those of one shape follow one another,
@@ -59,13 +59,15 @@ class ScheduleTuner {
                 TuneHooks hooks, TileWindow window = {});
   ~ScheduleTuner();
 
-  // Adds what `tuned` lacks. Returns false where somebody stopped it before that was all.
+  // Adds what `tuned` lacks, whose products are those of the engine's plan then
+  // (divide_products()). Returns false where somebody stopped it before that was all.
   bool tune(Tuned* tuned);
-  // Adds products of one phase under the plan that the engine has now, and times no steps.
-  bool search(Phase phase, Tuned* tuned);
+  // Adds products of one phase under the plan that the engine has now, and times no steps. Here and
+  // in look() `hooks` are in place of the tuner's own.
+  bool search(Phase phase, Tuned* tuned, const TuneHooks& hooks);
   // Their fast start alone: schedules of those that `tuned` has not, where they look faster. None
   // where somebody stopped it.
-  std::optional<ScheduleTable> look(Phase phase, const Tuned& tuned);
+  std::optional<ScheduleTable> look(Phase phase, const Tuned& tuned, const TuneHooks& hooks);
   // Products whose default stayed since it was not certain that another is faster.
   const Undecided& undecided() const { return undecided_; }
 

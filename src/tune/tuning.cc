@@ -115,13 +115,20 @@ class Tuning {
     tuned_.trials.clear();
     tuned_.threshold.reset();
     tuned_.threshold_trials.clear();
-    tuned_.engine_plan.clear();
+    keep_plan("");
   }
 
   void forget_kernels() {
     tuned_.joints.clear();
     tuned_.products.clear();
+    tuned_.others.clear();
     tuned_.steps.clear();
+  }
+
+  // Whole steps were timed under the plan that was kept before.
+  void keep_plan(const std::string& text) {
+    if (text != tuned_.engine_plan) tuned_.steps.clear();
+    tuned_.engine_plan = text;
   }
 
   // A file that somebody else wrote may have a plan for CPUs that are not there, and schedules that
@@ -134,7 +141,9 @@ class Tuning {
       forget_plans();
     }
     try {
-      check_schedules(tuned_schedules(tuned_), kernels_for(isa));
+      Tuned all = tuned_;
+      divide_products(&all, [](const ProductShape&) { return true; });
+      check_schedules(tuned_schedules(all), kernels_for(isa));
     } catch (const Error& error) {
       listener_.warn(fmt::format("what was kept of kernels is forgotten: {}", error.what()));
       forget_kernels();
@@ -145,16 +154,7 @@ class Tuning {
     // Says how long others will take.
     timer.prompt(*std::ranges::min_element(cases_.prompts));
     EnginePlan best = engine.plan();
-    if (options_.plans) {
-      const TimeBudget budget = budget_.part(options_.kernels ? kPlansPart : 1);
-      tune_phases(engine, timer, budget, result, &best);
-      const bool whole = result->left.empty();
-      tuned_.engine_plan = whole ? kept_text(best) : "";
-      store_.save(tuned_);
-      if (!whole || !tune_threshold(engine, timer, budget, result, &best)) {
-        result->left.emplace_back("rows up to which steps are decode's");
-      }
-    }
+    if (options_.plans) tune_plans(engine, timer, result, &best);
     if (!options_.kernels) return;
     ScheduleTuner tuner(engine, machine_, cases_, timer, hooks(budget_), window(engine.isa()));
     const std::optional<CpuTimes> before = read_cpu_times();
@@ -166,6 +166,27 @@ class Tuning {
     }
     if (!tuner.tune(&tuned_)) result->left.emplace_back("kernels");
     result->kernels = {tuner.undecided(), cpu_shares(before, read_cpu_times())};
+  }
+
+  void tune_plans(Engine& engine, StepTimer& timer, TuningResult* result, EnginePlan* best) {
+    const TimeBudget budget = budget_.part(options_.kernels ? kPlansPart : 1);
+    tune_phases(engine, timer, budget, result, best);
+    const bool whole = result->left.empty();
+    // What an earlier tuning found stays until this one knows all that it did.
+    if (!whole || tuned_.engine_plan.empty()) keep_plan(whole ? kept_text(*best) : "");
+    store_.save(tuned_);
+    if (!whole || !tune_threshold(engine, timer, budget, result, best)) {
+      result->left.emplace_back("rows up to which steps are decode's");
+    }
+    if (!whole) return;
+    for (TuneOutcome& outcome : result->outcomes) {
+      const std::vector<Plan> candidates = candidates_of(outcome, *best);
+      if (candidates.size() < 2) continue;
+      const std::optional<JointResult> known = known_joint(candidates, tuned_);
+      if (known) take(*known, &outcome, best);
+    }
+    keep_plan(kept_text(*best));
+    store_.save(tuned_);
   }
 
   void tune_phases(Engine& engine, StepTimer& timer, const TimeBudget& all, TuningResult* result,
@@ -197,29 +218,43 @@ class Tuning {
     }
   }
 
-  // Plans were measured with the kernels by hand, and some are better with their own.
+  std::vector<Plan> candidates_of(const TuneOutcome& outcome, const EnginePlan& best) {
+    const Phase phase = outcome.result.phase;
+    std::vector<Plan> candidates =
+        joint_candidates(outcome.start, measured_[phase], options_.candidates);
+    for (Plan& plan : candidates) plan.max_rows = best.of(phase).max_rows;
+    return candidates;
+  }
+
+  void take(const JointResult& found, TuneOutcome* outcome, EnginePlan* best) {
+    const Phase phase = outcome->result.phase;
+    best->of(phase) = outcome->chosen = found.best;
+    outcome->result.cost = found.cost;
+    for (TunedPhase& of : tuned_.phases) {
+      if (of.phase == phase) of.cost = found.cost;
+    }
+  }
+
+  // Plans were measured with the kernels by hand, and some are better with their own. What one
+  // phase's share of the time is too short for leaves the other its own.
   void tune_jointly(Engine& engine, StepTimer& timer, ScheduleTuner* kernels, TuningResult* result,
                     EnginePlan* best) {
     for (TuneOutcome& outcome : result->outcomes) {
       const Phase phase = outcome.result.phase;
-      std::vector<Plan> candidates =
-          joint_candidates(outcome.start, measured_[phase], options_.candidates);
+      const std::vector<Plan> candidates = candidates_of(outcome, *best);
       if (candidates.size() < 2) continue;
-      for (Plan& plan : candidates) plan.max_rows = best->of(phase).max_rows;
+      const bool over = watch_.interrupted() || budget_.is_over();
       const TimeBudget part = budget_.part(phase == Phase::kDecode ? kDecodePart : kPrefillPart);
       JointTuner tuner(engine, *best, timer, *kernels, hooks(part));
-      const std::optional<JointResult> found = tuner.tune(candidates, &tuned_);
+      const std::optional<JointResult> found =
+          over ? known_joint(candidates, tuned_) : tuner.tune(candidates, &tuned_);
       if (!found) {
         result->left.push_back(
             fmt::format("plans of {} with kernels of their own", phase_name(phase)));
-        return;
+        continue;
       }
-      best->of(phase) = outcome.chosen = found->best;
-      outcome.result.cost = found->cost;
-      for (TunedPhase& of : tuned_.phases) {
-        if (of.phase == phase) of.cost = found->cost;
-      }
-      tuned_.engine_plan = kept_text(*best);
+      take(*found, &outcome, best);
+      keep_plan(kept_text(*best));
       store_.save(tuned_);
     }
   }
@@ -232,7 +267,6 @@ class Tuning {
     TuneOutcome& decode = result->outcomes.front();
     decode.threshold = tuned_.threshold;
     decode.chosen.max_rows = best->decode.max_rows = tuned_.threshold->rows;
-    tuned_.engine_plan = kept_text(*best);
     return true;
   }
 

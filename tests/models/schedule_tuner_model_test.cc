@@ -174,6 +174,28 @@ TEST_F(JointTunerTest, OfThreeTheBestTwoAreSearched) {
   EXPECT_TRUE(tuned_.steps.empty()) << "whoever tunes kernels for what won times these";
 }
 
+TEST_F(JointTunerTest, ItsShareOfTheTimeEndsSearchesToo) {
+  ScheduleTuner kernels(*engine_, machine_, cases_, *timer_, hooks_);
+  TuneHooks share = hooks_;
+  share.stop = [&](double) { return saved_ == 2; };
+  JointTuner tuner(*engine_, engine_->plan(), *timer_, kernels, share);
+  EXPECT_FALSE(tuner.tune({candidates_[0], candidates_[1]}, &tuned_));
+  EXPECT_EQ(saved_, 2u);
+  // By the hooks of their own they go on.
+  EXPECT_TRUE(kernels.tune(&tuned_));
+  EXPECT_EQ(tuned_.steps.size(), 3u);
+}
+
+TEST_F(JointTunerTest, ProductsOfAnotherPlanAreSetApartFromThoseInUse) {
+  ASSERT_TRUE(tune(2));
+  // The engine has the first plan again, two threads a product.
+  ASSERT_TRUE(ScheduleTuner(*engine_, machine_, cases_, *timer_, hooks_).tune(&tuned_));
+  EXPECT_FALSE(tuned_.products.empty());
+  for (const TunedProduct& product : tuned_.products) EXPECT_EQ(product.entry.product.threads, 2u);
+  EXPECT_FALSE(tuned_.others.empty());
+  for (const TunedProduct& product : tuned_.others) EXPECT_EQ(product.entry.product.threads, 1u);
+}
+
 TEST_F(JointTunerTest, WhoStopsItKeepsTheProductsThatWereFound) {
   hooks_.stop = [&](double) { return saved_ == 2; };
   EXPECT_FALSE(tune(2));
