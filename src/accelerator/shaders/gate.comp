@@ -17,6 +17,7 @@ layout(push_constant) uniform Push {
 
 #include "exact.glsl"
 #include "rounded.glsl"
+#include "sigmoid.glsl"
 
 const uint kSilu = 0, kGelu = 1;
 const uint kSign = 0x80000000u;
@@ -26,11 +27,8 @@ float negative(float x) { return uintBitsToFloat(floatBitsToUint(x) | kSign); }
 
 // g sigmoid(t)
 float times_sigmoid(float g, float t) {
-  const float e = exp_nonpositive(negative(t));
-  const float above = below(t, kSign) ? e : 1.0;
-  precise float sum = 1.0 + e;
   const float floored = below(g, 0xc2b00000u) ? uintBitsToFloat(0xc2b00000u) : g;
-  precise float y = floored * quotient(above, sum);
+  precise float y = floored * sigmoid(t);
   return y;
 }
 

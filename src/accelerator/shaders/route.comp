@@ -29,6 +29,7 @@ layout(push_constant) uniform Push {
 } p;
 #include "exact.glsl"
 #include "rounded.glsl"
+#include "sigmoid.glsl"
 
 const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfChosen = 2;
 const uint kMostExperts = 1024, kMostChosen = 64;
@@ -48,12 +49,6 @@ uint key_of(float x) {
 }
 float value_of(uint key) { return uintBitsToFloat((key & kSign) != 0 ? key ^ kSign : ~key); }
 bool finite(float x) { return (floatBitsToUint(x) & kInfinityBits) != kInfinityBits; }
-
-float sigmoid(float t) {
-  const float e = exp_nonpositive(uintBitsToFloat(floatBitsToUint(t) | kSign));
-  precise float sum = 1.0 + e;
-  return quotient(below(t, kSign) ? e : 1.0, sum);
-}
 
 // Makes scores of the logits; returns whether these are numbers that scores can be made of.
 bool score() {

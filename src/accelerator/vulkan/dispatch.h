@@ -29,6 +29,10 @@ struct Dispatch {
   }
 };
 
+// On every Vulkan: workgroups in a direction, and the greatest index, which SPIR-V reads as signed.
+inline constexpr uint64_t kMostGroups = 65535;
+inline constexpr uint64_t kMostIndex = INT32_MAX;
+
 // Returns where a place lies in the accelerator's memory; of none 0.
 using AddressOf = std::function<uint64_t(const Place&)>;
 

@@ -23,7 +23,6 @@ static_assert(sizeof(AttendPush) == 96);
 
 constexpr uint32_t kInvocations = 64;
 constexpr uint64_t kMostProducts = uint64_t{1} << 30;  // of a dispatch
-constexpr uint32_t kMostGroups = 65535;                // of a dimension, in all Vulkan
 
 // The shader counts floats from the first row's in 31 bits.
 uint32_t checked_stride(const FloatRows& x, uint32_t rows) {

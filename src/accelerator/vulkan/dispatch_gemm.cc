@@ -27,11 +27,9 @@ struct GemmPush {
 };
 static_assert(sizeof(GemmPush) <= 128);
 
-// Limits of a dispatch. The shader's indices have 32 bits, and Vulkan promises so many work groups
-// in a direction.
+// Limits of a dispatch, whose shader's indices have 32 bits.
 constexpr uint64_t kGemmProducts = uint64_t{1} << 31;
 constexpr uint64_t kGemmBytes = uint64_t{1} << 31;
-constexpr uint64_t kGemmGroups = 65535;
 // Dispatches of fewer rows, where there are more, would read weights again too often.
 constexpr uint32_t kGemmJointRows = 256;
 
@@ -142,7 +140,7 @@ GemmPiece largest_gemm_piece(const GemmProduct& p) {
   const uint64_t row_bytes = sizeof(float) * std::max<uint64_t>({p.row_stride, call.out.stride, 1});
   const auto whole_tiles = [](uint64_t wanted, std::initializer_list<uint64_t> limits,
                               uint32_t of) {
-    const uint64_t tiles = std::min({wanted / of + 1, std::min(limits) / of, kGemmGroups});
+    const uint64_t tiles = std::min({wanted / of + 1, std::min(limits) / of, kMostGroups});
     return static_cast<uint32_t>(std::max<uint64_t>(tiles, 1) * of);
   };
   const uint64_t joint = std::min(call.m, kGemmJointRows);
@@ -191,7 +189,7 @@ void add_expert(const ExpertGemmCall& call, uint32_t expert, const AddressOf& ad
     d.set_push(push);
     d.groups = {
         round_up(piece.panels, tile.panels()) / tile.panels(),
-        static_cast<uint32_t>(std::min((rows + tile.rows() - 1) / tile.rows(), kGemmGroups)), 1};
+        static_cast<uint32_t>(std::min((rows + tile.rows() - 1) / tile.rows(), kMostGroups)), 1};
   }
 }
 

@@ -17,10 +17,8 @@ struct KvStorePush {
   uint32_t zero;
 };
 
-constexpr uint32_t kStoreGroup = 128;     // elements of a work group: 64 invocations of 2
-constexpr uint64_t kStoreGroups = 65535;  // in a direction, on every Vulkan
+constexpr uint32_t kStoreGroup = 128;  // elements of a work group: 64 invocations of 2
 constexpr uint64_t kStoreElements = uint64_t{1} << 26;  // of a dispatch
-constexpr uint64_t kStoreIndex = INT32_MAX;             // into keys and values
 
 uint32_t store_groups(uint32_t length) {
   return (padded_length(length) + kStoreGroup - 1) / kStoreGroup;
@@ -30,13 +28,13 @@ uint32_t store_groups(uint32_t length) {
 uint64_t store_height(const KvStoreCall& call) {
   const uint64_t key = call.pages.key_length, value = call.pages.value_length;
   const uint64_t heads = call.pages.heads, longest = heads * std::max(key, value);
-  if (heads > kStoreGroups || longest > kStoreIndex) {
+  if (heads > kMostGroups || longest > kMostIndex) {
     fail(ErrorCode::kUnsupported, "keys of {} heads of {} are longer than shaders can index", heads,
          std::max(key, value));
   }
   const uint64_t stride = std::max<uint64_t>({call.k.stride, call.v.stride, 1});
-  return std::min({kStoreGroups, std::max<uint64_t>(kStoreElements / (heads * (key + value)), 1),
-                   (kStoreIndex - longest) / stride + 1});
+  return std::min({kMostGroups, std::max<uint64_t>(kStoreElements / (heads * (key + value)), 1),
+                   (kMostIndex - longest) / stride + 1});
 }
 
 }  // namespace

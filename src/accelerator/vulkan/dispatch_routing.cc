@@ -32,21 +32,18 @@ struct ExpertAddPush {
   uint32_t zero;
 };
 
-constexpr uint64_t kExpertAddGroup = 256;       // elements of a workgroup
-constexpr uint64_t kMostRoutingGroups = 65535;  // in a direction, on every Vulkan
-constexpr uint64_t kMostRoutingIndex = INT32_MAX;
+constexpr uint64_t kExpertAddGroup = 256;  // elements of a workgroup
 
 }  // namespace
 
 std::vector<Dispatch> dispatches_of(const RouteCall& call, const AddressOf& address) {
   const RouterRule& rule = call.rule;
   const uint64_t stride = std::max<uint64_t>({call.logits.stride, rule.used, 1});
-  if (stride > kMostRoutingIndex) {
+  if (stride > kMostIndex) {
     fail(ErrorCode::kUnsupported, "rows of logits lie {} floats apart, more than shaders can index",
          stride);
   }
-  const uint64_t height =
-      std::min(kMostRoutingGroups, (kMostRoutingIndex - kMostExperts) / stride + 1);
+  const uint64_t height = std::min(kMostGroups, (kMostIndex - kMostExperts) / stride + 1);
   std::vector<Dispatch> dispatches;
   for (uint64_t row = 0; row < call.rows; row += height) {
     Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "route"});
@@ -71,7 +68,7 @@ std::vector<Dispatch> dispatches_of(const RouteCall& call, const AddressOf& addr
 }
 
 std::vector<Dispatch> dispatches_of(const GroupCall& call, const AddressOf& address) {
-  if (call.choices() > kMostRoutingIndex) {
+  if (call.choices() > kMostIndex) {
     fail(ErrorCode::kUnsupported, "{} choices are more than shaders can index", call.choices());
   }
   Dispatch d{.shader = "group"};
@@ -88,12 +85,12 @@ std::vector<Dispatch> dispatches_of(const GroupCall& call, const AddressOf& addr
 std::vector<Dispatch> dispatches_of(const ExpertAddCall& call, const AddressOf& address) {
   const uint64_t stride = std::max<uint64_t>({call.out.stride, call.n, call.used});
   const uint64_t columns = (uint64_t{call.n} + kExpertAddGroup - 1) / kExpertAddGroup;
-  if (stride > kMostRoutingIndex || call.room * call.x.stride + call.n > kMostRoutingIndex ||
-      columns > kMostRoutingGroups) {
+  if (stride > kMostIndex || call.room * call.x.stride + call.n > kMostIndex ||
+      columns > kMostGroups) {
     fail(ErrorCode::kUnsupported, "{} rows of experts of {} floats are more than shaders can index",
          call.room, call.x.stride);
   }
-  const uint64_t height = std::min(kMostRoutingGroups, kMostRoutingIndex / stride);
+  const uint64_t height = std::min(kMostGroups, kMostIndex / stride);
   std::vector<Dispatch> dispatches;
   for (uint64_t row = 0; row < call.rows; row += height) {
     const uint64_t choice = row * call.used;

@@ -10,10 +10,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostRowGroups = 65535;             // of a dimension, on every Vulkan
 constexpr uint64_t kMostElements = uint64_t{1} << 26;  // of a dispatch
-// SPIR-V reads a 32-bit index as signed.
-constexpr uint64_t kMostIndex = INT32_MAX;
 
 // Elements that one workgroup takes of a row: local_size_x of the shader, by elements of one
 // invocation.
@@ -38,9 +35,8 @@ std::vector<Part> parts_of(uint32_t rows, uint64_t n, uint32_t group, uint64_t s
   }
   std::vector<Part> parts;
   if (rows == 0 || n == 0) return parts;
-  const uint64_t columns = std::min({n, uint64_t{kMostRowGroups} * group, kMostElements});
-  uint64_t height =
-      std::min<uint64_t>(kMostRowGroups, std::max<uint64_t>(kMostElements / columns, 1));
+  const uint64_t columns = std::min({n, kMostGroups * group, kMostElements});
+  uint64_t height = std::min<uint64_t>(kMostGroups, std::max<uint64_t>(kMostElements / columns, 1));
   if (stride > 0) height = std::min(height, (kMostIndex - reach) / stride + 1);
   for (uint64_t row = 0; row < rows; row += height) {
     for (uint64_t column = 0; column < n; column += columns) {

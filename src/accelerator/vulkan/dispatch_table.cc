@@ -19,20 +19,18 @@ struct TablePush {
   uint32_t zero;
 };
 
-constexpr uint32_t kTableGroup = 256;     // elements of a work group: 64 invocations of 4
-constexpr uint64_t kTableGroups = 65535;  // in a direction, on every Vulkan
+constexpr uint32_t kTableGroup = 256;  // elements of a work group: 64 invocations of 4
 constexpr uint64_t kTableElements = uint64_t{1} << 26;  // of a dispatch
-constexpr uint64_t kTableIndex = INT32_MAX;             // into its results
 
 // Returns how many rows a dispatch takes.
 uint32_t table_height(const TableCall& call) {
   const uint64_t k = call.spec.k, stride = std::max<uint64_t>(call.out.stride, 1);
-  if (k > kTableElements || call.spec.codes_panel_bytes() > kTableIndex ||
-      call.spec.scales_panel_bytes() > kTableIndex) {
+  if (k > kTableElements || call.spec.codes_panel_bytes() > kMostIndex ||
+      call.spec.scales_panel_bytes() > kMostIndex) {
     fail(ErrorCode::kUnsupported, "rows of {} elements are longer than shaders can index", k);
   }
   return static_cast<uint32_t>(
-      std::min({kTableGroups, kTableElements / k, (kTableIndex - k) / stride + 1}));
+      std::min({kMostGroups, kTableElements / k, (kMostIndex - k) / stride + 1}));
 }
 
 }  // namespace
