@@ -80,7 +80,7 @@ std::string head(const EmbedReport& report) {
   std::string stolen = report.shares
                            ? fmt::format("CPU time stolen {}", percent_text(report.shares->stolen))
                            : "CPU time stolen: unknown";
-  out += fmt::format("{}; {}\n", report.cpu.empty() ? "unknown processor" : report.cpu, stolen);
+  out += fmt::format("{}; {}\n", cpu_text(report.cpu), stolen);
   if (!report.model.empty()) out += fmt::format("model: {}\n", report.model);
   return out;
 }

@@ -24,6 +24,8 @@ std::string count_text(uint64_t count) {
   return n < 1e9 ? fmt::format("{:.2f} M", n * 1e-6) : fmt::format("{:.2f} B", n * 1e-9);
 }
 
+std::string cpu_text(const std::string& name) { return name.empty() ? "unknown processor" : name; }
+
 void add_spread(Json& json, const char* key, const Spread& spread) {
   json.key(key).object().key("median").real(spread.median);
   json.key("min").real(spread.least).key("max").real(spread.most);

@@ -11,11 +11,12 @@
 namespace hearth {
 
 // In tables for people.
-std::string giga_text(double value);          // of 1.234e9: "1.23"
-std::string percent_text(double part);        // of 0.123: "12.3 %"
-std::string rate_text(double rate);           // "123.4"
-std::string duration_figure(double seconds);  // "12.3 ms", "1.23 s"
-std::string count_text(uint64_t count);       // "596.05 M"
+std::string giga_text(double value);            // of 1.234e9: "1.23"
+std::string percent_text(double part);          // of 0.123: "12.3 %"
+std::string rate_text(double rate);             // "123.4"
+std::string duration_figure(double seconds);    // "12.3 ms", "1.23 s"
+std::string count_text(uint64_t count);         // "596.05 M"
+std::string cpu_text(const std::string& name);  // of none "unknown processor"
 
 // In JSON, a key with an object: median, min, max, relative.
 void add_spread(Json& json, const char* key, const Spread& spread);

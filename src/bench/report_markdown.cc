@@ -122,9 +122,8 @@ std::string machine_line(const BenchReport& report) {
     shares = fmt::format("CPU time stolen {}, others' {}", percent_text(report.shares->stolen),
                          percent_text(report.shares->others));
   }
-  return fmt::format("{}; {}; {} repetition{}\n",
-                     report.cpu.empty() ? "unknown processor" : report.cpu, shares,
-                     report.repetitions, report.repetitions == 1 ? "" : "s");
+  return fmt::format("{}; {}; {} repetition{}\n", cpu_text(report.cpu), shares, report.repetitions,
+                     report.repetitions == 1 ? "" : "s");
 }
 
 void measured_tables(const BenchReport& report, std::string* out) {

@@ -57,7 +57,7 @@ std::string head(const ServeReport& report) {
   std::string stolen = report.shares
                            ? fmt::format("CPU time stolen {}", percent_text(report.shares->stolen))
                            : "CPU time stolen: unknown";
-  out += fmt::format("{}; {}\n", report.cpu.empty() ? "unknown processor" : report.cpu, stolen);
+  out += fmt::format("{}; {}\n", cpu_text(report.cpu), stolen);
   if (report.slo.given()) out += fmt::format("objectives: {}\n", slo_text(report.slo));
   return out;
 }

@@ -12,6 +12,7 @@
 #include "base/bytes_text.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "bench/figure_text.h"
 #include "cli/doctor_checks.h"
 #include "cli/load.h"
 #include "cli/options.h"
@@ -169,10 +170,7 @@ void check_models(const Machine& machine, bool all, std::vector<Finding>* findin
 // Who and where this machine is, for oneself.
 Finding describe_here(const Machine& machine) {
   return {FindingLevel::kOk, "machine",
-          fmt::format("{}; hearth {}",
-                      machine.cpu_name.empty() ? "unknown processor" : machine.cpu_name,
-                      HEARTH_VERSION),
-          ""};
+          fmt::format("{}; hearth {}", cpu_text(machine.cpu_name), HEARTH_VERSION), ""};
 }
 
 int examine(const DoctorArgs& args) {

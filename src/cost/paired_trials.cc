@@ -42,8 +42,8 @@ PairedTrials::Verdict PairedTrials::verdict() const {
   const bool last = pairs_ >= most_pairs_;
   if (!last && (pairs_ < kLeastPairs || !std::has_single_bit(pairs_))) return Verdict::kOpen;
   const TimeRatio now = ratio();
-  if (now.high <= 1 - kLeastGain) return Verdict::kFalls;
-  return last || now.low > 1 - kLeastGain ? Verdict::kStays : Verdict::kOpen;
+  if (now.high <= kWorth) return Verdict::kFalls;
+  return last || now.low > kWorth ? Verdict::kStays : Verdict::kOpen;
 }
 
 PairedTrials::Verdict PairedTrials::run(const Trial& incumbent, const Trial& challenger,

@@ -28,6 +28,7 @@ class PairedTrials {
  public:
   static constexpr uint32_t kLeastPairs = 8;
   static constexpr double kLeastGain = 0.01;
+  static constexpr double kWorth = 1 - kLeastGain;  // the cost of what gains that
 
   enum class Verdict { kOpen, kFalls, kStays };
 

@@ -414,6 +414,14 @@ ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& proce
           .levels = {{isa, 0, table.entries}}};
 }
 
+const TunedProduct* find_product(const std::vector<TunedProduct>& products,
+                                 const ProductShape& shape, uint32_t most_rows) {
+  const auto found = std::ranges::find_if(products, [&](const TunedProduct& of) {
+    return of.entry.product == shape && of.entry.most_rows == most_rows;
+  });
+  return found == products.end() ? nullptr : &*found;
+}
+
 void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)>& used) {
   std::vector<TunedProduct> all = std::exchange(tuned->products, {});
   all.insert(all.end(), tuned->others.begin(), tuned->others.end());
@@ -421,10 +429,9 @@ void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)
   for (TunedProduct& product : all) {
     const ScheduleEntry& entry = product.entry;
     std::vector<TunedProduct>& to = used(entry.product) ? tuned->products : tuned->others;
-    const bool known = std::ranges::any_of(to, [&](const TunedProduct& of) {
-      return of.entry.product == entry.product && of.entry.most_rows == entry.most_rows;
-    });
-    if (!known) to.push_back(std::move(product));
+    if (find_product(to, entry.product, entry.most_rows) == nullptr) {
+      to.push_back(std::move(product));
+    }
   }
 }
 

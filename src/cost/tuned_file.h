@@ -158,6 +158,9 @@ ScheduleTable timed_schedules(const Tuned& tuned);
 // Throws (kUsage) where none gains.
 ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa);
 
+// The one of this shape and number of rows, or null.
+const TunedProduct* find_product(const std::vector<TunedProduct>& products,
+                                 const ProductShape& shape, uint32_t most_rows);
 // Makes those that are used `products` of all that are known, and the rest `others`.
 void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)>& used);
 

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "accelerator/command_list.h"
@@ -49,9 +48,7 @@ class PassCommands {
   void mark() { list_.commands.back().signals.push_back({0, ++marks_}); }
 
   bool holds_inputs() const { return holds_inputs_; }
-  // What is to be written to the buffer of inputs, but for what is made piece by piece.
-  std::span<const std::byte> inputs() const { return inputs_; }
-  // How long that buffer is.
+  // How long the buffer of inputs is.
   uint64_t input_bytes() const { return made_begin() + made_bytes_; }
   // Writes all of it, where inputs are held: write(offset in the buffer, bytes).
   using Write = std::function<void(uint64_t at, std::span<const std::byte> bytes)>;

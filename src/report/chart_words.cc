@@ -4,23 +4,11 @@
 #include <map>
 #include <optional>
 
-#include "bench/figure_text.h"
 #include "report/chart_drawing.h"
+#include "report/report_file.h"
 
 namespace hearth {
 namespace {
-
-std::string exact_text(double value, Quantity quantity) {
-  switch (quantity) {
-    case Quantity::kPart:
-      return percent_text(value);
-    case Quantity::kSeconds:
-      return duration_figure(value);
-    case Quantity::kNumber:
-      break;
-  }
-  return rate_text(value);
-}
 
 ChartTable bar_table(const BarChart& chart) {
   ChartTable table;

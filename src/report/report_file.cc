@@ -11,8 +11,7 @@ namespace hearth {
 namespace {
 
 std::string machine_fact(const ReportFields& fields) {
-  const std::string cpu = fields.text("cpu");
-  std::string fact = cpu.empty() ? "unknown processor" : cpu;
+  std::string fact = cpu_text(fields.text("cpu"));
   if (const auto stolen = fields.find_number("steal_share")) {
     fact += fmt::format("; CPU time stolen {}", percent_text(*stolen));
   }
@@ -52,16 +51,24 @@ ReportFile read_report(std::string_view json, const std::string& name) {
   return report;
 }
 
-std::string value_text(const FigureSet& set, double value) {
-  switch (set.quantity) {
+std::string exact_text(double value, Quantity quantity) {
+  switch (quantity) {
     case Quantity::kPart:
       return percent_text(value);
     case Quantity::kSeconds:
-      return value < 1e-3 ? fmt::format("{:.1f} us", 1e6 * value) : duration_figure(value);
+      return duration_figure(value);
     case Quantity::kNumber:
       break;
   }
-  return fmt::format("{} {}", rate_text(value), set.unit);
+  return rate_text(value);
+}
+
+std::string value_text(const FigureSet& set, double value) {
+  if (set.quantity == Quantity::kSeconds && value < 1e-3) {
+    return fmt::format("{:.1f} us", 1e6 * value);
+  }
+  const std::string text = exact_text(value, set.quantity);
+  return set.quantity == Quantity::kNumber ? text + " " + set.unit : text;
 }
 
 }  // namespace hearth

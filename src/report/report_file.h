@@ -63,7 +63,9 @@ struct ReportFile {
 // `name` stands in errors.
 ReportFile read_report(std::string_view json, const std::string& name);
 
-// "61.3 tokens/s", "12.3 ms", "45.0 %".
+// "61.3", "12.3 ms", "45.0 %".
+std::string exact_text(double value, Quantity quantity);
+// "61.3 tokens/s"; else the same, but short times in microseconds.
 std::string value_text(const FigureSet& set, double value);
 
 }  // namespace hearth

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "server/exception_error.h"
 #include "server/reply_pieces.h"
+#include "server/route_error.h"
 
 namespace hearth {
 namespace {
@@ -81,7 +82,7 @@ void Answer::reply_with(std::unique_ptr<BodySource> source, Outcome outcome, Htt
 Pace Answer::pace() { return all_.worker_.pace(ended_); }
 
 void Answer::tell(const ApiError& error) {
-  exchange_->reply(error_reply(error, exchange_->request().dialect));
+  answer_error(*exchange_, route_error(exchange_->request(), error));
 }
 
 void Answer::fail(const ApiError& error) noexcept {

@@ -12,7 +12,6 @@
 #include "server/conversation.h"
 #include "server/exception_error.h"
 #include "server/reply_pieces.h"
-#include "server/route_error.h"
 #include "server/turn_choice.h"
 
 namespace hearth {
@@ -456,9 +455,7 @@ void Completion::finish() {
 }
 
 void Completion::tell(const ApiError& error) {
-  if (!streaming_) {
-    return answer_error(exchange(), route_error(exchange().request(), error));
-  }
+  if (!streaming_) return Answer::tell(error);
   exchange().send(reply_->error(error));
   exchange().end();
 }

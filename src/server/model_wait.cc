@@ -7,7 +7,6 @@
 #include "server/body_members.h"
 #include "server/json_fields.h"
 #include "server/ollama_reply.h"
-#include "server/route_error.h"
 
 namespace hearth {
 namespace {
@@ -151,10 +150,6 @@ void ModelWait::take(const std::shared_ptr<const ModelLease>& lease) {
   const std::shared_ptr<Answer> next = make_(shared_, lease->models());
   next->keep(lease);
   pass_on(next);
-}
-
-void ModelWait::tell(const ApiError& error) {
-  answer_error(exchange(), route_error(exchange().request(), error));
 }
 
 void ModelWait::let_go() noexcept {

@@ -52,7 +52,6 @@ class ModelWait final : public Answer {
 
  private:
   void begin() override;
-  void tell(const ApiError& error) override;
   void let_go() noexcept override;
   void forget() noexcept override;
   void ask(const AskedModel& asked);

@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "server/exception_error.h"
 #include "server/json_fields.h"
-#include "server/route_error.h"
 #include "store/pull.h"
 
 namespace hearth {
@@ -41,9 +40,8 @@ struct FileWords {
 std::map<std::string, FileWords> words_of(const RepoModel& model) {
   std::map<std::string, FileWords> words;
   for (const RepoFile& file : model.files) {
-    const bool large = !file.sha256.empty();
-    const std::string& digest = large ? file.sha256 : file.git_sha1;
-    words[file.path] = {digest.substr(0, kDigestDigits), (large ? "sha256:" : "sha1:") + digest};
+    words[file.path] = {file.digest().substr(0, kDigestDigits),
+                        (file.is_large() ? "sha256:" : "sha1:") + file.digest()};
   }
   return words;
 }
@@ -132,10 +130,6 @@ void OllamaPull::finish() {
     exchange().reply({.body = std::move(line)});
   }
   end(Outcome::kOk, 200, "");
-}
-
-void OllamaPull::tell(const ApiError& error) {
-  answer_error(exchange(), route_error(exchange().request(), error));
 }
 
 void OllamaPull::forget() noexcept {

@@ -30,7 +30,6 @@ class OllamaPull final : public Answer {
 
  private:
   void begin() override;
-  void tell(const ApiError& error) override;
   void let_go() noexcept override { *stop_ = true; }
   void forget() noexcept override;
   void read();

@@ -6,7 +6,6 @@
 #include "http/reader.h"
 #include "server/conversation.h"
 #include "server/exception_error.h"
-#include "server/route_error.h"
 
 namespace hearth {
 
@@ -43,10 +42,6 @@ uint64_t PromptCount::tokens_of(CompletionCall* call) {
   } catch (const RequestError& error) {
     throw RequestError(api_->named(error.api()));
   }
-}
-
-void PromptCount::tell(const ApiError& error) {
-  exchange().reply(route_error(exchange().request(), error));
 }
 
 }  // namespace hearth

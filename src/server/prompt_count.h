@@ -23,7 +23,6 @@ class PromptCount final : public Answer {
 
  private:
   void begin() override;
-  void tell(const ApiError& error) override;
   void count();
   uint64_t tokens_of(CompletionCall* call);
 

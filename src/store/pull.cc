@@ -166,14 +166,12 @@ class Pull {
   }
 
   BlobToFetch blob_of(const RepoFile& file) const {
-    const bool large = !file.sha256.empty();
-    const std::string& digest = large ? file.sha256 : file.git_sha1;
     return {.url = url_of(file),
             .path = file.path,
-            .blob = repo_.blob_path(digest),
+            .blob = repo_.blob_path(file.digest()),
             .size = file.size,
-            .kind = large ? DigestKind::kSha256 : DigestKind::kGitSha1,
-            .digest = digest};
+            .kind = file.is_large() ? DigestKind::kSha256 : DigestKind::kGitSha1,
+            .digest = file.digest()};
   }
 
   void check_space() {

@@ -19,6 +19,9 @@ struct RepoFile {
   uint64_t size = 0;
   std::string sha256 = {};  // of large files; empty: unknown
   std::string git_sha1 = {};
+
+  bool is_large() const { return !sha256.empty(); }
+  const std::string& digest() const { return is_large() ? sha256 : git_sha1; }
 };
 
 struct RepoModel {

@@ -9,7 +9,6 @@ namespace {
 constexpr uint32_t kLookPairs = 8, kDecidingPairs = 20;
 // A plan that costs so many times as much as the best with kernels by hand is none to tune for.
 constexpr double kTooSlow = 1.15;
-constexpr double kWorthIt = 1 - PairedTrials::kLeastGain;
 
 // The first plan and the best of the others, or the best two others, after looks at all.
 std::optional<std::vector<Plan>> finalists(const std::vector<Plan>& candidates,
@@ -61,7 +60,7 @@ std::optional<JointResult> search_jointly(const std::vector<Plan>& candidates,
   if (*best == first) return JointResult{first, {}};
   const std::optional<TimeRatio> cost = work.compare(*best, first, kDecidingPairs);
   if (!cost) return std::nullopt;
-  if (cost->high > kWorthIt) return JointResult{first, {}};
+  if (cost->high > PairedTrials::kWorth) return JointResult{first, {}};
   return JointResult{*best, *cost};
 }
 

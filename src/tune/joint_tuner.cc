@@ -36,21 +36,14 @@ JointTuner::JointTuner(Engine& engine, EnginePlan plan, StepTimer& timer, Schedu
       kernels_(kernels),
       hooks_(std::move(hooks)) {}
 
-EnginePlan JointTuner::with(const Plan& plan) const {
-  EnginePlan whole = plan_;
-  whole.of(plan.phase) = plan;
-  return whole;
-}
-
 ScheduleTable JointTuner::kernels_of(const Plan& plan, const Tuned& tuned) const {
   ScheduleTable table = tuned_schedules(tuned);
   const auto look = looks_.find(plan_hash(plan));
   if (look == looks_.end()) return table;
   for (const ScheduleEntry& entry : look->second.entries) {
-    const bool searched = std::ranges::any_of(tuned.products, [&](const TunedProduct& of) {
-      return of.entry.product == entry.product && of.entry.most_rows == entry.most_rows;
-    });
-    if (!searched) table.entries.push_back(entry);
+    if (find_product(tuned.products, entry.product, entry.most_rows) == nullptr) {
+      table.entries.push_back(entry);
+    }
   }
   return table;
 }
@@ -63,8 +56,8 @@ std::optional<TimeRatio> JointTuner::compare(const Plan& plan, const Plan& other
       engine_, hooks_, [&] { return timer_.cases(plan.phase, rows); },
       timer_.about_cases(plan.phase, rows));
   progress_.about = most;
-  const std::optional<PlanPairs::Comparison> compared =
-      pairs.compare({with(other), &others}, {with(plan), &own}, most, progress_);
+  const std::optional<PlanPairs::Comparison> compared = pairs.compare(
+      {with_plan(plan_, other), &others}, {with_plan(plan_, plan), &own}, most, progress_);
   return compared ? std::optional(compared->cost) : std::nullopt;
 }
 
@@ -76,13 +69,13 @@ std::optional<JointResult> JointTuner::tune(const std::vector<Plan>& candidates,
   const ScheduleTable by_hand;
   JointWork work;
   work.look = [&](const Plan& plan) {
-    engine_.set_plan(with(plan), by_hand);
+    engine_.set_plan(with_plan(plan_, plan), by_hand);
     std::optional<ScheduleTable> found = kernels_.look(phase, *tuned, hooks_);
     if (found) looks_[plan_hash(plan)] = *std::move(found);
     return found.has_value();
   };
   work.search = [&](const Plan& plan) {
-    engine_.set_plan(with(plan), by_hand);
+    engine_.set_plan(with_plan(plan_, plan), by_hand);
     return kernels_.search(phase, tuned, hooks_);
   };
   work.compare = [&](const Plan& plan, const Plan& other, uint32_t most) {

@@ -35,7 +35,6 @@ class JointTuner {
   std::optional<JointResult> tune(const std::vector<Plan>& candidates, Tuned* tuned);
 
  private:
-  EnginePlan with(const Plan& plan) const;
   // All that is known of the plan's kernels.
   ScheduleTable kernels_of(const Plan& plan, const Tuned& tuned) const;
   std::optional<TimeRatio> compare(const Plan& plan, const Plan& other, uint32_t most,

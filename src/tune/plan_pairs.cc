@@ -21,7 +21,7 @@ double mean(const std::vector<double>& values) {
 }  // namespace
 
 bool enough_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most) {
-  constexpr double kWorth = PlanPairs::kWorth;
+  constexpr double kWorth = PairedTrials::kWorth;
   if (pairs >= most) return true;
   if (pairs < kLeastPairs) return false;
   if (cost.low > kWorth || (2 * pairs >= most && cost.ratio > kWorth)) return true;

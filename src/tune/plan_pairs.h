@@ -28,11 +28,14 @@ struct EngineWay {
   const ScheduleTable* schedules = nullptr;
 };
 
+// A plan of the whole engine with this one for its phase.
+inline EnginePlan with_plan(EnginePlan whole, const Plan& plan) {
+  whole.of(plan.phase) = plan;
+  return whole;
+}
+
 class PlanPairs {
  public:
-  // A plan must save so much before the default falls.
-  static constexpr double kWorth = 1 - PairedTrials::kLeastGain;
-
   // `time` gives the seconds of all cases under the engine's plan, and takes about `about` seconds
   // the first time, as far as anybody knows. References are used while it lives.
   using Times = std::function<std::vector<double>()>;

@@ -57,13 +57,6 @@ PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, cons
 PlanTuner::PlanTuner(Engine& engine, StepTimer& timer, TuneHooks hooks)
     : engine_(engine), hooks_(std::move(hooks)), first_(engine.plan()), timer_(timer) {}
 
-// The other phase keeps its plan.
-EnginePlan PlanTuner::with(Phase phase, const Plan& plan) const {
-  EnginePlan whole = first_;
-  whole.of(phase) = plan;
-  return whole;
-}
-
 // As it is known, or measured now; none where somebody stopped.
 std::optional<TimeRatio> PlanTuner::cost_of(const Plan& plan, uint32_t most,
                                             const TuneProgress& progress, Tuned* tuned,
@@ -79,7 +72,7 @@ std::optional<TimeRatio> PlanTuner::cost_of(const Plan& plan, uint32_t most,
       engine_, hooks_, [&] { return timer_.cases(plan.phase, rows); },
       timer_.about_cases(plan.phase, rows));
   const std::optional<PlanPairs::Comparison> measured =
-      pairs.compare({first_}, {with(plan.phase, plan)}, most, progress);
+      pairs.compare({first_}, {with_plan(first_, plan)}, most, progress);
   if (!measured) return std::nullopt;
   result->trials += measured->pairs;
   tuned->trials.push_back({plan.phase, plan_hash(plan), measured->cost});
@@ -109,7 +102,7 @@ Plan PlanTuner::tune(Phase phase, const std::vector<PlanTrial>& candidates, uint
     const std::optional<TimeRatio> cost = cost_of(plan, most, progress, tuned, &result);
     progress.done += measured ? 1 : 0;
     *whole = cost.has_value();
-    if (!cost || cost->high > PlanPairs::kWorth || cost->ratio >= result.cost.ratio) continue;
+    if (!cost || cost->high > PairedTrials::kWorth || cost->ratio >= result.cost.ratio) continue;
     result.cost = *cost;
     chosen = plan;
   }

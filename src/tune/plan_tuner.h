@@ -51,7 +51,6 @@ class PlanTuner {
             bool* whole);
 
  private:
-  EnginePlan with(Phase phase, const Plan& plan) const;
   std::optional<TimeRatio> cost_of(const Plan& plan, uint32_t most, const TuneProgress& progress,
                                    Tuned* tuned, TunedPhase* result);
 

@@ -70,13 +70,6 @@ std::vector<ProductUse> products_of(const Engine& engine) {
   return all;
 }
 
-const TunedProduct* find(const Tuned& tuned, const ProductShape& shape, uint32_t rows) {
-  for (const TunedProduct& known : tuned.products) {
-    if (known.entry.product == shape && known.entry.most_rows == rows) return &known;
-  }
-  return nullptr;
-}
-
 // While it lives, a tuner has other hooks.
 class HooksLent {
  public:
@@ -190,7 +183,7 @@ std::optional<ScheduleTable> ScheduleTuner::look(Phase phase, const Tuned& tuned
   for (const ProductCase& product : products(phase)) {
     const ProductShape& shape = product.use.shape;
     for (uint32_t rows : product.rows) {
-      if (find(tuned, shape, rows) != nullptr) continue;
+      if (find_product(tuned.products, shape, rows) != nullptr) continue;
       Copies& copies = copies_of(product);
       ProductTrials trials(copies.weights, kernels, product.use, rows,
                            engine_.plan().of(phase).max_rows, copies.team, stop_);
@@ -238,7 +231,7 @@ WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tun
     if (product.use.column_cut) std::rotate(in_order.begin(), in_order.end() - 1, in_order.end());
     for (uint32_t rows : in_order) {
       const double one = seconds(1.0 * shape.outputs * shape.k, rows, shape.threads);
-      const bool known = find(tuned, shape, rows) != nullptr;
+      const bool known = find_product(tuned.products, shape, rows) != nullptr;
       lengths.push_back(known ? 0 : kProductTrials * std::max(one, ProductTrials::kLeastSeconds));
     }
   }
@@ -281,10 +274,11 @@ bool ScheduleTuner::tune_products(Tuned* tuned, std::optional<Phase> phase) {
 bool ScheduleTuner::tune_case(const ProductCase& product, Tuned* tuned) {
   const ProductShape& shape = product.use.shape;
   bool all_known = true;
-  for (uint32_t rows : product.rows) all_known = all_known && find(*tuned, shape, rows) != nullptr;
+  for (uint32_t rows : product.rows)
+    all_known = all_known && find_product(tuned->products, shape, rows) != nullptr;
   if (product.use.column_cut && !all_known) return tune_dealt(product, tuned);
   for (uint32_t rows : product.rows) {
-    if (const TunedProduct* known = find(*tuned, shape, rows)) {
+    if (const TunedProduct* known = find_product(tuned->products, shape, rows)) {
       if (!known->entry.schedule.is_default()) {
         search_.found(known->entry.schedule);
         learned_.push_back(known->entry);

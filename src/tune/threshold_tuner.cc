@@ -97,7 +97,7 @@ bool ThresholdTuner::tune(const EnginePlan& plan, uint32_t most, Tuned* tuned) {
       tuned->threshold_trials.push_back(trial);
       hooks_.save();
     }
-    const bool falls = trial.cost.high <= PlanPairs::kWorth && trial.dearest <= kDearest;
+    const bool falls = trial.cost.high <= PairedTrials::kWorth && trial.dearest <= kDearest;
     if (!falls || trial.cost.ratio >= result.cost.ratio) continue;
     result.rows = trial.rows;
     result.cost = trial.cost;

@@ -14,7 +14,7 @@ struct Undecided {
 
   // Counts in a candidate that did not win, if it is one of these.
   void add(const TimeRatio& of) {
-    constexpr double kWorth = 1 - PairedTrials::kLeastGain;
+    constexpr double kWorth = PairedTrials::kWorth;
     if (of.ratio > kWorth || of.high <= kWorth) return;
     ++count;
     if (of.ratio < cost.ratio) cost = of;

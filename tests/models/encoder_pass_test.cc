@@ -150,7 +150,7 @@ TEST_P(EncoderPassGolden, ItsListIsSound) {
   AcceleratorLayers layers(weights, kLimits.context, view, &commands);
   walk_model(engine->spec(), layers);
   const uint64_t bytes = commands.lay_out(layers.last().at);
-  const Buffer inputs = accelerator.allocate(commands.inputs().size());
+  const Buffer inputs = accelerator.allocate(commands.input_bytes());
   const Buffer values = accelerator.allocate(bytes);
   const Moment before{accelerator.make_timeline(), 0};
   const CommandList list = commands.placed_in({inputs.id(), values.id()}, before);
@@ -174,8 +174,10 @@ std::vector<float> layers_rows(const Engine& engine, const StepView& step) {
   walk_model(engine.spec(), layers);
   const FloatRows last = layers.last();
   const Buffer values = accelerator.allocate(commands.lay_out(last.at));
-  const Buffer inputs = accelerator.allocate(commands.inputs().size());
-  accelerator.write(inputs.at(), commands.inputs());
+  const Buffer inputs = accelerator.allocate(commands.input_bytes());
+  commands.write_inputs([&](uint64_t at, std::span<const std::byte> bytes) {
+    accelerator.write(inputs.at(at), bytes);
+  });
   const PassCommands::Buffers in = {inputs.id(), values.id()};
   const TimelineId done = accelerator.make_timeline();
   accelerator.submit(commands.placed_in(in, {done, 0}));
