@@ -61,8 +61,7 @@ void Scheduler::add(std::shared_ptr<Job> job) noexcept {
   update_gauges();
 }
 
-bool Scheduler::step(double waited) {
-  turn_seconds_ = (turn_seconds_ + waited) / 2;
+bool Scheduler::step() {
   take_streamed();
   drop_gone();
   try {

@@ -93,9 +93,11 @@ class Scheduler {
   void add(std::shared_ptr<Job> job) noexcept;
   // Computes one step, and tells the streams of the results that came. Returns false where there is
   // nothing to compute now: there is no sequence, or every sequence has a client that does not
-  // read. Where it throws, the next call must be end_all(). `waited`: seconds for which other
-  // engines had the cores first (engine/step_turns.h).
-  bool step(double waited = 0);
+  // read. Where it throws, the next call must be end_all().
+  bool step();
+  // Other engines had the cores for `seconds` before a turn of this one began
+  // (engine/step_turns.h).
+  void note_wait(double seconds) { turn_seconds_ = (turn_seconds_ + seconds) / 2; }
   // Ends everything that is under way or waits.
   void end_all(Finish finish, std::string_view error = {}) noexcept;
 
@@ -213,7 +215,7 @@ class Scheduler {
   std::vector<ScoredToken> scored_;  // of all picks
   std::vector<Turn> turns_;
   double token_seconds_ = 0;  // measured cost of a prompt token; 0: not yet
-  double turn_seconds_ = 0;   // for which a step waits while other engines have the cores
+  double turn_seconds_ = 0;   // for which a turn waits while other engines have the cores
   double step_end_ = 0;       // of the last step, by the clock
 };
 

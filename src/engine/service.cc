@@ -24,7 +24,8 @@ Service::Service(const Load& load, const Tokenizer* tokenizer, const ServiceOpti
       engine_ = load();
       if (options_.make_streamer) {
         // It measures the cores and the accelerator, beside which others' steps would count.
-        const StepTurns::Turn turn(options_.turns.get());
+        StepTurns::Place place(options_.turns.get());
+        place.begin_step();
         streamer_ = options_.make_streamer(*engine_, [mailbox = mailbox_] { mailbox->poke(); });
         options_.scheduler.streamer = streamer_.get();
       }
@@ -98,6 +99,7 @@ bool Service::wait_for_work(bool idle, std::vector<std::shared_ptr<Job>>* newcom
 
 void Service::serve() {
   Scheduler& scheduler = *scheduler_;
+  StepTurns::Place place(options_.turns.get());
   bool idle = true;
   for (;;) {
     std::vector<std::shared_ptr<Job>> newcomers;
@@ -105,13 +107,15 @@ void Service::serve() {
     for (std::shared_ptr<Job>& job : newcomers) scheduler.add(std::move(job));
     if (!on) break;
     try {
-      const StepTurns::Turn turn(options_.turns.get());
-      idle = !scheduler.step(turn.waited());
+      if (const auto waited = place.begin_step()) scheduler.note_wait(*waited);
+      idle = !scheduler.step();
     } catch (const std::exception& error) {
       // Requests were checked, so this is memory running out or a bug: it ends them, not the
       // service.
       scheduler.end_all(Finish::kFailed, failure_text(error));
     }
+    place.end_step();
+    if (idle) place.end_turn();
   }
   scheduler.end_all(Finish::kCancelled);
 }

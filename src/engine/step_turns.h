@@ -1,15 +1,24 @@
-// StepTurns: engines of one process that work on the same cores compute in turns, a step each,
-// never at the same time: two teams on one core would wait for each other at every barrier. Turns
-// are given in the order in which they are asked for, so an engine waits for one step of each of
-// the others at most. Who waits sleeps, and who has nothing to compute asks for none.
+// StepTurns: engines of one process that work on the same cores compute in turns, never at the same
+// time: two teams on one core would wait for each other at every barrier. A turn lasts for one step
+// and for those after it that begin within kTurnSeconds, since to change engines costs as much as a
+// short step takes. Turns are given in the order in which they are asked for, so an engine waits
+// for one turn of each of the others at most. Who waits sleeps, and who has nothing to compute asks
+// for none.
 //
-//   const StepTurns::Turn turn(turns);  // waits; null: there is nobody to share with
-//   scheduler.step(turn.waited());
+//   StepTurns::Place place(turns);  // of one engine; null: there is nobody to share with
+//   for (;;) {
+//     const std::optional<double> waited = place.begin_step();
+//     ...                           // a step
+//     place.end_step();
+//     if (idle) place.end_turn();
+//   }
 #pragma once
 
 #include <condition_variable>
-#include <cstdint>
+#include <cstddef>
+#include <deque>
 #include <mutex>
+#include <optional>
 
 #include "base/clock.h"
 
@@ -17,55 +26,82 @@ namespace hearth {
 
 class StepTurns {
  public:
+  // A fifth of what a reader sees as a pause, and many times what changing engines costs.
+  static constexpr double kTurnSeconds = 0.01;
+
   StepTurns() = default;
   StepTurns(const StepTurns&) = delete;
   StepTurns& operator=(const StepTurns&) = delete;
 
-  class Turn {
+  // An engine's place among them, used by the engine's thread alone. Its end ends its turn.
+  class Place {
    public:
-    explicit Turn(StepTurns* turns) : turns_(turns) {
-      if (turns_ == nullptr) return;
-      const double start = steady_seconds();
-      turns_->take();
-      waited_ = steady_seconds() - start;
-    }
-    ~Turn() {
-      if (turns_ != nullptr) turns_->give();
-    }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    explicit Place(StepTurns* turns) : turns_(turns) {}
+    ~Place() { end_turn(); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
 
-    double waited() const { return waited_; }  // seconds
+    // Where a turn begins with this step: the seconds for which it waited for the cores.
+    std::optional<double> begin_step() {
+      if (turns_ == nullptr || has_turn_) return std::nullopt;
+      const double asked = steady_seconds();
+      turns_->take();
+      has_turn_ = true;
+      begun_ = steady_seconds();
+      return begun_ - asked;
+    }
+    void end_step() {
+      if (has_turn_ && steady_seconds() - begun_ >= kTurnSeconds) end_turn();
+    }
+    void end_turn() {
+      if (has_turn_) turns_->give();
+      has_turn_ = false;
+    }
 
    private:
     StepTurns* const turns_;
-    double waited_ = 0;
+    bool has_turn_ = false;
+    double begun_ = 0;
   };
 
-  // Who waits now.
-  uint64_t waiting() {
+  // How many wait now.
+  size_t waiting() {
     std::lock_guard lock(mutex_);
-    return next_ > serving_ ? next_ - serving_ - 1 : 0;
+    return queue_.size();
   }
 
  private:
+  // One sleeper, woken alone.
+  struct Waiter {
+    std::condition_variable called;
+    bool has_turn = false;
+  };
+
   void take() {
     std::unique_lock lock(mutex_);
-    const uint64_t own = next_++;
-    changed_.wait(lock, [&] { return serving_ == own; });
+    if (!taken_) {
+      taken_ = true;
+      return;
+    }
+    Waiter own;
+    queue_.push_back(&own);
+    own.called.wait(lock, [&] { return own.has_turn; });
   }
   void give() {
-    {
-      std::lock_guard lock(mutex_);
-      ++serving_;
+    std::lock_guard lock(mutex_);  // until it is told: a waiter that runs is gone
+    if (queue_.empty()) {
+      taken_ = false;
+      return;
     }
-    // Engines are few, so all may look.
-    changed_.notify_all();
+    Waiter& next = *queue_.front();
+    queue_.pop_front();
+    next.has_turn = true;
+    next.called.notify_one();
   }
 
   std::mutex mutex_;
-  std::condition_variable changed_;
-  uint64_t next_ = 0, serving_ = 0;
+  bool taken_ = false;
+  std::deque<Waiter*> queue_;  // in the order in which they asked
 };
 
 }  // namespace hearth

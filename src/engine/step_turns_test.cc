@@ -17,11 +17,13 @@ TEST(StepTurns, OneAtATime) {
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
+      StepTurns::Place place(&turns);
       for (int step = 0; step < kSteps; ++step) {
-        const StepTurns::Turn turn(&turns);
+        place.begin_step();
         most = std::max<int>(most, ++inside);
         ++steps;
         --inside;
+        place.end_turn();
       }
     });
   }
@@ -35,20 +37,43 @@ TEST(StepTurns, WhoAskedFirstIsFirst) {
   std::vector<int> order;
   std::vector<std::thread> threads;
   {
-    const StepTurns::Turn turn(&turns);
+    StepTurns::Place place(&turns);
+    place.begin_step();
     for (int i = 0; i < 3; ++i) {
       threads.emplace_back([&, i] {
-        const StepTurns::Turn own(&turns);
+        StepTurns::Place own(&turns);
+        own.begin_step();
         order.push_back(i);
       });
-      while (turns.waiting() < static_cast<uint64_t>(i) + 1) std::this_thread::yield();
+      while (turns.waiting() < static_cast<size_t>(i) + 1) std::this_thread::yield();
     }
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(order, (std::vector{0, 1, 2}));
 }
 
-TEST(StepTurns, NobodyToShareWith) { const StepTurns::Turn turn(nullptr); }
+// Short steps share a turn, and one that is used up ends with its step.
+TEST(StepTurns, ShortStepsShareATurn) {
+  StepTurns turns;
+  StepTurns::Place place(&turns);
+  EXPECT_TRUE(place.begin_step().has_value());
+  const double begun = steady_seconds();
+  int steps = 0;
+  for (bool same = true; same; ++steps) {
+    place.end_step();
+    same = !place.begin_step().has_value();
+    ASSERT_TRUE(same || steady_seconds() - begun >= StepTurns::kTurnSeconds);
+  }
+  EXPECT_GT(steps, 1);
+  place.end_turn();
+  EXPECT_TRUE(place.begin_step().has_value()) << "who was idle asks anew";
+}
+
+TEST(StepTurns, NobodyToShareWith) {
+  StepTurns::Place place(nullptr);
+  EXPECT_FALSE(place.begin_step().has_value());
+  place.end_step();
+}
 
 }  // namespace
 }  // namespace hearth

@@ -140,11 +140,17 @@ TEST_F(SchedulerTime, TurnsOfOthersCountInWhatTheCoresNeed) {
   EXPECT_NEAR(streamer.core_seconds_, 0.391, 1e-9);
   run();
   ask(text(400, 1));
-  for (int i = 0; i < 100; ++i) scheduler_->step(2);
+  for (int i = 0; i < 100; ++i) {
+    scheduler_->note_wait(2);
+    scheduler_->step();
+  }
   ask(text(400, 1));
-  scheduler_->step(2);
+  scheduler_->step();
   EXPECT_NEAR(streamer.core_seconds_, 0.399 + 4 * 2, 1e-9);
-  for (int i = 0; i < 100; ++i) scheduler_->step();
+  for (int i = 0; i < 100; ++i) {
+    scheduler_->note_wait(0);
+    scheduler_->step();
+  }
   ask(text(400, 1));
   scheduler_->step();
   EXPECT_NEAR(streamer.core_seconds_, 0.399, 1e-9) << "the others have nothing to do any more";

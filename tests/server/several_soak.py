@@ -5,13 +5,16 @@ what sharing the cores costs beside one model after the other.
     several_soak.py --hearth build/release/hearth [--seconds 60] [--clients 16]
                     [--models a.gguf b.gguf c.gguf] [--most-lost 0.03]
 
+What is lost is measured by bin/shared_cores beside it (tools/shared_cores).
+
 By hand: it looks at times, which mean nothing on a machine that does something else.
 """
 
 import argparse
 import concurrent.futures
 import random
-import statistics
+import re
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -20,7 +23,7 @@ import serve_case
 from serving import Server
 
 CALL = {"prompt": "the quick brown fox ", "temperature": 0}
-ROUNDS, CALLS, TOKENS = 5, 24, 200
+TEXTS, TOKENS, ROUNDS = 4, 400, 9
 
 
 def serve(hearth, *words):
@@ -28,26 +31,13 @@ def serve(hearth, *words):
                    "--kv-cache", "8MiB"])
 
 
-def ask_all(server, names, clients):
-    """Seconds that CALLS texts of each take, asked at once."""
-    calls = [name for _ in range(CALLS) for name in names]
-    start = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
-        list(pool.map(lambda name: server.text(**CALL, model=name, max_tokens=TOKENS,
-                                               ignore_eos=True), calls))
-    return time.monotonic() - start
-
-
-def lost_by_sharing(hearth, models, clients):
-    with serve(hearth, *models[:2]) as server:
-        names = [model["id"] for model in server.good("/v1/models")["data"]]
-        found = []
-        for _ in range(ROUNDS):
-            alone = sum(ask_all(server, [name], clients) for name in names)
-            shared = ask_all(server, names, clients)
-            found.append(shared / alone - 1)
-            print(f"one after the other {alone:.2f} s, at once {shared:.2f} s")
-    return statistics.median(found)
+def lost_by_sharing(program, models):
+    """Of the time that two models take one after the other, what they lose at once: by engines
+    alone, since clients would work on the same cores."""
+    words = [program, *map(str, models[:2]), str(TEXTS), str(TOKENS), str(ROUNDS)]
+    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    print(said, end="")
+    return float(re.search(r"lost: ([-+0-9.]+) %", said).group(1)) / 100
 
 
 def soak(hearth, models, clients, seconds):
@@ -94,7 +84,8 @@ def main():
         asked, loads, growth = soak(arguments.hearth, models, arguments.clients, arguments.seconds)
         print(f"{asked} requests, none lost; {loads:.0f} loads; memory {growth:+.1%}")
         assert growth < 0.1, "memory grows"
-        lost = lost_by_sharing(arguments.hearth, models, arguments.clients)
+        program = Path(arguments.hearth).parent / "bin/shared_cores"
+        lost = lost_by_sharing(program, models)
         print(f"sharing the cores takes {lost:+.1%}")
         assert lost < arguments.most_lost, "sharing takes too long"
 
