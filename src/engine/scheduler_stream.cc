@@ -1,5 +1,6 @@
 // Prompts that are computed beside the steps: which are, and what becomes of them.
 #include <algorithm>
+#include <cmath>
 #include <new>
 #include <optional>
 #include <span>
@@ -7,6 +8,7 @@
 
 #include "engine/kv_size.h"
 #include "engine/scheduler.h"
+#include "engine/step_turns.h"
 #include "graph/step_view.h"
 
 namespace hearth {
@@ -83,15 +85,16 @@ uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
   return most;
 }
 
-// Until steps have computed so many tokens of prompts, each behind one of every other engine on the
-// same cores; 0: not known.
+// Until steps have computed so many tokens of prompts, each turn of them behind one of every other
+// engine on the same cores (engine/step_turns.h); 0: not known.
 double Scheduler::core_seconds(uint32_t tokens) const {
   if (token_seconds_ == 0) return 0;
   const auto decoding = static_cast<uint32_t>(
       std::ranges::count_if(running_, [](const GenerationPtr& g) { return g->decodes(); }));
   const uint32_t chunk = affordable_tokens(options_.step_tokens, decoding);
-  const uint32_t steps = (tokens + chunk - 1) / chunk;
-  return token_seconds_ * tokens + turn_seconds_ * steps;
+  const double steps = (tokens + chunk - 1) / chunk, seconds = token_seconds_ * tokens;
+  const double turns = std::min(steps, std::ceil(seconds / StepTurns::kTurnSeconds));
+  return seconds + turn_seconds_ * turns;
 }
 
 // Where steps would give the same bits.

@@ -56,16 +56,20 @@ TEST(StepTurns, WhoAskedFirstIsFirst) {
 TEST(StepTurns, ShortStepsShareATurn) {
   StepTurns turns;
   StepTurns::Place place(&turns);
-  EXPECT_TRUE(place.begin_step().has_value());
-  const double begun = steady_seconds();
   int steps = 0;
-  for (bool same = true; same; ++steps) {
-    place.end_step();
-    same = !place.begin_step().has_value();
-    ASSERT_TRUE(same || steady_seconds() - begun >= StepTurns::kTurnSeconds);
+  // Where the machine was busy elsewhere, a turn's first step used it up: then another turn.
+  for (int turn = 0; turn < 100 && steps < 2; ++turn) {
+    const double asked = steady_seconds();
+    EXPECT_TRUE(place.begin_step().has_value());
+    steps = 0;
+    for (bool same = true; same; ++steps) {
+      place.end_step();
+      same = !place.begin_step().has_value();
+      if (!same) EXPECT_GE(steady_seconds() - asked, StepTurns::kTurnSeconds);
+    }
+    place.end_turn();
   }
   EXPECT_GT(steps, 1);
-  place.end_turn();
   EXPECT_TRUE(place.begin_step().has_value()) << "who was idle asks anew";
 }
 

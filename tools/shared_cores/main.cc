@@ -11,13 +11,16 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/number_list.h"
 #include "cli/load.h"
 #include "engine/open_model.h"
 #include "engine/service.h"
@@ -56,6 +59,10 @@ class Texts {
     }
     handles_.clear();
     streams_.clear();
+    if (service_->statistics().failed_choices > 0) {
+      fail(ErrorCode::kResource, "{} texts failed: give fewer, or shorter ones",
+           uint64_t{service_->statistics().failed_choices});
+    }
   }
   double step_seconds() const {
     return 1e-9 * static_cast<double>(uint64_t{service_->statistics().step_nanoseconds});
@@ -89,7 +96,11 @@ Taken time(const std::vector<Texts*>& engines) {
 
 int run(char** words) {
   const auto number = [](const char* word) {
-    return static_cast<uint32_t>(std::strtoul(word, nullptr, 10));
+    const std::optional<std::vector<uint32_t>> one = parse_number_list(word, ',', 1u << 20);
+    if (!one || one->size() != 1 || one->front() == 0) {
+      fail(ErrorCode::kUsage, "'{}' is no number above 0", word);
+    }
+    return one->front();
   };
   const uint32_t texts = number(words[2]), tokens = number(words[3]), rounds = number(words[4]);
   const auto turns = std::make_shared<StepTurns>();
@@ -122,7 +133,7 @@ int main(int argc, char** argv) {
   }
   try {
     return hearth::run(argv + 1);
-  } catch (const hearth::Error& error) {
+  } catch (const std::exception& error) {
     fmt::print(stderr, "shared_cores: {}\n", error.what());
     return 1;
   }
