@@ -13,11 +13,6 @@
 namespace hearth {
 namespace {
 
-GateKind gate_kind(Activation activation) {
-  if (activation == Activation::kSilu) return GateKind::kSilu;
-  return activation == Activation::kGelu ? GateKind::kGelu : GateKind::kGeluTanh;
-}
-
 // What no pass computes, whatever it is for.
 std::string why_not(const AttentionBlock& attention) {
   if (attention.sinks) return "attention with sinks is not computed on a GPU yet";
@@ -29,6 +24,16 @@ std::string why_not(const AttentionBlock& attention) {
   if (attention.keys_of || attention.has_values_of_keys()) {
     return "attention without keys or values of its own is not computed on a GPU yet";
   }
+  return "";
+}
+
+std::string why_not(const ExpertsBlock& experts) {
+  if (experts.gate_bias || experts.up_bias || experts.down_bias) {
+    return "biases of experts are not computed on a GPU yet";
+  }
+  if (experts.scales) return "scales of experts' weights are not computed on a GPU yet";
+  if (experts.shared_gate) return "gates of shared experts are not computed on a GPU yet";
+  if (experts.router_norm) return "routers with a norm of their own are not computed on a GPU yet";
   return "";
 }
 
@@ -44,28 +49,38 @@ std::string why_not(const WeightSpec& weight) {
   if (weight.input_order) {
     return "weights with an order of columns are not computed on a GPU yet";
   }
-  if (weight.cut == WeightCut::kReplicated) {
-    return "weights that every node has a copy of are not computed on a GPU yet";
-  }
   return "";
+}
+
+// Why not, whatever else there is.
+std::string why_not_activated(const Block& block) {
+  const auto* feed_forward = std::get_if<FeedForwardBlock>(&block.body);
+  const auto* experts = std::get_if<ExpertsBlock>(&block.body);
+  const bool limits =
+      (feed_forward != nullptr && feed_forward->activation == Activation::kClampedSwiglu) ||
+      (experts != nullptr && experts->activation == Activation::kClampedSwiglu);
+  return limits ? "SwiGLU with limits is not computed on a GPU yet" : "";
 }
 
 // `why_kept`: why not, by what attention keeps from step to step and who sees whom; `takes`: the
 // weights that are computed with.
-std::string why_not_computed(const ModelSpec& spec, const char* why_others,
+std::string why_not_computed(const ModelSpec& spec, bool with_experts, const char* why_others,
                              const std::function<std::string(const AttentionBlock&)>& why_kept,
                              const std::function<bool(const WeightSpec&)>& takes) {
   for (const Layer& layer : spec.layers) {
     for (const Block& block : layer.blocks) {
       const auto* attention = std::get_if<AttentionBlock>(&block.body);
-      if (attention == nullptr && !std::holds_alternative<FeedForwardBlock>(block.body)) {
+      const auto* experts = std::get_if<ExpertsBlock>(&block.body);
+      if (attention == nullptr && !(with_experts && experts != nullptr) &&
+          !std::holds_alternative<FeedForwardBlock>(block.body)) {
         return why_others;
       }
-      const auto* feed_forward = std::get_if<FeedForwardBlock>(&block.body);
-      if (feed_forward != nullptr && feed_forward->activation == Activation::kClampedSwiglu) {
-        return "SwiGLU with limits is not computed on a GPU yet";
+      for (const std::string& why : {why_not_activated(block), why_not(block)}) {
+        if (!why.empty()) return why;
       }
-      if (const std::string why = why_not(block); !why.empty()) return why;
+      if (experts != nullptr) {
+        if (const std::string why = why_not(*experts); !why.empty()) return why;
+      }
       if (attention == nullptr) continue;
       for (const std::string& why : {why_kept(*attention), why_not(*attention)}) {
         if (!why.empty()) return why;
@@ -83,7 +98,7 @@ std::string why_not_computed(const ModelSpec& spec, const char* why_others,
 
 std::string why_no_pass(const ModelSpec& spec) {
   return why_not_computed(
-      spec, "only attention and feed-forward layers are computed on a GPU yet",
+      spec, false, "only attention and feed-forward layers are computed on a GPU yet",
       [](const AttentionBlock& of) {
         return of.kept == KvKept::kCached
                    ? "models that keep keys and values do not embed on a GPU yet"
@@ -105,7 +120,8 @@ bool layers_take_bf16(const ModelSpec& spec) {
 
 std::string why_no_prefill(const ModelSpec& spec) {
   return why_not_computed(
-      spec, "only models of attention and feed-forward layers are streamed through a GPU yet",
+      spec, true,
+      "only models of attention, feed-forward layers and experts are streamed through a GPU yet",
       [](const AttentionBlock& of) {
         if (of.kept != KvKept::kCached) return "the model keeps no keys and values to be filled";
         return of.max_alibi > 0 || of.mask != Mask::kCausal
@@ -117,6 +133,11 @@ std::string why_no_prefill(const ModelSpec& spec) {
 
 bool pass_has_own_bits(const ModelSpec& spec, Isa isa) {
   return multiplies_bf16(isa) && layers_take_bf16(spec);
+}
+
+GateKind AcceleratorLayers::gate_kind(Activation activation) {
+  if (activation == Activation::kSilu) return GateKind::kSilu;
+  return activation == Activation::kGelu ? GateKind::kGelu : GateKind::kGeluTanh;
 }
 
 AcceleratorLayers::AcceleratorLayers(const PassWeights& weights, uint32_t context,
@@ -294,13 +315,17 @@ ValueId AcceleratorLayers::embedded_by_host(const EmbeddingBlock& embedding) {
 
 Partials AcceleratorLayers::block(uint32_t layer, const Block& block, const Reduced& stream) {
   const auto* attention = std::get_if<AttentionBlock>(&block.body);
+  const auto* experts = std::get_if<ExpertsBlock>(&block.body);
   if (filled_) {
+    // Which nobody adds up.
+    if (experts != nullptr) return no_partials(*experts);
     return partials_of(attention != nullptr ? attention->output
                                             : std::get<FeedForwardBlock>(block.body).down);
   }
-  if (std::exchange(layer_, layer) != layer) commands_.begin_layer();
+  if (std::exchange(layer_, layer) != layer) commands_.begin_stage({layer});
   const ValueId x = stream.normed.values[0];
   if (attention != nullptr) return make(*attention, x);
+  if (experts != nullptr) return make(*experts, x);
   return make(std::get<FeedForwardBlock>(block.body), x);
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "graph/step_view.h"
+#include "hybrid/expert_batches.h"
 #include "hybrid/pass_commands.h"
 #include "hybrid/pass_pages.h"
 #include "hybrid/pass_weights.h"
@@ -88,6 +89,7 @@ class AcceleratorLayers : public BlockBuilder {
     bool fresh;
   };
   Product product(ValueId x, const Weight& weight, uint32_t s);
+  static GateKind gate_kind(Activation activation);
   // Without the bias.
   ValueId linear(ValueId x, const LinearRef& by, uint32_t s, bool ordered);
   // Adds the bias, if there is one, which is ordered behind all before it where `*ordered` says so;
@@ -112,6 +114,32 @@ class AcceleratorLayers : public BlockBuilder {
   void finish(const AttentionBlock& block, const Projected& of, Partials* partials);
   Partials make(const AttentionBlock& block, ValueId input);
   Partials make(const FeedForwardBlock& block, ValueId input);
+  Partials make(const ExpertsBlock& block, ValueId input);
+  // A layer of experts under way: who goes where, as a RouteCall and a GroupCall tell it.
+  struct Routed {
+    const ExpertsBlock& block;
+    std::vector<ExpertWeights> experts;
+    ValueId input;
+    Place chosen, weights, place, row, first;
+  };
+  Routed route(const ExpertsBlock& block, ValueId input);
+  // What experts of a shard make of rows, by place: room for as many as may come to a batch.
+  struct ExpertRooms {
+    FloatRows gate, up, out;
+    Place hidden;  // in the format that down is multiplied in
+  };
+  ExpertRooms rooms_for(const Routed& of, std::span<const ExpertBatch> batches, uint32_t s);
+  // Adds what a batch's experts make of rows onto a sum, which begins with them or not.
+  void add_batch(const Routed& of, const ExpertRooms& rooms, const ExpertBatch& batch, ValueId sum,
+                 bool begins);
+  // Of some of the batch, whose numbers follow each other.
+  void add_experts(const Routed& of, const ExpertRooms& rooms, const ExpertBatch& batch,
+                   const UnitRange& which, ValueId sum, bool begins);
+  uint32_t room_of(const Routed& of, uint32_t experts) const;
+  Partials no_partials(const ExpertsBlock& block) const;
+  PartialTree shared_expert(const ExpertsBlock& block, ValueId input);
+  // The upper two become their sum, in the place of the lower.
+  void merge(std::vector<ValueId>* sums);
   ValueId attend(const AttentionBlock& block, const Heads& heads, ValueId q, ValueId k, ValueId v);
   void store(const AttentionBlock& block, const Projected& of);
   ValueId attend_pages(const AttentionBlock& block, const Projected& of);

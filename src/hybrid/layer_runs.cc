@@ -20,35 +20,59 @@ struct Range {
   }
 };
 
-}  // namespace
+// Of a shard's matrices of a layer: those before the experts, and those behind them.
+struct Ranges {
+  std::vector<Range> all;
+  bool parted = true;  // the next matrix begins one
 
-std::vector<LayerRuns> layer_runs(const Model& model) {
+  void take_in(const Shard& shard) {
+    if (parted) all.emplace_back();
+    parted = false;
+    all.back().take_in(shard.codes, shard.spec.codes_bytes());
+    all.back().take_in(shard.scales, shard.spec.scales_bytes());
+  }
+};
+
+std::vector<std::vector<Ranges>> ranges_of(const Model& model) {
   const ModelSpec& spec = model.spec();
   const uint32_t shards = model.weights().shard_count();
-  std::vector<std::vector<Range>> ranges(spec.layers.size(), std::vector<Range>(shards));
+  std::vector<std::vector<Ranges>> ranges(spec.layers.size(), std::vector<Ranges>(shards));
   for (uint32_t i = 0; i < spec.weights.size(); ++i) {
-    if (!spec.weights[i].is_matrix() || spec.weights[i].layer < 0) continue;
+    const WeightSpec& of = spec.weights[i];
+    if (!of.is_matrix() || of.layer < 0) continue;
     const Weight& weight = model.weights().matrix(WeightId{i});
     for (uint32_t s = 0; s < shards; ++s) {
       const Shard& shard = weight.shards[s];
       if (shard.spec.rows == 0 || shard.spec.k == 0) continue;
-      Range& range = ranges[static_cast<size_t>(spec.weights[i].layer)][s];
-      range.take_in(shard.codes, shard.spec.codes_bytes());
-      range.take_in(shard.scales, shard.spec.scales_bytes());
+      Ranges& range = ranges[static_cast<size_t>(of.layer)][s];
+      if (of.expert >= 0 || (of.cut == WeightCut::kReplicated && s > 0)) {
+        range.parted = true;
+      } else {
+        range.take_in(shard);
+      }
     }
   }
-  std::vector<LayerRuns> layers(spec.layers.size());
+  return ranges;
+}
+
+}  // namespace
+
+std::vector<LayerRuns> layer_runs(const Model& model) {
+  const uint32_t shards = model.weights().shard_count();
+  const std::vector<std::vector<Ranges>> ranges = ranges_of(model);
+  std::vector<LayerRuns> layers(ranges.size());
   std::vector<const std::byte*> ends(shards, nullptr);
   for (size_t layer = 0; layer < layers.size(); ++layer) {
     LayerRuns& of = layers[layer];
     for (uint32_t s = 0; s < shards; ++s) {
-      const Range& range = ranges[layer][s];
-      if (range.begin == nullptr) continue;
-      HEARTH_CHECK(range.begin >= ends[s], "a layer's matrices lie together, behind those before");
-      ends[s] = range.end;
-      const auto bytes = static_cast<uint64_t>(range.end - range.begin);
-      of.runs.push_back({s, range.begin, bytes, of.bytes});
-      of.bytes += round_up(bytes, kAlign);
+      for (const Range& range : ranges[layer][s].all) {
+        HEARTH_CHECK(range.begin >= ends[s],
+                     "a layer's matrices lie together, behind those before");
+        ends[s] = range.end;
+        const auto bytes = static_cast<uint64_t>(range.end - range.begin);
+        of.runs.push_back({s, range.begin, bytes, of.bytes});
+        of.bytes += round_up(bytes, kAlign);
+      }
     }
   }
   return layers;

@@ -1,5 +1,6 @@
-// The matrices of a layer are one run of each shard's arena, since a Model packs them in the order
-// of its spec: what is copied to an accelerator when a layer is.
+// The matrices of a layer are runs of each shard's arena, since a Model packs them in the order of
+// its spec: what is copied to an accelerator when a layer is. Routed experts, which are copied by
+// themselves (expert_batches.h), part a layer's run in two.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,8 @@ struct LayerRuns {
   uint64_t bytes = 0;          // of all, side by side
 };
 
-// By layer. The model is loaded.
+// By layer, of all matrices but those of routed experts. Of a matrix that every shard has a copy of
+// the first one's counts. The model's weights have their places.
 std::vector<LayerRuns> layer_runs(const Model& model);
 
 }  // namespace hearth

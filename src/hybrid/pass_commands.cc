@@ -60,8 +60,9 @@ void PassCommands::add(KernelCall call, bool ordered) {
   list_.commands.push_back({.ordered = ordered, .work = std::move(call)});
 }
 
-void PassCommands::begin_layer() {
-  if (!list_.commands.empty()) layers_.push_back(list_.commands.size());
+void PassCommands::begin_stage(const LayerPart& part) {
+  if (stages_.back().command == list_.commands.size()) stages_.pop_back();
+  stages_.push_back({part, list_.commands.size()});
 }
 
 // Commands side by side count as one moment.
@@ -97,19 +98,20 @@ Place PassCommands::place_in(const Buffers& buffers, const Place& place) const {
   return {buffers.values, offsets_[place.buffer - kFirstValue] + place.offset};
 }
 
-std::vector<CommandList> PassCommands::layers_in(const Buffers& buffers) const {
+std::vector<PassCommands::Stage> PassCommands::stages_in(const Buffers& buffers) const {
   HEARTH_CHECK(offsets_.size() == bytes_.size() && !list_.commands.empty(), "it was laid out");
-  std::vector<CommandList> layers;
-  for (size_t begin = 0, i = 0; i <= layers_.size(); ++i) {
-    const size_t end = i < layers_.size() ? layers_[i] : list_.commands.size();
-    CommandList& layer = layers.emplace_back();
-    for (; begin < end; ++begin) {
-      Command& command = layer.commands.emplace_back(list_.commands[begin]);
+  std::vector<Stage> stages;
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const bool last = i + 1 == stages_.size();
+    const size_t end = last ? list_.commands.size() : stages_[i + 1].command;
+    Stage& stage = stages.emplace_back(Stage{stages_[i].part, {}});
+    for (size_t at = stages_[i].command; at < end; ++at) {
+      Command& command = stage.list.commands.emplace_back(list_.commands[at]);
       for_each_place(&command, [&](Place* place) { *place = place_in(buffers, *place); });
       command.signals.clear();
     }
   }
-  return layers;
+  return stages;
 }
 
 CommandList PassCommands::placed_in(const Buffers& buffers, Moment before) const {

@@ -8,6 +8,7 @@
 //   Place x = pass.input(bytes), y = pass.value(bytes);
 //   pass.add(NormCall{...});               // after all before it
 //   pass.add(QuantizeCall{...}, false);    // beside the one before
+//   pass.begin_stage({1});                 // what follows uses other weights
 //   uint64_t bytes = pass.lay_out(y);
 //   CommandList list = pass.placed_in({inputs.id(), values.id()}, done);
 #pragma once
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "accelerator/command_list.h"
+#include "hybrid/pass_weights.h"
 
 namespace hearth {
 
@@ -41,8 +43,9 @@ class PassCommands {
   // `ordered`: after all that was added before; else beside the one before.
   void add(KernelCall call, bool ordered = true);
 
-  // What is added from now on is the next layer's; before the first call it is the first's.
-  void begin_layer();
+  // What is added from now on uses this part's weights; before the first call those of the first
+  // layer, without experts.
+  void begin_stage(const LayerPart& part);
 
   // The command before gives a sign of life: a value of the timeline that the last one ends with.
   void mark() { list_.commands.back().signals.push_back({0, ++marks_}); }
@@ -60,8 +63,12 @@ class PassCommands {
   // on that timeline, moments() of them; the last one says that all has ended.
   CommandList placed_in(const Buffers& buffers, Moment before) const;
   uint64_t moments() const { return marks_ + 1; }
-  // The same by layer, without signals.
-  std::vector<CommandList> layers_in(const Buffers& buffers) const;
+  // The same by stage, without signals.
+  struct Stage {
+    LayerPart part;
+    CommandList list;
+  };
+  std::vector<Stage> stages_in(const Buffers& buffers) const;
   Place place_in(const Buffers& buffers, const Place& place) const;
 
  private:
@@ -84,7 +91,11 @@ class PassCommands {
   std::vector<uint64_t> offsets_;  // by value, once laid out
   CommandList list_;               // whose signals are marks, counted from 1
   uint64_t marks_ = 0;
-  std::vector<size_t> layers_;  // where each begins but the first
+  struct StageBegin {
+    LayerPart part;
+    size_t command;
+  };
+  std::vector<StageBegin> stages_ = {{{}, 0}};
 };
 
 }  // namespace hearth

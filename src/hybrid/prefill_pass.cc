@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "hybrid/accelerator_layers.h"
 #include "hybrid/pass_pages.h"
@@ -38,7 +41,10 @@ PrefillPass::PrefillPass(const PassTarget& target, std::shared_ptr<Accelerator> 
       accelerator_(std::move(accelerator)),
       plan_(plan),
       shards_(target.model->weights().shard_count()),
-      weights_(streamable(*target.model), *accelerator_, plan.kept, plan.berths),
+      weights_(streamable(*target.model), *accelerator_,
+               {plan.kept, plan.berths,
+                plan.experts == 0 ? 0 : plan.experts / std::max(plan.expert_batch, 1u),
+                plan.expert_batch}),
       loaded_(accelerator_->make_timeline()),
       freed_(accelerator_->make_timeline()),
       berth_users_(weights_.berths(), 0),
@@ -65,17 +71,18 @@ void PrefillPass::import_memory() {
     const Arena& arena = target_.model->arenas()[s];
     all(arenas_.emplace_back(*accelerator_, std::span(arena.data(), arena.capacity())));
   }
-  const auto layers = static_cast<uint32_t>(target_.model->spec().layers.size());
-  uint32_t by_host = 0;
-  for (uint32_t layer = 0; layer < layers; ++layer) by_host += imported(layer) ? 0 : 1;
-  if (by_host == 0 && pages_imported()) return;
-  copied_by_host_ = fmt::format("{} of {} layers{}: {}", by_host, layers,
-                                pages_imported() ? "" : " and pages", why);
+  std::set<uint32_t> by_host;
+  for (const StreamedWeights::Load& load : weights_.loads()) {
+    if (!imported(load)) by_host.insert(load.part.layer);
+  }
+  if (by_host.empty() && pages_imported()) return;
+  copied_by_host_ =
+      fmt::format("{} of {} layers{}: {}", by_host.size(), target_.model->spec().layers.size(),
+                  pages_imported() ? "" : " and pages", why);
 }
 
-bool PrefillPass::imported(uint32_t layer) const {
-  if (layer < weights_.kept()) return true;
-  return std::ranges::all_of(weights_.runs(layer).runs, [&](const LayerRun& run) {
+bool PrefillPass::imported(const StreamedWeights::Load& load) const {
+  return std::ranges::all_of(weights_.held(load.part).runs, [&](const LayerRun& run) {
     return arenas_[run.shard].holds(run.first, run.bytes);
   });
 }
@@ -111,8 +118,8 @@ void PrefillPass::reserve() {
   const Made made = make(LargestPass(target_.context, plan_.rows).step());
   inputs_ = accelerator_->allocate(made.commands.input_bytes());
   values_ = accelerator_->allocate(made.value_bytes);
-  for (const CommandList& list : made.commands.layers_in({inputs_.id(), values_.id()})) {
-    for (const Command& command : list.commands) {
+  for (const auto& stage : made.commands.stages_in({inputs_.id(), values_.id()})) {
+    for (const Command& command : stage.list.commands) {
       const auto* call = std::get_if<KernelCall>(&command.work);
       const std::string why = call == nullptr ? "" : accelerator_->why_not(*call);
       if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
@@ -129,14 +136,24 @@ class PrefillPass::Run {
         watch_(watch),
         step_(texts),
         pages_(*of.target_.kv, of.shards_, of.pages_.at(), of.plan_.pages),
-        live_(texts.size(), true) {}
+        live_(texts.size(), true),
+        taken_(of.weights_.berths(), false) {}
 
   void go();
 
  private:
-  void load(uint32_t layer);
-  void load_ahead(uint32_t layer);
-  void compute(uint32_t layer, CommandList list);
+  // A stage among those of its layer.
+  struct Stage {
+    LayerPart part;
+    bool first, last;
+  };
+  static Stage stage_at(const std::vector<PassCommands::Stage>& stages, size_t i);
+  void load(const StreamedWeights::Load& load);
+  // `needed`: the last load that is; none is.
+  void load_ahead(std::optional<size_t> needed);
+  void compute(const Stage& stage, CommandList list);
+  // The berth of the part, behind that value of `freed`.
+  void free(const LayerPart& part, uint64_t value);
   // Calls act(shard, bytes on the host, place, bytes) for the pages of texts that are still wanted:
   // those that something is written to, on the way to the host, else those that hold something; in
   // both cases no others than the layer's window needs behind them, where it has window pages.
@@ -147,13 +164,11 @@ class PrefillPass::Run {
   void drop_unwanted(uint64_t submitted);
   void let_go(uint64_t ended);
   bool any_live() const { return std::ranges::find(live_, true) != live_.end(); }
-  void wait_for(uint64_t layer_value) {
-    of_.accelerator_->wait({of_.freed_, layer_value}, kMostLayerSeconds);
-  }
+  void wait_for(uint64_t freed) { of_.accelerator_->wait({of_.freed_, freed}, kMostLayerSeconds); }
 
   struct Leaving {
     size_t text;
-    uint64_t after;  // the value of `freed` behind the last layer that touches its pages
+    uint64_t after;  // the value of `freed` behind the last stage that touches its pages
   };
 
   PrefillPass& of_;
@@ -163,8 +178,10 @@ class PrefillPass::Run {
   const PassPages pages_;
   std::vector<bool> live_;          // by text: wanted still
   std::vector<Leaving> leaving_;    // not wanted any more
-  std::vector<uint64_t> arrivals_;  // by layer: the value of `loaded` that it waits for; 0: none
-  uint32_t next_load_ = 0;          // layers before it were loaded, or are on their way
+  std::vector<uint64_t> arrivals_;  // by load: the value of `loaded` to wait for; 0: none
+  std::vector<bool> taken_;         // by berth: by what a stage will use that was not submitted yet
+  std::vector<uint64_t> layer_ends_;  // the values of `freed` behind the layers so far
+  size_t next_load_ = 0;              // those before it are there, or on their way
 };
 
 template <typename Act>
@@ -217,23 +234,23 @@ void PrefillPass::Run::move_pages_by_host(uint32_t layer, bool to_host) {
   });
 }
 
-// Submits the copies of a layer into its berth, which wait until that is free.
-void PrefillPass::Run::load(uint32_t layer) {
-  if (layer < of_.weights_.kept()) return;
-  const size_t berth = (layer - of_.weights_.kept()) % of_.weights_.berths();
-  const uint64_t free = of_.berth_users_[berth];
-  const Place room = of_.weights_.room(layer);
-  for (const LayerRun& run : of_.weights_.runs(layer).runs) of_.copied_bytes_ += run.bytes;
-  if (!of_.imported(layer)) {
+// Submits the copies of a part into its berth, which wait until that is free.
+void PrefillPass::Run::load(const StreamedWeights::Load& load) {
+  taken_[load.berth] = true;
+  const uint64_t free = of_.berth_users_[load.berth];
+  const StreamedWeights::Held& held = of_.weights_.held(load.part);
+  for (const LayerRun& run : held.runs) of_.copied_bytes_ += run.bytes;
+  if (!of_.imported(load)) {
     if (free > 0) wait_for(free);
-    for (const LayerRun& run : of_.weights_.runs(layer).runs) {
-      of_.accelerator_->write(room + run.offset, {run.first, run.bytes});
+    for (const LayerRun& run : held.runs) {
+      of_.accelerator_->write(held.room + run.offset, {run.first, run.bytes});
     }
+    arrivals_.push_back(0);
     return;
   }
   CommandList list;
-  for (const LayerRun& run : of_.weights_.runs(layer).runs) {
-    Place to = room + run.offset;
+  for (const LayerRun& run : held.runs) {
+    Place to = held.room + run.offset;
     for (const HostMemory::Piece& piece : of_.arenas_[run.shard].pieces(run.first, run.bytes)) {
       list.commands.push_back({.queue = of_.copy_queue_,
                                .ordered = list.commands.empty(),
@@ -242,34 +259,43 @@ void PrefillPass::Run::load(uint32_t layer) {
     }
   }
   if (free > 0) list.commands.front().waits = {{of_.freed_, free}};
-  arrivals_[layer] = of_.loads_ + 1;
-  list.commands.back().signals = {{of_.loaded_, arrivals_[layer]}};
+  arrivals_.push_back(of_.loads_ + 1);
+  list.commands.back().signals = {{of_.loaded_, of_.loads_ + 1}};
   of_.accelerator_->submit(list);
   ++of_.loads_;
 }
 
-// Submits a layer's commands, with its pages before and behind them.
-void PrefillPass::Run::compute(uint32_t layer, CommandList list) {
-  if (arrivals_[layer] > 0) {
-    list.commands.front().waits = {{of_.loaded_, arrivals_[layer]}};
+void PrefillPass::Run::free(const LayerPart& part, uint64_t value) {
+  const std::optional<size_t> load = of_.weights_.load_of(part);
+  if (!load) return;
+  const uint32_t berth = of_.weights_.loads()[*load].berth;
+  of_.berth_users_[berth] = value;
+  taken_[berth] = false;
+}
+
+// Submits a stage's commands, with the layer's pages before and behind its first ones.
+void PrefillPass::Run::compute(const Stage& stage, CommandList list) {
+  const std::optional<size_t> load = of_.weights_.load_of(stage.part);
+  if (load && arrivals_[*load] > 0) {
+    list.commands.front().waits = {{of_.loaded_, arrivals_[*load]}};
   }
-  if (of_.pages_imported()) {
+  const uint32_t layer = stage.part.layer;
+  if (stage.first && of_.pages_imported()) {
     std::vector<Command> with;
     add_page_copies(layer, false, &with);
     std::ranges::move(list.commands, std::back_inserter(with));
     add_page_copies(layer, true, &with);
     list.commands = std::move(with);
-  } else {
+  } else if (stage.first) {
     move_pages_by_host(layer, false);
   }
   const uint64_t value = of_.computed_ + 1;
   list.commands.back().signals = {{of_.freed_, value}};
   of_.accelerator_->submit(list);
   of_.computed_ = value;
-  if (layer >= of_.weights_.kept()) {
-    of_.berth_users_[(layer - of_.weights_.kept()) % of_.weights_.berths()] = value;
-  }
-  if (of_.pages_imported()) return;
+  if (stage.part.batch) free(stage.part, value);
+  if (stage.last) free({layer}, value);
+  if (!stage.first || of_.pages_imported()) return;
   wait_for(value);
   move_pages_by_host(layer, true);
 }
@@ -292,31 +318,43 @@ void PrefillPass::Run::let_go(uint64_t ended) {
   });
 }
 
-// As far as berths are free when a layer begins.
-void PrefillPass::Run::load_ahead(uint32_t layer) {
-  const auto layers = static_cast<uint32_t>(arrivals_.size());
-  const uint32_t end = std::max(layer, of_.weights_.kept()) + of_.weights_.berths();
-  for (; next_load_ < std::min(layers, end); ++next_load_) {
+// As far as berths are free, or will be when what was submitted has ended.
+void PrefillPass::Run::load_ahead(std::optional<size_t> needed) {
+  const std::vector<StreamedWeights::Load>& loads = of_.weights_.loads();
+  for (; next_load_ < loads.size() && !taken_[loads[next_load_].berth]; ++next_load_) {
     // What the host copies keeps this thread until the berth is free.
-    if (next_load_ > layer && !of_.imported(next_load_)) break;
-    load(next_load_);
+    if (!(needed && next_load_ <= *needed) && !of_.imported(loads[next_load_])) break;
+    load(loads[next_load_]);
   }
 }
 
+PrefillPass::Run::Stage PrefillPass::Run::stage_at(const std::vector<PassCommands::Stage>& stages,
+                                                   size_t i) {
+  const uint32_t layer = stages[i].part.layer;
+  return {stages[i].part, i == 0 || stages[i - 1].part.layer != layer,
+          i + 1 == stages.size() || stages[i + 1].part.layer != layer};
+}
+
 void PrefillPass::Run::go() {
-  arrivals_.assign(of_.target_.model->spec().layers.size(), 0);
   // Copies run while the host makes the tokens' embeddings.
-  load_ahead(0);
+  load_ahead(of_.weights_.load_of({}));
   const Made made = of_.make(step_);
   of_.write_inputs(made.commands);
-  std::vector<CommandList> lists = made.commands.layers_in({of_.inputs_.id(), of_.values_.id()});
-  for (uint32_t layer = 0; layer < lists.size(); ++layer) {
-    drop_unwanted(of_.computed_);
+  std::vector<PassCommands::Stage> stages =
+      made.commands.stages_in({of_.inputs_.id(), of_.values_.id()});
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const Stage stage = stage_at(stages, i);
+    if (stage.first) drop_unwanted(of_.computed_);
     if (!any_live()) break;
-    load_ahead(layer);
-    compute(layer, std::move(lists[layer]));
-    const uint64_t ended = of_.computed_ - std::min<uint64_t>(of_.computed_, kLayersAhead - 1);
-    if (ended > 0) wait_for(ended);
+    const std::optional<size_t> needed = of_.weights_.load_of(stage.part);
+    load_ahead(needed);
+    HEARTH_CHECK(!needed || *needed < next_load_, "its berth was free");
+    compute(stage, std::move(stages[i].list));
+    if (!stage.last) continue;
+    layer_ends_.push_back(of_.computed_);
+    if (layer_ends_.size() < kLayersAhead) continue;
+    const uint64_t ended = layer_ends_[layer_ends_.size() - kLayersAhead];
+    wait_for(ended);
     let_go(ended);
   }
   of_.wait_for_all();

@@ -3,10 +3,12 @@
 // them, the rows of all texts go through, and the layer's keys and values go back into the host's
 // pages. They have the bits that the cores give (of levels without instructions for BF16).
 //
-// Two counters order it: *loaded*, the layers whose matrices have arrived, and *freed*, the layers
-// that were computed. A layer waits for the one, the copies into its berth for the other, so copies
-// run ahead as far as berths are free. The last layer ends with its keys and values: what comes
-// behind them is wanted of one token, which comes with an ordinary step.
+// A layer is one stage, or with experts some: up to the experts' choice, a batch of experts each,
+// and what follows them (streamed_weights.h says what is copied for which). Two counters order it:
+// *loaded*, the parts of layers that have arrived, and *freed*, the stages that were computed. A
+// stage waits for the one, the copies into its berth for the other, so copies run ahead as far as
+// berths are free. The last layer ends with its keys and values: what comes behind them is wanted
+// of one token, which comes with an ordinary step.
 #pragma once
 
 #include <memory>
@@ -43,7 +45,7 @@ class PrefillPass : public PassRunner {
   void run(std::span<const PassText> texts, PassWatch& watch) override;
   bool ended() const override { return ended_; }
   uint32_t kept_layers() const override { return plan_.kept; }
-  uint64_t bytes_in_flight() const override { return plan_.berths * plan_.berth_bytes; }
+  uint64_t bytes_in_flight() const override { return plan_.bytes_in_flight(); }
   uint64_t copied_bytes() const override { return copied_bytes_; }
 
   // What the host copies, since it is not imported, and why: "8 of 12 layers and pages: ...";
@@ -60,8 +62,8 @@ class PrefillPass : public PassRunner {
   Made make(const PrefillStep& step) const;
   void write_inputs(const PassCommands& commands);
   void import_memory();
-  // Whether the accelerator copies a layer from where it lies; of one that is kept nobody does.
-  bool imported(uint32_t layer) const;
+  // Whether the accelerator copies what is to be loaded from where it lies.
+  bool imported(const StreamedWeights::Load& load) const;
   bool pages_imported() const { return !pages_memory_.empty(); }
   void reserve();
   void wait_for_all();
@@ -77,8 +79,7 @@ class PrefillPass : public PassRunner {
   Buffer inputs_, values_, pages_;
   const TimelineId loaded_, freed_;
   uint64_t loads_ = 0, computed_ = 0;  // values that commands were submitted for
-  std::vector<uint64_t>
-      berth_users_;  // by berth: the value of `freed` when its last user has ended
+  std::vector<uint64_t> berth_users_;  // by berth: `freed` when its last user has ended
   uint32_t copy_queue_ = 0;
   uint64_t copied_bytes_ = 0;
   bool ended_ = true;

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/bytes_text.h"
 #include "base/error.h"
 #include "base/round_up.h"
 #include "hybrid/accelerator_layers.h"
+#include "hybrid/expert_batches.h"
 #include "hybrid/layer_runs.h"
 #include "hybrid/pass_pages.h"
 #include "hybrid/prefill_step.h"
@@ -23,7 +25,11 @@ constexpr uint32_t kPassTexts = 64;
 // Weights that lie nowhere, to find out what else a pass needs.
 class NoWeights : public PassWeights {
  public:
-  using PassWeights::PassWeights;
+  NoWeights(const Model& model, uint32_t expert_batch) : PassWeights(model) {
+    for (uint32_t layer = 0; layer < model.spec().layers.size(); ++layer) {
+      batches_.push_back(expert_batches(model, layer, std::max(expert_batch, 1u)));
+    }
+  }
   ShardPlace shard(const Weight& weight, uint32_t s) const override {
     const bool scales = weight.shards[s].spec.scales_bytes() > 0;
     return {{0, 0}, scales ? Place{0, 0} : Place{}};
@@ -31,7 +37,11 @@ class NoWeights : public PassWeights {
   Place vector(const VectorWeight* weight) const override {
     return weight == nullptr ? Place{} : Place{0, 0};
   }
+  std::span<const ExpertBatch> batches(uint32_t layer) const override { return batches_[layer]; }
   bool has_tables() const override { return false; }
+
+ private:
+  std::vector<std::vector<ExpertBatch>> batches_;  // by layer
 };
 
 uint32_t pass_pages(const PassTarget& target, uint32_t rows) {
@@ -39,13 +49,14 @@ uint32_t pass_pages(const PassTarget& target, uint32_t rows) {
 }
 
 // What a pass of so many rows computes, laid out, and the bytes of its values.
-std::pair<PassCommands, uint64_t> commands_of(const PassTarget& target, uint32_t rows) {
+std::pair<PassCommands, uint64_t> commands_of(const PassTarget& target, uint32_t rows,
+                                              uint32_t expert_batch) {
   const Model& model = *target.model;
   const LargestPass largest(target.context, rows);
   const PassPages pages(*target.kv, model.weights().shard_count(), {0, 0},
                         pass_pages(target, rows));
   PassCommands commands(false);
-  const NoWeights weights(model);
+  const NoWeights weights(model, expert_batch);
   const PrefillPages to{&pages, largest.step().first_pages()};
   AcceleratorLayers builder(weights, target.context, largest.step().view(), &commands, &to);
   walk_model(model.spec(), builder);
@@ -53,20 +64,20 @@ std::pair<PassCommands, uint64_t> commands_of(const PassTarget& target, uint32_t
   return {std::move(commands), values};
 }
 
-// Bytes of values and inputs of a pass of so many rows.
-uint64_t row_bytes(const PassTarget& target, uint32_t rows) {
-  const auto [commands, values] = commands_of(target, rows);
-  return values + commands.input_bytes();
-}
-
 // Bytes of values and inputs, which grow by the row.
 class RowBytes {
  public:
-  explicit RowBytes(const PassTarget& target)
-      : few_(row_bytes(target, kFew)), more_(row_bytes(target, 2 * kFew) - few_) {}
+  RowBytes(const PassTarget& target, uint32_t expert_batch)
+      : few_(bytes(target, kFew, expert_batch)),
+        more_(bytes(target, 2 * kFew, expert_batch) - few_) {}
   uint64_t of(uint32_t rows) const { return few_ + more_ * (std::max(rows, kFew) - kFew) / kFew; }
 
  private:
+  static uint64_t bytes(const PassTarget& target, uint32_t rows, uint32_t expert_batch) {
+    const auto [commands, values] = commands_of(target, rows, expert_batch);
+    return values + commands.input_bytes();
+  }
+
   static constexpr uint32_t kFew = 64;
   uint64_t few_, more_;  // of so many, and of as many more
 };
@@ -91,51 +102,143 @@ uint64_t memory_for(const AcceleratorFacts& facts, const StreamPlanOptions& opti
   return (facts.free_bytes != 0 ? facts.free_bytes : facts.memory_bytes) / 10 * 9;
 }
 
+// What the shards have of a layer's experts.
+struct LayerExperts {
+  uint32_t pieces = 0;   // one of each expert with each shard that has some of it
+  uint32_t segment = 0;  // the most of a segment
+  uint64_t largest = 0;  // bytes of one
+  uint64_t bytes = 0;    // of all
+};
+
+// By layer; of the last one, of which a pass multiplies none, none.
+std::vector<LayerExperts> experts_of_layers(const Model& model) {
+  std::vector<LayerExperts> layers(model.spec().layers.size());
+  for (uint32_t layer = 0; layer + 1 < layers.size(); ++layer) {
+    LayerExperts& of = layers[layer];
+    for (const ExpertBatch& segment : expert_batches(model, layer, UINT32_MAX)) {
+      const auto count = static_cast<uint32_t>(segment.experts.size());
+      of.pieces += count;
+      of.segment = std::max(of.segment, count);
+      of.largest = std::max(of.largest, segment.stride);
+      of.bytes += segment.bytes;
+    }
+  }
+  return layers;
+}
+
+class Planner {
+ public:
+  Planner(const PassTarget& target, const AcceleratorFacts& facts, const StreamPlanOptions& options)
+      : target_(target),
+        facts_(facts),
+        options_(options),
+        memory_(memory_for(facts, options)),
+        vectors_(vector_bytes(*target.model)),
+        runs_(layer_runs(*target.model)),
+        experts_(experts_of_layers(*target.model)) {}
+
+  uint32_t layers() const { return static_cast<uint32_t>(runs_.size()); }
+  // The most that a layer from `kept` on has.
+  LayerExperts largest(uint32_t kept) const {
+    LayerExperts most;
+    for (uint32_t layer = kept; layer < layers(); ++layer) {
+      most.pieces = std::max(most.pieces, experts_[layer].pieces);
+      most.segment = std::max(most.segment, experts_[layer].segment);
+      most.largest = std::max(most.largest, experts_[layer].largest);
+    }
+    return most;
+  }
+
+  StreamPlan of(uint32_t rows, uint32_t kept, uint32_t ring) {
+    StreamPlan plan{.rows = rows,
+                    .pages = pass_pages(target_, rows),
+                    .kept = kept,
+                    .berth_bytes = largest_layer(runs_, kept),
+                    .page_bytes = bytes_of_pages(target_, rows)};
+    const LayerExperts most = largest(kept);
+    const uint32_t usual = most.pieces > 0 ? 3 : 2;
+    plan.berths = std::min(options_.berths > 0 ? options_.berths : usual, layers() - kept);
+    // Layers that are kept are batched as the others are.
+    const LayerExperts all = largest(0);
+    if (all.pieces > 0) plan.expert_batch = batch_of(all, ring);
+    if (most.pieces > 0) {
+      plan.expert_bytes = most.largest;
+      plan.experts = std::max(ring / plan.expert_batch, 1u) * plan.expert_batch;
+    }
+    const auto [at, fresh] = row_bytes_.try_emplace(plan.expert_batch, target_, plan.expert_batch);
+    plan.pass_bytes = at->second.of(rows) + plan.page_bytes + vectors_;
+    for (uint32_t layer = 0; layer < kept; ++layer) {
+      plan.kept_bytes += runs_[layer].bytes + experts_[layer].bytes;
+    }
+    return plan;
+  }
+
+  bool too_long(const StreamPlan& plan) const {
+    return std::max({plan.pass_bytes - plan.page_bytes, plan.page_bytes, plan.berth_bytes,
+                     plan.expert_bytes * plan.expert_batch}) > facts_.allocation_bytes;
+  }
+  bool fits(const StreamPlan& plan) const { return plan.bytes() <= memory_ && !too_long(plan); }
+
+  [[noreturn]] void refuse(const StreamPlan& plan) const {
+    const bool by_asking =
+        options_.rows != 0 || options_.kept || options_.experts || options_.memory != 0;
+    const std::string ring =
+        plan.experts > 0
+            ? fmt::format(" of {} and {} of {} for experts", bytes_text(plan.berth_bytes),
+                          plan.experts, bytes_text(plan.expert_bytes))
+            : "";
+    fail(by_asking ? ErrorCode::kUsage : ErrorCode::kResource,
+         "passes of {} rows, {} of them for pages of a context of {}, {} layers kept and {} berths"
+         "{} take {}, and {} has {} for them, {} in one piece: take a GPU with more memory, a "
+         "shorter context, or fewer rows{} or layers",
+         plan.rows, bytes_text(plan.page_bytes), target_.context, plan.kept, plan.berths, ring,
+         bytes_text(plan.bytes()), facts_.name, bytes_text(memory_),
+         bytes_text(facts_.allocation_bytes), plan.experts > kLeastRing ? ", experts" : "");
+  }
+
+ private:
+  // Copies of few bytes do not fill a link; in a ring there are two batches at least.
+  static uint32_t batch_of(const LayerExperts& of, uint32_t ring) {
+    constexpr uint64_t kCopyBytes = uint64_t{64} << 20;
+    const uint64_t whole = (kCopyBytes + of.largest - 1) / of.largest;
+    return static_cast<uint32_t>(std::min<uint64_t>({whole, std::max(ring / 2, 1u), of.segment}));
+  }
+
+  const PassTarget& target_;
+  const AcceleratorFacts& facts_;
+  const StreamPlanOptions& options_;
+  const uint64_t memory_, vectors_;
+  const std::vector<LayerRuns> runs_;
+  const std::vector<LayerExperts> experts_;
+  std::map<uint32_t, RowBytes> row_bytes_;  // by experts of a batch
+};
+
 }  // namespace
 
 StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
                        const StreamPlanOptions& options) {
-  const std::vector<LayerRuns> runs = layer_runs(*target.model);
-  const auto layers = static_cast<uint32_t>(runs.size());
-  const uint64_t memory = memory_for(facts, options), vectors = vector_bytes(*target.model);
-  const RowBytes row_bytes(target);
-  const auto plan_of = [&](uint32_t rows, uint32_t kept) {
-    StreamPlan plan{.rows = rows,
-                    .pages = pass_pages(target, rows),
-                    .kept = kept,
-                    .berths = std::min(options.berths, layers - kept),
-                    .berth_bytes = largest_layer(runs, kept),
-                    .page_bytes = bytes_of_pages(target, rows)};
-    plan.pass_bytes = row_bytes.of(rows) + plan.page_bytes + vectors;
-    for (uint32_t layer = 0; layer < kept; ++layer) plan.kept_bytes += runs[layer].bytes;
-    return plan;
-  };
-  const uint32_t kept = std::min(options.kept.value_or(0), layers);
+  Planner planner(target, facts, options);
+  const uint32_t layers = planner.layers(), kept = std::min(options.kept.value_or(0), layers);
+  const uint32_t ring = options.experts.value_or(kLeastRing);
   const bool asked = options.rows != 0;
   // There are never more tokens than pages hold.
   const uint64_t useful =
       std::max<uint64_t>(kLeastPassRows, uint64_t{target.kv->page_count()} * kPagePositions);
   const auto most = static_cast<uint32_t>(std::min<uint64_t>(kUsualPassRows, useful));
-  StreamPlan plan = plan_of(asked ? options.rows : most, kept);
-  const auto too_long = [&] {
-    return std::max(plan.pass_bytes - plan.page_bytes, plan.page_bytes) > facts.allocation_bytes;
-  };
-  while (!asked && (plan.bytes() > memory || too_long()) && plan.rows > kLeastPassRows) {
-    plan = plan_of(std::max(kLeastPassRows, plan.rows / 2), kept);
+  StreamPlan plan = planner.of(asked ? options.rows : most, kept, ring);
+  while (!asked && !planner.fits(plan) && plan.rows > kLeastPassRows) {
+    plan = planner.of(std::max(kLeastPassRows, plan.rows / 2), kept, ring);
   }
-  if (plan.bytes() > memory || too_long()) {
-    const bool by_asking = asked || options.kept || options.memory != 0;
-    fail(by_asking ? ErrorCode::kUsage : ErrorCode::kResource,
-         "passes of {} rows, {} of them for pages of a context of {}, {} layers kept and {} berths "
-         "take {}, and {} has {} for them, {} in one piece: take a GPU with more memory, a shorter "
-         "context, or fewer rows or layers",
-         plan.rows, bytes_text(plan.page_bytes), target.context, kept, plan.berths,
-         bytes_text(plan.bytes()), facts.name, bytes_text(memory),
-         bytes_text(facts.allocation_bytes));
+  if (!planner.fits(plan)) planner.refuse(plan);
+  const uint32_t all = planner.largest(kept).pieces;
+  for (uint32_t longer = all; !options.experts && longer > plan.experts; longer /= 2) {
+    const StreamPlan next = planner.of(plan.rows, kept, longer);
+    if (planner.fits(next)) plan = next;
   }
+  const uint32_t chosen = std::max(plan.experts, ring);
   for (uint32_t more = kept + 1; !options.kept && more <= layers; ++more) {
-    const StreamPlan next = plan_of(plan.rows, more);
-    if (next.bytes() > memory) break;
+    const StreamPlan next = planner.of(plan.rows, more, chosen);
+    if (!planner.fits(next)) break;
     plan = next;
   }
   return plan;
@@ -146,12 +249,14 @@ PassKernels pass_kernels(const PassTarget& target) {
   const auto add = [](auto* all, const auto& one) {
     if (std::ranges::count(*all, one) == 0) all->push_back(one);
   };
-  const PassCommands commands = commands_of(target, kLeastPassRows).first;
-  for (const CommandList& list : commands.layers_in({0, 1})) {
-    for (const Command& command : list.commands) {
+  const PassCommands commands = commands_of(target, kLeastPassRows, UINT32_MAX).first;
+  for (const PassCommands::Stage& stage : commands.stages_in({0, 1})) {
+    for (const Command& command : stage.list.commands) {
       const auto& call = std::get<KernelCall>(command.work);
       if (const auto* product = std::get_if<GemmCall>(&call)) {
         add(&kernels.kinds, product->spec.kind);
+      } else if (const auto* of_experts = std::get_if<ExpertGemmCall>(&call)) {
+        add(&kernels.kinds, of_experts->spec.kind);
       } else {
         add(&kernels.contracts, contract_name(call));
       }
@@ -166,6 +271,10 @@ std::string stream_plan_text(const StreamPlan& plan, uint32_t layers) {
   if (plan.berths > 0) {
     text +=
         fmt::format(", {} berths of {} for the others", plan.berths, bytes_text(plan.berth_bytes));
+  }
+  if (plan.experts > 0) {
+    text +=
+        fmt::format(", a ring of {} experts of {}", plan.experts, bytes_text(plan.expert_bytes));
   }
   return text + fmt::format(", {} in all", bytes_text(plan.bytes()));
 }

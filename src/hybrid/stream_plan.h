@@ -1,5 +1,5 @@
 // How a model is streamed through an accelerator: rows of a pass, layers that are kept there for
-// good, berths for the others.
+// good, berths for the others, and a ring of berths for their experts.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,14 @@ struct StreamPlan {
   uint32_t berths = 0;                                       // for the others; 0: there are none
   uint64_t pass_bytes = 0, kept_bytes = 0, berth_bytes = 0;  // of one berth
   uint64_t page_bytes = 0;                                   // of pass_bytes, those of pages
+  // The ring, of berths for what a shard has of an expert each, and how many of these are copied at
+  // once; 0: there are no experts that are not kept.
+  uint32_t experts = 0, expert_batch = 0;
+  uint64_t expert_bytes = 0;  // of one berth
 
-  uint64_t bytes() const { return pass_bytes + kept_bytes + berths * berth_bytes; }
+  // Of what is not kept, room on the accelerator.
+  uint64_t bytes_in_flight() const { return berths * berth_bytes + experts * expert_bytes; }
+  uint64_t bytes() const { return pass_bytes + kept_bytes + bytes_in_flight(); }
   bool operator==(const StreamPlan&) const = default;
 };
 
@@ -51,19 +57,25 @@ struct StreamPlanOptions {
   uint32_t rows = 0;             // 0: as many as there is room for, kUsualPassRows at most
   uint64_t memory = 0;           // bytes; 0: nine tenths of what the accelerator has free
   std::optional<uint32_t> kept;  // none: as many layers as there is room for
-  uint32_t berths = 2;           // at most as many as there are layers that are not kept
+  // At most as many as there are layers that are not kept; 0: two, or of a model with experts
+  // three.
+  uint32_t berths = 0;
+  // Of the ring; none: as many as a layer has, or fewer where there is less room.
+  std::optional<uint32_t> experts = {};
   bool operator==(const StreamPlanOptions&) const = default;
 };
 
 inline constexpr uint32_t kLeastPassRows = 64, kMostPassRows = 32768;
 inline constexpr uint32_t kMostBerths = 1024;
+inline constexpr uint32_t kLeastRing = 2, kMostRing = 65536;
 // With more a layer of a large model may take a small GPU longer than the 20 s after which it
 // counts as lost.
 inline constexpr uint32_t kUsualPassRows = 8192;
 
-// Memory goes to berths first, then to rows, then to layers that stay; values and pages are no
-// longer than one allocation. Throws Error with both figures: kResource where the berths and 64
-// rows do not fit, kUsage where what is asked for does not.
+// Memory goes to berths and a ring of two first, then to rows, then to a longer ring, then to
+// layers that stay; values and pages are no longer than one allocation. Throws Error with both
+// figures: kResource where the berths and 64 rows do not fit, kUsage where what is asked for does
+// not.
 StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
                        const StreamPlanOptions& options);
 
@@ -75,7 +87,9 @@ struct PassKernels {
 };
 PassKernels pass_kernels(const PassTarget& target);
 
-// "passes of 8192 rows, 12 of 80 layers kept, 2 berths of 450 MiB for the others, 9.1 GiB in all".
+// "passes of 8192 rows, 12 of 80 layers kept, 2 berths of 450 MiB for the others, 9.1 GiB in all";
+// of a model with experts "..., 3 berths of 60 MiB for the others, a ring of 64 experts of 18 MiB,
+// ...".
 std::string stream_plan_text(const StreamPlan& plan, uint32_t layers);
 
 }  // namespace hearth

@@ -16,12 +16,30 @@ uint64_t largest_layer(std::span<const LayerRuns> layers, uint32_t first) {
   return most;
 }
 
-StreamedWeights::StreamedWeights(const Model& model, Accelerator& accelerator, uint32_t kept,
-                                 uint32_t berths)
-    : PassWeights(model),
-      kept_(std::min(kept, static_cast<uint32_t>(model.spec().layers.size()))),
-      runs_(layer_runs(model)),
-      kept_places_(kept_) {
+StreamedWeights::StreamedWeights(const Model& model, Accelerator& accelerator,
+                                 const StreamedRoom& room)
+    : PassWeights(model), room_(room) {
+  const auto layers = static_cast<uint32_t>(model.spec().layers.size());
+  room_.kept = std::min(room.kept, layers);
+  lay_out_parts(model);
+  upload_vectors(model, accelerator);
+  keep(accelerator);
+  if (room_.kept < layers) make_berths(accelerator);
+}
+
+void StreamedWeights::lay_out_parts(const Model& model) {
+  const std::vector<LayerRuns> rest = layer_runs(model);
+  for (uint32_t layer = 0; layer < rest.size(); ++layer) {
+    std::vector<Held>& parts = parts_.emplace_back();
+    parts.push_back({rest[layer].runs, {}});
+    batches_.push_back(expert_batches(model, layer, std::max(room_.expert_batch, 1u)));
+    for (const ExpertBatch& batch : batches_.back()) {
+      parts.push_back({{{batch.shard, batch.first, batch.bytes, 0}}, {}});
+    }
+  }
+}
+
+void StreamedWeights::upload_vectors(const Model& model, Accelerator& accelerator) {
   std::vector<Upload> uploads;
   for (uint32_t i = 0; i < model.spec().weights.size(); ++i) {
     const WeightSpec& spec = model.spec().weights[i];
@@ -34,34 +52,84 @@ StreamedWeights::StreamedWeights(const Model& model, Accelerator& accelerator, u
     }
   }
   buffers_ = upload_all(accelerator, uploads);
-  for (uint32_t layer = 0; layer < kept_; ++layer) {
-    const Buffer& buffer = buffers_.emplace_back(accelerator.allocate(runs_[layer].bytes));
-    kept_places_[layer] = buffer.at();
-    for (const LayerRun& run : runs_[layer].runs) {
-      accelerator.write(buffer.at(run.offset), {run.first, run.bytes});
-    }
-  }
-  if (kept_ == runs_.size()) return;
-  HEARTH_CHECK(berths > 0, "layers that are not kept need a berth");
-  const uint64_t bytes = largest_layer(runs_, kept_);
-  for (uint32_t i = 0; i < berths; ++i) berths_.push_back(accelerator.allocate(bytes));
 }
 
-Place StreamedWeights::room(uint32_t layer) const {
-  if (layer < kept_) return kept_places_[layer];
-  return berths_[(layer - kept_) % berths_.size()].at();
+void StreamedWeights::keep(Accelerator& accelerator) {
+  for (uint32_t layer = 0; layer < room_.kept; ++layer) {
+    const bool is_last = layer + 1 == parts_.size();
+    for (Held& part : std::span(parts_[layer]).first(is_last ? 1 : parts_[layer].size())) {
+      const LayerRun& last = part.runs.back();
+      const Buffer& buffer = buffers_.emplace_back(accelerator.allocate(last.offset + last.bytes));
+      part.room = buffer.at();
+      for (const LayerRun& run : part.runs) {
+        accelerator.write(buffer.at(run.offset), {run.first, run.bytes});
+      }
+    }
+  }
+}
+
+// A layer's rest is copied ahead of the experts of the layer before, two berths behind it being in
+// use then: that of this layer, and that of the one before, whose experts may not be multiplied
+// yet. Where there are fewer berths, just before its own.
+void StreamedWeights::make_berths(Accelerator& accelerator) {
+  const auto layers = static_cast<uint32_t>(parts_.size());
+  const bool experts =
+      std::ranges::any_of(std::span(batches_).subspan(room_.kept, layers - room_.kept - 1),
+                          [](const std::vector<ExpertBatch>& of) { return !of.empty(); });
+  HEARTH_CHECK(room_.berths > 0, "layers that are not kept need a berth");
+  HEARTH_CHECK(!experts || room_.ring > 0, "experts that are not kept need a ring");
+  std::vector<uint64_t> bytes(room_.berths + (experts ? room_.ring : 0), 1);
+  load_numbers_.resize(layers);
+  const auto add = [&](const LayerPart& part, uint32_t berth) {
+    Held& of = parts_[part.layer][part.batch ? *part.batch + 1 : 0];
+    bytes[berth] = std::max(bytes[berth], of.runs.back().offset + of.runs.back().bytes);
+    load_numbers_[part.layer].push_back(loads_.size());
+    loads_.push_back({part, berth});
+  };
+  const uint32_t ahead = room_.berths > 2 ? 1 : 0;
+  uint32_t rest = room_.kept, in_ring = 0;
+  for (uint32_t layer = room_.kept; layer < layers; ++layer) {
+    for (; rest <= std::min(layer + ahead, layers - 1); ++rest) {
+      add({rest}, (rest - room_.kept) % room_.berths);
+    }
+    const auto count = static_cast<uint32_t>(layer + 1 < layers ? batches_[layer].size() : 0);
+    for (uint32_t batch = 0; batch < count; ++batch, ++in_ring) {
+      add({layer, batch}, room_.berths + in_ring % room_.ring);
+    }
+  }
+  // Berths of a kind are alike, so that the plan's figures are those of all.
+  const auto alike = [&](uint32_t begin, uint32_t end) {
+    uint64_t most = 0;
+    for (uint32_t i = begin; i < end; ++i) most = std::max(most, bytes[i]);
+    for (uint32_t i = begin; i < end; ++i) berths_.push_back(accelerator.allocate(most));
+  };
+  alike(0, room_.berths);
+  alike(room_.berths, static_cast<uint32_t>(bytes.size()));
+  for (const Load& load : loads_) {
+    parts_[load.part.layer][load.part.batch ? *load.part.batch + 1 : 0].room =
+        berths_[load.berth].at();
+  }
+}
+
+std::optional<size_t> StreamedWeights::load_of(const LayerPart& part) const {
+  if (part.layer < room_.kept) return {};
+  return load_numbers_[part.layer][part.batch ? *part.batch + 1 : 0];
 }
 
 ShardPlace StreamedWeights::shard(const Weight& weight, uint32_t s) const {
-  const uint32_t layer = layers_.at(&weight);
-  const auto run = std::ranges::find(runs_[layer].runs, s, &LayerRun::shard);
-  HEARTH_CHECK(run != runs_[layer].runs.end(), "the shard has some of the weight");
   const Shard& shard = weight.shards[s];
-  const Place first = room(layer) + run->offset;
-  const auto at = [&](const std::byte* bytes) {
-    return first + static_cast<uint64_t>(bytes - run->first);
-  };
-  return {at(shard.codes), shard.spec.scales_bytes() == 0 ? Place{} : at(shard.scales)};
+  for (const Held& part : parts_[layers_.at(&weight)]) {
+    const auto run = std::ranges::find_if(part.runs, [&](const LayerRun& of) {
+      return of.shard == s && shard.codes >= of.first && shard.codes < of.first + of.bytes;
+    });
+    if (run == part.runs.end()) continue;
+    const auto at = [&](const std::byte* bytes) {
+      return part.room + run->offset + static_cast<uint64_t>(bytes - run->first);
+    };
+    return {at(shard.codes), shard.spec.scales_bytes() == 0 ? Place{} : at(shard.scales)};
+  }
+  HEARTH_CHECK(false, "the shard has some of the weight");
+  return {};
 }
 
 }  // namespace hearth

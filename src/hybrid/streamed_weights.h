@@ -1,43 +1,83 @@
 // The weights of a model that is larger than an accelerator's memory: vectors and the matrices of
-// the first layers lie there for good, those of the others in turn, in berths. A berth is the room
-// of one layer's matrices; the layers that are not kept take the berths one after another.
+// the first layers lie there for good, those of the others in turn, in berths (OSDI'26, "hybrid
+// MoE", 3.1).
+//
+// A layer's matrices are parts: its routed experts in batches (expert_batches.h), and the rest. The
+// rest has a berth of its own kind, which the layers that are not kept take one after another.
+// Batches take the berths of a ring, which all layers share, in the order in which they are
+// multiplied: as long as there is a free one, experts are copied, whatever layer they are of. Of
+// the last layer, of which a pass wants keys and values alone, no experts are wanted.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "accelerator/accelerator.h"
+#include "hybrid/expert_batches.h"
 #include "hybrid/layer_runs.h"
 #include "hybrid/pass_weights.h"
 
 namespace hearth {
 
+// How much of a model is on an accelerator at a time.
+struct StreamedRoom {
+  uint32_t kept = 0;                    // layers, the first ones
+  uint32_t berths = 0;                  // for the rest of the others
+  uint32_t ring = 0, expert_batch = 0;  // berths for batches, and experts of a batch at most
+};
+
 class StreamedWeights : public PassWeights {
  public:
-  // Copies the vectors and the first `kept` layers, and takes the memory of `berths` (at least one,
-  // where layers are left). The model outlives this, and keeps its bytes. Throws Error (kResource)
-  // where memory is short.
-  StreamedWeights(const Model& model, Accelerator& accelerator, uint32_t kept, uint32_t berths);
+  // Copies the vectors and the layers that are kept, and takes the memory of the berths (one of a
+  // kind at least, where there is something to be copied there). The model outlives this, and keeps
+  // its bytes. Throws Error (kResource) where memory is short.
+  StreamedWeights(const Model& model, Accelerator& accelerator, const StreamedRoom& room);
 
   ShardPlace shard(const Weight& weight, uint32_t s) const override;
   Place vector(const VectorWeight* weight) const override {
     return weight == nullptr ? Place{} : vectors_.at(weight);
   }
+  std::span<const ExpertBatch> batches(uint32_t layer) const override { return batches_[layer]; }
   bool has_tables() const override { return false; }
 
-  uint32_t kept() const { return kept_; }
+  uint32_t kept() const { return room_.kept; }
+  // Of both kinds.
   uint32_t berths() const { return static_cast<uint32_t>(berths_.size()); }
-  // What of the host's memory makes a layer, and where its first byte lies while it is there.
-  const LayerRuns& runs(uint32_t layer) const { return runs_[layer]; }
-  Place room(uint32_t layer) const;
+
+  // What of the host's memory makes a part, and where its first byte lies while it is there.
+  struct Held {
+    std::vector<LayerRun> runs;
+    Place room;
+  };
+  const Held& held(const LayerPart& part) const {
+    return parts_[part.layer][part.batch ? *part.batch + 1 : 0];
+  }
+
+  // What a pass copies, in this order, and the berth of each. What had the berth before is used
+  // before all of what is copied behind it is.
+  struct Load {
+    LayerPart part;
+    uint32_t berth;
+  };
+  const std::vector<Load>& loads() const { return loads_; }
+  // Its number among these; none of what is kept.
+  std::optional<size_t> load_of(const LayerPart& part) const;
 
  private:
-  const uint32_t kept_;
-  std::vector<LayerRuns> runs_;
-  std::vector<Buffer> buffers_;
-  std::vector<Place> kept_places_;
-  std::vector<Buffer> berths_;
+  void lay_out_parts(const Model& model);
+  void upload_vectors(const Model& model, Accelerator& accelerator);
+  void keep(Accelerator& accelerator);
+  void add_experts(uint32_t layer);
+  void make_berths(Accelerator& accelerator);
+
+  StreamedRoom room_;
+  std::vector<std::vector<ExpertBatch>> batches_;  // by layer
+  std::vector<std::vector<Held>> parts_;           // by layer: the rest, then its batches
+  std::vector<Load> loads_;
+  std::vector<std::vector<size_t>> load_numbers_;  // as parts_, of layers that are not kept
+  std::vector<Buffer> buffers_, berths_;           // berths_: for the rest, then the ring
   std::unordered_map<const VectorWeight*, Place> vectors_;
   std::unordered_map<const Weight*, uint32_t> layers_;  // whose each is
 };

@@ -8,13 +8,22 @@
 namespace hearth {
 namespace {
 
+bool holds(const Weight& down, uint32_t shard) {
+  const PackSpec& spec = down.shards[shard].spec;
+  return spec.rows > 0 && spec.k > 0;
+}
+
 // Appends the experts of a layer to a graph.
 class ExpertsBuilder {
  public:
   ExpertsBuilder(GraphBuilder& builder, const Bundle& x, const Bundle& logits,
                  const ExpertLayer& layer)
-      : builder_(builder), x_(x), logits_(logits), layer_(layer), cuts_(cut_units(layer.experts)) {
-    if (layer.shared.down != nullptr) shared_cuts_ = cut_units({&layer.shared, 1});
+      : builder_(builder),
+        x_(x),
+        logits_(logits),
+        layer_(layer),
+        cuts_(expert_cuts(layer.experts)) {
+    if (layer.shared.down != nullptr) shared_cuts_ = expert_cuts({&layer.shared, 1});
   }
 
   Partials append(std::string name) {
@@ -41,11 +50,6 @@ class ExpertsBuilder {
   }
 
  private:
-  static bool holds(const Weight& down, uint32_t shard) {
-    const PackSpec& spec = down.shards[shard].spec;
-    return spec.rows > 0 && spec.k > 0;
-  }
-
   // Whether no shard before it has columns of the experts' downs that it has: those that are cut
   // are so alike, those that lie whole on a shard are on one alone.
   bool is_first_holder(uint32_t s) const {
@@ -54,15 +58,6 @@ class ExpertsBuilder {
       if (holds(down, before)) return false;
     }
     return true;
-  }
-
-  // These experts on every shard that has some of them, as units of an axis.
-  static AxisCuts cut_units(std::span<const ExpertWeights> experts) {
-    std::vector<uint32_t> counts(experts[0].down->shards.size(), 0);
-    for (const ExpertWeights& expert : experts) {
-      for (uint32_t s = 0; s < counts.size(); ++s) counts[s] += holds(*expert.down, s) ? 1 : 0;
-    }
-    return {std::accumulate(counts.begin(), counts.end(), 0u), 1, counts};
   }
 
   const uint32_t* gate_of(uint32_t g) const {
@@ -212,6 +207,14 @@ class ExpertsBuilder {
 };
 
 }  // namespace
+
+AxisCuts expert_cuts(std::span<const ExpertWeights> experts) {
+  std::vector<uint32_t> counts(experts[0].down->shards.size(), 0);
+  for (const ExpertWeights& expert : experts) {
+    for (uint32_t s = 0; s < counts.size(); ++s) counts[s] += holds(*expert.down, s) ? 1 : 0;
+  }
+  return {std::accumulate(counts.begin(), counts.end(), 0u), 1, counts};
+}
 
 Partials experts(GraphBuilder& builder, std::string name, const Bundle& x, const Bundle& logits,
                  const ExpertLayer& layer) {

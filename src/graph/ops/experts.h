@@ -13,7 +13,8 @@
 //
 // The numerical contract: a shard's routed experts, in ascending order, are divided into segments
 // as the units of an axis are (tensor/axis_cuts.h); a row's experts within a segment are one chain
-// in ascending order, and a binary tree adds the segments. A group that is smaller than a node
+// in ascending order, and a binary tree adds the segments that have some. Where a row has none at
+// all it is -0, which changes no number that is added to it. A group that is smaller than a node
 // takes whole segments, so a result does not depend on who shares an expert. The shared expert is a
 // sum of its own over the shards that have some of it, added behind that tree (Partials::last), so
 // that who computes it need not know the others.
@@ -49,6 +50,9 @@ struct ExpertLayer {
   // What the weight of each routed expert is multiplied by, [experts]; or null.
   const VectorWeight* scales = nullptr;
 };
+
+// The experts that each shard has some of as units of an axis, by whose segments they are summed.
+AxisCuts expert_cuts(std::span<const ExpertWeights> experts);
 
 // `logits`: [rows][experts], of the router. Parallel.
 Partials experts(GraphBuilder& builder, std::string name, const Bundle& x, const Bundle& logits,

@@ -285,6 +285,7 @@ void ExpertsOp::sum_rows(const Run& run, const RowRange& rows, const PanelRange&
   auto write = [&](const Terms& terms, ValueId value, uint32_t row) {
     float* out = run.context.f32(value) + row * run.context.f32_stride(value) +
                  size_t{panels.panel0} * kPanelRows;
+    if (terms.count == 0) return void(std::fill_n(out, columns, -0.0f));
     run.context.kernels().weighted_sum(
         {terms.vectors, terms.weights, terms.steps, terms.count, columns, out});
   };
@@ -298,7 +299,7 @@ void ExpertsOp::sum_rows(const Run& run, const RowRange& rows, const PanelRange&
         if (segment < output.segments.begin || segment >= output.segments.end) continue;
         terms.add(term(static_cast<uint32_t>(unit), choices.place[i]), choices.weights[i], segment);
       }
-      if (terms.count > 0) terms.finish();
+      terms.finish();
       write(terms, output.value, r);
     }
     if (!of.units.shared) continue;
