@@ -77,6 +77,13 @@ NormByCall norm_by_problem(ProblemMemory& memory, const Size& size) {
   return call;
 }
 
+// Of an odd number of rows all but the last, of two experts.
+PlacedRows but_the_last(ProblemMemory& memory, uint32_t rows) {
+  if (rows % 2 == 0 || rows == 1) return {};
+  const uint32_t first[] = {4, 9, 9 + rows / 2, 8 + rows};
+  return {memory.add(std::as_bytes(std::span(first))), 1, 2, rows / 2 + 1};
+}
+
 QuantizeCall quantize_problem(ProblemMemory& memory, const Size& size, ActFormat format) {
   QuantizeCall call{.x = memory.rows(size.rows, size.n + 5), .rows = size.rows, .n = size.n};
   call.out = {memory.add(act_bytes(format, size.rows, size.n)), format, size.rows, size.n};
@@ -84,6 +91,7 @@ QuantizeCall quantize_problem(ProblemMemory& memory, const Size& size, ActFormat
     const uint64_t stride = act_buffer(format, nullptr, size.rows, size.n).row_stride;
     memory.note_floats({call.out.at, stride}, size.rows, size.n);
   }
+  call.placed = but_the_last(memory, size.rows);
   return call;
 }
 
@@ -103,6 +111,7 @@ GateCall gate_problem(ProblemMemory& memory, const Size& size, GateKind kind, bo
   if (bias) call.bias = memory.values(size.n);
   if (up) call.up = memory.rows(size.rows, size.n);
   call.out = memory.results(size.rows, size.n, size.n);
+  call.placed = but_the_last(memory, size.rows);
   return call;
 }
 

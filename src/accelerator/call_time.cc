@@ -11,6 +11,24 @@ double by_rows(uint32_t rows, uint64_t n) {
   return static_cast<double>(rows) * static_cast<double>(n);
 }
 
+uint32_t likely(const PlacedRows& placed, uint32_t rows) {
+  return placed ? std::min(rows, placed.experts * placed.likely_rows) : rows;
+}
+
+// The call with as many rows in place of all that there is room for.
+struct Likely {
+  void operator()(QuantizeCall& call) const { call.rows = likely(call.placed, call.rows); }
+  void operator()(GateCall& call) const { call.rows = likely(call.placed, call.rows); }
+  void operator()(ExpertAddCall& call) const {
+    call.room = std::min(call.room, call.experts * call.likely_rows);
+  }
+  void operator()(ExpertGemmCall& call) const {
+    call.room = std::min(call.room, call.experts * call.likely_rows);
+  }
+  template <typename Other>
+  void operator()(Other&) const {}
+};
+
 struct Work {
   double operator()(const NormCall& call) const { return by_rows(call.rows, call.n); }
   double operator()(const HeadMomentsCall& call) const {
@@ -18,13 +36,17 @@ struct Work {
   }
   double operator()(const NormByCall& call) const { return by_rows(call.rows, call.n); }
   double operator()(const TableCall& call) const { return by_rows(call.rows, call.spec.k); }
-  double operator()(const QuantizeCall& call) const { return by_rows(call.rows, call.n); }
+  double operator()(const QuantizeCall& call) const {
+    return by_rows(likely(call.placed, call.rows), call.n);
+  }
   double operator()(const GemmCall& call) const {
     return by_rows(call.m, uint64_t{call.panels} * kPanelRows) * kBlock *
            (call.block1 - call.block0);
   }
   double operator()(const AddCall& call) const { return by_rows(call.rows, call.n); }
-  double operator()(const GateCall& call) const { return by_rows(call.rows, call.n); }
+  double operator()(const GateCall& call) const {
+    return by_rows(likely(call.placed, call.rows), call.n);
+  }
   double operator()(const RopeCall& call) const {
     return by_rows(call.rows, uint64_t{call.heads} * call.n_rot);
   }
@@ -45,7 +67,9 @@ struct Work {
   double operator()(const ExpertGemmCall& call) const {
     return (*this)(call.product(0)) * call.experts;
   }
-  double operator()(const ExpertAddCall& call) const { return by_rows(call.room, call.n); }
+  double operator()(const ExpertAddCall& call) const {
+    return by_rows(std::min(call.room, call.experts * call.likely_rows), call.n);
+  }
 };
 
 // The length that a contract's rates go by; 0 where it is all the same.
@@ -117,8 +141,10 @@ double CallTime::seconds(const KernelCall& call) const {
   if (found != kernels_.end()) return work_of(call) * value_at(found->second, length_of(call));
   const bool attends =
       std::holds_alternative<AttendCall>(call) || std::holds_alternative<PagedAttendCall>(call);
+  KernelCall likely_call = call;
+  std::visit(Likely{}, likely_call);
   double bytes = 0;
-  for (const Access& access : accesses_of(call)) {
+  for (const Access& access : accesses_of(likely_call)) {
     bytes += static_cast<double>(access.bytes) * access.rows;
   }
   const double moving = bytes / memory_rate_;

@@ -56,6 +56,7 @@ class Checker {
     need_input(call.x, call.n, "x");
     need_activations(call.out, call.rows);
     need(call.n == call.out.k, "n is not the length of the rows that it writes");
+    need_placed(call.placed);
     need_memory(false);
   }
   void operator()(const GemmCall& call) const;
@@ -75,6 +76,7 @@ class Checker {
     need(call.kind != GateKind::kSilu || !call.bias, "silu has no bias");
     if (call.up) need_input(call.up, call.n, "up");
     need_output(call.out, call.rows, call.n);
+    need_placed(call.placed);
     need_memory(true);
   }
   void operator()(const RopeCall& call) const {
@@ -169,6 +171,11 @@ class Checker {
         used > experts) {
       refuse("{} of {} experts cannot be chosen", used, experts);
     }
+  }
+  void need_placed(const PlacedRows& placed) const {
+    if (!placed) return;
+    need_aligned(placed.first, 4, "the first places");
+    need_experts(placed.expert0, placed.experts);
   }
   void need_experts(uint32_t expert0, uint32_t experts) const {
     if (experts > 0 && experts <= kMostExperts && expert0 <= kMostExperts - experts) return;

@@ -160,6 +160,7 @@ struct Gather {
     out.add_rows(call.out, call.rows, call.spec.k, true);
   }
   void operator()(const QuantizeCall& call) const {
+    add_placed(call.placed);
     out.add_rows(call.x, call.rows, call.n);
     out.add_activations(call.out, call.rows, 0, round_up(call.n, kBlock) / kBlock, true);
   }
@@ -180,6 +181,7 @@ struct Gather {
     out.add_rows(call.out, call.rows, call.n, true);
   }
   void operator()(const GateCall& call) const {
+    add_placed(call.placed);
     out.add_rows(call.x, call.rows, call.n);
     out.add_floats(call.bias, call.n);
     out.add_rows(call.up, call.rows, call.n);
@@ -251,6 +253,9 @@ struct Gather {
     out.add_rows(call.out, call.rows, call.n, true);
   }
 
+  void add_placed(const PlacedRows& placed) const {
+    if (placed) add_first(placed.first, placed.expert0, placed.experts);
+  }
   void add_first(const Place& first, uint32_t expert0, uint32_t experts) const {
     out.add({.at = first + sizeof(uint32_t) * expert0,
              .bytes = sizeof(uint32_t) * (uint64_t{experts} + 1)});

@@ -89,11 +89,23 @@ struct TableCall {
   FloatRows out = {};
 };
 
+// Of a call's rows those alone that are places of experts [expert0, expert0 + experts) as a
+// GroupCall gave them, counted from the first of these (ExpertGemmCall): as many of the first rows.
+// The others stay as they were.
+struct PlacedRows {
+  Place first = {};  // or none: all rows are meant
+  uint32_t expert0 = 0, experts = 0;
+  uint32_t likely_rows = 0;  // of an expert: what it costs depends on it, and nothing else
+
+  explicit operator bool() const { return static_cast<bool>(first); }
+};
+
 // kernels/quantize/quantize.h: elements [0, n) of rows [0, rows) into rows [0, rows) of `out`.
 struct QuantizeCall {
   FloatRows x = {};
   uint32_t rows = 0, n = 0;  // n: out.k
   ActRows out = {};
+  PlacedRows placed = {};
 };
 
 // kernels/gemm/gemm.h: out[row][16 * (panel - panel0) + lane] for rows [0, m).
@@ -124,6 +136,7 @@ struct GateCall {
   FloatRows up = {};  // of GELU: or none
   uint32_t rows = 0, n = 0;
   FloatRows out = {};  // may be x or up
+  PlacedRows placed = {};
 };
 
 // kernels/rope/rope.h: turns `heads` heads of every row in place, each `head_stride` floats behind
@@ -250,6 +263,7 @@ struct ExpertAddCall {
   Place chosen = {}, weights = {}, place = {}, first = {};  // of a RouteCall and a GroupCall
   uint32_t rows = 0, used = 0;
   uint32_t expert0 = 0, experts = 1;
+  uint32_t likely_rows = 1;  // as of an ExpertGemmCall
   uint32_t n = 0;
   // Sums begin here, with -0, which changes no number that is added to it.
   bool begins = false;
@@ -274,10 +288,10 @@ void for_each_place(KernelCall* call, const Visit& visit) {
     void operator()(HeadMomentsCall& c) const { of(c.x.at, c.out.at); }
     void operator()(NormByCall& c) const { of(c.x.at, c.moments.at, c.weight, c.bias, c.out.at); }
     void operator()(TableCall& c) const { of(c.codes, c.scales, c.rows_of, c.out.at); }
-    void operator()(QuantizeCall& c) const { of(c.x.at, c.out.at); }
+    void operator()(QuantizeCall& c) const { of(c.x.at, c.out.at, c.placed.first); }
     void operator()(GemmCall& c) const { of(c.codes, c.scales, c.a.at, c.out.at); }
     void operator()(AddCall& c) const { of(c.a.at, c.b.at, c.c.at, c.out.at); }
-    void operator()(GateCall& c) const { of(c.x.at, c.bias, c.up.at, c.out.at); }
+    void operator()(GateCall& c) const { of(c.x.at, c.bias, c.up.at, c.out.at, c.placed.first); }
     void operator()(RopeCall& c) const { of(c.x.at, c.cos, c.sin); }
     void operator()(AttendCall& c) const {
       of(c.q.at, c.k.at, c.v.at, c.rows_of, c.slopes, c.out.at);

@@ -278,7 +278,22 @@ TEST(KernelCalls, ContradictionsAreRefusedOfRows) {
       good_quantize(), [](Q& c) { c.out.at = {}; }, "no activations");
   expect_refused<AddCall>(
       good_add(), [](AddCall& c) { c.b = {}; }, "there is no b");
+  expect_refused<Q>(
+      good_quantize(),
+      [](Q& c) {
+        c.placed = {{kB, 1 << 20}, 1, 0, 1};
+      },
+      "no 0 experts");
+}
+
+TEST(KernelCalls, ContradictionsAreRefusedOfGates) {
   using G = GateCall;
+  expect_refused<G>(
+      good_gate(),
+      [](G& c) {
+        c.placed = {{kB, (1 << 20) + 2}, 0, 1, 1};
+      },
+      "no multiple of 4");
   expect_refused<G>(
       good_gate(), [](G& c) { c.up = {}; }, "there is none");
   expect_refused<G>(

@@ -99,13 +99,15 @@ void AcceleratorLayers::add_experts(const Routed& of, const ExpertRooms& rooms,
   }
   ExpertGemmCall down = product(&ExpertWeights::down, rooms.out);
   down.a = {rooms.hidden, act_format_for(down.spec.kind), room, down.spec.k};
+  const PlacedRows placed{of.first, expert0, which.size(), down.likely_rows};
   commands_.add(GateCall{.kind = gate_kind(of.block.activation),
                          .x = rooms.gate,
                          .up = rooms.up,
                          .rows = room,
                          .n = down.spec.k,
-                         .out = rooms.gate});
-  commands_.add(QuantizeCall{rooms.gate, room, down.spec.k, down.a});
+                         .out = rooms.gate,
+                         .placed = placed});
+  commands_.add(QuantizeCall{rooms.gate, room, down.spec.k, down.a, placed});
   commands_.add(down);
   commands_.add(ExpertAddCall{.x = rooms.out,
                               .room = room,
@@ -117,6 +119,7 @@ void AcceleratorLayers::add_experts(const Routed& of, const ExpertRooms& rooms,
                               .used = rule.used,
                               .expert0 = expert0,
                               .experts = which.size(),
+                              .likely_rows = down.likely_rows,
                               .n = down.spec.rows,
                               .begins = begins,
                               .out = values_[sum].rows});

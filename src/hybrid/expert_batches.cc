@@ -27,7 +27,7 @@ Run run_of(uint32_t number, const ExpertWeights& expert, uint32_t s) {
 // Of so many experts on end, those of batch `i` of as few as hold at most `most`, as even as it
 // goes.
 UnitRange even_part(uint32_t experts, uint32_t most, uint32_t i) {
-  const uint32_t parts = (experts + most - 1) / most;
+  const uint32_t parts = (experts - 1) / most + 1;
   return {experts * i / parts, experts * (i + 1) / parts};
 }
 

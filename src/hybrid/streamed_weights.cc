@@ -81,7 +81,7 @@ void StreamedWeights::make_berths(Accelerator& accelerator) {
   std::vector<uint64_t> bytes(room_.berths + (experts ? room_.ring : 0), 1);
   load_numbers_.resize(layers);
   const auto add = [&](const LayerPart& part, uint32_t berth) {
-    Held& of = parts_[part.layer][part.batch ? *part.batch + 1 : 0];
+    const Held& of = parts_[part.layer][index_of(part)];
     bytes[berth] = std::max(bytes[berth], of.runs.back().offset + of.runs.back().bytes);
     load_numbers_[part.layer].push_back(loads_.size());
     loads_.push_back({part, berth});
@@ -106,14 +106,13 @@ void StreamedWeights::make_berths(Accelerator& accelerator) {
   alike(0, room_.berths);
   alike(room_.berths, static_cast<uint32_t>(bytes.size()));
   for (const Load& load : loads_) {
-    parts_[load.part.layer][load.part.batch ? *load.part.batch + 1 : 0].room =
-        berths_[load.berth].at();
+    parts_[load.part.layer][index_of(load.part)].room = berths_[load.berth].at();
   }
 }
 
 std::optional<size_t> StreamedWeights::load_of(const LayerPart& part) const {
   if (part.layer < room_.kept) return {};
-  return load_numbers_[part.layer][part.batch ? *part.batch + 1 : 0];
+  return load_numbers_[part.layer][index_of(part)];
 }
 
 ShardPlace StreamedWeights::shard(const Weight& weight, uint32_t s) const {

@@ -42,8 +42,7 @@ class StreamedWeights : public PassWeights {
   std::span<const ExpertBatch> batches(uint32_t layer) const override { return batches_[layer]; }
   bool has_tables() const override { return false; }
 
-  uint32_t kept() const { return room_.kept; }
-  // Of both kinds.
+  // Berths of both kinds.
   uint32_t berths() const { return static_cast<uint32_t>(berths_.size()); }
 
   // What of the host's memory makes a part, and where its first byte lies while it is there.
@@ -51,9 +50,7 @@ class StreamedWeights : public PassWeights {
     std::vector<LayerRun> runs;
     Place room;
   };
-  const Held& held(const LayerPart& part) const {
-    return parts_[part.layer][part.batch ? *part.batch + 1 : 0];
-  }
+  const Held& held(const LayerPart& part) const { return parts_[part.layer][index_of(part)]; }
 
   // What a pass copies, in this order, and the berth of each. What had the berth before is used
   // before all of what is copied behind it is.
@@ -66,10 +63,11 @@ class StreamedWeights : public PassWeights {
   std::optional<size_t> load_of(const LayerPart& part) const;
 
  private:
+  // Among the parts of its layer.
+  static size_t index_of(const LayerPart& part) { return part.batch ? *part.batch + 1 : 0; }
   void lay_out_parts(const Model& model);
   void upload_vectors(const Model& model, Accelerator& accelerator);
   void keep(Accelerator& accelerator);
-  void add_experts(uint32_t layer);
   void make_berths(Accelerator& accelerator);
 
   StreamedRoom room_;

@@ -7,12 +7,16 @@ layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kKind = 0;  // GateKind
 layout(constant_id = 1) const bool kBias = false;
 layout(constant_id = 2) const bool kUp = false;
+layout(constant_id = 3) const bool kPlaced = false;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { float v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint v[]; };
 layout(push_constant) uniform Push {
   Floats x, bias, up, result;
+  Words first;  // of PlacedRows: of expert0
   uint x_stride, up_stride, result_stride, n;
   uint zero;
+  uint experts, row0;
 } p;
 
 #include "exact.glsl"
@@ -58,6 +62,7 @@ float gelu_tanh(float g) {
 void main() {
   const uint i = gl_GlobalInvocationID.x, row = gl_WorkGroupID.y;
   if (i >= p.n) return;
+  if (kPlaced && p.row0 + row >= p.first.v[p.experts] - p.first.v[0]) return;
   precise float g = p.x.v[row * p.x_stride + i];
   if (kBias) g = g + p.bias.v[i];
   precise float y;

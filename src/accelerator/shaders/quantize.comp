@@ -6,15 +6,18 @@
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint kFormat = 0;  // ActFormat
+layout(constant_id = 1) const bool kPlaced = false;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint v[]; };
 layout(push_constant) uniform Push {
   Words x;
   Words result;  // floats, pairs of bf16 or codes
   Words scale, bias32, sum32, bias16, sum16;
+  Words first;                   // of PlacedRows: of expert0
   uint x_stride, row_stride, n;  // elements
   uint padded;                   // n, to whole blocks
   uint zero;
+  uint experts, row0;
 } p;
 
 #include "exact.glsl"
@@ -93,6 +96,7 @@ void quantize_q8(uint word) {
 
 void main() {
   const uint word = gl_GlobalInvocationID.x;
+  if (kPlaced && p.row0 + gl_WorkGroupID.y >= p.first.v[p.experts] - p.first.v[0]) return;
   if (kFormat == kF32) {
     if (word < p.padded) p.result.v[gl_WorkGroupID.y * p.row_stride + word] = element(word);
   } else if (kFormat == kBF16) {

@@ -60,6 +60,8 @@ class Runner {
   }
   std::span<const uint32_t> places_of(const Place& first, uint32_t expert0, uint32_t experts,
                                       uint32_t room) const;
+  // How many of so many rows are meant.
+  uint32_t rows_of(const PlacedRows& placed, uint32_t rows) const;
   std::vector<AttendRow> rows_of(const AttendCall& call) const;
   KvPage page_of(const KvPages& pages, uint32_t page, uint32_t head) const;
   std::vector<PagedRow> rows_of(const PagedAttendCall& call) const;
@@ -131,7 +133,8 @@ void Runner::operator()(const TableCall& call) const {
 void Runner::operator()(const QuantizeCall& call) const {
   const ActBuffer out = activations(call.out);
   const QuantizeFn quantize = kernels_.quantize[static_cast<size_t>(call.out.format)];
-  for (uint32_t i = 0; i < call.rows; ++i) {
+  const uint32_t rows = rows_of(call.placed, call.rows);
+  for (uint32_t i = 0; i < rows; ++i) {
     quantize({.x = row(call.x, i), .first = 0, .count = call.n, .out = out, .row = i});
   }
 }
@@ -165,7 +168,8 @@ void Runner::operator()(const AddCall& call) const {
 
 void Runner::operator()(const GateCall& call) const {
   const float* bias = floats(call.bias);
-  for (uint32_t i = 0; i < call.rows; ++i) {
+  const uint32_t rows = rows_of(call.placed, call.rows);
+  for (uint32_t i = 0; i < rows; ++i) {
     const float* x = row(call.x, i);
     const float* up = row(call.up, i);
     float* out = row(call.out, i);
@@ -384,6 +388,12 @@ std::span<const uint32_t> Runner::places_of(const Place& first, uint32_t expert0
          all.back(), room);
   }
   return all;
+}
+
+uint32_t Runner::rows_of(const PlacedRows& placed, uint32_t rows) const {
+  if (!placed) return rows;
+  const auto first = places_of(placed.first, placed.expert0, placed.experts, rows);
+  return first.back() - first.front();
 }
 
 void Runner::operator()(const ExpertGemmCall& call) const {

@@ -58,6 +58,15 @@ void mark(const Access& access, std::vector<bool>& bytes) {
   }
 }
 
+// Not all of the pages, or of the places.
+bool stores_some(const KernelCall& call) {
+  const auto* quantize = std::get_if<QuantizeCall>(&call);
+  const auto* gate = std::get_if<GateCall>(&call);
+  return std::holds_alternative<KvStoreCall>(call) ||
+         std::holds_alternative<ExpertGemmCall>(call) ||
+         (quantize != nullptr && quantize->placed) || (gate != nullptr && gate->placed);
+}
+
 // Bytes that the call does not say it reads are not read, and those that it says it writes, and no
 // others, are written.
 TEST(RunCall, TouchesWhatItsAccessesSay) {
@@ -65,10 +74,8 @@ TEST(RunCall, TouchesWhatItsAccessesSay) {
     std::vector<bool> reads(problem.memory.size()), writes(problem.memory.size());
     for (const Access& access : accesses_of(problem.call)) {
       mark(access, access.writes ? writes : reads);
-      // Not all of the pages, or places: what is not stored stays.
-      const bool some = std::holds_alternative<KvStoreCall>(problem.call) ||
-                        std::holds_alternative<ExpertGemmCall>(problem.call);
-      if (access.writes && some) mark(access, reads);
+      // What is not stored stays.
+      if (access.writes && stores_some(problem.call)) mark(access, reads);
     }
     std::vector<std::byte> before[2] = {problem.memory, problem.memory};
     for (size_t i = 0; i < reads.size(); ++i) {

@@ -69,7 +69,7 @@ struct Direct {
     }
   }
   void operator()(const QuantizeCall& c) const {
-    for (size_t i = 0; i < c.rows; ++i) {
+    for (size_t i = 0; i < rows_of(c.placed, c.rows); ++i) {
       const QuantizeArgs args = {row(c.x, i), 0, c.n, act(c.out), i};
       if (c.out.format == ActFormat::kF32) quantize_f32_reference(args);
       if (c.out.format == ActFormat::kBF16) quantize_bf16_reference(args);
@@ -110,7 +110,7 @@ struct Direct {
     }
   }
   void operator()(const GateCall& c) const {
-    for (size_t i = 0; i < c.rows; ++i) {
+    for (size_t i = 0; i < rows_of(c.placed, c.rows); ++i) {
       const GeluArgs args = {row(c.x, i), memory.floats(c.bias), row(c.up, i), c.n, row(c.out, i)};
       if (c.kind == GateKind::kSilu) silu_mul_reference({args.x, args.up, args.n, args.out});
       if (c.kind == GateKind::kGelu) gelu_reference(args);
@@ -176,6 +176,11 @@ struct Direct {
     }
   }
 
+  uint32_t rows_of(const PlacedRows& placed, uint32_t rows) const {
+    if (!placed) return rows;
+    const uint32_t* first = words(placed.first) + placed.expert0;
+    return first[placed.experts] - first[0];
+  }
   uint32_t* words(const Place& at) const { return reinterpret_cast<uint32_t*>(memory.at(at)); }
   KvPage page(const KvPages& pages, size_t page, size_t head) const {
     const size_t keys = kv_half_bytes(pages.type, pages.key_length);

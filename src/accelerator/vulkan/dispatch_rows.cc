@@ -60,6 +60,10 @@ uint64_t address_of(const AddressOf& address, const Place& vector, const Part& p
   return vector ? address(vector) + sizeof(float) * part.column : 0;
 }
 
+uint64_t first_of(const PlacedRows& placed, const AddressOf& address) {
+  return placed ? address(placed.first) + sizeof(uint32_t) * placed.expert0 : 0;
+}
+
 uint32_t bits_of(bool flag) { return flag ? 1 : 0; }
 
 std::array<uint32_t, 3> groups_of(const Part& part, uint32_t group) {
@@ -171,8 +175,10 @@ namespace {
 
 struct QuantizePush {
   uint64_t x, result, scale, bias32, sum32, bias16, sum16;
+  uint64_t first = 0;
   uint32_t x_stride, row_stride, n, padded;
   uint32_t zero = 0;
+  uint32_t experts = 0, row0 = 0;
 };
 
 // Returns the addresses of a part, which begins with a whole block: act_buffer() lays the arrays
@@ -214,10 +220,13 @@ std::vector<Dispatch> dispatches_of(const QuantizeCall& call, const AddressOf& a
   std::vector<Dispatch> dispatches;
   for (const Part& part : parts_of(call.rows, call.n, group, stride, reach)) {
     Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "quantize"});
-    d.constants = {static_cast<uint32_t>(call.out.format)};
+    d.constants = {static_cast<uint32_t>(call.out.format), bits_of(bool{call.placed})};
     QuantizePush push = arrays_of(call.out, address(call.out.at), part);
     push.x = address_of(address, call.x, part);
     push.x_stride = narrow(call.x.stride);
+    push.first = first_of(call.placed, address);
+    push.experts = call.placed.experts;
+    push.row0 = part.row;
     d.set_push(push);
     d.groups = groups_of(part, group);
   }
@@ -252,24 +261,28 @@ std::vector<Dispatch> dispatches_of(const AddCall& call, const AddressOf& addres
 // shaders/gate.comp. An invocation takes an element.
 std::vector<Dispatch> dispatches_of(const GateCall& call, const AddressOf& address) {
   struct Push {
-    uint64_t x, bias, up, result;
+    uint64_t x, bias, up, result, first;
     uint32_t x_stride, up_stride, result_stride, n;
     uint32_t zero = 0;
+    uint32_t experts, row0;
   };
   std::vector<Dispatch> dispatches;
   const uint64_t stride = std::max({call.x.stride, call.up.stride, call.out.stride});
   for (const Part& part : parts_of(call.rows, call.n, kElementwiseGroup, stride, call.n)) {
     Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "gate"});
     d.constants = {static_cast<uint32_t>(call.kind), bits_of(bool{call.bias}),
-                   bits_of(bool{call.up})};
+                   bits_of(bool{call.up}), bits_of(bool{call.placed})};
     d.set_push(Push{.x = address_of(address, call.x, part),
                     .bias = address_of(address, call.bias, part),
                     .up = address_of(address, call.up, part),
                     .result = address_of(address, call.out, part),
+                    .first = first_of(call.placed, address),
                     .x_stride = narrow(call.x.stride),
                     .up_stride = narrow(call.up.stride),
                     .result_stride = narrow(call.out.stride),
-                    .n = part.columns});
+                    .n = part.columns,
+                    .experts = call.placed.experts,
+                    .row0 = part.row});
     d.groups = groups_of(part, kElementwiseGroup);
   }
   return dispatches;
