@@ -67,7 +67,8 @@ std::string json_text(const PromptPass& made, bool is_virtual,
   Json json;
   json.object().key("gpu").text(made.gpu).key("virtual_time").boolean(is_virtual);
   json.key("rows").number(made.plan.rows).key("layers_kept").number(made.plan.kept);
-  json.key("berths").number(made.plan.berths).key("passes").array();
+  json.key("berths").number(made.plan.berths).key("experts").number(made.plan.experts);
+  json.key("passes").array();
   for (const PassResult& one : results) {
     json.object().key("rows").number(one.rows).key("seconds").object();
     json.key("median").real(one.seconds.median).key("min").real(one.seconds.least);

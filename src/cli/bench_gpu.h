@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-// --gpu, --gpu-rows, --gpu-memory and --gpu-layers; none goes with `others`.
+// --gpu, --gpu-rows, --gpu-memory, --gpu-layers and --gpu-experts; none goes with `others`.
 void add_bench_gpu_options(CLI::App& verb, PromptGpuArgs* args,
                            const std::vector<CLI::Option*>& others);
 

@@ -167,6 +167,7 @@ StreamPlanOptions stream_plan_options(const PromptGpuArgs& args) {
   options.rows = args.rows;
   options.memory = args.memory;
   options.kept = args.layers;
+  options.experts = args.experts;
   return options;
 }
 
@@ -179,7 +180,8 @@ PromptStreamOptions prompt_stream_options(const PromptGpuArgs& args) {
   options.gpu = args.gpu.value_or("none");
   options.threshold = args.threshold;
   options.plan = stream_plan_options(args);
-  const bool more = args.threshold != 0 || args.rows != 0 || args.memory != 0 || args.layers;
+  const bool more =
+      args.threshold != 0 || args.rows != 0 || args.memory != 0 || args.layers || args.experts;
   if (options.gpu == "none" && more) {
     fail_field(ErrorCode::kUsage, "gpu", "is missing, and other options say how it is used");
   }

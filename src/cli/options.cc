@@ -275,7 +275,13 @@ std::vector<CLI::Option*> add_gpu_plan_options(CLI::App& verb, PromptGpuArgs* ar
           verb, "--gpu-layers", [args](std::optional<uint32_t> layers) { args->layers = layers; },
           0, ModelMost::kLayers,
           "Layers that stay in its memory, the first ones; auto, the default: as many as there is "
-          "room for")};
+          "room for"),
+      add_auto_count(
+          verb, "--gpu-experts",
+          [args](std::optional<uint32_t> experts) { args->experts = experts; }, kLeastRing,
+          kMostRing,
+          "Experts that other layers have room for there at a time; auto, the default: as few as "
+          "cost no time")};
 }
 
 void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads) {

@@ -74,9 +74,9 @@ struct PromptGpuArgs {
   std::optional<std::string> gpu;
   uint32_t threshold = 0, rows = 0;  // 0: chosen
   uint64_t memory = 0;
-  std::optional<uint32_t> layers;
+  std::optional<uint32_t> layers, experts;
 };
-// --gpu-rows, --gpu-memory and --gpu-layers.
+// --gpu-rows, --gpu-memory, --gpu-layers and --gpu-experts.
 std::vector<CLI::Option*> add_gpu_plan_options(CLI::App& verb, PromptGpuArgs* args);
 void add_gpu_options(CLI::App& verb, PromptGpuArgs* args);
 // How much memory kept states of texts have, where the model keeps some; 0: none.

@@ -36,7 +36,7 @@ constexpr OptionGroup kGroups[] = {
      {"--threads", "--shards", "--groups", "--nodes", "--cpus", "--sync", "--experts", "--plan",
       "--interleave", "--kv-cache", "--kv-type", "--weights", "--importance"}},
     {"Prompts on a GPU",
-     {"--gpu", "--gpu-threshold", "--gpu-rows", "--gpu-memory", "--gpu-layers"}},
+     {"--gpu", "--gpu-threshold", "--gpu-rows", "--gpu-memory", "--gpu-layers", "--gpu-experts"}},
     {kRareSection, {"--max-connections", "--max-address-connections",
                     "--max-header",      "--max-header-fields",
                     "--max-body",        "--max-bodies",

@@ -139,10 +139,10 @@ GpuPrediction predict_gpu(const Machine& machine, const BandwidthTable& table,
   const ModelPlacement placement{plan.shard_nodes, plan.shares, Binding::kNode, plan.experts};
   const DescribedTarget described(model, machine, placement, KvType::kF16, told.context);
   const PassTarget& target = described.target();
-  told.plan = plan_stream(target, args.gpu.facts, args.plan);
   told.memory_rate = memory_rate(table);
   told.link_rate = (rates.import_to ? *rates.import_to : rates.write).per_second.median;
   const TimedOptions host{.host_bytes_per_second = told.memory_rate};
+  told.plan = plan_stream_by_time(target, args.gpu, args.plan, host);
   const Cores cores(machine, table, model, plan);
   const PassTime passes(target, args.gpu, told.plan, host);
   told.threshold = threshold_of(passes, cores, std::min(told.plan.rows, told.context));
@@ -198,7 +198,8 @@ void json_gpu_prediction(Json& json, const GpuPrediction& told) {
   json.key("rows").number(plan.rows).key("pages").number(plan.pages);
   json.key("layers").number(told.layers).key("layers_kept").number(plan.kept);
   json.key("berths").number(plan.berths).key("berth_bytes").number(plan.berth_bytes);
-  json.key("bytes_in_flight").number(plan.berths * plan.berth_bytes);
+  json.key("experts").number(plan.experts).key("expert_bytes").number(plan.expert_bytes);
+  json.key("bytes_in_flight").number(plan.bytes_in_flight());
   json.key("memory_bytes").number(plan.bytes());
   json.key("threshold");
   if (told.threshold) {

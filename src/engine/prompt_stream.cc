@@ -189,8 +189,9 @@ PromptPass plan_prompt_pass(const PassTarget& target, const MeasuredAccelerator&
                             const StreamPlanOptions& options) {
   check_prefill(target);
   const AcceleratorFacts facts = VirtualAccelerator({.facts = gpu.facts}).facts();
-  PromptPass made{.gpu = facts.name, .plan = plan_stream(target, facts, options)};
-  made.time.emplace(target, MeasuredAccelerator{facts, gpu.rates}, made.plan);
+  const MeasuredAccelerator measured{facts, gpu.rates};
+  PromptPass made{.gpu = facts.name, .plan = plan_stream_by_time(target, measured, options)};
+  made.time.emplace(target, measured, made.plan);
   return made;
 }
 
@@ -202,7 +203,9 @@ PromptPass make_prompt_pass(const PassTarget& target, const PromptStreamOptions&
   PromptPass made{.gpu = facts.name, .plan = plan_stream(target, facts, options.plan)};
   if (timed) {
     if (!*rates) *rates = measure(*gpu, target, options);
-    made.time.emplace(target, MeasuredAccelerator{facts, **rates}, made.plan);
+    const MeasuredAccelerator measured{facts, **rates};
+    made.plan = plan_stream_by_time(target, measured, options.plan);
+    made.time.emplace(target, measured, made.plan);
   }
   auto pass = std::make_unique<PrefillPass>(target, gpu, made.plan);
   made.copied_by_host = pass->copied_by_host();

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "kernels/attention/attention.h"
@@ -12,6 +14,7 @@ namespace hearth {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr uint32_t kFewRows = 512;
 
 PassTarget only_timed(PassTarget target) {
   target.only_timed = true;
@@ -36,6 +39,20 @@ std::optional<double> prefix_token_seconds(const PassTarget& target, const Measu
     }
   }
   return {};
+}
+
+// Of passes of so many rows by that plan.
+std::vector<double> seconds_of(const PassTarget& target, const MeasuredAccelerator& gpu,
+                               const StreamPlan& plan, const TimedOptions& options,
+                               std::span<const uint32_t> rows) {
+  PassClock clock(target, gpu, plan, options);
+  std::vector<double> seconds(rows.size(), kNever);
+  try {
+    for (size_t i = 0; i < rows.size(); ++i) seconds[i] = clock.seconds(rows[i]);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kResource) throw;
+  }
+  return seconds;
 }
 
 // Whether there is room is the plan's question.
@@ -71,6 +88,32 @@ PassFigures PassClock::figures(uint32_t rows, uint32_t first) {
   return {gpu.now() - before.seconds, gpu.computing_seconds() - before.computing_seconds,
           gpu.copying_seconds() - before.copying_seconds, gpu.bytes_in() - before.bytes_in,
           gpu.bytes_out() - before.bytes_out};
+}
+
+StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerator& gpu,
+                               const StreamPlanOptions& options, const TimedOptions& timed) {
+  constexpr double kLonger = 1.01;
+  const StreamPlan longest = plan_stream(target, gpu.facts, options);
+  if (longest.experts == 0 || options.experts) return longest;
+  std::vector<uint32_t> rows;
+  for (uint32_t some = kFewRows; some < longest.rows; some *= 2) rows.push_back(some);
+  rows.push_back(longest.rows);
+  const std::vector<double> least = seconds_of(target, gpu, longest, timed, rows);
+  StreamPlanOptions shorter = options;
+  shorter.rows = longest.rows;
+  for (uint32_t ring = kLeastRing; ring < longest.experts; ring *= 2) {
+    shorter.experts = ring;
+    shorter.kept = longest.kept;
+    const StreamPlan plan = plan_stream(target, gpu.facts, shorter);
+    const std::vector<double> seconds = seconds_of(target, gpu, plan, timed, rows);
+    bool near = true;
+    for (size_t i = 0; i < rows.size(); ++i) near = near && seconds[i] <= least[i] * kLonger;
+    if (!near) continue;
+    // There may be room for more layers now.
+    shorter.kept = options.kept;
+    return plan_stream(target, gpu.facts, shorter);
+  }
+  return longest;
 }
 
 PassTime::PassTime(const PassTarget& target, const MeasuredAccelerator& gpu, const StreamPlan& plan,

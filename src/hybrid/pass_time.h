@@ -38,6 +38,12 @@ class PassClock {
   PrefillPass pass_;
 };
 
+// plan_stream()'s plan; of a model with experts, where nobody asks for a ring, with the shortest
+// one whose passes take 1 % longer than that plan's at most, passes of 512 rows, of twice as many
+// and so on, and of all.
+StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerator& gpu,
+                               const StreamPlanOptions& options, const TimedOptions& timed = {});
+
 // A table of that, to be asked often: on the line between some numbers of rows, all of the plan at
 // most.
 class PassTime {

@@ -203,6 +203,41 @@ class TopoTest(ProgramTest):
         self.assertEqual(status, 2)
         self.assertIn("take a GPU with more memory", err)
 
+    def test_topo_predicts_experts_through_a_gpu(self):
+        folder = self.folder / "experts"
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps({
+            "architectures": ["Qwen3MoeForCausalLM"], "head_dim": 64, "hidden_size": 512,
+            "intermediate_size": 1024, "max_position_embeddings": 2048,
+            "moe_intermediate_size": 256, "norm_topk_prob": True,
+            "num_attention_heads": 8, "num_experts": 16, "num_experts_per_tok": 4,
+            "num_hidden_layers": 6, "num_key_value_heads": 2, "rms_norm_eps": 1e-6,
+            "rope_theta": 1e6, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+            "vocab_size": 1000}))
+        gpu = write_gpu(self.folder / "gpu.json")
+        words = ("topo", "--machine", "synthetic core:4 pu:1", "--predict", folder / "config.json",
+                 "--gpu", gpu, "--gpu-layers", "0", "--gpu-rows", "512")
+        ring = {}
+        for experts in ("2", "8", "auto"):
+            told = json.loads(self.good(*words, "--gpu-experts", experts, "--json"))["gpu"]
+            self.assertEqual(told["expert_bytes"], 2 * 3 * 256 * 512)
+            self.assertEqual(told["bytes_in_flight"], 3 * told["berth_bytes"] +
+                             told["experts"] * told["expert_bytes"])
+            # The last layer's experts are wanted of nobody.
+            self.assertGreater(told["prompts"][0]["bytes_in"], 5 * 16 * told["expert_bytes"])
+            self.assertLess(told["prompts"][0]["bytes_in"], 6 * 16 * told["expert_bytes"])
+            ring[experts] = told
+        self.assertEqual([ring[experts]["experts"] for experts in ("2", "8")], [2, 8])
+        self.assertLessEqual(ring["auto"]["experts"], 16)
+        seconds = {key: one["prompts"][0]["gpu_seconds"] for key, one in ring.items()}
+        self.assertLessEqual(seconds["8"], seconds["2"])
+        self.assertLess(seconds["auto"], seconds["8"] * 1.02)
+        text = self.good(*words, "--gpu-experts", "2")
+        self.assertIn("a ring of 2 experts of 768.00 KiB", text)
+        status, _, err = self.call(*words, "--gpu-memory", "2MiB")
+        self.assertEqual(status, 2)
+        self.assertRegex(err, r"3 berths of [\d.]+ MiB and 2 of 768.00 KiB for experts take ")
+
     def test_bench_and_run_play_a_gpu(self):
         gpu = "virtual:" + str(write_gpu(self.folder / "gpu.json"))
         passes = json.loads(self.good("bench", self.random, "-p", "65,128", "--gpu", gpu, "--json"))
@@ -213,7 +248,7 @@ class TopoTest(ProgramTest):
         last = passes["passes"][-1]
         self.assertAlmostEqual(last["seconds"]["median"], last["predicted_seconds"], places=9)
         text = self.good("bench", self.random, "-p", "64", "--gpu", gpu, "--gpu-rows", "128",
-                         "--gpu-memory", "1GiB", "--gpu-layers", "0")
+                         "--gpu-memory", "1GiB", "--gpu-layers", "0", "--gpu-experts", "2")
         self.assertIn("by virtual time", text)
         self.bad(2, "bench", self.random, "--gpu", "none", says=["nothing to measure"])
         words = ("run", self.random, "-p", "a b c d e f g h" * 8, "-n", "4", "--seed", "1")
@@ -224,7 +259,7 @@ class TopoTest(ProgramTest):
         self.assertIn("prompts are streamed from 16 tokens on: as asked for", err)
         slow = "virtual:" + str(write_gpu(self.folder / "slow.json", multiply_adds=10 ** 8))
         status, played, err = self.call(*words, "--gpu", slow, "--gpu-threshold", "auto",
-                                        "--gpu-layers", "auto", "-v")
+                                        "--gpu-layers", "auto", "--gpu-experts", "auto", "-v")
         self.assertEqual(status, 0)
         self.assertEqual(self.good(*words), played.decode())
         self.assertRegex(err, r"no prompt of a pass ends sooner by the GPU alone: \d+ tokens are "

@@ -336,6 +336,51 @@ TEST_P(PrefillPassShaders, GiveTheBitsOfTheCores) {
   }
 }
 
+// Counts what is taken.
+class CountedAccelerator : public VirtualAccelerator {
+ public:
+  using VirtualAccelerator::VirtualAccelerator;
+  Buffer allocate(uint64_t bytes) override {
+    bytes_ += bytes;
+    return VirtualAccelerator::allocate(bytes);
+  }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  uint64_t bytes_ = 0;
+};
+
+TEST(PrefillPassPlan, IsWhatAPassTakes) {
+  for (const GoldenModel& model : read_golden_set("moe_models")) {
+    if (model.name != "qwen3moe-bf16" && model.name != "qwen3moe-q8_0") continue;
+    SCOPED_TRACE(model.name);
+    const std::unique_ptr<Engine> engine = cores(model.path, {.shards = 2});
+    const PassTarget target = engine->pass_target();
+    const AcceleratorFacts facts = VirtualAccelerator(VirtualOptions{}).facts();
+    // Seven experts with each of two shards, and as many segments.
+    const StreamPlan longest = plan_stream(target, facts, {.rows = 0, .memory = 0, .kept = 0});
+    EXPECT_EQ(longest.experts, 14u);
+    EXPECT_EQ(longest.expert_batch, 1u) << "of a segment";
+    for (const uint32_t ring : {2u, 5u, 14u}) {
+      const StreamPlan plan =
+          plan_stream(target, facts, {.rows = 100, .memory = 0, .kept = 0, .experts = ring});
+      EXPECT_EQ(plan.experts, ring);
+      const auto gpu = std::make_shared<CountedAccelerator>(VirtualOptions{});
+      const PrefillPass pass(target, gpu, plan);
+      EXPECT_NEAR(static_cast<double>(gpu->bytes()), static_cast<double>(plan.bytes()),
+                  0.02 * static_cast<double>(plan.bytes()));
+    }
+    try {
+      plan_stream(target, facts, {.rows = 0, .memory = longest.berth_bytes, .kept = 0});
+      ADD_FAILURE() << "there is no room";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUsage);
+      EXPECT_NE(std::string_view(error.what()).find(" and 2 of "), std::string_view::npos)
+          << error.what();
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, PrefillPassGolden, testing::ValuesIn(golden_decoders()),
                          golden_test_name);
 INSTANTIATE_TEST_SUITE_P(Models, PrefillPassDrawn, testing::ValuesIn(drawn_models()),

@@ -138,7 +138,7 @@ class StreamTest(GpuCase):
 
     prompt = "Once upon a time there was a fox who lived in the snow. " * 12
     how = ("--gpu-threshold", "32", "--gpu-rows", "128", "--gpu-memory", "1GiB", "--gpu-layers",
-           "2")
+           "2", "--gpu-experts", "8")
 
     def test_run_gives_the_text_of_the_cores(self):
         words = ("run", DEMO, "-p", self.prompt, "-n", "24", "--temp", "0", "-q")
