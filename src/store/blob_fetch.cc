@@ -23,8 +23,11 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kReadBytes = size_t{4} << 20;
-constexpr uint64_t kTurnBytes = uint64_t{64} << 20;
+// Stays in the cache of a core while it is hashed.
+constexpr size_t kReadBytes = size_t{256} << 10;
+constexpr uint64_t kTurnBytes = uint64_t{16} << 20;
+// That may wait for the hash, besides those that the connections bring.
+constexpr uint64_t kPiecesAhead = 2;
 constexpr double kRecordSeconds = 1;
 constexpr auto kTurn = std::chrono::milliseconds(5);
 
@@ -107,7 +110,7 @@ class BlobFetch {
       if (piece.begin >= prefix) return;
       const uint64_t end = std::min(piece.begin + piece.size, prefix);
       const uint64_t length =
-          end - piece.begin == piece.size ? piece.size : (end - piece.begin) / 8 * 8;
+          end - piece.begin == piece.size ? piece.size : BlockSum::whole_steps(end - piece.begin);
       BlockSum sum;
       const std::atomic<bool> never{false};
       read_through(fd_, part_, piece.begin, piece.begin + length, never,
@@ -133,7 +136,7 @@ class BlobFetch {
   // All pieces that are missing, with the digest of the whole, which follows behind what is there
   // without a gap. Throws what a connection threw.
   bool fetch_all(const FetchProgress& progress) {
-    PieceQueue queue(&pieces_, stop_);
+    PieceQueue queue(&pieces_, stop_, (options_.connections + kPiecesAhead) * pieces_.piece);
     std::vector<std::thread> threads;
     const size_t most = std::min<size_t>(options_.connections, pieces_.pieces.size());
     try {
@@ -176,6 +179,7 @@ class BlobFetch {
       }
       if (hashed == to) std::this_thread::sleep_for(kTurn);
       hashed = to;
+      queue->set_hashed(hashed);
       if (steady_seconds() < next_record) continue;
       safe.write(record_);
       next_record = steady_seconds() + kRecordSeconds;

@@ -11,6 +11,11 @@
 #include "base/check.h"
 
 namespace hearth {
+namespace {
+
+constexpr uint64_t kOdd = 0xff51afd7ed558ccd;
+
+}  // namespace
 
 FileDigest::FileDigest(DigestKind kind, uint64_t size) : context_(EVP_MD_CTX_new()) {
   if (context_ == nullptr) throw std::bad_alloc();
@@ -39,13 +44,21 @@ std::string FileDigest::hex() {
 }
 
 void BlockSum::add(std::span<const std::byte> bytes) {
+  // Only the last of its operations wait for the step before.
+  auto add_step = [](uint64_t value, const std::byte* step) {
+    std::array<uint64_t, kStep / sizeof(uint64_t)> words;
+    std::memcpy(words.data(), step, kStep);
+    const uint64_t low = words[0] * 0x9e3779b97f4a7c15 + std::rotl(words[1] * kOdd, 31);
+    const uint64_t high = words[2] * 0xc2b2ae3d27d4eb4f + std::rotl(words[3] * kOdd, 17);
+    const uint64_t mixed = (value ^ (low + std::rotl(high, 23))) * kOdd;
+    return mixed ^ (mixed >> 29);
+  };
   uint64_t value = value_;
-  while (!bytes.empty()) {
-    uint64_t word = 0;
-    const size_t length = bytes.size() < sizeof(word) ? bytes.size() : sizeof(word);
-    std::memcpy(&word, bytes.data(), length);
-    value = std::rotl(value ^ word, 29) * 0xff51afd7ed558ccd;
-    bytes = bytes.subspan(length);
+  for (; bytes.size() >= kStep; bytes = bytes.subspan(kStep)) value = add_step(value, bytes.data());
+  if (!bytes.empty()) {
+    std::array<std::byte, kStep> last{};
+    std::memcpy(last.data(), bytes.data(), bytes.size());
+    value = add_step(value, last.data());
   }
   value_ = value;
 }

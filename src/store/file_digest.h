@@ -30,9 +30,14 @@ class FileDigest {
 };
 
 // A sum of bytes that tells whether a disk still holds what was written to it, at the speed of
-// memory. It goes on from one call to the next; all calls but the last add a multiple of 8 bytes.
+// memory. It goes on from one call to the next; all calls but the last add a multiple of kStep
+// bytes.
 class BlockSum {
  public:
+  static constexpr size_t kStep = 32;
+  // Of so many bytes, those that all calls but the last may add.
+  static uint64_t whole_steps(uint64_t bytes) { return bytes / kStep * kStep; }
+
   explicit BlockSum(uint64_t value = 0x9e3779b97f4a7c15) : value_(value) {}
   void add(std::span<const std::byte> bytes);
   uint64_t value() const { return value_; }

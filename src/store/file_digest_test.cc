@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace hearth {
@@ -23,17 +25,32 @@ TEST(FileDigest, AreThoseOfShaAndGit) {
 }
 
 TEST(BlockSum, GoesOnAndSeesChanges) {
-  const std::string_view text = "0123456789abcdefXYZ";
+  std::string text;
+  for (char c = 0; c < 3 * static_cast<char>(BlockSum::kStep) + 19; ++c) text += c;
+  auto sum_of = [](const std::string& of) {
+    BlockSum sum;
+    sum.add(std::as_bytes(std::span(of)));
+    return sum.value();
+  };
   const auto bytes = std::as_bytes(std::span(text));
-  BlockSum whole, parts;
-  whole.add(bytes);
-  parts.add(bytes.first(8));
-  BlockSum later(parts.value());
-  later.add(bytes.subspan(8));
-  EXPECT_EQ(whole.value(), later.value());
-  BlockSum other;
-  other.add(std::as_bytes(std::span(std::string_view("0123456789abcdefXYz"))));
-  EXPECT_NE(whole.value(), other.value());
+  for (size_t first = 0; first < bytes.size(); first += BlockSum::kStep) {
+    BlockSum parts;
+    parts.add(bytes.first(first));
+    BlockSum later(parts.value());
+    later.add(bytes.subspan(first));
+    EXPECT_EQ(sum_of(text), later.value());
+  }
+  std::set<uint64_t> sums = {sum_of(text)};
+  for (size_t i = 0; i < text.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string other = text;
+      other[i] = static_cast<char>(other[i] ^ (1 << bit));
+      EXPECT_TRUE(sums.insert(sum_of(other)).second) << i << ", bit " << bit;
+    }
+  }
+  // Steps that changed places.
+  std::string other = text.substr(32, 32) + text.substr(0, 32) + text.substr(64);
+  EXPECT_TRUE(sums.insert(sum_of(other)).second);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <vector>
 
 #include "base/error.h"
@@ -15,7 +16,12 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{1} << 20;
+// Stays in the cache of a core between libcurl, which fills it, and the file.
+constexpr size_t kBufferBytes = size_t{256} << 10;
+// After so many the disk begins to write.
+constexpr uint64_t kWriteBytes = uint64_t{8} << 20;
+// Who waits looks whether the queue is over.
+constexpr auto kLook = std::chrono::milliseconds(50);
 
 std::optional<uint64_t> take_number(std::string_view* text) {
   uint64_t value = 0;
@@ -54,6 +60,7 @@ class PieceFetch {
   // What came is kept, whatever ends it.
   void fetch() {
     piece_ = queue_.piece(index_);
+    disk_ = piece_.done;
     buffer_.clear();
     try {
       fetch_rest();
@@ -126,7 +133,7 @@ class PieceFetch {
     // The whole file. It will do where it is one piece, from its beginning on.
     if (head.status == 200 && piece_.begin == 0 && piece_.size == source_.size) {
       buffer_.clear();
-      piece_.done = 0;
+      piece_.done = disk_ = 0;
       piece_.sum = BlockSum().value();
       return true;
     }
@@ -152,7 +159,7 @@ class PieceFetch {
   // All of the buffer, or at the end what a record can hold of it.
   void flush(bool last) {
     size_t length = buffer_.size();
-    if (last && piece_.done + length < piece_.size) length = length / 8 * 8;
+    if (last && piece_.done + length < piece_.size) length = BlockSum::whole_steps(length);
     const std::span<const std::byte> bytes(buffer_.data(), length);
     for (size_t at = 0; at < length;) {
       const ssize_t wrote = pwrite(source_.fd, bytes.data() + at, length - at,
@@ -167,6 +174,15 @@ class PieceFetch {
     piece_.done += length;
     buffer_.clear();
     queue_.set(index_, piece_.done, piece_.sum);
+    if (piece_.done - disk_ >= (last ? 1 : kWriteBytes)) start_disk();
+  }
+
+  // Else the disk would begin when memory is full of what it has to write, or with fsync() at the
+  // end, and stand idle until then. File systems that cannot do that do it later.
+  void start_disk() {
+    sync_file_range(source_.fd, static_cast<off_t>(piece_.begin + disk_),
+                    static_cast<off_t>(piece_.done - disk_), SYNC_FILE_RANGE_WRITE);
+    disk_ = piece_.done;
   }
 
   const PieceSource& source_;
@@ -177,16 +193,28 @@ class PieceFetch {
   std::string wrong_;   // what the reply's head had that it should not have
   size_t index_ = 0;
   SafePiece piece_;
+  uint64_t disk_ = 0;  // so many of its bytes are on their way to the disk
   std::vector<std::byte> buffer_;
 };
 
 }  // namespace
 
 std::optional<size_t> PieceQueue::take() {
+  std::unique_lock lock(mutex_);
+  while (!over()) {
+    while (next_ < pieces_.pieces.size() && pieces_.pieces[next_].whole()) ++next_;
+    if (next_ == pieces_.pieces.size()) break;
+    const bool goes_on = hashed_ < begun_ || pieces_.pieces[next_].begin < hashed_ + ahead_;
+    if (goes_on) return next_++;
+    hashed_more_.wait_for(lock, kLook);
+  }
+  return {};
+}
+
+void PieceQueue::set_hashed(uint64_t bytes) {
   const std::scoped_lock lock(mutex_);
-  while (next_ < pieces_.pieces.size() && pieces_.pieces[next_].whole()) ++next_;
-  if (next_ == pieces_.pieces.size()) return {};
-  return next_++;
+  hashed_ = bytes;
+  hashed_more_.notify_all();
 }
 
 SafePiece PieceQueue::piece(size_t index) {

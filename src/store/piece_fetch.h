@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -20,10 +21,16 @@ namespace hearth {
 // What several connections share. Any thread may call it.
 class PieceQueue {
  public:
-  PieceQueue(SafePieces* pieces, const std::atomic<bool>& stop) : pieces_(*pieces), stop_(stop) {}
+  // No piece is taken that begins `ahead` bytes behind what is hashed, once what was there before
+  // is hashed: where hashing is what takes the time, it needs the cores that the connections would
+  // keep from it.
+  PieceQueue(SafePieces* pieces, const std::atomic<bool>& stop, uint64_t ahead)
+      : pieces_(*pieces), stop_(stop), ahead_(ahead), begun_(pieces->prefix()) {}
 
-  // The next piece that is neither whole nor taken.
+  // The next piece that is neither whole nor taken; waits until it may be taken.
   std::optional<size_t> take();
+  // So many bytes of the file, from its beginning on.
+  void set_hashed(uint64_t bytes);
   SafePiece piece(size_t index);
   void set(size_t index, uint64_t done, uint64_t sum);
   SafePieces pieces();
@@ -39,6 +46,9 @@ class PieceQueue {
   std::mutex mutex_;
   SafePieces pieces_;
   const std::atomic<bool>& stop_;
+  const uint64_t ahead_, begun_;  // begun_: what was there before, without a gap
+  std::condition_variable hashed_more_;
+  uint64_t hashed_ = 0;
   size_t next_ = 0;
   std::atomic<bool> failed_{false}, ended_{false};
   std::exception_ptr error_;

@@ -2,8 +2,31 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
+
 namespace hearth {
 namespace {
+
+TEST(PieceQueue, GivesNoPieceFarAheadOfTheHash) {
+  constexpr uint64_t kPiece = 4096;
+  SafePieces pieces = SafePieces::of(6 * kPiece, kPiece);
+  pieces.pieces[0].done = kPiece;
+  const std::atomic<bool> stop{false};
+  PieceQueue queue(&pieces, stop, 2 * kPiece);
+  // What was there before is hashed beside all others.
+  EXPECT_EQ(queue.take(), 1u);
+  EXPECT_EQ(queue.take(), 2u);
+  queue.set_hashed(kPiece);
+  auto next = [&] { return std::async(std::launch::async, [&] { return queue.take(); }); };
+  std::future<std::optional<size_t>> waits = next();
+  EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  queue.set_hashed(kPiece + 1);
+  EXPECT_EQ(waits.get(), 3u);
+  waits = next();
+  queue.end();
+  EXPECT_FALSE(waits.get());
+}
 
 TEST(ContentRange, IsReadStrictly) {
   const auto range = read_content_range("bytes 7-9/20");

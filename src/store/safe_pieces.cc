@@ -12,17 +12,17 @@
 namespace hearth {
 namespace {
 
-constexpr const char* kHead = "hearth-pieces-2";
+constexpr const char* kHead = "hearth-pieces-3";
 constexpr uint64_t kMostPieces = 1u << 16, kPieceStep = 4096;
 
 bool fits(const SafePiece& piece) {
-  return piece.done <= piece.size && (piece.done % 8 == 0 || piece.whole());
+  return piece.done <= piece.size && (piece.done % BlockSum::kStep == 0 || piece.whole());
 }
 
 }  // namespace
 
 SafePieces SafePieces::of(uint64_t size, uint64_t piece) {
-  piece = std::max(piece, round_up(size / kMostPieces + 1, kPieceStep));
+  piece = round_up(std::clamp(piece, size / kMostPieces + 1, size + 1), kPieceStep);
   SafePieces all{.size = size, .piece = piece, .pieces = {}};
   for (uint64_t begin = 0; begin < size; begin += piece) {
     all.pieces.push_back({.begin = begin, .size = std::min(piece, size - begin)});
@@ -35,7 +35,8 @@ SafePieces SafePieces::read(const std::string& path, uint64_t size, uint64_t pie
   std::string head;
   uint64_t told_size = 0, told_piece = 0, adopted = 0;
   file >> head >> told_size >> told_piece >> adopted;
-  const bool known = file && head == kHead && told_size == size && told_piece % 8 == 0;
+  const bool known =
+      file && head == kHead && told_size == size && told_piece % BlockSum::kStep == 0;
   if (!known) return of(size, piece);
   SafePieces all = of(size, told_piece);
   if (all.piece != told_piece) return of(size, piece);

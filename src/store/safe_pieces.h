@@ -1,8 +1,8 @@
 // SafePieces: which bytes of a file that is fetched in pieces are safe in its part file, kept
 // beside it, so that a process that was killed goes on where it was. A piece is safe from its
-// beginning on up to `done` bytes, a multiple of 8 but at the piece's end, of which the sum is kept
-// too (store/file_digest.h). Pieces are larger than asked for where a file would have more than a
-// record holds.
+// beginning on up to `done` bytes, a multiple of BlockSum::kStep but at the piece's end, of which
+// the sum is kept too (store/file_digest.h). Pieces are larger than asked for where a file would
+// have more than a record holds.
 #pragma once
 
 #include <cstdint>

@@ -21,11 +21,11 @@ TEST_F(SafePiecesTest, ComeBackAsTheyWere) {
   SafePieces pieces = SafePieces::of(20000, 8192);
   ASSERT_EQ(pieces.pieces.size(), 3u);
   pieces.pieces[0].done = 8192;
-  pieces.pieces[1].done = 16;
+  pieces.pieces[1].done = 64;
   pieces.pieces[1].sum = 5;
   pieces.pieces[2].done = 3616;
-  EXPECT_EQ(pieces.prefix(), 8208u);
-  EXPECT_EQ(pieces.done(), 8192u + 16 + 3616);
+  EXPECT_EQ(pieces.prefix(), 8256u);
+  EXPECT_EQ(pieces.done(), 8192u + 64 + 3616);
   pieces.adopted = 8200;
   pieces.write(folder_ + "/r");
   const SafePieces again = SafePieces::read(folder_ + "/r", 20000, 4096);
@@ -46,10 +46,10 @@ TEST_F(SafePiecesTest, PiecesOfALargeFileAreNoMoreThanARecordHolds) {
 
 TEST_F(SafePiecesTest, ARecordThatDoesNotFitIsNone) {
   for (const char* text :
-       {"", "x", "hearth-pieces-2 20000 8192 0\n",
-        "hearth-pieces-2 20000 8192 0\n9000 1\n0 1\n0 1\n",
-        "hearth-pieces-2 20000 8192 0\n3 1\n0 1\n0 1\n", "hearth-pieces-2 1 8192 0\n0 1\n",
-        "hearth-pieces-2 20000 0 0\n", "hearth-pieces-2 20000 8192 0\n-8 1\n0 1\n0 1\n"}) {
+       {"", "x", "hearth-pieces-3 20000 8192 0\n",
+        "hearth-pieces-3 20000 8192 0\n9000 1\n0 1\n0 1\n",
+        "hearth-pieces-3 20000 8192 0\n24 1\n0 1\n0 1\n", "hearth-pieces-3 1 8192 0\n0 1\n",
+        "hearth-pieces-3 20000 0 0\n", "hearth-pieces-3 20000 8192 0\n-8 1\n0 1\n0 1\n"}) {
     std::ofstream(folder_ + "/r") << text;
     EXPECT_EQ(SafePieces::read(folder_ + "/r", 20000, 4096).done(), 0u) << text;
   }
