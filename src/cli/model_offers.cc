@@ -175,20 +175,27 @@ std::string made_of(const FoundModel& model) {
   return text;
 }
 
+KnownHeader read_header(const FoundModel& model, const ServeArgs& args, const KnownHeaders& known) {
+  std::string stamp = file_stamp(model.path);
+  const auto found = known.find(made_of(model));
+  if (found != known.end() && found->second.stamp == stamp) return found->second;
+  const OpenedModel opened =
+      open_named_model(model.path, args.pre, args.engine, TokenizerUse::kNone);
+  return {std::move(stamp), kind_of(opened.spec), opened.spec.hyper.context,
+          make_model_facts(opened.source)};
+}
+
 OfferedModel offer_of(const FoundModel& model, const OfferSetting& setting,
-                      const Configuration& configuration,
+                      const std::shared_ptr<const ModelArgs>& args, const KnownHeader& header,
                       const std::shared_ptr<const bool>& queues_apart) {
-  const std::shared_ptr<const ModelArgs> args = read_args(setting, configuration, model);
-  const OpenedModel header =
-      open_named_model(model.path, args->args.pre, args->args.engine, TokenizerUse::kNone);
   OfferedModel offer{.name = model.name,
-                     .kind = kind_of(header.spec),
+                     .kind = header.kind,
                      .named = model.named,
                      .pinned = args->args.pin,
                      .removable = model.cached,
                      .created = file_time(model.path),
-                     .context = header.spec.hyper.context,
-                     .facts = make_model_facts(header.source),
+                     .context = header.context,
+                     .facts = header.facts,
                      .made_of = made_of(model)};
   offer.aliases = model.also;
   if (model.table != nullptr && args->args.alias) offer.aliases.push_back(*args->args.alias);
@@ -232,13 +239,17 @@ bool serves_set(const ServeArgs& args, const Configuration& configuration) {
 }
 
 std::vector<OfferedModel> find_offers(const OfferSetting& setting,
-                                      const Configuration& configuration, OfferTime time) {
+                                      const Configuration& configuration, OfferTime time,
+                                      KnownHeaders* known) {
   std::vector<OfferedModel> offers;
+  KnownHeaders headers;
   // Where somebody asked for a model that embeds or ranks: else cores would wait for nobody.
   const auto queues_apart = std::make_shared<bool>(false);
   for (const FoundModel& model : find_models(setting, configuration, time)) {
     try {
-      offers.push_back(offer_of(model, setting, configuration, queues_apart));
+      const std::shared_ptr<const ModelArgs> args = read_args(setting, configuration, model);
+      const KnownHeader& header = headers[made_of(model)] = read_header(model, args->args, *known);
+      offers.push_back(offer_of(model, setting, args, header, queues_apart));
       const bool asked = model.named || model.table != nullptr;
       if (asked && offers.back().kind != ModelKind::kText) *queues_apart = true;
     } catch (const Error& error) {
@@ -253,6 +264,7 @@ std::vector<OfferedModel> find_offers(const OfferSetting& setting,
     if (*queues_apart) offer.made_of += "\nbeside queues";
   }
   add_short_names(&offers);
+  *known = std::move(headers);
   return offers;
 }
 

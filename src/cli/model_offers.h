@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cli/configured_words.h"
@@ -28,9 +30,20 @@ struct OfferSetting {
 // At the start what is not here is fetched; later nothing is.
 enum class OfferTime : uint8_t { kStart, kLater };
 
-// Every file's header is read. What is named and cannot be served is an error (kUsage, kFile and
+// What a file's header says, as long as that is the file.
+struct KnownHeader {
+  std::string stamp;
+  ModelKind kind;
+  uint32_t context;
+  ModelFacts facts;
+};
+using KnownHeaders = std::map<std::string, KnownHeader>;  // by OfferedModel::made_of
+
+// Every file's header is read, but for those in `known`, which has them all behind that. What is
+// named and cannot be served is an error (kUsage, kFile and
 // those of the readers), and so are two of a name; what was only found is left out, with a note.
 std::vector<OfferedModel> find_offers(const OfferSetting& setting,
-                                      const Configuration& configuration, OfferTime time);
+                                      const Configuration& configuration, OfferTime time,
+                                      KnownHeaders* known);
 
 }  // namespace hearth

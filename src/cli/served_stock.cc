@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "base/tell.h"
 #include "server/exception_error.h"
 #include "server/request_error.h"
 #include "store/local_models.h"
@@ -15,8 +16,22 @@ namespace hearth {
 
 void ServedStock::read_again(Configuration configuration) {
   std::lock_guard lock(mutex_);
-  set_->offer(find_offers(setting_, configuration, OfferTime::kLater));
+  KnownHeaders none;
+  set_->offer(find_offers(setting_, configuration, OfferTime::kLater, &none));
   configuration_ = std::move(configuration);
+  known_ = std::move(none);
+}
+
+void ServedStock::offer_again() {
+  set_->offer(find_offers(setting_, configuration_, OfferTime::kLater, &known_));
+}
+
+void ServedStock::offer_without(const std::string& name) {
+  std::vector<OfferedModel> others;
+  for (const ModelRow& row : set_->rows()) {
+    if (row.model->name != name) others.push_back(*row.model);
+  }
+  set_->offer(std::move(others));
 }
 
 bool ServedStock::pull(const std::string& name, const std::atomic<bool>& stop,
@@ -27,7 +42,14 @@ bool ServedStock::pull(const std::string& name, const std::atomic<bool>& stop,
   const PulledModel pulled = pull_model(places, hub, {}, stop, listener);
   if (!pulled.whole) return false;
   std::lock_guard lock(mutex_);
-  set_->offer(find_offers(setting_, configuration_, OfferTime::kLater));
+  try {
+    offer_again();
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                fmt::format("'{}' is on the disk now, and is not served, since another of the "
+                            "server's models cannot be read: {}",
+                            printable(pulled.name), error.what()));
+  }
   if (set_->find(pulled.name) == nullptr) {
     fail(ErrorCode::kFile,
          "'{}' is on the disk now, and cannot be served; the server's log says "
@@ -56,7 +78,14 @@ void ServedStock::remove(const std::string& name) {
   const StorePlaces places = find_places();
   const std::optional<LocalModel> local = find_local_model(find_local_models(places), model->name);
   if (local && local->store == kCacheStore) remove_from_cache(places, *local);
-  set_->offer(find_offers(setting_, configuration_, OfferTime::kLater));
+  try {
+    offer_again();
+  } catch (const std::exception& error) {
+    // It is gone all the same.
+    offer_without(model->name);
+    tell("hearth: '{}' was removed, and the other models were not looked at: {}\n",
+         printable(model->name), error.what());
+  }
 }
 
 }  // namespace hearth

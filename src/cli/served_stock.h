@@ -18,11 +18,11 @@ class ServedStock final : public ModelStock {
 
   // At the start. Errors are those of find_offers(), also of the following.
   std::vector<OfferedModel> find() {
-    return find_offers(setting_, configuration_, OfferTime::kStart);
+    return find_offers(setting_, configuration_, OfferTime::kStart, &known_);
   }
   // The set that has them, from here on.
   void keep(ModelSet* set) { set_ = set; }
-  // Where it throws, all stays as it was.
+  // With all headers. Where it throws, all stays as it was.
   void read_again(Configuration configuration);
 
   bool pull(const std::string& name, const std::atomic<bool>& stop,
@@ -30,10 +30,16 @@ class ServedStock final : public ModelStock {
   void remove(const std::string& name) override;
 
  private:
+  // All that there is now. Under the lock.
+  void offer_again();
+  // All that was offered but for one.
+  void offer_without(const std::string& name);
+
   const OfferSetting& setting_;
   ModelSet* set_ = nullptr;
   std::mutex mutex_;  // while offers are found: the last to find some must be the last to offer
   Configuration configuration_;
+  KnownHeaders known_;
 };
 
 }  // namespace hearth

@@ -134,7 +134,7 @@ void OllamaPull::finish() {
 
 void OllamaPull::forget() noexcept {
   Answer::forget();
-  let_go();
+  *stop_ = true;  // the line may be gone
 }
 
 void OllamaDelete::begin() {

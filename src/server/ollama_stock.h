@@ -30,7 +30,7 @@ class OllamaPull final : public Answer {
 
  private:
   void begin() override;
-  void let_go() noexcept override { *stop_ = true; }
+  void let_go() noexcept override { line_.leave(stop_); }
   void forget() noexcept override;
   void read();
   void wait_turn();

@@ -1,7 +1,11 @@
 #include "server/pull_line.h"
 
+#include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
+
+#include "base/error.h"
 
 namespace hearth {
 
@@ -19,12 +23,35 @@ bool PullLine::post(Stop stop, std::function<void()> pull) {
   {
     std::lock_guard lock(mutex_);
     if (tasks_.size() > kMostWaiting) return false;
-    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    if (!thread_.joinable()) start();
     if (ending_) *stop = true;
     tasks_.push_back({std::move(stop), std::move(pull)});
   }
   changed_.notify_all();
   return true;
+}
+
+void PullLine::start() {
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error&) {
+    fail(ErrorCode::kResource,
+         "the server can start no thread that pulls models: raise its limit (ulimit -u, or the "
+         "cgroup's pids.max)");
+  }
+}
+
+void PullLine::leave(const Stop& stop) noexcept {
+  *stop = true;
+  Task left;  // what it holds dies without the lock
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(tasks_, stop, &Task::stop);
+    if (found == tasks_.end() || found->pull == nullptr) return;
+    left = std::move(*found);
+    tasks_.erase(found);
+  }
+  changed_.notify_all();
 }
 
 void PullLine::end() noexcept {

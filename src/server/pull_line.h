@@ -24,8 +24,11 @@ class PullLine {
 
   // A pull, which throws nothing, and what tells it to come to its end.
   using Stop = std::shared_ptr<std::atomic<bool>>;
-  // False where too many wait. The thread begins with the first. Throws std::system_error.
+  // False where too many wait. The thread begins with the first. Throws Error (kResource) where
+  // there is none to be had.
   bool post(Stop stop, std::function<void()> pull);
+  // Tells this pull to come to its end. One that waits leaves the line, and is never called.
+  void leave(const Stop& stop) noexcept;
   // Tells all to come to their end, also those that are posted later; each is called all the same.
   void end() noexcept;
   // The same, and waits for so many seconds at most. Returns whether all have come to their end.
@@ -34,16 +37,17 @@ class PullLine {
  private:
   struct Task {
     Stop stop;
-    std::function<void()> pull;
+    std::function<void()> pull;  // null: it is under way
   };
 
+  void start();
   void work();
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Task> tasks_;  // the first of them is under way
-  bool ending_ = false;     // all are told to end
-  bool over_ = false;       // none comes any more
+  std::deque<Task> tasks_;
+  bool ending_ = false;  // all are told to end
+  bool over_ = false;    // none comes any more
   std::thread thread_;
 };
 

@@ -48,6 +48,33 @@ TEST(PullLine, TellsAllToEndAndCallsThem) {
   for (const PullLine::Stop& stop : stops) EXPECT_TRUE(*stop);
 }
 
+TEST(PullLine, WhoeverLeavesLeavesRoom) {
+  PullLine line;
+  std::promise<void> begun, goes_on, last;
+  const PullLine::Stop first = new_stop();
+  ASSERT_TRUE(line.post(first, [&] {
+    begun.set_value();
+    goes_on.get_future().wait();
+  }));
+  begun.get_future().wait();
+  std::vector<PullLine::Stop> stops;
+  std::vector<size_t> called;
+  for (size_t i = 0; i < PullLine::kMostWaiting; ++i) {
+    stops.push_back(new_stop());
+    ASSERT_TRUE(line.post(stops[i], [&called, i] { called.push_back(i); }));
+  }
+  ASSERT_FALSE(line.post(new_stop(), [] {}));
+  for (size_t i = 1; i < stops.size(); ++i) line.leave(stops[i]);
+  EXPECT_TRUE(*stops[1]);
+  line.leave(first);  // under way: it is told, and no more
+  EXPECT_TRUE(*first);
+  line.leave(new_stop());
+  ASSERT_TRUE(line.post(new_stop(), [&last] { last.set_value(); }));
+  goes_on.set_value();
+  last.get_future().wait();
+  EXPECT_EQ(called, std::vector<size_t>{0});
+}
+
 TEST(PullLine, EndsInTimeOrSaysThatItDoesNot) {
   PullLine line;
   EXPECT_TRUE(line.end_within(60));

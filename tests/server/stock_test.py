@@ -2,7 +2,7 @@
 """Tests of `hearth serve --models --allow-pull`: clients of ollama's API get models of a fake hub,
 ask them and remove them.
 
-    stock_test.py --hearth build/release/hearth [TestCase.test...]
+    stock_test.py --hearth build/release/hearth [--library libfailing_threads.so] [TestCase.test...]
 """
 
 import argparse
@@ -26,9 +26,11 @@ DONE = {"status": "success"}
 
 
 class StockTest(StoreCase):
-    def serve(self, hub, *words):
+    library = None  # that lets threads fail
+
+    def serve(self, hub, *words, **more):
         def begin():
-            kept = self.environment(hub)
+            kept = self.environment(hub, **more)
             os.environ.clear()
             os.environ.update(kept)
 
@@ -138,6 +140,76 @@ class StockTest(StoreCase):
         hub.cdn_faults = []
         self.assertEqual(self.pull(server, "org/model:Q4_0")[-1], DONE)
 
+    def test_whoever_leaves_the_line_leaves_room(self):
+        hub = self.hub()
+        server = self.serve(hub)
+        hub.cdn_faults = [drip(0.05)] * 2
+        body = json.dumps({"model": "org/model:Q4_0"})
+
+        def post():
+            connection = server.connect()
+            self.addCleanup(connection.close)
+            connection.request("POST", "/api/pull", body)
+            return connection
+
+        first = post()
+        first.getresponse().readline()
+        waiting = [post() for _ in range(16)]
+        wait_for(lambda: server.ask("POST", "/api/pull", {"model": "org/model:Q8_0"})[0] == 429,
+                 "the line is full")
+        for connection in waiting:
+            connection.close()
+
+        def has_room():
+            connection = post()
+            good = connection.getresponse().status == 200
+            connection.close()
+            return good
+
+        wait_for(has_room, "there is room")
+
+    def test_a_removal_counts_though_the_others_cannot_be_read(self):
+        own = self.home / "own.gguf"
+        own.write_bytes(DATA)
+        server = self.serve(self.hub(), own)
+        text = self.text(server, "own")
+        self.assertEqual(self.pull(server, "org/model:Q4_0")[-1], DONE)
+        own.unlink()
+        self.assertEqual(self.delete(server, "org/model"), (200, DONE))
+        self.assertEqual(self.names(server), ["own:latest"])
+        self.assertEqual(self.text(server, "own"), text)
+        self.assertIn("was removed, and the other models were not looked at", server.said())
+        last = self.pull(server, "org/model:Q4_0")[-1]
+        for part in ("org/model:Q4_0' is on the disk now", "own.gguf' does not exist"):
+            self.assertIn(part, last["error"])
+
+    def test_headers_are_read_again_where_a_file_is_another(self):
+        server = self.serve(self.hub())
+        self.assertEqual(self.pull(server, "org/model:Q4_0")[-1], DONE)
+        (path,) = self.repo().glob("snapshots/*/m-Q4_0.gguf")
+        was = path.stat()
+        with open(path, "r+b") as file:
+            file.write(b"NONE")
+        os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+        self.assertEqual(self.pull(server, "org/model:Q8_0")[-1], DONE)
+        self.assertEqual(sorted(self.names(server)), ["org/model:Q4_0", "org/model:Q8_0"])
+        os.utime(path)
+        self.assertEqual(self.delete(server, "org/model:Q8_0"), (200, DONE))
+        self.assertEqual(self.names(server), [])
+
+    def test_a_pull_without_a_thread_is_told_why(self):
+        if self.library is None:
+            self.skipTest("it takes --library")
+        wish = self.home / "no-threads"
+        server = self.serve(self.hub(), LD_PRELOAD=self.library, HEARTH_FAILING_THREADS=str(wish))
+        wish.touch()
+        for stream in (True, False):
+            code, told = server.ask("POST", "/api/pull", {"model": "org/model", "stream": stream})
+            self.assertEqual(code, 503, told)
+            self.assertIn("can start no thread that pulls models", told["error"])
+        wish.unlink()
+        self.assertEqual(self.pull(server, "org/model:Q4_0")[-1], DONE)
+
     def test_the_end_of_the_server_ends_the_pull(self):
         hub = self.hub()
         server = self.serve(hub)
@@ -156,8 +228,9 @@ class StockTest(StoreCase):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hearth", required=True)
+    parser.add_argument("--library")
     arguments, names = parser.parse_known_args()
-    StoreCase.program = arguments.hearth
+    StoreCase.program, StockTest.library = arguments.hearth, arguments.library
     unittest.main(argv=[sys.argv[0], *names])
 
 
