@@ -58,7 +58,10 @@ bool Lane::run(const StepView& step, const Executor::Abandon* abandon) {
   const PhaseRun& phase = few ? decode_ : prefill_;
   last_ = &phase;
   for (ExecutionContext* context : phase.contexts) context->begin(step);
-  return phase.executor->run(RunContexts(phase.contexts), abandon);
+  const bool complete = phase.executor->run(RunContexts(phase.contexts), abandon);
+  // All others were asked when they were loaded.
+  if (const auto& rows = model_->weights().token_rows()) rows->require_whole();
+  return complete;
 }
 
 void Lane::run_head(const StepView& step) {

@@ -43,7 +43,8 @@ class Lane {
   const Graph& graph(Phase phase) const { return phase_of(phase).copies[0]->graph; }
 
   // Runs the step under the decode plan, or under the prefill plan where it has more rows or
-  // outputs than that takes. False where `abandon` ended it at a layer.
+  // outputs than that takes. False where `abandon` ended it at a layer. Throws (kFile) where
+  // weights that stay in the model's file are not what they were when it was loaded.
   bool run(const StepView& step, const Executor::Abandon* abandon = nullptr);
 
   // Runs the LM head alone, over outputs of the step that ran last, whose activations are there

@@ -28,6 +28,10 @@ FileRows::FileRows(const ModelSource& source, const SourceTensor& tensor)
   bytes_ = copy_;
 }
 
+void FileRows::require_whole() const {
+  if (file_) file_->require_whole();
+}
+
 void FileRows::read(uint64_t row, float* out) const noexcept {
   HEARTH_CHECK(row < rows_, "the table has the row");
   dequantize_row(dtype_, bytes_.data() + row * row_bytes_, length_, out);

@@ -26,6 +26,9 @@ class FileRows {
   uint64_t length() const { return length_; }
   // Writes a row's elements. From any thread.
   void read(uint64_t row, float* out) const noexcept;
+  // Throws (kFile) where the file was cut short or written to since: rows that were read may be
+  // zeros, or another model's.
+  void require_whole() const;
 
  private:
   DType dtype_;

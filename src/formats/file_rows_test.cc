@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "formats/gguf.h"
+#include "formats/gguf_test_bytes.h"
 #include "formats/test_source.h"
 
 namespace hearth {
@@ -51,6 +52,31 @@ TEST(FileRows, OfAFileOutliveTheSource) {
   source.reset();
   expect_rows(rows);
   std::filesystem::remove(path);
+}
+
+TEST(FileRows, OfAFileThatIsCutAreToldOf) {
+  const TestFolder folder;
+  const std::string path = folder.path() + "cut.gguf";
+  TestSource tables;
+  tables.set("general.architecture", "none");
+  // More than a page lies behind the cut.
+  tables.add("table.weight", {uint64_t{1} << 17, 7});
+  const std::vector<std::byte> bytes = tables.gguf(counted);
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  std::optional<ModelSource> source = ModelSource::open(path, {});
+  const FileRows rows(*source, source->require_tensor("table.weight"));
+  source.reset();
+  std::vector<float> row(rows.length());
+  rows.read(6, row.data());
+  EXPECT_EQ(row[0], 6.0f);
+  rows.require_whole();
+  std::filesystem::resize_file(path, 64);
+  rows.read(6, row.data());
+  EXPECT_EQ(row[0], 0.0f);
+  const std::string error = file_error([&] { rows.require_whole(); });
+  EXPECT_NE(error.find("'" + path + "' was cut short"), std::string::npos) << error;
 }
 
 TEST(FileRows, OfMemoryAreCopied) {

@@ -120,10 +120,9 @@ MappedFile::~MappedFile() {
 
 void MappedFile::require_whole() const {
   if (guard_.was_cut()) {
-    fail(
-        ErrorCode::kFile,
-        "'{}' was cut short while it was read, or its disk fails: try again once the file is whole",
-        name_);
+    fail(ErrorCode::kFile,
+         "'{}' was cut short while it was read, or its disk fails: load it again once it is whole",
+         name_);
   }
   struct stat now = {};
   // A file that was renamed or removed stays what it was in its map.
@@ -133,8 +132,8 @@ void MappedFile::require_whole() const {
       now.st_mtim.tv_nsec == stamp_.nanoseconds) {
     return;
   }
-  fail(ErrorCode::kFile, "'{}' was written to while it was read: try again once nobody changes it",
-       name_);
+  fail(ErrorCode::kFile,
+       "'{}' was written to while it was read: load it again once nobody changes it", name_);
 }
 
 size_t MappedFile::cached_bytes() const {

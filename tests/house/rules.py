@@ -313,7 +313,26 @@ def printing(path, text):
     ]
 
 
+MAPS_FILES = {"src/formats/mapped_file.cc"}
+
+
+def file_maps(path, text):
+    """One place maps files: a file that somebody cuts short must not end the process."""
+    if not path.startswith("src/") or not tree.is_cpp(path) or path in MAPS_FILES:
+        return []
+    if path.endswith("_test.cc"):
+        return []
+    blank = cpp.blank(text)
+    return [
+        (blank.count("\n", 0, match.start()) + 1,
+         "maps a file: MappedFile of formats/mapped_file.h survives one that is cut short")
+        for match in re.finditer(r"\bmmap(64)?\s*\(([^;]*)", blank)
+        if not re.search(r",\s*-1,\s*0\)", match.group(2))
+    ]
+
+
 FILE_RULES = [
     layering, link_order, file_budget, function_budget, header_contract, isa_isolation,
     mutable_globals, long_lines, unfinished, commented_out_code, banned_words, printing,
+    file_maps,
 ]

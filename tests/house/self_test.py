@@ -202,6 +202,15 @@ class FileRuleTest(unittest.TestCase):
         self.assertEqual(rules.printing("src/base/tell.cc", told), [])
         self.assertEqual(lines_of(rules.printing, "src/cli/text_io.cc", told), [1])
 
+    def test_file_maps(self):
+        bad = "\nvoid* p = mmap(nullptr, n, PROT_READ,\n  MAP_PRIVATE, fd, 0);"
+        self.assertEqual(lines_of(rules.file_maps, "src/cli/a.cc", bad), [2])
+        bad = bad.replace("mmap(", "::mmap (")
+        self.assertEqual(lines_of(rules.file_maps, "src/cli/a.cc", bad), [2])
+        for path in ("src/formats/mapped_file.cc", "src/cli/a_test.cc", "tests/a.cc"):
+            self.assertEqual(rules.file_maps(path, bad), [], path)
+        self.assertEqual(rules.file_maps("src/cli/a.cc", bad.replace("fd, 0", "-1, 0")), [])
+
 
 class TreeRuleTest(unittest.TestCase):
     def setUp(self):

@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <tuple>
 
@@ -14,6 +16,7 @@
 #include "engine/scheduler.h"
 #include "formats/gguf.h"
 #include "formats/test_model.h"
+#include "models/registry.h"
 #include "tiny_engine.h"
 
 namespace hearth {
@@ -126,6 +129,38 @@ TEST(DamagedVectors, AreNamedWhenAModelIsLoaded) {
   EXPECT_NE(scale.find("blk.0.ffn_up_exps.weight is negative, infinite or no number"),
             std::string::npos)
       << scale;
+}
+
+// Weights that stay in the file are read with every step.
+TEST(CutFile, EndsStepsWithASentence) {
+  const std::string path = testing::TempDir() + "hearth_cut_file_test.gguf";
+  const std::vector<std::byte> bytes =
+      made_source({.architecture = "gemma4", .layers = 2, .window = 8, .per_layer = 256}).gguf();
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  const ModelSource file = open_model_source(path);
+  EngineOptions options;
+  options.threads = 1;
+  options.context = 64;
+  Engine engine(file, make_spec(file), Machine::invented(1, 1), Isa::kReference, options);
+  auto ask = [&]() -> std::string {
+    const std::vector<int32_t> tokens = {3, 99};
+    auto sequence = engine.new_sequence();
+    try {
+      engine.prefill(*sequence, tokens);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kFile);
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(ask(), "no error");
+  std::filesystem::resize_file(path, 64);
+  EXPECT_EQ(ask(), fmt::format("'{}' was cut short while it was read, or its disk fails: load it "
+                               "again once it is whole",
+                               path));
+  std::filesystem::remove(path);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DamagedWeights,
