@@ -12,8 +12,16 @@ import os
 import random
 import shutil
 import signal
+import sys
 import unittest
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "golden"))
+
+import make_models  # first: it fixes the number of BLAS threads
+
+import gemma_specs
+import gguf_io
 from serve_case import DEMO, ServeCase, chain_models, main, u32
 from serving import events, stream_text, wait_for
 
@@ -282,6 +290,27 @@ class ThreadTest(SeveralCase):
 
 
 class ChangeTest(SeveralCase):
+    def test_a_file_that_is_cut_while_rows_of_it_are_read(self):
+        path = self.folder / "rows.gguf"
+        spec = next(s for s in gemma_specs.gemma_models() if s.name == "gemma4-f32-e")
+        gguf_io.write(str(path), make_models.metadata(spec), list(make_models.tensors(spec)))
+        asked = {**CALL, "model": "rows"}
+        with self.launch("serve", path) as server:
+            server.text(**asked)
+            os.truncate(path, 5000)
+            for _ in range(2):
+                self.assert_error(server.ask("POST", "/v1/completions", asked), 500,
+                                  "generation_failed", None, ["rows.gguf", "was cut short"])
+        gguf_io.write(str(path), make_models.metadata(spec), list(make_models.tensors(spec)))
+        server = self.several(config=self.table("rows", path=path) + self.table("demo"))
+        server.text(**asked)
+        os.truncate(path, 5000)
+        # Once it is looked at, it is loaded anew, and fails.
+        code, told = server.ask("POST", "/v1/completions", asked)
+        self.assertIn(code, (500, 503), told)
+        self.assertIn("rows.gguf", told["error"]["message"])
+        self.text_is(server, "demo")
+
     def test_files_that_change(self):
         path = self.folder / "changing.gguf"
         shutil.copyfile(self.random, path)
