@@ -111,7 +111,8 @@ class Batch {
 
   void give(size_t prompt, const Result& result) {
     Continuation& completion = completions[prompt * request_.choices + result.choice];
-    add_result(result, steady_seconds() - start_, &completion);
+    const double moment = result.computed_seconds > 0 ? result.computed_seconds : steady_seconds();
+    add_result(result, moment - start_, &completion);
     on_result_(completion, result);
   }
 

@@ -22,8 +22,8 @@ struct Continuation {
   uint32_t tokens = 0;
   std::optional<Finish> finish;
   std::string stop, error;
-  double first_token_seconds = 0;  // from the start of all
-  double total_seconds = 0;
+  // From the start of all, until the first token, and the last result so far, had been computed.
+  double first_token_seconds = 0, total_seconds = 0;
 
   // Rates in tokens per second; 0 where there is nothing to measure.
   double prompt_rate() const;
