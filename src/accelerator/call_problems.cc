@@ -268,6 +268,7 @@ std::vector<Contract> all_contracts(bool brief) {
     return rope_problem(m, s, s.rows % 2 != 0 ? RopeLayout::kHalf : RopeLayout::kInterleaved);
   });
   add_attention_contracts(brief, &all);
+  add_latent_contracts(brief, &all);
   add_routing_contracts(brief, &all);
   for (size_t kind = 0; kind < kPackKinds; ++kind) {
     all.push_back(gemm_contract(static_cast<PackKind>(kind), brief));

@@ -62,6 +62,16 @@ struct Work {
     return static_cast<double>(call.seen) * call.heads *
            (call.pages.key_length + call.pages.value_length);
   }
+  double operator()(const LatentStoreCall& call) const {
+    return by_rows(call.rows, uint64_t{call.pages.copies} * call.pages.length);
+  }
+  double operator()(const LatentAttendCall& call) const {
+    return static_cast<double>(call.seen) * call.heads * (call.pages.length + call.latent_length);
+  }
+  double operator()(const LatentExpandCall& call) const {
+    return by_rows(call.positions, uint64_t{call.to.heads} * call.latent_length) *
+           (call.straight_length() + call.to.value_length);
+  }
   double operator()(const RouteCall& call) const { return by_rows(call.rows, call.rule.experts); }
   double operator()(const GroupCall& call) const { return by_rows(call.rows, call.used); }
   double operator()(const ExpertGemmCall& call) const {
@@ -139,8 +149,10 @@ double CallTime::seconds(const KernelCall& call) const {
   }
   const auto found = kernels_.find(contract_name(call));
   if (found != kernels_.end()) return work_of(call) * value_at(found->second, length_of(call));
-  const bool attends =
-      std::holds_alternative<AttendCall>(call) || std::holds_alternative<PagedAttendCall>(call);
+  const bool by_products = std::holds_alternative<AttendCall>(call) ||
+                           std::holds_alternative<PagedAttendCall>(call) ||
+                           std::holds_alternative<LatentAttendCall>(call) ||
+                           std::holds_alternative<LatentExpandCall>(call);
   KernelCall likely_call = call;
   std::visit(Likely{}, likely_call);
   double bytes = 0;
@@ -148,7 +160,7 @@ double CallTime::seconds(const KernelCall& call) const {
     bytes += static_cast<double>(access.bytes) * access.rows;
   }
   const double moving = bytes / memory_rate_;
-  return attends ? std::max(moving, attention_seconds(call)) : moving;
+  return by_products ? std::max(moving, attention_seconds(call)) : moving;
 }
 
 }  // namespace hearth

@@ -93,6 +93,9 @@ class Checker {
   void operator()(const AttendCall& call) const;
   void operator()(const KvStoreCall& call) const;
   void operator()(const PagedAttendCall& call) const;
+  void operator()(const LatentStoreCall& call) const;
+  void operator()(const LatentAttendCall& call) const;
+  void operator()(const LatentExpandCall& call) const;
   void operator()(const RouteCall& call) const;
   void operator()(const GroupCall& call) const;
   void operator()(const ExpertGemmCall& call) const;
@@ -148,18 +151,33 @@ class Checker {
   void need_head(uint32_t length) const {
     if (length == 0 || length > kMaxHeadDim) refuse("a head of {} is none", length);
   }
+  void need_page_places(const Place& at, uint64_t stride, uint32_t count) const {
+    need(static_cast<bool>(at) && count > 0, "there are no pages");
+    need_aligned(at, 64, "the first page");
+    need(stride % 64 == 0, "the stride of pages is no multiple of 64");
+    need(count <= UINT32_MAX / kPagePositions, "there are more pages than can be numbered");
+    need(stride <= kMostBufferBytes, "pages lie too far apart");
+  }
   void need_pages(const KvPages& pages) const {
-    need(static_cast<bool>(pages.at) && pages.count > 0, "there are no pages");
-    need_aligned(pages.at, 64, "the first page");
+    need_page_places(pages.at, pages.stride, pages.count);
     need(pages.heads > 0, "pages have no heads");
     for (uint32_t length : {pages.key_length, pages.value_length}) need_head(length);
-    need(pages.stride % 64 == 0, "the stride of pages is no multiple of 64");
     if (pages.stride / pages.heads < pages.head_bytes()) {
       refuse("{} heads of {} bytes do not fit into pages of {}", pages.heads, pages.head_bytes(),
              pages.stride);
     }
-    need(pages.count <= UINT32_MAX / kPagePositions, "there are more pages than can be numbered");
-    need(pages.stride <= kMostBufferBytes, "pages lie too far apart");
+  }
+  void need_pages(const LatentPages& pages, uint32_t latent_length) const {
+    need_page_places(pages.at, pages.stride, pages.count);
+    need(pages.copies > 0, "there are no copies");
+    if (pages.length == 0 || pages.length > kMaxLatentKey || latent_length == 0 ||
+        latent_length > kMaxLatentValue || latent_length > pages.length) {
+      refuse("a latent of {} in {} is none", latent_length, pages.length);
+    }
+    if (pages.stride / pages.copies < pages.copy_bytes()) {
+      refuse("{} copies of {} bytes do not fit into pages of {}", pages.copies, pages.copy_bytes(),
+             pages.stride);
+    }
   }
   // Numbers of 32 bits.
   void need_words(const Place& at, std::string_view what) const {
@@ -286,6 +304,53 @@ void Checker::operator()(const PagedAttendCall& call) const {
   need(static_cast<bool>(call.rows_of), "nothing says what rows see");
   need_aligned(call.rows_of, 4, "what rows see");
   need_output(call.out, call.rows, uint64_t{call.heads} * call.pages.value_length);
+  need_memory(false);
+}
+
+void Checker::operator()(const LatentStoreCall& call) const {
+  need_size(call.rows, call.pages.copies);
+  need_pages(call.pages, 1);
+  need_input(call.x, call.pages.length, "x");
+  need_words(call.slots, "slots");
+  need_memory(false);
+}
+
+void Checker::operator()(const LatentAttendCall& call) const {
+  need_size(call.rows, call.heads);
+  need_pages(call.pages, call.latent_length);
+  need(call.turned_length() > 0, "nothing is turned");
+  need(call.positions > 0, "rows see nothing");
+  need(std::isfinite(call.scale), "the scale is no number");
+  need(call.q_head >= call.latent_length && call.turned_head >= call.turned_length(),
+       "heads overlap");
+  const uint64_t others = call.heads - 1;
+  need_input(call.q, others * call.q_head + call.latent_length, "q");
+  need_input(call.turned, others * call.turned_head + call.turned_length(), "turned");
+  need_words(call.rows_of, "what rows see");
+  need_output(call.out, call.rows, uint64_t{call.heads} * call.latent_length);
+  need_memory(false);
+}
+
+void Checker::operator()(const LatentExpandCall& call) const {
+  need_size(call.positions, call.to.heads);
+  need_pages(call.from, call.latent_length);
+  need_pages(call.to);
+  need(call.to.type == KvType::kF32, "keys and values are not made in f32");
+  const uint32_t turned = call.from.length - call.latent_length;
+  if (call.to.key_length <= turned) {
+    refuse("of a key of {} nothing is before the {} that are turned", call.to.key_length, turned);
+  }
+  const uint32_t pages = pages_for(call.positions);
+  if (pages > std::min(call.from.count, call.to.count)) {
+    refuse("{} positions have {} pages, and there are {} and {}", call.positions, pages,
+           call.from.count, call.to.count);
+  }
+  const uint64_t rows =
+      uint64_t{call.to.heads} * std::max(call.latent_length, call.to.value_length);
+  need(rows <= UINT32_MAX, "its heads have more elements than can be numbered");
+  need_input(call.key, call.straight_length(), "the key's matrix");
+  need_input(call.value, call.latent_length, "the value's matrix");
+  need(call.key.stride != 0 && call.value.stride != 0, "all rows of a matrix are one");
   need_memory(false);
 }
 

@@ -46,6 +46,15 @@ struct Name {
   std::string operator()(const PagedAttendCall& call) const {
     return fmt::format("attend pages {}", kv_type_name(call.pages.type));
   }
+  std::string operator()(const LatentStoreCall& call) const {
+    return fmt::format("latent store {}", kv_type_name(call.pages.type));
+  }
+  std::string operator()(const LatentAttendCall& call) const {
+    return fmt::format("attend latents {}", kv_type_name(call.pages.type));
+  }
+  std::string operator()(const LatentExpandCall& call) const {
+    return fmt::format("expand latents {}", kv_type_name(call.from.type));
+  }
   std::string operator()(const RouteCall& call) const {
     return fmt::format(
         "route {}", enum_name<Gating::kSoftmaxOfChosen>({"softmax", "sigmoid", "softmax of chosen"},
@@ -76,6 +85,14 @@ class Accesses {
   void add_pages(const KvPages& pages, bool writes) {
     add({.at = pages.at,
          .bytes = pages.heads * pages.head_bytes(),
+         .stride = pages.count == 1 ? 0 : pages.stride,
+         .rows = pages.count,
+         .writes = writes});
+  }
+  // The first `copies` of them.
+  void add_pages(const LatentPages& pages, uint32_t copies, bool writes) {
+    add({.at = pages.at,
+         .bytes = copies * pages.copy_bytes(),
          .stride = pages.count == 1 ? 0 : pages.stride,
          .rows = pages.count,
          .writes = writes});
@@ -216,6 +233,28 @@ struct Gather {
     out.add_pages(call.pages, false);
     out.add_rows(call.out, call.rows, heads * call.pages.value_length, true);
   }
+  void operator()(const LatentStoreCall& call) const {
+    out.add_rows(call.x, call.rows, call.pages.length);
+    out.add({.at = call.slots, .bytes = uint64_t{call.rows} * sizeof(uint32_t)});
+    out.add_pages(call.pages, call.pages.copies, true);
+  }
+  void operator()(const LatentAttendCall& call) const {
+    add_parts(call.q, call.rows, call.heads, call.q_head, call.latent_length);
+    add_parts(call.turned, call.rows, call.heads, call.turned_head, call.turned_length());
+    out.add({.at = call.rows_of, .bytes = uint64_t{call.rows} * sizeof(PagedRow)});
+    out.add_pages(call.pages, 1, false);
+    out.add_rows(call.out, call.rows, uint64_t{call.heads} * call.latent_length, true);
+  }
+  void operator()(const LatentExpandCall& call) const {
+    const uint32_t pages = pages_for(call.positions);
+    LatentPages from = call.from;
+    KvPages to = call.to;
+    from.count = to.count = pages;
+    out.add_pages(from, 1, false);
+    out.add_rows(call.key, call.to.heads * call.latent_length, call.straight_length());
+    out.add_rows(call.value, call.to.heads * call.to.value_length, call.latent_length);
+    out.add_pages(to, true);
+  }
 
   void operator()(const RouteCall& call) const {
     const uint64_t choices = uint64_t{call.rows} * call.rule.used;
@@ -259,6 +298,11 @@ struct Gather {
   void add_first(const Place& first, uint32_t expert0, uint32_t experts) const {
     out.add({.at = first + sizeof(uint32_t) * expert0,
              .bytes = sizeof(uint32_t) * (uint64_t{experts} + 1)});
+  }
+  // The first n floats of heads that lie so far apart in each row.
+  void add_parts(const FloatRows& x, uint32_t rows, uint64_t heads, uint64_t apart,
+                 uint64_t n) const {
+    out.add_rows(x, rows, heads == 0 ? 0 : (heads - 1) * apart + n);
   }
   // What is turned of each head: in one access where heads and rows lie evenly.
   void add_heads(const RopeCall& call, bool writes) const {

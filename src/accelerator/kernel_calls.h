@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "accelerator/place.h"
-#include "kernels/attention/attention.h"
+#include "kernels/attention/latent.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/rope/rope.h"
@@ -211,6 +211,63 @@ struct PagedRow {
   uint32_t first_page, first, last, zero;
 };
 
+// Pages of one layer's latents as kernels/attention/latent.h lays them out: page i begins i *
+// stride bytes behind `at`, with `copies` of it on end, all alike.
+struct LatentPages {
+  Place at = {};        // 64-byte aligned
+  uint64_t stride = 0;  // bytes, a multiple of 64
+  uint32_t count = 0;
+  KvType type = KvType::kF32;
+  uint32_t copies = 1;
+  uint32_t length = 0;  // of a position: its latent, and what RoPE turned behind it
+
+  uint64_t copy_bytes() const { return kv_half_bytes(type, length); }
+};
+
+// store_latent of kernels/attention/latent.h, into every copy. What it does not store of a page
+// stays as it was.
+struct LatentStoreCall {
+  FloatRows x = {};  // [rows][pages.length]
+  Place slots = {};  // as of a KvStoreCall
+  uint32_t rows = 0;
+  LatentPages pages = {};
+};
+
+// attend_latent of kernels/attention/latent.h over the first copy of pages; rows see positions as
+// of a PagedAttendCall, always from the first on. A head's query is what latents are multiplied
+// with, latent_length floats in `q`, and behind it what their turned part is, the rest of
+// pages.length in `turned`.
+struct LatentAttendCall {
+  FloatRows q = {}, turned = {};
+  uint32_t q_head = 0, turned_head = 0;  // floats from head to head
+  Place rows_of = {};                    // [rows]: PagedRow
+  uint32_t rows = 0;
+  uint32_t positions = 0;  // no row sees more
+  uint64_t seen = 0;       // positions of all rows together: what it costs, and nothing else
+  uint32_t heads = 0;
+  uint32_t latent_length = 0;
+  float scale = 1;
+  LatentPages pages = {};
+  FloatRows out = {};  // [rows][heads][latent_length]
+
+  uint32_t turned_length() const { return pages.length - latent_length; }
+};
+
+// expand_latent of kernels/attention/latent.h: keys and values of some heads at the first positions
+// of pages, into pages of keys and values in f32, which a PagedAttendCall reads: attend_expanded
+// has the arithmetic of attend_f32. Positions that are not made stay as they were.
+struct LatentExpandCall {
+  LatentPages from = {};
+  uint32_t positions = 0;  // as many pages of both as have them
+  uint32_t latent_length = 0;
+  // Row latent_length * h + i: element i's part of all of head h's key but what is turned. Row
+  // value_length * h + e: the latent's part of element e of its value.
+  FloatRows key = {}, value = {};
+  KvPages to = {};  // whose heads they are
+
+  uint32_t straight_length() const { return to.key_length - (from.length - latent_length); }
+};
+
 // choose_experts of kernels/routing/routing.h, for rows of a router's logits.
 struct RouteCall {
   RouterRule rule = {};
@@ -272,8 +329,9 @@ struct ExpertAddCall {
 
 using KernelCall =
     std::variant<NormCall, HeadMomentsCall, NormByCall, TableCall, QuantizeCall, GemmCall, AddCall,
-                 GateCall, RopeCall, AttendCall, KvStoreCall, PagedAttendCall, RouteCall, GroupCall,
-                 ExpertGemmCall, ExpertAddCall>;
+                 GateCall, RopeCall, AttendCall, KvStoreCall, PagedAttendCall, LatentStoreCall,
+                 LatentAttendCall, LatentExpandCall, RouteCall, GroupCall, ExpertGemmCall,
+                 ExpertAddCall>;
 
 // "gemm q4_k", "layer norm", ...: the contract and what of it a shader is made for.
 std::string contract_name(const KernelCall& call);
@@ -298,6 +356,11 @@ void for_each_place(KernelCall* call, const Visit& visit) {
     }
     void operator()(KvStoreCall& c) const { of(c.k.at, c.v.at, c.slots, c.pages.at); }
     void operator()(PagedAttendCall& c) const { of(c.q.at, c.rows_of, c.pages.at, c.out.at); }
+    void operator()(LatentStoreCall& c) const { of(c.x.at, c.slots, c.pages.at); }
+    void operator()(LatentAttendCall& c) const {
+      of(c.q.at, c.turned.at, c.rows_of, c.pages.at, c.out.at);
+    }
+    void operator()(LatentExpandCall& c) const { of(c.from.at, c.key.at, c.value.at, c.to.at); }
     void operator()(RouteCall& c) const { of(c.logits.at, c.bias, c.chosen, c.weights); }
     void operator()(GroupCall& c) const { of(c.chosen, c.place, c.row, c.first); }
     void operator()(ExpertGemmCall& c) const {

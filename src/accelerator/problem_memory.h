@@ -50,6 +50,10 @@ class ProblemMemory {
 // Appends those of attention, and of what stores its keys and values.
 void add_attention_contracts(bool brief, std::vector<Contract>* all);
 
+// Appends those of latents: what stores them, what attends to them, and what makes keys and values
+// of them.
+void add_latent_contracts(bool brief, std::vector<Contract>* all);
+
 // Appends those of routing rows to experts.
 void add_routing_contracts(bool brief, std::vector<Contract>* all);
 

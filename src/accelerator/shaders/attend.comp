@@ -34,6 +34,10 @@ Row load_row(uint index, uint head) {
   return Row(head, p.rows_of.v[at], p.rows_of.v[at + 1], p.rows_of.v[at + 2], p.rows_of.v[at + 3]);
 }
 
+float query_at(uint index, uint head, uint d) {
+  return p.q.v[index * p.q_stride + head * p.key_length + d];
+}
+
 void begin_row() {}
 
 float score(Row row, uint page, uint slot) {

@@ -8,6 +8,7 @@
 #include "rounded.glsl"
 
 const uint kPagePositions = 64, kSpanPages = 8, kLanes = 16, kMaxHeadDim = 512;
+const uint kMaxQuery = 640;  // of latents
 layout(constant_id = 0) const uint kChunks = 1;  // of a value, the last of which may be short
 
 // What a row has of a span, or of the spans merged so far. Invocations have all but `acc` alike;
@@ -17,7 +18,7 @@ struct Sums {
   float sum, peak;
 };
 
-shared float query[kMaxHeadDim];  // scaled
+shared float query[kMaxQuery];  // scaled
 shared float scores[kPagePositions];
 shared float probabilities[kPagePositions];
 shared float lanes[kLanes];
@@ -35,6 +36,8 @@ void clear(out Sums sums) {
   sums.peak = minus_infinity();
 }
 
+// Element d of the query of row `index`.
+float query_at(uint index, uint head, uint d);
 // Once a row, behind a barrier that all have passed since `query` was written.
 void begin_row();
 // Of one slot of a page, which the row sees. No barrier in it.
@@ -44,9 +47,8 @@ float score(Row row, uint page, uint slot);
 void add_values(Row row, uint page, uint begin, uint end, inout Sums span);
 
 void load_query(uint index, uint head) {
-  const uint at = index * p.q_stride + head * p.key_length;
   for (uint d = invocation(); d < p.key_length; d += 64) {
-    precise float scaled = p.q.v[at + d] * p.scale;
+    precise float scaled = query_at(index, head, d) * p.scale;
     query[d] = scaled;
   }
   barrier();

@@ -45,6 +45,10 @@ shared int weights[kBlocks * kPagePositions];  // before they are rounded, bits 
 
 float query_unit;
 
+float query_at(uint index, uint head, uint d) {
+  return p.q.v[index * p.q_stride + head * p.key_length + d];
+}
+
 float not_a_number() { return uintBitsToFloat(0x7fc00000u); }
 
 // Keys of the row's head in a page of its text, and values.

@@ -1,5 +1,6 @@
-// kv_store of kernels/attention/attention.h: KvStoreCall of kernel_calls.h. An invocation stores two
-// elements of a key or a value, 16 of them a block of q8_0. A word of a page may have bits of other
+// kv_store of kernels/attention/attention.h, KvStoreCall of kernel_calls.h; and store_latent of
+// kernels/attention/latent.h, LatentStoreCall, whose rows are keys and whose copies of them heads. An
+// invocation stores two elements of a key or a value, 16 of them a block of q8_0. A word of a page may have bits of other
 // slots, which other invocations store: so what is narrower is stored as narrow.
 #version 450
 #extension GL_EXT_buffer_reference : require
@@ -10,6 +11,7 @@
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint kType = 0;
+layout(constant_id = 1) const bool kLatent = false;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer Halves { uint16_t v[]; };
@@ -58,9 +60,16 @@ uint code_of(uint bits, float scale) {
 // Where two elements go: a half of a page, elements of a key or a value, and the first one's number.
 struct Target {
   Words words;
-  bool key;
+  bool across;  // an element's positions lie on end, not a position's elements
   uint elements, slot, d;
 };
+
+// Of a latent those of a position lie on end, else those of a block.
+uint scale_index(Target to) {
+  const uint blocks = (to.elements + 31) / 32, block = to.d / 32;
+  const uint at = kLatent ? to.slot * blocks + block : block * kPagePositions + to.slot;
+  return scales_at(to.elements) + at;
+}
 
 void store_codes(Target to, uvec2 bits) {
   const uint amax = largest_magnitude(bits);
@@ -72,22 +81,24 @@ void store_codes(Target to, uvec2 bits) {
   if (finite && scale != 0) {
     codes = uvec2(code_of(bits.x, f16_value(scale)), code_of(bits.y, f16_value(scale)));
   }
-  if (to.key) {
+  if (to.across) {
     put_half(to.words, to.d / 2 * kPagePositions + to.slot, codes.x | codes.y << 8);
+  } else if (kLatent) {
+    put_half(to.words, (to.slot * padded_length(to.elements) + to.d) / 2, codes.x | codes.y << 8);
   } else {
     const uint at = (to.slot / 2 * padded_length(to.elements) + to.d) * 2 + to.slot % 2;
     put_byte(to.words, at, codes.x);
     put_byte(to.words, at + 2, codes.y);
   }
   if (to.d % 32 == 0) {
-    put_half(to.words, scales_at(to.elements) + to.d / 32 * kPagePositions + to.slot, scale);
+    put_half(to.words, scale_index(to), scale);
   }
 }
 
 void store_floats(Target to, uvec2 bits) {
-  const uint padded = padded_length(to.elements), step = to.key ? kPagePositions : 1;
+  const uint padded = padded_length(to.elements), step = to.across ? kPagePositions : 1;
   if (to.d >= padded) return;
-  const uint at = to.key ? to.d * kPagePositions + to.slot : to.slot * padded + to.d;
+  const uint at = to.across ? to.d * kPagePositions + to.slot : to.slot * padded + to.d;
   if (kType == kF32) {
     to.words.v[at] = bits.x;
     to.words.v[at + step] = bits.y;
@@ -95,7 +106,7 @@ void store_floats(Target to, uvec2 bits) {
   }
   uvec2 halves = uvec2(f16_of(bits.x), f16_of(bits.y));
   if (kType == kBF16) halves = uvec2(bf16_of(bits.x), bf16_of(bits.y));
-  if (to.key) {
+  if (to.across) {
     put_half(to.words, at, halves.x);
     put_half(to.words, at + step, halves.y);
   } else {
@@ -109,14 +120,14 @@ void main() {
   const uint group = key ? gl_WorkGroupID.x : gl_WorkGroupID.x - p.key_groups;
   const uint d = 2 * (gl_WorkGroupSize.x * group + gl_LocalInvocationID.x);
   const uint length = key ? p.key_length : p.value_length;
-  const uint at = row * (key ? p.k_stride : p.v_stride) + head * length + d;
+  const uint at = row * (key ? p.k_stride : p.v_stride) + (kLatent ? 0 : head * length) + d;
   uvec2 bits = uvec2(0);
   for (uint i = 0; i < 2; ++i) {
     if (d + i < length) bits[i] = key ? p.k.v[at + i] : p.v.v[at + i];
   }
   const uvec2 page = far(uvec2(p.pages), slot / kPagePositions, p.page_bytes);
   const uvec2 keys = far(page, head, p.head_bytes);
-  Target to = Target(Words(key ? keys : forward(keys, p.key_bytes)), key, length,
+  Target to = Target(Words(key ? keys : forward(keys, p.key_bytes)), key && !kLatent, length,
                            slot % kPagePositions, d);
   if (kType == kQ8_0) {
     store_codes(to, bits);

@@ -43,6 +43,9 @@ class Runner {
   void operator()(const AttendCall& call) const;
   void operator()(const KvStoreCall& call) const;
   void operator()(const PagedAttendCall& call) const;
+  void operator()(const LatentStoreCall& call) const { run_call(call, at_); }
+  void operator()(const LatentAttendCall& call) const { run_call(call, at_); }
+  void operator()(const LatentExpandCall& call) const { run_call(call, at_); }
   void operator()(const RouteCall& call) const;
   void operator()(const GroupCall& call) const;
   void operator()(const ExpertGemmCall& call) const;

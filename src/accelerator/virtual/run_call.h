@@ -13,4 +13,10 @@ namespace hearth {
 // what there is not.
 void run_call(const KernelCall& call, const std::function<std::byte*(const Place&)>& at);
 
+// Those over latents, a file of their own (run_latent.cc).
+using PlaceBytes = std::function<std::byte*(const Place&)>;
+void run_call(const LatentStoreCall& call, const PlaceBytes& at);
+void run_call(const LatentAttendCall& call, const PlaceBytes& at);
+void run_call(const LatentExpandCall& call, const PlaceBytes& at);
+
 }  // namespace hearth

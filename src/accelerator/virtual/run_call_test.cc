@@ -63,6 +63,8 @@ bool stores_some(const KernelCall& call) {
   const auto* quantize = std::get_if<QuantizeCall>(&call);
   const auto* gate = std::get_if<GateCall>(&call);
   return std::holds_alternative<KvStoreCall>(call) ||
+         std::holds_alternative<LatentStoreCall>(call) ||
+         std::holds_alternative<LatentExpandCall>(call) ||
          std::holds_alternative<ExpertGemmCall>(call) ||
          (quantize != nullptr && quantize->placed) || (gate != nullptr && gate->placed);
 }

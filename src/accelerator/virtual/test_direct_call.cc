@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/fp_types.h"
 #include "kernels/attention/attention_kernels.h"
 #include "kernels/gemm/gemm_kernels.h"
 #include "kernels/kernels.h"
@@ -129,6 +130,9 @@ struct Direct {
   void operator()(const AttendCall& c) const;
   void operator()(const KvStoreCall& c) const;
   void operator()(const PagedAttendCall& c) const;
+  void operator()(const LatentStoreCall& c) const;
+  void operator()(const LatentAttendCall& c) const;
+  void operator()(const LatentExpandCall& c) const;
   void operator()(const RouteCall& c) const {
     std::vector<float> scratch(2 * c.rule.experts + c.rule.groups);
     for (size_t i = c.rows; i-- > 0;) {
@@ -180,6 +184,22 @@ struct Direct {
     if (!placed) return rows;
     const uint32_t* first = words(placed.first) + placed.expert0;
     return first[placed.experts] - first[0];
+  }
+  // Element d of a position of a page of latents.
+  float latent_element(const LatentPages& pages, const std::byte* page, size_t slot,
+                       size_t d) const {
+    const size_t at = slot * padded_length(pages.length) + d;
+    const auto half = [&](size_t i) {
+      uint16_t bits;
+      std::memcpy(&bits, page + 2 * i, 2);
+      return bits;
+    };
+    if (pages.type == KvType::kF16) return f16_to_f32(f16_t{half(at)});
+    if (pages.type == KvType::kBF16) return bf16_to_f32(bf16_t{half(at)});
+    if (pages.type == KvType::kF32) return reinterpret_cast<const float*>(page)[at];
+    const size_t scale =
+        kv_scales_offset(pages.length) / 2 + slot * kv_blocks(pages.length) + d / 32;
+    return static_cast<float>(static_cast<int8_t>(page[at])) * f16_to_f32(f16_t{half(scale)});
   }
   uint32_t* words(const Place& at) const { return reinterpret_cast<uint32_t*>(memory.at(at)); }
   KvPage page(const KvPages& pages, size_t page, size_t head) const {
@@ -274,6 +294,103 @@ void Direct::operator()(const AttendCall& c) const {
                             .scratch = reinterpret_cast<std::byte*>(scratch.data()),
                             .slope = slope == nullptr ? nullptr : slope + head,
                             .position = slope == nullptr ? nullptr : &rows[i].position});
+    }
+  }
+}
+
+// Copy by copy, by kernels of the fastest level.
+void Direct::operator()(const LatentStoreCall& c) const {
+  const auto store =
+      kernels_for(best_isa(detect_cpu_features())).store_latent[static_cast<size_t>(c.pages.type)];
+  for (size_t copy = 0; copy < c.pages.copies; ++copy) {
+    for (size_t i = c.rows; i-- > 0;) {
+      uint32_t slot;
+      std::memcpy(&slot, memory.at(c.slots.offset + 4 * i), 4);
+      std::byte* page = memory.at(c.pages.at.offset + slot / 64 * c.pages.stride +
+                                  copy * kv_half_bytes(c.pages.type, c.pages.length));
+      store({row(c.x, i), nullptr, c.pages.length, 0, {page, nullptr}, slot % 64});
+    }
+  }
+}
+
+// By kernels of the fastest level, all heads of a row and all spans in one call.
+void Direct::operator()(const LatentAttendCall& c) const {
+  const Kernels& kernels = kernels_for(best_isa(detect_cpu_features()));
+  std::vector<RunLine> scratch(kLatentScratchBytes / sizeof(RunLine));
+  const uint32_t length = c.pages.length, latent = c.latent_length;
+  for (size_t i = 0; i < c.rows; ++i) {
+    PagedRow sees;
+    std::memcpy(&sees, memory.at(c.rows_of.offset + sizeof sees * i), sizeof sees);
+    std::vector<KvPage> pages(sees.last / 64 + 1);
+    for (size_t p = 0; p < pages.size(); ++p) {
+      pages[p].k = memory.at(c.pages.at.offset + (sees.first_page + p) * c.pages.stride);
+    }
+    std::vector<float> q(size_t{c.heads} * length);
+    std::vector<size_t> from, to;
+    for (size_t h = 0; h < c.heads; ++h) {
+      from.push_back(h * length);
+      to.push_back(h * latent);
+      std::copy_n(row(c.q, i) + h * c.q_head, latent, &q[h * length]);
+      std::copy_n(row(c.turned, i) + h * c.turned_head, length - latent, &q[h * length + latent]);
+    }
+    const std::vector<uint32_t> last(c.heads, sees.last);
+    const uint32_t spans = sees.last / kSpanPositions + 1;
+    const size_t floats = row_sums_floats(c.heads, latent);
+    std::vector<RunLine> sums((spans + 1) * (floats * sizeof(float) / sizeof(RunLine) + 1));
+    auto* at = reinterpret_cast<float*>(sums.data());
+    kernels.attend_latent[static_cast<size_t>(c.pages.type)](
+        {.q = q.data(),
+         .q_offset = from.data(),
+         .last = last.data(),
+         .rows = c.heads,
+         .window = 0,
+         .pages = pages.data(),
+         .key_length = length,
+         .value_length = latent,
+         .scale = c.scale,
+         .out = nullptr,
+         .out_offset = nullptr,
+         .scratch = reinterpret_cast<std::byte*>(scratch.data()),
+         .sums = at,
+         .span0 = 0,
+         .span1 = spans});
+    kernels.merge_spans(
+        {at, spans, c.heads, latent, at + spans * floats, true, row(c.out, i), to.data()});
+  }
+}
+
+// An element at a time: a chain over the latent, from its first element to its padding.
+void Direct::operator()(const LatentExpandCall& c) const {
+  const uint32_t latent = c.latent_length, length = c.from.length;
+  const uint32_t straight = c.to.key_length - (length - latent);
+  for (uint32_t position = 0; position < c.positions; ++position) {
+    const uint32_t page_of = position / 64, slot = position % 64;
+    const KvPage from{memory.at(c.from.at.offset + page_of * c.from.stride), nullptr};
+    std::vector<float> x(std::max(padded_length(latent), length));
+    for (uint32_t d = 0; d < length; ++d) x[d] = latent_element(c.from, from.k, slot, d);
+    const auto chain = [&](const auto& factor) {
+      float s = 0;
+      for (uint32_t i = 0; i < padded_length(latent); ++i) {
+        s = std::fma(i < latent ? factor(i) : 0.0f, x[i], s);
+      }
+      return s;
+    };
+    for (uint32_t head = 0; head < c.to.heads; ++head) {
+      const KvPage to = page(c.to, page_of, head);
+      auto* keys = reinterpret_cast<float*>(to.k);
+      auto* values = reinterpret_cast<float*>(to.v) + slot * padded_length(c.to.value_length);
+      for (uint32_t d = 0; d < padded_length(c.to.key_length); ++d) {
+        float k = d < c.to.key_length && d >= straight ? x[latent + d - straight] : 0;
+        if (d < straight) {
+          k = chain([&](uint32_t i) { return row(c.key, size_t{head} * latent + i)[d]; });
+        }
+        keys[d * 64 + slot] = k;
+      }
+      for (uint32_t e = 0; e < padded_length(c.to.value_length); ++e) {
+        const size_t of = size_t{head} * c.to.value_length + e;
+        values[e] =
+            e < c.to.value_length ? chain([&](uint32_t i) { return row(c.value, of)[i]; }) : 0;
+      }
     }
   }
 }

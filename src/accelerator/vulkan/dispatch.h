@@ -54,13 +54,16 @@ std::vector<Dispatch> dispatches_of(const RopeCall& call, const AddressOf& addre
 std::vector<Dispatch> dispatches_of(const AttendCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const KvStoreCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const PagedAttendCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const LatentStoreCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const LatentAttendCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const LatentExpandCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const RouteCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const GroupCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const ExpertGemmCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const ExpertAddCall& call, const AddressOf& address);
 
-// The bytes from page to page, as shaders count them. Throws Error (kUnsupported) where they
-// cannot.
-uint32_t checked_page_bytes(const KvPages& pages);
+// The bytes from page to page, `stride`, as shaders count them. Throws Error (kUnsupported) where
+// they cannot.
+uint32_t checked_page_bytes(uint64_t stride);
 
 }  // namespace hearth

@@ -3,7 +3,7 @@
 #include "accelerator/vulkan/dispatch.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "kernels/attention/attention.h"
+#include "kernels/attention/latent.h"
 
 namespace hearth {
 namespace {
@@ -77,7 +77,7 @@ PagedAttendPush push_of(const PagedAttendCall& call, const AddressOf& address) {
           .out = address(call.out.at),
           .q_stride = checked_stride(call.q, call.rows),
           .out_stride = checked_stride(call.out, call.rows),
-          .page_bytes = checked_page_bytes(pages),
+          .page_bytes = checked_page_bytes(pages.stride),
           .head_bytes = static_cast<uint32_t>(pages.head_bytes()),
           .key_bytes = static_cast<uint32_t>(kv_half_bytes(pages.type, pages.key_length)),
           .row0 = 0,
@@ -90,21 +90,55 @@ PagedAttendPush push_of(const PagedAttendCall& call, const AddressOf& address) {
           .zero = 0};
 }
 
+// As the block of attend_latent.comp has it.
+struct LatentAttendPush {
+  uint64_t q, turned, pages, rows_of, out;
+  uint32_t q_stride, turned_stride, out_stride;
+  uint32_t q_head, turned_head;
+  uint32_t page_bytes;
+  uint32_t row0, head0;
+  uint32_t key_length, value_length;
+  float scale;
+  uint32_t zero;
+};
+static_assert(sizeof(LatentAttendPush) == 88);
+
+LatentAttendPush push_of(const LatentAttendCall& call, const AddressOf& address) {
+  return {.q = address(call.q.at),
+          .turned = address(call.turned.at),
+          .pages = address(call.pages.at),
+          .rows_of = address(call.rows_of),
+          .out = address(call.out.at),
+          .q_stride = checked_stride(call.q, call.rows),
+          .turned_stride = checked_stride(call.turned, call.rows),
+          .out_stride = checked_stride(call.out, call.rows),
+          .q_head = call.q_head,
+          .turned_head = call.turned_head,
+          .page_bytes = checked_page_bytes(call.pages.stride),
+          .row0 = 0,
+          .head0 = 0,
+          .key_length = call.pages.length,
+          .value_length = call.latent_length,
+          .scale = call.scale,
+          .zero = 0};
+}
+
 // What dispatches are made of, whatever keys and values lie in.
 struct AttendWork {
   uint32_t rows = 0, heads = 0, group = 1;
   uint32_t positions = 0;  // that a row sees at most
   uint32_t key_length = 0, value_length = 0;
+  uint32_t most_length = kMaxHeadDim;  // of either
 };
 
 // Dispatches of some rows of some heads each, of `like`, with the push constants of the first.
 template <typename Push>
 std::vector<Dispatch> split_attention(const AttendWork& work, Dispatch like, Push push) {
   HEARTH_CHECK(work.group > 0, "attention in groups of no heads");
-  if (std::max(work.key_length, work.value_length) > kMaxHeadDim) {
+  if (std::max(work.key_length, work.value_length) > work.most_length) {
     fail(ErrorCode::kUnsupported,
          "attention over keys of {} elements and values of {}; the shader has room for {}",
-         work.key_length, work.value_length, kMaxHeadDim);
+         work.key_length, work.value_length, work.most_length);
   }
   const uint64_t products =
       uint64_t{std::max(work.positions, 1u)} * std::max(work.key_length + work.value_length, 1u);
@@ -149,6 +183,18 @@ std::vector<Dispatch> dispatches_of(const PagedAttendCall& call, const AddressOf
                            .value_length = call.pages.value_length};
   const auto type = static_cast<uint32_t>(call.pages.type);
   return split_attention(work, {.shader = "attend_pages", .constants = {type}},
+                         push_of(call, address));
+}
+
+std::vector<Dispatch> dispatches_of(const LatentAttendCall& call, const AddressOf& address) {
+  const AttendWork work = {.rows = call.rows,
+                           .heads = call.heads,
+                           .positions = call.positions,
+                           .key_length = call.pages.length,
+                           .value_length = call.latent_length,
+                           .most_length = kMaxLatentKey};
+  const auto type = static_cast<uint32_t>(call.pages.type);
+  return split_attention(work, {.shader = "attend_latent", .constants = {type}},
                          push_of(call, address));
 }
 

@@ -1,4 +1,4 @@
-// Keys and values into pages, by shaders/kv_store.comp.
+// Keys and values into pages, and latents, by shaders/kv_store.comp.
 #include <algorithm>
 #include <vector>
 
@@ -39,12 +39,11 @@ uint64_t store_height(const KvStoreCall& call) {
 
 }  // namespace
 
-uint32_t checked_page_bytes(const KvPages& pages) {
-  if (pages.stride > UINT32_MAX) {
-    fail(ErrorCode::kUnsupported, "pages of {} bytes are longer than shaders can index",
-         pages.stride);
+uint32_t checked_page_bytes(uint64_t stride) {
+  if (stride > UINT32_MAX) {
+    fail(ErrorCode::kUnsupported, "pages of {} bytes are longer than shaders can index", stride);
   }
-  return static_cast<uint32_t>(pages.stride);
+  return static_cast<uint32_t>(stride);
 }
 
 std::vector<Dispatch> dispatches_of(const KvStoreCall& call, const AddressOf& address) {
@@ -55,7 +54,7 @@ std::vector<Dispatch> dispatches_of(const KvStoreCall& call, const AddressOf& ad
   std::vector<Dispatch> dispatches;
   for (uint64_t row = 0; row < call.rows; row += height) {
     Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "kv_store"});
-    d.constants = {static_cast<uint32_t>(pages.type)};
+    d.constants = {static_cast<uint32_t>(pages.type), 0};
     d.set_push(
         KvStorePush{.k = address(call.k.at) + sizeof(float) * call.k.stride * row,
                     .v = address(call.v.at) + sizeof(float) * call.v.stride * row,
@@ -63,7 +62,7 @@ std::vector<Dispatch> dispatches_of(const KvStoreCall& call, const AddressOf& ad
                     .pages = address(pages.at),
                     .k_stride = static_cast<uint32_t>(call.k.stride),
                     .v_stride = static_cast<uint32_t>(call.v.stride),
-                    .page_bytes = checked_page_bytes(pages),
+                    .page_bytes = checked_page_bytes(pages.stride),
                     .head_bytes = static_cast<uint32_t>(pages.head_bytes()),
                     .key_bytes = static_cast<uint32_t>(kv_half_bytes(pages.type, pages.key_length)),
                     .key_length = pages.key_length,
@@ -71,6 +70,41 @@ std::vector<Dispatch> dispatches_of(const KvStoreCall& call, const AddressOf& ad
                     .key_groups = key_groups,
                     .zero = 0});
     d.groups = {key_groups + store_groups(pages.value_length), pages.heads,
+                static_cast<uint32_t>(std::min(height, call.rows - row))};
+  }
+  return dispatches;
+}
+
+// A copy is a head without values.
+std::vector<Dispatch> dispatches_of(const LatentStoreCall& call, const AddressOf& address) {
+  const LatentPages& pages = call.pages;
+  const uint64_t elements = uint64_t{pages.copies} * pages.length;
+  if (elements == 0) return {};
+  if (pages.copies > kMostGroups) {
+    fail(ErrorCode::kUnsupported, "{} copies of latents are more than shaders can index",
+         pages.copies);
+  }
+  const uint64_t height =
+      std::min({kMostGroups, std::max<uint64_t>(kStoreElements / elements, 1),
+                (kMostIndex - pages.length) / std::max<uint64_t>(call.x.stride, 1) + 1});
+  std::vector<Dispatch> dispatches;
+  for (uint64_t row = 0; row < call.rows; row += height) {
+    Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "kv_store"});
+    d.constants = {static_cast<uint32_t>(pages.type), 1};
+    d.set_push(KvStorePush{.k = address(call.x.at) + sizeof(float) * call.x.stride * row,
+                           .v = 0,
+                           .slots = address(call.slots) + sizeof(uint32_t) * row,
+                           .pages = address(pages.at),
+                           .k_stride = static_cast<uint32_t>(call.x.stride),
+                           .v_stride = 0,
+                           .page_bytes = checked_page_bytes(pages.stride),
+                           .head_bytes = static_cast<uint32_t>(pages.copy_bytes()),
+                           .key_bytes = 0,
+                           .key_length = pages.length,
+                           .value_length = 0,
+                           .key_groups = store_groups(pages.length),
+                           .zero = 0});
+    d.groups = {store_groups(pages.length), pages.copies,
                 static_cast<uint32_t>(std::min(height, call.rows - row))};
   }
   return dispatches;
