@@ -78,7 +78,7 @@ class Engine : public StepEngine {
   Team& team() { return lane_->team(); }
   // What passes beside its steps fill; valid as long as the engine is there.
   PassTarget pass_target() const {
-    return {model_, &memory_->kv(), memory_->kv_memory(), context()};
+    return {model_, &memory_->kv(), memory_->kv_memory(), context(), options().expand};
   }
   // Tells what did not go as planned, such as a thread that could not be pinned.
   std::vector<std::string> warnings() const;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/engine_plan.h"
+#include "graph/expand_rule.h"
 #include "graph/schedule_table.h"
 #include "kernels/attention/attention.h"
 #include "memory/arena.h"
@@ -14,18 +15,6 @@
 #include "plan/plan.h"
 
 namespace hearth {
-
-// Which rows of a prompt attend to expanded latents, of models that have latents (MLA): those of
-// its first multiple of `step` positions that leaves `tail` or more behind it. It follows from the
-// prompt's length alone, so a row's bits depend on nothing else (ARCHITECTURE.md says why these).
-struct ExpandRule {
-  uint32_t tail = 256, step = 512;
-
-  // step 0: none.
-  uint32_t positions(uint32_t prompt) const {
-    return step == 0 || prompt < tail ? 0 : (prompt - tail) / step * step;
-  }
-};
 
 // When start_engine() works by what `hearth tune` kept (engine/tuned_plan.h).
 enum class TunedUse : uint8_t {

@@ -101,7 +101,7 @@ double Scheduler::core_seconds(uint32_t tokens) const {
 void Scheduler::start_free_stream(Generation& generation, uint32_t core_tokens) {
   const Sequence& sequence = *generation.sequence;
   const uint32_t from = sequence.length(), end = streamable_end(generation);
-  if (end <= from || sequence.expanded() > 0 || generation.by_cores) return;
+  if (end <= from || generation.by_cores) return;
   const uint32_t count = end - from;
   const double by_cores = core_seconds(core_tokens + count);
   const auto takes = [&](uint32_t tokens) {
@@ -169,8 +169,12 @@ void Scheduler::begin_stream(Generation& generation, uint32_t count) {
   streams_.try_emplace(stream);
   try {
     sequence.grow_for_passes(tokens);
-    options_.streamer->begin(
-        {stream, {tokens.begin(), tokens.end()}, from, sequence.pages(), sequence.window_pages()});
+    options_.streamer->begin({stream,
+                              {tokens.begin(), tokens.end()},
+                              from,
+                              sequence.pages(),
+                              sequence.window_pages(),
+                              sequence.expanded()});
   } catch (...) {
     sequence.truncate(from);
     streams_.erase(stream);

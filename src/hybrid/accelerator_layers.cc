@@ -64,14 +64,15 @@ std::string why_not_activated(const Block& block) {
 
 // `why_kept`: why not, by what attention keeps from step to step and who sees whom; `takes`: the
 // weights that are computed with.
-std::string why_not_computed(const ModelSpec& spec, bool with_experts, const char* why_others,
+std::string why_not_computed(const ModelSpec& spec, bool prefills, const char* why_others,
                              const std::function<std::string(const AttentionBlock&)>& why_kept,
                              const std::function<bool(const WeightSpec&)>& takes) {
   for (const Layer& layer : spec.layers) {
     for (const Block& block : layer.blocks) {
       const auto* attention = std::get_if<AttentionBlock>(&block.body);
       const auto* experts = std::get_if<ExpertsBlock>(&block.body);
-      if (attention == nullptr && !(with_experts && experts != nullptr) &&
+      const auto* latents = std::get_if<LatentBlock>(&block.body);
+      if (attention == nullptr && !(prefills && (experts != nullptr || latents != nullptr)) &&
           !std::holds_alternative<FeedForwardBlock>(block.body)) {
         return why_others;
       }
@@ -316,9 +317,11 @@ ValueId AcceleratorLayers::embedded_by_host(const EmbeddingBlock& embedding) {
 Partials AcceleratorLayers::block(uint32_t layer, const Block& block, const Reduced& stream) {
   const auto* attention = std::get_if<AttentionBlock>(&block.body);
   const auto* experts = std::get_if<ExpertsBlock>(&block.body);
+  const auto* latents = std::get_if<LatentBlock>(&block.body);
   if (filled_) {
     // Which nobody adds up.
     if (experts != nullptr) return no_partials(*experts);
+    if (latents != nullptr) return partials_of({latents->output, {}});
     return partials_of(attention != nullptr ? attention->output
                                             : std::get<FeedForwardBlock>(block.body).down);
   }
@@ -326,6 +329,7 @@ Partials AcceleratorLayers::block(uint32_t layer, const Block& block, const Redu
   const ValueId x = stream.normed.values[0];
   if (attention != nullptr) return make(*attention, x);
   if (experts != nullptr) return make(*experts, x);
+  if (latents != nullptr) return make(*latents, x);
   return make(std::get<FeedForwardBlock>(block.body), x);
 }
 

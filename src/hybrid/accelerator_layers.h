@@ -24,7 +24,7 @@ namespace hearth {
 
 // Why no pass computes such a model; empty: one does. An encoder's attention, that of decoders that
 // keep nothing, and feed-forward layers are computed; neither keys and values that are cached, nor
-// latents, experts, or orders of columns.
+// latents, experts, or orders of columns. Passes that fill pages compute latents and experts.
 std::string why_no_pass(const ModelSpec& spec);
 
 // Whether a layer has weights that cores with BF16 instructions multiply by these.
@@ -66,6 +66,8 @@ class AcceleratorLayers : public BlockBuilder {
   FloatRows last() const { return values_[last_].rows; }
 
  private:
+  friend class LatentCommands;  // accelerator_latent.cc
+
   struct Value {
     FloatRows rows;
     uint32_t width = 0;
@@ -113,6 +115,7 @@ class AcceleratorLayers : public BlockBuilder {
   Projected project(const AttentionBlock& block, ValueId input, uint32_t s);
   void finish(const AttentionBlock& block, const Projected& of, Partials* partials);
   Partials make(const AttentionBlock& block, ValueId input);
+  Partials make(const LatentBlock& block, ValueId input);
   Partials make(const FeedForwardBlock& block, ValueId input);
   Partials make(const ExpertsBlock& block, ValueId input);
   // A layer of experts under way: who goes where, as a RouteCall and a GroupCall tell it.
@@ -172,6 +175,11 @@ class AcceleratorLayers : public BlockBuilder {
   std::vector<Value> values_;
   std::vector<std::pair<const RopeParams*, Place>> angles_;  // of the step: cosines, then sines
   std::map<std::pair<Mask, uint32_t>, Place> seen_;          // by mask and window
+  // That all layers with latents share, once one needs them.
+  struct LatentInputs {
+    Place sees, numbers, minus_zeros;
+  };
+  LatentInputs latent_inputs_;
   ValueId last_ = 0;
 };
 

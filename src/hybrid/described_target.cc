@@ -26,7 +26,8 @@ KvView lay_out(const Model& model, KvType type, uint32_t context) {
     const std::optional<KeptRows> kept = spec.kept(layer);
     if (kept) kv = {kept->key_length, kept->value_length, {}, kv_kind(window, *kept)};
     for (uint32_t s = 0; s < shards; ++s) {
-      kv.heads.push_back(kept ? model.axes()[kept->axis].cuts.shard(s).size() : 0);
+      const uint32_t heads = kept ? model.axes()[kept->axis].cuts.shard(s).size() : 0;
+      kv.heads.push_back(kept && kept->latent ? std::min(heads, 1u) : heads);
     }
   }
   return {type, pages_for(context), shards, layers, window};

@@ -17,6 +17,9 @@ struct PassText {
   // The same of layers that see a window, where others see all positions. What lies behind the
   // window that its last position has is not written: pages may take turns.
   std::span<const uint32_t> window_pages = {};
+  // Of a model with latents: so many positions of the text, the first ones, attend to expanded
+  // latents (graph/ops/latent.h).
+  uint32_t expanded = 0;
 };
 
 // Who waits for a pass; called by the thread that runs it.

@@ -79,7 +79,8 @@ PassFigures PassClock::figures(uint32_t rows, uint32_t first) {
   };
   const std::vector<uint32_t> pages = pages_of(KvKind::kFull);
   const std::vector<uint32_t> window_pages = pages_of(KvKind::kWindow);
-  const PassText text{tokens, first, pages, window_pages};
+  const uint32_t expanded = target_.expand.positions(first + rows);
+  const PassText text{tokens, first, pages, window_pages, expanded};
   const TimedAccelerator& gpu = *accelerator_;
   const PassFigures before{gpu.now(), gpu.computing_seconds(), gpu.copying_seconds(),
                            gpu.bytes_in(), gpu.bytes_out()};

@@ -16,7 +16,8 @@ PrefillStep::PrefillStep(std::span<const PassText> texts) {
       positions_.push_back(text.first_position + r);
       row_items_.push_back(static_cast<uint32_t>(items_.size()));
     }
-    items_.push_back({first_row, rows, text.first_position, nullptr});
+    items_.push_back({first_row, rows, text.first_position, nullptr,
+                      expanded_part(text.expanded, text.first_position, rows)});
     first_pages_.push_back(page);
     page += pages_for(text.first_position + rows);
   }
@@ -37,7 +38,8 @@ LargestPass::LargestPass(uint32_t context, uint32_t rows)
 std::vector<PassText> LargestPass::texts(std::span<const int32_t> tokens, uint32_t context) {
   std::vector<PassText> texts;
   for (size_t at = 0; at < tokens.size(); at += context) {
-    texts.push_back({tokens.subspan(at, std::min<size_t>(context, tokens.size() - at)), 0, {}});
+    const auto rows = std::min<size_t>(context, tokens.size() - at);
+    texts.push_back({tokens.subspan(at, rows), 0, {}, {}, static_cast<uint32_t>(rows / 2)});
   }
   return texts;
 }

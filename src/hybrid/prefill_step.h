@@ -25,7 +25,8 @@ class PrefillStep {
   std::vector<StepItem> items_;
 };
 
-// A pass of as many rows as there may be, in texts as long as they may be.
+// A pass of as many rows as there may be, in texts as long as they may be. Where there are latents
+// half of a text's rows are expanded: it makes all calls that passes make.
 class LargestPass {
  public:
   LargestPass(uint32_t context, uint32_t rows);

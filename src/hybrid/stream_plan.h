@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "accelerator/accelerator.h"
+#include "graph/expand_rule.h"
 #include "graph/step_view.h"
 #include "models/model.h"
 
@@ -22,6 +23,7 @@ struct PassTarget {
   // By shard: the memory that its pages lie in, whole pages of the operating system.
   std::vector<std::span<std::byte>> kv_memory;
   uint32_t context = 0;
+  ExpandRule expand = {};  // of a model with latents
   // Nothing of it is there but its places, or nothing shall be read: passes make the same lists and
   // give their accelerator zeros, for one that only tells what time it takes (TimedAccelerator).
   bool only_timed = false;

@@ -275,7 +275,7 @@ Streamer::Texts Streamer::form() {
       };
       texts.push_back({&*at,
                        {left.first(count), first, first_of(at->prompt.pages),
-                        first_of(at->prompt.window_pages)}});
+                        first_of(at->prompt.window_pages), at->prompt.expanded}});
       room.rows -= count;
       room.pages -= pages;
       ++at;

@@ -54,7 +54,8 @@ class PromptStreamer {
     std::vector<int32_t> tokens;
     uint32_t first_position = 0;
     std::vector<uint32_t> pages;
-    std::vector<uint32_t> window_pages = {};  // PassText's
+    std::vector<uint32_t> window_pages = {};  // PassText's, as what follows
+    uint32_t expanded = 0;
   };
   // Filled: its pages hold all of it. Let go: it was cancelled. Failed: the cores compute it. In
   // all three cases nothing touches its pages any more. Lost: as failed, but its pages may still be

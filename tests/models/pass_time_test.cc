@@ -170,8 +170,7 @@ TEST_F(PassTimeTest, ALayerThatTakesTooLongNeverEnds) {
   EXPECT_TRUE(std::isinf(table.seconds(128)));
 }
 
-TEST(PassTime, ListsAreThoseOfALoadedModel) {
-  const std::vector<std::byte> file = tiny_llama({.layers = 4, .codes = true});
+void expect_lists_of_a_loaded_model(const std::vector<std::byte>& file) {
   const ModelSource source = parse_gguf(file, "tiny");
   const ModelSpec spec = make_spec(source);
   const MeasuredAccelerator gpu = described(1e7, 1e9);
@@ -194,6 +193,29 @@ TEST(PassTime, ListsAreThoseOfALoadedModel) {
   }
 }
 
+TEST(PassTime, ListsAreThoseOfALoadedModel) {
+  expect_lists_of_a_loaded_model(tiny_llama({.layers = 4, .codes = true}));
+  expect_lists_of_a_loaded_model(tiny_deepseek2({.layers = 4, .codes = true}));
+}
+
+// What works on some heads at a time makes no step in what passes of more rows take.
+TEST(PassTime, PassesOverLatentsTakeTheMemoryThatIsPlanned) {
+  const TestModel model(latent_source({.layers = 2}));
+  const DescribedTarget target(model.spec(), Machine::invented(2, 1), {{0, 1}, {1, 1}},
+                               KvType::kF16, kContext);
+  for (const uint32_t rows : {64u, 640u, 2048u}) {
+    const MeasuredAccelerator gpu = described(1, 1);
+    const StreamPlan plan =
+        plan_stream(target.target(), gpu.facts, {.rows = rows, .memory = 0, .kept = 0});
+    const auto accelerator = std::make_shared<TimedAccelerator>(gpu, TimedOptions{});
+    const uint64_t before = accelerator->facts().free_bytes;
+    const PrefillPass pass(target.target(), accelerator, plan);
+    const uint64_t taken = before - accelerator->facts().free_bytes;
+    EXPECT_LE(taken, plan.bytes()) << rows;
+    EXPECT_GE(taken, plan.bytes() / 100 * 98) << rows;
+  }
+}
+
 TEST_F(PassTimeTest, NamesWhatAPassComputes) {
   const PassKernels kernels = pass_kernels(target_.target());
   EXPECT_EQ(kernels.kinds, std::vector<PackKind>{PackKind::kQ8_0});
@@ -204,9 +226,9 @@ TEST_F(PassTimeTest, NamesWhatAPassComputes) {
 }
 
 TEST(DescribedTarget, ModelsThatCannotBeStreamedAreRefused) {
-  const TestModel latents(latent_source({}));
+  const TestModel encoder(encoder_source({}));
   EXPECT_THROW(
-      DescribedTarget(latents.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16, kContext),
+      DescribedTarget(encoder.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16, kContext),
       Error);
 }
 

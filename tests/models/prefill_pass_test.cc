@@ -34,20 +34,25 @@ struct Shape {
       .rows = 128, .pages = 32, .kept = 0, .berths = 2, .experts = 2, .expert_batch = 1};
   uint32_t context = 448;
   ExpertCut experts = ExpertCut::kCut;
+  ExpandRule expand = {.tail = 40, .step = 24};  // of models with latents
+  uint32_t copies = 1;                           // of latents, by shard
 };
 
 std::unique_ptr<Engine> cores(const std::string& path, const Shape& shape) {
   ModelSource source = open_model_source(path);
   EngineOptions options;
-  options.threads = options.shards = shape.shards;
+  options.shards = shape.shards;
+  options.threads = options.decode_groups = shape.shards * shape.copies;
+  options.expand = shape.expand;
   options.context = shape.context;
   options.sequences = 8;
   options.kv_type = shape.kv;
   options.experts = shape.experts;
   options.prefill_rows = 64;
   options.decode_rows = 4;
-  return std::make_unique<Engine>(source, make_spec(source), Machine::invented(shape.shards, 1),
-                                  plain_level(), options);
+  return std::make_unique<Engine>(source, make_spec(source),
+                                  Machine::invented(shape.shards, shape.copies), plain_level(),
+                                  options);
 }
 
 // A prompt, of which the cores compute the first tokens.
@@ -79,6 +84,7 @@ uint32_t draw(std::mt19937& random, uint32_t from, uint32_t to) {
 Shape drawn_shape(std::mt19937& random) {
   Shape shape{.shards = draw(random, 1, 3), .context = kLongestDrawn};
   shape.kv = static_cast<KvType>(random() % kKvTypes);
+  shape.expand = {.tail = draw(random, 0, 300), .step = draw(random, 0, 200)};
   shape.plan = {.rows = draw(random, kLeastPassRows, kLongestDrawn),
                 .pages = draw(random, pages_for(kLongestDrawn), 40),
                 .kept = draw(random, 0, 3),
@@ -149,8 +155,9 @@ Outcome outcome_of(Engine& engine, const std::vector<Text>& texts,
 std::vector<std::unique_ptr<Sequence>> begin_texts(Engine& engine, const std::vector<Text>& texts) {
   std::vector<std::unique_ptr<Sequence>> sequences;
   for (const Text& text : texts) {
-    Sequence& sequence = *sequences.emplace_back(engine.new_sequence());
     const std::span<const int32_t> tokens = text.tokens;
+    const auto length_of = static_cast<uint32_t>(tokens.size());
+    Sequence& sequence = *sequences.emplace_back(engine.new_sequence(length_of));
     if (text.adopts) sequence.adopt_prefix(tokens.first(tokens.size() - 1));
     const uint32_t length = sequence.length();
     if (text.by_cores > length) {
@@ -185,7 +192,8 @@ Outcome streamed(const GoldenModel& model, const Shape& shape, const std::vector
                     {rest.begin(), rest.end()},
                     from,
                     sequences[t]->pages(),
-                    sequences[t]->window_pages()});
+                    sequences[t]->window_pages(),
+                    sequences[t]->expanded()});
   }
   for (size_t ended = 0; ended < texts.size();) {
     const uint64_t seen = ends.count();
@@ -233,9 +241,11 @@ class PrefillPassGolden : public testing::TestWithParam<GoldenModel> {
     has_experts_ = spec.expert_count() > 0;
     const std::string why = why_no_prefill(spec);
     if (!why.empty()) GTEST_SKIP() << why;
+    has_latents_ = spec.has_latents();
   }
 
   bool has_experts_ = false;
+  bool has_latents_ = false;
 };
 
 std::vector<GoldenModel> golden_decoders() {
@@ -248,21 +258,21 @@ TEST_P(PrefillPassGolden, GivesTheBitsOfTheCores) {
   const GoldenModel& model = GetParam();
   const std::vector<Text> texts = texts_of(model, 1);
   // Every shader is checked by itself with all types, so one shape is enough of a quantised model,
-  // and two of others.
+  // and two of others. Of models with latents there are few.
   const auto by_name = static_cast<uint32_t>(model.name.size());
   uint32_t seed = 0;
   for (const Shape& shape :
        {Shape{},
-        Shape{3,
-              KvType::kF16,
-              {.rows = 400,
-              .pages = 40,
-              .kept = has_experts_ ? 0u : 1u,
-              .berths = 1,
-              .experts = 4,
-              .expert_batch = 2},
-              448,
-              ExpertCut::kSpread},
+        Shape{.shards = 3,
+        .kv = KvType::kF16,
+        .plan = {.rows = 400,
+                .pages = 40,
+                .kept = has_experts_ ? 0u : 1u,
+                .berths = 1,
+                .experts = 4,
+                .expert_batch = 2},
+        .experts = ExpertCut::kSpread,
+        .copies = 2},
         Shape{2,
               KvType::kQ8_0,
               {.rows = 64, .pages = 12, .kept = 0, .berths = 3, .experts = 9, .expert_batch = 3}},
@@ -270,7 +280,7 @@ TEST_P(PrefillPassGolden, GivesTheBitsOfTheCores) {
               KvType::kBF16,
               {.rows = 1000, .pages = 40, .kept = 100, .berths = 0, .expert_batch = 2}}}) {
     ++seed;
-    if ((seed + by_name) % (model.quantised ? 4 : 2) != 0) continue;
+    if (!has_latents_ && (seed + by_name) % (model.quantised ? 4 : 2) != 0) continue;
     const VirtualOptions options{.seed = seed,
                                  .queues = 1 + seed % 2,
                                  .second_computes = seed % 4 == 1,
@@ -283,8 +293,7 @@ TEST_P(PrefillPassGolden, GivesTheBitsOfTheCores) {
 
 class PrefillPassDrawn : public PrefillPassGolden {};
 
-std::vector<GoldenModel> drawn_models() {
-  std::vector<GoldenModel> models = golden_decoders();
+std::vector<GoldenModel> drawn_of(std::vector<GoldenModel> models) {
   std::erase_if(models, [](const GoldenModel& model) {
     return !all_streams() && letters_of(model) % 3 != 0;
   });
@@ -381,9 +390,24 @@ TEST(PrefillPassPlan, IsWhatAPassTakes) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Latents, PrefillPassGolden,
+                         testing::ValuesIn(read_golden_set("mla_models")), golden_test_name);
+INSTANTIATE_TEST_SUITE_P(Latents, PrefillPassDrawn,
+                         testing::ValuesIn(drawn_of(read_golden_set("mla_models"))),
+                         golden_test_name);
+// Heads that begin within panels.
+std::vector<GoldenModel> latent_shader_models() {
+  std::vector<GoldenModel> models = read_golden_set("mla_models");
+  std::erase_if(models, [](const GoldenModel& model) {
+    return !all_streams() && model.name != "deepseek2-q8_0-dense" && model.name != "deepseek2-q4_0";
+  });
+  return models;
+}
+INSTANTIATE_TEST_SUITE_P(Latents, PrefillPassShaders, testing::ValuesIn(latent_shader_models()),
+                         golden_test_name);
 INSTANTIATE_TEST_SUITE_P(Models, PrefillPassGolden, testing::ValuesIn(golden_decoders()),
                          golden_test_name);
-INSTANTIATE_TEST_SUITE_P(Models, PrefillPassDrawn, testing::ValuesIn(drawn_models()),
+INSTANTIATE_TEST_SUITE_P(Models, PrefillPassDrawn, testing::ValuesIn(drawn_of(golden_decoders())),
                          golden_test_name);
 INSTANTIATE_TEST_SUITE_P(Models, PrefillPassShaders, testing::ValuesIn(shader_models()),
                          golden_test_name);

@@ -192,6 +192,21 @@ TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCores) {
   expect_all_pages();
 }
 
+// Some rows are expanded and others are not, wherever a pass begins and ends.
+TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCoresWithLatents) {
+  file_ = parse_gguf(tiny_deepseek2(kTiniest), "tiny");
+  EngineOptions options = large();
+  options.expand = {.tail = 64, .step = 64};
+  const std::vector<Request> all = requests(20, 400);
+  const auto expected = by_cores(options, all);
+  start_streaming(options, {.threshold = 64});
+  ask_all(all);
+  run_all([](int) {});
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(tokens_of(results_[i]), expected[i]) << i;
+  EXPECT_GE(statistics_.streamed_prompts, 8u);
+  expect_all_pages();
+}
+
 // Pools from a context up, so that sequences give up their pages while others are streamed and kept
 // pages go to others; passes of all shapes; prompts that are cancelled.
 TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCoresInAnyShape) {

@@ -1,0 +1,439 @@
+// Latents of AcceleratorLayers (graph/ops/latent.h): down-projections into pages of latents, and
+// both forms of attention to them.
+//
+// What works on some heads at a time lies in one value, laid out here: as long for any texts of as
+// many rows, so that what a pass needs follows from its rows and the context alone.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/round_up.h"
+#include "hybrid/accelerator_layers.h"
+#include "kernels/attention/latent.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint64_t kFloat = sizeof(float), kWorkAlign = 256;
+// Heads of absorbed rows at a time, and bytes of the keys and values of expanded ones, but a head
+// of a whole context at least.
+constexpr uint32_t kAbsorbedHeads = 4;
+constexpr uint64_t kExpandedBytes = 128 << 20;
+
+uint64_t aligned(uint64_t bytes) { return round_up(bytes, kWorkAlign); }
+
+// The panels of a row-cut weight that hold the rows of a head in a shard, and maybe some of its
+// neighbours'.
+struct HeadPanels {
+  uint32_t panel0, panels, lead;  // lead: rows of the head before
+
+  HeadPanels(const Shard& shard, uint32_t head, uint32_t length) {
+    const uint32_t begin = head * length - shard.row0;
+    panel0 = begin / kPanelRows;
+    panels = (begin + length + kPanelRows - 1) / kPanelRows - panel0;
+    lead = begin % kPanelRows;
+  }
+  uint32_t columns() const { return panels * kPanelRows; }
+};
+
+uint32_t most_columns(uint32_t length) { return round_up(length + kPanelRows - 1, kPanelRows); }
+
+FloatRows part_of(FloatRows rows, uint64_t row, uint64_t column) {
+  rows.at = rows.at + (row * rows.stride + column) * kFloat;
+  return rows;
+}
+
+}  // namespace
+
+// One layer's commands.
+class LatentCommands {
+ public:
+  LatentCommands(AcceleratorLayers& layers, const LatentBlock& block)
+      : layers_(layers),
+        commands_(layers.commands_),
+        block_(block),
+        latent_(block.latent_length),
+        turned_(block.rope.n_rot),
+        straight_(block.key_length - block.rope.n_rot),
+        key_(weight(block.key_up)),
+        value_(weight(block.value_up)),
+        absorbed_(absorbed_sizes()),
+        expanded_bytes_(expanded_head_bytes()) {}
+
+  Partials make(ValueId input);
+
+ private:
+  // A shard's heads, their queries and what their attention gives.
+  struct Heads {
+    uint32_t shard;
+    UnitRange heads;
+    FloatRows queries, out;
+    Place work;
+
+    uint32_t column(uint32_t head, uint32_t length) const { return (head - heads.begin) * length; }
+  };
+  // Bytes that a head takes of absorbed rows.
+  struct AbsorbedSizes {
+    uint64_t straight, query, mix, mix_act, edges;
+    uint64_t all() const { return straight + query + mix + mix_act + edges; }
+  };
+  // A product of each of some heads, whose activations and results lie evenly apart.
+  struct HeadProducts {
+    const Weight& weight;
+    uint32_t length;
+    Place a;  // of the first head
+    uint64_t a_bytes;
+    FloatRows out;
+    uint32_t out_head;  // floats from head to head
+    Place edges;
+    uint64_t edge_bytes;
+  };
+
+  const Weight& weight(WeightId id) const { return layers_.weights_.model().weights().matrix(id); }
+  uint32_t step_rows() const { return layers_.step_.rows(); }
+  uint32_t query_head() const { return round_up(latent_, kPanelRows); }  // floats
+
+  ValueId project_down(ValueId input, ValueId* low_queries);
+  void norm_in_place(ValueId x, const NormRef& by, uint32_t n, bool ordered);
+  void turn(const FloatRows& x, uint32_t heads, uint32_t apart, bool ordered);
+  LatentPages pages_of(uint32_t s, uint32_t first_page, uint32_t count) const;
+  void attend(const Heads& of);
+
+  AbsorbedSizes absorbed_sizes() const;
+  void attend_absorbed(const Heads& of, size_t item, UnitRange heads);
+  void quantize(const FloatRows& x, uint32_t head_floats, uint32_t n, uint32_t rows,
+                UnitRange heads, const Weight& by, Place to, uint64_t bytes);
+  void multiply(const Heads& of, UnitRange heads, uint32_t rows, const HeadProducts& by);
+
+  KvPages expanded_pages(uint32_t heads, uint32_t count, Place at) const;
+  uint64_t expanded_head_bytes() const;
+  uint32_t expanded_heads(const Heads& of) const;
+  void attend_expanded(const Heads& of, size_t item, UnitRange heads);
+  FloatRows matrix_rows(const Heads& of, const Weight& by, UnitRange heads, uint32_t length,
+                        Place* work, bool ordered);
+
+  Place sees(uint32_t row);
+  Place numbers();
+  Place minus_zeros();
+
+  AcceleratorLayers& layers_;
+  PassCommands& commands_;
+  const LatentBlock& block_;
+  const uint32_t latent_, turned_, straight_;
+  const Weight &key_, &value_;
+  const AbsorbedSizes absorbed_;
+  const uint64_t expanded_bytes_;  // of a head
+};
+
+Partials AcceleratorLayers::make(const LatentBlock& block, ValueId input) {
+  return LatentCommands(*this, block).make(input);
+}
+
+Partials LatentCommands::make(ValueId input) {
+  Partials partials = layers_.partials_of({block_.output, {}});
+  std::vector<uint32_t> shards;
+  for (uint32_t s = 0; s < key_.shards.size(); ++s) {
+    if (key_.shards[s].spec.rows > 0) shards.push_back(s);
+  }
+  ValueId low = input;
+  const ValueId latents = project_down(input, &low);
+  for (uint32_t s : shards) {
+    commands_.add(LatentStoreCall{.x = layers_.values_[latents].rows,
+                                  .slots = layers_.slots(),
+                                  .rows = step_rows(),
+                                  .pages = pages_of(s, 0, layers_.pages_->pages->count())},
+                  s == shards[0]);
+  }
+  layers_.filled_ = layers_.is_last_layer();
+  if (layers_.filled_) return partials;
+  for (uint32_t s : shards) {
+    const Shard& shard = key_.shards[s];
+    const UnitRange heads{shard.row0 / latent_, (shard.row0 + shard.spec.rows) / latent_};
+    const ValueId queries = layers_.linear(low, {block_.query, {}}, s, true);
+    const FloatRows rows = layers_.values_[queries].rows;
+    turn(part_of(rows, 0, straight_), heads.size(), block_.key_length, true);
+    const ValueId out = layers_.add_value(heads.size() * block_.value_length);
+    Heads of{s, heads, rows, layers_.values_[out].rows, {}};
+    of.work =
+        commands_.value(kAbsorbedHeads * absorbed_.all() + expanded_heads(of) * expanded_bytes_);
+    attend(of);
+    layers_.add_partial(&partials, out, weight(block_.output), s);
+  }
+  return partials;
+}
+
+// The latents, normed, with what is turned behind them; and low-rank queries, where there are some.
+// Every shard has the matrices: the first one's give them.
+ValueId LatentCommands::project_down(ValueId input, ValueId* low_queries) {
+  const ValueId latents = layers_.linear(input, {block_.latent_down, {}}, 0, true);
+  if (block_.query_down) {
+    *low_queries = layers_.linear(input, {block_.query_down, {}}, 0, false);
+  }
+  norm_in_place(latents, block_.latent_norm, latent_, true);
+  turn(part_of(layers_.values_[latents].rows, 0, latent_), 1, turned_, false);
+  if (block_.query_down) {
+    norm_in_place(*low_queries, *block_.query_norm, layers_.values_[*low_queries].width, false);
+  }
+  return latents;
+}
+
+void LatentCommands::norm_in_place(ValueId x, const NormRef& by, uint32_t n, bool ordered) {
+  const WeightTable& table = layers_.weights_.model().weights();
+  const FloatRows rows = layers_.values_[x].rows;
+  commands_.add(
+      NormCall{.kind = by.kind == NormKind::kRms ? NormCallKind::kRms : NormCallKind::kLayer,
+               .x = rows,
+               .weight = layers_.weights_.vector(&table.vector(by.weight)),
+               .bias = layers_.weights_.vector(table.optional_vector(by.bias)),
+               .rows = step_rows(),
+               .n = n,
+               .eps = by.eps,
+               .out = rows},
+      ordered);
+}
+
+void LatentCommands::turn(const FloatRows& x, uint32_t heads, uint32_t apart, bool ordered) {
+  const Place angles = layers_.angles_of(block_.rope);
+  commands_.add(RopeCall{.x = x,
+                         .rows = step_rows(),
+                         .heads = heads,
+                         .head_stride = apart,
+                         .cos = angles,
+                         .sin = angles + uint64_t{step_rows()} * (turned_ / 2) * kFloat,
+                         .n_rot = turned_,
+                         .layout = block_.rope.layout},
+                ordered);
+}
+
+LatentPages LatentCommands::pages_of(uint32_t s, uint32_t first_page, uint32_t count) const {
+  const KvPages pages = layers_.pages_->pages->of(s, layers_.layer_, latent_ + turned_, 0);
+  return {.at = pages.at + first_page * pages.stride,
+          .stride = pages.stride,
+          .count = count,
+          .type = pages.type,
+          .copies = pages.heads,
+          .length = pages.key_length};
+}
+
+// Of each text the rows that are expanded, then the others, some heads at a time.
+void LatentCommands::attend(const Heads& of) {
+  const uint32_t all = of.heads.size(), expanded = expanded_heads(of);
+  for (size_t t = 0; t < layers_.step_.items.size(); ++t) {
+    const StepItem& item = layers_.step_.items[t];
+    for (uint32_t h = 0; item.expanded > 0 && h < all; h += expanded) {
+      const uint32_t first = of.heads.begin + h;
+      attend_expanded(of, t, {first, std::min(first + expanded, of.heads.end)});
+    }
+    for (uint32_t h = 0; item.expanded < item.rows && h < all; h += kAbsorbedHeads) {
+      const uint32_t first = of.heads.begin + h;
+      attend_absorbed(of, t, {first, std::min(first + kAbsorbedHeads, of.heads.end)});
+    }
+  }
+}
+
+LatentCommands::AbsorbedSizes LatentCommands::absorbed_sizes() const {
+  const uint64_t rows = step_rows();
+  const auto act = [&](const Weight& by, uint32_t k) {
+    return aligned(act_bytes(act_format_for(by.shards[0].spec.kind), step_rows(), k));
+  };
+  const uint32_t edge = std::max(most_columns(latent_), most_columns(block_.value_length));
+  const bool whole = latent_ % kPanelRows == 0 && block_.value_length % kPanelRows == 0;
+  return {.straight = act(key_, straight_),
+          .query = aligned(rows * query_head() * kFloat),
+          .mix = aligned(rows * latent_ * kFloat),
+          .mix_act = act(value_, latent_),
+          .edges = whole ? 0 : aligned(rows * edge * kFloat)};
+}
+
+// What keys and values are made by goes into queries and mixes.
+void LatentCommands::attend_absorbed(const Heads& of, size_t t, UnitRange heads) {
+  const StepItem& item = layers_.step_.items[t];
+  const uint32_t rows = item.rows - item.expanded, first = item.first_row + item.expanded;
+  const uint32_t positions = item.first_position + item.rows, n = heads.size();
+  const Place straight = of.work, query = straight + kAbsorbedHeads * absorbed_.straight;
+  const Place mix = query + kAbsorbedHeads * absorbed_.query;
+  const Place mix_act = mix + kAbsorbedHeads * absorbed_.mix;
+  const Place edges = mix_act + kAbsorbedHeads * absorbed_.mix_act;
+  const FloatRows own = part_of(of.queries, first, of.column(heads.begin, block_.key_length));
+  const FloatRows absorbed{query, uint64_t{n} * query_head()};
+  const FloatRows mixes{mix, uint64_t{n} * latent_};
+
+  quantize(own, block_.key_length, straight_, rows, heads, key_, straight, absorbed_.straight);
+  multiply(of, heads, rows,
+           {key_, latent_, straight, absorbed_.straight, absorbed, query_head(), edges,
+            absorbed_.edges});
+  commands_.add(LatentAttendCall{
+      .q = absorbed,
+      .turned = part_of(own, 0, straight_),
+      .q_head = query_head(),
+      .turned_head = block_.key_length,
+      .rows_of = sees(first),
+      .rows = rows,
+      .positions = positions,
+      .seen = uint64_t{rows} * (2 * uint64_t{positions} + 1 - rows) / 2,
+      .heads = n,
+      .latent_length = latent_,
+      .scale = block_.scale,
+      .pages = pages_of(of.shard, layers_.pages_->first_pages[t], pages_for(positions)),
+      .out = mixes});
+  quantize(mixes, latent_, latent_, rows, heads, value_, mix_act, absorbed_.mix_act);
+  const uint32_t length = block_.value_length;
+  multiply(
+      of, heads, rows,
+      {value_, length, mix_act, absorbed_.mix_act,
+       part_of(of.out, first, of.column(heads.begin, length)), length, edges, absorbed_.edges});
+}
+
+// The first n floats of each head, `head_floats` apart, as `by` takes them.
+void LatentCommands::quantize(const FloatRows& x, uint32_t head_floats, uint32_t n, uint32_t rows,
+                              UnitRange heads, const Weight& by, Place to, uint64_t bytes) {
+  const ActFormat format = act_format_for(by.shards[0].spec.kind);
+  for (uint32_t i = 0; i < heads.size(); ++i) {
+    commands_.add(QuantizeCall{part_of(x, 0, uint64_t{i} * head_floats), rows, n,
+                               ActRows{to + i * bytes, format, rows, n}},
+                  i == 0);
+  }
+}
+
+// Where a head does not begin and end with panels its neighbours' rows are left out by a sum with
+// -0, which changes no number.
+void LatentCommands::multiply(const Heads& of, UnitRange heads, uint32_t rows,
+                              const HeadProducts& by) {
+  const Shard& shard = by.weight.shards[of.shard];
+  const ShardPlace place = layers_.weights_.shard(by.weight, of.shard);
+  std::vector<AddCall> copies;
+  for (uint32_t i = 0; i < heads.size(); ++i) {
+    const HeadPanels panels(shard, heads.begin + i, by.length);
+    const FloatRows to = part_of(by.out, 0, uint64_t{i} * by.out_head);
+    const bool whole = panels.columns() == by.length;
+    const FloatRows wide{by.edges + i * by.edge_bytes, panels.columns()};
+    commands_.add(
+        GemmCall{.spec = shard.spec,
+                 .codes = place.codes,
+                 .scales = place.scales,
+                 .panel0 = panels.panel0,
+                 .panels = panels.panels,
+                 .block1 = shard.spec.blocks(),
+                 .a = {by.a + i * by.a_bytes, act_format_for(shard.spec.kind), rows, shard.spec.k},
+                 .m = rows,
+                 .out = whole ? to : wide},
+        i == 0);
+    if (whole) continue;
+    copies.push_back({.a = part_of(wide, 0, panels.lead),
+                      .b = {minus_zeros(), 0},
+                      .rows = rows,
+                      .n = by.length,
+                      .out = to});
+  }
+  bool ordered = true;
+  for (const AddCall& copy : copies) commands_.add(copy, std::exchange(ordered, false));
+}
+
+KvPages LatentCommands::expanded_pages(uint32_t heads, uint32_t count, Place at) const {
+  KvPages pages{.at = at,
+                .count = count,
+                .type = KvType::kF32,
+                .heads = heads,
+                .key_length = block_.key_length,
+                .value_length = block_.value_length};
+  pages.stride = heads * pages.head_bytes();
+  return pages;
+}
+
+// Keys and values of a whole context, and the matrices that make them.
+uint64_t LatentCommands::expanded_head_bytes() const {
+  return pages_for(layers_.context_) * expanded_pages(1, 0, {}).stride +
+         aligned(uint64_t{latent_} * straight_ * kFloat) +
+         aligned(uint64_t{latent_} * block_.value_length * kFloat) + 2 * kWorkAlign;
+}
+
+uint32_t LatentCommands::expanded_heads(const Heads& of) const {
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(kExpandedBytes / expanded_bytes_, 1, of.heads.size()));
+}
+
+// Keys and values are made once of every position that the rows see, whatever chunks the cores
+// would compute them in.
+void LatentCommands::attend_expanded(const Heads& of, size_t t, UnitRange heads) {
+  const StepItem& item = layers_.step_.items[t];
+  const uint32_t rows = item.expanded, positions = item.first_position + rows;
+  Place work = of.work + kAbsorbedHeads * absorbed_.all();
+  const FloatRows key = matrix_rows(of, key_, heads, latent_, &work, true);
+  const FloatRows value = matrix_rows(of, value_, heads, block_.value_length, &work, false);
+  const KvPages to = expanded_pages(heads.size(), pages_for(positions), work);
+  commands_.add(LatentExpandCall{
+      .from = pages_of(of.shard, layers_.pages_->first_pages[t], pages_for(positions)),
+      .positions = positions,
+      .latent_length = latent_,
+      .key = key,
+      .value = value,
+      .to = to});
+  commands_.add(PagedAttendCall{
+      .q = part_of(of.queries, item.first_row, of.column(heads.begin, block_.key_length)),
+      .rows_of = sees(item.first_row),
+      .rows = rows,
+      .positions = positions,
+      .seen = uint64_t{rows} * (2 * uint64_t{positions} + 1 - rows) / 2,
+      .heads = heads.size(),
+      .scale = block_.scale,
+      .pages = to,
+      .out = part_of(of.out, item.first_row, of.column(heads.begin, block_.value_length))});
+}
+
+// The rows of heads, `length` each, read back from their pack; `*work` is moved behind them.
+FloatRows LatentCommands::matrix_rows(const Heads& of, const Weight& by, UnitRange heads,
+                                      uint32_t length, Place* work, bool ordered) {
+  const Shard& shard = by.shards[of.shard];
+  const ShardPlace place = layers_.weights_.shard(by, of.shard);
+  const uint64_t first = uint64_t{heads.begin} * length - shard.row0;
+  const FloatRows rows{*work, shard.spec.k};
+  commands_.add(TableCall{.spec = shard.spec,
+                          .codes = place.codes,
+                          .scales = place.scales,
+                          .rows_of = numbers() + first * sizeof(uint32_t),
+                          .rows = heads.size() * length,
+                          .out = rows},
+                ordered);
+  *work = *work + aligned(uint64_t{heads.size()} * length * shard.spec.k * kFloat);
+  return rows;
+}
+
+// What rows see from `row` on: all positions up to their own, on pages counted from their text's.
+Place LatentCommands::sees(uint32_t row) {
+  Place& at = layers_.latent_inputs_.sees;
+  if (!at) {
+    std::vector<PagedRow> rows;
+    for (uint32_t position : layers_.step_.positions) rows.push_back({0, 0, position, 0});
+    at = commands_.input(std::as_bytes(std::span(rows)));
+  }
+  return at + uint64_t{row} * sizeof(PagedRow);
+}
+
+// 0, 1, ...: the rows of any matrix of heads.
+Place LatentCommands::numbers() {
+  Place& at = layers_.latent_inputs_.numbers;
+  if (at) return at;
+  uint32_t most = 0;
+  for (const Layer& layer : layers_.weights_.model().spec().layers) {
+    for (const Block& block : layer.blocks) {
+      const auto* of = std::get_if<LatentBlock>(&block.body);
+      if (of == nullptr) continue;
+      most = std::max(most, of->heads * std::max(of->latent_length, of->value_length));
+    }
+  }
+  std::vector<uint32_t> rows(most);
+  std::iota(rows.begin(), rows.end(), 0);
+  return at = commands_.input(std::as_bytes(std::span(rows)));
+}
+
+Place LatentCommands::minus_zeros() {
+  Place& at = layers_.latent_inputs_.minus_zeros;
+  if (at) return at;
+  const std::vector<float> zeros(kMaxHeadDim, -0.0f);
+  return at = commands_.input(std::as_bytes(std::span(zeros)));
+}
+
+}  // namespace hearth
