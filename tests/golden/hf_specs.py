@@ -82,6 +82,9 @@ def _fp8_models() -> list[Directory]:
     deepseek = Spec("hf-deepseek3-fp8", "deepseek2", (), 160, 5, 1, 200, 263, 24, layers=3,
                     mla=Mla(144, 40, 16, 24, query=136), rope=mla_specs.yarn(4.0, 512, 0.1),
                     experts=mla_specs.v3(6, 2, 136, groups=3, groups_used=2))
+    dense = Spec("hf-deepseek3-fp8-dense", "deepseek2", (), 144, 6, 1, 200, 263, 24, layers=3,
+                 mla=Mla(136, 32, 16, 40, query=160), rope=mla_specs.yarn(4.0, 512, 0.1),
+                 experts=mla_specs.v3(2, 2, 136, dense=3))
     return [
         Directory(llama.name, llama, ("F32 scales", "heads of 48 straddle blocks"),
                   fp8_scales="F32"),
@@ -93,6 +96,8 @@ def _fp8_models() -> list[Directory]:
                                       for e in range(qwen3moe.experts.count))),
         Directory(deepseek.name, deepseek, ("F32 scales", "kv_b_proj", "noaux_tc"),
                   fp8_scales="F32"),
+        Directory(dense.name, dense, ("BF16 scales", "no experts in any layer"),
+                  fp8_scales="BF16"),
     ]
 
 

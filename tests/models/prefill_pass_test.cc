@@ -85,6 +85,7 @@ Shape drawn_shape(std::mt19937& random) {
   Shape shape{.shards = draw(random, 1, 3), .context = kLongestDrawn};
   shape.kv = static_cast<KvType>(random() % kKvTypes);
   shape.expand = {.tail = draw(random, 0, 300), .step = draw(random, 0, 200)};
+  shape.copies = draw(random, 1, 2);
   shape.plan = {.rows = draw(random, kLeastPassRows, kLongestDrawn),
                 .pages = draw(random, pages_for(kLongestDrawn), 40),
                 .kept = draw(random, 0, 3),
@@ -258,7 +259,7 @@ TEST_P(PrefillPassGolden, GivesTheBitsOfTheCores) {
   const GoldenModel& model = GetParam();
   const std::vector<Text> texts = texts_of(model, 1);
   // Every shader is checked by itself with all types, so one shape is enough of a quantised model,
-  // and two of others. Of models with latents there are few.
+  // and two of others. Of models with latents and no experts two get all.
   const auto by_name = static_cast<uint32_t>(model.name.size());
   uint32_t seed = 0;
   for (const Shape& shape :
@@ -280,7 +281,8 @@ TEST_P(PrefillPassGolden, GivesTheBitsOfTheCores) {
               KvType::kBF16,
               {.rows = 1000, .pages = 40, .kept = 100, .berths = 0, .expert_batch = 2}}}) {
     ++seed;
-    if (!has_latents_ && (seed + by_name) % (model.quantised ? 4 : 2) != 0) continue;
+    const bool all = has_latents_ && !has_experts_ && !model.bf16;
+    if (!all && (seed + by_name) % (model.quantised ? 4 : 2) != 0) continue;
     const VirtualOptions options{.seed = seed,
                                  .queues = 1 + seed % 2,
                                  .second_computes = seed % 4 == 1,
@@ -403,6 +405,28 @@ std::vector<GoldenModel> latent_shader_models() {
   });
   return models;
 }
+
+// Directories in FP8, whose bits are those of levels without instructions for BF16.
+std::vector<GoldenModel> fp8_models() {
+  std::vector<GoldenModel> models = read_golden_set("hf_models");
+  std::erase_if(models, [](const GoldenModel& model) {
+    return model.name.find("-fp8") == std::string::npos;
+  });
+  return models;
+}
+
+// Scales of blocks, of latents too, and of rows.
+std::vector<GoldenModel> fp8_shader_models() {
+  std::vector<GoldenModel> models = fp8_models();
+  std::erase_if(models, [](const GoldenModel& model) {
+    return !all_streams() && !model.name.ends_with("-dense") && !model.name.ends_with("-rows");
+  });
+  return models;
+}
+
+INSTANTIATE_TEST_SUITE_P(Fp8, PrefillPassGolden, testing::ValuesIn(fp8_models()), golden_test_name);
+INSTANTIATE_TEST_SUITE_P(Fp8, PrefillPassShaders, testing::ValuesIn(fp8_shader_models()),
+                         golden_test_name);
 INSTANTIATE_TEST_SUITE_P(Latents, PrefillPassShaders, testing::ValuesIn(latent_shader_models()),
                          golden_test_name);
 INSTANTIATE_TEST_SUITE_P(Models, PrefillPassGolden, testing::ValuesIn(golden_decoders()),
