@@ -40,14 +40,15 @@ WeightView PackedCopies::copy(uint32_t index) const {
 }
 
 PackedProduct::PackedProduct(const PackedCopies& weights, const GemmKernel& gemm, uint32_t m,
-                             TimedTeam& team, const GemmSchedule& schedule)
+                             TimedTeam& team, const GemmSchedule& schedule, const ProductForm& form)
     : weights_(weights),
       gemm_(gemm),
       team_(team),
       m_(m),
       schedule_(schedule),
+      form_(form),
       x_(random_problem(weights.spec(), 1, m)),
-      out_(sizeof(float) * m * weights.spec().rows * schedule.k_parts),
+      out_(out_bytes()),
       tasks_(make_tasks()),
       done_(team.size()) {
   for (uint32_t i = 0; i < team.size(); ++i) scratch_.emplace_back(kGemmScratchBytes);
@@ -56,10 +57,9 @@ PackedProduct::PackedProduct(const PackedCopies& weights, const GemmKernel& gemm
 
 void PackedProduct::set_schedule(const GemmSchedule& schedule) {
   schedule_ = schedule;
-  const size_t bytes = sizeof(float) * m_ * weights_.spec().rows * schedule.k_parts;
-  if (out_.size() < bytes) {
-    out_ = PaddedBytes(bytes);
-    std::memset(out_.data(), 0, bytes);
+  if (out_.size() < out_bytes()) {
+    out_ = PaddedBytes(out_bytes());
+    std::memset(out_.data(), 0, out_bytes());
   }
   tasks_ = make_tasks();
 }
@@ -69,8 +69,10 @@ std::vector<PackedProduct::Task> PackedProduct::make_tasks() const {
   const uint32_t step = schedule_.is_default() ? task_panels(spec, spec.panels(), team_.size(), m_)
                                                : schedule_.task_panels;
   std::vector<Task> tasks;
-  for (uint32_t part = 0; part < schedule_.k_parts; ++part) {
-    for (PanelRange panels : panel_ranges(0, spec.panels(), step)) tasks.push_back({part, panels});
+  for (uint32_t i = 0; i < schedule_.k_parts * form_.matrices; ++i) {
+    for (PanelRange panels : panel_ranges(0, spec.panels(), step)) {
+      tasks.push_back({i % form_.matrices, i / form_.matrices, panels});
+    }
   }
   return tasks;
 }
@@ -78,7 +80,7 @@ std::vector<PackedProduct::Task> PackedProduct::make_tasks() const {
 double PackedProduct::run(uint32_t count) {
   double seconds = team_.together([&](uint32_t member, uint32_t) noexcept {
     for (uint32_t i = 0; i < count; ++i) {
-      work(member, epoch_ + 1 + i, weights_.copy((next_copy_ + i) % weights_.count()));
+      work(member, epoch_ + 1 + i, next_copy_ + i * form_.matrices);
       done_.arrive_and_wait(member);
       if (schedule_.k_parts == 1) continue;
       sum_parts(member);
@@ -86,36 +88,48 @@ double PackedProduct::run(uint32_t count) {
     }
   });
   epoch_ += count;
-  next_copy_ = (next_copy_ + count) % weights_.count();
+  next_copy_ = (next_copy_ + count * form_.matrices) % weights_.count();
   return seconds;
 }
 
-void PackedProduct::work(uint32_t member, uint32_t epoch, const WeightView& weights) noexcept {
-  auto* out = reinterpret_cast<float*>(out_.data());
+void PackedProduct::work(uint32_t member, uint32_t epoch, uint32_t copy) noexcept {
   const uint32_t rows = schedule_.is_default() ? kTaskRows : schedule_.task_rows;
   run_tasks(
       tasks_, m_, rows,
       [&](uint32_t count) { return next_.next_several(epoch, count, team_.size()); },
-      [&](const Task& task, uint32_t row, uint32_t m) {
-        float* part = out + size_t{task.part} * m_ * out_stride();
-        gemm_({weights,
-               task.panels.panel0,
-               task.panels.panels,
-               first_block(task.part),
-               first_block(task.part + 1),
-               act_rows(x_.a, row, 0),
-               m,
-               part + row * out_stride() + task.panels.panel0 * kPanelRows,
-               out_stride(),
-               scratch_[member].data(),
-               {},
-               schedule_});
-      });
+      [&](const Task& task, uint32_t row, uint32_t m) { multiply(task, member, copy, row, m); });
+}
+
+void PackedProduct::multiply(const Task& task, uint32_t member, uint32_t copy, uint32_t row,
+                             uint32_t m) noexcept {
+  float* out = reinterpret_cast<float*>(out_.data()) +
+               (size_t{task.part} * form_.matrices + task.matrix) * m_ * out_stride();
+  const uint32_t begin = task.part * segments() / schedule_.k_parts;
+  const uint32_t end = (task.part + 1) * segments() / schedule_.k_parts;
+  // Of a short K some segments have none.
+  uint32_t cuts[kMostCuts];
+  size_t count = 0;
+  for (uint32_t s = begin + 1; s < end; ++s) {
+    const uint32_t before = count == 0 ? first_block(begin) : cuts[count - 1];
+    if (first_block(s) > before) cuts[count++] = first_block(s);
+  }
+  gemm_({weights_.copy((copy + task.matrix) % weights_.count()),
+         task.panels.panel0,
+         task.panels.panels,
+         first_block(begin),
+         first_block(end),
+         act_rows(x_.a, row, 0),
+         m,
+         out + row * out_stride() + task.panels.panel0 * kPanelRows,
+         out_stride(),
+         scratch_[member].data(),
+         {cuts, count},
+         schedule_});
 }
 
 void PackedProduct::sum_parts(uint32_t member) noexcept {
   auto* sum = reinterpret_cast<float*>(out_.data());
-  const size_t values = m_ * out_stride();
+  const size_t values = size_t{form_.matrices} * m_ * out_stride();
   const size_t begin = values * member / team_.size(), end = values * (member + 1) / team_.size();
   for (uint32_t part = 1; part < schedule_.k_parts; ++part) {
     const float* right = sum + part * values;

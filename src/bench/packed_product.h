@@ -1,6 +1,7 @@
 // One matrix product with packed weights, run by a team as a linear op of the engine runs it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -34,42 +35,57 @@ class PackedCopies {
   std::byte* base_;
 };
 
-// The product of `m` rows with one of the copies after the other, as set by hand or by a schedule
-// of the kernel's menu. Where the schedule deals K into parts (even ones, as segments of column-cut
-// weights are), each part has outputs of its own, and the team sums them behind a barrier, as a
-// reduce does.
+// What of a product is no schedule's to say.
+struct ProductForm {
+  uint32_t matrices = 1;  // that are multiplied side by side, all with the same rows
+  uint32_t segments = 1;  // of K, even ones
+};
+
+// The product of `m` rows with one of the copies after the other, or with several at a time, as set
+// by hand or by a schedule of the kernel's menu. Where the schedule deals K into parts, `segments`
+// at most, each part has outputs of its own, and the team sums them behind a barrier, as a reduce
+// does.
 class PackedProduct {
  public:
   // `weights` and `team` outlive it.
   PackedProduct(const PackedCopies& weights, const GemmKernel& gemm, uint32_t m, TimedTeam& team,
-                const GemmSchedule& schedule = {});
+                const GemmSchedule& schedule = {}, const ProductForm& form = {});
 
   // Every product from here on is computed by this.
   void set_schedule(const GemmSchedule& schedule);
 
-  // Runs `count` products, each with the next copy; returns the seconds they took together.
+  // Runs `count` products, each with the next copies; returns the seconds they took together.
   double run(uint32_t count);
-  // The copy that the next product takes.
+  // The first copy that the next product takes.
   uint32_t next_copy() const { return next_copy_; }
-  // Returns the last product: [m][stride].
+  // Returns the last product: [matrix][m][stride].
   const float* out() const { return reinterpret_cast<const float*>(out_.data()); }
   size_t out_stride() const { return weights_.spec().rows; }
   const ActView& activations() const { return x_.a; }
 
  private:
   struct Task {
-    uint32_t part;  // of K
+    uint32_t matrix, part;  // of K
     PanelRange panels;
 
-    bool join(const Task& next) { return part == next.part && panels.join(next.panels); }
+    bool join(const Task& next) {
+      return matrix == next.matrix && part == next.part && panels.join(next.panels);
+    }
   };
 
   std::vector<Task> make_tasks() const;
-  uint32_t first_block(uint32_t part) const {
-    return static_cast<uint32_t>(uint64_t{weights_.spec().blocks()} * part / schedule_.k_parts);
+  size_t out_bytes() const {
+    return sizeof(float) * m_ * weights_.spec().rows * schedule_.k_parts * form_.matrices;
   }
-  // A member's part of a product, and of the sum of all parts of K.
-  void work(uint32_t member, uint32_t epoch, const WeightView& weights) noexcept;
+  uint32_t segments() const { return std::max<uint32_t>(form_.segments, schedule_.k_parts); }
+  // Of a segment, or the end of K.
+  uint32_t first_block(uint32_t segment) const {
+    return static_cast<uint32_t>(uint64_t{weights_.spec().blocks()} * segment / segments());
+  }
+  // A member's part of a product with the copies from `copy` on, and of the sum of all parts of K.
+  void work(uint32_t member, uint32_t epoch, uint32_t copy) noexcept;
+  void multiply(const Task& task, uint32_t member, uint32_t copy, uint32_t row,
+                uint32_t m) noexcept;
   void sum_parts(uint32_t member) noexcept;
 
   const PackedCopies& weights_;
@@ -77,8 +93,9 @@ class PackedProduct {
   TimedTeam& team_;
   uint32_t m_;
   GemmSchedule schedule_;
+  ProductForm form_;
   Problem x_;                         // for its activations
-  PaddedBytes out_;                   // [part][row][stride]
+  PaddedBytes out_;                   // [part][matrix][row][stride]
   std::vector<PaddedBytes> scratch_;  // of each member
   std::vector<Task> tasks_;
   ChunkCounter next_;

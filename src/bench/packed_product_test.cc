@@ -124,5 +124,41 @@ TEST_F(PackedProductTest, SchedulesGiveTheSameProduct) {
   for (size_t i = 0; i < values; ++i) ASSERT_EQ(dealt.out()[i], halves[0][i] + halves[1][i]) << i;
 }
 
+// Several matrices at a time are the products with each, and the next ones follow behind them.
+TEST_F(PackedProductTest, MultipliesMatricesSideBySide) {
+  const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
+  const GemmKernel& gemm = kernels.gemm[static_cast<size_t>(PackKind::kQ8_0)];
+  PackedCopies weights(machine_, 0, rotation(PackKind::kQ8_0, 5, 8));
+  PackedProduct one(weights, gemm, 3, timed_);
+  PackedProduct three(weights, gemm, 3, timed_, {}, {.matrices = 3});
+  one.run(1);
+  three.run(1);
+  EXPECT_EQ(three.next_copy(), 3u);
+  three.run(2);
+  EXPECT_EQ(three.next_copy(), 1u) << "of eight";
+  const size_t values = 3 * one.out_stride();
+  for (uint32_t matrix = 0; matrix < 3; ++matrix) {
+    EXPECT_EQ(std::memcmp(one.out(), three.out() + matrix * values, sizeof(float) * values), 0);
+  }
+}
+
+// Segments of K are summed as a tree, in one part or in as many as there are.
+TEST_F(PackedProductTest, SegmentsGiveTheSameBitsHoweverTheyAreDealt) {
+  const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
+  const GemmKernel& gemm = kernels.gemm[static_cast<size_t>(PackKind::kQ8_0)];
+  PackedCopies weights(machine_, 0, rotation(PackKind::kQ8_0, 5, 1));
+  GemmSchedule schedule = gemm.default_for(3);
+  schedule.task_panels = 2;
+  schedule.task_rows = 16;
+  PackedProduct whole(weights, gemm, 3, timed_, schedule, {.segments = 2});
+  PackedProduct uncut(weights, gemm, 3, timed_, schedule);
+  schedule.k_parts = 2;
+  PackedProduct dealt(weights, gemm, 3, timed_, schedule, {.segments = 2});
+  for (PackedProduct* product : {&whole, &uncut, &dealt}) product->run(1);
+  const size_t bytes = sizeof(float) * 3 * whole.out_stride();
+  EXPECT_EQ(std::memcmp(whole.out(), dealt.out(), bytes), 0);
+  EXPECT_NE(std::memcmp(whole.out(), uncut.out(), bytes), 0) << "the sums go another way";
+}
+
 }  // namespace
 }  // namespace hearth

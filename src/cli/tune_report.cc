@@ -49,6 +49,7 @@ void json_kernels(Json& json, const Tuned& tuned, const TuneDoubt& doubt) {
     const ProductShape& shape = product.entry.product;
     json.object().key("type").text(pack_kind_name(shape.kind)).key("outputs").number(shape.outputs);
     json.key("k").number(shape.k).key("threads").number(shape.threads);
+    json.key("matrices").number(shape.matrices).key("experts").number(shape.of_experts);
     json.key("rows").number(product.entry.most_rows);
     json_cost(json, product.cost, product.trials);
     json.key("schedule");
@@ -64,6 +65,17 @@ void json_kernels(Json& json, const Tuned& tuned, const TuneDoubt& doubt) {
   json.end_array().key("kernels").object();
   json_doubt(json, doubt);
   json.end_object();
+}
+
+// "q8_0 768 x 2048 of each of 8 experts", as threads that share it see it.
+std::string product_words(const ProductShape& shape) {
+  std::string words = fmt::format("{} {} x {}", pack_kind_name(shape.kind), shape.outputs, shape.k);
+  if (shape.of_experts != 0) {
+    words += fmt::format(" of each of {}", count_text(shape.matrices, "expert"));
+  } else if (shape.matrices > 1) {
+    words += fmt::format(" of each of {}", count_text(shape.matrices, "head"));
+  }
+  return words;
 }
 
 }  // namespace
@@ -139,8 +151,7 @@ std::string kernels_text(const Tuned& tuned, bool all) {
     found += gains ? 1 : 0;
     trials += product.trials;
     if (!all) continue;
-    lines += fmt::format("  {} {} x {}, {}: {}\n", pack_kind_name(product.entry.product.kind),
-                         product.entry.product.outputs, product.entry.product.k,
+    lines += fmt::format("  {}, {}: {}\n", product_words(product.entry.product),
                          count_text(product.entry.most_rows, "row"),
                          gains ? "saves " + gain_text(product.cost, true) : "stays");
   }

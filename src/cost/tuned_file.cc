@@ -394,8 +394,8 @@ ScheduleTable timed_schedules(const Tuned& tuned) {
     const uint32_t rows = product.entry.most_rows;
     // A longer prompt is computed in steps of as many rows as there are at most.
     const bool known = std::ranges::any_of(tuned.steps, [&](const TunedStep& step) {
-      return step.size == rows ||
-             (step.phase == Phase::kPrefill && rows == most && step.size > rows);
+      const uint32_t of = step.phase == Phase::kPrefill ? std::min(step.size, most) : step.size;
+      return std::ranges::count(product_rows(product.entry.product, of), rows) > 0;
     });
     if (!known) product.entry.schedule = {};
   }

@@ -14,7 +14,34 @@ std::string name_of(const ScheduleEntry& entry) {
                      pack_kind_name(p.kind), p.outputs, p.k, p.threads, entry.most_rows);
 }
 
+// Of experts: these or more count as so many, and their rows are between so small a part of the
+// mean and as large a multiple of it.
+constexpr uint32_t kMostExpertRows = 64, kFewerRows = 8, kMoreRows = 4;
+
 }  // namespace
+
+std::vector<uint32_t> product_rows(const ProductShape& product, uint32_t step_rows) {
+  if (product.of_experts == 0) return {step_rows};
+  const uint64_t all = uint64_t{step_rows} * product.matrices;
+  std::vector<uint32_t> rows;
+  for (uint32_t power = 1; power <= std::min(step_rows, kMostExpertRows); power *= 2) {
+    const uint64_t of_all = uint64_t{power} * product.of_experts;
+    const bool least = power == 1 || of_all <= kMoreRows * all;
+    if (least && (of_all * kFewerRows >= all || power == kMostExpertRows)) rows.push_back(power);
+  }
+  return rows;
+}
+
+ScheduledProduct::ScheduledProduct(const ScheduleTable& table, const ProductUse& use) : use_(use) {
+  by_rows_.clear();
+  for (uint32_t most_rows : table.row_bounds({use.shape})) {
+    by_rows_.push_back({most_rows, table.at(use.shape, most_rows)});
+  }
+}
+
+const GemmSchedule& ScheduledProduct::at(uint32_t rows) const noexcept {
+  return schedule_for(by_rows_, rows);
+}
 
 GemmSchedule ScheduleTable::at(const ProductShape& product, uint32_t rows) const {
   const ScheduleEntry* best = nullptr;
@@ -72,8 +99,7 @@ void check_schedules(const ScheduleTable& table, const Kernels& kernels) {
            isa_name(kernels.isa), fault);
     }
     for (size_t j = 0; j < i; ++j) {
-      const ScheduleEntry& other = table.entries[j];
-      if (other.product == entry.product && other.most_rows == entry.most_rows) {
+      if (table.entries[j].is_case_of(entry)) {
         fail(ErrorCode::kUsage, "{} stands twice: take one of them out", name_of(entry));
       }
     }

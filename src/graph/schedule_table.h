@@ -1,8 +1,8 @@
 // ScheduleTable: how a model's products are computed (kernels/gemm/schedule.h), as plain data.
 // Type, sizes and threads of a product are known when a graph is built; rows are those of a step,
-// of which ops look up the schedule once a run. A product that no entry names, one whose entry has
-// the empty schedule, and every product under an empty table is computed as set by hand. Experts'
-// products and those of latents always are.
+// of which ops look up the schedule once a run, or of one matrix of several, whose rows are known
+// when it is multiplied. A product that no entry names, one whose entry has the empty schedule, and
+// every product under an empty table is computed as set by hand.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,16 @@ namespace hearth {
 // What a graph uses a product for: all that its schedules depend on.
 struct ProductUse {
   ProductShape shape;
-  bool column_cut = false;  // K has segments, and may be dealt
+  uint32_t segments = 1;    // of K, which may be dealt into as many parts
   bool of_outputs = false;  // its rows are those of logits that a step gives, not its tokens
+  // Panels of a task where no schedule says them, as of matrices side by side. 0: schedules do.
+  uint16_t task_panels = 0;
   bool operator==(const ProductUse&) const = default;
 };
+
+// Which rows such a product has in steps of so many: these, or of experts powers of two, since
+// routing makes that some have many times the rows of others.
+std::vector<uint32_t> product_rows(const ProductShape& product, uint32_t step_rows);
 
 struct ScheduleTable {
   std::vector<ScheduleEntry> entries;
@@ -33,6 +39,22 @@ struct ScheduleTable {
   // the last kAnyRows.
   std::vector<uint32_t> row_bounds(const std::vector<ProductShape>& products) const;
   bool operator==(const ScheduleTable&) const = default;
+};
+
+// A product whose rows are known call by call, with its schedules.
+class ScheduledProduct {
+ public:
+  // Of no product.
+  ScheduledProduct() = default;
+  ScheduledProduct(const ScheduleTable& table, const ProductUse& use);
+
+  const ProductUse& use() const { return use_; }
+  // Of a call with so many rows; the empty one: as set by hand.
+  const GemmSchedule& at(uint32_t rows) const noexcept;
+
+ private:
+  ProductUse use_;
+  std::vector<RowsDefault> by_rows_ = {{kAnyRows, {}}};  // ascending
 };
 
 // Throws (kUsage) where an entry is not on the menu of its kind's kernel, or stands twice. Called

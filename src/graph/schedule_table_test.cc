@@ -40,6 +40,32 @@ TEST(ScheduleTable, BoundsAreThoseOfAllProducts) {
   EXPECT_EQ(ScheduleTable{}.row_bounds({kProduct}), (std::vector<uint32_t>{kAnyRows}));
 }
 
+TEST(ScheduledProduct, HasTheScheduleOfEveryNumberOfRows) {
+  const ScheduleTable table{
+      {{kProduct, 16, with_slice(16)}, {kOther, 2, with_slice(2)}, {kProduct, 1, with_slice(1)}}};
+  const ScheduledProduct product(table, {kProduct});
+  EXPECT_EQ(product.use().shape, kProduct);
+  for (uint32_t rows : {1u, 2u, 16u, 17u, 5000u}) {
+    EXPECT_EQ(product.at(rows), table.at(kProduct, rows)) << rows;
+  }
+  EXPECT_TRUE(ScheduledProduct({}, {kProduct}).at(3).is_default());
+  EXPECT_TRUE(ScheduledProduct().at(3).is_default());
+}
+
+TEST(ProductRows, OfExpertsArePowersOfTwoAroundTheMean) {
+  ProductShape experts{PackKind::kQ8_0, 768, 2048, 2, 8, 128};
+  auto rows = [&](uint32_t step_rows) { return product_rows(experts, step_rows); };
+  EXPECT_EQ(rows(1), (std::vector<uint32_t>{1}));
+  EXPECT_EQ(rows(4), (std::vector<uint32_t>{1})) << "a quarter of a row, on average";
+  EXPECT_EQ(rows(16), (std::vector<uint32_t>{1, 2, 4}));
+  EXPECT_EQ(rows(64), (std::vector<uint32_t>{1, 2, 4, 8, 16}));
+  EXPECT_EQ(rows(512), (std::vector<uint32_t>{4, 8, 16, 32, 64}));
+  EXPECT_EQ(rows(1u << 20), (std::vector<uint32_t>{64}));
+  experts.of_experts = 0;
+  EXPECT_EQ(rows(16), (std::vector<uint32_t>{16})) << "of heads every one has all rows";
+  EXPECT_EQ(product_rows(kProduct, 7), (std::vector<uint32_t>{7}));
+}
+
 std::string fault_of(const ScheduleTable& table) {
   try {
     check_schedules(table, kernels_for(Isa::kReference));

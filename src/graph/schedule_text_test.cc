@@ -29,6 +29,41 @@ TEST(ScheduleText, ComesBackAsItWent) {
                                           .task_rows = 256}));
 }
 
+// The line with its first `from` become `to`.
+std::string with(const std::string& from, const std::string& to) {
+  std::string line = kLine;
+  return line.replace(line.find(from), from.size(), to);
+}
+
+TEST(ScheduleText, SaysMatricesSideBySide) {
+  const std::string heads = with("threads", "matrices 16 threads");
+  EXPECT_EQ(parse_schedule(heads, 1).product,
+            (ProductShape{PackKind::kQ8_0, 4096, 1024, 2, 16, 0}));
+  EXPECT_EQ(schedule_text(parse_schedule(heads, 1)), heads);
+  const std::string experts = with("threads", "matrices 8 of 128 threads");
+  EXPECT_EQ(parse_schedule(experts, 1).product,
+            (ProductShape{PackKind::kQ8_0, 4096, 1024, 2, 8, 128}));
+  EXPECT_EQ(schedule_text(parse_schedule(experts, 1)), experts);
+  EXPECT_EQ(schedule_text(parse_schedule(with("threads", "matrices 1 of 4 threads"), 1)),
+            with("threads", "matrices 1 of 4 threads"));
+  const std::string any = with("4096 1024 threads 2", "any any matrices 8 threads any");
+  EXPECT_THROW(parse_schedule(any, 1, SizesSaid::kOrAny), Error);
+}
+
+TEST(ScheduleEntry, WhatAProductHasNoEntryOfIsAdded) {
+  const ProductShape one{PackKind::kQ8_0, 4096, 1024, 2}, other{PackKind::kQ8_0, 512, 1024, 2};
+  const GemmSchedule shipped{.tile_panels = 1, .tile_rows = 6, .task_panels = 8};
+  const GemmSchedule tuned{.tile_panels = 1, .tile_rows = 4, .task_panels = 4};
+  const std::vector<ScheduleEntry> others{
+      {one, 4, shipped}, {one, 16, shipped}, {other, 4, shipped}, {other, 16, shipped}};
+  std::vector<ScheduleEntry> entries;
+  add_unnamed(others, &entries);
+  EXPECT_EQ(entries, others);
+  entries = {{one, 16, tuned}};
+  add_unnamed(others, &entries);
+  EXPECT_EQ(entries, (std::vector<ScheduleEntry>{{one, 16, tuned}, others[2], others[3]}));
+}
+
 TEST(ScheduleText, RandomEntriesComeBack) {
   std::mt19937 random(1);
   for (size_t kind = 0; kind < kPackKinds; ++kind) {
@@ -49,12 +84,6 @@ std::string fault_of(const std::string& line, uint32_t number = 1) {
     return error.what();
   }
   return "";
-}
-
-// The line with its first `from` become `to`.
-std::string with(const std::string& from, const std::string& to) {
-  std::string line = kLine;
-  return line.replace(line.find(from), from.size(), to);
 }
 
 TEST(ScheduleText, TellsOneFaultInASentence) {

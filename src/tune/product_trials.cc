@@ -28,8 +28,9 @@ GemmSchedule schedule_by_hand(const GemmKernel& gemm, const ProductUse& use, uin
   const PackSpec spec{.kind = shape.kind, .rows = shape.outputs, .k = shape.k, .k_origin = 0};
   GemmSchedule by_hand = gemm.default_for(use.of_outputs ? rows : std::min(rows, kTaskRows));
   by_hand.task_panels = static_cast<uint16_t>(
-      use.column_cut ? column_task_panels(spec, shape.threads, max_rows)
-                     : task_panels(spec, spec.panels(), shape.threads, max_rows));
+      use.task_panels != 0 ? use.task_panels
+      : use.segments > 1   ? column_task_panels(spec, shape.threads, max_rows)
+                           : task_panels(spec, spec.panels(), shape.threads, max_rows));
   by_hand.task_rows = kTaskRows;
   return by_hand;
 }
@@ -37,7 +38,8 @@ GemmSchedule schedule_by_hand(const GemmKernel& gemm, const ProductUse& use, uin
 ProductTrials::ProductTrials(const PackedCopies& weights, const Kernels& kernels,
                              const ProductUse& use, uint32_t rows, uint32_t max_rows,
                              TimedTeam& team, const std::function<bool()>& stop)
-    : product_(weights, kernels.gemm[static_cast<size_t>(use.shape.kind)], rows, team),
+    : product_(weights, kernels.gemm[static_cast<size_t>(use.shape.kind)], rows, team, {},
+               {use.shape.matrices, use.segments}),
       by_hand_(
           schedule_by_hand(kernels.gemm[static_cast<size_t>(use.shape.kind)], use, rows, max_rows)),
       stop_(stop),

@@ -12,13 +12,13 @@ TEST(ScheduleByHand, IsOnTheMenuOfEveryKind) {
     const Kernels& kernels = kernels_for(isa);
     for (size_t kind = 0; kind < kPackKinds; ++kind) {
       const GemmKernel& gemm = kernels.gemm[kind];
-      for (bool column_cut : {false, true}) {
-        const ProductUse use{{static_cast<PackKind>(kind), 4096, 1024, 2}, column_cut, false};
+      for (uint32_t segments : {1u, 8u}) {
+        const ProductUse use{{static_cast<PackKind>(kind), 4096, 1024, 2}, segments};
         for (uint32_t rows : {1u, 4u, 16u, 64u, 512u}) {
           const GemmSchedule by_hand = schedule_by_hand(gemm, use, rows, rows <= 16 ? 16 : 512);
           EXPECT_EQ(schedule_fault(by_hand, *gemm.menu), "") << isa_name(isa) << " " << kind;
           EXPECT_FALSE(by_hand.is_default());
-          if (column_cut) {
+          if (segments > 1) {
             EXPECT_LE(by_hand.task_panels, kColumnTaskPanels);
           }
         }
@@ -33,7 +33,7 @@ class ProductTrialsTest : public testing::Test {
     return std::make_unique<ProductTrials>(weights_, kernels_, use_, 2, 16, timed_, stop_);
   }
 
-  const ProductUse use_{{PackKind::kQ8_0, 256, 512, 2}, false, false};
+  const ProductUse use_{{PackKind::kQ8_0, 256, 512, 2}};
   const Machine machine_ = Machine::invented(1, 2);
   const Kernels kernels_ = kernels_for(available_isas(detect_cpu_features()).back());
   PackedCopies weights_{

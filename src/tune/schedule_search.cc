@@ -137,8 +137,8 @@ ScheduleSpace::Point ScheduleSpace::nearest(const GemmSchedule& s) const {
   return point;
 }
 
-ScheduleSpace schedule_space(const GemmMenu& menu, const ProductShape& product, uint32_t rows,
-                             bool column_cut) {
+ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32_t rows) {
+  const ProductShape& product = use.shape;
   ScheduleSpace space;
   space.tiles = tiles_for(menu, rows);
   const bool few = rows <= kFewRows;
@@ -170,10 +170,18 @@ ScheduleSpace schedule_space(const GemmMenu& menu, const ProductShape& product, 
                                         : std::vector<uint32_t>{64, 128, 256, 512},
                            kTaskRowsRange, kTaskRowsRange.most);
   space.parts = {1};
-  if (column_cut) space.parts = {1, 2};
+  for (uint32_t parts = 2; parts <= std::min<uint32_t>(use.segments, kPartsRange.most);
+       parts *= 2) {
+    space.parts.push_back(static_cast<uint8_t>(parts));
+  }
   // A thread has a task at least.
   space.most_task = few ? UINT64_MAX : uint64_t{panels} * rows / product.threads;
   space.most_task = std::min<uint64_t>(space.most_task, few ? UINT64_MAX : kMostTaskTile);
+  if (use.task_panels != 0) {
+    space.task_panels = {use.task_panels};
+    space.task_rows = {kTaskRows};
+    space.most_task = UINT64_MAX;
+  }
   return space;
 }
 
@@ -183,7 +191,7 @@ class ScheduleSearch::Run {
   // `tiles`: those that are tried beside the start's; empty: all.
   Run(const ScheduleSpace& space, const ScheduleTimer& time,
       const std::vector<ScheduleSpace::Tile>& tiles)
-      : space_(space), time_(time), tiles_(tiles), space_size_(static_cast<double>(space.size())) {}
+      : space_(space), time_(time), tiles_(tiles), space_size_(counted_size(space)) {}
 
   // Dimensions whose values stay as they are.
   std::array<bool, ScheduleSpace::kDimensions> fixed{};
@@ -217,6 +225,11 @@ class ScheduleSearch::Run {
  private:
   using Point = ScheduleSpace::Point;
 
+  // More dealings of K than two make no search longer.
+  static double counted_size(const ScheduleSpace& space) {
+    const size_t dealings = space.parts.size();
+    return static_cast<double>(space.size() / dealings * std::min<size_t>(dealings, 2));
+  }
   // Those that are not in the space, or that would be too many, take for ever.
   double seconds(const Point& point) {
     const auto known = timed_.find(point);

@@ -61,9 +61,7 @@ struct ScheduleSpace {
   bool operator==(const ScheduleSpace&) const = default;
 };
 
-// `column_cut`: K has segments, and may be dealt.
-ScheduleSpace schedule_space(const GemmMenu& menu, const ProductShape& product, uint32_t rows,
-                             bool column_cut);
+ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32_t rows);
 
 // Seconds of a product.
 using ScheduleTimer = std::function<double(const GemmSchedule& schedule)>;

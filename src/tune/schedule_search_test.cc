@@ -28,13 +28,17 @@ constexpr GemmMenu kMenu = {.tiles = kTiles,
                             .defaults = {}};
 constexpr ProductShape kProduct{PackKind::kQ4_K, 4096, 1024, 2};
 
+ScheduleSpace space_of(const ProductShape& product, uint32_t rows, uint32_t segments = 1) {
+  return schedule_space(kMenu, {product, segments}, rows);
+}
+
 TEST(ScheduleSpace, HasWhatMattersWithSoManyRows) {
-  const ScheduleSpace one = schedule_space(kMenu, kProduct, 1, false);
+  const ScheduleSpace one = space_of(kProduct, 1);
   EXPECT_EQ(one.tiles, (std::vector<ScheduleSpace::Tile>{{1, 16}, {2, 6}, {4, 3}}));
   EXPECT_EQ(one.slices, (std::vector<uint16_t>{32})) << "a tile has all rows";
   EXPECT_EQ(one.unpack_rows, (std::vector<uint16_t>{kNeverUnpack}));
   EXPECT_EQ(one.parts, (std::vector<uint8_t>{1}));
-  const ScheduleSpace many = schedule_space(kMenu, kProduct, 512, true);
+  const ScheduleSpace many = space_of(kProduct, 512, 2);
   EXPECT_EQ(many.slices, (std::vector<uint16_t>{8, 16, 32}));
   EXPECT_EQ(many.unpack_rows, (std::vector<uint16_t>{1, kNeverUnpack}));
   EXPECT_EQ(many.parts, (std::vector<uint8_t>{1, 2}));
@@ -53,16 +57,30 @@ TEST(ScheduleSpace, HasWhatMattersWithSoManyRows) {
 
 TEST(ScheduleSpace, ThreadsHaveATaskAtLeast) {
   const ProductShape small{PackKind::kQ8_0, 16 * 24, 1024, 4};
-  const ScheduleSpace few = schedule_space(kMenu, small, 4, false);
+  const ScheduleSpace few = space_of(small, 4);
   EXPECT_EQ(few.task_panels, (std::vector<uint16_t>{1, 2, 4, 6}));
-  const ScheduleSpace many = schedule_space(kMenu, small, 64, false);
+  const ScheduleSpace many = space_of(small, 64);
   EXPECT_EQ(many.most_task, 24u * 64 / 4);
   const GemmSchedule fits = many.at(many.nearest({.task_panels = 16, .task_rows = 64}));
   EXPECT_LE(fits.task_panels * fits.task_rows, 384);
 }
 
+TEST(ScheduleSpace, KIsDealtIntoItsSegmentsAtMost) {
+  EXPECT_EQ(space_of(kProduct, 64, 8).parts, (std::vector<uint8_t>{1, 2, 4, 8}));
+  EXPECT_EQ(space_of(kProduct, 64, 5).parts, (std::vector<uint8_t>{1, 2, 4}));
+}
+
+TEST(ScheduleSpace, TasksThatNoScheduleSaysStay) {
+  for (uint32_t rows : {1u, 64u}) {
+    const ScheduleSpace space = schedule_space(kMenu, {kProduct, 1, false, 12}, rows);
+    EXPECT_EQ(space.task_panels, (std::vector<uint16_t>{12}));
+    EXPECT_EQ(space.task_rows.size(), 1u);
+    EXPECT_GT(space.tiles.size(), 1u);
+  }
+}
+
 TEST(ScheduleSpace, NearestFindsItsOwnPoints) {
-  const ScheduleSpace space = schedule_space(kMenu, kProduct, 64, true);
+  const ScheduleSpace space = space_of(kProduct, 64, 2);
   size_t points = 0;
   for (const ScheduleSpace::Point& point : space.box()) {
     if (!space.has(point)) continue;
@@ -81,7 +99,7 @@ double smooth_cost(const GemmSchedule& s) {
 }
 
 TEST(ScheduleSearch, NamesTheRunnersUpInOrder) {
-  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, true);
+  const ScheduleSpace space = space_of(kProduct, 512, 2);
   const SearchResult result = ScheduleSearch().search(space, {}, smooth_cost);
   ASSERT_EQ(result.runners_up.size(), ScheduleSearch::kRunnersUp);
   double last = smooth_cost(result.best);
@@ -95,7 +113,7 @@ TEST(ScheduleSearch, NamesTheRunnersUpInOrder) {
 
 // What an earlier search found counts as what this one did.
 TEST(ScheduleSearch, GoesOnBehindWhatWasFound) {
-  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, true);
+  const ScheduleSpace space = space_of(kProduct, 512, 2);
   GemmSchedule other = space.at(ScheduleSpace::Point{});
   other.slice = space.slices.front();
   ScheduleSearch search;
@@ -106,7 +124,7 @@ TEST(ScheduleSearch, GoesOnBehindWhatWasFound) {
 }
 
 TEST(ScheduleSearch, FindsTheBestOfASmoothCostWithFewTrials) {
-  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, true);
+  const ScheduleSpace space = space_of(kProduct, 512, 2);
   double best = 1e9;
   for (const ScheduleSpace::Point& point : space.box()) {
     if (space.has(point)) best = std::min(best, smooth_cost(space.at(point)));
@@ -122,9 +140,17 @@ TEST(ScheduleSearch, FindsTheBestOfASmoothCostWithFewTrials) {
   EXPECT_LE(calls, space.size() * 15 / 100);
 }
 
+TEST(ScheduleSearch, EightDealingsOfKTakeNoMoreTrialsThanTwo) {
+  const ScheduleSpace two = space_of(kProduct, 512, 2), eight = space_of(kProduct, 512, 8);
+  const SearchResult result = ScheduleSearch().search(
+      eight, {}, [](const GemmSchedule& s) { return smooth_cost(s) + 0.1 * (s.k_parts != 8); });
+  EXPECT_EQ(result.best.k_parts, 8);
+  EXPECT_LE(result.trials, two.size() * 15 / 100);
+}
+
 TEST(ScheduleSearch, ThreeOfOneSliceAndDealingStayForLargerSteps) {
   ScheduleSearch search;
-  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, true);
+  const ScheduleSpace space = space_of(kProduct, 512, 2);
   for (int i = 0; i < 3; ++i) search.search(space, {}, smooth_cost);
   // Now another slice and dealing would be far better, and nobody looks.
   auto moved = [](const GemmSchedule& s) {
@@ -136,7 +162,7 @@ TEST(ScheduleSearch, ThreeOfOneSliceAndDealingStayForLargerSteps) {
 }
 
 TEST(ScheduleSearch, AFastStartIsQuickAndOftenNear) {
-  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, false);
+  const ScheduleSpace space = space_of(kProduct, 512);
   const SearchResult quick = ScheduleSearch().fast_start(space, {}, smooth_cost);
   const SearchResult whole = ScheduleSearch().search(space, {}, smooth_cost);
   EXPECT_LT(quick.trials, whole.trials);
@@ -146,7 +172,7 @@ TEST(ScheduleSearch, AFastStartIsQuickAndOftenNear) {
 
 // Where the best lies behind worse ones, a search that has learned of it finds it.
 TEST(ScheduleSearch, StartsFromWhatALikeProductEndedWith) {
-  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, false);
+  const ScheduleSpace space = space_of(kProduct, 512);
   ScheduleSpace::Point hidden = space.nearest(ScheduleSearch().search(space, {}, smooth_cost).best);
   for (size_t d = 0; d < ScheduleSpace::kDimensions; ++d) {
     hidden[d] = static_cast<uint8_t>((hidden[d] + 1) % space.sizes()[d]);
@@ -162,7 +188,7 @@ TEST(ScheduleSearch, StartsFromWhatALikeProductEndedWith) {
 }
 
 TEST(ScheduleSearch, TriesTheTilesThatItIsGivenBesideTheStarts) {
-  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, false);
+  const ScheduleSpace space = space_of(kProduct, 512);
   auto tried = [&](const std::vector<ScheduleSpace::Tile>& tiles) {
     std::set<uint8_t> panels;
     const auto time = [&](const GemmSchedule& s) {

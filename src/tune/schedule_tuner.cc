@@ -10,13 +10,9 @@
 #include "kernels/gemm/gemm_problem.h"
 #include "memory/arena.h"
 #include "tune/engine_restored.h"
-#include "tune/plan_pairs.h"
 
 namespace hearth {
 namespace {
-
-// Pairs of trials of whole steps, at most.
-constexpr uint32_t kMostStepPairs = 20;
 
 // The threads that share a product in this plan, and where its weights lie.
 struct Sharers {
@@ -63,8 +59,9 @@ std::vector<ProductUse> products_of(const Engine& engine) {
         all.push_back(use);
         continue;
       }
-      same->column_cut |= use.column_cut;
+      same->segments = std::max(same->segments, use.segments);
       same->of_outputs &= use.of_outputs;
+      if (use.task_panels == 0) same->task_panels = 0;
     }
   }
   return all;
@@ -119,7 +116,10 @@ std::vector<ProductCase> product_cases(const Engine& engine, const TuneCases& ca
       for (const ProductUse& use : engine.graph(phase).products()) {
         if (use.shape != product.shape) continue;
         const std::vector<uint32_t>& has = use.of_outputs ? outputs : tokens;
-        rows.insert(has.begin(), has.end());
+        for (uint32_t of_step : has) {
+          const std::vector<uint32_t> its = product_rows(use.shape, of_step);
+          rows.insert(its.begin(), its.end());
+        }
       }
       std::erase_if(rows, [&](uint32_t row) { return !known.insert(row).second; });
       if (!rows.empty()) all.push_back({product, phase, {rows.begin(), rows.end()}});
@@ -177,20 +177,15 @@ std::vector<ProductCase> ScheduleTuner::products(std::optional<Phase> phase) con
 std::optional<ScheduleTable> ScheduleTuner::look(Phase phase, const Tuned& tuned,
                                                  const TuneHooks& hooks) {
   const HooksLent lent(&hooks_, hooks);
-  const Kernels& kernels = kernels_for(engine_.isa());
   ScheduleTable found;
   copies_.reset();
   for (const ProductCase& product : products(phase)) {
     const ProductShape& shape = product.use.shape;
     for (uint32_t rows : product.rows) {
       if (find_product(tuned.products, shape, rows) != nullptr) continue;
-      Copies& copies = copies_of(product);
-      ProductTrials trials(copies.weights, kernels, product.use, rows,
-                           engine_.plan().of(phase).max_rows, copies.team, stop_);
-      const ScheduleSpace space = schedule_space(
-          *kernels.gemm[static_cast<size_t>(shape.kind)].menu, shape, rows, product.use.column_cut);
       const std::optional<GemmSchedule> best =
-          trials.look(search_, space, window_.tiles(shape, rows));
+          trials_of(product, rows)
+              .look(search_, space_of(product, rows), window_.tiles(shape, rows));
       if (stop_()) return std::nullopt;
       found.entries.push_back({shape, rows, best.value_or(GemmSchedule())});
     }
@@ -228,9 +223,10 @@ WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tun
   for (const ProductCase& product : all) {
     const ProductShape& shape = product.use.shape;
     std::vector<uint32_t> in_order = product.rows;
-    if (product.use.column_cut) std::rotate(in_order.begin(), in_order.end() - 1, in_order.end());
+    if (product.use.segments > 1) std::rotate(in_order.begin(), in_order.end() - 1, in_order.end());
     for (uint32_t rows : in_order) {
-      const double one = seconds(1.0 * shape.outputs * shape.k, rows, shape.threads);
+      const double weights = 1.0 * shape.matrices * shape.outputs * shape.k;
+      const double one = seconds(weights, rows, shape.threads);
       const bool known = find_product(tuned.products, shape, rows) != nullptr;
       lengths.push_back(known ? 0 : kProductTrials * std::max(one, ProductTrials::kLeastSeconds));
     }
@@ -276,7 +272,7 @@ bool ScheduleTuner::tune_case(const ProductCase& product, Tuned* tuned) {
   bool all_known = true;
   for (uint32_t rows : product.rows)
     all_known = all_known && find_product(tuned->products, shape, rows) != nullptr;
-  if (product.use.column_cut && !all_known) return tune_dealt(product, tuned);
+  if (product.use.segments > 1 && !all_known) return tune_dealt(product, tuned);
   for (uint32_t rows : product.rows) {
     if (const TunedProduct* known = find_product(tuned->products, shape, rows)) {
       if (!known->entry.schedule.is_default()) {
@@ -323,9 +319,8 @@ bool ScheduleTuner::tune_dealt(const ProductCase& product, Tuned* tuned) {
 
 void ScheduleTuner::keep(std::vector<TunedProduct> found, Tuned* tuned) {
   for (TunedProduct& one : found) {
-    std::erase_if(tuned->products, [&](const TunedProduct& of) {
-      return of.entry.product == one.entry.product && of.entry.most_rows == one.entry.most_rows;
-    });
+    std::erase_if(tuned->products,
+                  [&](const TunedProduct& of) { return of.entry.is_case_of(one.entry); });
     tuned->products.push_back(std::move(one));
   }
   tuned->steps.clear();
@@ -346,16 +341,28 @@ ScheduleTuner::Copies& ScheduleTuner::copies_of(const ProductCase& product) {
   return *copies_;
 }
 
+ProductTrials ScheduleTuner::trials_of(const ProductCase& product, uint32_t rows) {
+  Copies& copies = copies_of(product);
+  return {copies.weights,
+          kernels_for(engine_.isa()),
+          product.use,
+          rows,
+          engine_.plan().of(product.phase).max_rows,
+          copies.team,
+          stop_};
+}
+
+ScheduleSpace ScheduleTuner::space_of(const ProductCase& product, uint32_t rows) const {
+  const auto kind = static_cast<size_t>(product.use.shape.kind);
+  return schedule_space(*kernels_for(engine_.isa()).gemm[kind].menu, product.use, rows);
+}
+
 // `parts`: the dealings of K that are tried; empty: all.
 std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product, uint32_t rows,
                                                      const std::vector<uint8_t>& parts) {
   const ProductShape& shape = product.use.shape;
-  Copies& copies = copies_of(product);
-  const Kernels& kernels = kernels_for(engine_.isa());
-  ProductTrials trials(copies.weights, kernels, product.use, rows,
-                       engine_.plan().of(product.phase).max_rows, copies.team, stop_);
-  ScheduleSpace space = schedule_space(*kernels.gemm[static_cast<size_t>(shape.kind)].menu, shape,
-                                       rows, product.use.column_cut);
+  ProductTrials trials = trials_of(product, rows);
+  ScheduleSpace space = space_of(product, rows);
   if (!parts.empty()) space.parts = parts;
   progress_.trials = 0;
   const auto size = static_cast<double>(space.size());
@@ -389,85 +396,6 @@ std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product,
   learned_.push_back({shape, rows, best.schedule});
   ++progress_.done;
   return found;
-}
-
-bool ScheduleTuner::tune_steps(Tuned* tuned) {
-  struct Case {
-    Phase phase;
-    uint32_t size, rows;
-  };
-  std::vector<Case> all;
-  for (uint32_t sequences : cases_.sequences) {
-    all.push_back({Phase::kDecode, sequences, sequences});
-  }
-  for (uint32_t prompt : cases_.prompts) {
-    all.push_back({Phase::kPrefill, prompt, std::min(prompt, engine_.plan().prefill.max_rows)});
-  }
-  for (const Case& one : all) {
-    progress_.unit = "step";
-    const bool known = std::ranges::any_of(tuned->steps, [&](const TunedStep& step) {
-      return step.phase == one.phase && step.size == one.size;
-    });
-    if (known) {
-      ++progress_.done;
-      continue;
-    }
-    TunedStep step{one.phase, one.size, {}, 0};
-    const ScheduleTable table = tuned_schedules(*tuned);
-    if (!table.empty()) {
-      const std::optional<PairedTrials> pairs = compare_steps(table, one.phase, one.size);
-      if (!pairs) return false;
-      step.trials = pairs->pairs();
-      step.cost = pairs->ratio();
-    }
-    if (step.cost.ratio > 1) {
-      step.cost = {};
-      for (TunedProduct& product : tuned->products) {
-        if (product.entry.most_rows != one.rows) continue;
-        product.entry.schedule = {};
-        product.cost = {};
-      }
-    }
-    tuned->steps.push_back(step);
-    ++progress_.done;
-    hooks_.save();
-  }
-  return true;
-}
-
-// None where it was stopped.
-std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& table, Phase phase,
-                                                         uint32_t size) {
-  PairedTrials pairs(kMostStepPairs);
-  uint32_t disturbed = 0;
-  const double about = phase == Phase::kDecode ? timer_.about_decode(size)
-                                               : timer_.about_prompt(size) +
-                                                     timer_.about_prompt(std::min(size, kTaskRows));
-  auto trial = [&](const ScheduleTable& schedules) {
-    return [&]() -> std::optional<double> {
-      engine_.set_plan(engine_.plan(), schedules);
-      // Touches the memory of a new graph.
-      if (phase == Phase::kPrefill) timer_.prompt(std::min(size, kTaskRows));
-      const QuietCheck check;
-      const double took = phase == Phase::kDecode ? timer_.decode(size) : timer_.prompt(size);
-      // A host that never lets go of its CPUs leaves what is.
-      const bool counts = check.quiet(took, engine_.threads()) || ++disturbed > kMostStepPairs;
-      if (counts || hooks_.stop(about)) return took;
-      return std::nullopt;
-    };
-  };
-  const ScheduleTable by_hand;
-  progress_.about = kMostStepPairs;
-  const PairedTrials::Verdict verdict = pairs.run(trial(by_hand), trial(table), [&] {
-    progress_.trials = pairs.pairs();
-    progress_.best = pairs.pairs() == 0 ? 1 : pairs.ratio().ratio;
-    if (pairs.pairs() > 0) {
-      progress_.about = likely_pairs(pairs.ratio(), pairs.pairs(), kMostStepPairs);
-    }
-    tell();
-    return hooks_.stop(2 * about);
-  });
-  return verdict == PairedTrials::Verdict::kOpen ? std::nullopt : std::optional(pairs);
 }
 
 }  // namespace hearth

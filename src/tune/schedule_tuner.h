@@ -47,7 +47,8 @@ struct ProductCase {
 // default stayed, that.
 void add_winners(const Tuned& tuned, const Kernels& kernels, TileWindow* window);
 
-// All products of both graphs, with the rows of the cases; those of one shape follow one another,
+// All products of both graphs, with the rows that they have in steps of the cases (product_rows());
+// those of one shape follow one another,
 // decode first. What has the same shape is one product: K may be dealt where one of them allows it.
 std::vector<ProductCase> product_cases(const Engine& engine, const TuneCases& cases);
 
@@ -88,6 +89,8 @@ class ScheduleTuner {
                                         const std::vector<uint8_t>& parts);
   void keep(std::vector<TunedProduct> found, Tuned* tuned);
   Copies& copies_of(const ProductCase& product);
+  ProductTrials trials_of(const ProductCase& product, uint32_t rows);
+  ScheduleSpace space_of(const ProductCase& product, uint32_t rows) const;
   bool tune_steps(Tuned* tuned);
   std::optional<PairedTrials> compare_steps(const ScheduleTable& table, Phase phase, uint32_t size);
 

@@ -30,7 +30,7 @@ class ScheduleTunerTest : public TunerTest {
       }
       if (parts.empty()) continue;
       EXPECT_EQ(std::ranges::count(parts, parts[0]), std::ssize(parts));
-      EXPECT_TRUE(one.use.column_cut || parts[0] == 1);
+      EXPECT_LE(parts[0], one.use.segments);
     }
   }
 
@@ -45,14 +45,14 @@ TEST_F(ScheduleTunerTest, ProductsHaveTheRowsOfThePhasesThatUseThem) {
     for (const ProductCase& one : cases) {
       if (one.use.shape != use.shape) continue;
       rows.insert(rows.end(), one.rows.begin(), one.rows.end());
-      EXPECT_TRUE(one.use.column_cut || !use.column_cut);
+      EXPECT_GE(one.use.segments, use.segments);
     }
     // Both graphs have the same threads, so one shape serves both; logits are of sequences alone.
     EXPECT_EQ(rows, use.of_outputs ? std::vector<uint32_t>({1, 3})
                                    : std::vector<uint32_t>({1, 3, 24, 30}));
   }
   const auto dealt =
-      std::ranges::count_if(cases, [](const ProductCase& one) { return one.use.column_cut; });
+      std::ranges::count_if(cases, [](const ProductCase& one) { return one.use.segments > 1; });
   EXPECT_GT(dealt, 0) << "o and down";
 }
 
@@ -116,6 +116,60 @@ TEST_F(ScheduleTunerTest, WhoStopsItLosesTheProductThatItIsAt) {
     EXPECT_EQ(tuned_.products[i].trials, before[i].trials) << i;
     EXPECT_EQ(tuned_.products[i].entry.product, before[i].entry.product) << i;
   }
+}
+
+class ExpertTunerTest : public TunerTest {
+ protected:
+  ExpertTunerTest()
+      : TunerTest({.sequences = {1, 8}, .depth = 20, .prompts = {32}}, 2, tiny_qwen3moe({})) {}
+};
+
+// Two of eight experts a token: in steps of 8 they have 2 rows on average, and of 32 eight.
+TEST_F(ExpertTunerTest, ExpertsAreTunedByTheRowsThatTheyHave) {
+  std::vector<uint32_t> rows;
+  std::set<uint32_t> outputs;
+  for (const ProductCase& one : product_cases(*engine_, cases_)) {
+    if (one.use.shape.of_experts == 0) continue;
+    EXPECT_EQ(one.use.shape.of_experts, 8u);
+    EXPECT_EQ(one.use.shape.matrices, 2u);
+    outputs.insert(one.use.shape.outputs);
+    if (one.use.shape.outputs == 48) rows.insert(rows.end(), one.rows.begin(), one.rows.end());
+  }
+  EXPECT_EQ(outputs, (std::set<uint32_t>{48, 64})) << "gate and up, and down";
+  EXPECT_EQ(rows, (std::vector<uint32_t>{1, 2, 4, 8, 16, 32}));
+
+  Tuned tuned;
+  ASSERT_TRUE(ScheduleTuner(*engine_, machine_, cases_, *timer_, hooks_).tune(&tuned));
+  size_t of_experts = 0;
+  for (const TunedProduct& product : tuned.products) {
+    of_experts += product.entry.product.of_experts > 0 ? 1 : 0;
+    EXPECT_GT(product.trials, 0u);
+  }
+  EXPECT_EQ(of_experts, 2 * rows.size());
+  EXPECT_EQ(tuned.steps.size(), 3u);
+  const std::string text = tuned_text(tuned);
+  EXPECT_EQ(tuned_text(parse_tuned(text, "tuned")), text);
+}
+
+class LatentTunerTest : public TunerTest {
+ protected:
+  LatentTunerTest()
+      : TunerTest({.sequences = {1, 3}, .depth = 20, .prompts = {24}}, 2, tiny_deepseek2({})) {}
+};
+
+// Queries of 16 + 8 elements, keys' latents of 48 and values of 16, of each of four heads.
+TEST_F(LatentTunerTest, HeadsProductsAreTunedSideBySide) {
+  std::set<uint32_t> outputs;
+  for (const ProductCase& one : product_cases(*engine_, cases_)) {
+    if (one.use.shape.matrices == 1) continue;
+    EXPECT_EQ(one.use.shape.matrices, 4u);
+    EXPECT_EQ(one.use.task_panels, one.use.shape.outputs / kPanelRows) << "a head is a task";
+    outputs.insert(one.use.shape.outputs);
+  }
+  EXPECT_EQ(outputs, (std::set<uint32_t>{16, 32, 48}));
+  Tuned tuned;
+  ASSERT_TRUE(ScheduleTuner(*engine_, machine_, cases_, *timer_, hooks_).tune(&tuned));
+  check_schedules(tuned_schedules(tuned), kernels_for(engine_->isa()));
 }
 
 class JointTunerTest : public TunerTest {

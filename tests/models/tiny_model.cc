@@ -103,6 +103,13 @@ std::vector<std::byte> tiny_deepseek2(const TinyShape& shape) {
   return file_of(made_source(model), shape);
 }
 
+std::vector<std::byte> tiny_qwen3moe(const TinyShape& shape) {
+  ModelShape model = model_shape(shape);
+  model.architecture = "qwen3moe";
+  model.experts = {.count = 8, .chosen = 2, .ffn = shape.ffn / 2};
+  return file_of(made_source(model), shape);
+}
+
 std::vector<std::byte> tiny_qwen35(const TinyShape& shape) {
   ModelShape model = model_shape(shape);
   model.architecture = "qwen35";

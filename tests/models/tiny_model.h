@@ -22,6 +22,8 @@ struct TinyShape {
 std::vector<std::byte> tiny_llama(const TinyShape& shape);
 // The same of deepseek2 without experts: latents of 48 elements, values of head_dim.
 std::vector<std::byte> tiny_deepseek2(const TinyShape& shape);
+// The same of qwen3moe: 8 experts, each half as long as the shape's, of which a token takes 2.
+std::vector<std::byte> tiny_qwen3moe(const TinyShape& shape);
 // The same of qwen35: every layer but the second of two keeps states, two value heads on each of
 // two key heads, of head_dim.
 std::vector<std::byte> tiny_qwen35(const TinyShape& shape);

@@ -23,6 +23,7 @@
 #include "bench/turns.h"
 #include "engine/engine_options.h"
 #include "engine/engine_plan.h"
+#include "tensor/axis_cuts.h"
 #include "tune/product_trials.h"
 #include "tune/schedule_search.h"
 
@@ -136,10 +137,10 @@ void record(const Matrix& matrix, PackKind kind, uint32_t m, uint32_t rounds, bo
             TimedTeam& team, const PackedCopies& weights) {
   const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
   const auto index = static_cast<size_t>(kind);
-  const ProductUse use{{kind, matrix.outputs, matrix.k, team.size()}, matrix.column_cut, false};
-  const ScheduleSpace space =
-      schedule_space(*kernels.gemm[index].menu, use.shape, m, matrix.column_cut);
-  PackedProduct product(weights, kernels.gemm[index], m, team);
+  const uint32_t segments = matrix.column_cut ? kSegments : 1;
+  const ProductUse use{{kind, matrix.outputs, matrix.k, team.size()}, segments};
+  const ScheduleSpace space = schedule_space(*kernels.gemm[index].menu, use, m);
+  PackedProduct product(weights, kernels.gemm[index], m, team, {}, {.segments = segments});
   const Recorded recorded = time_all(space, rounds, product);
   if (live) {
     print_live(use, m, space, best_of(space, recorded), kernels, team, weights);

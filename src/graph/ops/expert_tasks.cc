@@ -11,8 +11,7 @@ uint32_t panels_of(const ExpertTasks::Shape& shape, const ExpertUnits& units, ui
   return units.is_shared(unit) ? shape.shared_panels : shape.panels;
 }
 
-// Panels of a task. Of few rows, short tasks, which join where a thread claims several on end. Of
-// many, every task gathers its rows, so they are as long as leaves each thread eight.
+// Panels of a task. Of few rows, short tasks, which join where a thread claims several on end.
 uint32_t step_of(const ExpertUnits& units, const ExpertTasks::Shape& shape,
                  const ExpertChoices& choices, std::span<const uint32_t> order) {
   uint64_t panels = 0;
@@ -20,12 +19,16 @@ uint32_t step_of(const ExpertUnits& units, const ExpertTasks::Shape& shape,
     const uint32_t blocks = divided(units.rows(unit, choices), shape.block_rows);
     panels += uint64_t{blocks} * panels_of(shape, units, unit);
   }
-  const auto even = static_cast<uint32_t>(panels / (8 * shape.threads) / 2 * 2);
-  if (choices.rows <= kFewRows) return std::clamp(even, 2u, kGemmStreams);
-  return std::clamp(even, 2u, kJoinedPanels);
+  const uint32_t step = long_task_panels(panels, shape.threads);
+  return choices.rows <= kFewRows ? std::min(step, kGemmStreams) : step;
 }
 
 }  // namespace
+
+uint32_t long_task_panels(uint64_t panels, uint32_t threads) {
+  const uint64_t even = panels / (8 * uint64_t{threads}) / 2 * 2;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(even, 2, kJoinedPanels));
+}
 
 ExpertTasks cut_expert_tasks(const ExpertUnits& units, const ExpertTasks::Shape& shape,
                              const ExpertChoices& choices, uint32_t* memory) {

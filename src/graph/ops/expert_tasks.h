@@ -62,6 +62,10 @@ struct ExpertTasks {
   }
 };
 
+// Panels of a task of gate and up, of so many that threads share, where units have many rows: every
+// task gathers its rows, so it is as long as leaves each thread eight.
+uint32_t long_task_panels(uint64_t panels, uint32_t threads);
+
 constexpr size_t task_words(uint32_t units) { return size_t{3} * units + 1; }
 // `memory` holds task_words(units.count()).
 ExpertTasks cut_expert_tasks(const ExpertUnits& units, const ExpertTasks::Shape& shape,

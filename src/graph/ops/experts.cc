@@ -108,8 +108,30 @@ class ExpertsBuilder {
         of.shared_hidden = add_hidden(RowSet::kTokens, g, *layer_.shared.down, s, hidden);
       }
       of.shape = shape_of(of, threads_per_shard(group));
+      schedule(g, &of);
     }
     return shards;
+  }
+
+  // Looks up how the shard's products are computed.
+  void schedule(uint32_t g, ExpertShard* of) const {
+    const Cutting cutting = cutting_of(builder_, g);
+    auto products = [&](const ExpertWeights& weights, uint32_t matrices, uint32_t experts) {
+      auto one = [&](const Weight& weight, bool is_down) {
+        const PackSpec& spec = weight.shards[of->shard].spec;
+        const uint32_t all = matrices * spec.panels();
+        return cutting.side_by_side(
+            spec, spec.panels(), matrices, experts,
+            is_down ? of->shape.out_step : long_task_panels(all, cutting.threads));
+      };
+      return ScheduledExpert{one(*weights.gate, false), one(*weights.up, false),
+                             one(*weights.down, true)};
+    };
+    if (!of->units.ids.empty()) {
+      of->products =
+          products(layer_.experts[of->units.ids[0]], layer_.rule.used, layer_.rule.experts);
+    }
+    if (of->units.shared) of->shared_products = products(layer_.shared, 1, 0);
   }
 
   // `pieces`: the shared expert of the shard, where the group computes it, or none.

@@ -183,13 +183,22 @@ ActView ExpertsOp::gather(const Run& run, const UpTask& task, const ColumnOrder&
   return act_view(gathered);
 }
 
-void ExpertsOp::multiply(const Run& run, const Weight& weight, const ActView& a, uint32_t rows,
-                         const PanelRange& panels, float* out) const noexcept {
+void ExpertsOp::multiply(const Run& run, const Weight& weight, const ScheduledProduct& product,
+                         const ActView& a, uint32_t rows, const PanelRange& panels,
+                         float* out) const noexcept {
   const Shard& shard = weight.shards[shards_[run.local_shard].shard];
-  gemm_for(run.context,
-           weight)({weight_view(shard.spec, shard.codes, shard.scales), panels.panel0,
-                    panels.panels, 0, shard.spec.blocks(), a, rows, out,
-                    size_t{panels.panels} * kPanelRows, run.worker.scratch + kOpTileBytes});
+  gemm_for(run.context, weight)({weight_view(shard.spec, shard.codes, shard.scales),
+                                 panels.panel0,
+                                 panels.panels,
+                                 0,
+                                 shard.spec.blocks(),
+                                 a,
+                                 rows,
+                                 out,
+                                 size_t{panels.panels} * kPanelRows,
+                                 run.worker.scratch + kOpTileBytes,
+                                 {},
+                                 product.at(rows)});
 }
 
 void ExpertsOp::add_own_bias(const Run& run, const VectorWeight* bias, const Weight& weight,
@@ -204,6 +213,7 @@ void ExpertsOp::add_own_bias(const Run& run, const VectorWeight* bias, const Wei
 void ExpertsOp::run_up(const Run& run, const UpTask& task) const noexcept {
   const ExpertShard& of = shards_[run.local_shard];
   const ExpertWeights& weights = weights_of(of, task.unit);
+  const ScheduledExpert& products = products_of(of, task.unit);
   std::byte* tile = run.worker.scratch + kExpertWordBytes;
   const ActFormat gate_format = format_for(*weights.gate), up_format = format_for(*weights.up);
   const ColumnOrder& order = weights.gate->order;
@@ -222,8 +232,8 @@ void ExpertsOp::run_up(const Run& run, const UpTask& task) const noexcept {
     const uint32_t columns = panels.panels * kPanelRows, column = panels.panel0 * kPanelRows;
     auto* gate = reinterpret_cast<float*>(tile);
     float* up = gate + size_t{task.rows} * columns;
-    multiply(run, *weights.gate, gate_x, task.rows, panels, gate);
-    multiply(run, *weights.up, up_x, task.rows, panels, up);
+    multiply(run, *weights.gate, products.gate, gate_x, task.rows, panels, gate);
+    multiply(run, *weights.up, products.up, up_x, task.rows, panels, up);
     add_own_bias(run, layer_.gate_bias, *weights.gate, task.unit, panels, task.rows, gate);
     add_own_bias(run, layer_.up_bias, *weights.up, task.unit, panels, task.rows, up);
     activate_gate(run.context.kernels(), layer_.activation, gate, up, task.rows * columns);
@@ -264,7 +274,8 @@ void ExpertsOp::run_down(const Run& run, const RowRange& rows, const PanelRange&
     const ActView hidden =
         run.context.view(shared ? of.shared_hidden : of.hidden, format_for(down));
     float* sums = tile + held * columns;
-    multiply(run, down, act_rows(hidden, begin, 0), end - begin, panels, sums);
+    multiply(run, down, products_of(of, unit).down, act_rows(hidden, begin, 0), end - begin, panels,
+             sums);
     if (of.adds_down_bias) {
       add_own_bias(run, layer_.down_bias, down, unit, panels, end - begin, sums);
     }
@@ -322,6 +333,18 @@ double busiest_share(double d, double n, double s) {
 }
 
 }  // namespace
+
+std::vector<ProductUse> ExpertsOp::products() const {
+  std::vector<ProductUse> uses;
+  for (const ExpertShard& of : shards_) {
+    for (const ScheduledExpert* products : {&of.products, &of.shared_products}) {
+      for (const ScheduledProduct* one : {&products->gate, &products->up, &products->down}) {
+        uses.push_back(one->use());
+      }
+    }
+  }
+  return uses;
+}
 
 // Routing is not known before a step; this is its mean where every expert is as likely.
 OpLoad ExpertsOp::load(const StepSizes& step) const {

@@ -16,6 +16,11 @@ inline constexpr size_t kExpertTileBytes = kOpTileBytes - kExpertWordBytes;
 // What of the tile the products of gate and up take.
 inline constexpr size_t kExpertProductBytes = size_t{256} << 10;
 
+// How the products of experts that are alike are computed, by the rows that one has.
+struct ScheduledExpert {
+  ScheduledProduct gate, up, down;
+};
+
 // What a group has of one shard.
 struct ExpertShard {
   uint32_t shard;
@@ -30,6 +35,7 @@ struct ExpertShard {
   bool adds_down_bias = true;             // as no shard before it does
   ValueId hidden = 0, shared_hidden = 0;  // what down reads: by place, and by row
   ExpertTasks::Shape shape;
+  ScheduledExpert products, shared_products;
   WeightWork routed, all;  // of the routed experts, and of the shared one
 };
 
@@ -68,6 +74,7 @@ class ExpertsOp : public Op {
     }
   }
 
+  std::vector<ProductUse> products() const override;
   OpLoad load(const StepSizes& step) const override;
 
   // The choices of the context's last run, of more than kFewRows rows, until another node runs.
@@ -90,6 +97,9 @@ class ExpertsOp : public Op {
   uint32_t expert_flag(const Run& run, uint32_t flag) const {
     return run.sync.flag0 + run.local_shard + local_shards() * flag;
   }
+  static const ScheduledExpert& products_of(const ExpertShard& of, uint32_t unit) {
+    return of.units.is_shared(unit) ? of.shared_products : of.products;
+  }
   const ExpertWeights& weights_of(const ExpertShard& of, uint32_t unit) const {
     return of.units.is_shared(unit) ? layer_.shared : layer_.experts[of.units.ids[unit]];
   }
@@ -106,8 +116,9 @@ class ExpertsOp : public Op {
   // Adds a bias of a routed expert to rows of what its panels give, if there is one.
   void add_own_bias(const Run& run, const VectorWeight* bias, const Weight& weight, uint32_t unit,
                     const PanelRange& panels, uint32_t rows, float* out) const noexcept;
-  void multiply(const Run& run, const Weight& weight, const ActView& a, uint32_t rows,
-                const PanelRange& panels, float* out) const noexcept;
+  void multiply(const Run& run, const Weight& weight, const ScheduledProduct& product,
+                const ActView& a, uint32_t rows, const PanelRange& panels,
+                float* out) const noexcept;
   void run_down(const Run& run, const RowRange& rows, const PanelRange& panels,
                 uint32_t* bases) const noexcept;
   void sum_rows(const Run& run, const RowRange& rows, const PanelRange& panels, const float* tile,

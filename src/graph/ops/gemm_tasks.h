@@ -59,6 +59,15 @@ struct Cutting {
   ProductShape product(const PackSpec& spec, uint32_t panels, uint32_t k) const {
     return {spec.kind, panels * kPanelRows, k, threads};
   }
+  // Of matrices side by side, of `panels` each, `experts` of which a row takes so many; 0: all.
+  ScheduledProduct side_by_side(const PackSpec& spec, uint32_t panels, uint32_t matrices,
+                                uint32_t experts, uint32_t task_panels) const {
+    ProductShape shape = product(spec, panels, spec.blocks() * kBlock);
+    shape.matrices = matrices;
+    shape.of_experts = experts;
+    const uint32_t most = std::min<uint32_t>(task_panels, kTaskPanelsRange.most);
+    return {schedules, {.shape = shape, .task_panels = static_cast<uint16_t>(most)}};
+  }
 };
 
 inline Cutting cutting_of(const GraphBuilder& builder, uint32_t group) {
@@ -181,7 +190,7 @@ class GemmOp : public Op {
   uint32_t counters() const override { return static_cast<uint32_t>(lists_[0].tasks.size()); }
   std::vector<ProductUse> products() const override {
     std::vector<ProductUse> uses;
-    for (const ProductShape& shape : products_) uses.push_back({shape, column_cut(), of_outputs()});
+    for (const ProductShape& shape : products_) uses.push_back({shape, segments(), of_outputs()});
     return uses;
   }
   void run(ExecutionContext& context, const OpSync& sync,
@@ -216,7 +225,7 @@ class GemmOp : public Op {
     }
   }
   // What ProductUse says of all products of the op.
-  virtual bool column_cut() const { return false; }
+  virtual uint32_t segments() const { return 1; }
   virtual bool of_outputs() const { return false; }
   // The rows that schedules are looked up by, and those that are dealt out.
   virtual uint32_t step_rows(const ExecutionContext& context) const noexcept {

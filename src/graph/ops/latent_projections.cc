@@ -35,19 +35,42 @@ struct HeadTask {
   bool join(const HeadTask&) { return false; }
 };
 
+// The products with heads' rows of a weight, by local shard: every head is a task.
+std::vector<ScheduledProduct> head_products(const Weight& weight, uint32_t length,
+                                            const std::vector<LatentHeads>& heads,
+                                            const Cutting& cutting) {
+  const uint32_t panels = (length + kPanelRows - 1) / kPanelRows;
+  std::vector<ScheduledProduct> products;
+  for (const LatentHeads& of : heads) {
+    products.push_back(cutting.side_by_side(weight.shards[of.shard].spec, panels, of.heads.size(),
+                                            /*experts=*/0, panels));
+  }
+  return products;
+}
+
 // m rows of a head's outputs to out[m][stride]. `tmp` holds most_columns(length) for each, where
 // the panels begin or end elsewhere than the head.
-void multiply_head(const ExecutionContext& context, const Weight& weight, uint32_t shard_index,
-                   uint32_t head, uint32_t length, const ActView& a, uint32_t m, float* out,
-                   size_t stride, float* tmp, std::byte* scratch) noexcept {
+void multiply_head(const ExecutionContext& context, const Weight& weight,
+                   const ScheduledProduct& product, uint32_t shard_index, uint32_t head,
+                   uint32_t length, const ActView& a, uint32_t m, float* out, size_t stride,
+                   float* tmp, std::byte* scratch) noexcept {
   const Shard& shard = weight.shards[shard_index];
   const HeadPanels panels(shard, head, length);
   const bool whole = panels.columns() == length;
   float* to = whole ? out : tmp;
   const size_t to_stride = whole ? stride : panels.columns();
-  gemm_for(context,
-           weight)({weight_view(shard.spec, shard.codes, shard.scales), panels.range.panel0,
-                    panels.range.panels, 0, shard.spec.blocks(), a, m, to, to_stride, scratch});
+  gemm_for(context, weight)({weight_view(shard.spec, shard.codes, shard.scales),
+                             panels.range.panel0,
+                             panels.range.panels,
+                             0,
+                             shard.spec.blocks(),
+                             a,
+                             m,
+                             to,
+                             to_stride,
+                             scratch,
+                             {},
+                             product.at(m)});
   if (whole) return;
   for (uint32_t r = 0; r < m; ++r) {
     std::copy_n(tmp + r * to_stride + panels.lead, length, out + r * stride);
@@ -62,6 +85,15 @@ uint32_t tile_rows(size_t row_bytes) {
 }
 
 class HeadsOp : public GemmOp<HeadTask> {
+ public:
+  std::vector<ProductUse> products() const override {
+    std::vector<ProductUse> uses;
+    for (const std::vector<ScheduledProduct>* products : scheduled()) {
+      for (const ScheduledProduct& one : *products) uses.push_back(one.use());
+    }
+    return uses;
+  }
+
  protected:
   HeadsOp(ValueId x, ValueId out, const LatentShape& shape, std::vector<LatentHeads> heads,
           uint32_t unit_heads, uint32_t threads, size_t row_bytes)
@@ -78,6 +110,8 @@ class HeadsOp : public GemmOp<HeadTask> {
     }
   }
 
+  // The products of each of its weights, by local shard.
+  virtual std::vector<const std::vector<ScheduledProduct>*> scheduled() const = 0;
   // Rows [row, row + m) of the task's heads; m is tile_rows_ at most.
   virtual void run_tile(ExecutionContext& context, const HeadTask& task, uint32_t row, uint32_t m,
                         const Worker& worker) const noexcept = 0;
@@ -102,11 +136,13 @@ class LatentQueriesOp : public HeadsOp {
  public:
   LatentQueriesOp(ValueId x, ValueId angles, ValueId out, const LatentShape& shape,
                   const LatentMatrices& matrices, const std::vector<LatentHeads>& heads,
-                  const GroupShare& share, uint32_t threads)
-      : HeadsOp(x, out, shape, heads, 1, threads, tile_bytes(shape)),
+                  const GroupShare& share, const Cutting& cutting)
+      : HeadsOp(x, out, shape, heads, 1, cutting.threads, tile_bytes(shape)),
         angles_(angles),
         query_(matrices.query),
-        key_(matrices.key) {
+        key_(matrices.key),
+        query_products_(head_products(query_, shape.query_length(), heads, cutting)),
+        key_products_(head_products(key_, shape.latent_length, heads, cutting)) {
     work_.add(query_, share);
     key_work_.add(key_, share);
   }
@@ -124,6 +160,9 @@ class LatentQueriesOp : public HeadsOp {
   }
 
  private:
+  std::vector<const std::vector<ScheduledProduct>*> scheduled() const override {
+    return {&query_products_, &key_products_};
+  }
   // The head's query, what of it is multiplied again, and that product.
   static size_t tile_bytes(const LatentShape& shape) {
     return sizeof(float) * (most_columns(shape.query_length()) * size_t{2} + shape.straight_length +
@@ -142,7 +181,7 @@ class LatentQueriesOp : public HeadsOp {
         tmp + m * std::max(columns, size_t{most_columns(shape_.latent_length)}));
     const ActBuffer straight = act_buffer(format, base, m, shape_.straight_length);
     std::byte* scratch = worker.scratch + kOpTileBytes;
-    multiply_head(context, query_, heads.shard, head, length,
+    multiply_head(context, query_, query_products_[task.local_shard], heads.shard, head, length,
                   act_rows(context.view(x_, format_for(query_)), row, 0), m, query, columns, tmp,
                   scratch);
     const size_t stride = context.f32_stride(out_);
@@ -162,9 +201,9 @@ class LatentQueriesOp : public HeadsOp {
     }
     for_forms(context.step(), row, m, [&](bool expanded, uint32_t begin, uint32_t end) {
       if (expanded) return;
-      multiply_head(context, key_, heads.shard, head, shape_.latent_length,
-                    act_rows(act_view(straight), begin, 0), end - begin, out + begin * stride,
-                    stride, tmp, scratch);
+      multiply_head(context, key_, key_products_[task.local_shard], heads.shard, head,
+                    shape_.latent_length, act_rows(act_view(straight), begin, 0), end - begin,
+                    out + begin * stride, stride, tmp, scratch);
     });
   }
 
@@ -177,6 +216,7 @@ class LatentQueriesOp : public HeadsOp {
 
   ValueId angles_;
   const Weight &query_, &key_;
+  std::vector<ScheduledProduct> query_products_, key_products_;
   WeightWork key_work_;  // of what absorbed rows multiply with besides
 };
 
@@ -186,11 +226,13 @@ class LatentValuesOp : public HeadsOp {
  public:
   LatentValuesOp(ValueId x, ValueId queries, ValueId out, const LatentShape& shape,
                  const Weight& value, const std::vector<LatentHeads>& heads,
-                 const std::vector<ColumnSlice>& columns, const GroupShare& share, uint32_t threads)
-      : HeadsOp(x, out, shape, heads, value.unit / shape.value_length, threads,
+                 const std::vector<ColumnSlice>& columns, const GroupShare& share,
+                 const Cutting& cutting)
+      : HeadsOp(x, out, shape, heads, value.unit / shape.value_length, cutting.threads,
                 tile_bytes(shape, value)),
         queries_(queries),
-        value_(value) {
+        value_(value),
+        value_products_(head_products(value, shape.value_length, heads, cutting)) {
     for (const ColumnSlice& slice : columns) columns_.push_back(slice.column);
     work_.add(value, share);
   }
@@ -207,6 +249,9 @@ class LatentValuesOp : public HeadsOp {
   }
 
  private:
+  std::vector<const std::vector<ScheduledProduct>*> scheduled() const override {
+    return {&value_products_};
+  }
   static size_t tile_stride(const Weight& value) {
     return (value.unit + kPanelRows - 1) / kPanelRows * kPanelRows;
   }
@@ -228,9 +273,9 @@ class LatentValuesOp : public HeadsOp {
       for_forms(context.step(), row, m, [&](bool expanded, uint32_t begin, uint32_t end) {
         float* to = tile + begin * stride + size_t{i} * length;
         if (!expanded) {
-          multiply_head(context, value_, heads.shard, task.heads.begin + i, length,
-                        act_rows(mixes, row + begin, column / kBlock), end - begin, to, stride,
-                        tile + m * stride, worker.scratch + kOpTileBytes);
+          multiply_head(context, value_, value_products_[task.local_shard], heads.shard,
+                        task.heads.begin + i, length, act_rows(mixes, row + begin, column / kBlock),
+                        end - begin, to, stride, tile + m * stride, worker.scratch + kOpTileBytes);
           return;
         }
         for (uint32_t r = begin; r < end; ++r, to += stride) {
@@ -251,6 +296,7 @@ class LatentValuesOp : public HeadsOp {
 
   ValueId queries_;
   const Weight& value_;
+  std::vector<ScheduledProduct> value_products_;
   std::vector<uint32_t> columns_;  // by local shard
 };
 
@@ -274,7 +320,7 @@ Bundle latent_queries(GraphBuilder& builder, std::string name, const Bundle& x,
     const PlanGroup& group = builder.plan().groups[g];
     ops.push_back(std::make_unique<LatentQueriesOp>(x.values[g], angles.values[g], out.values[g],
                                                     shape, matrices, heads[g], group.share,
-                                                    threads_per_shard(group)));
+                                                    cutting_of(builder, g)));
   }
   builder.append(Mode::kParallel, std::move(name), std::move(ops));
   return out;
@@ -295,7 +341,7 @@ Bundle latent_values(GraphBuilder& builder, std::string name, const Bundle& mixe
         mixes.values[g], queries.values[g], out.values[g], shape, matrices.value,
         latent_heads(shape, matrices.key, group.share),
         column_slices(*output.cuts, output.unit, output.k, group.share), group.share,
-        threads_per_shard(group)));
+        cutting_of(builder, g)));
   }
   builder.append(Mode::kParallel, std::move(name), std::move(ops));
   return out;

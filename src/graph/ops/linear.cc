@@ -129,6 +129,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
  public:
   struct Output {
     Piece piece;
+    uint32_t whole_segments;  // of the piece that it is a part of
     ValueId value;
   };
 
@@ -139,6 +140,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
     for (const ColumnSlice& slice : columns) elements_ += slice.elements;
     for (const Output& output : outputs) {
       work_.add(weight, output.piece);
+      most_segments_ = std::max(most_segments_, output.whole_segments);
       uint32_t local_shard = output.piece.shard - columns[0].shard;
       const Shard& shard = weight.shards[output.piece.shard];
       // The shard's block 0 as a block of the input, which starts at the group's first element.
@@ -179,7 +181,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
     std::vector<uint32_t> cuts;  // of these, into segments
   };
 
-  bool column_cut() const override { return true; }
+  uint32_t segments() const override { return most_segments_; }
   // The tasks of the part that comes next.
   void add_tasks(const PackSpec& spec, uint32_t local_shard, const ProductShape& product,
                  const Cutting& cutting) {
@@ -217,7 +219,8 @@ class PartialLinearOp : public GemmOp<PartialTask> {
 
   const Weight& weight_;
   std::vector<Part> parts_;
-  uint32_t elements_ = 0;  // of the group's columns
+  uint32_t elements_ = 0;       // of the group's columns
+  uint32_t most_segments_ = 1;  // of a piece
 };
 
 }  // namespace
@@ -297,7 +300,7 @@ Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& i
         ValueId value = builder.add_value(RowSet::kTokens, width, g);
         partials.tree.pieces.push_back(piece);
         partials.tree.bundle.values.push_back(value);
-        outputs.push_back({piece, value});
+        outputs.push_back({piece, whole.segments.size(), value});
       }
     }
     ops.push_back(

@@ -94,11 +94,7 @@ struct GemmKernel {
   const GemmMenu* menu = nullptr;
   std::span<const RowsDefault> defaults = {};
 
-  const GemmSchedule& default_for(uint32_t rows) const {
-    size_t i = 0;
-    while (rows > defaults[i].most_rows) ++i;
-    return defaults[i].schedule;
-  }
+  const GemmSchedule& default_for(uint32_t rows) const { return schedule_for(defaults, rows); }
   void operator()(GemmArgs args) const {
     if (args.schedule.is_default()) args.schedule = default_for(args.m);
     fn(args);

@@ -75,6 +75,13 @@ constexpr ValueRange unpack_thresholds(bool unpacks) {
 }
 inline constexpr ValueRange kPrefetchRange{0, 16384};
 
+// Returns the first one that is for so many rows.
+inline const GemmSchedule& schedule_for(std::span<const RowsDefault> by_rows, uint32_t rows) {
+  size_t i = 0;
+  while (rows > by_rows[i].most_rows) ++i;
+  return by_rows[i].schedule;
+}
+
 struct GemmMenu {
   std::span<const TileRange> tiles;
   ValueRange slice;

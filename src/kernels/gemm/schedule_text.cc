@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMostSize = 1u << 24;     // outputs and K
-constexpr uint32_t kMostThreads = 1u << 16;  // and rows
+constexpr uint32_t kMostThreads = 1u << 16;  // and rows, and matrices
 
 // The words of a line, one after the other.
 class Words {
@@ -51,6 +51,13 @@ class Words {
     if (!rest_.starts_with("any")) return number(what, least, most);
     expect("any");
     return all;
+  }
+  // Takes the word, where it comes next.
+  bool has(std::string_view wanted) {
+    skip_spaces();
+    if (rest_.substr(0, rest_.find_first_of(" \t")) != wanted) return false;
+    rest_.remove_prefix(wanted.size());
+    return true;
   }
   template <typename T>
   T field(const char* what) {
@@ -98,18 +105,34 @@ class Words {
   uint32_t number_;
 };
 
+std::string sizes_text(const ProductShape& p) {
+  if (p.is_any()) return "any any threads any";
+  std::string text = fmt::format("{} {} ", p.outputs, p.k);
+  if (p.matrices != 1 || p.of_experts != 0) text += fmt::format("matrices {} ", p.matrices);
+  if (p.of_experts != 0) text += fmt::format("of {} ", p.of_experts);
+  return text + fmt::format("threads {}", p.threads);
+}
+
 }  // namespace
+
+void add_unnamed(std::span<const ScheduleEntry> others, std::vector<ScheduleEntry>* entries) {
+  const std::vector<ScheduleEntry> named = *entries;
+  for (const ScheduleEntry& entry : others) {
+    if (std::ranges::find(named, entry.product, &ScheduleEntry::product) == named.end()) {
+      entries->push_back(entry);
+    }
+  }
+}
 
 std::string schedule_text(const ScheduleEntry& entry) {
   const ProductShape& p = entry.product;
   const GemmSchedule& s = entry.schedule;
-  const std::string sizes = p.is_any() ? "any any threads any"
-                                       : fmt::format("{} {} threads {}", p.outputs, p.k, p.threads);
   const std::string rows = entry.most_rows == kAnyRows ? "any" : fmt::format("{}", entry.most_rows);
   return fmt::format(
       "schedule {} {} rows {} tile {} {} slice {} unpack {} prefetch {} {} parts {} task {} {}",
-      pack_kind_name(p.kind), sizes, rows, s.tile_panels, s.tile_rows, s.slice, s.unpack_rows,
-      s.prefetch, s.prefetch_to == Cache::kL1 ? "l1" : "l2", s.k_parts, s.task_panels, s.task_rows);
+      pack_kind_name(p.kind), sizes_text(p), rows, s.tile_panels, s.tile_rows, s.slice,
+      s.unpack_rows, s.prefetch, s.prefetch_to == Cache::kL1 ? "l1" : "l2", s.k_parts,
+      s.task_panels, s.task_rows);
 }
 
 ScheduleEntry parse_schedule(std::string_view line, uint32_t number, SizesSaid said) {
@@ -125,11 +148,16 @@ ScheduleEntry parse_schedule(std::string_view line, uint32_t number, SizesSaid s
   };
   p.outputs = size("outputs", kPanelRows, kMostSize, 0);
   p.k = size("K", kBlock, kMostSize, 0);
+  if (words.has("matrices")) {
+    p.matrices = words.number("matrices", 1, kMostThreads);
+    if (words.has("of")) p.of_experts = words.number("experts", p.matrices, kMostThreads);
+  }
   words.expect("threads");
   p.threads = size("threads", 1, kMostThreads, 0);
   words.expect("rows");
   entry.most_rows = size("rows", 1, kMostThreads, kAnyRows);
-  if (!p.is_any() && (p.outputs == 0 || p.k == 0 || p.threads == 0)) {
+  const bool side_by_side = p.matrices != 1 || p.of_experts != 0;
+  if (p.is_any() ? side_by_side : p.outputs == 0 || p.k == 0 || p.threads == 0) {
     fail(ErrorCode::kUsage,
          "schedule line {} says some sizes and not others: say all, or 'any any threads any'",
          number);

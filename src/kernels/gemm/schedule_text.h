@@ -5,14 +5,17 @@
 //       task 4 256
 //
 // (on one line): the pack kind, outputs and K of the product, the threads that share it, the most
-// rows, and the fields of GemmSchedule; a task's panels and rows. Where a text may say so, a line
-// is for products of all sizes, by any threads ("q8_0 any any threads any"), and for all rows
-// ("rows any"). The text is hostile: what it says of sizes is held against their ranges here, and
-// schedules against menus by who reads it.
+// rows, and the fields of GemmSchedule; a task's panels and rows. Matrices side by side are said
+// behind K: "q8_0 192 2048 matrices 16 threads 2" of heads, "q8_0 768 2048 matrices 8 of 128
+// threads 2" of experts. Where a text may say so, a line is for products of all sizes, by any
+// threads ("q8_0 any any threads any"), and for all rows ("rows any"). The text is hostile: what it
+// says of sizes is held against their ranges here, and schedules against menus by who reads it.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/gemm/schedule.h"
 #include "tensor/pack_kind.h"
@@ -26,6 +29,9 @@ struct ProductShape {
   uint32_t outputs = 0;  // in whole panels
   uint32_t k = 0;        // in whole blocks
   uint32_t threads = 0;
+  // Matrices of that shape that the threads multiply with side by side: heads, or the experts that
+  // a row takes, of which there are `of_experts`; 0: these are none.
+  uint32_t matrices = 1, of_experts = 0;
 
   bool is_any() const { return outputs == 0 && k == 0 && threads == 0; }
   bool operator==(const ProductShape&) const = default;
@@ -33,11 +39,20 @@ struct ProductShape {
 
 struct ScheduleEntry {
   ProductShape product;
-  // The most rows of a step that it is for. A product's entry of the most rows is for more, too.
+  // The most rows that it is for: of a step, or of experts those that one has. A product's entry of
+  // the most rows is for more, too.
   uint32_t most_rows = 0;
   GemmSchedule schedule;
+
+  // Whether they are for the same product and rows.
+  bool is_case_of(const ScheduleEntry& other) const {
+    return product == other.product && most_rows == other.most_rows;
+  }
   bool operator==(const ScheduleEntry&) const = default;
 };
+
+// Adds those of `others` whose product no entry names.
+void add_unnamed(std::span<const ScheduleEntry> others, std::vector<ScheduleEntry>* entries);
 
 // Without the line's end.
 std::string schedule_text(const ScheduleEntry& entry);

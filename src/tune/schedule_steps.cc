@@ -1,0 +1,88 @@
+// The last part of tuning schedules: whole steps, with what was found for their products and
+// without.
+#include <algorithm>
+#include <vector>
+
+#include "bench/cpu_times.h"
+#include "graph/ops/gemm_tasks.h"
+#include "tune/plan_pairs.h"
+#include "tune/schedule_tuner.h"
+#include "tune/step_cases.h"
+
+namespace hearth {
+namespace {
+
+// Pairs of trials of a step, at most.
+constexpr uint32_t kMostStepPairs = 20;
+
+}  // namespace
+
+// Products of experts are those of several steps: where one of these gets no faster, and others
+// were timed with what it loses by that, these are timed again.
+bool ScheduleTuner::tune_steps(Tuned* tuned) {
+  progress_.unit = "step";
+  const std::vector<StepCase> all = step_cases(cases_, engine_.plan());
+  const uint32_t done = progress_.done;
+  auto is_timed = [&](const StepCase& one) {
+    return std::ranges::any_of(tuned->steps,
+                               [&](const TunedStep& step) { return one.is_of(step); });
+  };
+  for (size_t i = 0; i < all.size();) {
+    const StepCase& one = all[i++];
+    progress_.done = done + static_cast<uint32_t>(std::ranges::count_if(all, is_timed));
+    if (is_timed(one)) continue;
+    TunedStep step{one.phase, one.size, {}, 0};
+    const ScheduleTable table = tuned_schedules(*tuned);
+    if (!table.empty()) {
+      const std::optional<PairedTrials> pairs = compare_steps(table, one.phase, one.size);
+      if (!pairs) return false;
+      step.trials = pairs->pairs();
+      step.cost = pairs->ratio();
+    }
+    if (step.cost.ratio > 1) {
+      step.cost = {};
+      if (reset_step(all, one, tuned)) i = 0;
+    }
+    tuned->steps.push_back(step);
+    hooks_.save();
+  }
+  progress_.done = progress_.all;
+  return true;
+}
+
+// None where it was stopped.
+std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& table, Phase phase,
+                                                         uint32_t size) {
+  PairedTrials pairs(kMostStepPairs);
+  uint32_t disturbed = 0;
+  const double about = phase == Phase::kDecode ? timer_.about_decode(size)
+                                               : timer_.about_prompt(size) +
+                                                     timer_.about_prompt(std::min(size, kTaskRows));
+  auto trial = [&](const ScheduleTable& schedules) {
+    return [&]() -> std::optional<double> {
+      engine_.set_plan(engine_.plan(), schedules);
+      // Touches the memory of a new graph.
+      if (phase == Phase::kPrefill) timer_.prompt(std::min(size, kTaskRows));
+      const QuietCheck check;
+      const double took = phase == Phase::kDecode ? timer_.decode(size) : timer_.prompt(size);
+      // A host that never lets go of its CPUs leaves what is.
+      const bool counts = check.quiet(took, engine_.threads()) || ++disturbed > kMostStepPairs;
+      if (counts || hooks_.stop(about)) return took;
+      return std::nullopt;
+    };
+  };
+  const ScheduleTable by_hand;
+  progress_.about = kMostStepPairs;
+  const PairedTrials::Verdict verdict = pairs.run(trial(by_hand), trial(table), [&] {
+    progress_.trials = pairs.pairs();
+    progress_.best = pairs.pairs() == 0 ? 1 : pairs.ratio().ratio;
+    if (pairs.pairs() > 0) {
+      progress_.about = likely_pairs(pairs.ratio(), pairs.pairs(), kMostStepPairs);
+    }
+    tell();
+    return hooks_.stop(2 * about);
+  });
+  return verdict == PairedTrials::Verdict::kOpen ? std::nullopt : std::optional(pairs);
+}
+
+}  // namespace hearth

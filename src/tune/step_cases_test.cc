@@ -1,0 +1,72 @@
+#include "tune/step_cases.h"
+
+#include <gtest/gtest.h>
+
+namespace hearth {
+namespace {
+
+constexpr GemmSchedule kSchedule{.tile_panels = 1, .tile_rows = 1, .slice = 8};
+constexpr ProductShape kDense{PackKind::kQ8_0, 4096, 1024, 2};
+constexpr ProductShape kExperts{PackKind::kQ8_0, 768, 2048, 2, 8, 128};
+
+class StepCasesTest : public testing::Test {
+ protected:
+  StepCasesTest() {
+    for (uint32_t rows : {16u, 64u}) add(kDense, rows);
+    for (uint32_t rows : {1u, 4u, 32u}) add(kExperts, rows);
+    for (const StepCase& one : all_) tuned_.steps.push_back({one.phase, one.size, {}, 8});
+  }
+  void add(const ProductShape& shape, uint32_t rows) {
+    tuned_.products.push_back({{shape, rows, kSchedule}, {0.9, 0.8, 0.95}, 8});
+  }
+  static std::vector<uint32_t> rows_of(const ScheduleTable& table, const ProductShape& shape) {
+    std::vector<uint32_t> rows;
+    for (const ScheduleEntry& entry : table.entries) {
+      if (entry.product == shape && !entry.schedule.is_default()) rows.push_back(entry.most_rows);
+    }
+    return rows;
+  }
+  std::vector<uint32_t> sizes() const {
+    std::vector<uint32_t> sizes;
+    for (const TunedStep& step : tuned_.steps) sizes.push_back(step.size);
+    return sizes;
+  }
+
+  // Experts have 1; 1, 2 and 4; 1 to 16; and 4 to 64 rows there.
+  const std::vector<StepCase> all_{{Phase::kDecode, 1, 1},
+                                   {Phase::kDecode, 16, 16},
+                                   {Phase::kPrefill, 64, 64},
+                                   {Phase::kPrefill, 512, 512}};
+  Tuned tuned_;
+};
+
+TEST_F(StepCasesTest, AStepThatGetsNoFasterHasItsProductsByHand) {
+  EXPECT_TRUE(reset_step(all_, all_[1], &tuned_));
+  const ScheduleTable left = tuned_schedules(tuned_);
+  EXPECT_EQ(rows_of(left, kDense), (std::vector<uint32_t>{64}));
+  EXPECT_EQ(rows_of(left, kExperts), (std::vector<uint32_t>{32}));
+  // All others have experts with 1 row or with 4.
+  EXPECT_EQ(sizes(), (std::vector<uint32_t>{16}));
+  EXPECT_FALSE(reset_step(all_, all_[1], &tuned_)) << "nothing is left to lose";
+}
+
+TEST_F(StepCasesTest, StepsThatShareNothingStayTimed) {
+  tuned_.products.resize(2);  // the dense ones
+  EXPECT_FALSE(reset_step(all_, all_[2], &tuned_));
+  EXPECT_EQ(sizes(), (std::vector<uint32_t>{1, 16, 64, 512}));
+  EXPECT_EQ(rows_of(tuned_schedules(tuned_), kDense), (std::vector<uint32_t>{16}));
+}
+
+TEST_F(StepCasesTest, SchedulesAreUsedWhereAStepWithThemWasTimed) {
+  tuned_.steps.clear();
+  EXPECT_TRUE(timed_schedules(tuned_).empty());
+  tuned_.steps.push_back({Phase::kDecode, 16, {}, 8});
+  EXPECT_EQ(rows_of(timed_schedules(tuned_), kExperts), (std::vector<uint32_t>{1, 4}));
+  EXPECT_EQ(rows_of(timed_schedules(tuned_), kDense), (std::vector<uint32_t>{16}));
+  // As many rows as a step has at most: 64 of these 512 tokens.
+  tuned_.steps.push_back({Phase::kPrefill, 512, {}, 8});
+  EXPECT_EQ(rows_of(timed_schedules(tuned_), kDense), (std::vector<uint32_t>{16, 64}));
+}
+
+}  // namespace
+}  // namespace hearth
