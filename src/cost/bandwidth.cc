@@ -15,8 +15,6 @@ namespace {
 
 constexpr double kAssumedBytesPerSecond = 100e9;
 constexpr double kOpsSeconds = 2e-3;
-// What cores beside each other may take.
-constexpr double kContentionSeconds = 15;
 
 // All have it where a description tells of none.
 bool has_memory(const Machine& machine, uint32_t node) { return machine.memory_node(node) == node; }
@@ -122,9 +120,9 @@ UnitFn dot_unit(const LimitLoops& loops) {
 
 // `report` is called contention_patterns() times.
 Contention contention_of(const Machine& machine, uint32_t node, const LimitLoops& loops,
-                         ReadBuffer& buffer, const std::function<void()>& report) {
+                         ReadBuffer& buffer, double seconds, const std::function<void()>& report) {
   constexpr uint32_t kReadPasses = 1, kOpsPasses = 40;
-  const double until = steady_seconds() + kContentionSeconds;
+  const double until = steady_seconds() + seconds;
   auto team_on = [&](const std::vector<uint32_t>& pus) {
     const auto threads = static_cast<uint32_t>(pus.size());
     return Readers(place_threads(machine, {.threads = threads, .nodes = {node}, .pus = pus}));
@@ -204,7 +202,8 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
         table.core_ops[u] = core_ops(loops.unit[u], options.passes);
       }
       if (options.contention) {
-        table.contention = contention_of(machine, memory, loops, buffer, report);
+        table.contention =
+            contention_of(machine, memory, loops, buffer, options.contention_seconds, report);
       }
     }
   }

@@ -46,6 +46,7 @@ struct BandwidthTable {
 struct BandwidthOptions {
   uint32_t passes = 5;
   bool contention = true;            // what threads lose beside each other, too
+  double contention_seconds = 15;    // that may take, but for what it cannot do without
   uint64_t most_bytes = UINT64_MAX;  // of a buffer; for tests
   // After every rate, of a pair of nodes or of a pattern: how many of all are done.
   std::function<void(uint32_t done, uint32_t total)> report = [](uint32_t, uint32_t) {};

@@ -33,16 +33,6 @@ std::optional<EnginePlan> tuned_plan(const Tuned& tuned, const Machine& machine,
   return plan;
 }
 
-ScheduleTable with_processors(ScheduleTable found, std::span<const ScheduleEntry> processors) {
-  ScheduleTable all;
-  for (const ScheduleEntry& entry : processors) {
-    const auto named = std::ranges::find(found.entries, entry.product, &ScheduleEntry::product);
-    if (named == found.entries.end()) all.entries.push_back(entry);
-  }
-  all.entries.insert(all.entries.end(), found.entries.begin(), found.entries.end());
-  return all;
-}
-
 EngineOptions with_tuned(const Machine& machine, Isa isa, const ModelSpec& spec,
                          EngineOptions options, const Listener& listener) {
   if (!leaves_plan_open(options)) return options;
@@ -50,7 +40,7 @@ EngineOptions with_tuned(const Machine& machine, Isa isa, const ModelSpec& spec,
       TunedStore::of_environment().find(machine_fields(machine, isa), model_fields(spec));
   if (!found.note.empty()) listener.warn(found.note);
   const Kernels& kernels = kernels_for(isa);
-  options.schedules = with_processors({}, kernels.products);
+  add_unnamed(kernels.products, &options.schedules.entries);
   if (!found.tuned) return options;
   std::optional<EnginePlan> plan;
   ScheduleTable schedules;
@@ -68,7 +58,8 @@ EngineOptions with_tuned(const Machine& machine, Isa isa, const ModelSpec& spec,
   if (uses.empty()) return options;
   listener.warn(fmt::format("works by the {} that `hearth tune` found ('{}')", uses, found.path));
   options.plan = std::move(plan);
-  options.schedules = with_processors(std::move(schedules), kernels.products);
+  options.schedules = std::move(schedules);
+  add_unnamed(kernels.products, &options.schedules.entries);
   return options;
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 
 #include "base/listener.h"
 #include "cost/tuned_store.h"
@@ -22,9 +21,6 @@ bool leaves_plan_open(const EngineOptions& options);
 // gains. Throws (kUsage) where the text is no plan of this machine.
 std::optional<EnginePlan> tuned_plan(const Tuned& tuned, const Machine& machine,
                                      const EngineOptions& options);
-
-// The schedules that were found, and of products that they do not name the processor's own.
-ScheduleTable with_processors(ScheduleTable found, std::span<const ScheduleEntry> processors);
 
 // The options with the plan and the schedules that are kept for this model on this machine, where
 // they leave open who works where; else as they are. Says what is used in a line; in a line, too,

@@ -55,18 +55,6 @@ TEST_F(TunedPlanTest, WhatGainsNothingIsNotUsed) {
   EXPECT_FALSE(tuned_plan(tuned_, machine_, {}).has_value());
 }
 
-TEST(WithProcessors, ProductsThatTuningDoesNotNameStayTheProcessors) {
-  const ProductShape one{PackKind::kQ8_0, 4096, 1024, 2}, other{PackKind::kQ8_0, 512, 1024, 2};
-  const GemmSchedule shipped{.tile_panels = 1, .tile_rows = 6, .task_panels = 8};
-  const GemmSchedule tuned{.tile_panels = 1, .tile_rows = 4, .task_panels = 4};
-  const std::vector<ScheduleEntry> processors{
-      {one, 4, shipped}, {one, 16, shipped}, {other, 16, shipped}};
-  EXPECT_EQ(with_processors({}, processors).entries, processors);
-  const ScheduleEntry found{one, 16, tuned};
-  EXPECT_EQ(with_processors({{found}}, processors).entries,
-            (std::vector<ScheduleEntry>{processors[2], found}));
-}
-
 TEST(TunedUse, IsWhereNobodySaysWhoWorksWhere) {
   const EngineOptions open;
   EXPECT_TRUE(leaves_plan_open(open));

@@ -104,13 +104,7 @@ void KernelTables::take_products(const ProcessorSchedules::Level& level, const K
     products.push_back(entry);
   }
   if (products.empty()) return;
-  const size_t named = products.size();
-  for (const ScheduleEntry& entry : kernels->products) {
-    const bool again =
-        std::any_of(products.begin(), products.begin() + static_cast<ptrdiff_t>(named),
-                    [&](const ScheduleEntry& other) { return other.product == entry.product; });
-    if (!again) products.push_back(entry);
-  }
+  add_unnamed(kernels->products, &products);
   kernels->products = products_.emplace_back(std::move(products));
 }
 

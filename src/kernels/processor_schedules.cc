@@ -53,6 +53,16 @@ std::string numbers_text(const ProcessorSchedules::Numbers& numbers) {
   return fmt::format("{}{}", numbers.least, numbers.most == kMostNumber ? "+" : "");
 }
 
+// As one word, and back: some vendors' names have spaces ("  Shanghai  ").
+std::string with_each(std::string vendor, char from, char to) {
+  std::ranges::replace(vendor, from, to);
+  return vendor;
+}
+
+std::string vendor_text(const std::string& vendor) {
+  return vendor.empty() ? std::string(kAny) : with_each(vendor, ' ', '_');
+}
+
 // Reads a text line by line.
 class SchedulesReader {
  public:
@@ -96,7 +106,7 @@ class SchedulesReader {
     const auto family = numbers_of(words[3]), model = numbers_of(words[5]);
     if (named_ || !family || !model) return false;
     named_ = true;
-    if (words[1] != kAny) read_.vendor = words[1];
+    if (words[1] != kAny) read_.vendor = with_each(std::string(words[1]), '_', ' ');
     read_.family = *family;
     read_.model = *model;
     return true;
@@ -152,9 +162,9 @@ ProcessorSchedules parse_processor_schedules(std::string_view text, const std::s
 }
 
 std::string processor_schedules_text(const ProcessorSchedules& schedules) {
-  std::string text = fmt::format("{}\nprocessor {} family {} model {}\n", kHead,
-                                 schedules.vendor.empty() ? std::string(kAny) : schedules.vendor,
-                                 numbers_text(schedules.family), numbers_text(schedules.model));
+  std::string text =
+      fmt::format("{}\nprocessor {} family {} model {}\n", kHead, vendor_text(schedules.vendor),
+                  numbers_text(schedules.family), numbers_text(schedules.model));
   for (const ProcessorSchedules::Level& level : schedules.levels) {
     text += fmt::format("isa {}\n", isa_name(level.isa));
     if (level.attend_places != 0) text += fmt::format("attend places {}\n", level.attend_places);

@@ -13,10 +13,10 @@
 //   schedule q8_0 any any threads any rows any tile 2 6 ...
 //
 // (a schedule on one line). The processor is named as /proc/cpuinfo does (topology/processor.h):
-// its vendor, or `any`; a family and a model: a number, `any`, or 26+ for that number and all
-// above. Of several files that are for a processor, what the special one says of a kernel is in
-// place of all that the others say of it: one that names the vendor before one that does not, then
-// the family, then the model.
+// its vendor, with _ for a space, or `any`; a family and a model: a number, `any`, or 26+ for that
+// number and all above. Of several files that are for a processor, what the special one says of a
+// kernel is in place of all that the others say of it: one that names the vendor before one that
+// does not, then the family, then the model.
 //
 // Lines behind `isa` are for the kernels of that level, at every level that takes them from it:
 //

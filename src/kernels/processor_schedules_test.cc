@@ -55,6 +55,16 @@ TEST(ProcessorSchedules, ComeBackAsTheyWent) {
   }
 }
 
+TEST(ProcessorSchedules, VendorsWithSpacesComeBackToo) {
+  ProcessorSchedules of = parse_processor_schedules(kText, "text");
+  of.vendor = "  Shanghai  ";
+  const std::string text = processor_schedules_text(of);
+  EXPECT_NE(text.find("processor __Shanghai__ family"), std::string::npos) << text;
+  const ProcessorSchedules read = parse_processor_schedules(text, "text");
+  EXPECT_EQ(read, of);
+  EXPECT_TRUE(read.is_for({"  Shanghai  ", 6, 207}));
+}
+
 TEST(ProcessorSchedules, SpecialOnesComeBehindOthers) {
   std::vector<ProcessorSchedules> zen5 = schedules_for({"AuthenticAMD", 27, 3});
   ASSERT_EQ(zen5.size(), 2u);

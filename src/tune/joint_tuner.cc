@@ -63,6 +63,7 @@ std::optional<TimeRatio> JointTuner::compare(const Plan& plan, const Plan& other
 
 std::optional<JointResult> JointTuner::tune(const std::vector<Plan>& candidates, Tuned* tuned) {
   if (const std::optional<JointResult> known = known_joint(candidates, *tuned)) return known;
+  if (hooks_.stop(0)) return std::nullopt;
   divide_products(tuned, [](const ProductShape&) { return true; });
   const EngineRestored restored(engine_);
   const Phase phase = candidates[0].phase;

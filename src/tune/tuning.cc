@@ -22,6 +22,8 @@ namespace {
 constexpr uint32_t kMostPairs = 20;
 // Of the node's memory: plans are ranked by it, and differ by more than its best part does.
 constexpr uint32_t kBandwidthPasses = 2;
+// What cores lose beside each other may take so much of the time to measure, at most.
+constexpr double kContentionPart = 0.05;
 // Where plans and kernels are tuned, kernels have more than half of the time.
 constexpr double kPlansPart = 0.4;
 // Prefill has most of what decode leaves of the time for plans, and the threshold what both do.
@@ -104,6 +106,7 @@ class Tuning {
     }
     BandwidthOptions how;
     how.passes = kBandwidthPasses;
+    how.contention_seconds = std::min(how.contention_seconds, kContentionPart * budget_.left());
     how.report = watch_.measured;
     BandwidthTable table = measure_bandwidth(machine_, isa, how);
     store_.save_bandwidth(machine_, tuned_.machine, table);
@@ -243,11 +246,9 @@ class Tuning {
       const Phase phase = outcome.result.phase;
       const std::vector<Plan> candidates = candidates_of(outcome, *best);
       if (candidates.size() < 2) continue;
-      const bool over = watch_.interrupted() || budget_.is_over();
       const TimeBudget part = budget_.part(phase == Phase::kDecode ? kDecodePart : kPrefillPart);
       JointTuner tuner(engine, *best, timer, *kernels, hooks(part));
-      const std::optional<JointResult> found =
-          over ? known_joint(candidates, tuned_) : tuner.tune(candidates, &tuned_);
+      const std::optional<JointResult> found = tuner.tune(candidates, &tuned_);
       if (!found) {
         result->left.push_back(
             fmt::format("plans of {} with kernels of their own", phase_name(phase)));
