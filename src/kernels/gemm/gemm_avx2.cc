@@ -14,6 +14,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kInt8TileRows = 4;
+constexpr int kInt8Panels = 4;
 
 inline __m256i pairs_to_32(__m256i x) { return _mm256_madd_epi16(x, _mm256_set1_epi16(1)); }
 

@@ -11,6 +11,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kInt8TileRows = 8;
+constexpr int kInt8Panels = 4;
 
 inline Codes low_nibbles(Codes c) { return {_mm512_and_si512(c.x, _mm512_set1_epi8(0x0f))}; }
 inline Codes high_nibbles(Codes c) {

@@ -7,6 +7,7 @@ namespace {
 
 // Twelve sums hide the latency of vpdpbusd; the float sums wait in L1 meanwhile.
 constexpr uint32_t kInt8TileRows = 6;
+constexpr int kInt8Panels = 4;
 
 struct Dots : OneRow {
   static constexpr int kAtOnce = 1;

@@ -10,6 +10,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kInt8TileRows = 4;
+constexpr int kInt8Panels = 1;
 
 template <int Bits>
 struct SmmlaDots {

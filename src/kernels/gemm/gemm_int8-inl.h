@@ -12,15 +12,20 @@
 //     load(rows, groups)           the activations of kAtOnce groups, for all 16 weight rows
 //     add(prepared, loaded)
 //     sum(row, offset)             float(dots + offset)
-//   kInt8TileRows                  rows of a tile that fit the registers
+//   kInt8TileRows                  rows of a tile of one panel that fit the registers
+//   kInt8Panels                    panels of the widest tile: 1, or 4 where few rows may read
+//                                  several side by side
 //
 // Few rows: the tile unpacks in registers, since memory is the limit. Many rows: a slice of a panel
-// is unpacked once to bytes and f32 scales, which the tiles of all rows read from L1.
+// is unpacked once to bytes and f32 scales, which the tiles of all rows read from L1. By a schedule
+// few rows read two or four panels side by side, which share what is loaded of activations.
 #pragma once
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/gemm/gemm_vec16-inl.h"
 
@@ -63,7 +68,10 @@ inline constexpr bool kInPlace = std::is_same_v<Kind, UnpackedOf<Kind>>;
 // How many blocks of K make a slice by default: each has 512 B of codes and up to 256 B of scales,
 // which lie beside the activations in 32 KiB of L1.
 constexpr uint32_t kInt8SliceBlocks = 24;
-constexpr TileRange kInt8Tiles[] = {{1, 1, kInt8TileRows}};
+constexpr int int8_rows(int panels) { return static_cast<int>(kInt8TileRows) / panels; }
+constexpr TileRange kAllInt8Tiles[] = {
+    {1, 1, int8_rows(1)}, {2, 1, int8_rows(2)}, {4, 1, int8_rows(4)}};
+constexpr std::span<const TileRange> kInt8Tiles(kAllInt8Tiles, kInt8Panels == 1 ? 1 : 3);
 
 // What was set by hand. Unpacking pays with three tiles or more.
 template <typename Kind>
@@ -111,51 +119,30 @@ Int8Rows rows_from(const ActView& a, uint32_t row, uint32_t block) {
 }
 
 struct Int8Tile {
-  PanelView w;
+  PanelView w;  // of the first panel
+  size_t codes_stride, scales_stride;
   Int8Rows a;
   uint32_t blocks;
   bool first;    // of the slices
   size_t ahead;  // bytes to the codes that are prefetched, which come from memory; 0: none are
   float* out;
   size_t out_stride;
+
+  PanelView panel(size_t p) const {
+    PanelView view = w;
+    view.codes += codes_stride * p;
+    view.scales += scales_stride * p;
+    return view;
+  }
 };
 
-// Adds half h of a block (or all of it): the exact integers, then the float part of the contract.
-template <typename Kind, int R>
-[[gnu::always_inline]] inline void int8_half(const Int8Tile& t, const typename Kind::Lookup& lookup,
-                                             uint32_t i, int h, Vec16 (&acc)[R]) {
-  constexpr int kGroups = 8 / Kind::kHalves;
-  using Dot = DotsFor<Kind::kBits, R>;
-  constexpr int kRows = Dot::kRows, kDots = (R + kRows - 1) / kRows;
+// Ends half h of a block of one panel, by the float part of the contract.
+template <typename Kind, int R, typename Dot, int Dots>
+[[gnu::always_inline]] inline void int8_end(const Int8Tile& t, const PanelView& w, uint32_t i,
+                                            int h, const Dot (&dot)[Dots], Vec16 (&acc)[R]) {
+  constexpr int kRows = Dot::kRows;
   constexpr int kOffset = Kind::kBits == 8 && Dot::kTakesOffset ? 0 : Kind::kOffset;
-  const std::byte* codes = t.w.codes + Kind::kCodeBytes * (t.w.block + i);
-  Dot dot[kDots];
-  auto group = [&](int step) {
-    return Kind::kNibbles ? step / 2 + 4 * (step % 2) : kGroups * h + step;
-  };
-  HEARTH_UNROLL
-  for (int step = 0; step < kGroups; step += Dot::kAtOnce) {
-    int groups[Dot::kAtOnce];
-    typename Dot::Group c[Dot::kAtOnce];
-    HEARTH_UNROLL
-    for (int n = 0; n < Dot::kAtOnce; ++n) {
-      groups[n] = group(step + n);
-      c[n] = Kind::group(codes, groups[n], lookup);
-    }
-    const auto w = Dot::prepare(c);
-    HEARTH_UNROLL
-    for (int d = 0; d < kDots; ++d) {
-      const std::byte* x[kRows];
-      HEARTH_UNROLL
-      for (int n = 0; n < kRows; ++n) {
-        // An odd row out stands for its neighbour too.
-        const int r = std::min(kRows * d + n, R - 1);
-        x[n] = t.a.codes + t.a.codes_stride * static_cast<size_t>(r) + Dot::kBlockBytes * i;
-      }
-      dot[d].add(w, Dot::load(x, groups));
-    }
-  }
-  const Vec16 scale = Kind::scale(t.w, t.w.block + i, h);
+  const Vec16 scale = Kind::scale(w, w.block + i, h);
   HEARTH_UNROLL
   for (int r = 0; r < R; ++r) {
     const size_t at = t.a.block(r, i);
@@ -168,11 +155,61 @@ template <typename Kind, int R>
         fma(dot[r / kRows].sum(r % kRows, offset), mul(scale, Vec16::all(t.a.scale[at])), acc[r]);
   }
   if constexpr (Kind::kMin) {
-    const Vec16 min = Kind::min(t.w, t.w.block + i, h);
+    const Vec16 min = Kind::min(w, w.block + i, h);
     HEARTH_UNROLL
     for (int r = 0; r < R; ++r) {
       acc[r] = fma(min, Vec16::all(t.a.sum[t.a.block(r, i) * Kind::kHalves + h]), acc[r]);
     }
+  }
+}
+
+// Adds half h of a block (or all of it) of P panels.
+template <typename Kind, int P, int R>
+[[gnu::always_inline]] inline void int8_half(const Int8Tile& t, const typename Kind::Lookup& lookup,
+                                             uint32_t i, int h, Vec16 (&acc)[P][R]) {
+  constexpr int kGroups = 8 / Kind::kHalves;
+  using Dot = DotsFor<Kind::kBits, R>;
+  constexpr int kRows = Dot::kRows, kDots = (R + kRows - 1) / kRows;
+  const std::byte* codes = t.w.codes + Kind::kCodeBytes * (t.w.block + i);
+  using Groups = typename Dot::Group[Dot::kAtOnce];
+  using Prepared = decltype(Dot::prepare(std::declval<const Groups&>()));
+  Dot dot[P][kDots];
+  auto group = [&](int step) {
+    return Kind::kNibbles ? step / 2 + 4 * (step % 2) : kGroups * h + step;
+  };
+  HEARTH_UNROLL
+  for (int step = 0; step < kGroups; step += Dot::kAtOnce) {
+    int groups[Dot::kAtOnce];
+    HEARTH_UNROLL
+    for (int n = 0; n < Dot::kAtOnce; ++n) groups[n] = group(step + n);
+    Prepared w[P];
+    HEARTH_UNROLL
+    for (int p = 0; p < P; ++p) {
+      Groups c;
+      HEARTH_UNROLL
+      for (int n = 0; n < Dot::kAtOnce; ++n) {
+        c[n] = Kind::group(codes + t.codes_stride * static_cast<size_t>(p), groups[n], lookup);
+      }
+      w[p] = Dot::prepare(c);
+    }
+    HEARTH_UNROLL
+    for (int d = 0; d < kDots; ++d) {
+      const std::byte* x[kRows];
+      HEARTH_UNROLL
+      for (int n = 0; n < kRows; ++n) {
+        // An odd row out stands for its neighbour too.
+        const int r = std::min(kRows * d + n, R - 1);
+        x[n] = t.a.codes + t.a.codes_stride * static_cast<size_t>(r) + Dot::kBlockBytes * i;
+      }
+      const auto four = Dot::load(x, groups);
+      HEARTH_UNROLL
+      for (int p = 0; p < P; ++p) dot[p][d].add(w[p], four);
+    }
+  }
+  HEARTH_UNROLL
+  for (int p = 0; p < P; ++p) {
+    const PanelView panel = t.panel(static_cast<size_t>(p));
+    int8_end<Kind>(t, panel, i, h, dot[p], acc[p]);
   }
 }
 
@@ -185,42 +222,54 @@ inline void prefetch_block(const PanelView& w, uint32_t b, size_t ahead) {
   prefetch_range(w.scales + Kind::scales_start(w) + Kind::scale_step(w) * to, Kind::kScaleBytes);
 }
 
-template <typename Kind, int R>
+template <typename Kind, int P, int R>
 void int8_tile(const Int8Tile& tile) {
   const Int8Tile t = tile;
   const auto lookup = Kind::lookup(t.w);
-  Vec16 acc[R];
+  Vec16 acc[P][R];
   HEARTH_UNROLL
-  for (int r = 0; r < R; ++r) acc[r] = start_sum(t.out + t.out_stride * r, t.first);
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      acc[p][r] = start_sum(t.out + t.out_stride * r + kPanelRows * p, t.first);
+    }
+  }
   for (uint32_t i = 0; i < t.blocks; ++i) {
-    prefetch_block<Kind>(t.w, t.w.block + i, t.ahead);
+    for (int p = 0; p < P; ++p) {
+      prefetch_block<Kind>(t.panel(static_cast<size_t>(p)), t.w.block + i, t.ahead);
+    }
     HEARTH_UNROLL
     for (int h = 0; h < Kind::kHalves; ++h) int8_half<Kind>(t, lookup, i, h, acc);
   }
   HEARTH_UNROLL
-  for (int r = 0; r < R; ++r) store(t.out + t.out_stride * r, acc[r]);
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) store(t.out + t.out_stride * r + kPanelRows * p, acc[p][r]);
+  }
 }
 
-template <typename Kind, int... R>
+template <typename Kind, int P, int... R>
 void int8_tile_of(uint32_t rows, const Int8Tile& t, std::integer_sequence<int, R...>) {
-  static constexpr void (*kTiles[])(const Int8Tile&) = {int8_tile<Kind, R + 1>...};
+  static constexpr void (*kTiles[])(const Int8Tile&) = {int8_tile<Kind, P, R + 1>...};
   kTiles[rows - 1](t);
 }
 
-// Multiplies m rows by `blocks` blocks of a panel, which start at w.block, in tiles of at most
+// Multiplies m rows by `blocks` blocks of P panels, which start at w.block, in tiles of at most
 // `most_rows`. rows(r) returns the rows from row r on. The first tile prefetches `ahead` bytes.
-template <typename Kind, typename RowsFn>
+template <typename Kind, int P, typename RowsFn>
 void int8_tiles(const GemmArgs& g, uint32_t most_rows, const PanelView& w, RowsFn rows,
                 uint32_t blocks, bool first, size_t ahead, float* out) {
   for_even_pieces(g.m, most_rows, [&](uint32_t row, uint32_t row_end) {
     Int8Tile t = {.w = w,
+                  .codes_stride = g.w.codes_panel_bytes,
+                  .scales_stride = g.w.scales_panel_bytes,
                   .a = rows(row),
                   .blocks = blocks,
                   .first = first,
                   .ahead = row == 0 ? ahead : 0,
                   .out = out + g.out_stride * row,
                   .out_stride = g.out_stride};
-    int8_tile_of<Kind>(row_end - row, t, std::make_integer_sequence<int, kInt8TileRows>());
+    int8_tile_of<Kind, P>(row_end - row, t, std::make_integer_sequence<int, int8_rows(P)>());
   });
 }
 
@@ -260,34 +309,56 @@ PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, con
   return to;
 }
 
-template <typename Kind>
-void int8_chains(const GemmArgs& g) {
+// Multiplies all rows by P panels, in tiles of at most `tile_rows` rows. What is unpacked is so
+// panel by panel.
+template <typename Kind, int P>
+void int8_panels(const GemmArgs& g, uint32_t tile_rows, uint32_t panel, float* out) {
   using To = UnpackedOf<Kind>;
   const GemmSchedule& s = g.schedule;
-  for (uint32_t p = 0; p < g.panels; ++p) {
-    float* out = g.out + kPanelRows * p;
-    PanelView w = panel_of(g, g.panel0 + p, g.block0);
-    auto from = [&](uint32_t block) {
-      return [&g, block](uint32_t row) { return rows_from<Kind>(g.a, row, block); };
-    };
-    if (g.m <= s.tile_rows) {
-      int8_tiles<Kind>(g, s.tile_rows, w, from(g.block0), g.block1 - g.block0, true, s.prefetch,
-                       out);
-      continue;
-    }
-    for_even_pieces(g.block1 - g.block0, s.slice, [&](uint32_t begin, uint32_t end) {
-      const bool first = begin == 0;
-      begin += g.block0;
-      end += g.block0;
-      if (!kInPlace<Kind> && g.m >= s.unpack_rows) {
-        PanelView unpacked = unpack_slice<Kind>(w, begin, end - begin, s, g.scratch);
-        int8_tiles<To>(g, s.tile_rows, unpacked, from(begin), end - begin, first, 0, out);
-      } else {
-        w.block = begin;
-        int8_tiles<Kind>(g, s.tile_rows, w, from(begin), end - begin, first, s.prefetch, out);
-      }
-    });
+  PanelView w = panel_of(g, panel, g.block0);
+  auto from = [&](uint32_t block) {
+    return [&g, block](uint32_t row) { return rows_from<Kind>(g.a, row, block); };
+  };
+  if (g.m <= tile_rows) {
+    return int8_tiles<Kind, P>(g, tile_rows, w, from(g.block0), g.block1 - g.block0, true,
+                               s.prefetch, out);
   }
+  for_even_pieces(g.block1 - g.block0, s.slice, [&](uint32_t begin, uint32_t end) {
+    const bool first = begin == 0;
+    begin += g.block0;
+    end += g.block0;
+    if constexpr (P == 1 && !kInPlace<Kind>) {
+      if (g.m >= s.unpack_rows) {
+        PanelView unpacked = unpack_slice<Kind>(w, begin, end - begin, s, g.scratch);
+        return int8_tiles<To, 1>(g, tile_rows, unpacked, from(begin), end - begin, first, 0, out);
+      }
+    }
+    w.block = begin;
+    int8_tiles<Kind, P>(g, tile_rows, w, from(begin), end - begin, first, s.prefetch, out);
+  });
+}
+
+// Returns the rows of tiles of one panel: where the schedule's have several, as set by hand.
+inline uint32_t one_panel_rows(const GemmSchedule& s) {
+  return s.tile_panels == 1 ? s.tile_rows : kInt8TileRows;
+}
+
+// Panels that a wider tile leaves over are taken one by one, and those that are unpacked.
+template <typename Kind>
+void int8_chains(const GemmArgs& g) {
+  const GemmSchedule& s = g.schedule;
+  uint32_t p = 0;
+  auto advance = [&]<int P>(std::integral_constant<int, P>, uint32_t tile_rows) {
+    for (; p + P <= g.panels; p += P) {
+      int8_panels<Kind, P>(g, tile_rows, g.panel0 + p, g.out + kPanelRows * p);
+    }
+  };
+  if constexpr (kInt8Panels > 1) {
+    const bool unpacks = !kInPlace<Kind> && g.m > s.tile_rows && g.m >= s.unpack_rows;
+    if (s.tile_panels == 4 && !unpacks) advance(std::integral_constant<int, 4>(), s.tile_rows);
+    if (s.tile_panels == 2 && !unpacks) advance(std::integral_constant<int, 2>(), s.tile_rows);
+  }
+  advance(std::integral_constant<int, 1>(), one_panel_rows(s));
 }
 
 template <typename Kind>

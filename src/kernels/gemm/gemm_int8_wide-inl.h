@@ -105,8 +105,8 @@ void wide_rows(const GemmArgs& all, uint32_t row0, uint32_t m) {
     for (uint32_t p = 0; p < g.panels; ++p) {
       const PanelView w = panel_of(g, g.panel0 + p, block0);
       const PanelView wide = widen_slice<Kind>(w, blocks, s, g.scratch + row_bytes * kWideRowBlock);
-      int8_tiles<WideOf<Kind>>(g, s.tile_rows, wide, from, blocks, begin == 0, 0,
-                               g.out + g.out_stride * row0 + kPanelRows * p);
+      int8_tiles<WideOf<Kind>, 1>(g, one_panel_rows(s), wide, from, blocks, begin == 0, 0,
+                                  g.out + g.out_stride * row0 + kPanelRows * p);
     }
   });
 }

@@ -7,6 +7,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kInt8TileRows = 3;
+constexpr int kInt8Panels = 1;
 
 template <int Bits, int Rows>
 using DotsFor = SdotDots<Bits>;
