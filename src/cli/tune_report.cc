@@ -56,7 +56,14 @@ void json_kernels(Json& json, const Tuned& tuned, const TuneDoubt& doubt) {
     product.entry.schedule.is_default() ? json.null() : json.text(schedule_text(product.entry));
     json.end_object();
   }
-  json.end_array().key("steps").array();
+  json.end_array();
+  if (const std::optional<TunedAttend>& attend = tuned.attend) {
+    json.key("attention").object().key("places").number(attend->schedule.places);
+    json.key("tasks").number(attend->schedule.tasks);
+    json_cost(json, attend->cost, attend->trials);
+    json.end_object();
+  }
+  json.key("steps").array();
   for (const TunedStep& step : tuned.steps) {
     json.object().key("phase").text(phase_name(step.phase)).key("size").number(step.size);
     json_cost(json, step.cost, step.trials);
@@ -163,6 +170,10 @@ std::string kernels_text(const Tuned& tuned, bool all) {
     out += step.cost == TimeRatio()
                ? " stays as set by hand\n"
                : fmt::format(" saves {} of the time\n", gain_text(step.cost, true));
+  }
+  if (tuned.attend && !tuned.attend->schedule.is_default()) {
+    out += fmt::format("  attention in decode: saves {} of the time\n",
+                       gain_text(tuned.attend->cost, true));
   }
   return out + lines;
 }

@@ -235,6 +235,15 @@ LineRead read_kernels_line(Reader& reader, std::string_view key, Tuned* tuned) {
     product.cost = reader.ratio();
     product.trials = reader.trials();
     product.entry = reader.schedule();
+  } else if (key == "attend") {
+    if (tuned->attend) reader.refuse_line("says it for the second time");
+    TunedAttend& attend = tuned->attend.emplace();
+    attend.cost = reader.ratio();
+    attend.trials = reader.trials();
+    attend.schedule.places = reader.number<uint32_t>("a number of places", 0, 4);
+    if (attend.schedule.places == 2 || attend.schedule.places == 3) reader.refuse_unknown();
+    attend.schedule.tasks =
+        reader.number<uint32_t>("a number of tasks", 0, AttendSchedule::kMostTasks);
   } else if (key == "step") {
     TunedStep& step = tuned->steps.emplace_back();
     step.phase = reader.phase();
@@ -255,6 +264,10 @@ std::string kernels_text(const Tuned& tuned) {
   };
   for (const TunedProduct& product : tuned.products) add("product", product);
   for (const TunedProduct& product : tuned.others) add("other", product);
+  if (const std::optional<TunedAttend>& attend = tuned.attend) {
+    text += fmt::format("attend {} trials {} {} {}\n", ratio_text(attend->cost), attend->trials,
+                        attend->schedule.places, attend->schedule.tasks);
+  }
   for (const TunedStep& step : tuned.steps) {
     text += fmt::format("step {} {} {} trials {}\n", phase_name(step.phase), step.size,
                         ratio_text(step.cost), step.trials);
@@ -371,74 +384,6 @@ std::string difference(const TunedFields& there, const TunedFields& here) {
                        here[i].second);
   }
   return "";
-}
-
-ScheduleTable tuned_schedules(const Tuned& tuned) {
-  ScheduleTable table;
-  for (const TunedProduct& product : tuned.products) {
-    const bool gains = std::ranges::any_of(tuned.products, [&](const TunedProduct& other) {
-      return other.entry.product == product.entry.product && !other.entry.schedule.is_default();
-    });
-    if (gains) table.entries.push_back(product.entry);
-  }
-  return table;
-}
-
-ScheduleTable timed_schedules(const Tuned& tuned) {
-  Tuned timed = tuned;
-  uint32_t most = 0;
-  for (const TunedProduct& product : tuned.products) {
-    most = std::max(most, product.entry.most_rows);
-  }
-  for (TunedProduct& product : timed.products) {
-    const uint32_t rows = product.entry.most_rows;
-    // A longer prompt is computed in steps of as many rows as there are at most.
-    const bool known = std::ranges::any_of(tuned.steps, [&](const TunedStep& step) {
-      const uint32_t of = step.phase == Phase::kPrefill ? std::min(step.size, most) : step.size;
-      return std::ranges::count(product_rows(product.entry.product, of), rows) > 0;
-    });
-    if (!known) product.entry.schedule = {};
-  }
-  return tuned_schedules(timed);
-}
-
-ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa) {
-  const ScheduleTable table = timed_schedules(tuned);
-  if (table.empty()) {
-    fail(ErrorCode::kUsage,
-         "no schedule of this model is known to gain here: `hearth tune MODEL` looks for some");
-  }
-  return {.vendor = processor.vendor,
-          .family = {processor.family, processor.family},
-          .model = {processor.model, processor.model},
-          .levels = {{isa, 0, table.entries}}};
-}
-
-const TunedProduct* find_product(const std::vector<TunedProduct>& products,
-                                 const ProductShape& shape, uint32_t most_rows) {
-  const auto found = std::ranges::find_if(products, [&](const TunedProduct& of) {
-    return of.entry.product == shape && of.entry.most_rows == most_rows;
-  });
-  return found == products.end() ? nullptr : &*found;
-}
-
-void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)>& used) {
-  std::vector<TunedProduct> all = std::exchange(tuned->products, {});
-  all.insert(all.end(), tuned->others.begin(), tuned->others.end());
-  tuned->others.clear();
-  for (TunedProduct& product : all) {
-    const ScheduleEntry& entry = product.entry;
-    std::vector<TunedProduct>& to = used(entry.product) ? tuned->products : tuned->others;
-    if (find_product(to, entry.product, entry.most_rows) == nullptr) {
-      to.push_back(std::move(product));
-    }
-  }
-}
-
-uint64_t plan_hash(const Plan& plan) {
-  FnvHash hash;
-  hash.add(plan_text(plan));
-  return hash.value();
 }
 
 std::string tuned_text(const Tuned& tuned) {

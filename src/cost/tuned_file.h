@@ -18,6 +18,7 @@
 //   section kernels
 //   product 0.912 0.905 0.919 trials 61 schedule q8_0 4096 1024 threads 2 rows 16 tile ...
 //   other 0.874 0.861 0.889 trials 70 schedule q8_0 4096 1024 threads 4 rows 16 tile ...
+//   attend 0.981 0.975 0.988 trials 20 4 8
 //   step decode 16 0.981 0.975 0.988 trials 20
 //   end
 //
@@ -32,9 +33,10 @@
 //
 // A product's line has the schedule (kernels/gemm/schedule_text.h) of one product in steps of so
 // many rows, and what that costs as a part of the time as set by hand, where the schedule is all
-// zeros and the cost 1. Another's line has the same of a product that no step has under the plan
-// kept: of plans that were held against it. A step's line says what whole steps under all of them
-// cost: decode of so many sequences, or a prompt of so many tokens.
+// zeros and the cost 1. The line of attention has the places and the tasks of its schedule
+// (AttendSchedule), and what decode's steps cost by it. Another's line has the same of a product
+// that no step has under the plan kept: of plans that were held against it. A step's line says what
+// whole steps under all of them cost: decode of so many sequences, or a prompt of so many tokens.
 //
 // Sections may be missing, come once, and end with `end`; each is read by its own entry of a table
 // in tuned_file.cc, so that others can be added.
@@ -122,6 +124,13 @@ struct TunedProduct {
   bool operator==(const TunedProduct&) const = default;
 };
 
+struct TunedAttend {
+  AttendSchedule schedule;  // the empty one where the default stays
+  TimeRatio cost;           // of decode's steps, as a part of the default's
+  uint32_t trials = 0;
+  bool operator==(const TunedAttend&) const = default;
+};
+
 // Decode of so many sequences, or a prompt of so many tokens.
 struct TunedStep {
   Phase phase = Phase::kDecode;
@@ -142,6 +151,7 @@ struct Tuned {
   std::vector<TunedProduct> products;
   // Of other plans: no step has them under the plan that is kept, and searches know them.
   std::vector<TunedProduct> others;
+  std::optional<TunedAttend> attend;
   std::vector<TunedStep> steps;
   bool operator==(const Tuned&) const = default;
 };

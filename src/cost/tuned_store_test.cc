@@ -59,6 +59,7 @@ class TunedStoreTest : public testing::Test {
 };
 
 TEST_F(TunedStoreTest, TextRoundTrips) {
+  tuned_.attend = {{.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20};
   const std::string text = tuned_text(tuned_);
   EXPECT_EQ(parse_tuned(text, "f"), tuned_) << text;
   Tuned bare;
@@ -84,6 +85,16 @@ TEST_F(TunedStoreTest, SchedulesOfProductsThatGainNowhereAreLeftOut) {
   EXPECT_EQ(tuned_schedules(tuned_).at(gains.product, 2), gains.schedule);
   tuned_.products.pop_back();
   EXPECT_TRUE(tuned_schedules(tuned_).empty());
+}
+
+TEST_F(TunedStoreTest, AttentionIsAsItWasFound) {
+  EXPECT_TRUE(timed_schedules(tuned_).attend.is_default());
+  tuned_.attend = {{.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20};
+  EXPECT_EQ(timed_schedules(tuned_).attend, tuned_.attend->schedule);
+  const std::string text = tuned_text(tuned_), line = "attend 0.75 0.5 0.875 trials 20 4 8\n";
+  ASSERT_NE(text.find(line), std::string::npos) << text;
+  std::string twice = text;
+  EXPECT_THROW(parse_tuned(twice.insert(text.find(line), line), "f"), Error);
 }
 
 TEST_F(TunedStoreTest, ProductsStayAsByHandWhereNoStepOfAsManyRowsWasTimed) {

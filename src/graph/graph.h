@@ -56,6 +56,8 @@ class Op {
   virtual uint32_t flags() const { return 0; }
   // The products with weights that schedules are looked up for.
   virtual std::vector<ProductUse> products() const { return {}; }
+  // Whether an AttendSchedule is for it.
+  virtual bool attends() const { return false; }
   // Tells what this instance does in a step; the instances of all groups sum up to the whole.
   virtual OpLoad load(const StepSizes&) const { return {}; }
 };
@@ -82,6 +84,8 @@ struct ValuePlace {
 struct Graph {
   // Returns the distinct products of all its ops, in their order.
   std::vector<ProductUse> products() const;
+  // Whether some op does (Op::attends).
+  bool attends() const;
 
   Plan plan;
   Kernels kernels;

@@ -88,7 +88,22 @@ std::vector<ProductUse> Graph::products() const {
   return distinct;
 }
 
+bool Graph::attends() const {
+  return std::ranges::any_of(nodes, [](const GraphNode& node) {
+    return std::ranges::any_of(node.instances,
+                               [](const std::unique_ptr<Op>& op) { return op->attends(); });
+  });
+}
+
 void check_schedules(const ScheduleTable& table, const Kernels& kernels) {
+  const AttendSchedule& attend = table.attend;
+  if ((attend.places != 0 && attend.places != 1 && attend.places != 4) ||
+      attend.tasks > AttendSchedule::kMostTasks) {
+    fail(
+        ErrorCode::kUsage,
+        "attention cannot prefetch from {} places with {} tasks a thread: give 1 or 4, and 1 to {}",
+        attend.places, attend.tasks, AttendSchedule::kMostTasks);
+  }
   for (size_t i = 0; i < table.entries.size(); ++i) {
     const ScheduleEntry& entry = table.entries[i];
     const GemmMenu& menu = *kernels.gemm[static_cast<size_t>(entry.product.kind)].menu;

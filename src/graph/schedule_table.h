@@ -29,10 +29,24 @@ struct ProductUse {
 // routing makes that some have many times the rows of others.
 std::vector<uint32_t> product_rows(const ProductShape& product, uint32_t step_rows);
 
+// How attention over pages is computed in decode's steps, as far as no bit depends on it.
+struct AttendSchedule {
+  static constexpr uint32_t kMostTasks = 16;
+  // From so many places in turn a page is prefetched, 1 or 4; 0: as the processor's schedules say.
+  uint32_t places = 0;
+  // A thread has so many tasks or more where the sequences are long enough: spans of one are dealt
+  // out. 1 to kMostTasks; 0: as set by hand.
+  uint32_t tasks = 0;
+
+  bool is_default() const { return places == 0 && tasks == 0; }
+  bool operator==(const AttendSchedule&) const = default;
+};
+
 struct ScheduleTable {
   std::vector<ScheduleEntry> entries;
+  AttendSchedule attend = {};
 
-  bool empty() const { return entries.empty(); }
+  bool empty() const { return entries.empty() && attend.is_default(); }
   // Returns the product's schedule in steps of so many rows; the empty one where no entry names it.
   GemmSchedule at(const ProductShape& product, uint32_t rows) const;
   // Returns the numbers of rows up to which the schedules of all these products stay: ascending,
@@ -57,8 +71,8 @@ class ScheduledProduct {
   std::vector<RowsDefault> by_rows_ = {{kAnyRows, {}}};  // ascending
 };
 
-// Throws (kUsage) where an entry is not on the menu of its kind's kernel, or stands twice. Called
-// once, before a graph is built with the table.
+// Throws (kUsage) where an entry is not on the menu of its kind's kernel, or stands twice, and for
+// numbers of attention that are none. Called once, before a graph is built with the table.
 void check_schedules(const ScheduleTable& table, const Kernels& kernels);
 
 }  // namespace hearth

@@ -85,6 +85,10 @@ TEST(ScheduleTable, IsHeldAgainstTheMenu) {
   EXPECT_EQ(fault_of({{{kProduct, 16, with_slice(1)}, {kProduct, 16, with_slice(1)}}}),
             "the schedule of q8_0 4096 x 1024 with 2 threads and 16 rows stands twice: take one of "
             "them out");
+  EXPECT_EQ(fault_of({{}, {.places = 4, .tasks = 16}}), "");
+  EXPECT_EQ(fault_of({{}, {.places = 2, .tasks = 17}}),
+            "attention cannot prefetch from 2 places with 17 tasks a thread: give 1 or 4, and 1 to "
+            "16");
 }
 
 }  // namespace

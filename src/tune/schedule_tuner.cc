@@ -160,7 +160,7 @@ bool ScheduleTuner::tune(Tuned* tuned) {
   divide_products(tuned, [&](const ProductShape& shape) {
     return std::ranges::find(has, shape, &ProductUse::shape) != has.end();
   });
-  return tune_products(tuned, std::nullopt) && tune_steps(tuned);
+  return tune_products(tuned, std::nullopt) && tune_steps(tuned) && tune_attention(tuned);
 }
 
 bool ScheduleTuner::search(Phase phase, Tuned* tuned, const TuneHooks& hooks) {

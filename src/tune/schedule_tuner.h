@@ -11,6 +11,9 @@
 // Tiles that never won among enough earlier searches, of other products and other models too, are
 // not tried (tune/tile_window.h).
 //
+// How attention prefetches and is dealt out is chosen at the end, by whole steps of decode, where
+// it makes none of them slower.
+//
 // How K is dealt is one for all steps of a phase (graph/ops/linear.cc): the phase's largest steps
 // choose it, and it stays only where that gains in all of them.
 //
@@ -91,6 +94,7 @@ class ScheduleTuner {
   Copies& copies_of(const ProductCase& product);
   ProductTrials trials_of(const ProductCase& product, uint32_t rows);
   ScheduleSpace space_of(const ProductCase& product, uint32_t rows) const;
+  bool tune_attention(Tuned* tuned);
   bool tune_steps(Tuned* tuned);
   std::optional<PairedTrials> compare_steps(const ScheduleTable& table, Phase phase, uint32_t size);
 

@@ -125,12 +125,16 @@ class Tuning {
     tuned_.joints.clear();
     tuned_.products.clear();
     tuned_.others.clear();
+    tuned_.attend.reset();
     tuned_.steps.clear();
   }
 
   // Whole steps were timed under the plan that was kept before.
   void keep_plan(const std::string& text) {
-    if (text != tuned_.engine_plan) tuned_.steps.clear();
+    if (text != tuned_.engine_plan) {
+      tuned_.steps.clear();
+      tuned_.attend.reset();
+    }
     tuned_.engine_plan = text;
   }
 

@@ -31,7 +31,7 @@ class AttentionOp : public Op {
  public:
   AttentionOp(ValueId qkv, ValueId out, ValueId merged, GroupKvPages pages,
               std::vector<HeadSlice> heads, const std::vector<ColumnSlice>& columns,
-              const AttentionShape& shape, uint32_t threads)
+              const AttentionShape& shape, uint32_t threads, const AttendSchedule& schedule)
       : qkv_(qkv),
         out_(out),
         merged_(merged),
@@ -39,7 +39,8 @@ class AttentionOp : public Op {
         heads_(std::move(heads)),
         shape_(shape),
         threads_(threads),
-        enough_(enough_tasks(threads)) {
+        places_(schedule.places),
+        enough_(enough_tasks(threads, schedule)) {
     for (const ColumnSlice& slice : columns) columns_.push_back(slice.column);
     most_ = 1;
     for (const HeadSlice& slice : heads_) {
@@ -54,12 +55,16 @@ class AttentionOp : public Op {
   }
 
   // Tasks of a local shard that its threads can share evenly. Fewer units than that are cut.
-  static uint32_t enough_tasks(uint32_t threads) { return threads == 1 ? 1 : 4 * threads; }
+  static uint32_t enough_tasks(uint32_t threads, const AttendSchedule& schedule) {
+    constexpr uint32_t kByHand = 4;
+    return threads == 1 ? 1 : threads * (schedule.tasks == 0 ? kByHand : schedule.tasks);
+  }
   // Floats that a unit's heads keep of the spans merged so far.
   static size_t unit_floats(const AttentionShape& shape) {
     return shape.granule * row_sums_floats(kMaxQueryRows, shape.value_length);
   }
 
+  bool attends() const override { return true; }
   uint32_t counters() const override { return local_shard_count(); }
   // One a piece: units * ceil(enough_ / units) < enough_ + units < 2 enough_.
   uint32_t flags() const override { return local_shard_count() * 2 * enough_; }
@@ -307,7 +312,7 @@ class AttentionOp : public Op {
            .span0 = spans.begin,
            .span1 = spans.end,
            .after = done + rows.count == total ? after : KvPage{},
-           .four_places = context.kernels().attend_places == 4,
+           .four_places = (places_ == 0 ? context.kernels().attend_places : places_) == 4,
            .slope = shape_.slopes.empty() ? nullptr : rows.slope,
            .position = shape_.slopes.empty() ? nullptr : rows.position,
            .sink = sinks_of(rows)});
@@ -411,6 +416,7 @@ class AttentionOp : public Op {
   std::vector<uint32_t> columns_;
   AttentionShape shape_;
   uint32_t threads_;  // that share a local shard
+  uint32_t places_;   // as AttendSchedule's
   uint32_t enough_;
   uint32_t most_;  // query heads of a KV head
   uint32_t tile_rows_;
@@ -436,19 +442,22 @@ Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv, 
                "a slope of each query head");
   HEARTH_CHECK(shape.sinks == nullptr || shape.sinks->size == shape.kv_heads * shape.group_size,
                "a sink of each query head");
+  const Plan& plan = builder.plan();
+  const AttendSchedule schedule =
+      plan.phase == Phase::kDecode ? builder.schedules().attend : AttendSchedule{};
   Bundle out = column_values(builder, output), merged;
   std::vector<std::unique_ptr<Op>> ops;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
-    const PlanGroup& group = builder.plan().groups[g];
+    const PlanGroup& group = plan.groups[g];
     const uint32_t threads = threads_per_shard(group);
     std::vector<HeadSlice> heads = head_slices(qkv, g, shape);
     GroupKvPages pages(kv, g, heads, shape);
-    const size_t units = heads.size() * AttentionOp::enough_tasks(threads);
+    const size_t units = heads.size() * AttentionOp::enough_tasks(threads, schedule);
     merged.values.push_back(builder.add_value(
         RowSet::kOne, static_cast<uint32_t>(units * AttentionOp::unit_floats(shape)), g));
     ops.push_back(std::make_unique<AttentionOp>(
         qkv.bundle.values[g], out.values[g], merged.values[g], std::move(pages), std::move(heads),
-        column_slices(*output.cuts, output.unit, output.k, group.share), shape, threads));
+        column_slices(*output.cuts, output.unit, output.k, group.share), shape, threads, schedule));
   }
   builder.reads(qkv.bundle, ActFormat::kF32);
   builder.reads(kv, ActFormat::kF32);

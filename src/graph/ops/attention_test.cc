@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <random>
 
@@ -78,10 +77,13 @@ struct Layer {
 
 class AttentionGraph {
  public:
-  AttentionGraph(const Plan& plan, std::vector<Layer>* layers, KvType type)
-      : builder_(plan, kernels_for(available_isas(detect_cpu_features()).back()), kMaxRows,
+  AttentionGraph(const Plan& plan, std::vector<Layer>* layers, KvType type,
+                 const AttendSchedule& attend = {})
+      : schedules_{{}, attend},
+        builder_(plan, kernels_for(available_isas(detect_cpu_features()).back()), kMaxRows,
                  kMaxItems),
         team_(plan.member_count()) {
+    builder_.set_schedules(schedules_);
     std::vector<KvLayer> kept;
     for (Layer& layer : *layers) kept.push_back(append(plan, &layer));
     graph = std::move(builder_).finish();
@@ -209,6 +211,7 @@ class AttentionGraph {
     builder_.append(Mode::kParallel, "copy", std::move(ops));
   }
 
+  const ScheduleTable schedules_;
   GraphBuilder builder_;
   std::vector<std::unique_ptr<AxisCuts>> axes_;
   std::vector<std::unique_ptr<Weight>> weights_;
@@ -366,9 +369,9 @@ TEST(Attention, SinksOfTheHeads) {
 
 // The paper's slopes of 8 and 16 heads, and of 12, which is no power of 2.
 TEST(Attention, AlibiSlopes) {
-  EXPECT_EQ(alibi_slopes(8, 8), (std::vector<float>{0.5f, 0.25f, 0x1p-3f, 0x1p-4f, 0x1p-5f, 0x1p-6f,
-                                                    0x1p-7f, 0x1p-8f}));
-  const std::vector<float> sixteen = alibi_slopes(16, 8), twelve = alibi_slopes(12, 8);
+  const std::vector<float> eight = alibi_slopes(8, 8), sixteen = alibi_slopes(16, 8);
+  const std::vector<float> twelve = alibi_slopes(12, 8);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(eight[i], std::ldexp(1.0f, -1 - i));
   EXPECT_FLOAT_EQ(sixteen[0], 0.70710678f);
   EXPECT_EQ(sixteen[15], 0x1p-8f);
   EXPECT_EQ(twelve[7], 0x1p-8f);
@@ -391,27 +394,31 @@ TEST(Attention, CachedAndOfTheStepInOneGraph) {
                           shape_of(2, 48, 16, KvKept::kCached, Mask::kBidirectional)});
 }
 
-// Where a token has few heads for its threads, these share its spans.
+// Where a token has few heads for its threads, these share its spans, in any way.
 TEST(Attention, SpansSharedByThreads) {
-  constexpr uint32_t kRows = 1310;
+  constexpr uint32_t kLast = 1309;
+  const AttendSchedule all[] = {{}, {1, 1}, {4, 2}, {1, 8}, {4, AttendSchedule::kMostTasks}};
   for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
-    std::vector<Layer> layers = {
-        {shape_of(0, 80, 40), 1}, {shape_of(1, 24, 96), 2}, {shape_of(2, 32, 48), 3}};
-    layers[1].shape.slopes = alibi_slopes(8, 8);
-    layers[2].shape.sinks = &sinks_of_heads();
-    AttentionGraph graph(even_plan(Phase::kPrefill, kMaxRows, 1, 1, 3), &layers, type);
-    graph.run({kRows});
-    std::vector<std::vector<float>> last;
-    for (Layer& layer : layers) {
-      last.emplace_back(layer.out.row(kRows - 1), layer.out.row(kRows));
-      for (Matrix* m : {&layer.q, &layer.k, &layer.v}) {
-        std::copy_n(m->row(kRows - 1), m->columns, m->row(0));
+    std::vector<std::vector<float>> expected;
+    for (const AttendSchedule& schedule : all) {
+      std::vector<Layer> layers = {
+          {shape_of(0, 80, 40), 1}, {shape_of(1, 24, 96), 2}, {shape_of(2, 32, 48), 3}};
+      layers[1].shape.slopes = alibi_slopes(8, 8);
+      layers[2].shape.sinks = &sinks_of_heads();
+      AttentionGraph graph(even_plan(Phase::kDecode, kMaxRows, 1, 1, 3), &layers, type, schedule);
+      auto results = [&](uint32_t row) {
+        std::vector<std::vector<float>> of;
+        for (Layer& layer : layers) of.emplace_back(layer.out.row(row), layer.out.row(row + 1));
+        return of;
+      };
+      graph.run({kLast + 1});
+      if (expected.empty()) expected = results(kLast);
+      EXPECT_EQ(results(kLast), expected);
+      for (Layer& l : layers) {
+        for (Matrix* m : {&l.q, &l.k, &l.v}) std::copy_n(m->row(kLast), m->columns, m->row(0));
       }
-    }
-    graph.run({1}, kRows - 1);
-    for (size_t l = 0; l < layers.size(); ++l) {
-      const Matrix& out = layers[l].out;
-      EXPECT_EQ(std::vector<float>(out.row(0), out.row(1)), last[l]) << kv_type_name(type);
+      graph.run({1}, kLast);
+      EXPECT_EQ(results(0), expected) << kv_type_name(type);
     }
   }
 }

@@ -1,0 +1,80 @@
+// What is used of the schedules that a tuned file has.
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/fnv_hash.h"
+#include "cost/tuned_file.h"
+
+namespace hearth {
+
+ScheduleTable tuned_schedules(const Tuned& tuned) {
+  ScheduleTable table;
+  for (const TunedProduct& product : tuned.products) {
+    const bool gains = std::ranges::any_of(tuned.products, [&](const TunedProduct& other) {
+      return other.entry.product == product.entry.product && !other.entry.schedule.is_default();
+    });
+    if (gains) table.entries.push_back(product.entry);
+  }
+  if (tuned.attend) table.attend = tuned.attend->schedule;
+  return table;
+}
+
+ScheduleTable timed_schedules(const Tuned& tuned) {
+  Tuned timed = tuned;
+  uint32_t most = 0;
+  for (const TunedProduct& product : tuned.products) {
+    most = std::max(most, product.entry.most_rows);
+  }
+  for (TunedProduct& product : timed.products) {
+    const uint32_t rows = product.entry.most_rows;
+    // A longer prompt is computed in steps of as many rows as there are at most.
+    const bool known = std::ranges::any_of(tuned.steps, [&](const TunedStep& step) {
+      const uint32_t of = step.phase == Phase::kPrefill ? std::min(step.size, most) : step.size;
+      return std::ranges::count(product_rows(product.entry.product, of), rows) > 0;
+    });
+    if (!known) product.entry.schedule = {};
+  }
+  return tuned_schedules(timed);
+}
+
+ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa) {
+  const ScheduleTable table = timed_schedules(tuned);
+  if (table.entries.empty()) {
+    fail(ErrorCode::kUsage,
+         "no schedule of this model is known to gain here: `hearth tune MODEL` looks for some");
+  }
+  return {.vendor = processor.vendor,
+          .family = {processor.family, processor.family},
+          .model = {processor.model, processor.model},
+          .levels = {{isa, 0, table.entries}}};
+}
+
+const TunedProduct* find_product(const std::vector<TunedProduct>& products,
+                                 const ProductShape& shape, uint32_t most_rows) {
+  const auto found = std::ranges::find_if(products, [&](const TunedProduct& of) {
+    return of.entry.product == shape && of.entry.most_rows == most_rows;
+  });
+  return found == products.end() ? nullptr : &*found;
+}
+
+void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)>& used) {
+  std::vector<TunedProduct> all = std::exchange(tuned->products, {});
+  all.insert(all.end(), tuned->others.begin(), tuned->others.end());
+  tuned->others.clear();
+  for (TunedProduct& product : all) {
+    const ScheduleEntry& entry = product.entry;
+    std::vector<TunedProduct>& to = used(entry.product) ? tuned->products : tuned->others;
+    if (find_product(to, entry.product, entry.most_rows) == nullptr) {
+      to.push_back(std::move(product));
+    }
+  }
+}
+
+uint64_t plan_hash(const Plan& plan) {
+  FnvHash hash;
+  hash.add(plan_text(plan));
+  return hash.value();
+}
+
+}  // namespace hearth
