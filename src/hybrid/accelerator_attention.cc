@@ -165,7 +165,7 @@ void AcceleratorLayers::turn(const AttentionBlock& block, ValueId x, uint32_t he
 ValueId AcceleratorLayers::attend(const AttentionBlock& block, const Heads& heads, ValueId q,
                                   ValueId k, ValueId v) {
   const ValueId out = add_value(heads.queries.size() * block.value_length);
-  AttendCall call{.rows_of = rows_seen(block),
+  AttendCall call{.rows_of = rows_seen(block.mask, block.window),
                   .rows = step_.rows(),
                   .step_rows = step_.rows(),
                   .key_length = block.key_length,
@@ -237,7 +237,7 @@ ValueId AcceleratorLayers::attend_pages(const AttentionBlock& block, const Proje
     }
   }
   PagedAttendCall call{
-      .rows_of = rows_seen(block),
+      .rows_of = rows_seen(block.mask, block.window),
       .rows = step_.rows(),
       .positions = positions,
       .seen = seen,
@@ -256,8 +256,8 @@ ValueId AcceleratorLayers::attend_pages(const AttentionBlock& block, const Proje
   return out;
 }
 
-Place AcceleratorLayers::rows_seen(const AttentionBlock& block) {
-  const auto [at, fresh] = seen_.try_emplace({block.mask, block.window});
+Place AcceleratorLayers::rows_seen(Mask mask, uint32_t window) {
+  const auto [at, fresh] = seen_.try_emplace({mask, window});
   if (!fresh) return at->second;
   std::vector<AttendRow> rows;
   std::vector<PagedRow> paged;
@@ -265,13 +265,13 @@ Place AcceleratorLayers::rows_seen(const AttentionBlock& block) {
     const StepItem& item = step_.items[t];
     for (uint32_t i = 0; pages_ != nullptr && i < item.rows; ++i) {
       const uint32_t last = item.first_position + i;
-      const bool cut = block.window != 0 && last >= block.window;
-      paged.push_back({pages_->first_pages[t], cut ? last - block.window + 1 : 0, last, 0});
+      const bool cut = window != 0 && last >= window;
+      paged.push_back({pages_->first_pages[t], cut ? last - window + 1 : 0, last, 0});
     }
     for (uint32_t i = 0; pages_ == nullptr && i < item.rows; ++i) {
       AttendRow row{item.first_row, i, 0, item.rows - 1};
-      if (block.mask == Mask::kCausal) row.last = i;
-      if (block.window != 0 && row.last >= block.window) row.first = row.last - block.window + 1;
+      if (mask == Mask::kCausal) row.last = i;
+      if (window != 0 && row.last >= window) row.first = row.last - window + 1;
       rows.push_back(row);
     }
   }

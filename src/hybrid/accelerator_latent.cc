@@ -46,6 +46,11 @@ FloatRows part_of(FloatRows rows, uint64_t row, uint64_t column) {
   return rows;
 }
 
+// Positions that the last `rows` of so many see, all together.
+uint64_t seen_by(uint32_t rows, uint32_t positions) {
+  return uint64_t{rows} * (2 * uint64_t{positions} + 1 - rows) / 2;
+}
+
 }  // namespace
 
 // One layer's commands.
@@ -75,6 +80,12 @@ class LatentCommands {
 
     uint32_t column(uint32_t head, uint32_t length) const { return (head - heads.begin) * length; }
   };
+  // Absorbed rows that follow each other, of one text or of several.
+  struct AbsorbedRows {
+    uint32_t first, rows;
+    uint32_t positions;  // that one of them sees at most
+    uint64_t seen;       // by all together
+  };
   // Bytes that a head takes of absorbed rows.
   struct AbsorbedSizes {
     uint64_t straight, query, mix, mix_act, edges;
@@ -100,10 +111,12 @@ class LatentCommands {
   void norm_in_place(ValueId x, const NormRef& by, uint32_t n, bool ordered);
   void turn(const FloatRows& x, uint32_t heads, uint32_t apart, bool ordered);
   LatentPages pages_of(uint32_t s, uint32_t first_page, uint32_t count) const;
+  LatentPages all_pages(uint32_t s) const { return pages_of(s, 0, layers_.pages_->pages->count()); }
   void attend(const Heads& of);
 
   AbsorbedSizes absorbed_sizes() const;
-  void attend_absorbed(const Heads& of, size_t item, UnitRange heads);
+  std::vector<AbsorbedRows> absorbed_rows() const;
+  void attend_absorbed(const Heads& of, const AbsorbedRows& which, UnitRange heads);
   void quantize(const FloatRows& x, uint32_t head_floats, uint32_t n, uint32_t rows,
                 UnitRange heads, const Weight& by, Place to, uint64_t bytes);
   void multiply(const Heads& of, UnitRange heads, uint32_t rows, const HeadProducts& by);
@@ -144,7 +157,7 @@ Partials LatentCommands::make(ValueId input) {
     commands_.add(LatentStoreCall{.x = layers_.values_[latents].rows,
                                   .slots = layers_.slots(),
                                   .rows = step_rows(),
-                                  .pages = pages_of(s, 0, layers_.pages_->pages->count())},
+                                  .pages = all_pages(s)},
                   s == shards[0]);
   }
   layers_.filled_ = layers_.is_last_layer();
@@ -218,19 +231,20 @@ LatentPages LatentCommands::pages_of(uint32_t s, uint32_t first_page, uint32_t c
           .length = pages.key_length};
 }
 
-// Of each text the rows that are expanded, then the others, some heads at a time.
+// Of each text the rows that are expanded, then the others of all texts, some heads at a time: so
+// short texts beside each other take no more commands than a long one.
 void LatentCommands::attend(const Heads& of) {
-  const uint32_t all = of.heads.size(), expanded = expanded_heads(of);
+  const auto for_heads = [&](uint32_t most, const auto& act) {
+    for (uint32_t head = of.heads.begin; head < of.heads.end; head += most) {
+      act(UnitRange{head, std::min(head + most, of.heads.end)});
+    }
+  };
   for (size_t t = 0; t < layers_.step_.items.size(); ++t) {
-    const StepItem& item = layers_.step_.items[t];
-    for (uint32_t h = 0; item.expanded > 0 && h < all; h += expanded) {
-      const uint32_t first = of.heads.begin + h;
-      attend_expanded(of, t, {first, std::min(first + expanded, of.heads.end)});
-    }
-    for (uint32_t h = 0; item.expanded < item.rows && h < all; h += kAbsorbedHeads) {
-      const uint32_t first = of.heads.begin + h;
-      attend_absorbed(of, t, {first, std::min(first + kAbsorbedHeads, of.heads.end)});
-    }
+    if (layers_.step_.items[t].expanded == 0) continue;
+    for_heads(expanded_heads(of), [&](UnitRange heads) { attend_expanded(of, t, heads); });
+  }
+  for (const AbsorbedRows& which : absorbed_rows()) {
+    for_heads(kAbsorbedHeads, [&](UnitRange heads) { attend_absorbed(of, which, heads); });
   }
 }
 
@@ -248,11 +262,25 @@ LatentCommands::AbsorbedSizes LatentCommands::absorbed_sizes() const {
           .edges = whole ? 0 : aligned(rows * edge * kFloat)};
 }
 
+// They end where a text has expanded rows, which are the first of its own.
+std::vector<LatentCommands::AbsorbedRows> LatentCommands::absorbed_rows() const {
+  std::vector<AbsorbedRows> all;
+  for (const StepItem& item : layers_.step_.items) {
+    const uint32_t rows = item.rows - item.expanded, positions = item.first_position + item.rows;
+    if (rows == 0) continue;
+    const uint32_t first = item.first_row + item.expanded;
+    if (all.empty() || all.back().first + all.back().rows != first) all.push_back({first, 0, 0, 0});
+    AbsorbedRows& last = all.back();
+    last.rows += rows;
+    last.positions = std::max(last.positions, positions);
+    last.seen += seen_by(rows, positions);
+  }
+  return all;
+}
+
 // What keys and values are made by goes into queries and mixes.
-void LatentCommands::attend_absorbed(const Heads& of, size_t t, UnitRange heads) {
-  const StepItem& item = layers_.step_.items[t];
-  const uint32_t rows = item.rows - item.expanded, first = item.first_row + item.expanded;
-  const uint32_t positions = item.first_position + item.rows, n = heads.size();
+void LatentCommands::attend_absorbed(const Heads& of, const AbsorbedRows& which, UnitRange heads) {
+  const uint32_t rows = which.rows, first = which.first, n = heads.size();
   const Place straight = of.work, query = straight + kAbsorbedHeads * absorbed_.straight;
   const Place mix = query + kAbsorbedHeads * absorbed_.query;
   const Place mix_act = mix + kAbsorbedHeads * absorbed_.mix;
@@ -270,14 +298,14 @@ void LatentCommands::attend_absorbed(const Heads& of, size_t t, UnitRange heads)
       .turned = part_of(own, 0, straight_),
       .q_head = query_head(),
       .turned_head = block_.key_length,
-      .rows_of = sees(first),
+      .rows_of = layers_.rows_seen(Mask::kCausal, 0) + uint64_t{first} * sizeof(PagedRow),
       .rows = rows,
-      .positions = positions,
-      .seen = uint64_t{rows} * (2 * uint64_t{positions} + 1 - rows) / 2,
+      .positions = which.positions,
+      .seen = which.seen,
       .heads = n,
       .latent_length = latent_,
       .scale = block_.scale,
-      .pages = pages_of(of.shard, layers_.pages_->first_pages[t], pages_for(positions)),
+      .pages = all_pages(of.shard),
       .out = mixes});
   quantize(mixes, latent_, latent_, rows, heads, value_, mix_act, absorbed_.mix_act);
   const uint32_t length = block_.value_length;
@@ -376,7 +404,7 @@ void LatentCommands::attend_expanded(const Heads& of, size_t t, UnitRange heads)
       .rows_of = sees(item.first_row),
       .rows = rows,
       .positions = positions,
-      .seen = uint64_t{rows} * (2 * uint64_t{positions} + 1 - rows) / 2,
+      .seen = seen_by(rows, positions),
       .heads = heads.size(),
       .scale = block_.scale,
       .pages = to,
@@ -401,7 +429,8 @@ FloatRows LatentCommands::matrix_rows(const Heads& of, const Weight& by, UnitRan
   return rows;
 }
 
-// What rows see from `row` on: all positions up to their own, on pages counted from their text's.
+// What expanded rows see from `row` on: all positions up to their own, on pages counted from their
+// text's.
 Place LatentCommands::sees(uint32_t row) {
   Place& at = layers_.latent_inputs_.sees;
   if (!at) {

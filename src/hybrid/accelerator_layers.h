@@ -161,7 +161,7 @@ class AcceleratorLayers : public BlockBuilder {
   ValueId add(ValueId a, ValueId b, Place bias = {});
   ValueId sum_of(const Partials& partials);
   Place angles_of(const RopeParams& rope);
-  Place rows_seen(const AttentionBlock& block);
+  Place rows_seen(Mask mask, uint32_t window);
   Place slots();
 
   const PassWeights& weights_;

@@ -216,6 +216,45 @@ TEST(PassTime, PassesOverLatentsTakeTheMemoryThatIsPlanned) {
   }
 }
 
+// Passes over texts of a model with latents.
+class LatentPassTime : public testing::Test {
+ protected:
+  LatentPassTime()
+      : model_(latent_source({.layers = 2})),
+        target_(model_.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16, kContext) {}
+
+  // Seconds that a GPU computes where only these take any, for as many texts of so many rows.
+  double computing(const AcceleratorRates& rates, uint32_t texts, uint32_t rows,
+                   uint32_t expanded) const {
+    MeasuredAccelerator gpu = described(kFast, kFast);
+    gpu.rates.command_nanoseconds = rates.command_nanoseconds;
+    gpu.rates.kernels = rates.kernels;
+    const StreamPlan plan =
+        plan_stream(target_.target(), gpu.facts, {.rows = 2048, .memory = 0, .kept = 0});
+    PassTarget timed = target_.target();
+    timed.only_timed = true;
+    const auto accelerator = std::make_shared<TimedAccelerator>(gpu, TimedOptions{});
+    PrefillPass pass(timed, accelerator, plan);
+    const std::vector<int32_t> tokens(rows, 0);
+    const std::vector<uint32_t> pages(pages_for(rows), 0);
+    const std::vector<PassText> all(texts, PassText{tokens, 0, pages, {}, expanded});
+    AllWanted watch;
+    pass.run(all, watch);
+    return accelerator->computing_seconds();
+  }
+
+  TestModel model_;
+  DescribedTarget target_;
+};
+
+TEST_F(LatentPassTime, ShortTextsTakeTheCommandsOfOne) {
+  AcceleratorRates by_command;
+  by_command.command_nanoseconds = spread_of({1e6});
+  const double one = computing(by_command, 1, 128, 0);
+  EXPECT_GT(one, 0.01);
+  EXPECT_NEAR(computing(by_command, 32, 4, 0), one, one * 1e-3);
+}
+
 TEST_F(PassTimeTest, NamesWhatAPassComputes) {
   const PassKernels kernels = pass_kernels(target_.target());
   EXPECT_EQ(kernels.kinds, std::vector<PackKind>{PackKind::kQ8_0});
