@@ -124,7 +124,7 @@ class LatentCommands {
   KvPages expanded_pages(uint32_t heads, uint32_t count, Place at) const;
   uint64_t expanded_head_bytes() const;
   uint32_t expanded_heads(const Heads& of) const;
-  void attend_expanded(const Heads& of, size_t item, UnitRange heads);
+  void attend_expanded(const Heads& of, UnitRange heads);
   FloatRows matrix_rows(const Heads& of, const Weight& by, UnitRange heads, uint32_t length,
                         Place* work, bool ordered);
 
@@ -231,17 +231,17 @@ LatentPages LatentCommands::pages_of(uint32_t s, uint32_t first_page, uint32_t c
           .length = pages.key_length};
 }
 
-// Of each text the rows that are expanded, then the others of all texts, some heads at a time: so
-// short texts beside each other take no more commands than a long one.
+// The rows that are expanded, then the others, some heads at a time: of all texts, so that short
+// ones beside each other take no more commands than a long one.
 void LatentCommands::attend(const Heads& of) {
   const auto for_heads = [&](uint32_t most, const auto& act) {
     for (uint32_t head = of.heads.begin; head < of.heads.end; head += most) {
       act(UnitRange{head, std::min(head + most, of.heads.end)});
     }
   };
-  for (size_t t = 0; t < layers_.step_.items.size(); ++t) {
-    if (layers_.step_.items[t].expanded == 0) continue;
-    for_heads(expanded_heads(of), [&](UnitRange heads) { attend_expanded(of, t, heads); });
+  const auto expands = [](const StepItem& item) { return item.expanded > 0; };
+  if (std::ranges::any_of(layers_.step_.items, expands)) {
+    for_heads(expanded_heads(of), [&](UnitRange heads) { attend_expanded(of, heads); });
   }
   for (const AbsorbedRows& which : absorbed_rows()) {
     for_heads(kAbsorbedHeads, [&](UnitRange heads) { attend_absorbed(of, which, heads); });
@@ -383,32 +383,35 @@ uint32_t LatentCommands::expanded_heads(const Heads& of) const {
       std::clamp<uint64_t>(kExpandedBytes / expanded_bytes_, 1, of.heads.size()));
 }
 
-// Keys and values are made once of every position that the rows see, whatever chunks the cores
-// would compute them in.
-void LatentCommands::attend_expanded(const Heads& of, size_t t, UnitRange heads) {
-  const StepItem& item = layers_.step_.items[t];
-  const uint32_t rows = item.expanded, positions = item.first_position + rows;
+// The heads' matrices are read back once for all texts, and keys and values made once of every
+// position that a text's rows see, whatever chunks the cores would compute them in.
+void LatentCommands::attend_expanded(const Heads& of, UnitRange heads) {
   Place work = of.work + kAbsorbedHeads * absorbed_.all();
   const FloatRows key = matrix_rows(of, key_, heads, latent_, &work, true);
   const FloatRows value = matrix_rows(of, value_, heads, block_.value_length, &work, false);
-  const KvPages to = expanded_pages(heads.size(), pages_for(positions), work);
-  commands_.add(LatentExpandCall{
-      .from = pages_of(of.shard, layers_.pages_->first_pages[t], pages_for(positions)),
-      .positions = positions,
-      .latent_length = latent_,
-      .key = key,
-      .value = value,
-      .to = to});
-  commands_.add(PagedAttendCall{
-      .q = part_of(of.queries, item.first_row, of.column(heads.begin, block_.key_length)),
-      .rows_of = sees(item.first_row),
-      .rows = rows,
-      .positions = positions,
-      .seen = seen_by(rows, positions),
-      .heads = heads.size(),
-      .scale = block_.scale,
-      .pages = to,
-      .out = part_of(of.out, item.first_row, of.column(heads.begin, block_.value_length))});
+  for (size_t t = 0; t < layers_.step_.items.size(); ++t) {
+    const StepItem& item = layers_.step_.items[t];
+    const uint32_t rows = item.expanded, positions = item.first_position + rows;
+    if (rows == 0) continue;
+    const KvPages to = expanded_pages(heads.size(), pages_for(positions), work);
+    commands_.add(LatentExpandCall{
+        .from = pages_of(of.shard, layers_.pages_->first_pages[t], pages_for(positions)),
+        .positions = positions,
+        .latent_length = latent_,
+        .key = key,
+        .value = value,
+        .to = to});
+    commands_.add(PagedAttendCall{
+        .q = part_of(of.queries, item.first_row, of.column(heads.begin, block_.key_length)),
+        .rows_of = sees(item.first_row),
+        .rows = rows,
+        .positions = positions,
+        .seen = seen_by(rows, positions),
+        .heads = heads.size(),
+        .scale = block_.scale,
+        .pages = to,
+        .out = part_of(of.out, item.first_row, of.column(heads.begin, block_.value_length))});
+  }
 }
 
 // The rows of heads, `length` each, read back from their pack; `*work` is moved behind them.

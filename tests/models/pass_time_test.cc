@@ -255,6 +255,14 @@ TEST_F(LatentPassTime, ShortTextsTakeTheCommandsOfOne) {
   EXPECT_NEAR(computing(by_command, 32, 4, 0), one, one * 1e-3);
 }
 
+TEST_F(LatentPassTime, MatricesOfHeadsAreReadBackOnceForAllTexts) {
+  AcceleratorRates by_table;
+  by_table.kernels = {{"table f32", 64, 64, spread_of({1e5})}};
+  const double one = computing(by_table, 1, 128, 128);
+  EXPECT_GT(one, 0.01);
+  EXPECT_NEAR(computing(by_table, 8, 16, 16), one, one * 1e-3);
+}
+
 TEST_F(PassTimeTest, NamesWhatAPassComputes) {
   const PassKernels kernels = pass_kernels(target_.target());
   EXPECT_EQ(kernels.kinds, std::vector<PackKind>{PackKind::kQ8_0});
