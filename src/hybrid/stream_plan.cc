@@ -64,24 +64,6 @@ std::pair<PassCommands, uint64_t> commands_of(const PassTarget& target, uint32_t
   return {std::move(commands), values};
 }
 
-// Bytes of values and inputs, which grow by the row.
-class RowBytes {
- public:
-  RowBytes(const PassTarget& target, uint32_t expert_batch)
-      : few_(bytes(target, kFew, expert_batch)),
-        more_(bytes(target, 2 * kFew, expert_batch) - few_) {}
-  uint64_t of(uint32_t rows) const { return few_ + more_ * (std::max(rows, kFew) - kFew) / kFew; }
-
- private:
-  static uint64_t bytes(const PassTarget& target, uint32_t rows, uint32_t expert_batch) {
-    const auto [commands, values] = commands_of(target, rows, expert_batch);
-    return values + commands.input_bytes();
-  }
-
-  static constexpr uint32_t kFew = 64;
-  uint64_t few_, more_;  // of so many, and of as many more
-};
-
 uint64_t bytes_of_pages(const PassTarget& target, uint32_t rows) {
   const Model& model = *target.model;
   return PassPages::bytes(*target.kv, model.weights().shard_count(),
@@ -165,8 +147,7 @@ class Planner {
       plan.expert_bytes = most.largest;
       plan.experts = std::max(ring / plan.expert_batch, 1u) * plan.expert_batch;
     }
-    const auto [at, fresh] = row_bytes_.try_emplace(plan.expert_batch, target_, plan.expert_batch);
-    plan.pass_bytes = at->second.of(rows) + plan.page_bytes + vectors_;
+    plan.pass_bytes = row_bytes(rows, plan.expert_batch) + plan.page_bytes + vectors_;
     for (uint32_t layer = 0; layer < kept; ++layer) {
       plan.kept_bytes += runs_[layer].bytes + experts_[layer].bytes;
     }
@@ -197,6 +178,17 @@ class Planner {
   }
 
  private:
+  // Bytes of values and inputs, laid out: what a pass takes at a time is the most of many moments,
+  // of which some grow by the row and others do not.
+  uint64_t row_bytes(uint32_t rows, uint32_t expert_batch) {
+    const auto [at, fresh] = row_bytes_.try_emplace({rows, expert_batch}, 0);
+    if (fresh) {
+      const auto [commands, values] = commands_of(target_, rows, expert_batch);
+      at->second = values + commands.input_bytes();
+    }
+    return at->second;
+  }
+
   // Copies of few bytes do not fill a link; in a ring there are two batches at least.
   static uint32_t batch_of(const LayerExperts& of, uint32_t ring) {
     constexpr uint64_t kCopyBytes = uint64_t{64} << 20;
@@ -210,7 +202,7 @@ class Planner {
   const uint64_t memory_, vectors_;
   const std::vector<LayerRuns> runs_;
   const std::vector<LayerExperts> experts_;
-  std::map<uint32_t, RowBytes> row_bytes_;  // by experts of a batch
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> row_bytes_;  // by rows and experts of a batch
 };
 
 }  // namespace

@@ -377,14 +377,16 @@ TEST(PrefillPassPlan, IsWhatAPassTakes) {
     const StreamPlan longest = plan_stream(target, facts, {.rows = 0, .memory = 0, .kept = 0});
     EXPECT_EQ(longest.experts, 14u);
     EXPECT_EQ(longest.expert_batch, 1u) << "of a segment";
-    for (const uint32_t ring : {2u, 5u, 14u}) {
+    for (const auto& [rows, ring] :
+         {std::pair{64u, 14u}, {100u, 2u}, {100u, 5u}, {100u, 14u}, {2048u, 2u}, {8192u, 14u}}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows, a ring of " << ring);
       const StreamPlan plan =
-          plan_stream(target, facts, {.rows = 100, .memory = 0, .kept = 0, .experts = ring});
+          plan_stream(target, facts, {.rows = rows, .memory = 0, .kept = 0, .experts = ring});
       EXPECT_EQ(plan.experts, ring);
       const auto gpu = std::make_shared<CountedAccelerator>(VirtualOptions{});
       const PrefillPass pass(target, gpu, plan);
-      EXPECT_NEAR(static_cast<double>(gpu->bytes()), static_cast<double>(plan.bytes()),
-                  0.02 * static_cast<double>(plan.bytes()));
+      EXPECT_LE(gpu->bytes(), plan.bytes());
+      EXPECT_GE(static_cast<double>(gpu->bytes()), 0.98 * static_cast<double>(plan.bytes()));
     }
     try {
       plan_stream(target, facts, {.rows = 0, .memory = longest.berth_bytes, .kept = 0});
