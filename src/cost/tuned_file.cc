@@ -228,6 +228,14 @@ std::string plans_text(const Tuned& tuned) {
   return tuned.engine_plan.empty() ? text : text + "engine\n" + tuned.engine_plan;
 }
 
+AttendSchedule read_attention(Reader& reader) {
+  AttendSchedule schedule;
+  schedule.places = reader.number<uint32_t>("a number of places", 0, 4);
+  if (schedule.places == 2 || schedule.places == 3) reader.refuse_unknown();
+  schedule.tasks = reader.number<uint32_t>("a number of tasks", 0, AttendSchedule::kMostTasks);
+  return schedule;
+}
+
 LineRead read_kernels_line(Reader& reader, std::string_view key, Tuned* tuned) {
   if (key == "product" || key == "other") {
     std::vector<TunedProduct>& all = key == "product" ? tuned->products : tuned->others;
@@ -240,10 +248,10 @@ LineRead read_kernels_line(Reader& reader, std::string_view key, Tuned* tuned) {
     TunedAttend& attend = tuned->attend.emplace();
     attend.cost = reader.ratio();
     attend.trials = reader.trials();
-    attend.schedule.places = reader.number<uint32_t>("a number of places", 0, 4);
-    if (attend.schedule.places == 2 || attend.schedule.places == 3) reader.refuse_unknown();
-    attend.schedule.tasks =
-        reader.number<uint32_t>("a number of tasks", 0, AttendSchedule::kMostTasks);
+    attend.schedule = read_attention(reader);
+  } else if (key == "attend_tried") {
+    if (!tuned->attend) reader.refuse_line("stands before what was found of attention");
+    tuned->attend->tried.push_back(read_attention(reader));
   } else if (key == "step") {
     TunedStep& step = tuned->steps.emplace_back();
     step.phase = reader.phase();
@@ -267,6 +275,9 @@ std::string kernels_text(const Tuned& tuned) {
   if (const std::optional<TunedAttend>& attend = tuned.attend) {
     text += fmt::format("attend {} trials {} {} {}\n", ratio_text(attend->cost), attend->trials,
                         attend->schedule.places, attend->schedule.tasks);
+    for (const AttendSchedule& one : attend->tried) {
+      text += fmt::format("attend_tried {} {}\n", one.places, one.tasks);
+    }
   }
   for (const TunedStep& step : tuned.steps) {
     text += fmt::format("step {} {} {} trials {}\n", phase_name(step.phase), step.size,

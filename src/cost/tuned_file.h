@@ -19,6 +19,8 @@
 //   product 0.912 0.905 0.919 trials 61 schedule q8_0 4096 1024 threads 2 rows 16 tile ...
 //   other 0.874 0.861 0.889 trials 70 schedule q8_0 4096 1024 threads 4 rows 16 tile ...
 //   attend 0.981 0.975 0.988 trials 20 4 8
+//   attend_tried 4 0
+//   attend_tried 0 8
 //   step decode 16 0.981 0.975 0.988 trials 20
 //   end
 //
@@ -34,9 +36,10 @@
 // A product's line has the schedule (kernels/gemm/schedule_text.h) of one product in steps of so
 // many rows, and what that costs as a part of the time as set by hand, where the schedule is all
 // zeros and the cost 1. The line of attention has the places and the tasks of its schedule
-// (AttendSchedule), and what decode's steps cost by it. Another's line has the same of a product
-// that no step has under the plan kept: of plans that were held against it. A step's line says what
-// whole steps under all of them cost: decode of so many sequences, or a prompt of so many tokens.
+// (AttendSchedule), and what decode's steps cost by it; those behind it what was tried. Another's
+// line has what a product's has, of a product that no step has under the plan kept: of plans that
+// were held against it. A step's line says what whole steps under all of them cost: decode of so
+// many sequences, or a prompt of so many tokens.
 //
 // Sections may be missing, come once, and end with `end`; each is read by its own entry of a table
 // in tuned_file.cc, so that others can be added.
@@ -128,6 +131,8 @@ struct TunedAttend {
   AttendSchedule schedule;  // the empty one where the default stays
   TimeRatio cost;           // of decode's steps, as a part of the default's
   uint32_t trials = 0;
+  // What was held against it, or won: one place or number of tasks each.
+  std::vector<AttendSchedule> tried;
   bool operator==(const TunedAttend&) const = default;
 };
 

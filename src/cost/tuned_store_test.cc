@@ -59,7 +59,8 @@ class TunedStoreTest : public testing::Test {
 };
 
 TEST_F(TunedStoreTest, TextRoundTrips) {
-  tuned_.attend = {{.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20};
+  tuned_.attend = {
+      {.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20, {{.places = 4}, {.tasks = 8}}};
   const std::string text = tuned_text(tuned_);
   EXPECT_EQ(parse_tuned(text, "f"), tuned_) << text;
   Tuned bare;
@@ -89,12 +90,16 @@ TEST_F(TunedStoreTest, SchedulesOfProductsThatGainNowhereAreLeftOut) {
 
 TEST_F(TunedStoreTest, AttentionIsAsItWasFound) {
   EXPECT_TRUE(timed_schedules(tuned_).attend.is_default());
-  tuned_.attend = {{.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20};
+  tuned_.attend = {{.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20, {{.places = 4}}};
   EXPECT_EQ(timed_schedules(tuned_).attend, tuned_.attend->schedule);
   const std::string text = tuned_text(tuned_), line = "attend 0.75 0.5 0.875 trials 20 4 8\n";
   ASSERT_NE(text.find(line), std::string::npos) << text;
   std::string twice = text;
   EXPECT_THROW(parse_tuned(twice.insert(text.find(line), line), "f"), Error);
+  const std::string tried = "attend_tried 4 0\n";
+  ASSERT_NE(text.find(line + tried), std::string::npos) << text;
+  std::string before = text;
+  EXPECT_THROW(parse_tuned(before.insert(text.find(line), tried), "f"), Error);
 }
 
 TEST_F(TunedStoreTest, ProductsStayAsByHandWhereNoStepOfAsManyRowsWasTimed) {

@@ -5,6 +5,7 @@
 
 #include "bench/cpu_times.h"
 #include "graph/ops/gemm_tasks.h"
+#include "tune/attend_search.h"
 #include "tune/plan_pairs.h"
 #include "tune/schedule_tuner.h"
 #include "tune/step_cases.h"
@@ -14,25 +15,10 @@ namespace {
 
 // Pairs of trials of a step, at most.
 constexpr uint32_t kMostStepPairs = 20;
-// What a schedule of attention must save of decode's steps for certain, and what one case may take
-// more.
-constexpr double kMustSave = 0.01;
-
-// Those that differ from the default and from each other in one thing, where spans can be dealt.
-std::vector<AttendSchedule> attend_candidates(const Kernels& kernels, uint32_t depth) {
-  std::vector<AttendSchedule> all{{.places = kernels.attend_places == 4 ? 1u : 4u}};
-  for (uint32_t tasks : {2u, 8u, 16u}) {
-    if (depth > kSpanPositions) all.push_back({.tasks = tasks});
-  }
-  return all;
-}
 
 }  // namespace
 
 bool ScheduleTuner::tune_attention(Tuned* tuned) {
-  const bool has = engine_.graph(Phase::kDecode).attends() && !engine_.spec().is_encoder();
-  if (tuned->attend || !has) return true;
-  TunedAttend found;
   TuneProgress progress = progress_;
   progress.unit = "attention";
   TuneHooks hooks = hooks_;
@@ -42,28 +28,22 @@ bool ScheduleTuner::tune_attention(Tuned* tuned) {
   };
   const EnginePlan plan = engine_.plan();
   const uint32_t rows = plan.decode.max_rows;
-  for (const AttendSchedule& one : attend_candidates(kernels_for(engine_.isa()), cases_.depth)) {
-    ScheduleTable now = tuned_schedules(*tuned);
-    now.attend = found.schedule;
-    ScheduleTable other = now;
-    if (one.places != 0) other.attend.places = one.places;
-    if (one.tasks != 0) other.attend.tasks = one.tasks;
+  const auto compare = [&](const AttendSchedule& incumbent, const AttendSchedule& challenger) {
+    ScheduleTable now = tuned_schedules(*tuned), other = now;
+    now.attend = incumbent;
+    other.attend = challenger;
     PlanPairs pairs(
         engine_, hooks, [&] { return timer_.cases(Phase::kDecode, rows); },
         timer_.about_cases(Phase::kDecode, rows));
-    const std::optional<PlanPairs::Comparison> compared =
-        pairs.compare({plan, &now}, {plan, &other}, kMostStepPairs, progress);
-    if (!compared) return false;
-    found.trials += compared->pairs;
-    if (compared->cost.high > 1 - kMustSave || compared->dearest > 1 + kMustSave) continue;
-    found.schedule = other.attend;
-    const TimeRatio& cost = compared->cost;
-    found.cost = {found.cost.ratio * cost.ratio, found.cost.low * cost.low,
-                  found.cost.high * cost.high};
-  }
-  tuned->attend = found;
-  hooks_.save();
-  return true;
+    return pairs.compare({plan, &now}, {plan, &other}, kMostStepPairs, progress);
+  };
+  return search_attention(attention_left(*tuned), compare, hooks_.save, &tuned->attend);
+}
+
+std::vector<AttendSchedule> ScheduleTuner::attention_left(const Tuned& tuned) const {
+  if (!engine_.graph(Phase::kDecode).attends() || engine_.spec().is_encoder()) return {};
+  const uint32_t places = kernels_for(engine_.isa()).attend_places;
+  return untried(attend_candidates(places, cases_.depth), tuned.attend);
 }
 
 // Products of experts are those of several steps: where one of these gets no faster, and others

@@ -94,6 +94,8 @@ class ScheduleTuner {
   Copies& copies_of(const ProductCase& product);
   ProductTrials trials_of(const ProductCase& product, uint32_t rows);
   ScheduleSpace space_of(const ProductCase& product, uint32_t rows) const;
+  // Candidates for attention in decode that were not held against what is known.
+  std::vector<AttendSchedule> attention_left(const Tuned& tuned) const;
   bool tune_attention(Tuned* tuned);
   bool tune_steps(Tuned* tuned);
   std::optional<PairedTrials> compare_steps(const ScheduleTable& table, Phase phase, uint32_t size);

@@ -93,6 +93,8 @@ TEST_F(ScheduleTunerTest, WhatIsFoundIsOnTheMenuAndGainsForCertain) {
     }
   }
   for (const TunedStep& step : tuned_.steps) EXPECT_LE(step.cost.ratio, 1);
+  ASSERT_TRUE(tuned_.attend);
+  EXPECT_EQ(tuned_.attend->tried.size(), 1u) << "20 positions are one span";
   EXPECT_TRUE(engine_->options().schedules.empty()) << "the engine goes on as before";
   expect_one_dealing();
   // Whoever goes on has nothing left to measure.

@@ -1,0 +1,63 @@
+#include "tune/attend_search.h"
+
+#include <algorithm>
+
+#include "kernels/attention/attention.h"
+
+namespace hearth {
+namespace {
+
+// What a schedule must save for certain, and what one case may take more.
+constexpr double kMustSave = 0.01;
+
+// The schedule with what `one` says in place of its own.
+AttendSchedule with(AttendSchedule schedule, const AttendSchedule& one) {
+  if (one.places != 0) schedule.places = one.places;
+  if (one.tasks != 0) schedule.tasks = one.tasks;
+  return schedule;
+}
+
+}  // namespace
+
+std::vector<AttendSchedule> attend_candidates(uint32_t places, uint32_t depth) {
+  std::vector<AttendSchedule> all{{.places = places == 4 ? 1u : 4u}};
+  for (uint32_t tasks : {2u, 8u, 16u}) {
+    if (depth > kSpanPositions) all.push_back({.tasks = tasks});
+  }
+  return all;
+}
+
+std::vector<AttendSchedule> untried(const std::vector<AttendSchedule>& candidates,
+                                    const std::optional<TunedAttend>& known) {
+  std::vector<AttendSchedule> left = candidates;
+  if (!known) return left;
+  std::erase_if(left, [&](const AttendSchedule& one) {
+    return std::ranges::count(known->tried, one) > 0 ||
+           with(known->schedule, one) == known->schedule;
+  });
+  return left;
+}
+
+bool search_attention(const std::vector<AttendSchedule>& candidates,
+                      const CompareAttention& compare, const std::function<void()>& save,
+                      std::optional<TunedAttend>* known) {
+  for (const AttendSchedule& one : untried(candidates, *known)) {
+    TunedAttend found = known->value_or(TunedAttend());
+    const AttendSchedule other = with(found.schedule, one);
+    const std::optional<PlanPairs::Comparison> compared = compare(found.schedule, other);
+    if (!compared) return false;
+    found.trials += compared->pairs;
+    found.tried.push_back(one);
+    const TimeRatio& cost = compared->cost;
+    if (cost.high <= 1 - kMustSave && compared->dearest <= 1 + kMustSave) {
+      found.schedule = other;
+      found.cost = {found.cost.ratio * cost.ratio, found.cost.low * cost.low,
+                    found.cost.high * cost.high};
+    }
+    *known = std::move(found);
+    save();
+  }
+  return true;
+}
+
+}  // namespace hearth
