@@ -129,14 +129,17 @@ Contention contention_of(const Machine& machine, uint32_t node, const LimitLoops
   };
   const UnitFn dots = dot_unit(loops);
   const size_t rounds = rounds_for(dots);
-  return measure_contention(machine, node,
-                            {[&](const std::vector<uint32_t>& pus) {
-                               return team_on(pus).best_rate(loops.read, buffer, kReadPasses);
-                             },
-                             [&](const std::vector<uint32_t>& pus) {
-                               return team_on(pus).ops_rate(dots, rounds, kOpsPasses);
-                             },
-                             [&] { return steady_seconds() > until; }, report});
+  Contention found =
+      measure_contention(machine, node,
+                         {[&](const std::vector<uint32_t>& pus) {
+                            return team_on(pus).best_rate(loops.read, buffer, kReadPasses);
+                          },
+                          [&](const std::vector<uint32_t>& pus) {
+                            return team_on(pus).ops_rate(dots, rounds, kOpsPasses);
+                          },
+                          [&] { return steady_seconds() > until; }, report});
+  if (!found.whole) found.seconds = seconds;
+  return found;
 }
 
 BandwidthTable empty_table(const Machine& machine) {

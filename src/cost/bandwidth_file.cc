@@ -51,7 +51,9 @@ void json_contention(Json& json, const Contention& contention) {
     json_rates(json, "gb_per_second", read);
     json.key("operations_part").real(way.ops).end_object();
   }
-  json.end_array().end_object();
+  json.end_array().key("whole").boolean(contention.whole);
+  if (!contention.whole) json.key("seconds").real(contention.seconds);
+  json.end_object();
 }
 
 // Checks whatever it asks of a document: RapidJSON itself aborts where a type is wrong.
@@ -85,6 +87,22 @@ class TableReader {
     }
     return {value.Begin(), value.Size()};
   }
+  // Whether it has the key, and that is true.
+  bool is_true(const JsonValue& object, const char* key) const {
+    const auto found = object.FindMember(key);
+    if (found == object.MemberEnd()) return false;
+    if (!found->value.IsBool()) refuse(fmt::format("'{}' is neither true nor false", key));
+    return found->value.GetBool();
+  }
+  // An earlier release did not say how long patterns had: half of what is usual, so that usual
+  // budgets measure again.
+  double seconds(const JsonValue& object) const {
+    constexpr double kUnknown = 7.5;
+    if (!object.HasMember("seconds")) return kUnknown;
+    const JsonValue& value = member(object, "seconds");
+    if (!value.IsNumber() || !(value.GetDouble() >= 0)) refuse("'seconds' is no time");
+    return value.GetDouble();
+  }
   // Billions a second; null is 0.
   double rate(const JsonValue& value) const {
     if (value.IsNull()) return 0;
@@ -112,6 +130,8 @@ Contention contention_of(const TableReader& reader, const JsonValue& object) {
   contention.cluster = reader.number(object, "cluster");
   const JsonValue& ways = reader.member(object, "ways");
   if (contention.cores == 0) return contention;
+  contention.whole = reader.is_true(object, "whole");
+  if (!contention.whole) contention.seconds = reader.seconds(object);
   for (const JsonValue& way : reader.array(ways, "ways")) {
     Contention::Way& of = contention.ways.emplace_back();
     of.cluster_read = rates_of(reader, way, "cluster_gb_per_second");

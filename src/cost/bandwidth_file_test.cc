@@ -48,6 +48,12 @@ TEST(BandwidthFile, WhatIsWrittenIsRead) {
   EXPECT_DOUBLE_EQ(read.contention->ways[0].node[1].first, 25e9);
   EXPECT_DOUBLE_EQ(read.contention->ways[0].node[1].second, 22.5e9);
   EXPECT_DOUBLE_EQ(read.contention->ways[1].ops, 1.25);
+  EXPECT_TRUE(read.contention->whole);
+  table.contention->whole = false;
+  table.contention->seconds = 3.5;
+  read = parse_bandwidth(json_of(machine, table), "file");
+  EXPECT_FALSE(read.contention->whole);
+  EXPECT_DOUBLE_EQ(read.contention->seconds, 3.5);
   table.contention.reset();
   EXPECT_FALSE(parse_bandwidth(json_of(machine, table), "file").contention);
   table.contention.emplace();
@@ -90,6 +96,10 @@ TEST(BandwidthFile, OtherFilesAreRefused) {
   expect_refused(with("\"cores\":3", "\"cores\":4000000000"), "of no machine");
   expect_refused(with("[10.0,25.0]", "[25.0,10.0]"), "of no machine");
   expect_refused(with("[10.0,25.0]", "[25.0]"), "more of one");
+  expect_refused(with("\"whole\":true", "\"whole\":1"), "neither true nor false");
+  expect_refused(with("\"whole\":true", "\"whole\":false,\"seconds\":-1"), "no time");
+  const std::string before = with(",\"whole\":true", "");
+  EXPECT_TRUE(is_worth_measuring(*parse_bandwidth(before, "file").contention, 15));
   expect_refused(with("\"one_thread\":{", "\"one_thread\":{},\"x\":{"), "'gb_per_second'");
 }
 

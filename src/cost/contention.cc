@@ -225,6 +225,11 @@ uint32_t contention_patterns(const Machine& machine, uint32_t node) {
   return static_cast<uint32_t>(ways * patterns_of(cores, cache_sizes(machine, node)).size());
 }
 
+bool is_worth_measuring(const Contention& known, double seconds) {
+  constexpr double kMuchLonger = 2;
+  return !known.whole && seconds >= kMuchLonger * known.seconds;
+}
+
 Contention measure_contention(const Machine& machine, uint32_t node, const ContentionProbe& probe) {
   const std::vector<uint32_t> row = cores_in_row(machine, node);
   const size_t ways = ways_of(machine, row);
@@ -248,6 +253,7 @@ Contention measure_contention(const Machine& machine, uint32_t node, const Conte
       probe.report();
     }
     const bool whole = patterns.size() == all.size();
+    found.whole = found.whole && whole;
     if (way == 1 && whole) found.cluster = find_cluster(patterns, cores, caches);
     Contention::Way& of = found.ways.emplace_back();
     of.cluster_read = cluster_curve(patterns, found.cluster);

@@ -14,7 +14,7 @@
 // Patterns that are measured: k cores in a row, up to four, half of all and a cache's; k cores as
 // far apart as can be; of every two, three or four cores in a row the first one, two or three; all.
 // A few dozen, whatever the number of cores. Where that takes too long, the first and the last of
-// these remain, and clusters are not looked for.
+// these remain, clusters are not looked for, and what is found says so.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,8 @@ struct Contention {
   uint32_t cores = 0;  // of the node; 0: it says nothing, since cores are few or not alike
   uint32_t cluster = 1;
   std::vector<Way> ways;  // [threads a core - 1], one or two
+  bool whole = true;      // no pattern was left out
+  double seconds = 0;     // that patterns had where some were left out
 };
 
 // Bytes that so many threads on PUs of one node read together a second, and operations that they
@@ -55,6 +57,10 @@ struct ContentionProbe {
 
 // The node's cores that may be used, cache by cache.
 std::vector<uint32_t> cores_in_row(const Machine& machine, uint32_t node);
+
+// Whether measuring for so long may find more than is known: patterns that were left out, in twice
+// the time that they had.
+bool is_worth_measuring(const Contention& known, double seconds);
 
 // Patterns that measure_contention() reports; 0 where it says nothing of the node.
 uint32_t contention_patterns(const Machine& machine, uint32_t node);

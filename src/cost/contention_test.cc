@@ -90,6 +90,7 @@ TEST(Contention, LeavesOutPatternsWhereItIsLate) {
     probe.report = [&] { ++reports; };
     const Contention found = measure_contention(truth.machine, 0, probe);
     EXPECT_TRUE(is_sound(found));
+    EXPECT_EQ(found.whole, in_time == patterns);
     EXPECT_EQ(reports, patterns);
     EXPECT_EQ(reads, made);
     EXPECT_EQ(found.cluster, in_time == patterns ? 4u : 1u);
@@ -97,6 +98,15 @@ TEST(Contention, LeavesOutPatternsWhereItIsLate) {
     EXPECT_NEAR(contended_read(found, all), truth.read(all), 0.02 * truth.read(all));
     EXPECT_NEAR(contended_read(found, one), truth.read(one), 0.02 * truth.read(one));
   }
+}
+
+TEST(Contention, WhatWasLeftOutIsWorthTwiceTheTime) {
+  Contention known;
+  EXPECT_FALSE(is_worth_measuring(known, 15));
+  known.whole = false;
+  known.seconds = 3;
+  EXPECT_FALSE(is_worth_measuring(known, 5.9));
+  EXPECT_TRUE(is_worth_measuring(known, 6));
 }
 
 TEST(Contention, KnowsWhatSecondThreadsBring) {

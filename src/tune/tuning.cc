@@ -95,19 +95,22 @@ class Tuning {
   }
 
  private:
-  // What plans are ranked by. Of this machine it is measured once, whatever the model.
+  // What plans are ranked by. Of this machine it is measured once, whatever the model, or again
+  // where the budget was short then and no longer is.
   BandwidthTable bandwidth(Isa isa) const {
     if (options_.table) return *options_.table;
-    if (!options_.fresh) {
-      TunedStore::FoundBandwidth found = store_.find_bandwidth(machine_, tuned_.machine);
-      // An earlier release measured nodes alone.
-      if (found.table && found.table->contention) return *std::move(found.table);
-      if (!found.note.empty()) listener_.warn(found.note);
-    }
     BandwidthOptions how;
     how.passes = kBandwidthPasses;
     how.contention_seconds = std::min(how.contention_seconds, kContentionPart * budget_.left());
     how.report = watch_.measured;
+    if (!options_.fresh) {
+      TunedStore::FoundBandwidth found = store_.find_bandwidth(machine_, tuned_.machine);
+      // An earlier release measured nodes alone, and a short budget leaves patterns out.
+      const bool enough = found.table && found.table->contention &&
+                          !is_worth_measuring(*found.table->contention, how.contention_seconds);
+      if (enough) return *std::move(found.table);
+      if (!found.note.empty()) listener_.warn(found.note);
+    }
     BandwidthTable table = measure_bandwidth(machine_, isa, how);
     store_.save_bandwidth(machine_, tuned_.machine, table);
     return table;
