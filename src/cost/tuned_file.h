@@ -169,8 +169,8 @@ ScheduleTable tuned_schedules(const Tuned& tuned);
 // schedules bring together, and products stay as set by hand there.
 ScheduleTable timed_schedules(const Tuned& tuned);
 
-// These as schedules of such a processor, in the form of those that are part of the program.
-// Throws (kUsage) where none gains.
+// These as schedules of such a processor, in the form of those that are part of the program: of
+// attention the places, and not its tasks. Throws (kUsage) where none gains.
 ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa);
 
 // The one of this shape and number of rows, or null.

@@ -40,20 +40,26 @@ ScheduleTable timed_schedules(const Tuned& tuned) {
 
 ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa) {
   const ScheduleTable table = timed_schedules(tuned);
-  if (table.entries.empty()) {
+  const AttendSchedule& attend = table.attend;
+  if (table.entries.empty() && attend.places == 0 && attend.tasks != 0) {
+    fail(ErrorCode::kUsage,
+         "of this model gains here how many tasks attention has, which no schedules of a processor "
+         "say: it stays in what `hearth tune` keeps");
+  }
+  if (table.entries.empty() && attend.places == 0) {
     fail(ErrorCode::kUsage,
          "no schedule of this model is known to gain here: `hearth tune MODEL` looks for some");
   }
   return {.vendor = processor.vendor,
           .family = {processor.family, processor.family},
           .model = {processor.model, processor.model},
-          .levels = {{isa, 0, table.entries}}};
+          .levels = {{isa, attend.places, table.entries}}};
 }
 
 const TunedProduct* find_product(const std::vector<TunedProduct>& products,
                                  const ProductShape& shape, uint32_t most_rows) {
   const auto found = std::ranges::find_if(products, [&](const TunedProduct& of) {
-    return of.entry.product == shape && of.entry.most_rows == most_rows;
+    return of.entry.is_case_of({shape, most_rows, {}});
   });
   return found == products.end() ? nullptr : &*found;
 }

@@ -161,6 +161,15 @@ TEST_F(TunedStoreTest, SchedulesOfProductsAreExportedAsAProcessors) {
   tuned_.steps = steps;
   tuned_.products.pop_back();
   EXPECT_NE(refused().find("no schedule of this model"), std::string::npos);
+  // Where attention alone gains.
+  tuned_.attend = {{.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20, {}};
+  const ProcessorSchedules attend = exported_schedules(tuned_, processor, Isa::kReference);
+  ASSERT_EQ(attend.levels.size(), 1u);
+  EXPECT_EQ(attend.levels[0].attend_places, 4u);
+  EXPECT_TRUE(attend.levels[0].entries.empty());
+  EXPECT_EQ(parse_processor_schedules(processor_schedules_text(attend), "f"), attend);
+  tuned_.attend->schedule.places = 0;
+  EXPECT_NE(refused().find("how many tasks attention has"), std::string::npos);
 }
 
 TEST_F(TunedStoreTest, KeepsTheBandwidthsOfEachMachine) {
