@@ -70,12 +70,12 @@ bool ScheduleTuner::tune_steps(Tuned* tuned) {
     }
     if (step.cost.ratio > 1) {
       step.cost = {};
-      if (reset_step(all, one, tuned)) i = 0;
+      if (reset_step(one, engine_.plan().prefill.max_rows, tuned)) i = 0;
     }
     tuned->steps.push_back(step);
     hooks_.save();
   }
-  progress_.done = progress_.all;
+  progress_.done = done + static_cast<uint32_t>(all.size());
   return true;
 }
 

@@ -20,10 +20,13 @@ struct StepCase {
   bool has(const ScheduleEntry& entry) const;
 };
 
+// Of a prompt, in steps of so many rows at most.
+StepCase step_case(Phase phase, uint32_t size, uint32_t prompt_rows);
 std::vector<StepCase> step_cases(const TuneCases& cases, const EnginePlan& plan);
 
-// Computes all products of `one` of all as set by hand again. Others that have some of these, too,
-// as steps have experts, are no longer timed; returns whether any was.
-bool reset_step(const std::vector<StepCase>& all, const StepCase& one, Tuned* tuned);
+// Computes all products of `one` as set by hand again. Other steps that have some of these, too, as
+// steps have experts, are no longer timed, whatever cases they were timed for; returns whether any
+// was.
+bool reset_step(const StepCase& one, uint32_t prompt_rows, Tuned* tuned);
 
 }  // namespace hearth

@@ -9,6 +9,8 @@ constexpr GemmSchedule kSchedule{.tile_panels = 1, .tile_rows = 1, .slice = 8};
 constexpr ProductShape kDense{PackKind::kQ8_0, 4096, 1024, 2};
 constexpr ProductShape kExperts{PackKind::kQ8_0, 768, 2048, 2, 8, 128};
 
+constexpr uint32_t kPromptRows = 512;
+
 class StepCasesTest : public testing::Test {
  protected:
   StepCasesTest() {
@@ -41,18 +43,25 @@ class StepCasesTest : public testing::Test {
 };
 
 TEST_F(StepCasesTest, AStepThatGetsNoFasterHasItsProductsByHand) {
-  EXPECT_TRUE(reset_step(all_, all_[1], &tuned_));
+  EXPECT_TRUE(reset_step(all_[1], kPromptRows, &tuned_));
   const ScheduleTable left = tuned_schedules(tuned_);
   EXPECT_EQ(rows_of(left, kDense), (std::vector<uint32_t>{64}));
   EXPECT_EQ(rows_of(left, kExperts), (std::vector<uint32_t>{32}));
   // All others have experts with 1 row or with 4.
   EXPECT_EQ(sizes(), (std::vector<uint32_t>{16}));
-  EXPECT_FALSE(reset_step(all_, all_[1], &tuned_)) << "nothing is left to lose";
+  EXPECT_FALSE(reset_step(all_[1], kPromptRows, &tuned_)) << "nothing is left to lose";
+}
+
+// Prompts of an earlier trace: of 24 tokens, whose experts have 1 to 4 rows, and one of many steps.
+TEST_F(StepCasesTest, StepsOfOtherCasesAreTimedAgain) {
+  tuned_.steps = {{Phase::kPrefill, 24, {}, 8}, {Phase::kPrefill, 8192, {}, 8}};
+  EXPECT_TRUE(reset_step(all_[1], kPromptRows, &tuned_));
+  EXPECT_EQ(sizes(), (std::vector<uint32_t>{}));
 }
 
 TEST_F(StepCasesTest, StepsThatShareNothingStayTimed) {
   tuned_.products.resize(2);  // the dense ones
-  EXPECT_FALSE(reset_step(all_, all_[2], &tuned_));
+  EXPECT_FALSE(reset_step(all_[2], kPromptRows, &tuned_));
   EXPECT_EQ(sizes(), (std::vector<uint32_t>{1, 16, 64, 512}));
   EXPECT_EQ(rows_of(tuned_schedules(tuned_), kDense), (std::vector<uint32_t>{16}));
 }
