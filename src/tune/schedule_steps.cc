@@ -19,12 +19,12 @@ constexpr uint32_t kMostStepPairs = 20;
 }  // namespace
 
 bool ScheduleTuner::tune_attention(Tuned* tuned) {
-  TuneProgress progress = progress_;
-  progress.unit = "attention";
+  progress_.unit = "attention";
   TuneHooks hooks = hooks_;
-  hooks.progress = [&](TuneProgress at) {
-    at.part = share_.part(progress_.done, 0);
-    hooks_.progress(at);
+  hooks.progress = [&](const TuneProgress& at) {
+    progress_.trials = at.trials;
+    progress_.about = at.about;
+    tell();
   };
   const EnginePlan plan = engine_.plan();
   const uint32_t rows = plan.decode.max_rows;
@@ -35,7 +35,10 @@ bool ScheduleTuner::tune_attention(Tuned* tuned) {
     PlanPairs pairs(
         engine_, hooks, [&] { return timer_.cases(Phase::kDecode, rows); },
         timer_.about_cases(Phase::kDecode, rows));
-    return pairs.compare({plan, &now}, {plan, &other}, kMostStepPairs, progress);
+    progress_.best = tuned->attend ? tuned->attend->cost.ratio : 1;
+    const auto compared = pairs.compare({plan, &now}, {plan, &other}, kMostStepPairs, progress_);
+    if (compared) ++progress_.done;
+    return compared;
   };
   return search_attention(attention_left(*tuned), compare, hooks_.save, &tuned->attend);
 }

@@ -208,7 +208,8 @@ const ScheduleEntry* ScheduleTuner::learned_of(const ProductShape& product, uint
   return best;
 }
 
-// The searches come first, then the whole steps, and what is known takes no time.
+// The searches come first, then the whole steps, then those of attention, and what is known takes
+// no time.
 WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tuned& tuned,
                                   bool steps) const {
   // Trials of a product, of which every quick look has some, and pairs of whole steps.
@@ -233,12 +234,15 @@ WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tun
   }
   if (!steps) return WorkShare(std::move(lengths));
   const auto weights = static_cast<double>(engine_.memory().weights);
+  double decode = 0;
   for (uint32_t rows : cases_.sequences) {
     lengths.push_back(kStepTrials * kStepsOfDecode * seconds(weights, rows, engine_.threads()));
+    decode += lengths.back();
   }
   for (uint32_t rows : cases_.prompts) {
     lengths.push_back(kStepTrials * seconds(weights, rows, engine_.threads()));
   }
+  lengths.insert(lengths.end(), attention_left(tuned).size(), decode);
   return WorkShare(std::move(lengths));
 }
 
@@ -254,8 +258,8 @@ bool ScheduleTuner::tune_products(Tuned* tuned, std::optional<Phase> phase) {
   copies_.reset();
   share_ = share_of(all, *tuned, !phase);
   progress_.unit = "product";
-  progress_.all =
-      phase ? 0 : static_cast<uint32_t>(cases_.sequences.size() + cases_.prompts.size());
+  const size_t steps = cases_.sequences.size() + cases_.prompts.size();
+  progress_.all = phase ? 0 : static_cast<uint32_t>(steps + attention_left(*tuned).size());
   for (const ProductCase& product : all) {
     progress_.all += static_cast<uint32_t>(product.rows.size());
   }

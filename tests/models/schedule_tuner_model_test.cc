@@ -76,7 +76,15 @@ TEST_F(ScheduleTunerTest, RowsBelongToThePhaseThatTheirStepsRunUnder) {
 }
 
 TEST_F(ScheduleTunerTest, WhatIsFoundIsOnTheMenuAndGainsForCertain) {
+  std::vector<double> attention;
+  hooks_.progress = [&](const TuneProgress& at) {
+    EXPECT_LT(at.done, at.all);
+    if (at.unit == std::string("attention")) attention.push_back(at.part);
+  };
   ASSERT_TRUE(tune());
+  ASSERT_FALSE(attention.empty());
+  EXPECT_LT(attention.front(), 1) << "it takes its time, too";
+  EXPECT_DOUBLE_EQ(attention.back(), 1);
   size_t expected = 0;
   for (const ProductCase& one : product_cases(*engine_, cases_)) expected += one.rows.size();
   EXPECT_EQ(tuned_.products.size(), expected);
