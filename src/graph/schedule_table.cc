@@ -26,8 +26,9 @@ std::vector<uint32_t> product_rows(const ProductShape& product, uint32_t step_ro
   std::vector<uint32_t> rows;
   for (uint32_t power = 1; power <= std::min(step_rows, kMostExpertRows); power *= 2) {
     const uint64_t of_all = uint64_t{power} * product.of_experts;
-    const bool least = power == 1 || of_all <= kMoreRows * all;
-    if (least && (of_all * kFewerRows >= all || power == kMostExpertRows)) rows.push_back(power);
+    const bool few_enough = power == 1 || of_all <= kMoreRows * all;
+    const bool many_enough = power == kMostExpertRows || of_all * kFewerRows >= all;
+    if (few_enough && many_enough) rows.push_back(power);
   }
   return rows;
 }

@@ -18,7 +18,8 @@
 //
 // Few rows: the tile unpacks in registers, since memory is the limit. Many rows: a slice of a panel
 // is unpacked once to bytes and f32 scales, which the tiles of all rows read from L1. By a schedule
-// few rows read two or four panels side by side, which share what is loaded of activations.
+// tiles read two or four panels side by side, which share what is loaded of activations, where
+// nothing is unpacked: what is unpacked is read by tiles of one panel, whatever the schedule's.
 #pragma once
 
 #include <algorithm>
@@ -120,7 +121,7 @@ Int8Rows rows_from(const ActView& a, uint32_t row, uint32_t block) {
 
 struct Int8Tile {
   PanelView w;  // of the first panel
-  size_t codes_stride, scales_stride;
+  size_t codes_panel_bytes, scales_panel_bytes;
   Int8Rows a;
   uint32_t blocks;
   bool first;    // of the slices
@@ -130,8 +131,8 @@ struct Int8Tile {
 
   PanelView panel(size_t p) const {
     PanelView view = w;
-    view.codes += codes_stride * p;
-    view.scales += scales_stride * p;
+    view.codes += codes_panel_bytes * p;
+    view.scales += scales_panel_bytes * p;
     return view;
   }
 };
@@ -188,7 +189,7 @@ template <typename Kind, int P, int R>
       Groups c;
       HEARTH_UNROLL
       for (int n = 0; n < Dot::kAtOnce; ++n) {
-        c[n] = Kind::group(codes + t.codes_stride * static_cast<size_t>(p), groups[n], lookup);
+        c[n] = Kind::group(codes + t.codes_panel_bytes * static_cast<size_t>(p), groups[n], lookup);
       }
       w[p] = Dot::prepare(c);
     }
@@ -261,8 +262,8 @@ void int8_tiles(const GemmArgs& g, uint32_t most_rows, const PanelView& w, RowsF
                 uint32_t blocks, bool first, size_t ahead, float* out) {
   for_even_pieces(g.m, most_rows, [&](uint32_t row, uint32_t row_end) {
     Int8Tile t = {.w = w,
-                  .codes_stride = g.w.codes_panel_bytes,
-                  .scales_stride = g.w.scales_panel_bytes,
+                  .codes_panel_bytes = g.w.codes_panel_bytes,
+                  .scales_panel_bytes = g.w.scales_panel_bytes,
                   .a = rows(row),
                   .blocks = blocks,
                   .first = first,
