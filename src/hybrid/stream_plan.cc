@@ -25,9 +25,9 @@ constexpr uint32_t kPassTexts = 64;
 // Weights that lie nowhere, to find out what else a pass needs.
 class NoWeights : public PassWeights {
  public:
-  NoWeights(const Model& model, uint32_t expert_batch) : PassWeights(model) {
+  NoWeights(const Model& model, const StreamedRoom& room) : PassWeights(model) {
     for (uint32_t layer = 0; layer < model.spec().layers.size(); ++layer) {
-      batches_.push_back(expert_batches(model, layer, std::max(expert_batch, 1u)));
+      batches_.push_back(expert_batches(model, layer, room.most_experts(layer)));
     }
   }
   ShardPlace shard(const Weight& weight, uint32_t s) const override {
@@ -50,13 +50,13 @@ uint32_t pass_pages(const PassTarget& target, uint32_t rows) {
 
 // What a pass of so many rows computes, laid out, and the bytes of its values.
 std::pair<PassCommands, uint64_t> commands_of(const PassTarget& target, uint32_t rows,
-                                              uint32_t expert_batch) {
+                                              const StreamedRoom& room) {
   const Model& model = *target.model;
   const LargestPass largest(target.context, rows);
   const PassPages pages(*target.kv, model.weights().shard_count(), {0, 0},
                         pass_pages(target, rows));
   PassCommands commands(false);
-  const NoWeights weights(model, expert_batch);
+  const NoWeights weights(model, room);
   const PrefillPages to{&pages, largest.step().first_pages()};
   AcceleratorLayers builder(weights, target.context, largest.step().view(), &commands, &to);
   walk_model(model.spec(), builder);
@@ -120,15 +120,22 @@ class Planner {
         experts_(experts_of_layers(*target.model)) {}
 
   uint32_t layers() const { return static_cast<uint32_t>(runs_.size()); }
-  // The most that a layer from `kept` on has.
-  LayerExperts largest(uint32_t kept) const {
+  // The most that a layer of these has.
+  LayerExperts largest(uint32_t begin, uint32_t end) const {
     LayerExperts most;
-    for (uint32_t layer = kept; layer < layers(); ++layer) {
+    for (uint32_t layer = begin; layer < end; ++layer) {
       most.pieces = std::max(most.pieces, experts_[layer].pieces);
       most.segment = std::max(most.segment, experts_[layer].segment);
       most.largest = std::max(most.largest, experts_[layer].largest);
     }
     return most;
+  }
+
+  // Of all layers from `kept` on.
+  uint32_t pieces_from(uint32_t kept) const {
+    uint32_t pieces = 0;
+    for (uint32_t layer = kept; layer < layers(); ++layer) pieces += experts_[layer].pieces;
+    return pieces;
   }
 
   StreamPlan of(uint32_t rows, uint32_t kept, uint32_t ring) {
@@ -137,20 +144,30 @@ class Planner {
                     .kept = kept,
                     .berth_bytes = largest_layer(runs_, kept),
                     .page_bytes = bytes_of_pages(target_, rows)};
-    const LayerExperts most = largest(kept);
+    const LayerExperts most = largest(kept, layers());
     const uint32_t usual = most.pieces > 0 ? 3 : 2;
     plan.berths = std::min(options_.berths > 0 ? options_.berths : usual, layers() - kept);
-    // Layers that are kept are batched as the others are.
-    const LayerExperts all = largest(0);
-    if (all.pieces > 0) plan.expert_batch = batch_of(all, ring);
+    if (const LayerExperts of_kept = largest(0, kept); of_kept.pieces > 0) {
+      plan.kept_batch = batch_of(of_kept, of_kept.segment);
+    }
     if (most.pieces > 0) {
+      // More than there are would lie empty. In a ring there are two batches at least.
+      ring = std::min(ring, std::max(pieces_from(kept), kLeastRing));
+      plan.expert_batch = batch_of(most, std::max(ring / 2, 1u));
       plan.expert_bytes = most.largest;
       plan.experts = std::max(ring / plan.expert_batch, 1u) * plan.expert_batch;
     }
-    plan.pass_bytes = row_bytes(rows, plan.expert_batch) + plan.page_bytes + vectors_;
+    plan.pass_bytes = row_bytes(plan) + plan.page_bytes + vectors_;
     for (uint32_t layer = 0; layer < kept; ++layer) {
       plan.kept_bytes += runs_[layer].bytes + experts_[layer].bytes;
     }
+    return plan;
+  }
+
+  // The plan with the bytes that its very layers take.
+  StreamPlan exact(StreamPlan plan) const {
+    if (!differ(plan)) return plan;
+    plan.pass_bytes = laid_out(plan.rows, room_of(plan)) + plan.page_bytes + vectors_;
     return plan;
   }
 
@@ -180,20 +197,33 @@ class Planner {
  private:
   // Bytes of values and inputs, laid out: what a pass takes at a time is the most of many moments,
   // of which some grow by the row and others do not.
-  uint64_t row_bytes(uint32_t rows, uint32_t expert_batch) {
-    const auto [at, fresh] = row_bytes_.try_emplace({rows, expert_batch}, 0);
-    if (fresh) {
-      const auto [commands, values] = commands_of(target_, rows, expert_batch);
-      at->second = values + commands.input_bytes();
-    }
-    return at->second;
+  uint64_t laid_out(uint32_t rows, const StreamedRoom& room) const {
+    const auto [commands, values] = commands_of(target_, rows, room);
+    return values + commands.input_bytes();
   }
 
-  // Copies of few bytes do not fill a link; in a ring there are two batches at least.
-  static uint32_t batch_of(const LayerExperts& of, uint32_t ring) {
-    constexpr uint64_t kCopyBytes = uint64_t{64} << 20;
-    const uint64_t whole = (kCopyBytes + of.largest - 1) / of.largest;
-    return static_cast<uint32_t>(std::min<uint64_t>({whole, std::max(ring / 2, 1u), of.segment}));
+  // Whether there are experts of layers that are kept and of others, in batches of their own.
+  static bool differ(const StreamPlan& plan) {
+    return plan.kept_batch > 0 && plan.expert_batch > 0 && plan.kept_batch != plan.expert_batch;
+  }
+
+  // The same of all layers: where batches differ, were all as those of layers that are kept, or as
+  // the others, whatever takes more.
+  uint64_t row_bytes(const StreamPlan& plan) {
+    const auto of_all = [&](uint32_t batch) {
+      const auto [at, fresh] = row_bytes_.try_emplace({plan.rows, batch}, 0);
+      if (fresh) at->second = laid_out(plan.rows, {.expert_batch = batch});
+      return at->second;
+    };
+    if (!differ(plan)) return of_all(std::max(plan.kept_batch, plan.expert_batch));
+    return std::max(of_all(plan.kept_batch), of_all(plan.expert_batch));
+  }
+
+  // Copies of few bytes do not fill a link, nor do products of few experts a card.
+  static uint32_t batch_of(const LayerExperts& of, uint32_t most) {
+    constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
+    const uint64_t whole = (kBatchBytes + of.largest - 1) / of.largest;
+    return static_cast<uint32_t>(std::min<uint64_t>({whole, most, of.segment}));
   }
 
   const PassTarget& target_;
@@ -222,7 +252,7 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
     plan = planner.of(std::max(kLeastPassRows, plan.rows / 2), kept, ring);
   }
   if (!planner.fits(plan)) planner.refuse(plan);
-  const uint32_t all = planner.largest(kept).pieces;
+  const uint32_t all = planner.largest(kept, layers).pieces;
   for (uint32_t longer = all; !options.experts && longer > plan.experts; longer /= 2) {
     const StreamPlan next = planner.of(plan.rows, kept, longer);
     if (planner.fits(next)) plan = next;
@@ -233,7 +263,20 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
     if (!planner.fits(next)) break;
     plan = next;
   }
+  while (!planner.fits(planner.exact(plan)) && plan.kept > kept) {
+    plan = planner.of(plan.rows, plan.kept - 1, chosen);
+  }
+  plan = planner.exact(plan);
+  if (!planner.fits(plan)) planner.refuse(plan);
   return plan;
+}
+
+StreamedRoom room_of(const StreamPlan& plan) {
+  return {.kept = plan.kept,
+          .berths = plan.berths,
+          .ring = plan.experts == 0 ? 0 : plan.experts / std::max(plan.expert_batch, 1u),
+          .expert_batch = plan.expert_batch,
+          .kept_batch = plan.kept_batch};
 }
 
 PassKernels pass_kernels(const PassTarget& target) {
@@ -241,7 +284,8 @@ PassKernels pass_kernels(const PassTarget& target) {
   const auto add = [](auto* all, const auto& one) {
     if (std::ranges::count(*all, one) == 0) all->push_back(one);
   };
-  const PassCommands commands = commands_of(target, kLeastPassRows, UINT32_MAX).first;
+  const PassCommands commands =
+      commands_of(target, kLeastPassRows, {.expert_batch = UINT32_MAX}).first;
   for (const PassCommands::Stage& stage : commands.stages_in({0, 1})) {
     for (const Command& command : stage.list.commands) {
       const auto& call = std::get<KernelCall>(command.work);

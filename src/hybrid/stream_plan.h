@@ -12,6 +12,7 @@
 #include "accelerator/accelerator.h"
 #include "graph/expand_rule.h"
 #include "graph/step_view.h"
+#include "hybrid/streamed_weights.h"
 #include "models/model.h"
 
 namespace hearth {
@@ -40,12 +41,16 @@ struct StreamPlan {
   // once; 0: there are no experts that are not kept.
   uint32_t experts = 0, expert_batch = 0;
   uint64_t expert_bytes = 0;  // of one berth
+  uint32_t kept_batch = 0;    // experts of layers that are kept that are multiplied at once
 
   // Of what is not kept, room on the accelerator.
   uint64_t bytes_in_flight() const { return berths * berth_bytes + experts * expert_bytes; }
   uint64_t bytes() const { return pass_bytes + kept_bytes + bytes_in_flight(); }
   bool operator==(const StreamPlan&) const = default;
 };
+
+// The weights that such passes have on the accelerator at a time.
+StreamedRoom room_of(const StreamPlan& plan);
 
 // What of a plan is kept for later, as the third part of an engine's (engine/engine_plan.h).
 struct StreamChoice {
@@ -62,7 +67,8 @@ struct StreamPlanOptions {
   // At most as many as there are layers that are not kept; 0: two, or of a model with experts
   // three.
   uint32_t berths = 0;
-  // Of the ring; none: as many as a layer has, or fewer where there is less room.
+  // Of the ring, as many as layers that are not kept have in all at most; none: as many as a layer
+  // has, or fewer where there is less room.
   std::optional<uint32_t> experts = {};
   bool operator==(const StreamPlanOptions&) const = default;
 };

@@ -32,7 +32,7 @@ void StreamedWeights::lay_out_parts(const Model& model) {
   for (uint32_t layer = 0; layer < rest.size(); ++layer) {
     std::vector<Held>& parts = parts_.emplace_back();
     parts.push_back({rest[layer].runs, {}});
-    batches_.push_back(expert_batches(model, layer, std::max(room_.expert_batch, 1u)));
+    batches_.push_back(expert_batches(model, layer, room_.most_experts(layer)));
     for (const ExpertBatch& batch : batches_.back()) {
       parts.push_back({{{batch.shard, batch.first, batch.bytes, 0}}, {}});
     }
@@ -55,15 +55,20 @@ void StreamedWeights::upload_vectors(const Model& model, Accelerator& accelerato
 }
 
 void StreamedWeights::keep(Accelerator& accelerator) {
+  std::vector<Held*> kept;
+  std::vector<uint64_t> bytes;
   for (uint32_t layer = 0; layer < room_.kept; ++layer) {
     const bool is_last = layer + 1 == parts_.size();
     for (Held& part : std::span(parts_[layer]).first(is_last ? 1 : parts_[layer].size())) {
-      const LayerRun& last = part.runs.back();
-      const Buffer& buffer = buffers_.emplace_back(accelerator.allocate(last.offset + last.bytes));
-      part.room = buffer.at();
-      for (const LayerRun& run : part.runs) {
-        accelerator.write(buffer.at(run.offset), {run.first, run.bytes});
-      }
+      kept.push_back(&part);
+      bytes.push_back(part.bytes());
+    }
+  }
+  const std::vector<Place> places = allocate_together(accelerator, bytes, &buffers_);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    kept[i]->room = places[i];
+    for (const LayerRun& run : kept[i]->runs) {
+      accelerator.write(places[i] + run.offset, {run.first, run.bytes});
     }
   }
 }
@@ -81,8 +86,7 @@ void StreamedWeights::make_berths(Accelerator& accelerator) {
   std::vector<uint64_t> bytes(room_.berths + (experts ? room_.ring : 0), 1);
   load_numbers_.resize(layers);
   const auto add = [&](const LayerPart& part, uint32_t berth) {
-    const Held& of = parts_[part.layer][index_of(part)];
-    bytes[berth] = std::max(bytes[berth], of.runs.back().offset + of.runs.back().bytes);
+    bytes[berth] = std::max(bytes[berth], held(part).bytes());
     load_numbers_[part.layer].push_back(loads_.size());
     loads_.push_back({part, berth});
   };
@@ -98,15 +102,14 @@ void StreamedWeights::make_berths(Accelerator& accelerator) {
     }
   }
   // Berths of a kind are alike, so that the plan's figures are those of all.
-  const auto alike = [&](uint32_t begin, uint32_t end) {
-    uint64_t most = 0;
-    for (uint32_t i = begin; i < end; ++i) most = std::max(most, bytes[i]);
-    for (uint32_t i = begin; i < end; ++i) berths_.push_back(accelerator.allocate(most));
-  };
-  alike(0, room_.berths);
-  alike(room_.berths, static_cast<uint32_t>(bytes.size()));
+  for (const std::span<uint64_t> kind :
+       {std::span(bytes).first(room_.berths), std::span(bytes).subspan(room_.berths)}) {
+    if (!kind.empty()) std::ranges::fill(kind, std::ranges::max(kind));
+  }
+  const std::vector<Place> places = allocate_together(accelerator, bytes, &buffers_);
+  berths_ = static_cast<uint32_t>(places.size());
   for (const Load& load : loads_) {
-    parts_[load.part.layer][index_of(load.part)].room = berths_[load.berth].at();
+    parts_[load.part.layer][index_of(load.part)].room = places[load.berth];
   }
 }
 

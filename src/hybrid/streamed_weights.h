@@ -9,6 +9,7 @@
 // the last layer, of which a pass wants keys and values alone, no experts are wanted.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -26,6 +27,11 @@ struct StreamedRoom {
   uint32_t kept = 0;                    // layers, the first ones
   uint32_t berths = 0;                  // for the rest of the others
   uint32_t ring = 0, expert_batch = 0;  // berths for batches, and experts of a batch at most
+  uint32_t kept_batch = 0;              // the same of layers that are kept
+
+  uint32_t most_experts(uint32_t layer) const {
+    return std::max(layer < kept ? kept_batch : expert_batch, 1u);
+  }
 };
 
 class StreamedWeights : public PassWeights {
@@ -43,12 +49,14 @@ class StreamedWeights : public PassWeights {
   bool has_tables() const override { return false; }
 
   // Berths of both kinds.
-  uint32_t berths() const { return static_cast<uint32_t>(berths_.size()); }
+  uint32_t berths() const { return berths_; }
 
   // What of the host's memory makes a part, and where its first byte lies while it is there.
   struct Held {
     std::vector<LayerRun> runs;
     Place room;
+
+    uint64_t bytes() const { return runs.back().offset + runs.back().bytes; }
   };
   const Held& held(const LayerPart& part) const { return parts_[part.layer][index_of(part)]; }
 
@@ -75,7 +83,8 @@ class StreamedWeights : public PassWeights {
   std::vector<std::vector<Held>> parts_;           // by layer: the rest, then its batches
   std::vector<Load> loads_;
   std::vector<std::vector<size_t>> load_numbers_;  // as parts_, of layers that are not kept
-  std::vector<Buffer> buffers_, berths_;           // berths_: for the rest, then the ring
+  std::vector<Buffer> buffers_;
+  uint32_t berths_ = 0;  // for the rest, then those of the ring
   std::unordered_map<const VectorWeight*, Place> vectors_;
   std::unordered_map<const Weight*, uint32_t> layers_;  // whose each is
 };

@@ -17,6 +17,11 @@ struct Upload {
 
 // The memory that they take there.
 uint64_t upload_bytes(std::span<const Upload> uploads);
+// Takes memory for pieces of so many bytes, in as few buffers as it goes (a driver may have only
+// some thousands), each piece at a multiple of 256 bytes; returns where they lie. Throws Error
+// (kResource) where memory is short.
+std::vector<Place> allocate_together(Accelerator& accelerator, std::span<const uint64_t> bytes,
+                                     std::vector<Buffer>* buffers);
 // Returns the buffers that they lie in, each at a multiple of 256 bytes. Throws Error (kResource)
 // where memory is short.
 std::vector<Buffer> upload_all(Accelerator& accelerator, std::span<const Upload> uploads);

@@ -95,6 +95,7 @@ Shape drawn_shape(std::mt19937& random) {
                 .berths = draw(random, 1, 4),
                 .expert_batch = draw(random, 1, 4)};
   shape.plan.experts = draw(random, 1, 8) * shape.plan.expert_batch;
+  shape.plan.kept_batch = 5 - shape.plan.expert_batch;
   shape.experts = random() % 2 == 0 ? ExpertCut::kCut : ExpertCut::kSpread;
   return shape;
 }
@@ -284,7 +285,7 @@ TEST_P(PrefillPassGolden, GivesTheBitsOfTheCores) {
               {.rows = 64, .pages = 12, .kept = 0, .berths = 3, .experts = 9, .expert_batch = 3}},
         Shape{1,
               KvType::kBF16,
-              {.rows = 1000, .pages = 40, .kept = 100, .berths = 0, .expert_batch = 2}}}) {
+              {.rows = 1000, .pages = 40, .kept = 100, .berths = 0, .kept_batch = 2}}}) {
     ++seed;
     const bool all = has_latents_ && !has_experts_ && !model.bf16;
     if (!all && (seed + by_name) % (model.quantised || is_fp8(model) ? 4 : 2) != 0) continue;

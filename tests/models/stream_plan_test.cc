@@ -1,0 +1,138 @@
+// Plans of streams of a model with 128 experts a layer that is described alone, and what passes by
+// them take and ask of an accelerator that computes and holds nothing.
+#include "hybrid/stream_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "accelerator/virtual/timed_accelerator.h"
+#include "hybrid/described_target.h"
+#include "hybrid/prefill_pass.h"
+#include "models/registry.h"
+
+namespace hearth {
+namespace {
+
+constexpr const char* kConfig = R"({"architectures": ["Qwen3MoeForCausalLM"], "head_dim": 64,
+  "hidden_size": 512, "intermediate_size": 1024, "max_position_embeddings": 8192,
+  "moe_intermediate_size": 128, "norm_topk_prob": true, "num_attention_heads": 8,
+  "num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 5, "num_key_value_heads": 4,
+  "rms_norm_eps": 1e-06, "rope_theta": 1000000.0, "tie_word_embeddings": false,
+  "torch_dtype": "bfloat16", "vocab_size": 1024})";
+constexpr uint32_t kExperts = 128, kLayersOfExperts = 4;  // of the last layer none are multiplied
+
+ModelSource described_source() {
+  namespace fs = std::filesystem;
+  std::string folder = (fs::temp_directory_path() / "hearth-plan-XXXXXX").native();
+  if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  const fs::path config = fs::path(folder) / "config.json";
+  std::ofstream(config) << kConfig;
+  ModelSource source = open_model_shape(config.native());
+  fs::remove_all(folder);
+  return source;
+}
+
+MeasuredAccelerator described(bool imports) {
+  const auto exactly = [](double value) { return Spread{value, value, value}; };
+  MeasuredAccelerator gpu;
+  gpu.facts = {.name = "a GPU",
+               .driver = "",
+               .api = "",
+               .memory_bytes = uint64_t{1} << 36,
+               .free_bytes = 0,
+               .allocation_bytes = uint64_t{1} << 32,
+               .import_alignment = imports ? 4096u : 0u,
+               .queues = {{.computes = true}, {.computes = false}},
+               .arithmetic = "",
+               .lacks = {}};
+  gpu.rates.write = gpu.rates.read = gpu.rates.memory = {1, exactly(1e12)};
+  gpu.rates.import_to = TransferRate{1, exactly(1e10)};
+  gpu.rates.import_from = TransferRate{1, exactly(1e10)};
+  gpu.rates.submission_nanoseconds = exactly(1000);
+  gpu.rates.products = {{PackKind::kBF16, 1, 256, exactly(1e12)}};
+  gpu.rates.kernels = {{"attend pages f16", 64, 64, exactly(1e12)}};
+  return gpu;
+}
+
+// Counts memory, and notes lists that are submitted and reads.
+class NotingAccelerator : public TimedAccelerator {
+ public:
+  using TimedAccelerator::TimedAccelerator;
+  Buffer allocate(uint64_t bytes) override {
+    bytes_ += bytes;
+    ++count_;
+    return TimedAccelerator::allocate(bytes);
+  }
+  void submit(const CommandList& list) override {
+    notes_ += 's';
+    TimedAccelerator::submit(list);
+  }
+  void read(Place from, std::span<std::byte> bytes) override {
+    if (notes_.empty() || notes_.back() != 'r') notes_ += 'r';
+    TimedAccelerator::read(from, bytes);
+  }
+  uint64_t bytes() const { return bytes_; }
+  uint32_t count() const { return count_; }
+  const std::string& notes() const { return notes_; }
+
+ private:
+  uint64_t bytes_ = 0;
+  uint32_t count_ = 0;
+  std::string notes_;
+};
+
+class StreamPlanTest : public testing::Test {
+ protected:
+  StreamPlanTest()
+      : source_(described_source()),
+        target_(make_spec(source_), Machine::invented(2, 1), {{0, 1}, {1, 1}}, KvType::kF16, 4096) {
+  }
+
+  StreamPlan plan(const StreamPlanOptions& options) const {
+    return plan_stream(target_.target(), described(true).facts, options);
+  }
+  PassTarget only_timed() const {
+    PassTarget target = target_.target();
+    target.only_timed = true;
+    return target;
+  }
+
+  ModelSource source_;
+  DescribedTarget target_;
+};
+
+TEST_F(StreamPlanTest, MemoryIsWhatAPassTakes) {
+  for (const uint32_t rows : {64u, 1000u, 8192u}) {
+    for (const uint32_t kept : {0u, 2u, 5u}) {
+      for (const uint32_t ring : {2u, 128u}) {
+        SCOPED_TRACE(testing::Message() << rows << " rows, " << kept << " kept, ring " << ring);
+        const StreamPlan made = plan({.rows = rows, .memory = 0, .kept = kept, .experts = ring});
+        const auto gpu = std::make_shared<NotingAccelerator>(described(true));
+        const PrefillPass pass(only_timed(), gpu, made);
+        EXPECT_LE(gpu->bytes(), made.bytes());
+        EXPECT_GE(static_cast<double>(gpu->bytes()), 0.98 * static_cast<double>(made.bytes()));
+      }
+    }
+  }
+}
+
+TEST_F(StreamPlanTest, KeptExpertsAreMultipliedByTheSegment) {
+  const StreamPlan some = plan({.rows = 512, .memory = 0, .kept = 2, .experts = 2});
+  EXPECT_EQ(some.expert_batch, 1u) << "half of the ring";
+  EXPECT_EQ(some.kept_batch, kExperts / 8);
+  EXPECT_EQ(plan({.rows = 512, .memory = 0, .kept = 0, .experts = 2}).kept_batch, 0u);
+  EXPECT_EQ(plan({.rows = 512, .memory = 0, .kept = 5}).expert_batch, 0u);
+}
+
+TEST_F(StreamPlanTest, MemoryIsTakenInFewPieces) {
+  const StreamPlan made = plan({.rows = 512, .memory = 0, .kept = 2, .experts = kMostRing});
+  EXPECT_EQ(made.experts, 2 * kExperts * (kLayersOfExperts - 2)) << "there are no more";
+  const auto gpu = std::make_shared<NotingAccelerator>(described(true));
+  const PrefillPass pass(only_timed(), gpu, made);
+  EXPECT_LE(gpu->count(), 10u);
+}
+
+}  // namespace
+}  // namespace hearth
