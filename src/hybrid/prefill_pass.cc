@@ -178,7 +178,8 @@ class PrefillPass::Run {
   std::vector<uint64_t> arrivals_;  // by load: the value of `loaded` to wait for; 0: none
   std::vector<bool> taken_;         // by berth: by what a stage will use that was not submitted yet
   std::vector<uint64_t> layer_ends_;  // the values of `freed` behind the layers so far
-  size_t next_load_ = 0;              // those before it are there, or on their way
+  uint64_t filled_ = 0;   // the value of `freed` behind the stage that fills the layer's pages
+  size_t next_load_ = 0;  // those before it are there, or on their way
 };
 
 template <typename Act>
@@ -290,10 +291,13 @@ void PrefillPass::Run::compute(const Stage& stage, CommandList list) {
   list.commands.back().signals = {{of_.freed_, value}};
   of_.accelerator_->submit(list);
   of_.computed_ = value;
+  if (stage.first) filled_ = value;
   if (stage.part.batch) free(stage.part, value);
-  if (stage.last) free({layer}, value);
-  if (!stage.first || of_.pages_imported()) return;
-  wait_for(value);
+  if (!stage.last) return;
+  free({layer}, value);
+  if (of_.pages_imported()) return;
+  // Behind all that is to be submitted of the layer, so that there is work while the host copies.
+  wait_for(filled_);
   move_pages_by_host(layer, true);
 }
 

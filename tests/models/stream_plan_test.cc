@@ -134,5 +134,23 @@ TEST_F(StreamPlanTest, MemoryIsTakenInFewPieces) {
   EXPECT_LE(gpu->count(), 10u);
 }
 
+// Where no memory is imported the host copies a layer's pages itself: once all of the layer was
+// submitted, that there is work meanwhile.
+TEST_F(StreamPlanTest, PagesThatTheHostCopiesWaitForNoExperts) {
+  const PassTarget target = only_timed();
+  const StreamPlan made =
+      plan_stream(target, described(false).facts, {.rows = 128, .memory = 0, .kept = 5});
+  const auto gpu = std::make_shared<NotingAccelerator>(described(false));
+  PrefillPass pass(target, gpu, made);
+  const std::vector<int32_t> tokens(128, 0);
+  const std::vector<uint32_t> pages = {0, 1};
+  const PassText text{tokens, 0, pages, {}};
+  AllWanted watch;
+  pass.run({&text, 1}, watch);
+  // Attention, eight batches of each of two shards, and what follows.
+  const std::string layer = std::string(18, 's') + 'r';
+  EXPECT_EQ(gpu->notes(), layer + layer + layer + layer + "sr");
+}
+
 }  // namespace
 }  // namespace hearth
