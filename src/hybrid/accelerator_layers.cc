@@ -46,8 +46,14 @@ std::string why_not(const Block& block) {
 }
 
 std::string why_not(const WeightSpec& weight) {
+  // Of which every node has a copy, and one is multiplied with.
+  constexpr std::string_view kOneOfCopies[] = {"router", "q_a", "kv_a"};
   if (weight.input_order) {
     return "weights with an order of columns are not computed on a GPU yet";
+  }
+  if (weight.cut == WeightCut::kReplicated &&
+      std::ranges::count(kOneOfCopies, weight.member) == 0) {
+    return "weights that every node has a copy of are not computed on a GPU yet";
   }
   return "";
 }

@@ -258,6 +258,15 @@ TEST(EncoderPass, RefusesWhatItDoesNotCompute) {
   options.threads = options.shards = 1;
   Engine engine(source, make_spec(source), Machine::invented(1, 1), plain_level(), options);
   EXPECT_THROW(EncoderPass(engine.model(), accelerator, kLimits), Error);
+  uint32_t heads = 0;
+  for (const GoldenModel& model : read_golden_set("rerankers")) {
+    ModelSource ranked = open_model_source(model.path);
+    const ModelSpec spec = make_spec(ranked);
+    if (!spec.score) continue;
+    EXPECT_NE(why_no_pass(spec), "") << model.name;
+    ++heads;
+  }
+  EXPECT_GT(heads, 0u);
 }
 
 }  // namespace
