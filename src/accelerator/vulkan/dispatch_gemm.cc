@@ -32,6 +32,9 @@ constexpr uint64_t kGemmProducts = uint64_t{1} << 31;
 constexpr uint64_t kGemmBytes = uint64_t{1} << 31;
 // Dispatches of fewer rows, where there are more, would read weights again too often.
 constexpr uint32_t kGemmJointRows = 256;
+// All rows may choose one expert, though few are likely to: then a dispatch does so many times what
+// one does at most else.
+constexpr uint64_t kMostSkew = 8;
 
 // What a work group computes.
 struct GemmTile {
@@ -159,6 +162,17 @@ GemmProduct gemm_product(const GemmCall& call, const AddressOf& address) {
   return product;
 }
 
+// How many panels of an expert a dispatch does at most: all rows that there may be, of as many
+// panels as rows that are likely leave, and fewer where nearly all rows choose it.
+uint32_t most_panels(const GemmProduct& p, const ExpertGemmCall& call) {
+  uint64_t rows = std::max(std::min(call.room, call.choices), 1u);
+  if (call.row) rows = std::min<uint64_t>(rows, std::max(call.a.rows, 1u));
+  const uint64_t of_panel = rows * kPanelRows * kBlock * std::max(call.spec.blocks(), 1u);
+  const uint64_t tiles = kMostSkew * kGemmProducts / of_panel / p.tile.panels();
+  const uint64_t panels = std::max<uint64_t>(tiles, 1) * p.tile.panels();
+  return static_cast<uint32_t>(std::min<uint64_t>(panels, largest_gemm_piece(p).panels));
+}
+
 // Appends the dispatches of one expert, each of some of its panels and all of its rows.
 void add_expert(const ExpertGemmCall& call, uint32_t expert, const AddressOf& address,
                 std::vector<Dispatch>* dispatches) {
@@ -172,12 +186,12 @@ void add_expert(const ExpertGemmCall& call, uint32_t expert, const AddressOf& ad
          "rows of {} activations for {} places are more than shaders can index", call.a.rows,
          call.room);
   }
-  const GemmPiece most = largest_gemm_piece(product);
+  const uint32_t most = most_panels(product, call);
   const GemmTile& tile = product.tile;
   // Twice as many rows as are likely have a workgroup each.
   const uint64_t rows = std::min(uint64_t{2} * call.likely_rows, uint64_t{call.room});
-  for (uint32_t panel = 0; panel < of.panels; panel += most.panels) {
-    const GemmPiece piece = {of.m, std::min(most.panels, of.panels - panel), 0, panel};
+  for (uint32_t panel = 0; panel < of.panels; panel += most) {
+    const GemmPiece piece = {of.m, std::min(most, of.panels - panel), 0, panel};
     Dispatch& d =
         dispatches->emplace_back(Dispatch{.shader = "gemm", .constants = gemm_constants(product)});
     GemmPush push = gemm_push(product, address, piece);

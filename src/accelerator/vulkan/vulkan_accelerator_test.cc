@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "accelerator/vulkan/dispatch.h"
 #include "accelerator/vulkan/find.h"
 #include "accelerator/vulkan/float_modes.h"
 #include "accelerator/vulkan/probe.h"
@@ -460,6 +461,23 @@ TEST(FloatModes, StandBehindTheEntryPoint) {
   EXPECT_EQ(with[6], 4464u);
   const std::vector<uint32_t> same = with_float_modes(module, {});
   EXPECT_TRUE(std::equal(same.begin(), same.end(), module.begin(), module.end()));
+}
+
+// No more panels in one where nearly all rows may choose an expert, however few are likely to.
+TEST(VulkanDispatches, OfExpertsAreBoundedByTheRowsThatThereMayBe) {
+  const auto count = [](uint32_t rows) {
+    return dispatches_of(ExpertGemmCall{.spec = {PackKind::kBF16, 2048, 4096, 0},
+                                        .choices = rows * 8,
+                                        .row = {0, 0},
+                                        .a = {{0, 0}, ActFormat::kBF16, rows, 4096},
+                                        .likely_rows = 16,
+                                        .room = rows,
+                                        .out = {{0, 0}, 2048}},
+                         [](const Place& place) { return place.offset; })
+        .size();
+  };
+  EXPECT_EQ(count(256), 1u);
+  EXPECT_EQ(count(32768), 16u) << "of 8 panels, which is 2^34 multiplications with all rows";
 }
 
 }  // namespace
