@@ -60,8 +60,9 @@ class StreamedWeights : public PassWeights {
   };
   const Held& held(const LayerPart& part) const { return parts_[part.layer][index_of(part)]; }
 
-  // What a pass copies, in this order, and the berth of each. What had the berth before is used
-  // before all of what is copied behind it is.
+  // What a pass copies, in this order, and the berth of each. Stages use parts in an order in which
+  // what had a berth before comes ahead of all that is copied after it, so that who waits for a
+  // berth never waits for himself.
   struct Load {
     LayerPart part;
     uint32_t berth;
