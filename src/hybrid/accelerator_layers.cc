@@ -128,7 +128,8 @@ bool layers_take_bf16(const ModelSpec& spec) {
 std::string why_no_prefill(const ModelSpec& spec) {
   return why_not_computed(
       spec, true,
-      "only models of attention, feed-forward layers and experts are streamed through a GPU yet",
+      "only models of attention, feed-forward layers and experts are streamed through a GPU yet, "
+      "none that keep states",
       [](const AttentionBlock& of) {
         if (of.kept != KvKept::kCached) return "the model keeps no keys and values to be filled";
         return of.max_alibi > 0 || of.mask != Mask::kCausal
