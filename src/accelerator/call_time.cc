@@ -21,6 +21,8 @@ struct Likely {
   void operator()(GateCall& call) const { call.rows = likely(call.placed, call.rows); }
   void operator()(ExpertAddCall& call) const {
     call.room = std::min(call.room, call.experts * call.likely_rows);
+    // Sums of rows that chose none of the experts are not touched, but where they begin.
+    if (!call.begins) call.rows = std::min(call.rows, call.room);
   }
   void operator()(ExpertGemmCall& call) const {
     call.room = std::min(call.room, call.experts * call.likely_rows);

@@ -60,6 +60,25 @@ TEST(CallTime, OthersGoByTheirWork) {
   EXPECT_DOUBLE_EQ(times.seconds(attend), 3 * 2 * 512 / 16.0);
 }
 
+// Each of three experts has four rows of 100: so many sums are read and written, and all where
+// they begin.
+TEST(CallTime, SumsOfRowsWithoutTheExpertsAreNotMoved) {
+  const CallTime times(made_rates());
+  const FloatRows sums{{0, 0}, 10};
+  const Place at = sums.at;
+  ExpertAddCall add{.x = sums, .room = 1000, .chosen = at, .weights = at, .place = at, .first = at};
+  add.rows = 100;
+  add.used = 2;
+  add.experts = 3;
+  add.likely_rows = 4;
+  add.n = 10;
+  add.out = sums;
+  const double products = 12 * 10 * 4, first = 4 * 4;
+  EXPECT_DOUBLE_EQ(times.seconds(add), (products + first + 12 * 2 * 12 + 2 * 12 * 40) / 1000.0);
+  add.begins = true;
+  EXPECT_DOUBLE_EQ(times.seconds(add), (products + first + 100 * 2 * 12 + 100 * 40) / 1000.0);
+}
+
 TEST(CallTime, WhatWasNotMeasuredIsMovedOrMultiplied) {
   const CallTime times(made_rates());
   const FloatRows x{{0, 0}, 10};

@@ -27,13 +27,17 @@ layout(push_constant) uniform Push {
 void main() {
   const uint d = gl_GlobalInvocationID.x, row = gl_WorkGroupID.y;
   if (d >= p.n) return;
+  // Most rows have none of a batch's experts: their sums are neither read nor written.
+  bool any = kBegins;
+  for (uint i = row * p.used; i < (row + 1) * p.used; ++i) {
+    any = any || p.chosen.v[i] - p.expert0 < p.experts;
+  }
+  if (!any) return;
   const uint first = p.first.v[0], to = row * p.result_stride + d;
   float sum = kBegins ? uintBitsToFloat(0x80000000u) : p.result.v[to];
-  bool any = kBegins;
   for (uint i = row * p.used; i < (row + 1) * p.used; ++i) {
     if (p.chosen.v[i] - p.expert0 >= p.experts) continue;
     sum = fused(p.weights.v[i], p.x.v[(p.place.v[i] - first) * p.x_stride + d], sum);
-    any = true;
   }
-  if (any) p.result.v[to] = sum;
+  p.result.v[to] = sum;
 }
