@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <span>
 
 #include "accelerator/problem_memory.h"
@@ -12,9 +11,6 @@
 
 namespace hearth {
 namespace {
-
-constexpr ProblemValues kPagesValues[] = {ProblemValues::kPlain, ProblemValues::kSmall,
-                                          ProblemValues::kHostile};
 
 struct AttendSize {
   std::vector<uint32_t> texts;  // their lengths
@@ -64,20 +60,15 @@ Contract attend_contract(bool brief) {
     sizes.push_back({{17, 64, 63}, 3, 3, 33, 15, true, 0});
     sizes.push_back({{40}, 1, 1, 512, 512, false, 0});
   }
-  Contract contract{"attention f32", {}};
-  for (ProblemValues values : {ProblemValues::kPlain, ProblemValues::kHostile}) {
-    for (const AttendSize& size : sizes) {
-      contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
-        ProblemMemory memory(buffer, random, values);
+  return contract_over(
+      "attention f32", std::vector{ProblemValues::kPlain, ProblemValues::kHostile}, sizes,
+      [=](ProblemMemory& memory, const AttendSize& size) {
         KernelCall call = attend_problem(memory, size);
         return memory.finish(
             std::move(call),
             fmt::format("texts of {} tokens, {} heads of {} and {}", fmt::join(size.texts, ", "),
                         size.heads, size.key_length, size.value_length));
       });
-    }
-  }
-  return contract;
 }
 
 struct StoreSize {
@@ -103,11 +94,7 @@ void note_scales(const KvPages& pages, ProblemMemory& memory) {
     const uint64_t keys = head * pages.head_bytes(), values = keys + key_bytes;
     for (const auto& [half, length] :
          {std::pair(keys, pages.key_length), std::pair(values, pages.value_length)}) {
-      memory.note_halves({.at = pages.at + (half + kv_scales_offset(length)),
-                          .bytes = uint64_t{2} * kPagePositions * kv_blocks(length),
-                          .stride = pages.stride,
-                          .rows = pages.count,
-                          .writes = true});
+      memory.note_scales(pages.at + half, length, pages.stride, pages.count);
     }
   }
 }
@@ -118,11 +105,7 @@ KvStoreCall store_problem(ProblemMemory& memory, KvType type, const StoreSize& s
                           size.value_length);
   call.k = memory.rows(size.rows, uint64_t{size.heads} * size.key_length + 1);
   call.v = memory.rows(size.rows, uint64_t{size.heads} * size.value_length);
-  std::vector<uint32_t> slots(call.pages.count * kPagePositions);
-  std::iota(slots.begin(), slots.end(), 0);
-  std::shuffle(slots.begin(), slots.end(), memory.random());
-  slots.resize(size.rows);
-  call.slots = memory.add(std::as_bytes(std::span(slots)));
+  call.slots = memory.slots(size.rows, call.pages.count);
   call.pages.at = memory.add(call.pages.count * call.pages.stride);
   if (type == KvType::kQ8_0) note_scales(call.pages, memory);
   return call;
@@ -137,19 +120,14 @@ Contract store_contract(KvType type, bool brief) {
     sizes.push_back({33, 2, 256, 128});
     sizes.push_back({70000, 1, 2, 3});  // more than a dispatch takes
   }
-  Contract contract{fmt::format("kv store {}", kv_type_name(type)), {}};
-  for (ProblemValues values : kPagesValues) {
-    for (const StoreSize& size : sizes) {
-      contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
-        ProblemMemory memory(buffer, random, values);
-        KernelCall call = store_problem(memory, type, size);
-        return memory.finish(std::move(call),
+  return contract_over(fmt::format("kv store {}", kv_type_name(type)), kPagesValues, sizes,
+                       [=](ProblemMemory& memory, const StoreSize& size) {
+                         KernelCall call = store_problem(memory, type, size);
+                         return memory.finish(
+                             std::move(call),
                              fmt::format("{} rows, {} heads of {} and {}", size.rows, size.heads,
                                          size.key_length, size.value_length));
-      });
-    }
-  }
-  return contract;
+                       });
 }
 
 // Rows at positions [from, to) of a text, which see what lies behind them, at most `window`.
@@ -227,20 +205,14 @@ Contract paged_contract(KvType type, bool brief) {
     sizes.push_back({{{590, 600, 515}, {0, 70}}, 3, 3, 128, 128});
     sizes.push_back({{{60, 68}}, 2, 2, 80, 257});
   }
-  Contract contract{fmt::format("attend pages {}", kv_type_name(type)), {}};
-  for (ProblemValues values : kPagesValues) {
-    for (const PagedSize& size : sizes) {
-      contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
-        ProblemMemory memory(buffer, random, values);
-        PagedAttendCall call = paged_problem(memory, type, size);
-        const std::string sizes_of =
-            fmt::format("{} rows that see up to {}, {} heads of {} and {}", call.rows,
-                        call.positions, size.heads, size.key_length, size.value_length);
-        return memory.finish(std::move(call), sizes_of);
-      });
-    }
-  }
-  return contract;
+  return contract_over(fmt::format("attend pages {}", kv_type_name(type)), kPagesValues, sizes,
+                       [=](ProblemMemory& memory, const PagedSize& size) {
+                         PagedAttendCall call = paged_problem(memory, type, size);
+                         const std::string sizes_of = fmt::format(
+                             "{} rows that see up to {}, {} heads of {} and {}", call.rows,
+                             call.positions, size.heads, size.key_length, size.value_length);
+                         return memory.finish(std::move(call), sizes_of);
+                       });
 }
 
 }  // namespace

@@ -31,17 +31,12 @@ std::vector<ProblemValues> all_values(bool brief) {
 
 template <typename Make>
 Contract rows_contract(std::string name, bool brief, const Make& make) {
-  Contract contract{std::move(name), {}};
-  for (ProblemValues values : all_values(brief)) {
-    for (const Size& size : sizes(brief)) {
-      contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
-        ProblemMemory memory(buffer, random, values);
-        KernelCall call = make(memory, size);
-        return memory.finish(std::move(call), fmt::format("{} rows of {}", size.rows, size.n));
-      });
-    }
-  }
-  return contract;
+  return contract_over(std::move(name), all_values(brief), sizes(brief),
+                       [=](ProblemMemory& memory, const Size& size) {
+                         KernelCall call = make(memory, size);
+                         return memory.finish(std::move(call),
+                                              fmt::format("{} rows of {}", size.rows, size.n));
+                       });
 }
 
 NormCall norm_problem(ProblemMemory& memory, const Size& size, NormCallKind kind, bool bias) {

@@ -15,7 +15,6 @@ uint32_t likely(const PlacedRows& placed, uint32_t rows) {
   return placed ? std::min(rows, placed.experts * placed.likely_rows) : rows;
 }
 
-// The call with as many rows in place of all that there is room for.
 struct Likely {
   void operator()(QuantizeCall& call) const { call.rows = likely(call.placed, call.rows); }
   void operator()(GateCall& call) const { call.rows = likely(call.placed, call.rows); }
@@ -31,6 +30,13 @@ struct Likely {
   void operator()(Other&) const {}
 };
 
+// The call with as many rows as are likely in place of all that there is room for.
+KernelCall likely_call(KernelCall call) {
+  std::visit(Likely{}, call);
+  return call;
+}
+
+// Of a likely_call().
 struct Work {
   double operator()(const NormCall& call) const { return by_rows(call.rows, call.n); }
   double operator()(const HeadMomentsCall& call) const {
@@ -38,17 +44,13 @@ struct Work {
   }
   double operator()(const NormByCall& call) const { return by_rows(call.rows, call.n); }
   double operator()(const TableCall& call) const { return by_rows(call.rows, call.spec.k); }
-  double operator()(const QuantizeCall& call) const {
-    return by_rows(likely(call.placed, call.rows), call.n);
-  }
+  double operator()(const QuantizeCall& call) const { return by_rows(call.rows, call.n); }
   double operator()(const GemmCall& call) const {
     return by_rows(call.m, uint64_t{call.panels} * kPanelRows) * kBlock *
            (call.block1 - call.block0);
   }
   double operator()(const AddCall& call) const { return by_rows(call.rows, call.n); }
-  double operator()(const GateCall& call) const {
-    return by_rows(likely(call.placed, call.rows), call.n);
-  }
+  double operator()(const GateCall& call) const { return by_rows(call.rows, call.n); }
   double operator()(const RopeCall& call) const {
     return by_rows(call.rows, uint64_t{call.heads} * call.n_rot);
   }
@@ -79,9 +81,7 @@ struct Work {
   double operator()(const ExpertGemmCall& call) const {
     return (*this)(call.product(0)) * call.experts;
   }
-  double operator()(const ExpertAddCall& call) const {
-    return by_rows(std::min(call.room, call.experts * call.likely_rows), call.n);
-  }
+  double operator()(const ExpertAddCall& call) const { return by_rows(call.room, call.n); }
 };
 
 // The length that a contract's rates go by; 0 where it is all the same.
@@ -102,7 +102,7 @@ double value_at(const RateLine& line, double x) {
   return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
 }
 
-double work_of(const KernelCall& call) { return std::visit(Work{}, call); }
+double work_of(const KernelCall& call) { return std::visit(Work{}, likely_call(call)); }
 
 CallTime::CallTime(const AcceleratorRates& rates) : memory_rate_(rates.memory.per_second.median) {
   if (rates.command_nanoseconds) command_seconds_ = rates.command_nanoseconds->median * 1e-9;
@@ -155,10 +155,8 @@ double CallTime::seconds(const KernelCall& call) const {
                            std::holds_alternative<PagedAttendCall>(call) ||
                            std::holds_alternative<LatentAttendCall>(call) ||
                            std::holds_alternative<LatentExpandCall>(call);
-  KernelCall likely_call = call;
-  std::visit(Likely{}, likely_call);
   double bytes = 0;
-  for (const Access& access : accesses_of(likely_call)) {
+  for (const Access& access : accesses_of(likely_call(call))) {
     bytes += static_cast<double>(access.bytes) * access.rows;
   }
   const double moving = bytes / memory_rate_;

@@ -83,22 +83,19 @@ class Accesses {
          .writes = writes});
   }
   void add_pages(const KvPages& pages, bool writes) {
-    add({.at = pages.at,
-         .bytes = pages.heads * pages.head_bytes(),
-         .stride = pages.count == 1 ? 0 : pages.stride,
-         .rows = pages.count,
-         .writes = writes});
+    add_runs(pages.at, pages.heads * pages.head_bytes(), pages.stride, pages.count, writes);
   }
   // The first `copies` of them.
   void add_pages(const LatentPages& pages, uint32_t copies, bool writes) {
-    add({.at = pages.at,
-         .bytes = copies * pages.copy_bytes(),
-         .stride = pages.count == 1 ? 0 : pages.stride,
-         .rows = pages.count,
-         .writes = writes});
+    add_runs(pages.at, copies * pages.copy_bytes(), pages.stride, pages.count, writes);
   }
-  void add_matrices(const Place& at, uint64_t bytes, uint64_t stride, uint32_t count) {
-    add({.at = at, .bytes = bytes, .stride = count == 1 ? 0 : stride, .rows = count});
+  void add_runs(const Place& at, uint64_t bytes, uint64_t stride, uint32_t count,
+                bool writes = false) {
+    add({.at = at,
+         .bytes = bytes,
+         .stride = count == 1 ? 0 : stride,
+         .rows = count,
+         .writes = writes});
   }
   void add_floats(const Place& at, uint64_t n) { add({.at = at, .bytes = n * kFloat}); }
   // Blocks [block0, block1) of the first rows of activations, in all that their format has.
@@ -274,8 +271,8 @@ struct Gather {
   }
 
   void operator()(const ExpertGemmCall& call) const {
-    out.add_matrices(call.codes, call.spec.codes_bytes(), call.codes_stride, call.experts);
-    out.add_matrices(call.scales, call.spec.scales_bytes(), call.scales_stride, call.experts);
+    out.add_runs(call.codes, call.spec.codes_bytes(), call.codes_stride, call.experts);
+    out.add_runs(call.scales, call.spec.scales_bytes(), call.scales_stride, call.experts);
     add_first(call.first, call.expert0, call.experts);
     out.add({.at = call.row, .bytes = uint64_t{call.choices} * sizeof(uint32_t)});
     out.add_activations(call.a, call.a.rows, 0, call.spec.blocks(), false);

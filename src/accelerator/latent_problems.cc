@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <span>
 
 #include "accelerator/problem_memory.h"
@@ -13,9 +12,6 @@
 
 namespace hearth {
 namespace {
-
-constexpr ProblemValues kLatentValues[] = {ProblemValues::kPlain, ProblemValues::kSmall,
-                                           ProblemValues::kHostile};
 
 // A gap behind the copies of each page.
 LatentPages made_latents(KvType type, uint32_t count, uint32_t copies, uint32_t length) {
@@ -31,12 +27,8 @@ struct LatentStoreSize {
 // Scales of blocks, which may be NaN.
 void note_latent_scales(const LatentPages& pages, ProblemMemory& memory) {
   for (uint32_t copy = 0; copy < pages.copies; ++copy) {
-    const uint64_t scales = copy * pages.copy_bytes() + kv_scales_offset(pages.length);
-    memory.note_halves({.at = pages.at + scales,
-                        .bytes = uint64_t{2} * kPagePositions * kv_blocks(pages.length),
-                        .stride = pages.stride,
-                        .rows = pages.count,
-                        .writes = true});
+    memory.note_scales(pages.at + copy * pages.copy_bytes(), pages.length, pages.stride,
+                       pages.count);
   }
 }
 
@@ -45,11 +37,7 @@ LatentStoreCall latent_store_problem(ProblemMemory& memory, KvType type,
   LatentStoreCall call{.rows = size.rows};
   call.pages = made_latents(type, size.rows / kPagePositions + 2, size.copies, size.length);
   call.x = memory.rows(size.rows, size.length + 1);
-  std::vector<uint32_t> slots(call.pages.count * kPagePositions);
-  std::iota(slots.begin(), slots.end(), 0);
-  std::shuffle(slots.begin(), slots.end(), memory.random());
-  slots.resize(size.rows);
-  call.slots = memory.add(std::as_bytes(std::span(slots)));
+  call.slots = memory.slots(size.rows, call.pages.count);
   call.pages.at = memory.add(call.pages.count * call.pages.stride);
   if (type == KvType::kQ8_0) note_latent_scales(call.pages, memory);
   return call;
@@ -63,18 +51,13 @@ Contract latent_store_contract(KvType type, bool brief) {
     sizes.push_back({192, 1, 640});
     sizes.push_back({70000, 1, 3});  // more than a dispatch takes
   }
-  Contract contract{fmt::format("latent store {}", kv_type_name(type)), {}};
-  for (ProblemValues values : kLatentValues) {
-    for (const LatentStoreSize& size : sizes) {
-      contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
-        ProblemMemory memory(buffer, random, values);
-        KernelCall call = latent_store_problem(memory, type, size);
-        return memory.finish(std::move(call), fmt::format("{} rows of {}, {} copies", size.rows,
+  return contract_over(fmt::format("latent store {}", kv_type_name(type)), kPagesValues, sizes,
+                       [=](ProblemMemory& memory, const LatentStoreSize& size) {
+                         KernelCall call = latent_store_problem(memory, type, size);
+                         return memory.finish(std::move(call),
+                                              fmt::format("{} rows of {}, {} copies", size.rows,
                                                           size.length, size.copies));
-      });
-    }
-  }
-  return contract;
+                       });
 }
 
 // Bytes of pages whose first positions the reference kernels stored, in the first copy; NaN
@@ -149,20 +132,14 @@ Contract latent_attend_contract(KvType type, bool brief) {
     sizes.push_back({{{590, 600}, {0, 70}}, 2, 48, 6});
     sizes.push_back({{{60, 66}}, 2, 500, 128});
   }
-  Contract contract{fmt::format("attend latents {}", kv_type_name(type)), {}};
-  for (ProblemValues values : kLatentValues) {
-    for (const LatentAttendSize& size : sizes) {
-      contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
-        ProblemMemory memory(buffer, random, values);
-        LatentAttendCall call = latent_attend_problem(memory, type, size);
-        const std::string sizes_of =
-            fmt::format("{} rows that see up to {}, {} heads, latents of {} and {}", call.rows,
-                        call.positions, size.heads, size.latent_length, size.turned_length);
-        return memory.finish(std::move(call), sizes_of);
-      });
-    }
-  }
-  return contract;
+  return contract_over(fmt::format("attend latents {}", kv_type_name(type)), kPagesValues, sizes,
+                       [=](ProblemMemory& memory, const LatentAttendSize& size) {
+                         LatentAttendCall call = latent_attend_problem(memory, type, size);
+                         const std::string sizes_of = fmt::format(
+                             "{} rows that see up to {}, {} heads, latents of {} and {}", call.rows,
+                             call.positions, size.heads, size.latent_length, size.turned_length);
+                         return memory.finish(std::move(call), sizes_of);
+                       });
 }
 
 struct LatentExpandSize {
@@ -201,11 +178,9 @@ Contract latent_expand_contract(KvType type, bool brief) {
     sizes.push_back({200, 2, 17, 16, 100, 70});
     sizes.push_back({65, 5, 96, 4, 29, 130});
   }
-  Contract contract{fmt::format("expand latents {}", kv_type_name(type)), {}};
-  for (ProblemValues values : kLatentValues) {
-    for (const LatentExpandSize& size : sizes) {
-      contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
-        ProblemMemory memory(buffer, random, values);
+  return contract_over(
+      fmt::format("expand latents {}", kv_type_name(type)), kPagesValues, sizes,
+      [=](ProblemMemory& memory, const LatentExpandSize& size) {
         KernelCall call = latent_expand_problem(memory, type, size);
         return memory.finish(
             std::move(call),
@@ -213,9 +188,6 @@ Contract latent_expand_contract(KvType type, bool brief) {
                         size.latent_length, size.turned_length, size.heads,
                         size.straight_length + size.turned_length, size.value_length));
       });
-    }
-  }
-  return contract;
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "accelerator/problem_memory.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "base/check.h"
 
@@ -123,6 +125,23 @@ FloatRows ProblemMemory::moments(uint32_t count, uint32_t heads) {
     if (i % stride % 2 != 0) floats[i] = std::fabs(floats[i]);
   }
   return {add(std::as_bytes(std::span(floats))), stride};
+}
+
+void ProblemMemory::note_scales(const Place& codes, uint32_t length, uint64_t stride,
+                                uint32_t pages) {
+  halves_.push_back({.at = codes + kv_scales_offset(length),
+                     .bytes = uint64_t{2} * kPagePositions * kv_blocks(length),
+                     .stride = stride,
+                     .rows = pages,
+                     .writes = true});
+}
+
+Place ProblemMemory::slots(uint32_t rows, uint32_t pages) {
+  std::vector<uint32_t> slots(pages * kPagePositions);
+  std::iota(slots.begin(), slots.end(), 0);
+  std::shuffle(slots.begin(), slots.end(), random_);
+  slots.resize(rows);
+  return add(std::as_bytes(std::span(slots)));
 }
 
 FloatRows ProblemMemory::results(uint32_t count, uint64_t stride, uint32_t n) {

@@ -6,6 +6,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "accelerator/call_problems.h"
@@ -30,8 +31,11 @@ class ProblemMemory {
   FloatRows moments(uint32_t count, uint32_t heads);
   FloatRows rows(uint32_t count, uint64_t stride) { return {values(count * stride), stride}; }
   FloatRows results(uint32_t count, uint64_t stride, uint32_t n);
+  // Of so many rows, each another position of `pages` pages.
+  Place slots(uint32_t rows, uint32_t pages);
   void note_floats(const FloatRows& out, uint32_t count, uint32_t n);
-  void note_halves(const Access& halves) { halves_.push_back(halves); }
+  // Scales of blocks, behind the codes of numbers of one length in each page.
+  void note_scales(const Place& codes, uint32_t length, uint64_t stride, uint32_t pages);
   CallProblem finish(KernelCall call, std::string sizes);
 
   std::mt19937& random() { return random_; }
@@ -46,6 +50,27 @@ class ProblemMemory {
   std::vector<std::byte> memory_;
   std::vector<Access> floats_, halves_;
 };
+
+// Of calls that touch pages of a cache.
+inline constexpr ProblemValues kPagesValues[] = {ProblemValues::kPlain, ProblemValues::kSmall,
+                                                 ProblemValues::kHostile};
+
+// A problem for each of the values with each of the sizes, as `make` (CallProblem of a memory and a
+// size) finishes it.
+template <typename Size, typename Make>
+Contract contract_over(std::string name, const auto& values, const std::vector<Size>& sizes,
+                       const Make& make) {
+  Contract contract{std::move(name), {}};
+  for (ProblemValues value : values) {
+    for (const Size& size : sizes) {
+      contract.problems.push_back([=](BufferId buffer, std::mt19937& random) {
+        ProblemMemory memory(buffer, random, value);
+        return make(memory, size);
+      });
+    }
+  }
+  return contract;
+}
 
 // Appends those of attention, and of what stores its keys and values.
 void add_attention_contracts(bool brief, std::vector<Contract>* all);
