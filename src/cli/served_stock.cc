@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -23,15 +24,35 @@ void ServedStock::read_again(Configuration configuration) {
 }
 
 void ServedStock::offer_again() {
-  set_->offer(find_offers(setting_, configuration_, OfferTime::kLater, &known_));
+  try {
+    set_->offer(find_offers(setting_, configuration_, OfferTime::kLater, &known_));
+  } catch (const Error& error) {
+    tell(
+        "hearth: a model that the server was given cannot be read now, so all but those of "
+        "Hugging Face's cache stay as they were read before: {}\n",
+        error.what());
+    offer_cached_anew();
+  }
 }
 
-void ServedStock::offer_without(const std::string& name) {
-  std::vector<OfferedModel> others;
+void ServedStock::offer_cached_anew() {
+  ServeArgs args = setting_.args;
+  args.models.clear();
+  const OfferSetting unnamed{args, setting_.told, setting_.machine, setting_.turns,
+                             setting_.others};
+  Configuration verbs = configuration_;
+  std::erase_if(verbs, [](const auto& each) { return each.first.starts_with(kModelTable); });
+  KnownHeaders known = known_;
+
+  std::vector<OfferedModel> offers;
   for (const ModelRow& row : set_->rows()) {
-    if (row.model->name != name) others.push_back(*row.model);
+    if (!row.model->removable) offers.push_back(*row.model);
   }
-  set_->offer(std::move(others));
+  for (OfferedModel& found : find_offers(unnamed, verbs, OfferTime::kLater, &known)) {
+    const bool stands = std::ranges::find(offers, found.name, &OfferedModel::name) != offers.end();
+    if (found.removable && !stands) offers.push_back(std::move(found));
+  }
+  set_->offer(std::move(offers));
 }
 
 bool ServedStock::pull(const std::string& name, const std::atomic<bool>& stop,
@@ -42,14 +63,7 @@ bool ServedStock::pull(const std::string& name, const std::atomic<bool>& stop,
   const PulledModel pulled = pull_model(places, hub, {}, stop, listener);
   if (!pulled.whole) return false;
   std::lock_guard lock(mutex_);
-  try {
-    offer_again();
-  } catch (const Error& error) {
-    throw Error(error.code(),
-                fmt::format("'{}' is on the disk now, and is not served, since another of the "
-                            "server's models cannot be read: {}",
-                            printable(pulled.name), error.what()));
-  }
+  offer_again();
   if (set_->find(pulled.name) == nullptr) {
     fail(ErrorCode::kFile,
          "'{}' is on the disk now, and cannot be served; the server's log says "
@@ -78,14 +92,7 @@ void ServedStock::remove(const std::string& name) {
   const StorePlaces places = find_places();
   const std::optional<LocalModel> local = find_local_model(find_local_models(places), model->name);
   if (local && local->store == kCacheStore) remove_from_cache(places, *local);
-  try {
-    offer_again();
-  } catch (const std::exception& error) {
-    // It is gone all the same.
-    offer_without(model->name);
-    tell("hearth: '{}' was removed, and the other models were not looked at: {}\n",
-         printable(model->name), error.what());
-  }
+  offer_again();
 }
 
 }  // namespace hearth

@@ -30,10 +30,10 @@ class ServedStock final : public ModelStock {
   void remove(const std::string& name) override;
 
  private:
-  // All that there is now. Under the lock.
+  // Offers what the machine has now. Must be called under the lock.
   void offer_again();
-  // All that was offered but for one.
-  void offer_without(const std::string& name);
+  // Does so for the models of Hugging Face's cache alone; the others stay as they were offered.
+  void offer_cached_anew();
 
   const OfferSetting& setting_;
   ModelSet* set_ = nullptr;
