@@ -68,7 +68,7 @@ class Search {
 
 std::string one_stamp(const std::string& path) {
   struct stat facts {};
-  if (stat(path.c_str(), &facts) != 0) return "none";
+  if (stat(path.c_str(), &facts) != 0) return "";
   return fmt::format("{} {} {} {}.{}", facts.st_dev, facts.st_ino, facts.st_size,
                      facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
 }

@@ -69,8 +69,9 @@ struct OfferedModel {
   int64_t created = 0;
   uint32_t context = 0;  // while it is not loaded: what the model was made for
   ModelFacts facts = {};
-  std::string made_of = {};                 // another text: other options, to be loaded anew
-  std::function<std::string()> stamp = {};  // of its files: another text, another file
+  std::string made_of = {};  // another text: other options, to be loaded anew
+  std::function<std::string()> stamp =
+      {};  // of its files: another text, another file; empty: no file
   // Reads what can be read at once. Throws what is wrong with it.
   std::function<std::unique_ptr<HeldModel>()> open = {};
 };

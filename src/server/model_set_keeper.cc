@@ -97,7 +97,8 @@ void ModelSet::look_at_files(Lock& lock) {
   lock.lock();
   for (size_t i = 0; i < all.size(); ++i) {
     SetEntry& entry = *all[i].first;
-    if (stamps[i] == entry.stamp) continue;
+    // A file that was deleted is still mapped: what is loaded of it goes on.
+    if (stamps[i] == entry.stamp || stamps[i].empty()) continue;
     if (entry.loaded()) entry.changed = true;
     if (entry.status == ModelStatus::kFailed) entry.failed_seconds = -kFailedSeconds;
   }

@@ -22,7 +22,7 @@ struct World {
   std::mutex mutex;
   std::map<std::string, std::string> broken, stamps;
   std::vector<std::string> loaded;  // so far, in order
-  std::atomic<int> here = 0, most = 0;
+  std::atomic<int> here = 0, most = 0, looks_at_nothing = 0;
   std::shared_future<void> gate;  // loads wait for it, where there is one
 };
 
@@ -61,6 +61,7 @@ class ModelSetTest : public testing::Test {
     OfferedModel model{.name = name};
     model.stamp = [this, name] {
       const std::lock_guard lock(world_.mutex);
+      if (world_.stamps[name].empty()) ++world_.looks_at_nothing;
       return world_.stamps[name];
     };
     model.open = [this, name] { return std::make_unique<FakeModel>(world_, name); };
@@ -218,6 +219,20 @@ TEST_F(ModelSetTest, AChangedFileIsLoadedAnewOnceIdle) {
   held.reset();
   EXPECT_NE(next.get().lease, nullptr);
   EXPECT_THAT(world_.loaded, ElementsAre("a", "a"));
+}
+
+TEST_F(ModelSetTest, ADeletedFileIsServedAsLongAsItIsLoaded) {
+  world_.stamps["a"] = "a file";
+  start(1, {"a"});
+  EXPECT_EQ(error("a"), "none");
+  {
+    const std::lock_guard lock(world_.mutex);
+    world_.stamps["a"] = "";
+  }
+  // The second look begins after what the first one found was dealt with.
+  while (world_.looks_at_nothing < 2) std::this_thread::yield();
+  EXPECT_EQ(error("a"), "none");
+  EXPECT_THAT(world_.loaded, ElementsAre("a"));
 }
 
 TEST_F(ModelSetTest, NobodyUsesItForItsTime) {
