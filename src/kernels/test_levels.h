@@ -5,6 +5,7 @@
 // processor lacks. scripts/what_ran.py reads it.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "topology/cpu_features.h"
@@ -13,5 +14,17 @@ namespace hearth {
 
 // Every level that can run here, slowest first.
 std::vector<Isa> test_levels();
+
+// Those of them whose kernel, which is what `kernel_of(isa)` returns, no slower level has as well:
+// a level that adds one instruction shares most kernels with the level below it.
+template <typename KernelOf>
+std::vector<Isa> levels_with_own(KernelOf kernel_of) {
+  std::vector<Isa> own;
+  for (Isa isa : test_levels()) {
+    auto has_it = [&](Isa slower) { return kernel_of(slower) == kernel_of(isa); };
+    if (std::none_of(own.begin(), own.end(), has_it)) own.push_back(isa);
+  }
+  return own;
+}
 
 }  // namespace hearth

@@ -86,7 +86,7 @@ TEST(AlibiTest, ASlopeOfZeroIsNone) {
     Queries queries = sloped(20, 48, 300, 4), none = queries;
     queries.slope.assign(queries.rows, 0.0f);
     none.slope.clear();
-    for (Isa isa : test_levels()) {
+    for (Isa isa : attend_levels(type)) {
       AttendFn attend = attend_of(isa, type);
       EXPECT_TRUE(same_bits(queries.run(attend, head.pages()), none.run(attend, head.pages())))
           << isa_name(isa) << " " << kv_type_name(type);
@@ -107,7 +107,7 @@ TEST(AlibiTest, OnlyDistancesCount) {
     Queries far = near;
     for (uint32_t& last : far.last) last += kFurther * kPagePositions;
     for (uint32_t& position : far.position) position += kFurther * kPagePositions;
-    for (Isa isa : test_levels()) {
+    for (Isa isa : attend_levels(type)) {
       AttendFn attend = attend_of(isa, type);
       EXPECT_TRUE(same_bits(far.run(attend, pages), near.run(attend, head.pages())))
           << isa_name(isa) << " " << kv_type_name(type);
@@ -122,7 +122,7 @@ TEST(AlibiTest, FarPositionsFade) {
   queries.last = {499, 499};
   queries.slope = {300.0f, 300.0f};
   queries.position = {0, 321};
-  for (Isa isa : test_levels()) {
+  for (Isa isa : attend_levels(KvType::kF32)) {
     const std::vector<float> out = queries.run(attend_of(isa, KvType::kF32), head.pages());
     for (uint32_t i = 0; i < 2; ++i) {
       for (uint32_t d = 0; d < 16; ++d) {

@@ -105,7 +105,7 @@ TEST(AttentionTest, WhatIsNotFiniteIsNotHidden) {
       std::fill(queries.last.begin(), queries.last.end(), 127);
       odd.last = queries.last;
       for (size_t offset : odd.offset) odd.q[offset + slot % kHeadDim] = INFINITY;
-      for (Isa isa : test_levels()) {
+      for (Isa isa : attend_levels(type)) {
         SCOPED_TRACE(isa_name(isa));
         AttendFn attend = attend_of(isa, type);
         for (const std::vector<float>& out :
@@ -166,7 +166,7 @@ TEST(AttentionTest, ARowDoesNotDependOnItsCompany) {
         // Half of them neighbours, as in a prefill, half anywhere.
         queries.last[i] = i < 32 ? 1000 + i / 4 : random() % 1200;
       }
-      for (Isa isa : test_levels()) {
+      for (Isa isa : attend_levels(type)) {
         AttendFn attend = attend_of(isa, type);
         std::vector<float> together = queries.run(attend, head.pages());
         std::vector<uint32_t> backwards;
@@ -190,7 +190,7 @@ void expect_spans_apart(KvType type, HeadLengths lengths, uint32_t rows, uint32_
   Queries queries(rows, lengths, window + 3);
   queries.window = window;
   for (uint32_t i = 0; i < rows; ++i) queries.last[i] = (i + 1) * 733 % kPositions;
-  for (Isa isa : test_levels()) {
+  for (Isa isa : attend_levels(type)) {
     AttendFn attend = attend_of(isa, type);
     MergeFn merge = kernels_for(isa).merge_spans;
     std::vector<float> whole = queries.run(attend, head.pages());
@@ -217,7 +217,7 @@ TEST(AttentionTest, PagesThatNoRowSeesAreNotRead) {
     Queries queries(3, 32, 11);
     queries.window = 100;
     queries.last = {130, 140, 700};  // pages 0..2 and 9..10
-    for (Isa isa : test_levels()) {
+    for (Isa isa : attend_levels(type)) {
       std::vector<float> all = queries.run(attend_of(isa, type), head.pages());
       std::vector<KvPage> some(head.pages().begin(), head.pages().begin() + 11);
       for (uint32_t i = 3; i < 9; ++i) some[i] = {nullptr, nullptr};
@@ -243,7 +243,7 @@ TEST(AttentionTest, InvisibleSlotsMayHoldAnything) {
       queries.window = 72;
       // The first token sees slot 10, the last two slot 85.
       for (uint32_t i = 0; i < queries.rows; ++i) queries.last[i] = 81 + i / heads;
-      for (Isa isa : test_levels()) {
+      for (Isa isa : attend_levels(type)) {
         std::vector<float> expected = queries.run(attend_of(isa, type), clean.pages());
         std::vector<float> got = queries.run(attend_of(isa, type), dirty.pages());
         for (uint32_t i = 0; i < queries.rows; ++i) {
@@ -304,7 +304,7 @@ TEST(AttentionTest, HugeScoresPickTheirMaximum) {
   std::fill(queries.q.begin(), queries.q.end(), 0.0f);
   for (uint32_t i = 0; i < 4; ++i) queries.q[queries.offset[i]] = i < 2 ? 4e19f : 1e-3f;
   queries.last = {599, 400, 599, 350};
-  for (Isa isa : test_levels()) {
+  for (Isa isa : attend_levels(KvType::kF32)) {
     std::vector<float> out = queries.run(attend_of(isa, KvType::kF32), head.pages());
     for (uint32_t i = 0; i < 4; ++i) {
       for (uint32_t d = 0; d < 16; ++d) EXPECT_EQ(out[queries.out_offset[i] + d], 313.0f);

@@ -24,6 +24,10 @@ AttendFn latent_attend_of(Isa isa, KvType type) {
   return kernels_for(isa).attend_latent[static_cast<size_t>(type)];
 }
 
+std::vector<Isa> latent_levels(KvType type) {
+  return levels_with_own([&](Isa isa) { return latent_attend_of(isa, type); });
+}
+
 // Pages of latents: slots that were never stored are NaN as f32, f16 and bf16.
 KvHead latents(Isa isa, KvType type, uint32_t length, uint32_t positions, uint32_t seed) {
   KvHead head(type, {length, 0}, positions);
@@ -93,7 +97,7 @@ TEST_P(LatentSizes, AreKeysAndValuesAtOnce) {
     const std::vector<float> truth =
         queries.run(attend_of(Isa::kReference, KvType::kF32), apart.pages());
     EXPECT_TRUE(same_bits(run(Isa::kReference, head, queries, {3}), truth));
-    for (Isa isa : test_levels()) {
+    for (Isa isa : latent_levels(type)) {
       SCOPED_TRACE(isa_name(isa));
       for (const std::vector<uint32_t>& cuts : {std::vector<uint32_t>{3}, {1, 2, 3}, {2, 3}}) {
         EXPECT_TRUE(same_bits(run(isa, head, queries, cuts), truth));
@@ -117,7 +121,7 @@ TEST(LatentTest, ARowDoesNotDependOnItsCompany) {
     head.pages().push_back(head.pages()[0]);
     Queries all(kMaxLatentRows, lengths, 8);
     for (uint32_t i = 0; i < all.rows; ++i) all.last[i] = 240 + i / 5;
-    for (Isa isa : test_levels()) {
+    for (Isa isa : latent_levels(type)) {
       const std::vector<float> together = run(isa, head, all, {1});
       for (uint32_t rows : {1u, 2u, 5u, 7u, 16u, 65u}) {
         Queries some = all;
@@ -143,7 +147,7 @@ TEST(LatentTest, WhatIsNotFiniteReachesWhoSeesItAlone) {
              std::vector<float>(48, std::numeric_limits<float>::infinity()), {});
     Queries queries(6, lengths, 10);
     queries.last = {99, 100, 80, 127, 99, 64};
-    for (Isa isa : test_levels()) {
+    for (Isa isa : latent_levels(type)) {
       SCOPED_TRACE(std::string(isa_name(isa)) + " " + kv_type_name(type));
       const std::vector<float> out = run(isa, head, queries, {1});
       const std::vector<float> without = run(isa, clean, queries, {1});
@@ -165,7 +169,7 @@ TEST(LatentTest, AllLevelsStoreTheSameBytes) {
   for (KvType type : types()) {
     for (uint32_t length : {1u, 16u, 33u, 40u, 80u, 576u, kMaxLatentKey}) {
       KvHead reference = latents(Isa::kReference, type, length, 64, length);
-      for (Isa isa : test_levels()) {
+      for (Isa isa : levels_with_own([&](Isa each) { return store_of(each, type); })) {
         KvHead head = latents(isa, type, length, 64, length);
         EXPECT_EQ(0, std::memcmp(head.pages()[0].k, reference.pages()[0].k, head.bytes()))
             << isa_name(isa) << " " << kv_type_name(type) << " " << length;

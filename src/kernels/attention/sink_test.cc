@@ -72,7 +72,7 @@ TEST(SinkTest, Ends) {
     KvHead head = filled_head(type, 48, 700, 3);
     Queries queries = sinking(20, 48, 700, 4), none = queries;
     none.sink.clear();
-    for (Isa isa : test_levels()) {
+    for (Isa isa : attend_levels(type)) {
       AttendFn attend = attend_of(isa, type);
       queries.sink.assign(queries.rows, -1e30f);
       EXPECT_TRUE(same_bits(queries.run(attend, head.pages()), none.run(attend, head.pages())))
@@ -92,7 +92,7 @@ TEST(SinkTest, TheSinkTakesItsShare) {
   Queries queries(2, 16, 12);
   std::fill(queries.q.begin(), queries.q.end(), 0.0f);
   queries.sink = {0.0f, 0.6931472f};
-  for (Isa isa : test_levels()) {
+  for (Isa isa : attend_levels(KvType::kF32)) {
     const std::vector<float> out = queries.run(attend_of(isa, KvType::kF32), head.pages());
     EXPECT_EQ(out[queries.out_offset[0]], 3.0f) << isa_name(isa);
     EXPECT_NEAR(out[queries.out_offset[1]], 2.0f, 1e-6f) << isa_name(isa);

@@ -10,6 +10,8 @@
 namespace hearth {
 
 AttendFn attend_of(Isa isa, KvType type);
+// The levels that have an AttendFn of their own for the type.
+std::vector<Isa> attend_levels(KvType type);
 KvHead filled_head(KvType type, HeadLengths lengths, uint32_t positions, uint32_t seed);
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 
