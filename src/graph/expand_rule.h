@@ -1,7 +1,7 @@
 // Which rows of a prompt attend to expanded latents (graph/ops/latent.h), of models that have
 // latents (MLA): those of its first multiple of `step` positions that leaves `tail` or more behind
 // it. It follows from the prompt's length alone, so a row's bits depend on nothing else
-// (ARCHITECTURE.md says why these).
+// (docs/design/latents.md says why these).
 #pragma once
 
 #include <cstdint>

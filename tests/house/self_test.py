@@ -8,6 +8,7 @@ import cpp
 import rules
 import tree
 import tree_rules
+import words
 
 CONTRACT = "// What this header promises to those who call it.\n#pragma once\n"
 
@@ -245,11 +246,45 @@ class TreeRuleTest(unittest.TestCase):
         self.assertEqual(self.found(tree_rules.modules_exist, {}), [("CMakeLists.txt", 1)])
 
     def test_links_exist(self):
-        page = "[a](run.md#x) [b](none.md)\n```\n[c](none.md)\n```\n[d](https://x.y) [e](../src)\n"
+        page = "[a](run.md#x-y) [b](none.md)\n```\n[c](none.md)\n```\n[d](https://x) [e](../src)\n"
         page += "`[f](g)` [h](/docs/run.md) [i](/none) [j](#here)\n"
-        files = {"docs/a.md": page, "docs/run.md": "", "src/base/a.h": ""}
-        wrong = [("docs/a.md", 1), ("docs/a.md", 6)]
+        run = "# `X`, y\n[a](#x-y-1) [b](#z)\n## X y\n<a id=\"z\"></a>\n[c](#w)\n### Here\n"
+        files = {"docs/a.md": page + "## Here\n", "docs/run.md": run, "src/base/a.h": ""}
+        wrong = [("docs/a.md", 1), ("docs/a.md", 6), ("docs/run.md", 5)]
         self.assertEqual(self.found(tree_rules.links_exist, files), wrong)
+
+    def test_paths_exist(self):
+        page = "`src/base/a.h` `base/a.h` `a.h` `base/` `base/*.h` `base/NAME.cc` `a.b` `b.h(x)`\n"
+        page += "`b.h`\n`base/b.h`\n`bas/`\n`base/*.cc`\n`config.json`\n"
+        files = {"ARCHITECTURE.md": page, "docs/design/a.md": "`c.h`\n", "docs/b.md": "`c.h`\n",
+                 "src/base/a.h": CONTRACT}
+        wrong = [("ARCHITECTURE.md", line) for line in (2, 3, 4, 5)] + [("docs/design/a.md", 1)]
+        self.assertEqual(self.found(tree_rules.paths_exist, files), wrong)
+
+    def test_long_sentences(self):
+        most = "word " * words.SENTENCE_WORDS
+        long = "word " * (words.SENTENCE_WORDS + 1)
+        fine = [most, f"# {long}", f"    {long}", f"```\n{long}\n```", f"{most}`{long}`",
+                f"- {most}\n- a",
+                f"{most}\n\nend", f"| {most} | {most} |", f"{most[5:]}end. **And** {most[5:]}"]
+        for page in fine:
+            self.assertEqual(words.long_sentences("docs/a.md", page), [], page)
+        for page in [long, f"* {long}", f"{most}\nend", f"a\n{long}", f"| a | {long} |",
+                     f"{most[5:]}[a](b.md), c"]:
+            self.assertEqual(lines_of(words.long_sentences, "docs/design/a.md", page), [1], page)
+            self.assertEqual(words.long_sentences("tests/a.md", page), [])
+
+    def test_ratchet(self):
+        def ratchet(root, files):
+            return words.ratchet(root, files, dict.fromkeys(words.MOST, 1))
+
+        words_of_map = "Word. " * words.MAP_WORDS
+        for text, count in [(words_of_map, 0), (words_of_map + "a", 0), (words_of_map + "a b", 2)]:
+            found = self.found(ratchet, {"ARCHITECTURE.md": text})
+            self.assertEqual(found, [("ARCHITECTURE.md", 1)] * count)
+        long = "word " * 50
+        self.assertEqual(self.found(ratchet, {"README.md": f"{long}\n\n{long}", "docs/a.md": ""}),
+                         [("README.md", 1), ("README.md", 3)])
 
     def test_verbs_have_pages(self):
         files = {"src/cli/verb_run.cc": "", "docs/run.md": "",

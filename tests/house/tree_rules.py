@@ -8,6 +8,7 @@ import subprocess
 import cpp
 import rules
 import tree
+import words
 
 
 def includes_exist(root, files):
@@ -37,33 +38,68 @@ def modules_exist(root, files):
 
 
 def links_exist(root, files):
-    """Every relative link of a page leads to a file or folder of the project."""
+    """Every relative link of a page leads to a file or folder, and to a heading where it names one.
+    """
+    known = set(files)
+    pages = {path: words.blank_code(tree.read_text(path, root) or "")
+             for path in files if path.endswith(".md")}
+    names = {path: anchors(text) for path, text in pages.items()}
     found = []
-    for path in (p for p in files if p.endswith(".md")):
-        text = tree.read_text(path, root) or ""
-        text = re.sub(r"^```.*?^```", blank_lines, text, flags=re.S | re.M)
+    for path, text in pages.items():
         for number, line in enumerate(text.split("\n"), 1):
             line = re.sub(r"`[^`]*`(?!\])", "", line)
-            for target in re.findall(r"\]\(\s*<?([^)<>\s]+)>?[^)]*\)", line):
-                target = target.split("#")[0]
-                if not target or re.match(r"[a-z][a-z0-9+.-]*:", target):
+            for link in re.findall(r"\]\(\s*<?([^)<>\s]+)>?[^)]*\)", line):
+                if re.match(r"[a-z][a-z0-9+.-]*:", link):
                     continue
-                if not link_exists(root, files, path, target):
+                target, _, anchor = link.partition("#")
+                place = link_place(path, target)
+                if not (place in known or leads_to_folder(files, place)):
                     found.append((path, number, f"the link to {target} leads nowhere"))
+                elif anchor and place in names and anchor not in names[place]:
+                    found.append((path, number, f"{place} has no heading #{anchor}"))
     return found
 
 
-def blank_lines(match):
-    return "\n" * match.group().count("\n")
-
-
-def link_exists(root, files, page, target):
+def link_place(page, target):
     """A link that begins with '/' counts from the root, as it does on a repository's page."""
+    if not target:
+        return page
     base = "" if target.startswith("/") else os.path.dirname(page)
-    place = os.path.normpath(os.path.join(base, target.lstrip("/")))
-    if place.startswith(".."):
-        return False
-    return place == "." or place in files or any(f.startswith(place + "/") for f in files)
+    return os.path.normpath(os.path.join(base, target.lstrip("/")))
+
+
+def leads_to_folder(files, place):
+    return place == "." or any(f.startswith(place + "/") for f in files)
+
+
+def anchors(text):
+    """The names by which a repository's page links to its headings."""
+    names, seen = set(re.findall(r'<a id="([^"]+)"', text)), {}
+    for heading in re.findall(r"^#{1,6} +(.+?) *$", text, re.M):
+        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+        name = re.sub(r"[^\w\- ]", "", heading).replace(" ", "-")
+        count = seen[name] = seen.get(name, -1) + 1
+        names.add(f"{name}-{count}" if count else name)
+    return names
+
+
+def paths_exist(root, files):
+    """Every file or folder that the map and the design pages name in backquotes is there.
+
+    A path may leave out its beginning, * stands for anything, and a word in capitals for a name.
+    """
+    found = []
+    for path in files:
+        if path != "ARCHITECTURE.md" and not re.match(r"docs/design/.*\.md$", path):
+            continue
+        for number, line in enumerate((tree.read_text(path, root) or "").split("\n"), 1):
+            for named in re.findall(r"`([\w./*-]+(?:/|\.(?:h|cc|py|glsl|md|mjs|json|txt)))`", line):
+                if re.search(r"\b\w*[A-Z]{4}\w*\.|^(config|tokenizer)\.json$", named):
+                    continue
+                pattern = "(^|/)" + re.escape(named.rstrip("/")).replace(r"\*", "[^/]*") + "(/|$)"
+                if not any(re.search(pattern, each) for each in files):
+                    found.append((path, number, f"{named} is not there"))
+    return found
 
 
 def verbs(root, files):
@@ -116,5 +152,5 @@ def formatted(root, files):
     return [(p, line, "not as clang-format has it: make format") for p, line in first_lines.items()]
 
 
-TREE_RULES = [includes_exist, modules_exist, links_exist, verbs_have_pages,
-              types_have_names_of_their_own, formatted]
+TREE_RULES = [includes_exist, modules_exist, links_exist, paths_exist, verbs_have_pages,
+              types_have_names_of_their_own, formatted, words.ratchet]

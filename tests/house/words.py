@@ -1,0 +1,91 @@
+"""A ratchet for prose: what is counted over the project, and the most there may be of each.
+
+A number of MOST only falls: whoever takes some away lowers it in the same commit.
+"""
+
+import re
+
+import tree
+
+SENTENCE_WORDS = 40
+MAP_WORDS = 1800
+
+MOST = {
+    "long_sentences": 141,
+    "words_too_many_on_the_map": 0,
+}
+
+
+def is_document(path):
+    return path in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md") or (
+        path.startswith("docs/") and path.endswith(".md"))
+
+
+def blank_code(text):
+    """The text with the lines of fenced code emptied."""
+    return re.sub(r"^\s*```.*?^\s*```", lambda m: "\n" * m.group().count("\n"), text,
+                  flags=re.S | re.M)
+
+
+def passages(text):
+    """[(line, text)] of every paragraph, point of a list and cell of a table, without code."""
+    found, paragraph = [], False
+    for number, line in enumerate(blank_code(text).split("\n"), 1):
+        stripped = line.strip()
+        point = re.match(r"(?:[-*]|\d+\.)\s+", stripped)
+        if stripped.startswith("|"):
+            found += [(number, cell) for cell in re.split(r"(?<!\\)\|", stripped) if cell.strip()]
+            paragraph = False
+        elif not stripped or stripped[0] == "#" or (line.startswith("    ") and not paragraph):
+            paragraph = False
+        elif point or not paragraph:
+            found.append((number, stripped[point.end():] if point else stripped))
+            paragraph = True
+        else:
+            found[-1] = (found[-1][0], found[-1][1] + " " + stripped)
+    return found
+
+
+def sentences(passage):
+    passage = re.sub(r"\]\([^)]*\)", "]", passage)
+    return re.split(r"(?<=[.!?])[)\"*`]*\s+(?=[\"`(\[]*[A-Z0-9`]|\*)", passage)
+
+
+def count_words(sentence):
+    """Words of prose: names in backquotes are not counted."""
+    return sum(bool(re.search(r"\w", word)) for word in re.sub(r"`[^`]*`", "", sentence).split())
+
+
+def long_sentences(path, text):
+    """Sentences of more than SENTENCE_WORDS words in what users and authors read."""
+    if not is_document(path):
+        return []
+    return [
+        (line, f"a sentence of {count_words(sentence)} words: {sentence[:50]}...")
+        for line, passage in passages(text)
+        for sentence in sentences(passage)
+        if count_words(sentence) > SENTENCE_WORDS
+    ]
+
+
+def words_too_many_on_the_map(path, text):
+    if path != "ARCHITECTURE.md":
+        return []
+    return [(1, f"word {number} of {MAP_WORDS}: the rest belongs to docs/design")
+            for number in range(MAP_WORDS + 1, len(text.split()) + 1)]
+
+
+COUNTED = [long_sentences, words_too_many_on_the_map]
+
+
+def ratchet(root, files, most_of=None):
+    """No more of what is counted than the number on file; all places where there is more."""
+    found = []
+    for count in COUNTED:
+        places = [(path, *place) for path in files if (text := tree.read_text(path, root))
+                  for place in count(path, text)]
+        most = (most_of or MOST)[count.__name__]
+        if len(places) > most:
+            found += [(path, line, f"{what} ({len(places)} {count.__name__}, the most is {most})")
+                      for path, line, what in places]
+    return found
