@@ -1,4 +1,4 @@
-// The examples of README.md, as they would be pasted, but for the port.
+// The examples of README.md and of the pages behind it, as they would be pasted, but for the port.
 
 import assert from "node:assert/strict";
 import {execFile} from "node:child_process";
@@ -12,11 +12,13 @@ const run = promisify(execFile);
 let server;
 let caller;  // whose template shows tools, which the demo model's does not
 let reranker;
-let readme;
+const pages = ["README.md", "docs/structured-output.md", "docs/tools.md", "docs/rerank.md"];
+let text;
 before(async () => {
   [server, caller, reranker] =
       await Promise.all([Hearth.start(), Hearth.startCaller(), Hearth.startReranker()]);
-  readme = await readFile(new URL("../../README.md", import.meta.url), "utf8");
+  const read = (page) => readFile(new URL(`../../${page}`, import.meta.url), "utf8");
+  text = (await Promise.all(pages.map(read))).join("\n");
 });
 after(() => Promise.all([server?.stop(), caller?.stop(), reranker?.stop()]));
 
@@ -26,11 +28,11 @@ const serverOf = (example) => ranks(example) ? reranker : hasTools(example) ? ca
 
 // The blocks of one language, with the address of the server that they are for.
 function examples(language) {
-  const found = [...readme.matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
+  const found = [...text.matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
       .filter((match) => match[1] === language)
-      .map(([, , text]) => text.replaceAll("http://127.0.0.1:8080",
-                                           serverOf(text).url));
-  assert.ok(found.length > 0, `no ${language} in README.md`);
+      .map(([, , code]) => code.replaceAll("http://127.0.0.1:8080",
+                                           serverOf(code).url));
+  assert.ok(found.length > 0, `no ${language} in ${pages}`);
   return found;
 }
 
