@@ -12,9 +12,11 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import comments  # noqa: E402
 import rules  # noqa: E402
 import tree  # noqa: E402
 import tree_rules  # noqa: E402
+from comments_test import CommentsTest  # noqa: E402,F401
 from self_test import CppTest, FileRuleTest, TreeRuleTest  # noqa: E402,F401
 from what_ran_test import WhatRanTest  # noqa: E402,F401
 
@@ -33,6 +35,9 @@ def violations(rule):
     return [f"{path}:{line}: {message}" for path, line, message in found]
 
 
+RULES = rules.FILE_RULES + tree_rules.TREE_RULES + comments.RULES
+
+
 class HouseTest(unittest.TestCase):
     """One test for each rule, over the files as they are."""
 
@@ -49,12 +54,12 @@ def add_test(rule):
     setattr(HouseTest, "test_" + rule.__name__, test)
 
 
-for each in rules.FILE_RULES + tree_rules.TREE_RULES:
+for each in RULES:
     add_test(each)
 
 if __name__ == "__main__":
     if "--list" in sys.argv:
-        lines = [v for rule in rules.FILE_RULES + tree_rules.TREE_RULES for v in violations(rule)]
+        lines = [v for rule in RULES for v in violations(rule)]
         print("\n".join(lines))
         sys.exit(bool(lines))
     unittest.main()
