@@ -59,7 +59,7 @@ void Answer::pass_on(const std::shared_ptr<Answer>& next) {
 }
 
 void Answer::guarded(const Step& step) noexcept {
-  // What fell short may have stopped anywhere, and is over.
+  // An answer that fell short of memory may have stopped at any point of a step: it takes no other.
   if (ended_ || exchange_->fell_short()) return;
   try {
     step();
@@ -112,7 +112,7 @@ void Answer::end(Outcome outcome, unsigned status, std::string_view finish) noex
   try {
     log_end(outcome, status, finish);
   } catch (const std::exception&) {
-    // It has ended all the same.
+    // The answer has ended all the same.
   }
 }
 

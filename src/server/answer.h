@@ -41,21 +41,21 @@ class Answer : public std::enable_shared_from_this<Answer> {
   void fail(const ApiError& error) noexcept;
   // Holds what was chosen for it, as a model, until nothing of it is left; before it starts.
   void keep(std::shared_ptr<const void> chosen) { chosen_ = std::move(chosen); }
-  // With whom it shares.
+  // Returns the name under which the client shares the server with others.
   const std::string& client() const { return exchange_->request().client; }
 
  protected:
   using Step = std::function<void()>;
 
-  // The first step.
+  // The first step of the answer.
   virtual void begin() = 0;
   // Tells the client of an error; in the form of a whole reply where the route does not say else.
   virtual void tell(const ApiError& error);
-  // It has ended: cancels what is under way for it, and gives back its places.
+  // Cancels what is under way for the answer, which has ended, and gives back its places.
   virtual void let_go() noexcept {}
   // Adds to the line of the log.
   virtual void note(LogEntry*) const {}
-  // There is nobody left to tell.
+  // Ends an answer that nobody is left to tell about.
   virtual void forget() noexcept { ended_ = true; }
 
   // Both do nothing where the request has ended. The worker's step reads a body of so many bytes.
@@ -69,16 +69,16 @@ class Answer : public std::enable_shared_from_this<Answer> {
   // The answer was given. `finish` is what the log says; empty: the outcome.
   void end(Outcome outcome, unsigned status, std::string_view finish) noexcept;
 
-  // The same after so many seconds.
+  // Does a step after so many seconds.
   void later(double seconds, Step step);
-  // Another answer takes over the exchange: this one is over, and nobody counts it.
+  // Passes the exchange on to another answer: this one is over, and nobody counts it.
   void pass_on(const std::shared_ptr<Answer>& next);
 
   // Whether somebody chose what it works with by what it asks for.
   bool was_chosen_for() const { return chosen_ != nullptr; }
-  // Any thread asks: nobody waits for it any more.
+  // Whether anybody waits for it no more; any thread may ask.
   bool ended() const { return ended_; }
-  // Of what the worker does.
+  // Returns the pace at which the worker does this answer's tasks.
   Pace pace();
   Exchange& exchange() const { return *exchange_; }
 

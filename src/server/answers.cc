@@ -20,7 +20,7 @@ void Answers::start(const std::shared_ptr<Answer>& answer) {
 }
 
 void Answers::fail_all(const ApiError& error) {
-  // Each that ends leaves the set.
+  // Each answer that ends leaves the set.
   std::vector<std::shared_ptr<Answer>> all(under_way_.begin(), under_way_.end());
   for (const auto& answer : all) answer->fail(error);
 }

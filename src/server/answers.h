@@ -16,14 +16,14 @@ class Answer;
 
 class Answers {
  public:
-  // All outlive it; the worker must have ended before it dies.
+  // The server, the worker and the log outlive it; the worker must have ended before it dies.
   Answers(HttpServer& server, RequestWorker& worker, RequestLog& log)
       : server_(server), worker_(worker), log_(log) {}
   ~Answers();
   Answers(const Answers&) = delete;
   Answers& operator=(const Answers&) = delete;
 
-  // From here on the answer lives by itself, until its end.
+  // Hands the answer over to itself: it keeps itself alive until its end.
   void start(const std::shared_ptr<Answer>& answer);
   // Ends all with this error.
   void fail_all(const ApiError& error);

@@ -13,7 +13,7 @@ namespace hearth {
 namespace {
 
 constexpr double kLookAgainSeconds = 0.05;
-// For the last errors to reach their clients.
+// Seconds that connections stay open at the end, so that their clients still read the last errors.
 constexpr double kLastWordsSeconds = 2;
 
 ApiError ended() { return {503, "", "draining", "the server ended before this answer did"}; }
@@ -104,7 +104,7 @@ std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route)
 
 std::optional<ApiError> App::refuse_without_model(const Route& route) const {
   if (route.needs == RouteNeeds::kNothing) return {};
-  // Of a set whoever waits for the model tells.
+  // A set of models has no kind to refuse here: ModelWait tells the client once its model is known.
   if (const auto error = refuse_kind(route); error && !options_.several) return error;
   if (ready_ && !draining_) return {};
   return ApiError{503,
@@ -185,9 +185,9 @@ void App::answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply) {
 
 void App::handle(const std::shared_ptr<Exchange>& exchange) {
   const HttpRequest& request = exchange->request();
-  // It was checked, so it is there.
+  // The request was checked, so its route exists.
   const Route& route = *find_route(request.path);
-  // Its body came too late.
+  // The request's body came too late.
   if (last_words_ && route.needs != RouteNeeds::kNothing) {
     return exchange->reply(refused(request, ended()));
   }
@@ -196,7 +196,7 @@ void App::handle(const std::shared_ptr<Exchange>& exchange) {
 
 void App::pin(const std::vector<uint32_t>& pus) {
   if (pus.empty()) return;
-  // A refusal costs nothing but speed.
+  // A refusal of the system costs speed alone.
   server_.post([pus] { set_affinity(0, pus); });
   worker_.post([pus] { set_affinity(0, pus); });
 }

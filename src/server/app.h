@@ -60,12 +60,12 @@ class App {
  public:
   // Listens. Throws as HttpServer does.
   explicit App(const AppOptions& options);
-  // Not while run() is under way.
+  // Must not be called while run() is under way.
   ~App();
   App(const App&) = delete;
   App& operator=(const App&) = delete;
 
-  // As of HttpServer.
+  // Returns the port of HttpServer::port().
   uint16_t port(size_t number = 0) const { return server_.port(number); }
   size_t connection_limit() const { return server_.connection_limit(); }
 
@@ -74,15 +74,15 @@ class App {
     server_.run();
     settled_ = worker_.end(kMostEndSeconds) && pulls_.end_within(kMostEndSeconds);
   }
-  // After run(): false where a request's work, or a pull, has come to no end. It may not die then,
-  // and the process ends best at once.
+  // Whether the work of all requests and pulls came to an end before run() returned. If not, the
+  // App may not be destroyed, and the process ends best at once.
   bool settled() const { return settled_; }
 
   // The following from any thread.
   // What the options announced, null what they did not. The models outlive run(); queues end before
   // the App does, and so does all that the set has loaded.
   void serve(const ServedModels& models, ModelSet* set = nullptr);
-  // Other keys, from the next request on.
+  // Takes other keys, from the next request on.
   void take_keys(std::vector<std::string> keys);
   // Keeps reactor and worker on these PUs.
   void pin(const std::vector<uint32_t>& pus);
@@ -95,14 +95,14 @@ class App {
  private:
   friend std::span<const Route> routes();
 
-  // For the work of requests that nobody waits for any more, which ends at its next pause.
+  // Seconds that the end waits for tasks whose clients are gone; each stops at its next pause.
   static constexpr double kMostEndSeconds = 2;
 
   std::optional<HttpReply> check(HttpRequest& head);
   std::optional<ApiError> refuse(const HttpRequest& head, const Route* route) const;
   std::optional<ApiError> refuse_without_model(const Route& route) const;
   std::optional<ApiError> refuse_kind(const Route& route) const;
-  // What counts the requests of a route; null: nothing.
+  // Returns the counters of a route's requests; null where nothing counts them.
   RequestMetrics* metrics_of(const Route& route);
   void note_refusal(const HttpRequest& head, const ApiError& error);
   HttpReply refused(const HttpRequest& head, const ApiError& error);
@@ -154,7 +154,7 @@ class App {
   void count_prompt(const std::shared_ptr<Exchange>& exchange, MakeApi make_api,
                     std::string (*body)(uint64_t tokens));
   void refuse_name(const std::shared_ptr<Exchange>& exchange, const std::string& name);
-  // What a path or a query names, of the set.
+  // Returns the row of the model that a path or a query names.
   std::optional<ModelRow> row_of(const std::string& name) const;
   const char* state() const;
   void end_drain(double until);
@@ -163,7 +163,7 @@ class App {
   const AppOptions options_;
   Guard guard_;  // the reactor's
   RequestLog log_;
-  // They are there, as far as the options announced them, once `ready_` is set.
+  // The models are there, as far as the options announced them, once `ready_` is set.
   ServedModels models_;
   ModelSet* set_ = nullptr;  // null: `models_` are all
   std::string plan_;         // GET /v1/plan, of these

@@ -26,7 +26,7 @@ struct AppMetrics {
   Histogram prefill_seconds;      // from then to the first token
 };
 
-// What is so now.
+// The values of /metrics that go up and down, as they are now.
 struct AppGauges {
   size_t connections = 0, exchanges = 0;
   uint64_t displaced_connections = 0, refused_connections = 0;  // so far
@@ -43,7 +43,7 @@ struct EngineFigures {
 std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges,
                          std::span<const EngineFigures> engines);
 
-// Of a set of models.
+// Returns the lines of /metrics for the models of a set.
 std::string model_metrics_text(std::span<const ModelRow> models);
 
 }  // namespace hearth

@@ -42,7 +42,7 @@ ModelInfo model_info(const ModelRow& row) {
   return info;
 }
 
-// As llama.cpp's server has them, as far as they mean something here.
+// Writes the properties that llama.cpp's server has, as far as they mean something here.
 std::string properties_body(const ModelInfo& model, const SamplingParams* sampling,
                             uint32_t slots) {
   Json json;
@@ -87,7 +87,7 @@ std::optional<ModelRow> App::row_of(const std::string& name) const {
   if (set_ == nullptr) return {};
   const std::shared_ptr<const OfferedModel> found = set_->find(name);
   for (ModelRow& row : set_->rows()) {
-    // Where none is named, the first that is loaded.
+    // A request without a name asks about the first model that is loaded.
     if (name.empty() ? row.lease != nullptr : row.model == found) return std::move(row);
   }
   return {};

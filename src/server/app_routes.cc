@@ -1,4 +1,5 @@
-// What the routes answer, and the table of them. The build gives HEARTH_VERSION.
+// The routes of text, models and health: what each one answers, and the table of all routes. The
+// build defines HEARTH_VERSION. The build gives HEARTH_VERSION.
 #include <fmt/format.h>
 
 #include "base/json.h"
@@ -21,7 +22,8 @@ namespace hearth {
 
 namespace {
 
-// Whose tokens /tokenize gives: the text model's where there is one.
+// Returns the model whose tokens /tokenize gives: the model for text, or the first of the others
+// where the server has none for text.
 TokenRouteModel token_model(const ServedModels& models) {
   if (models.text == nullptr) return {models.of_queues().front()->tokenizer, nullptr, true};
   return {models.text->backend.tokenizer(), &models.text->chat, false, models.text->turns};

@@ -18,13 +18,13 @@ class Backend {
   virtual const Statistics& statistics() const = 0;
   // Whether Request::first_turn changes anything.
   virtual bool asks_first_turn() const { return false; }
-  // As Service::submit().
+  // Does as Service::submit() does.
   [[nodiscard]] virtual JobHandle submit(Request request, std::shared_ptr<ResultStream> stream) = 0;
 };
 
 class ServiceBackend : public Backend {
  public:
-  // Both outlive it.
+  // The service and the tokenizer outlive it.
   ServiceBackend(Service& service, const Tokenizer& tokenizer)
       : service_(service), tokenizer_(tokenizer) {}
 

@@ -63,7 +63,7 @@ class MemberReader {
   bool on_comment(Text, Code&) { return true; }
 
  private:
-  // Of texts, members' names and their own alone are kept.
+  // Keeps the names of members and their own texts, and drops all texts below them.
   bool add(Text part) {
     if (depth_ == 1) text_.append(part.data(), part.size());
     return true;
@@ -104,7 +104,7 @@ json::object read_members(std::string_view body, uint32_t depth) {
   const std::string_view text = without_byte_order_mark(body);
   const size_t read = parser.write_some(false, text.data(), text.size(), error);
   const bool good = !error && read == text.size() && parser.handler().good();
-  // What is wrong the other reader says.
+  // Only read_object() has sentences for errors, so it reads a faulty body again and throws.
   return good ? parser.handler().take() : read_object(body, depth);
 }
 

@@ -8,8 +8,9 @@
 
 namespace hearth {
 
-// As read_object() (server/json_fields.h) does, errors included, but for members that are arrays or
-// objects: such an object is empty, and such an array has one null where it is not empty.
+// Reads an object as read_object() (server/json_fields.h) does, with the same errors, but drops
+// what its members hold: an object becomes an empty one, an array that is not empty becomes one
+// null.
 boost::json::object read_members(std::string_view body, uint32_t depth);
 
 }  // namespace hearth

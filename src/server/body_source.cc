@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// As it stands between the quotes of a JSON string.
+// Returns a text as it stands between the quotes of a JSON string.
 std::string json_inside(std::string_view text) {
   std::string line = Json().text(text).line();
   return line.substr(1, line.size() - 3);

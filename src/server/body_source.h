@@ -1,4 +1,5 @@
-// What the body of a reply is made from, piece by piece (reply_pieces.h sends them).
+// The interface to the body of a reply, which is made piece by piece; reply_pieces.h sends the
+// pieces.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ class TextBody : public BodySource {
   bool next(std::string* body) final;
 
  protected:
-  // Some next bytes, and whether more come.
+  // Appends some next bytes, and returns whether more come.
   virtual bool more(std::string* bytes) = 0;
 
  private:
@@ -35,7 +36,7 @@ class TextBody : public BodySource {
   Utf8Stream utf8_;
 };
 
-// One that is there as a whole.
+// A body that is there as a whole.
 class MadeBody final : public BodySource {
  public:
   explicit MadeBody(std::string body) : body_(std::move(body)) {}
@@ -46,7 +47,7 @@ class MadeBody final : public BodySource {
   size_t at_ = 0;
 };
 
-// All of it at once.
+// Returns all of a body at once.
 std::string whole_body(BodySource& source);
 
 }  // namespace hearth

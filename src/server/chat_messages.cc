@@ -75,7 +75,7 @@ boost::json::object read_call(const boost::json::value& field, const std::string
   return read;
 }
 
-// Nothing where there are none.
+// Returns the calls of a message; an empty array where it has none.
 boost::json::array read_calls(const boost::json::object& message, const std::string& role,
                               const std::string& name) {
   const boost::json::value* field = find_field(message, "tool_calls");
@@ -93,7 +93,7 @@ boost::json::array read_calls(const boost::json::object& message, const std::str
   return read;
 }
 
-// What an assistant thought, by either name; nothing where the message has none.
+// Returns what an assistant thought, by either name; "" where the message has none.
 std::string read_reasoning(const boost::json::object& message, const std::string& name) {
   for (const char* key : {"reasoning_content", "reasoning"}) {
     const boost::json::value* reasoning = find_field(message, key);

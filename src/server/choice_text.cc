@@ -112,7 +112,8 @@ std::string ChoiceText::add_prompt(const Result& result) {
     text += add_entry(std::move(entry), bytes);
   }
   if (echoed_ < tokens.size()) return text;
-  // What is generated begins a character of its own.
+  // The generated text begins a character of its own, even behind an echoed prompt that ends within
+  // one.
   const std::string rest = utf8_.flush();
   bytes_ += rest.size();
   points_ += count_code_points(rest);

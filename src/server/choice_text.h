@@ -1,4 +1,4 @@
-// From the engine's results of one choice to what a client gets of it: text, and the
+// Turns the engine's results of one choice into what a client gets of it: text, and the
 // log-probabilities of exactly those tokens whose text was given.
 //
 // Text is held back while a character or a stop string may be incomplete, so a token's text may
@@ -39,7 +39,8 @@ struct EchoedPrompt {
   EchoedPrompt(const Tokenizer& tokenizer, std::vector<int32_t> tokens);
 
   std::vector<int32_t> tokens;
-  // The first byte that they spell is the space that SentencePiece puts before a text.
+  // Whether the first byte that the tokens spell is the space that SentencePiece puts before a
+  // text.
   bool drops_space = false;
 };
 
@@ -69,10 +70,10 @@ struct ChoicePart {
   void append(ChoicePart next);
 };
 
-// What a part takes until its reply was written.
+// Returns the bytes of memory that a part takes until its reply was written.
 uint64_t bytes_of(const ChoicePart& part);
 
-// One choice of a request.
+// Reads the results of one choice of a request.
 class ChoiceReader {
  public:
   virtual ~ChoiceReader() = default;

@@ -28,7 +28,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const std::vector<std::string>& texts) {
 }
 constexpr int32_t kEnd = 256, kMark = 257, kFirst = 258;
 
-// What Generation does, in brief: the results of these tokens, the last one with its finish.
+// Makes the results that Generation would make of these tokens, with the finish in the last one.
 std::vector<Result> results_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens,
                                const std::vector<std::string>& stops) {
   TextStream stream(stops);
@@ -52,7 +52,7 @@ std::vector<Result> results_of(const Tokenizer& tokenizer, const std::vector<int
   return results;
 }
 
-// Each part as "text|entry,entry".
+// Returns each part as "text|entry,entry".
 std::vector<std::string> parts_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens,
                                   const std::vector<std::string>& stops = {}) {
   ChoiceText choice(tokenizer, 0, true);
@@ -186,7 +186,7 @@ std::vector<Result> prompt_results(size_t tokens, size_t step) {
   return results;
 }
 
-// Each part as "text|entry@offset=logprob,..."; "-" for none.
+// Returns each part as "text|entry@offset=logprob,..."; "-" for none.
 Parts echoed(const Tokenizer& tokenizer, const std::vector<int32_t>& prompt, size_t step,
              const std::vector<int32_t>& tokens, const std::vector<std::string>& stops = {}) {
   ChoiceText choice(tokenizer, 0, true, false, std::make_shared<EchoedPrompt>(tokenizer, prompt));
@@ -219,7 +219,7 @@ TEST(ChoiceText, BehindAPromptEveryTokenHasAnEntry) {
             (Parts{"He|<mark>@0=-,He@0=-1,<end>@2=-2", "a|a@2=-1", "|<mark>@3=-2", "b|b@3=-3",
                    "|<end>@4=-4"}));
   EXPECT_EQ(echoed(*tokenizer, {'x'}, 9, {kEnd}), (Parts{"x|x@0=-,<end>@1=-1"}));
-  // But those that a stop string cut off.
+  // A stop string cuts off the others.
   EXPECT_EQ(echoed(*tokenizer, {'x'}, 9, {'a', 'b', 'c'}, {"bc"}),
             (Parts{"xa|x@0=-,a@1=-1", "|", "|"}));
 }
@@ -239,7 +239,7 @@ TEST(ChoiceText, TheSpaceBeforeAPromptIsNotShown) {
   EXPECT_EQ(echoed(*tokenizer, {space, hi}, 1, {}), (Parts{" Hi| @0=-, Hi@0=-1"}));
 }
 
-// For each byte, where in the text the character begins that it is part of.
+// Returns, for each byte, the position of the first byte of its character.
 std::vector<size_t> begins_of(std::string_view bytes) {
   std::vector<size_t> begins;
   size_t at = 0;

@@ -19,7 +19,7 @@ namespace {
 
 // A client that is so many bytes behind gets no more results for now; its sequences then wait.
 constexpr size_t kMostUnsent = 256 << 10;
-// The same where the replies of all have no room for more.
+// The limit where the replies of all have no room for more.
 constexpr size_t kLeastUnsent = 16 << 10;
 constexpr size_t kHeaderBytes = 1000;
 
@@ -28,7 +28,8 @@ uint64_t random_seed() {
   return (uint64_t{random()} << 32) | random();
 }
 
-// For a header and a line of a log.
+// Cuts a text to kHeaderBytes and replaces what is not printable ASCII: it goes into a header and a
+// line of a log.
 std::string header_text(std::string text) {
   if (text.size() > kHeaderBytes) text.replace(kHeaderBytes - 3, text.npos, "...");
   for (char& c : text) {
@@ -49,7 +50,7 @@ Completion::Completion(Completions& all, Answers& answers, std::shared_ptr<Excha
 Completion::~Completion() = default;
 
 void Completion::begin() {
-  // Before its body costs anything.
+  // Looks for room before the body costs anything.
   if (std::optional<ApiError> error = all_.find_room(client(), 1)) return fail(*error);
   auto read_and_submit = [this] {
     read();
@@ -60,7 +61,7 @@ void Completion::begin() {
 
 void Completion::read() {
   auto vocabulary = static_cast<uint32_t>(model_.backend.tokenizer().size());
-  // Its texts take as much until they are tokens.
+  // The texts of the body take as much memory until they are tokens.
   BodyLease lease;
   std::string body = exchange().take_body(&lease);
   call_ = api_->read(body, model_.sampling, all_.options_.limits, vocabulary);
@@ -74,7 +75,7 @@ void Completion::read() {
   } catch (const RequestError& error) {
     throw RequestError(api_->named(error.api()));
   }
-  // They may be large, and are tokens now.
+  // The messages may be large, and are tokens now.
   call_.messages = {};
   call_.template_kwargs = {};
   call_.prompts = {};
@@ -99,7 +100,8 @@ void Completion::settle_request() {
   }
 }
 
-// What ends a text of free form ends no other: it is over where its language says so.
+// Clears the stops of free text where the output has a language: such a text ends where its
+// language ends.
 void Completion::settle_language() {
   if (call_.shape.kind == OutputKind::kFree) return;
   call_.request.language = model_.languages->find(call_.shape, model_.backend.tokenizer());
@@ -108,12 +110,12 @@ void Completion::settle_language() {
   call_.shape = {};  // it may be large
 }
 
-// What a turn may say depends on what the prompt began of it.
+// Chooses the language of the turn, which depends on what the prompt has already begun of it.
 void Completion::settle_turn(const RenderedChat& chat) {
   const TurnFormat* format = model_.turns;
   TurnOrder& order = call_.turn;
   const bool plain = order.tools.empty() && call_.shape.kind == OutputKind::kFree;
-  // Who wants to see control tokens wants to see the markup.
+  // A request that shows control tokens gets the markup of the turn as text.
   const bool splits =
       format != nullptr && format->reasons() && !(plain && call_.request.special_text);
   if (order.tools.empty() && !splits) return settle_language();
@@ -145,7 +147,8 @@ void Completion::read_conversation() {
   Pace turns = pace();
   const RenderedChat rendered = render_conversation(model_, &call_, &turns);
   settle_turn(rendered);
-  // Of one token more than the context holds the request is refused.
+  // Encodes at most one token more than the context holds, since a prompt of that length is refused
+  // anyway.
   add_prompt(model_.chat.encode(rendered, model_.backend.context(), &turns), "");
   if (model_.backend.asks_first_turn()) {
     call_.request.first_turn =
@@ -242,7 +245,7 @@ void Completion::submit() {
   });
   uint64_t kept = 0;
   for (const Part& part : parts_) kept += part.echo.size() * call_.request.choices;
-  // While the client of a stream reads nothing, they wait in the engine's.
+  // Scores wait in the engine's results while the client of a stream reads nothing.
   if (call_.stream && call_.request.prompt_logprobs) {
     using Likely = decltype(TokenScore::top)::value_type;
     const uint64_t each = sizeof(TokenScore) + sizeof(Likely) * call_.request.top_logprobs;
@@ -260,7 +263,7 @@ void Completion::submit() {
   if (!computes()) end_uncomputed();
 }
 
-// Of texts of which nothing is asked.
+// Ends the choices of a request that asks the engine for nothing.
 void Completion::end_uncomputed() {
   Result none;
   none.finish = Finish::kLength;
@@ -272,7 +275,7 @@ void Completion::end_uncomputed() {
   finish();
 }
 
-// By the engine's thread, which nothing may be thrown on.
+// The engine's thread calls this, and nothing may be thrown on it.
 void Completion::take_results_soon() noexcept {
   try {
     on_reactor([this] {
@@ -326,7 +329,8 @@ void Completion::take_results() {
   while (!ended() && (!streaming_ || exchange().unsent() + events.size() < most)) {
     std::optional<Result> result = stream_->try_pop();
     if (!result) break;
-    // Of what was read before this result, which may have come meanwhile.
+    // Reports the progress that was read before this result; more may have come since the last
+    // look.
     events += read_so_far();
     if (result->finish && !finish_reason(*result->finish)) {
       if (result->error == kNoMemory) return exchange().fall_short();
@@ -369,7 +373,7 @@ void Completion::give_way() {
   end(Outcome::kCancelled, kClientClosedRequest, error.code);
 }
 
-// What is of a prompt is of all its choices.
+// Results about a prompt belong to all its choices, others to one.
 Completion::Choices Completion::choices_of(const Result& result) const {
   const uint32_t each = call_.request.choices;
   const uint32_t first = prompt_of_.at(result.request) * each;
@@ -396,7 +400,7 @@ bool Completion::give(uint32_t choice, const Result& result, std::string* events
   return true;
 }
 
-// Of one that has ended.
+// Counts a choice that has ended, and observes the seconds between its tokens.
 void Completion::note_choice(const ChoiceReader& choice, const Result& result) {
   ++finished_;
   if (choice.tokens() < 2) return;

@@ -31,15 +31,15 @@ class Completion final : public Answer {
              const ServedModel& model, std::unique_ptr<TextApi> api);
   ~Completion() override;
 
-  // For how long its results have waited for the client; 0 where they don't.
+  // Returns the seconds for which its results have waited for the client; 0 where none wait.
   double stalled_seconds() const;
-  // What it takes of the places.
+  // Returns how many of the places it takes.
   uint32_t places() const { return places_; }
   // Ends a stream whose client lets it wait while others want its places.
   void give_way();
 
  private:
-  // One of the prompts.
+  // A prompt of the request.
   struct Part {
     std::vector<int32_t> tokens;  // until it is submitted
     uint64_t token_count = 0;

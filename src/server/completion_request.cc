@@ -18,8 +18,8 @@ namespace {
 
 using boost::json::value;
 
-// What one field's reader works on; readers run in the order of their table, so that one may look
-// at what those before it read.
+// The state that the reader of one field works on; readers run in the order of their table, so that
+// one may look at what those before it read.
 struct Reading {
   const boost::json::object& body;
   const RequestLimits& limits;
@@ -150,7 +150,7 @@ void read_stream(const value& field, const std::string& name, Reading& reading) 
   reading.call.stream = bool_field(field, name);
 }
 
-// Behind `stream`.
+// Must be read after `stream`.
 void read_stream_options(const value& field, const std::string& name, Reading& reading) {
   const boost::json::object& options = object_field(field, name);
   if (!reading.call.stream) {
@@ -173,7 +173,7 @@ void read_chat_logprobs(const value& field, const std::string& name, Reading& re
   reading.call.request.logprobs = bool_field(field, name);
 }
 
-// Behind `logprobs`.
+// Must be read after `logprobs`.
 void read_top_logprobs(const value& field, const std::string& name, Reading& reading) {
   auto top = static_cast<uint32_t>(integer_field(field, name, 0, reading.limits.top_logprobs));
   if (top > 0 && !reading.call.request.logprobs) {
@@ -188,13 +188,13 @@ void read_text_logprobs(const value& field, const std::string& name, Reading& re
   reading.call.request.logprobs = true;
 }
 
-// Behind `logprobs`.
+// Must be read after `logprobs`.
 void read_echo(const value& field, const std::string& name, Reading& reading) {
   reading.call.echo = bool_field(field, name);
   reading.call.request.prompt_logprobs = reading.call.echo && reading.call.request.logprobs;
 }
 
-// Behind `n`.
+// Must be read after `n`.
 void read_best_of(const value& field, const std::string& name, Reading& reading) {
   if (integer_field(field, name) != int64_t{reading.call.request.choices}) {
     refuse_unsupported(name, "leave it out, or give n the same value");
@@ -205,7 +205,7 @@ void read_template_kwargs(const value& field, const std::string& name, Reading& 
   reading.call.template_kwargs = object_field(field, name);
 }
 
-// Behind `chat_template_kwargs`.
+// Must be read after `chat_template_kwargs`.
 void read_prompt_wish(const value& field, const std::string& name, Reading& reading) {
   read_generation_prompt(field, name, &reading.call.template_kwargs);
 }
@@ -222,12 +222,12 @@ void read_prompt(const value& field, const std::string& name, Reading& reading) 
   reading.call.prompts = prompt_fields(field, name, reading.limits.prompts, reading.vocabulary);
 }
 
-// Behind `chat_template_kwargs`, as the next two.
+// Must be read after `chat_template_kwargs`, and so must the next two.
 void read_tool_list(const value& field, const std::string& name, Reading& reading) {
   read_tools(field, name, reading.limits.tools, &reading.call.turn, &reading.call.template_kwargs);
 }
 
-// Behind `tools`.
+// Must be read after `tools`.
 void read_choice_of_tools(const value& field, const std::string& name, Reading& reading) {
   read_tool_choice(field, name, &reading.call.turn, &reading.call.template_kwargs);
 }
@@ -244,7 +244,7 @@ void read_include_reasoning(const value& field, const std::string& name, Reading
   reading.call.include_reasoning = bool_field(field, name);
 }
 
-// Without functions both mean the same.
+// "none" and "auto" mean the same where no functions are given, so both pass.
 void refuse_function_call(const value& field, const std::string& name, Reading&) {
   if (field.is_string() && (field.get_string() == "none" || field.get_string() == "auto")) return;
   refuse_unsupported(name, "use tools and tool_choice");

@@ -1,5 +1,4 @@
-// What a body of POST /v1/chat/completions or /v1/completions asks for. docs/api.md has every
-// field with its default and range.
+// The parameters of a body of POST /v1/chat/completions or /v1/completions.
 //
 // Fields that are null count as missing. Fields that would change the answer and are not built are
 // refused (server/unbuilt_fields.h), other unknown ones ignored.
@@ -31,8 +30,8 @@ struct RequestLimits {
   uint32_t tools = 128;
 };
 
-// Where /v1/completions is not told how many tokens to generate, as OpenAI has it. Chat goes on to
-// the end of the context.
+// The default of max_tokens in /v1/completions, which is OpenAI's; a chat goes on to the end of the
+// context. Chat goes on to the end of the context.
 inline constexpr uint32_t kTextMaxTokens = 16;
 
 // Text, or the ids of tokens. Not a std::variant: where memory runs out while one with a string is
@@ -47,16 +46,18 @@ struct Prompt {
 struct CompletionCall {
   bool chat = false;
   std::string model;  // as given; empty: none
-  // Of chat: as read_messages() makes them (server/chat_messages.h).
+  // The messages of a chat, as read_messages() makes them (server/chat_messages.h).
   boost::json::array messages;
   boost::json::object template_kwargs;  // with `tools`, those that the template shows
-  // Of chat: the tools that may be called, and how. Its answer is `shape`.
+  // The tools that may be called in a chat, and how. The form of its content is in `shape` until
+  // the prompt is made.
   TurnOrder turn;
   bool include_reasoning = true;
-  // Of /v1/completions; none without ids. At least one, or nothing is asked but that the model is
-  // there.
+  // The prompts of /v1/completions; one that is text has no `ids`. Where there are none, the
+  // request asks only whether the model is there.
   std::vector<Prompt> prompts;
-  // All but `prompt` and `deliver`. The seed is 0 where none was given.
+  // The request to the engine, all but its `prompt` and `deliver`. The seed is 0 where none was
+  // given.
   Request request;
   OutputShape shape;  // of the text, as the request says it
   bool seed_given = false;

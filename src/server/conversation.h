@@ -1,4 +1,4 @@
-// From the conversation of a chat to the text of its prompt.
+// Renders the conversation of a chat as the text of its prompt.
 #pragma once
 
 #include <string>

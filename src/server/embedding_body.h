@@ -18,10 +18,10 @@ class EmbeddingBody {
   EmbeddingBody(std::string_view model, bool base64);
 
   void add(std::span<const float> vector);
-  // For a reply in pieces: what was written since the last call, and how much that is.
+  // Returns the text of the reply written since the last call; size() is its length in bytes.
   std::string take() { return json_.take(); }
   size_t size() const { return json_.size(); }
-  // What is left to write, after the last vector.
+  // Returns the end of the body, behind the last vector.
   std::string finish(uint64_t prompt_tokens);
 
  private:

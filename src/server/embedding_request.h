@@ -1,4 +1,4 @@
-// What a body of POST /v1/embeddings asks for. docs/api.md has every field with its range.
+// The parameters of a body of POST /v1/embeddings.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct EmbeddingCall {
 struct EmbeddingLimits {
   uint32_t inputs = 2048;  // of one request, as OpenAI has it
   uint32_t depth = 64;     // of the JSON
-  // Of texts, vectors and replies under way.
+  // The limit in bytes on texts, vectors and replies under way.
   uint64_t memory_bytes = uint64_t{1} << 30;
 };
 

@@ -1,4 +1,4 @@
-// One request for embeddings on its way: every input is a text, and the reply has their vectors.
+// A request for embeddings on its way: every input is a text, and the reply has their vectors.
 #pragma once
 
 #include <memory>

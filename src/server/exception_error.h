@@ -1,5 +1,5 @@
-// What a client is told of an error that was thrown while its request was served, and of others
-// that several routes have in common.
+// The errors that clients get for exceptions thrown while their requests were served, and those
+// that several routes share.
 #pragma once
 
 #include <exception>

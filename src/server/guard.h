@@ -35,8 +35,8 @@ class Guard {
   // Whether the request brings one of the keys: "Authorization: Bearer KEY" or "X-Api-Key: KEY".
   // True where none is needed.
   bool knows_key(const HttpRequest& request) const;
-  // Whose request it is, for those that share: the number of its key, where keys are needed and it
-  // brings one; else what it was called before.
+  // Returns the name by which a client shares the server with others: the number of its key where
+  // keys are needed and the request brings one, else the name it had before.
   std::string client_of(const HttpRequest& request) const;
   bool knows_host(const HttpRequest& request) const;
   // Whether it comes from a page that is not the server's own and whose origin is not allowed, and

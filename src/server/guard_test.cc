@@ -73,7 +73,7 @@ TEST(Guard, DefaultPortsAndNamesOfTheOperatorAreItsOwn) {
     EXPECT_TRUE(from_elsewhere(guard, host, "https://models.example.evil")) << host;
     EXPECT_TRUE(from_elsewhere(guard, host, "tauri://models.example")) << host;
   }
-  // What it listens at is no name that the operator gave for pages.
+  // The address that the server listens at is not among the names that the operator gave for pages.
   EXPECT_TRUE(guard.knows_host(with({{"host", "listens.example:1"}})));
   EXPECT_FALSE(from_elsewhere(guard, "listens.example:8080", "http://listens.example:8080"));
   EXPECT_TRUE(from_elsewhere(guard, "listens.example:8080", "http://listens.example:9090"));

@@ -32,7 +32,7 @@ int64_t integer_field(const boost::json::value& value, const std::string& param,
 double real_field(const boost::json::value& value, const std::string& param, double low,
                   double high);
 const boost::json::object& object_field(const boost::json::value& value, const std::string& param);
-// With `low` to `high` entries.
+// Requires an array with `low` to `high` entries.
 const boost::json::array& array_field(const boost::json::value& value, const std::string& param,
                                       size_t low, size_t high);
 // An id of a token: [0, vocabulary).

@@ -13,7 +13,7 @@ namespace hearth {
 void write_value(Json& json, const boost::json::value& value);
 // The arguments of a call, as an object: what a call was cut in is no value, and becomes {}.
 void write_arguments(Json& json, const std::string& arguments);
-// Without a newline behind.
+// Writes a value as JSON, without a newline at its end.
 std::string value_text(const boost::json::value& value);
 
 }  // namespace hearth

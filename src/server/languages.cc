@@ -101,7 +101,7 @@ std::shared_ptr<const Matcher> Languages::find(const OutputShape& shape,
                                                const Tokenizer& tokenizer) {
   const std::string key = key_of(shape);
   if (Entry entry = kept(key); entry.begin) return entry.begin;
-  // Others go on meanwhile, and may compile the same.
+  // Other requests go on meanwhile, and may compile the same.
   std::shared_ptr<const Matcher> begin = compile(shape, vocabulary(tokenizer));
   keep({key, begin, nullptr});
   return begin;

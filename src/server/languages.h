@@ -23,7 +23,7 @@ class Languages {
   // same one. Any thread. Throws RequestError: the shape is at fault, or would take too long.
   std::shared_ptr<const Matcher> find(const OutputShape& shape, const Tokenizer& tokenizer);
 
-  // The same for a turn of a model. At fault may be the schemas of tools, too.
+  // Finds the language of a turn of a model. At fault may be the schemas of tools, too.
   std::shared_ptr<const TurnLanguage> find_turn(const TurnFormat& format, const TurnOrder& order,
                                                 const Tokenizer& tokenizer);
 

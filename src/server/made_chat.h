@@ -1,4 +1,4 @@
-// What a body of another API was made into, read as a body of our own: mostly that of a chat
+// Reads a body that was made from one of another API, in most cases as the body of a chat
 // completion.
 #pragma once
 

@@ -20,7 +20,7 @@ using boost::json::value;
 
 constexpr std::string_view kBilling = "x-anthropic-billing-header";
 
-// What the blocks of a message say.
+// The contents of one message's blocks.
 struct Said {
   std::string text = {}, reasoning = {};
   boost::json::array calls = {};
@@ -54,7 +54,7 @@ void read_thinking_block(const object& block, const std::string& name, Said* sai
   join_line(&said->reasoning, member_text(block, "thinking", name));
 }
 
-// Only who wrote it can read it.
+// Skips a block that only its writer can read.
 void skip_block(const object&, const std::string&, Said*) {}
 
 void read_call_block(const object& block, const std::string& name, Said* said) {
@@ -136,7 +136,7 @@ void read_result_block(const object& block, const std::string& name, Said* said)
   said->results.emplace_back(member_text(block, "tool_use_id", name), std::move(text));
 }
 
-// As a block it is dropped; at the beginning of a string it is a line.
+// A billing line is dropped: as a block entirely, at the beginning of a string up to its newline.
 std::string read_system_field(const value& field) {
   if (field.is_string()) {
     std::string text = text_field(field, "system");

@@ -15,7 +15,8 @@ namespace hearth {
 
 struct MessagesHistory {
   boost::json::array messages;  // in the form of OpenAI's API
-  // Where each stands in the body's `messages`, or begins to; kFromSystem: it is `system`.
+  // The index in the body's `messages` of the one that each message comes from or begins with;
+  // kFromSystem where it comes from `system`.
   std::vector<size_t> from;
   bool goes_on = false;  // the last one is the beginning of the answer
 

@@ -158,7 +158,7 @@ TEST(MessagesHistory, ErrorsHavePaths) {
             "invalid_type: messages[0].content[0] is a number; it must be an object");
 }
 
-// As Claude Code sends the second of two requests: texts of blocks as strings, `cache_control`
+// Claude Code sends the second of two requests so: texts of blocks as strings, `cache_control`
 // elsewhere, another bill.
 constexpr const char* kTurnOne = R"({
   "system": [

@@ -29,7 +29,8 @@ std::string message_id(std::string_view unique) {
                      unique.substr(unique.starts_with(kRequestId) ? kRequestId.size() : 0));
 }
 
-// As that API has ids, where the model's template has none of its own.
+// Gives a call the form of id that Anthropic's API has, unless the model's template made an id of
+// its own.
 std::string tool_use_id(std::string_view id) {
   return id.starts_with(kCallId) ? fmt::format("toolu_{}", id.substr(kCallId.size()))
                                  : std::string(id);
@@ -63,7 +64,7 @@ void write_stop_reason(Json& json, const ChoicePart& part) {
   }
 }
 
-// Up to its content.
+// Writes a message up to its content.
 void open_message(Json& json, std::string_view unique, std::string_view model) {
   json.object().key("id").text(message_id(unique)).key("type").text("message");
   json.key("role").text("assistant").key("model").text(model).key("content").array();
@@ -74,7 +75,7 @@ void open_tool_use(Json& json, const CallPart& call) {
   json.key("name").text(call.name).key("input");
 }
 
-// A block a step.
+// Makes the body block by block.
 class MessageBody final : public BodySource {
  public:
   MessageBody(std::string_view unique, std::string_view model, ChoicePart choice,
@@ -176,7 +177,7 @@ std::string MessagesReply::begin(const Usage& usage, uint32_t) {
   return messages_event("message_start", json) + messages_event("ping", ping);
 }
 
-// Which clients take for nothing where they do not look into it.
+// Reports progress in a ping event: clients that do not look into it ignore it.
 std::string MessagesReply::progress(const PromptProgress& progress) {
   Json ping;
   write_progress(begin_messages_event(ping, "ping"), progress);
@@ -206,7 +207,7 @@ std::string MessagesReply::open(Block kind, const CallPart& call) {
   return events + messages_event("content_block_start", json);
 }
 
-// To the open block.
+// Adds a delta to the open block.
 std::string MessagesReply::add(Block kind, std::string_view delta) {
   if (delta.empty()) return "";
   struct Names {
@@ -246,7 +247,8 @@ std::string MessagesReply::add_call(const CallPart& call) {
   return events + add(Block::kCall, call.arguments);
 }
 
-// What goes on with a call that was begun stands before all else.
+// A part's further arguments of an open call come first, before reasoning and text open other
+// blocks.
 std::string MessagesReply::part(const ChoicePart& part) {
   std::string events;
   auto calls = part.calls.begin();
@@ -295,7 +297,7 @@ std::unique_ptr<BodySource> MessagesReply::whole(std::vector<ChoicePart> choices
 }
 
 std::string messages_error_body(const ApiError& error, std::string_view unique) {
-  // A character may become six.
+  // Messages are cut, since a character may become six.
   size_t most = 800;
   std::string body = write_messages_error(error, unique, most);
   while (body.size() > kErrorBytes && most > 0) {

@@ -59,7 +59,7 @@ class MessagesReply final : public ReplyForm {
 std::string messages_error_body(const ApiError& error, std::string_view unique);
 HttpReply messages_error_reply(const ApiError& error, std::string_view unique);
 
-// Of /v1/messages/count_tokens.
+// Writes the reply of /v1/messages/count_tokens.
 std::string input_tokens_body(uint64_t tokens);
 
 }  // namespace hearth

@@ -21,7 +21,7 @@ using boost::json::object;
 using boost::json::value;
 
 constexpr size_t kWordBytes = 40;
-// What one field's reader works on.
+// The state that the reader of one field works on.
 struct Making {
   const object& body;
   const RequestLimits& limits;
@@ -56,7 +56,8 @@ void read_messages_field(const value&, const std::string&, Making& making) {
   if (history.goes_on) making.made.chat["continue_final_message"] = true;
 }
 
-// Without its other half a conversation must not be answered.
+// Refuses to go on with a conversation that the server would have to keep: its answer without the
+// earlier half would be wrong.
 void refuse_thread(const value&, const std::string& name, Making&) {
   throw RequestError(kThreadCode, name,
                      "asks for a conversation that is kept here, and none is; leave it out, and "
@@ -146,7 +147,7 @@ void read_messages_tools(const value& field, const std::string& name, Making& ma
   if (!tools.empty()) making.made.chat["tools"] = std::move(tools);
 }
 
-// Behind `tools`.
+// Must be read after `tools`.
 void read_messages_choice(const value& field, const std::string& name, Making& making) {
   const object& choice = object_field(field, name);
   std::string param = name + ".type";
@@ -168,7 +169,7 @@ void read_messages_choice(const value& field, const std::string& name, Making& m
   }
 }
 
-// What a chat's body calls the same is copied.
+// Fields that have the same name and meaning in a chat's body are copied.
 constexpr MessagesRule kMessagesRules[] = {
     {"thread", refuse_thread},
     {"model", copy_field},
@@ -206,7 +207,7 @@ bool take(std::string_view begin, std::string_view* text) {
   return true;
 }
 
-// All of a path that is left.
+// Skips all that is left of a path.
 void skip_path(std::string_view* text) {
   text->remove_prefix(std::min(text->find_first_of(": "), text->size()));
 }

@@ -1,6 +1,6 @@
-// What a body of POST /v1/messages or /v1/messages/count_tokens asks for (Anthropic's Messages
-// API): the body of a chat completion that asks for the same, which the reader of those then reads
-// (server/completion_request.h). docs/api.md has every field.
+// Makes of a body of POST /v1/messages or /v1/messages/count_tokens (Anthropic's Messages API) the
+// body of a chat completion that asks for the same; server/completion_request.h reads that one.
+// docs/api.md has every field.
 //
 // Fields that are null count as missing, and those that this does not know are ignored, as clients
 // of that API send ever new ones.
@@ -18,7 +18,7 @@
 
 namespace hearth {
 
-// What fields of a chat's body are called in the body that it was made of.
+// The names that a chat's fields have in the body which it was made of.
 struct MessagesNames {
   std::vector<size_t> messages, tools;  // the places of the chat's entries
   std::string schema;                   // of the text's shape
@@ -46,7 +46,7 @@ enum class MessagesWish : uint8_t {
 MessagesBody read_messages_body(std::string_view body, const RequestLimits& limits,
                                 MessagesWish wish);
 
-// What the chat's body asks for. Throws RequestError; errors, tools and the shape of the text are
+// Reads the made chat's body. Throws RequestError; errors, tools and the shape of the text are
 // called as the client calls them.
 CompletionCall read_messages_call(const MessagesBody& body, const SamplingParams& defaults,
                                   const RequestLimits& limits, uint32_t vocabulary);

@@ -291,7 +291,7 @@ constexpr const char* kMessagesFields[] = {
     R"("messages":[{"role":"tool","content":"x"}])",
     R"("context_management":{"edits":[]})"};
 
-// Whatever the schema of a request allows is read, and what it forbids is refused.
+// The reader takes what the schema of a request allows, and refuses what it forbids.
 TEST(MessagesRequest, TheSchemaAndTheReaderAgree) {
   const json::value document = read_json(openapi_json());
   for (const char* field : kMessagesFields) {

@@ -30,7 +30,7 @@ class MetricsText {
   // Buckets by upper bound, cumulative, with sum and count. They are read one after the other, so
   // the count is made of the buckets: the two always agree.
   void histogram(std::string_view name, std::string_view help, const Histogram& histogram);
-  // The same in parts: a family of type histogram, and its samples with or without a label.
+  // Writes a histogram in parts: a family of that type, and its samples with or without a label.
   void samples(const Histogram& histogram, Labels labels = {});
 
   std::string take() { return std::move(text_); }

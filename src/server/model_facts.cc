@@ -72,7 +72,7 @@ std::string digest_of(const ModelSource& source) {
   return fmt::format("{:016x}", hash.value());
 }
 
-// Of `name` where it has one: what follows its last colon.
+// Returns the tag of `name`, the part after its last colon; empty where it has none.
 std::string_view tag_of(std::string_view name) {
   const size_t colon = name.rfind(':');
   if (colon == name.npos || name.find('/', colon) != name.npos) return {};

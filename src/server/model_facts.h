@@ -16,8 +16,8 @@ struct ModelFacts {
   std::string format;        // "gguf"
   std::string parameters;    // "4.0B"
   std::string quantization;  // "Q4_K_M", or the type of most of its bytes
-  // Of what the file holds: 16 hexadecimal digits, no SHA-256. Of each tensor's data the two ends
-  // count, since reading all of it would take as long as loading.
+  // 16 hexadecimal digits that stand for the file's contents, no SHA-256. Only both ends of each
+  // tensor's data count, since reading all of it would take as long as loading.
   std::string digest;
   uint64_t file_bytes = 0;
   uint64_t memory_bytes = 0;  // that it takes here; the file's where nobody counts them

@@ -19,7 +19,7 @@ bool same_name(std::string_view one, std::string_view other) {
   return ascii_lower(one) == ascii_lower(other);
 }
 
-// Where a model for that is asked.
+// Names a kind in a sentence that says what kind of model was asked for.
 std::string_view kind_words(ModelKind kind) {
   switch (kind) {
     case ModelKind::kText:
@@ -62,7 +62,7 @@ ModelSet::ModelSet(ModelSetOptions options) : options_(std::move(options)) {}
 
 ModelSet::~ModelSet() { end(); }
 
-// With the mutex.
+// The caller holds the mutex.
 void ModelSet::poke() noexcept {
   poked_ = true;
   changed_.notify_all();
@@ -243,7 +243,7 @@ void ModelSet::give_back(SetEntry& entry, bool uses) noexcept {
     --entry.leases;
     if (uses) entry.used_seconds = steady_seconds();
     if (entry.leases > 0) return;
-    // Under the lock: the set may end as soon as nobody has a lease.
+    // The lock is held: the set may end as soon as nobody has a lease.
     poke();
   }
 }

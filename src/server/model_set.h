@@ -48,11 +48,11 @@ class HeldModel {
  public:
   virtual ~HeldModel() = default;
 
-  // That it takes at least.
+  // Returns the least bytes that the loaded model takes.
   virtual uint64_t least_bytes() const = 0;
   // Takes `room` bytes at most, where that is as many as least_bytes().
   virtual void load(uint64_t room) = 0;
-  // The following once it is loaded.
+  // The following may be called once the model is loaded.
   virtual uint64_t bytes() const = 0;
   virtual ServedModels served() const = 0;
 };
@@ -79,14 +79,15 @@ struct OfferedModel {
 struct ModelWish {
   std::string name = {};               // empty: whichever serves
   std::optional<ModelKind> kind = {};  // none: any
-  // That it shall stay unused, as far as the server's own time allows; below 0: for good.
+  // Seconds that the model shall stay loaded while unused, within the server's own time; below 0:
+  // for good.
   std::optional<double> keep_seconds = {};
 };
 
 class ModelSet;
 struct SetEntry;
 
-// While it lives the model stays. It must not outlive the set.
+// The model stays while this lives. It must not outlive the set.
 class ModelLease {
  public:
   ModelLease(ModelSet& set, SetEntry& entry, bool uses);
@@ -141,16 +142,17 @@ class ModelSet {
   using Got = std::function<void(std::shared_ptr<const ModelLease>, std::optional<ApiError>)>;
   // The ticket of who waits, for drop(); 0: got() was called.
   uint64_t want(const ModelWish& wish, Got got);
-  // It waits no more; got() may be under way.
+  // Says that it waits no more; got() may be under way.
   void drop(uint64_t ticket) noexcept;
 
-  // Whoever asks needs it no more: where it is loaded it is unloaded once it is idle, unless it is
-  // pinned. Nothing, or why there is no such model.
+  // Says that one who asked needs the model no more: it is unloaded once it is idle, unless it is
+  // pinned. Returns an error where there is no such model.
   std::optional<ApiError> let_go(const ModelWish& wish);
 
-  // What clients ask by name: nothing, or why not. Loading and unloading come later.
+  // Asks to load or unload a model by its name. Both return at once, with an error where that is
+  // refused; the work is done later. Loading and unloading come later.
   std::optional<ApiError> load(const std::string& name);
-  // Who waits for it is told; who uses it goes on.
+  // Those who wait for the model get an error; those who use it keep it until they end.
   std::optional<ApiError> unload(const std::string& name);
 
   std::vector<ModelRow> rows();
@@ -172,7 +174,7 @@ class ModelSet {
   SetEntry* choose(const ModelWish& wish, std::optional<ApiError>* error);
   std::string known_names() const;
   std::string holders() const;
-  // Of those that are loaded, all or the pinned ones.
+  // Returns the bytes of the loaded models, all or only the pinned ones.
   uint64_t used_bytes(bool pinned) const;
   bool open_to_all(const SetEntry& entry) const;
   std::optional<ApiError> why_not_wait(const SetEntry& entry, double now) const;

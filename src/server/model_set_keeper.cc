@@ -14,19 +14,19 @@
 namespace hearth {
 namespace {
 
-// Between looks at what nobody tells: files, and how long somebody has waited.
+// Seconds between looks at what nobody tells: files, and how long somebody has waited.
 constexpr double kLookSeconds = 1;
 // Models that come back so soon after they made room take turns, and so many of them are too many.
 constexpr double kTurnSeconds = 60;
 constexpr uint32_t kManyTurns = 4;
 
-// On a thread of its own, which a load may bind to some cores.
+// Runs the call on a thread of its own, since a load may bind its thread to some cores.
 template <typename Call>
 auto apart(const Call& call) {
   return std::async(std::launch::async, call).get();
 }
 
-// Why a load failed.
+// Returns the reason of a failed load in words.
 std::string problem_of(const std::exception& error) {
   const auto* system = dynamic_cast<const std::system_error*>(&error);
   if (system == nullptr || system->code() != std::errc::resource_unavailable_try_again) {
@@ -153,7 +153,7 @@ SetEntry* ModelSet::next_to_load() {
 bool ModelSet::load_one(Lock& lock) {
   SetEntry* next = next_to_load();
   for (const auto& entry : entries_) {
-    // Who waited for another model's room had it, or waits no more.
+    // Nothing waits to be loaded: models that were asked to make room may stay.
     if (next == nullptr) entry->leaving = false;
     if (open_to_all(*entry)) grant(*entry);
     if (!entry->wanted() && entry->opened != nullptr) {
@@ -205,7 +205,7 @@ uint64_t ModelSet::used_bytes(bool pinned) const {
   return used;
 }
 
-// Who holds memory, as sentences name them.
+// Returns the models that hold memory, as sentences name them.
 std::string ModelSet::holders() const {
   std::string all;
   for (const auto& entry : entries_) {
@@ -245,7 +245,8 @@ ModelSet::Room ModelSet::make_room(SetEntry& entry, Lock& lock) {
   return Room::kMade;
 }
 
-// Those that have been loaded longest take no more requests, as far as others need their memory.
+// Asks models to leave, as far as others need their memory: the one that has been loaded longest
+// takes no more requests first.
 void ModelSet::ask_to_leave(uint64_t missing) {
   std::vector<SetEntry*> all;
   for (const auto& entry : entries_) {
@@ -291,7 +292,7 @@ void ModelSet::fill(SetEntry& entry, uint64_t room, Lock& lock) {
   note_turns(entry);
   tell(
       fmt::format("{} is loaded: {}, in {:.1f} s", name, bytes_text(entry.bytes), entry.load_took));
-  // Whoever waited has it, whatever was asked for meanwhile.
+  // Gives the model to all who waited, even where others were asked for meanwhile.
   grant(entry);
 }
 
@@ -311,7 +312,7 @@ void ModelSet::note_turns(SetEntry& entry) {
                   turns_));
 }
 
-// All who wait for it get it.
+// Gives the model to all who wait for it.
 void ModelSet::grant(SetEntry& entry) {
   for (SetEntry::Waiter& waiter : entry.waiters) {
     calls_.push_back({std::move(waiter.got), std::make_shared<const ModelLease>(*this, entry, true),
@@ -329,7 +330,7 @@ void ModelSet::refuse(SetEntry& entry, const ApiError& error) {
   entry.waiters.clear();
 }
 
-// Those who have waited too long for others to leave.
+// Refuses those who have waited too long for others to leave.
 void ModelSet::refuse_late() {
   const double late = steady_seconds() - kMostRoomSeconds;
   for (const auto& entry : entries_) {

@@ -211,7 +211,7 @@ TEST_F(ModelSetTest, AChangedFileIsLoadedAnewOnceIdle) {
     const std::lock_guard lock(world_.mutex);
     world_.stamps["a"] = "another file";
   }
-  // It goes on as it was, until others wait for the new one.
+  // The model goes on as it was, until others wait for the new one.
   std::future<Answered> next;
   do {
     next = ask("a");
@@ -244,7 +244,7 @@ TEST_F(ModelSetTest, NobodyUsesItForItsTime) {
   // A request may ask for less than the server's time, and for no more.
   ask({.name = "b", .keep_seconds = 0}).get();
   wait_for("b", kSleeping);
-  // Which holds for that request alone.
+  // The shorter time holds for that one request.
   lease("b");
   lease("a");
   wait_for("a", kSleeping);
@@ -271,14 +271,14 @@ TEST_F(ModelSetTest, LetsGoOfWhatIsLoaded) {
   std::vector<OfferedModel> models = {offer("a"), offer("b")};
   models[1].pinned = true;
   start(2, std::move(models));
-  // One that sleeps is not loaded for that.
+  // A sleeping model is not loaded for that.
   EXPECT_FALSE(set_->let_go({.name = "a"}));
   EXPECT_EQ(status("a"), kSleeping);
   auto held = lease("a");
   EXPECT_FALSE(set_->let_go({.name = "a:latest"}));
   EXPECT_FALSE(set_->let_go({.name = "b"}));
   EXPECT_EQ(status("a"), kLoaded);
-  // Who uses it still has it until its own end.
+  // A user of the model keeps it until its own lease ends.
   held.reset();
   wait_for("a", kSleeping);
   EXPECT_EQ(status("b"), kLoaded);

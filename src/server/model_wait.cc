@@ -122,7 +122,7 @@ void ModelWait::ask(const AskedModel& asked) {
   later(kQuietSeconds, [this] { begin_events(); });
 }
 
-// It need not be loaded for that.
+// Lets the model go, for which it need not be loaded.
 void ModelWait::let_model_go(const AskedModel& asked) {
   ModelWish wish{.name = asked.name};
   if (asked.name.empty()) wish.kind = choice_.kind;

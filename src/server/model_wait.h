@@ -19,7 +19,7 @@
 
 namespace hearth {
 
-// What the body of any route says of its model.
+// The part of a request's body that concerns its model, on any route.
 struct AskedModel {
   std::string name;
   std::optional<double> keep_seconds;  // `keep_alive` or `ttl`; below 0: for good

@@ -17,7 +17,7 @@
 namespace hearth {
 namespace {
 
-// Of a model that is never put away.
+// The time of expiry that is told for a model which is never put away.
 constexpr std::string_view kNeverExpires = "9999-12-31T23:59:59Z";
 
 class OllamaApi final : public TextApi {
@@ -163,7 +163,7 @@ std::string ollama_show_body(const OllamaModel& model) {
   json.text(model.sampling != nullptr ? parameters_text(*model.sampling) : "");
   json.key("template").text("");
   write_details(json, *model.facts);
-  // What is served counts: nobody can use more of the model.
+  // Reports the context that is served, which may be smaller than the model's: nobody can use more.
   boost::json::object info = model.facts->info;
   info[model.facts->architecture + ".context_length"] = model.context;
   json.key("model_info");

@@ -39,7 +39,7 @@ struct OllamaModel {
 OllamaModel ollama_model(const ServedModel& model);
 // A reranker can do nothing that ollama has a word for.
 OllamaModel ollama_model(const ServedEmbedder& model);
-// One of a set, loaded or not.
+// Returns the model of a set's row, loaded or not.
 OllamaModel ollama_model(const ModelRow& row);
 
 // GET /api/tags and /api/ps, which has those that are loaded.

@@ -1,4 +1,4 @@
-// What a body of POST /api/embed asks for (ollama's API), or one of /api/embeddings, which takes
+// The parameters of a body of POST /api/embed (ollama's API), or of /api/embeddings, which takes
 // one text. server/ollama_vectors.h has the reply.
 #pragma once
 

@@ -80,7 +80,7 @@ class OllamaHistory {
     return made;
   }
 
-  // Which call a tool's message answers.
+  // Adds the id of the call that a tool's message answers.
   void add_answered(const object& given, const std::string& name, object* made) {
     std::string tool, id;
     for (const char* key : {"tool_name", "name"}) {

@@ -19,7 +19,7 @@
 
 namespace hearth {
 
-// What is asked of a model.
+// The kinds of request to a model.
 enum class OllamaAsked : uint8_t {
   kText,
   kToLoad,   // nothing but that it is there

@@ -58,7 +58,7 @@ void read_options(const value& field, const std::string& name, const object& bod
   for (std::string_view option : kSameOptions) {
     if (const value* given = find_field(options, option)) made->made[option] = *given;
   }
-  // Which means none.
+  // A seed of -1 means none.
   constexpr const char* kSeed = "seed";
   const value* seed = made->made.if_contains(kSeed);
   if (seed != nullptr && *seed == -1) made->made.erase(kSeed);
@@ -107,7 +107,7 @@ void read_history(const value& field, const std::string& name, const object&, Ol
   if (!messages.empty()) made->made["messages"] = std::move(messages);
 }
 
-// All of /api/generate that says what the prompt is.
+// Reads the fields of /api/generate that say what the prompt is.
 void read_ollama_prompt(const value& field, const std::string& name, const object& body,
                         OllamaBody* made) {
   const std::string text = text_field(field, name);
@@ -155,7 +155,8 @@ std::span<const OllamaRule> rules_of(OllamaRoute route) {
   return kOllamaGenerateRules;
 }
 
-// What a prompt's body says in another way than a chat's, or not at all.
+// Changes what the body of a prompt says in another way than that of a chat, and refuses what it
+// cannot say.
 void fit_raw(OllamaBody* made) {
   object& prompt = made->made;
   if (made->must_reason) {
@@ -181,7 +182,7 @@ std::string renamed(std::string_view text, std::string_view from, std::string_vi
   return std::string(to) + std::string(text.substr(from.size()));
 }
 
-// What generate calls its messages.
+// Renames a field of the made messages as the client of /api/generate knows it.
 std::string prompt_name(std::string_view text, bool system) {
   constexpr std::string_view kMessages = "messages";
   const bool rules = system && text.starts_with("messages[0]");

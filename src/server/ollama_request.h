@@ -1,6 +1,6 @@
-// What a body of POST /api/chat or /api/generate asks for (ollama's API): the body of a chat
-// completion, or for a raw prompt of a completion, that asks for the same, which the reader of
-// those then reads (server/completion_request.h). docs/ollama.md has every field.
+// Makes of a body of POST /api/chat or /api/generate (ollama's API) the body of a chat completion,
+// or of a completion for a raw prompt, that asks for the same; server/completion_request.h reads
+// that one. docs/ollama.md has every field.
 //
 // Fields that are null count as missing. Those that would change the answer and are not built are
 // refused, other unknown ones ignored, options too: a server is set up once.
@@ -19,7 +19,7 @@ namespace hearth {
 
 enum class OllamaRoute : uint8_t { kChat, kGenerate };
 
-// What fields of the body that was made are called in the client's.
+// The names that fields of the made body have in the client's.
 struct OllamaNames {
   OllamaRoute route = OllamaRoute::kChat;
   bool system = false;  // of generate: the first message is `system`
@@ -42,8 +42,8 @@ struct OllamaBody {
 // Throws RequestError.
 OllamaBody read_ollama_body(std::string_view body, OllamaRoute route, const RequestLimits& limits);
 
-// What the made body asks for. Throws RequestError; errors, tools and the shape of the text are
-// called as the client calls them.
+// Reads the made body. Throws RequestError; errors, tools and the shape of the text are called as
+// the client calls them.
 CompletionCall read_ollama_call(const OllamaBody& body, const SamplingParams& defaults,
                                 const RequestLimits& limits, uint32_t vocabulary);
 

@@ -316,7 +316,7 @@ constexpr const char* kOllamaTextFields[] = {
     R"("raw":true)",    R"("raw":"yes")", R"("system":"x")", R"("system":[])",
     R"("prompt":null)", R"("prompt":"")", R"("prompt":[])"};
 
-// Whatever the schema of a request allows is read, and what it forbids is refused.
+// The reader takes what the schema of a request allows, and refuses what it forbids.
 void expect_ollama_agreement(std::span<const char* const> fields, OllamaRoute route) {
   const json::value document = read_json(openapi_json());
   const char* schema = route == OllamaRoute::kChat ? "OllamaChatRequest" : "OllamaGenerateRequest";

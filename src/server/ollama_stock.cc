@@ -14,9 +14,9 @@
 namespace hearth {
 namespace {
 
-// Between two lines of one file's progress.
+// Seconds between two lines of one file's progress.
 constexpr double kProgressSeconds = 0.25;
-// So much of a digest names a file, as ollama tells it.
+// The digits of a digest that name a file, as ollama tells it.
 constexpr size_t kDigestDigits = 12;
 
 std::string status_line(std::string_view status) {

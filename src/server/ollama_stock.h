@@ -23,7 +23,7 @@ struct PullListener;
 // Where the client leaves, the pull ends, and keeps what came.
 class OllamaPull final : public Answer {
  public:
-  // Both outlive it.
+  // The stock and the line outlive it.
   OllamaPull(Answers& answers, std::shared_ptr<Exchange> exchange, ModelStock& stock,
              PullLine& line, uint32_t depth)
       : Answer(answers, std::move(exchange), nullptr), stock_(stock), line_(line), depth_(depth) {}
@@ -35,7 +35,7 @@ class OllamaPull final : public Answer {
   void read();
   void wait_turn();
   void pull() noexcept;
-  // By the line's thread.
+  // The line's thread calls the following.
   void say(std::string line);
   PullListener listener();
   void finish();

@@ -16,7 +16,7 @@
 
 namespace hearth {
 
-// A vector at a time.
+// Makes the body vector by vector.
 class OllamaVectors final : public BodySource {
  public:
   OllamaVectors(EmbeddingForm form, std::string_view model, std::optional<uint32_t> dimensions,

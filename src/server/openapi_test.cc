@@ -235,8 +235,8 @@ constexpr const char* kFields[] = {
 using ReadCall = CompletionCall (*)(std::string_view body, const SamplingParams& defaults,
                                     const RequestLimits& limits, uint32_t vocabulary);
 
-// Whatever a schema of a request allows is read, and what it forbids is refused: of bodies that
-// begin so and go on with one of the fields.
+// The reader takes what a schema of a request allows, and refuses what it forbids, in bodies that
+// begin with `begin` and go on with one of the fields.
 void expect_agreement(std::string_view schema, const std::string& begin,
                       std::span<const char* const> fields, ReadCall read_call) {
   json::value document = read_json(openapi_json());

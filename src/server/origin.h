@@ -17,14 +17,15 @@ struct WebOrigin {
   bool operator==(const WebOrigin&) const = default;
 };
 
-// Nothing where the text is no origin, as "null" is none.
+// Returns the origin; none where the text is no origin, as "null" is none.
 std::optional<WebOrigin> parse_origin(std::string_view text);
 
 // The host and the port that a Host field names, as the scheme has them.
 WebOrigin origin_of_host(std::string_view scheme, std::string_view host);
 
-// What --allow-origin takes, in the form that browsers send: an origin, with or without a "/"
-// behind it, "null", or "*" for every origin. Throws (kUsage) where it is none of these.
+// Reads the value of --allow-origin and returns it in the form that browsers send: an origin, with
+// or without a "/" behind it, "null", or "*" for every origin. Throws (kUsage) where it is none of
+// these.
 std::string origin_option(const std::string& text);
 
 }  // namespace hearth

@@ -23,7 +23,7 @@ void PromptCount::begin() {
 }
 
 void PromptCount::count() {
-  // Its texts take as much until they are counted.
+  // The texts of the body take as much memory until they are counted.
   BodyLease lease;
   const auto vocabulary = static_cast<uint32_t>(model_.backend.tokenizer().size());
   CompletionCall call =

@@ -13,10 +13,10 @@
 
 namespace hearth {
 
-// All of it is the worker's.
+// The worker runs all of it.
 class PromptCount final : public Answer {
  public:
-  // `body`: what is told of so many tokens.
+  // `body`: makes the reply from the number of tokens.
   PromptCount(Answers& answers, std::shared_ptr<Exchange> exchange, const ServedModel& model,
               const RequestLimits& limits, std::unique_ptr<TextApi> api,
               std::string (*body)(uint64_t tokens));

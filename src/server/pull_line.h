@@ -31,7 +31,8 @@ class PullLine {
   void leave(const Stop& stop) noexcept;
   // Tells all to come to their end, also those that are posted later; each is called all the same.
   void end() noexcept;
-  // The same, and waits for so many seconds at most. Returns whether all have come to their end.
+  // Ends the line, and waits for so many seconds at most. Returns whether all pulls have come to
+  // their end.
   bool end_within(double seconds);
 
  private:

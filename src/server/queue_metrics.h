@@ -1,5 +1,5 @@
-// What the server counts about requests to a model of embed/, and how it is written for GET
-// /metrics with the figures of the devices' queues. Any thread may count and read.
+// The counters of requests to a model of embed/, and their lines for GET /metrics together with the
+// figures of the devices' queues. Any thread may count and read.
 #pragma once
 
 #include <span>

@@ -13,7 +13,7 @@ namespace {
 
 // The worker's slices: some milliseconds.
 constexpr size_t kSliceTextBytes = 32 << 10;
-// Of an element's float and of its digits in the reply.
+// Bytes that one element takes as a float and as digits in the reply.
 constexpr uint64_t kBytesOfElement = 16;
 
 ApiError busy(double retry_after) {
@@ -109,7 +109,7 @@ void QueuedAnswer::submit() {
   all_.metrics().tokens.add(tokens_);
 }
 
-// By a device's thread, which nothing may be thrown on.
+// A device's thread calls this, and nothing may be thrown on it.
 void QueuedAnswer::take(size_t index, EmbedOutcome outcome) noexcept {
   bool first = false;
   if (outcome.error) {
@@ -119,7 +119,7 @@ void QueuedAnswer::take(size_t index, EmbedOutcome outcome) noexcept {
   } else {
     vectors_[index] = std::move(outcome.vector);
   }
-  // What is left of a request that has failed is not waited for.
+  // Settles at once where a request has failed: its other texts are not waited for.
   if (left_.fetch_sub(1) != 1 && !first) return;
   try {
     on_reactor([this] { settle(); });
@@ -147,7 +147,7 @@ void QueuedAnswer::settle() {
 }
 
 void QueuedAnswer::let_go() noexcept {
-  // What waits still is not computed.
+  // Cancels the texts that still wait for a device.
   if (ticket_ && left_ > 0) model_.queues.cancel(*ticket_, vectors_.size());
   all_.give_back(client(), bytes_ + token_bytes_);
   all_.give_tokens_back(client(), queued_tokens_);

@@ -29,15 +29,16 @@ class QueuedAnswer : public Answer {
                const ServedEmbedder& model);
 
  protected:
-  // By the worker. Reads the body, and gives the number of its texts; of none the reply is made at
-  // once. Throws RequestError.
+  // The worker calls this once. Reads the body and returns the number of its texts; with 0 the
+  // reply is made at once. Throws RequestError.
   virtual size_t read_call(std::string_view body) = 0;
-  // By the worker: of a text, which is asked for once. Throws RequestError.
+  // The worker calls this once for each text. Throws RequestError.
   virtual EmbedQuery query_of(size_t index) = 0;
-  // By the worker: the body of the reply; `tokens` are those of all texts.
+  // The worker calls this at the end. Returns the body of the reply; `tokens` counts those of all
+  // texts.
   virtual std::unique_ptr<BodySource> body_of(std::vector<EmbedVector> vectors,
                                               uint64_t tokens) = 0;
-  // What a body calls its texts.
+  // Returns the name of the body's field that holds the texts.
   virtual const char* texts_field() const = 0;
 
   // Throws RequestError where a request asks for another model.

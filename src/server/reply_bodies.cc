@@ -122,7 +122,8 @@ double rate_of(uint64_t tokens, double seconds) {
   return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
-// In llama.cpp's names. The first token of a text comes with the end of its prompt.
+// Writes the times under llama.cpp's names. The first token of a text comes with the end of its
+// prompt.
 void write_timings(Json& json, const Usage& usage) {
   const uint64_t read = usage.prompt_tokens - usage.cached_tokens;
   json.key("timings").object().key("cache_n").number(usage.cached_tokens);
@@ -195,7 +196,7 @@ std::string chat_chunk(const ReplyHead& head, const ChoicePart& part, Delta delt
   return close_chunk(json, head);
 }
 
-// All but the finish.
+// Returns the events of a part, all but the finish.
 std::string chat_chunks(const ReplyHead& head, ChoicePart part) {
   std::string events;
   if (!part.reasoning.empty()) {
@@ -224,7 +225,7 @@ std::string chat_chunks(const ReplyHead& head, ChoicePart part) {
   return events;
 }
 
-// Up to its log-probabilities.
+// Writes a choice up to its log-probabilities.
 void begin_text_choice(Json& json, const ChoicePart& part) {
   json.object().key("index").number(uint64_t{part.index}).key("text").text(part.text);
 }

@@ -18,7 +18,7 @@
 
 namespace hearth {
 
-// What stands at the head of every body and chunk of one completion.
+// The members at the head of every body and chunk of one completion.
 struct ReplyHead {
   bool chat = true;
   std::string id;       // chatcmpl-... or cmpl-...: reply_id()
@@ -40,7 +40,8 @@ struct Usage {
   uint64_t cached_tokens = 0;
   uint64_t reasoning_tokens = 0;  // of the completion's
   uint64_t texts = 0;             // with tokens
-  // From the request on; from the first step to the first token; from there to the last one.
+  // Seconds from the request to the end, from the first step to the first token, and from there to
+  // the last token.
   double total_seconds = 0, prompt_seconds = 0, generation_seconds = 0;
 };
 
@@ -57,7 +58,7 @@ struct PromptProgress {
 
 // "stop" or "length"; nothing where the choice failed or was cancelled, which is no answer.
 std::optional<std::string_view> finish_reason(Finish finish);
-// The same of a choice that has calls: "tool_calls" in place of "stop".
+// Returns the reason for a choice that has calls: "tool_calls" in place of "stop".
 std::optional<std::string_view> finish_reason(const ChoicePart& part);
 
 // The body of a completion. Every choice's part is whole, with a finish that has a reason.
@@ -85,9 +86,9 @@ std::string first_event(const ReplyHead& head, uint32_t choice);
 std::string part_events(const ReplyHead& head, const ChoicePart& part);
 // Writes `prompt_progress`, in llama.cpp's names, into the object that `json` is in.
 void write_progress(Json& json, const PromptProgress& progress);
-// An event without choices that has it.
+// Returns an event without choices that has the progress.
 std::string progress_event(const ReplyHead& head, const PromptProgress& progress);
-// The last one, with usage and timings as far as they were asked for.
+// Returns the last event, with usage and timings as far as they were asked for.
 std::string usage_event(const ReplyHead& head, const Usage& usage);
 inline constexpr std::string_view kDoneEvent = "data: [DONE]\n\n";
 
@@ -104,7 +105,7 @@ struct ModelInfo {
 std::string model_body(const ModelInfo& model);
 std::string model_list_body(std::span<const ModelInfo> models);
 
-// Of /tokenize.
+// The body of the reply of /tokenize.
 class TokensBody : public BodySource {
  public:
   explicit TokensBody(std::vector<int32_t> tokens);
@@ -116,7 +117,7 @@ class TokensBody : public BodySource {
   Json json_;
 };
 
-// A member alone, of a text that is whole.
+// The body of a single member, whose text is whole.
 class WholeTextBody : public TextBody {
  public:
   WholeTextBody(std::string_view key, std::string text) : TextBody(key), text_(std::move(text)) {}

@@ -16,7 +16,7 @@ void PiecedReply::hand_over() {
   exchange_->send(std::exchange(first_, {}));
 }
 
-// By the reactor.
+// The reactor calls this.
 void PiecedReply::ask() {
   if (ended_) return;
   try {
@@ -26,7 +26,7 @@ void PiecedReply::ask() {
   }
 }
 
-// By the worker. Nobody else is here: a piece is asked for when the one before has left.
+// The worker calls this. No two calls overlap: a piece is asked for when the one before has left.
 void PiecedReply::go_on() {
   try {
     std::string piece;

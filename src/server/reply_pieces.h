@@ -31,7 +31,7 @@ class PiecedReply : public std::enable_shared_from_this<PiecedReply> {
 
   // Makes the first piece; by the worker. Throws what making it throws; nothing is sent yet.
   void make();
-  // Then answers, from there on by itself; by any thread.
+  // Any thread hands the answer over to itself: it goes on alone from there.
   void hand_over();
 
  private:
@@ -47,7 +47,7 @@ class PiecedReply : public std::enable_shared_from_this<PiecedReply> {
   std::atomic<bool> ended_{false};  // no piece is to come
 };
 
-// What a request is told whose reply finds no room in `all_reply_bytes`.
+// The error for a request whose reply finds no room in `all_reply_bytes`.
 ApiError replies_full();
 
 }  // namespace hearth

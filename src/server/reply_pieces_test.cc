@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// So many pieces of one byte, and a failure in place of the next where it is asked for.
+// Gives so many pieces of one byte, and a failure in place of the next where it is asked for.
 class Drops : public BodySource {
  public:
   Drops(int pieces, bool fails) : left_(pieces), fails_(fails) {}

@@ -21,9 +21,9 @@ namespace hearth {
 namespace {
 
 constexpr size_t kLinesWaiting = 8192;
-// So often whoever waits for a reader looks whether the log is about to end.
+// A thread that waits for a reader looks this often whether the log is about to end.
 constexpr int kLookMilliseconds = 50;
-// So long the last lines wait for their reader, all together.
+// The seconds that the last lines wait for their reader, all together.
 constexpr double kLastSeconds = 1;
 
 // A path is a stranger's text: nothing in it may end the line or move a terminal's cursor.
@@ -55,8 +55,8 @@ std::string lost_text(RequestLog::Form form, uint64_t lines) {
 
 }  // namespace
 
-// Where the lines go, by spdlog's one thread. A line waits for a reader, and those behind it wait
-// in the queue; what the queue drops, and what cannot be written, is counted and told with the next
+// Writes the lines, on spdlog's one thread. A line waits for a reader, and those behind it wait in
+// the queue; what the queue drops, and what cannot be written, is counted and told with the next
 // line that can be.
 class RequestLog::Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
@@ -64,7 +64,7 @@ class RequestLog::Sink final : public spdlog::sinks::base_sink<spdlog::details::
   Sink(Form form, int fd, std::function<size_t()> overrun)
       : form_(form), fd_(fd), overrun_(std::move(overrun)) {}
 
-  // From now on lines wait no longer than kLastSeconds together.
+  // Lets lines wait no longer than kLastSeconds together from now on.
   void end() { last_ = steady_seconds() + kLastSeconds; }
 
  protected:
@@ -169,7 +169,7 @@ RequestLog::RequestLog(Form form, int fd) : form_(form) {
   logger_ = std::make_shared<spdlog::async_logger>("requests", sink_, writers_,
                                                    spdlog::async_overflow_policy::overrun_oldest);
   logger_->set_pattern(form == Form::kText ? "%Y-%m-%dT%H:%M:%S.%e%z %v" : "%v");
-  // spdlog would tell of it on standard error, and wait for that.
+  // spdlog would report errors on standard error, and wait for that.
   logger_->set_error_handler([](const std::string&) {});
 }
 

@@ -26,14 +26,14 @@ class thread_pool;
 
 namespace hearth {
 
-// What is told as the status of a request whose client left before its answer, as nginx does.
+// The status that is logged for a request whose client left before its answer; nginx has the same.
 inline constexpr unsigned kClientClosedRequest = 499;
 
 struct LogEntry {
   std::string id, peer, method, path;
   unsigned status = 0;
   double seconds = 0;  // from its head to the end of its answer
-  // Of requests for text; those for embeddings have prompt_tokens alone.
+  // Counts of requests for text; those for embeddings have prompt_tokens alone.
   std::optional<uint64_t> prompt_tokens = {}, cached_tokens = {}, generated_tokens = {};
   std::optional<double> queue_seconds = {}, first_token_seconds = {};
   std::optional<double> tokens_per_second = {};  // that were generated, after the first
@@ -42,12 +42,12 @@ struct LogEntry {
   std::string trace = {};    // traceparent (W3C Trace Context), where it is one
 };
 
-// Of a request that ends now.
+// Makes the entry of a request that ends now.
 LogEntry log_entry(const HttpRequest& request, unsigned status);
 
 // "127.0.0.1 POST /v1/completions 200 1.203 s, 12 + 64 tokens ... stop [ID]"
 std::string log_line(const LogEntry& entry);
-// The same as one JSON object.
+// Returns the line as one JSON object.
 std::string log_json(const LogEntry& entry);
 
 inline constexpr double kTroubleSeconds = 10;
@@ -63,7 +63,7 @@ class RequestLog {
   RequestLog(const RequestLog&) = delete;
   RequestLog& operator=(const RequestLog&) = delete;
 
-  // From any thread; never waits, and throws nothing: where memory is short a line is lost.
+  // Any thread may write. Never waits, and throws nothing: where memory is short a line is lost.
   void write(const LogEntry& entry) noexcept;
   // Something was thrown that no request was told of. A line each for shortage of memory and for
   // all else, at once and then every kTroubleSeconds at most, with the number of times so far.

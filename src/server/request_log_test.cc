@@ -124,7 +124,7 @@ TEST(RequestLog, TellsHowManyLinesNobodyRead) {
   uint64_t lost = 0, there = 0;
   std::istringstream lines(all);
   for (std::string line; std::getline(lines, line);) {
-    // What fills the pipe, and what the end may cut.
+    // Skips the lines that filled the pipe, and one that the end may have cut.
     if (line.empty() || line.back() != '}') continue;
     const boost::json::object object = read_json(line).as_object();
     if (const boost::json::value* count = object.if_contains("lost_lines")) {

@@ -26,7 +26,7 @@ enum class Outcome : uint8_t {
 };
 inline constexpr size_t kOutcomes = 7;
 const char* outcome_name(Outcome outcome);
-// Of a request that ends with an error of this status.
+// Returns the outcome of a request that ends with an error of this status.
 Outcome outcome_of_error(unsigned status);
 
 struct RequestMetrics {
@@ -35,7 +35,7 @@ struct RequestMetrics {
   std::array<Counter, kOutcomes> ended;
   Histogram seconds;  // from a request's head to the end of its answer, of good ones
 
-  // A request has ended, so many seconds after its head came.
+  // Counts a request that has ended, so many seconds after its head came.
   void count(Outcome outcome, double after_seconds);
 };
 

@@ -48,7 +48,8 @@ class RequestWorker {
   // reads a body of so many bytes.
   void post(std::function<void()> task, std::shared_ptr<Exchange> about = nullptr,
             uint64_t body_bytes = 0);
-  // Within a task: the pace of what it does. `ended`: nobody waits for the task; both outlive it.
+  // Returns the pace for what a task does; to be called within it. `ended`: nobody waits for the
+  // task; both outlive the pace.
   Pace pace(const std::atomic<bool>& ended);
   // Drops the tasks that have not begun, and ends the others at their next pause. False where one
   // has come to none within so many seconds.
@@ -71,9 +72,10 @@ class RequestWorker {
   void work();
   void run(Task task) noexcept;
   void give_turn();
-  // With the mutex, by who had the turn.
+  // The thread that had the turn calls this and holds the mutex.
   void pass_on();
-  // With the mutex: the queue whose first task begins next; null where none may.
+  // Returns the queue whose first task begins next; null where none may. The caller holds the
+  // mutex.
   std::deque<Task>* next_queue();
   bool start_thread();
 

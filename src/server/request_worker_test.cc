@@ -15,7 +15,7 @@ namespace {
 constexpr double kLong = 600;
 constexpr int kSlices = 3;
 
-// What the tasks of a test say, in order, and what they wait for before the first of them begins.
+// Records what the tasks of a test say, in order, and holds them back until all are posted.
 class RequestWorkerTest : public ::testing::Test {
  protected:
   RequestWorkerTest() {
@@ -126,7 +126,7 @@ TEST_F(RequestWorkerTest, WhatNobodyWaitsForEndsAtItsNextPause) {
   EXPECT_TRUE(worker_.end(kLong));
 }
 
-// Of large bodies two are under way at a time, which small ones pass.
+// Two large bodies are under way at a time, and small ones pass them.
 TEST_F(RequestWorkerTest, FewLargeBodiesAreUnderWay) {
   for (char letter : {'a', 'b', 'c'}) post_long(letter, kSlices, RequestWorker::kLargeBody);
   post_short('s');

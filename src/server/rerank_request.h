@@ -1,6 +1,5 @@
-// What a body of POST /rerank, /v1/rerank and /v2/rerank asks for, in the words of Jina's and
-// Cohere's APIs (`documents`) or of text-embeddings-inference's (`texts`). docs/api.md has every
-// field with its range.
+// The parameters of a body of POST /rerank, /v1/rerank and /v2/rerank, in the words of Jina's and
+// Cohere's APIs (`documents`) or of text-embeddings-inference's (`texts`).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,8 @@
 
 namespace hearth {
 
-// Whose words the reply has: Jina's, Cohere's second version, text-embeddings-inference's.
+// The API whose form the reply has: Jina's, the second version of Cohere's,
+// text-embeddings-inference's.
 enum class RerankForm : uint8_t { kJina, kCohere, kTei };
 
 struct RerankCall {
@@ -21,7 +21,7 @@ struct RerankCall {
   std::string model;  // as given; empty: none
   std::string query;
   std::vector<std::string> documents;  // at least one
-  // As many of the best are told.
+  // The reply has the best documents, at most so many.
   size_t best = std::numeric_limits<size_t>::max();
   bool with_documents = false;
   bool raw = false;  // scores are logits

@@ -25,7 +25,7 @@ std::string item_text(const object& holder, std::string_view key, const std::str
   return text_field(require_field(holder, key, param), param);
 }
 
-// Of a part of a message or of what a tool gave.
+// Returns the text of a part of a message or of a tool's output.
 std::string part_text(const value& field, const std::string& name) {
   const object& part = object_field(field, name);
   const std::string type = item_text(part, "type", name);
@@ -49,7 +49,7 @@ std::string content_text(const value& content, const std::string& name) {
   return text;
 }
 
-// Of the entries of a member that is an array; "" where there are none.
+// Joins the texts of the entries of a member that is an array; "" where there are none.
 std::string entries_text(const object& item, std::string_view key, const std::string& name) {
   const value* field = find_field(item, key);
   if (field == nullptr) return "";
@@ -86,7 +86,7 @@ class MessagesOfItems {
   array take() { return std::move(messages_); }
 
  private:
-  // What the last message has, where it is the assistant's.
+  // The contents of the last message where it is the assistant's.
   struct Turn {
     bool text = false, calls = false;
   };

@@ -9,7 +9,8 @@
 
 namespace hearth {
 
-// What the model calls a function of a namespace; of none, the function's own name.
+// Returns the name under which the model sees a function of a namespace; where `space` is empty,
+// the function's own name.
 std::string joined_tool_name(std::string_view space, std::string_view name);
 
 // Fills `messages` of the chat. `instructions` may be empty. Throws RequestError.

@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// One of the things that a model says in a turn.
+// A part of what a model says in a turn.
 struct ResponseItem {
   enum class Kind : uint8_t { kReasoning, kMessage, kCall };
   Kind kind;
@@ -25,7 +25,7 @@ struct ResponseItem {
   std::string_view status = "in_progress";
 };
 
-// What stands in every response of one request.
+// The members that all responses to one request share.
 struct ResponseHead {
   std::string unique;  // the id of the HTTP request
   std::string model;
@@ -34,7 +34,7 @@ struct ResponseHead {
   ResponsesEcho echo = {};
 };
 
-// Where a response stands.
+// The state of a response.
 struct ResponseState {
   std::string_view status = "in_progress";  // "completed", "incomplete", "failed"
   std::span<const ResponseItem> items = {};
@@ -49,7 +49,7 @@ void write_summary_part(Json& json, std::string_view text);
 void write_response_item(Json& json, const ResponseHead& head, const ResponseItem& item);
 void write_response(Json& json, const ResponseHead& head, const ResponseState& state);
 
-// Of /v1/responses/input_tokens.
+// Writes the reply of /v1/responses/input_tokens.
 std::string response_tokens_body(uint64_t tokens);
 
 }  // namespace hearth

@@ -1,4 +1,5 @@
-// What fields of a chat's body are called in the body of POST /v1/responses that it was made of.
+// Finds the names that fields of a chat's body have in the body of POST /v1/responses that it was
+// made of.
 #pragma once
 
 #include <string>

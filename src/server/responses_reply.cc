@@ -19,7 +19,7 @@ std::string new_item_id(Kind kind, std::string_view unique, size_t index) {
   return fmt::format("{}_{}_{}", prefix, unique, index);
 }
 
-// Of the events of a kind of item: "response.output_text.delta".
+// Returns the type of an event of a kind of item: "response.output_text.delta".
 std::string text_event_type(Kind kind, std::string_view suffix) {
   const char* name = kind == Kind::kReasoning ? "reasoning_text"
                      : kind == Kind::kMessage ? "output_text"
@@ -33,7 +33,7 @@ Json& ResponsesReply::open_event(Json& json, std::string_view type) {
   return json.object().key("type").text(type).key("sequence_number").number(sequence_++);
 }
 
-// Of the last item.
+// Opens an event of the last item.
 Json& ResponsesReply::open_item_event(Json& json, std::string_view type) {
   open_event(json, type).key("item_id").text(items_.back().id);
   return json.key("output_index").number(uint64_t{items_.size() - 1});
@@ -75,7 +75,7 @@ std::string ResponsesReply::delta_event(std::string_view delta) {
   return named_event(type, json);
 }
 
-// The last item's text, which is whole.
+// Returns the event with the last item's text, which is whole.
 std::string ResponsesReply::text_event() {
   const ResponseItem& item = items_.back();
   const std::string type = text_event_type(item.kind, "done");
@@ -169,7 +169,7 @@ std::string_view ResponsesReply::status() const {
   return finish_reason(*finish_) == "stop" ? "completed" : "incomplete";
 }
 
-// Who said nothing said an empty message.
+// A model that said nothing gets an empty message as its one item.
 std::string ResponsesReply::finish(Finish finish) {
   finish_ = finish;
   std::string events;
@@ -190,7 +190,8 @@ std::string ResponsesReply::progress(const PromptProgress& progress) {
   return named_event(kType, json);
 }
 
-// What goes on with a call that was begun stands before all else.
+// A part's further arguments of an open call come first, before reasoning and text open other
+// items.
 std::string ResponsesReply::part(const ChoicePart& part) {
   std::string events;
   auto calls = part.calls.begin();

@@ -28,7 +28,7 @@ class ResponsesReply final : public ReplyForm {
   explicit ResponsesReply(ResponseHead head) : head_(std::move(head)) {}
 
   std::string begin(const Usage& usage, uint32_t choices) override;
-  // Of the one choice.
+  // Returns the events of a part; a response has one choice.
   std::string part(const ChoicePart& part) override;
   std::string progress(const PromptProgress& progress) override;
   std::string end(const Usage& usage) override;

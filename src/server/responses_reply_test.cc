@@ -214,7 +214,7 @@ TEST_F(ResponsesReplies, TellReasoningAsASummaryWhereAsked) {
   EXPECT_EQ(json::serialize(item), json::serialize(events[13].at("item")));
 }
 
-// Whatever of an item a client keeps, the history is the same.
+// The history is the same whichever parts of an item a client keeps.
 TEST_F(ResponsesReplies, ComeBackAsTheSameReasoning) {
   const char* text = "I must\n\u00e9 \xf0\x9f\xa6\x8a \"look\".\n";
   ResponsesReply reply(response_head(kSummed));

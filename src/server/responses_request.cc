@@ -119,7 +119,7 @@ void ask_top_logprobs(const value& field, const std::string& name, ResponsesBody
   }
 }
 
-// What else may be included, this server has not or gives anyway.
+// Ignores what else may be included: the server has none of it, or gives it anyway.
 void ask_include(const value& field, const std::string& name, ResponsesBody* read) {
   const boost::json::array& included = array_field(field, name, 0, kMostIncluded);
   for (size_t i = 0; i < included.size(); ++i) {
@@ -155,7 +155,7 @@ constexpr AskRule kAskRules[] = {
     {"user", ask_word},
     {"safety_identifier", ask_word},
     {"prompt_cache_key", ask_word},
-    // Of a chat alone.
+    // Fields that only a body of chat completions has in OpenAI's API.
     {"top_k", ask_same},
     {"min_p", ask_same},
     {"seed", ask_same},
@@ -167,7 +167,7 @@ constexpr AskRule kAskRules[] = {
     {"return_progress", ask_same},
 };
 
-// What a reply says where the request says nothing.
+// Returns the members that a reply repeats where the request leaves them out.
 object silent_echo() {
   return {{"instructions", nullptr},
           {"previous_response_id", nullptr},

@@ -1,6 +1,6 @@
-// What a body of POST /v1/responses or /v1/responses/input_tokens asks for (OpenAI's Responses
-// API): the body of a chat completion that asks for the same, which the reader of those then reads
-// (server/completion_request.h). docs/api.md has every field.
+// Makes of a body of POST /v1/responses or /v1/responses/input_tokens (OpenAI's Responses API) the
+// body of a chat completion that asks for the same; server/completion_request.h reads that one.
+// docs/api.md has every field.
 //
 // The items of `input` become messages so that an agent's second request, which brings back the
 // items of the first reply, has the first one's messages at its beginning, as they were:
@@ -33,7 +33,7 @@ struct NamespacedTool {
   std::string space, name;
 };
 
-// What a reply repeats of its request, and how it is to give reasoning.
+// The members of its request that a reply repeats, and the form in which it gives reasoning.
 struct ResponsesEcho {
   boost::json::object members;                                    // "instructions", "tools", ...
   std::map<std::string, NamespacedTool, std::less<>> namespaced;  // by what the model calls them

@@ -97,7 +97,7 @@ TEST(ResponsesRequest, MakesOneMessageOfATurn) {
             {"type":"input_text","text":"two"},{"type":"input_text","text":"three"}]}])"),
             R"([{"role":"assistant","content":"I look.","reasoning_content":"hm",)" + calls + "," +
                 outputs);
-  // What comes behind calls is another turn.
+  // A message behind calls is another turn.
   EXPECT_EQ(item_messages(std::string("[") + call + "," + R"({"role":"assistant","content":"b"}])"),
             R"([{"role":"assistant","content":"","tool_calls":[{"id":"call_1",)"
             R"("type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},)"
@@ -118,7 +118,7 @@ TEST(ResponsesRequest, TakesReasoningThatItEncoded) {
   EXPECT_EQ(told(R"("content":[{"type":"reasoning_text","text":"hm"}],
                     "encrypted_content":"hearth1.eA==")"),
             thought);
-  // Another server's, another version's, damaged, no UTF-8, and nothing at all.
+  // The marks are another server's, another version's, damaged, no UTF-8, and nothing at all.
   for (const char* other : {"gAAAAABo", "hearth2.aG0=", "hearth1.aG0",
                             "hearth1.a?0=", "hearth1./w==", "hearth1.", ""}) {
     const std::string carried = std::string(R"("encrypted_content":")") + other + '"';
@@ -264,7 +264,7 @@ TEST(ResponsesRequest, CallsToolsAsTheBodyDoes) {
   EXPECT_EQ(call.turn.tools[1].where, "tools[2].parameters");
 }
 
-// As deep as a body may be.
+// The schema is as deep as a body may be.
 TEST(ResponsesRequest, TakesSchemasOfAnyDepthThatABodyMayHave) {
   std::string schema = R"({"type":"object"})";
   for (int i = 0; i < 73; ++i) schema = R"({"items":)" + schema + "}";
@@ -284,8 +284,8 @@ TEST(ResponsesNames, ReplaceWholeNamesAlone) {
   EXPECT_EQ(names.translated("seed is x"), "seed is x");
 }
 
-// What an agent sends first, and what it sends when the model has called a tool: the same, and
-// behind it the items of the reply with their ids, and what the tool gave.
+// An agent's first request, and the one it sends when the model has called a tool: the same, and
+// behind it the items of the reply with their ids, and the tool's output.
 TEST(ResponsesRequest, ASecondTurnBeginsAsTheFirst) {
   const std::string fields = R"("model":"m","instructions":"You are an agent.",
       "tools":[{"type":"function","name":"exec","strict":false,"parameters":{"type":"object",

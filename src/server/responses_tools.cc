@@ -67,7 +67,7 @@ void add_namespace(const object& given, const std::string& name, ResponsesBody* 
   }
 }
 
-// With all members that a reply's tools have.
+// Copies a function with all members that a reply's tools have.
 object echoed_function(const object& given) {
   object echo{{"type", "function"}};
   for (const char* key : {"name", "description", "parameters"}) {

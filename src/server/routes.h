@@ -15,7 +15,7 @@ class Exchange;
 // The model without which a route has no answer.
 enum class RouteNeeds : uint8_t { kNothing, kAnyModel, kTextModel, kEmbedder, kReranker };
 
-// Among which requests GET /metrics counts those of a route.
+// The requests among which GET /metrics counts those of a route.
 enum class CountedAs : uint8_t { kNothing, kText, kEmbeddings, kRanks };
 
 struct Route {

@@ -23,7 +23,7 @@ std::string stop_field(const boost::json::value& value, const std::string& param
   return stop;
 }
 
-// Only the plain decimal form, so that an object has an id once.
+// Reads an id in the plain decimal form alone, so that an object has an id once.
 int32_t bias_token(std::string_view key, const std::string& param, uint32_t vocabulary) {
   uint32_t token = 0;
   auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), token);

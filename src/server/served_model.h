@@ -27,13 +27,13 @@ struct ServedModel {
   Backend& backend;
   const ChatPrompt& chat;
   SamplingParams sampling;  // where a request says nothing
-  // What its turns look like; null: a chat's text is content as it is. It outlives the object.
+  // The format of its turns; null: a chat's text is content as it is. It outlives the object.
   const TurnFormat* turns = nullptr;
-  // Why tools cannot be called, "shows no calls": what the chat template does; empty where they
-  // can.
+  // The reason why tools cannot be called, as a verb of the chat template: "shows no calls"; empty
+  // where they can.
   std::string turns_problem = {};
   ModelFacts facts = {};
-  // Of the worker's threads; grammars hold the model's tokens.
+  // The worker's threads alone use it; grammars hold the model's tokens.
   std::shared_ptr<Languages> languages = std::make_shared<Languages>();
 };
 

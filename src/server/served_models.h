@@ -10,21 +10,21 @@
 
 namespace hearth {
 
-// What a model is for.
+// The purpose of a model.
 enum class ModelKind : uint8_t { kText, kEmbedder, kReranker };
 
 struct ServedModels {
   const ServedModel* text = nullptr;
   const ServedEmbedder *embedder = nullptr, *reranker = nullptr;
 
-  // Those whose texts wait in queues.
+  // Returns the models whose texts wait in queues.
   std::vector<const ServedEmbedder*> of_queues() const;
-  // Of a kind that is not for text.
+  // Returns the model of a kind that is not for text.
   const ServedEmbedder* of_queue(ModelKind kind) const {
     return kind == ModelKind::kEmbedder ? embedder : reranker;
   }
   bool has(ModelKind kind) const;
-  // Of the one that has this kind.
+  // Returns the name of the model of this kind.
   const std::string& name(ModelKind kind) const;
 };
 

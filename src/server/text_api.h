@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// What is known of a reply before it begins.
+// The members of a reply that are known before it begins.
 struct ReplyStart {
   std::string unique;   // the id of the HTTP request
   int64_t created = 0;  // seconds since 1970
@@ -24,7 +24,8 @@ class TextApi {
  public:
   virtual ~TextApi() = default;
 
-  // Once, before all else but the errors. Throws RequestError, in the names that the body has.
+  // Reads the body, once, before all else but the errors. Throws RequestError, in the names that
+  // the body has.
   virtual CompletionCall read(std::string_view body, const SamplingParams& defaults,
                               const RequestLimits& limits, uint32_t vocabulary) = 0;
   virtual std::unique_ptr<ReplyForm> reply(ReplyStart start, const CompletionCall& call) = 0;
@@ -33,7 +34,7 @@ class TextApi {
   virtual ApiError named(ApiError error) const { return error; }
   // Whether a request that asks for the model `asked` means the one that is called `own`.
   virtual bool names(std::string_view asked, std::string_view own) const { return asked == own; }
-  // What of the body was left out: "tools[3]: web_search; ..."; empty: nothing.
+  // Returns the fields of the body that were left out: "tools[3]: web_search; ..."; empty: none.
   virtual std::string ignored() const { return {}; }
 };
 

@@ -19,7 +19,8 @@ void hold(Exchange& exchange, uint64_t bytes) {
   if (!exchange.hold(bytes)) throw RequestError(replies_full());
 }
 
-// The text of ids, of which a few bytes of the request may make very many.
+// The body with the text of ids, made in pieces: a few bytes of a request may make a very long
+// text.
 class DecodedBody : public TextBody {
  public:
   DecodedBody(const Tokenizer& tokenizer, std::vector<int32_t> ids)

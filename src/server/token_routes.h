@@ -20,7 +20,7 @@ struct TokenRouteModel {
   const TurnFormat* turns = nullptr;
 };
 
-// All of it is the worker's.
+// The worker runs all of it.
 class TokenAnswer final : public Answer {
  public:
   TokenAnswer(Answers& answers, std::shared_ptr<Exchange> exchange, TokenRoute route,

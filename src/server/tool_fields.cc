@@ -49,8 +49,8 @@ std::string read_name(const object& function, const std::string& name) {
   return text;
 }
 
-// What a tool is to the template: without `strict`, which is for the server, and with parameters,
-// whose members templates go through.
+// Makes a tool as the template sees it: without `strict`, which is for the server, and always with
+// parameters, since templates go through their members.
 object shown_tool(const object& function, const value* parameters) {
   object shown;
   for (const auto& member : function) {

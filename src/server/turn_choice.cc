@@ -134,7 +134,7 @@ void TurnChoice::end(const Result& result, bool ended_by_token, ChoicePart* part
   reader_.end(&events_);
   add_events(part);
   add_content(stops_.flush(), part);
-  // What ended it is none of the turn's, but may be asked for.
+  // The stop that ended the turn is no part of it, but may be asked for.
   if (include_stop_ && stops_.stopped()) add_content(stops_.matched(), part);
   if (include_stop_ && ended_by_token && reader_.calls() == 0) {
     part->text += tokenizer_->token_bytes(result.token, special_);

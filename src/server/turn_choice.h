@@ -1,5 +1,5 @@
-// From the engine's results of one choice of a chat to what a client gets of its turn: reasoning,
-// content, calls of tools, and the log-probabilities of the tokens of the content.
+// Turns the engine's results of one choice of a chat into what a client gets of its turn:
+// reasoning, content, calls of tools, and the log-probabilities of the tokens of the content.
 //
 // A stop string ends the content where the engine ended the text, which looks for them in content
 // alone (Request::stop_tags).
@@ -64,8 +64,8 @@ class TurnChoice final : public ChoiceReader {
   std::optional<Finish> finish_;
   std::vector<std::string> ids_;  // of its calls
 
-  // Where log-probabilities are asked for: what the tokens showed, which is more than is given, as
-  // markup and white space around it.
+  // The text of the tokens, kept where log-probabilities are asked for. It is more than the client
+  // gets: markup and white space stand around that.
   std::string expected_;      // that was not passed yet
   size_t expected_from_ = 0;  // bytes before it
   bool seam_ = true;          // something else may stand before the next content in it

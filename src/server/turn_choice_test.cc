@@ -64,7 +64,7 @@ class TurnChoiceTest : public testing::Test {
     return tokens;
   }
 
-  // What Generation does, in brief.
+  // Makes the results that Generation would make of these tokens.
   std::vector<Result> results_of(const std::vector<int32_t>& tokens,
                                  const TurnLanguage& language) const {
     Matcher matcher(*language.begin);

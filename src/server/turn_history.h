@@ -1,5 +1,5 @@
-// What a chat template wants of the calls and the reasoning in its messages, made of what clients
-// send (server/chat_messages.h).
+// Fits the calls and the reasoning of messages, as clients send them, to what a chat template
+// expects (server/chat_messages.h).
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -23,7 +23,7 @@ void fit_history(const TurnFormat* format, boost::json::array* messages);
 
 // Whether an id is of so many letters and digits.
 bool is_call_id(std::string_view id, uint32_t length);
-// So many letters and digits that stand for the id.
+// Returns so many letters and digits that stand for the id.
 std::string short_id(std::string_view id, uint32_t length);
 
 }  // namespace hearth

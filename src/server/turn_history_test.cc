@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-// As clients send them, for a template with this history.
+// Reads messages as clients send them and fits them to a template with this history.
 json::array fitted(const std::string& messages, const HistoryFormat& history = {},
                    std::optional<CallFormat> calls = {}) {
   json::array read = read_messages(read_json("{\"messages\":" + messages + "}").as_object(), 2048);

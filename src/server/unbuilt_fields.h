@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-// Which values ask for nothing; null always does.
+// The values of a field that ask for nothing; null always does.
 enum class Nothing : uint8_t {
   kEmpty,   // false, 0, "", [] and {}
   kTrue,    // true

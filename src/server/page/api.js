@@ -104,7 +104,7 @@ export async function* readEvents(body) {
   }
 }
 
-// What a delta of an answer adds, an event each.
+// Yields the parts that a delta adds to an answer, an event each.
 function* readDelta(delta) {
   if (delta.reasoning_content) yield {reasoning: delta.reasoning_content};
   if (delta.content) yield {text: delta.content};

@@ -60,7 +60,7 @@ async function copy(text, button) {
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 }
 
-// Which conversation is shown
+// Shows a conversation
 
 function show(chat) {
   cancelEdit();
@@ -90,7 +90,7 @@ async function remove(id) {
   const shown = log.chat.id === id;
   library.live.get(id)?.answer?.abort();
   const removed = library.remove(id);
-  // At once: what is said next is said in another one.
+  // The next question starts another conversation at once.
   if (shown) newChat();
   const undo = await removed;
   notify(`“${title || "Untitled"}” is deleted.`, "Undo", async () => {
@@ -142,7 +142,7 @@ function send(text) {
   library.save(chat, [turn]);
   prompt.value = "";
   fitPrompt();
-  // On a touch screen the keyboard would hide the answer.
+  // The keyboard would hide the answer on a touch screen.
   if (touches.matches) prompt.blur();
   else prompt.focus();
   ask();

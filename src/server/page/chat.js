@@ -39,7 +39,8 @@ export class Chat {
     return this.record.id;
   }
 
-  // From the first turn to the leaf. A parent that is missing ends it, as does a circle.
+  // Returns the turns from the first one to the leaf. A parent that is missing ends it, as does a
+  // circle.
   path() {
     const path = [];
     const seen = new Set();
@@ -112,9 +113,9 @@ export function contentOf(turn) {
   return [...files, turn.text].filter(Boolean).join("\n\n");
 }
 
-// What the server gets of a path: turns without text are left out, and what the same one said twice
-// in a row is one message, since many templates want the two to take turns. What the model thought
-// goes back with what it said; its calls do not, since nobody answered them.
+// Returns the messages that the server gets of a path: turns without text are left out, and two in
+// a row of the same role become one message, since many templates want the two to take turns.
+// Reasoning goes back with its answer; calls do not, since nobody answered them.
 export function messagesOf(path, system) {
   const list = [];
   if (system) list.push({role: "system", content: system});

@@ -1,5 +1,6 @@
-// Where conversations are kept: IndexedDB, or this tab's memory where the browser has none for us.
-// Both have the same methods; each save is all or nothing.
+// Keeps conversations: in IndexedDB, or in this tab's memory where the browser has none for us.
+// IndexedDB, or this tab's memory where the browser has none for us. Both have the same methods;
+// each save is all or nothing.
 //
 // VERSION counts the forms of what is stored. An upgrade adds to what is there and deletes nothing;
 // what a newer page has stored is left as it is, and this one keeps nothing then.

@@ -1,5 +1,4 @@
-// What an answer cost, measured while it comes and told in words.
-// figures: {tokens, exact, rate, first, thought, prompt, cached}
+// The cost of an answer, measured while it comes and told in words.
 
 function count(number, word) {
   return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;

@@ -65,7 +65,7 @@ export class Library {
     }
   }
 
-  // By the last change.
+  // Returns the conversations by their last change.
   list() {
     return [...this.records.values()].sort((a, b) => b.changed - a.changed);
   }

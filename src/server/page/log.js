@@ -43,7 +43,7 @@ export class Log {
     if (following) scrollToEnd();
   }
 
-  // At most once a frame, and only what grows.
+  // Paints at most once a frame, and only what grows.
   paintSoon(chat) {
     if (this.painting || chat !== this.chat) return;
     this.painting = true;

@@ -18,7 +18,8 @@ export const LIMITS = {
   formula: 4_000,
 };
 
-// In place of a tab in fenced code, which marked would make spaces of: no character.
+// The character that stands for a tab in fenced code, which marked would make spaces of: no
+// character at all.
 const TAB = "\ufdd0";
 const FENCE = /^(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`]*)/;
 const ANY_FENCE = /^[\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*(`{3,}(?=[^`]*$)|~{3,})/;
@@ -59,7 +60,7 @@ export function spansOf(tokens) {
   return tokens;
 }
 
-// Behind the line's end mark.
+// Returns the position behind the line's end mark.
 function lineEnd(text, at) {
   const end = text.indexOf("\n", at);
   return end < 0 ? text.length : end + 1;
@@ -143,7 +144,7 @@ const formulas = {
   },
 };
 
-// What is deeper than a limit is text.
+// Marks that lie deeper than a limit are text.
 class Tokenizer extends marked.Tokenizer {
   depth = 0;
 
@@ -234,7 +235,7 @@ class Lexer extends marked.Lexer {
   }
 }
 
-// Of the text as marked reads it.
+// Makes the text as marked reads it.
 function prepare(text) {
   if (!text.includes("\t") && !text.includes("\r")) return text;
   let fence = "";

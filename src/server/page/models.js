@@ -1,5 +1,5 @@
-// Which models the server has, which one answers, and how each is: a server of several says whether
-// it is loaded.
+// The models of the server, which one answers, and how each is: a server of several says whether it
+// is loaded.
 
 import {models, Trouble} from "./api.js";
 import {$, hideNotice, notify} from "./notices.js";
@@ -19,11 +19,11 @@ export class Models {
       this.paint();
       this.on.chosen(this.wanted);
     });
-    // Before the choice is made it is told how they are now.
+    // The list of models is read anew before a choice is made.
     $("model").addEventListener("focus", () => this.connect());
   }
 
-  // Of the conversation that is shown; empty: the first.
+  // Takes the model of the conversation that is shown; empty: the first.
   want(id) {
     this.wanted = id;
     this.paint();
@@ -59,7 +59,7 @@ export class Models {
     }
   }
 
-  // Where the same models are there, their nodes stay: the choice may be open.
+  // The nodes stay where the same models are there: the choice may be open.
   paintChoices() {
     const options = [...$("model").options];
     const told = ({id, status}) => (status && status !== "loaded" ? `${id} (${status})` : id);

@@ -154,7 +154,7 @@ function listNode(token, tools) {
   return fill(list, itemsOf(token), tools);
 }
 
-// Of a loose list all are, whether or not there is a blank line in them.
+// All items of a loose list are loose, whether or not there is a blank line in them.
 function itemsOf(list) {
   for (const item of list.items) item.loose = list.loose;
   return list.items;

@@ -1,5 +1,5 @@
-// What the page says about itself: a notice above the message box with one thing to do, and words
-// for a screen reader.
+// Messages of the page itself: a notice above the message box with one thing to do, and words for a
+// screen reader.
 
 export const $ = (id) => document.getElementById(id);
 

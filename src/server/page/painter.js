@@ -31,7 +31,7 @@ export class Painter {
     for (const block of now) if (block.end >= 0) block.end += this.end;
     const before = this.blocks;
     const tokens = [...before.slice(0, this.settled), ...now];
-    // With other addresses the same text makes other nodes.
+    // The same text makes other nodes with other addresses.
     if (whole && defines) {
       this.parent.replaceChildren();
       before.length = 0;

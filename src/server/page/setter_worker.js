@@ -66,7 +66,7 @@ onmessage = ({data}) => {
   try {
     result = data.kind === "tint" ? tint(data) : formula(data);
   } catch {
-    // What cannot be set stays as it was written.
+    // Markup that cannot be set stays as it was written.
   }
   postMessage(result);
 };

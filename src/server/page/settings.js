@@ -38,7 +38,7 @@ export class Settings {
     field?.focus();
   }
 
-  // What a new conversation begins with.
+  // Returns the values with which a new conversation begins.
   static defaults() {
     const values = {};
     for (const [name, value] of Object.entries(store.loadSettings())) {

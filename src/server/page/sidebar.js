@@ -35,7 +35,7 @@ export class Sidebar {
     return !$("list").hidden;
   }
 
-  // Over the conversation nothing else can be reached.
+  // Nothing else can be reached while the list is over the conversation.
   place(open) {
     const over = open && !WIDE.matches;
     $("list").hidden = !open && !WIDE.matches;
@@ -72,13 +72,13 @@ export class Sidebar {
     }
   }
 
-  // Of two calls the later one is shown.
+  // The later of two calls is shown.
   async paint() {
     const mine = ++this.painted;
     const words = $("search").value;
     const found = await this.library.find(words);
     if (mine !== this.painted) return;
-    // What is the same stays, with its focus and a name that is being written.
+    // An equal list stays, with its focus and a name that is being written.
     const key = JSON.stringify([this.shown(), this.renaming, words.trim() === "",
                                 found.map(({record, told}) => [record.id, record.title, told])]);
     if (key === this.key) return;

@@ -70,8 +70,8 @@ export function oldChat() {
   }
 }
 
-// What pages that were left had not stored yet: {chats, turns}. Another tab may add to it, so each
-// page has an entry of its own.
+// Keeps what a page had not stored when it was left: {chats, turns}. Another tab may add to it, so
+// each page has an entry of its own.
 export function stashUnsaved(page, unsaved) {
   return write(local, `${UNSAVED}.${page}`, unsaved);
 }
@@ -90,6 +90,6 @@ export function dropStash(name) {
   try {
     local().removeItem(name);
   } catch {
-    // Then it is stored once more.
+    // It is stored once more then.
   }
 }

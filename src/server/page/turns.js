@@ -28,8 +28,8 @@ function button(label, action, name = "") {
   return made;
 }
 
-// What the model thought before it answered, as it stands. It is open as long as there is nothing
-// else to read, and is folded as soon as there is; then it is the reader's.
+// Shows the model's reasoning as it stands. It is open as long as there is nothing else to read,
+// and is folded as soon as there is; then it is the reader's.
 class ThoughtsView {
   constructor() {
     this.node = element("details", "thoughts");
@@ -112,7 +112,7 @@ export class TurnView {
     this.said.after(this.calls.node);
   }
 
-  // What was said, and what the model thought and called beside it.
+  // Paints the answer, and the model's reasoning and calls beside it.
   paintAnswer() {
     if (!this.painter) {
       this.said.textContent = this.turn.text;
@@ -144,7 +144,7 @@ export class TurnView {
     this.below.hidden = !this.figures.textContent && this.below.children.length === 1;
   }
 
-  // While an answer comes its branch stays.
+  // The branch stays while an answer comes.
   choices(branches, idle) {
     if (branches.length < 2) return [];
     const at = branches.indexOf(this.turn);
