@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// More blocks than any row has.
+// The most blocks of a row, more than any row has.
 constexpr uint32_t kBlocksOfRow = 1u << 20;
 constexpr int32_t kMiddle = 128;
 
@@ -63,7 +63,7 @@ const char* reason_for_floats(const SourceTensor& tensor) {
       return "groups of columns have different sizes";
     }
     if (run.codes->wide_zeros) return "a zero point is 256";
-    // Each expert may have its own.
+    // Experts may each have their own order.
     if (!of_experts && !same_order(run.codes->column_order, first.column_order)) {
       return "its parts have their columns in different orders of groups";
     }

@@ -25,7 +25,7 @@ PackedType codes_packed_type(const SourceTensor& tensor);
 // The order in which a pack has the columns of the matrix that such a row belongs to, or null.
 ColumnOrder column_order_at(const SourceTensor& tensor, uint64_t row);
 
-// What rows of codes are read as where no pack takes them: F32, or for E4M3 BF16.
+// Returns the type in which rows of codes are read where no pack takes them: F32, or BF16 for E4M3.
 DType code_dtype(const StoredCodes& codes);
 
 // Says why such a tensor's rows become F32, which takes 4 or 8 times as much memory: "columns

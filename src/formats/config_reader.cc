@@ -89,7 +89,7 @@ std::optional<uint32_t> ConfigReader::count(std::string_view key, uint32_t most,
                                             uint32_t least) const {
   const boost::json::value* value = find(key);
   if (value == nullptr) return std::nullopt;
-  // Some write whole numbers as floats.
+  // Some files have whole numbers as floats.
   double number = -1;
   if (value->is_int64()) number = static_cast<double>(value->get_int64());
   if (value->is_uint64()) number = static_cast<double>(value->get_uint64());

@@ -19,7 +19,8 @@ boost::json::value read_json_array(const MappedFile& file, uint64_t most_bytes);
 
 class ConfigReader {
  public:
-  // Both outlive the reader. `path` is put before a key in messages: "rope_scaling.".
+  // Reads an object; it and the file's name outlive the reader. `path` is put before a key in
+  // messages: "rope_scaling.".
   ConfigReader(const boost::json::object& object, const std::string& file, std::string path = "")
       : object_(object), file_(file), path_(std::move(path)) {}
 
@@ -41,7 +42,8 @@ class ConfigReader {
   std::optional<std::string> text(std::string_view key) const;
   std::string text_or(std::string_view key, const char* otherwise) const;
   std::optional<ConfigReader> object(std::string_view key) const;
-  // The same of an object that is there, whose reader finds what it lacks in this one, a file's.
+  // Returns a reader of an object that is there, which finds what the object lacks in this one, a
+  // file's.
   ConfigReader inside(std::string_view key) const;
   // Objects of an array.
   std::optional<std::vector<ConfigReader>> objects(std::string_view key) const;
@@ -57,7 +59,7 @@ class ConfigReader {
   [[noreturn]] void fail_missing(std::string_view key) const;
   // The value as short JSON; what strings hold is made printable.
   std::string shown(std::string_view key) const;
-  // As messages name it.
+  // Returns the key as messages name it, with the keys of the objects around it.
   std::string full(std::string_view key) const;
 
   const boost::json::object& object_;

@@ -21,13 +21,13 @@ namespace hearth {
 
 ModelSource open_gguf(const std::string& path, UnknownTypes unknown = UnknownTypes::kRefuse);
 
-// From memory that outlives the source, or that the source keeps; `name` is for messages. Where the
+// Parses bytes that outlive the source, or that the source keeps; `name` is for messages. Where the
 // bytes begin at a multiple of 8, so does the data of the tensors.
 ModelSource parse_gguf(std::span<const std::byte> bytes, std::string name,
                        UnknownTypes unknown = UnknownTypes::kRefuse);
 ModelSource parse_gguf(std::vector<std::byte>&& bytes, std::string name,
                        UnknownTypes unknown = UnknownTypes::kRefuse);
-// From all parts of a split model, in order.
+// Parses all parts of a split model, in order.
 ModelSource parse_gguf(std::vector<MappedFile> files, UnknownTypes unknown = UnknownTypes::kRefuse);
 
 }  // namespace hearth

@@ -68,7 +68,7 @@ class GgufCursor {
          fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // The same of what only a corrupt file can have, said of `owner`.
+  // Fails for what only a corrupt file can have, said of `owner`.
   template <typename... Args>
   [[noreturn]] void fail_corrupt(const GgufOwner& owner, fmt::format_string<Args...> format,
                                  Args&&... args) const {

@@ -202,7 +202,7 @@ SourceTensor place_tensor(const GgufCursor& cursor, std::span<const std::byte> f
                         alignment);
   }
   uint64_t room = file.size() > data_start ? file.size() - data_start : 0;
-  // No tensor is without bytes, so even one of an unknown size cannot begin at the end.
+  // A tensor of unknown size has at least one byte, so it cannot begin at the end.
   uint64_t n_bytes = 1;
   bool fits = true;
   if (listed.block) {

@@ -1,5 +1,5 @@
-// For the tests of this folder: GGUF files written byte by byte, so that they can be wrong in any
-// place, the messages that reading them gives, and a folder for each test.
+// GGUF files for the tests of this folder, written byte by byte so that they can be wrong in any
+// place; the messages that reading them gives; and a folder for each test.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -30,7 +30,8 @@ std::optional<GgufBlock> gguf_block(uint32_t gguf_type);
 // The name of a tensor type, whether this program reads it or not: "q4_0", "q8_k (type 15)",
 // "type 99".
 std::string gguf_tensor_type_text(uint32_t gguf_type);
-// Why a tensor of a type that is not read is refused, and what to do: a sentence about "it".
+// Says why a tensor of a type that cannot be read is refused, and what to do: a sentence about
+// "it".
 std::string gguf_refusal(uint32_t gguf_type);
 
 }  // namespace hearth

@@ -255,7 +255,8 @@ Vocab gguf_vocabulary(const ModelSource& file) {
   if (vocab.kind == VocabKind::kWordPiece) read_wordpiece(file, vocab);
   if (vocab.kind == VocabKind::kUnigram) read_unigram(file, vocab);
   if (auto add_bos = metadata.get<bool>("tokenizer.ggml.add_bos_token")) vocab.add_bos = add_bos;
-  // Some converters wrote no, and llama.cpp puts it all the same: the models know no text without.
+  // Some converters wrote "no", and llama.cpp puts BOS all the same: the models know no text
+  // without it.
   if (vocab.rules) vocab.add_bos = true;
   if (vocab.kind == VocabKind::kWordPiece) {
     // The key that tells of EOS means generation's; [SEP] has its own.

@@ -49,7 +49,7 @@ class GgufWriter {
   // A value as its type number and its bytes in the file, whatever they are.
   void set_raw(std::string_view key, uint32_t type, std::vector<std::byte> bytes);
 
-  // All keys of another writer.
+  // Sets all keys of another writer.
   void set_all(const GgufWriter& other);
 
   void erase(std::string_view key);
@@ -58,7 +58,7 @@ class GgufWriter {
   // them.
   void add_tensor(std::string_view name, std::vector<uint64_t> dims, DType dtype,
                   std::span<const std::byte> bytes);
-  // The same for F32 data.
+  // Adds a tensor of F32 data.
   void add_tensor(std::string_view name, std::vector<uint64_t> dims,
                   std::span<const float> values) {
     add_tensor(name, std::move(dims), DType::kF32, std::as_bytes(values));
@@ -67,8 +67,8 @@ class GgufWriter {
   // A tensor of which the file tells, and whose data the caller writes behind head().
   void declare_tensor(std::string_view name, std::vector<uint64_t> dims, DType dtype);
 
-  // What stands before the data. Behind it belong the data of each tensor in turn, and zeros up to
-  // the next multiple of alignment().
+  // Returns the bytes that stand before the data. Behind it belong the data of each tensor in turn,
+  // and zeros up to the next multiple of alignment().
   std::vector<std::byte> head() const;
   uint64_t alignment() const;
   // The whole file, of tensors with data.

@@ -16,7 +16,7 @@ namespace {
 
 using Shape = std::vector<uint64_t>;
 
-// Behind a module's name; with parts of gpt-oss's experts, which have no dot.
+// Suffixes behind a module's name; those of the parts of gpt-oss's experts have no dot.
 constexpr std::string_view kWeight = ".weight", kPackedWeight = ".weight_packed",
                            kQweight = ".qweight", kBlocks = "_blocks";
 constexpr std::string_view kWeightScale = ".weight_scale", kScaleInv = ".weight_scale_inv",
@@ -77,7 +77,7 @@ ColumnOrder columns_by_group(const StoredCodes& codes) {
   return std::make_shared<const std::vector<uint32_t>>(std::move(order));
 }
 
-// One Linear.
+// Makes the codes of one Linear.
 class LinearMaker {
  public:
   LinearMaker(const SafeTensor& tensor, const HfQuant& quant, HfStored& stored)
@@ -133,7 +133,7 @@ class LinearMaker {
     stored_.fail_tensor(of.name, "is {}, where {} of its Linear are needed",
                         fmt::join(of.shape, " x "), fmt::join(wanted, " x "));
   }
-  // Of blocks more dimensions may come first.
+  // Tensors of blocks may have more dimensions, at most `most`.
   void check_dims(size_t dims, size_t most) const {
     const size_t has = tensor_.shape.size();
     if (has >= dims && has <= most && tensor_.elements > 0) return;
@@ -168,7 +168,7 @@ class LinearMaker {
     codes().line_bytes = line_bytes;
   }
 
-  // So many scales of a row.
+  // Sets the groups from the number of scales of a row.
   void set_groups(const SafeTensor& scales, uint64_t groups) {
     const uint64_t k = codes().k;
     std::optional<uint64_t> group;
@@ -242,7 +242,7 @@ class LinearMaker {
     codes().column_groups = part(*columns);
     codes().column_order = columns_by_group(codes());
   }
-  // A number for the whole Linear.
+  // Sets the factor of the whole Linear.
   void set_factor(const SafeTensor& of, bool divided) {
     if (of.type != "F32" || of.elements != 1) {
       stored_.fail_tensor(of.name, "is {} of {}, where one F32 is needed",

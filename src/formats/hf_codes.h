@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// What a tensor's name, in a model with quantised Linears, makes it.
+// The role of a tensor, by its name, in a model with quantised Linears.
 enum class HfRole : uint8_t {
   kWhole,   // a tensor by itself, or the codes of a Linear
   kPart,    // scales and the like of a Linear

@@ -37,7 +37,7 @@ struct Weights {
     for (uint64_t i = 0; i < rows * k; ++i) codes.push_back(random() & most);
     for (uint64_t i = 0; i < rows * groups; ++i) {
       scales.push_back(f32_to_bf16(0.01f * static_cast<float>(1 + random() % 100)));
-      // One more is a code as well.
+      // A zero point of one more than the codes is a code as well.
       zeros.push_back(random() % most);
     }
   }
@@ -85,7 +85,7 @@ class Folder {
   template <typename T>
   Folder& add(const std::string& ending, const Dims& shape, const char* type,
               const std::vector<T>& data) {
-    // Every part in another file.
+    // Every part lies in another file than the one before.
     writer_.add(kModule + ending, shape, type, bytes(data), parts_++ % 3);
     return *this;
   }

@@ -22,7 +22,7 @@ bool is_named(std::string_view known, std::string_view name) {
          name.ends_with(kBaseModel);
 }
 
-// Of the only name that `architectures` has.
+// Returns the family of the one name in `architectures`.
 const HfFamily& family_of(const ConfigReader& config, HfFamilies families) {
   const std::vector<std::string> names =
       config.texts("architectures").value_or(std::vector<std::string>());
@@ -140,7 +140,7 @@ void read_generation_config(const ConfigReader& config, MadeMetadata& metadata) 
        {"top_p", "general.sampling.top_p"},
        {"min_p", "general.sampling.min_p"},
        {"repetition_penalty", "general.sampling.penalty_repeat"}}};
-  // Without it, the file's settings are not meant to be used.
+  // The file's settings are not meant to be used without do_sample.
   const boost::json::value* sampled = config.find("do_sample");
   if (sampled == nullptr || !sampled->is_bool() || !sampled->get_bool()) return;
   for (const Key& key : kReals) {

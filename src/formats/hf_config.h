@@ -1,6 +1,6 @@
-// What the config.json of a Hugging Face model says, by the rows of its family
-// (formats/hf_family.h): as metadata with GGUF's names, and as the numbers that the reader of its
-// tensors needs to know (formats/hf_tensors.h).
+// Reads the config.json of a Hugging Face model by the rows of its family (formats/hf_family.h):
+// into metadata with GGUF's names, and into the numbers that the reader of its tensors needs
+// (formats/hf_tensors.h).
 //
 // Keys get the names and the meaning that llama.cpp's converter gives them; layers of multi-token
 // prediction are not counted. Of a family whose text part is described by itself, text_config is
@@ -23,7 +23,7 @@
 
 namespace hearth {
 
-// More is no config.json, nor another small document beside it.
+// The limit on a config.json and on other small documents beside it: no real one is larger.
 inline constexpr uint64_t kMostConfigBytes = uint64_t{8} << 20;
 
 struct HfConfig {
@@ -32,12 +32,12 @@ struct HfConfig {
   std::vector<float> rope_factors = {};  // of some scalings: rope_freqs.weight
   HfQuant quant = {};                    // how Linears are stored
   std::vector<bool> recurrent = {};      // by layer, whether it keeps a state; empty: none does
-  // What differs from layer to layer, with a number for each.
+  // The values that differ from layer to layer, with a number for each layer.
   std::vector<std::pair<HfValue, std::vector<uint32_t>>> by_layer = {};
 
   uint64_t operator[](HfValue value) const;
   bool is_recurrent(uint32_t layer) const { return layer < recurrent.size() && recurrent[layer]; }
-  // Nothing for kNone and kOne.
+  // Keeps a number; kNone and kOne keep none.
   void keep(HfValue value, uint32_t number);
   // Keeps what `by_layer` has of the layer.
   void keep_layer(uint32_t layer);
@@ -45,7 +45,7 @@ struct HfConfig {
   std::string key(std::string_view name) const;
 };
 
-// What a reader of a part of config.json has at hand.
+// The arguments of a function that reads a part of config.json.
 struct HfReading {
   const ConfigReader& config;
   MadeMetadata& metadata;

@@ -1,6 +1,6 @@
-// Where the heads of a gated delta rule lie in a folder's tensors, and in which order GGUF has
-// them. A folder has the value heads of a key head beside each other; GGUF the same, or, of some
-// families, dealt out: one of every key head after another (HfFamily::deals_heads).
+// The places of a gated delta rule's heads in a folder's tensors, and their order in GGUF. A folder
+// has the value heads of a key head beside each other; GGUF the same, or, of some families, dealt
+// out: one of every key head after another (HfFamily::deals_heads).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace hearth {
 
-// Of a tensor that consists of heads of as many rows each, those that one of GGUF's has, in order.
+// The heads of the folder's tensor that GGUF's tensor has, in order; all heads have the same number
+// of rows.
 struct HfHeads {
   uint64_t stored;  // so many lie in the folder's
   std::vector<uint64_t> taken;
@@ -24,11 +25,11 @@ struct HfHeads {
 // The bytes of a tensor's heads, those that are taken, in order.
 std::vector<std::byte> copied_heads(const HfHeads& heads, std::span<const std::byte> from);
 
-// Of kDeltaMixed: queries' and keys' heads, then those of values.
+// Returns the heads of kDeltaMixed: those of queries and keys, then those of values.
 HfHeads mixed_heads(const HfConfig& config);
-// Of what has value heads alone.
+// Returns the heads of a tensor that has value heads alone.
 HfHeads value_heads(const HfConfig& config);
-// Of kDeltaJoined: attn_qkv's, and attn_gate's.
+// Return the heads of kDeltaJoined: those of attn_qkv, and those of attn_gate.
 HfHeads joined_heads(const HfConfig& config);
 HfHeads joined_gates(const HfConfig& config);
 // Columns of the value heads.

@@ -18,11 +18,11 @@ class HfExperts {
  public:
   explicit HfExperts(HfMade& made) : made_(made) {}
 
-  // All experts of the layer, when the first in the files is met.
+  // Adds all experts of the layer when the first in the files is met.
   void add_expert(const SafeTensor& tensor, const HfName& what);
-  // All experts of the layer in one tensor, [experts][rows][k], as it is.
+  // Adds all experts of the layer in one tensor, [experts][rows][k], as it is.
   void add_matrices(const SafeTensor& tensor, const std::string& name);
-  // Of all experts in one tensor: of each the rows from `first` on, every `step`th.
+  // Adds one tensor that holds all experts: from each one the rows from `first` on, every `step`th.
   void add_stack(const SafeTensor& tensor, const std::string& name, uint64_t first, uint32_t step);
 
  private:

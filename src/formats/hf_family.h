@@ -1,7 +1,9 @@
-// What folders of one family of models have of their own, as data: the names of its classes, what
-// its config.json says, and how its tensors are named and lie. A family's table stands beside the
-// model that it is of (models/), and is written with the rows of formats/hf_rows.h; the readers of
-// config.json, of tensors and of shapes go through the rows and know no family.
+// Describes as data in what folders of one family of models differ from others: the names of its
+// classes, the keys of its config.json, and the names and layouts of its tensors. A family's table
+// stands beside the family's model (models/) and is written with the rows of formats/hf_rows.h; the
+// readers of config.json, of tensors and of shapes go through the rows and know no family. Rows are
+// read in the order in which they stand; so are the sets of rows, of which families share some.
+// What fits no table, as a rule of choosing experts, is in a family's function `read`.
 //
 // Rows are read in the order in which they stand; so are the sets of rows, of which families share
 // some. What is no table, as a rule of choosing experts, is a family's function `read`.
@@ -47,22 +49,22 @@ enum class HfValue : uint8_t {
   kDenseLayers,  // before those with experts
   kGating,       // by GGUF's number
   kPooling,      // by GGUF's number; 0: config.json does not say
-  // Of multi-head latent attention:
+  // Numbers of multi-head latent attention:
   kQueryRank,
   kLatentRank,
   kNopeLength,
   kValueLength,
-  // Of a gated delta rule:
+  // Numbers of a gated delta rule:
   kDeltaKeys,    // heads of queries and keys
   kDeltaValues,  // heads of values, a multiple
   kDeltaLength,  // of a head
   kTaps,         // of a convolution
   kSharedWidth,  // the FFN of one expert that all tokens take
-  // Of layers that may read keys and values of another, or keys as values:
+  // Numbers of layers that may read keys and values of another layer, or keys as values:
   kOwnKeys,
   kOwnValues,
   kPerLayer,  // elements that every token has for each layer
-  // From here on computed of the others (formats/hf_config.cc).
+  // The following are computed from the others (formats/hf_config.cc).
   kEvenHead,  // the width over the heads
   kFourWidths,
   kHead,  // there is a matrix for logits
@@ -92,7 +94,7 @@ struct HfChoice {
   uint32_t number;
 };
 
-// What is done with one key of config.json.
+// A row: one key of config.json, and the way in which it is read.
 struct HfKey {
   enum class Kind : uint8_t {
     kCount,
@@ -106,10 +108,10 @@ struct HfKey {
     kMustReal,
     kMustLack,   // there is no such key
     kMustEmpty,  // an empty array
-    // Where newer files name the kind of every layer's FFN, these tell.
+    // The following tell the kind of every layer's FFN where newer files name it.
     kLeadingDense,  // so many dense ones, before those with experts
     kNoneDense,     // refused where there is any
-    // Not read, but said:
+    // The following are not read, but said:
     kSayCount,
     kSayFlag,
   };
@@ -147,13 +149,13 @@ enum class HfKind : uint8_t {
   kPositions,   // the table of positions, from kFirstPosition on
   kGateAndUp,   // an FFN's gate, and below it what it gates, which has the name `to`: ffn_up
   kUpAndGate,   // the other way round
-  // Of all experts of a layer, with the names as a whole: blocks of MXFP4 [experts][rows][k], or
-  // biases [experts][rows].
+  // All experts of a layer in one tensor, which is named as a whole: blocks of MXFP4
+  // [experts][rows][k], or biases [experts][rows].
   kExpertStack,
   kExpertPairs,     // the same, gates in even rows and ups, which have the name `to`, in odd ones
   kExpertMatrices,  // of all experts of a layer, [experts][rows][k], with the names as a whole
   kConvolution,     // [channels][1][taps], or without the 1
-  // Of a gated delta rule, whose heads may lie in another order (formats/hf_delta.h).
+  // Tensors of a gated delta rule, whose heads may lie in another order (formats/hf_delta.h).
   kDeltaMixed,   // rows of all heads of queries, keys and values
   kDeltaConv,    // the same, which a convolution has: small, and read as floats
   kDeltaRows,    // of the heads of values
@@ -163,7 +165,8 @@ enum class HfKind : uint8_t {
   kDeltaJoined,  // by key head: its query, its key, its values, their gates, which attn_gate has
 };
 
-// Of the layers of a model with experts, or with states in place of attention.
+// The layers that have a tensor: all, or some of a model with experts, or with states in place of
+// attention.
 enum class HfLayers : uint8_t { kAll, kDense, kSparse, kRecurrent, kAttending };
 
 // A tensor, or one of every layer or expert. Shapes are what config.json calls for: without one a
@@ -203,7 +206,7 @@ using HfTexts = HfList<std::string_view>;
 
 // Tensors that the model is run without.
 struct HfLeftOut {
-  // What names behind the model's prefix begin with (ending in a dot), or are.
+  // Names behind the model's prefix, or their beginnings, which end in a dot.
   HfTexts names;
   const char* note = "";  // behind "{} tensors "
 };
@@ -214,16 +217,16 @@ struct HfRope {
   bool part_said = false;      // partial_rotary_factor is read; else it must be 1
   double part = 1;             // of a head, where the file says nothing
   bool scaled_scores = false;  // they grow with the scaling by a key of their own
-  // Where there are no settings at all: the part of a head's pairs that turn, as the whole head's
-  // do. 0: that is not so.
+  // The part of a head's pairs that turn where there are no settings at all, with the whole head's
+  // frequencies. 0: that is not so.
   double proportional = 0;
-  // Of layers with a window, which have settings of their own and no scaling: the name of the base
-  // in config.json, and the base where it says none. Null: all layers turn alike.
+  // The key of the base for layers with a window, which have settings of their own and no scaling,
+  // and the base where config.json says none. Null: all layers turn alike.
   const char* windowed_key = nullptr;
   double windowed_base = 0;
 };
 
-// Which layers see a window of sliding_window positions.
+// Tells which layers see a window of sliding_window positions.
 struct HfWindows {
   enum class Kind : uint8_t {
     kNone,
@@ -234,8 +237,9 @@ struct HfWindows {
   Kind kind = Kind::kNone;
   uint32_t length = 0;        // where the file says none; 0: no window then
   const char* use = nullptr;  // the flag without which there is none
-  // Where kinds of layers are not named, with what missing keys stand for: of kAll the first layer
-  // with a window, of kSome the period in which one layer, the last, has none.
+  // Keys that say where the windows are where kinds of layers are not named, with the values that
+  // missing keys stand for: for kAll the first layer with a window, for kSome the period, in which
+  // one layer, the last, has none.
   const char* first_key = nullptr;
   uint32_t first = 0;
   const char* period_key = nullptr;
@@ -244,8 +248,8 @@ struct HfWindows {
 };
 
 struct HfFamily {
-  // In `architectures` of config.json. A name in ForCausalLM stands for that in Model, too: the
-  // base model without a head.
+  // The family's names in `architectures` of config.json. A name in ForCausalLM stands for that in
+  // Model, too: the base model without a head.
   HfTexts names;
   const char* gguf;  // the architecture's name in GGUF
   bool encoder = false;
@@ -256,10 +260,11 @@ struct HfFamily {
   // Reads what no row says, last, and which keys it reads.
   void (*read)(const HfReading& reading) = nullptr;
   HfTexts reads = {};
-  // What names of tensors begin with, the longest first; none of them will do, too. The first is
-  // what names get where config.json alone tells which tensors there are.
+  // The beginnings of tensors' names, the longest first; a name with none of them is read, too.
+  // Where config.json alone tells which tensors there are, names get the first. The first is what
+  // names get where config.json alone tells which tensors there are.
   HfTexts prefixes = {"model."};
-  // What layers' names begin with behind that.
+  // The beginnings of layers' names behind the prefix.
   HfTexts layer_prefixes = {"layers."};
   HfSets<HfTensor> tensors = {};
   HfList<HfLeftOut> left_out = {};
@@ -274,7 +279,7 @@ struct HfFamily {
   bool text_config = false;
 };
 
-// In the order in which messages name them.
+// The families, in the order in which messages name them.
 using HfFamilies = std::span<const HfFamily* const>;
 
 }  // namespace hearth

@@ -19,7 +19,7 @@ std::string list_of(std::span<const HfChoice> choices) {
   return list;
 }
 
-// One row.
+// Reads one key of config.json as its row says.
 class KeyRow {
  public:
   KeyRow(const HfKey& key, const HfReading& reading)

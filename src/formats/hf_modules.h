@@ -1,6 +1,6 @@
-// What sentence-transformers' files beside a model say of its vectors: modules.json lists steps, of
-// which the second pools; that one's own config.json says how, and sentence_bert_config.json how
-// many tokens of a text are read.
+// Reads the files of sentence-transformers that stand beside a model and tell how vectors are made:
+// modules.json lists steps, the second of which pools; the config.json of that step says how, and
+// sentence_bert_config.json how many tokens of a text are read.
 //
 // Errors: a step that this program does not do, as a further matrix (kUnsupported), a file that is
 // not what its name says (kFile).

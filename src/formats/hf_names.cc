@@ -63,7 +63,7 @@ bool without_bias(HfKind kind) {
   return kind == HfKind::kExpert || kind == HfKind::kLatentPair || whole_name(kind);
 }
 
-// One name, looked up among rows.
+// Looks a name up among rows.
 class Lookup {
  public:
   Lookup(std::string_view name, HfName* out) : name_(name), out_(out) {}

@@ -1,4 +1,4 @@
-// What a tensor of a Hugging Face model is, by its name and the rows of its family.
+// Finds out what a tensor of a Hugging Face model is, from its name and the rows of its family.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct HfName {
   const HfLeftOut* left_out = nullptr;  // what it is one of; then there is no row
   std::string gguf;                     // of an expert: the name of all of them
   std::optional<uint32_t> layer;
-  // Of an expert, and where its number stands in the name.
+  // The number of the expert, and its position in the name.
   uint32_t expert = 0;
   size_t expert_at = 0;
 

@@ -36,7 +36,7 @@ void keep_texts(const ConfigReader& of, const char* key, HfQuant* quant) {
   std::ranges::move(kept, std::back_inserter(quant->kept));
 }
 
-// Only blocks of 128 x 128.
+// Checks that blocks are of 128 x 128, the only size that is read.
 void check_block(const ConfigReader& of, const char* key) {
   const boost::json::value* block = of.find(key);
   const boost::json::value wanted = {128, 128};
@@ -107,7 +107,7 @@ void read_auto_round(const ConfigReader& of, HfQuant* quant) {
   quant->varies = quant->varies || of.has("extra_config");
 }
 
-// Of modelopt: quant_algo, and of several at once those of each Linear.
+// Names of modelopt's quant_algo; where a model has several at once, each Linear has one of these.
 struct Algorithm {
   const char* name;
   HfWeights weights;
@@ -177,7 +177,7 @@ void set_strategy(const ConfigReader& of, HfWeights* weights) {
   }
 }
 
-// What a layout leaves open.
+// Checks what the layout leaves open: bits, and how columns share scales.
 bool fits(const HfWeights& weights) {
   const bool group = weights.scaled == HfScaled::kGroup;
   switch (weights.layout) {

@@ -1,5 +1,5 @@
-// What a folder says of how its Linears' weights are stored: quantization_config, in config.json or
-// its text_config, or modelopt's hf_quant_config.json, as one description for all quantisers.
+// Reads how a folder stores its Linears' weights: quantization_config, in config.json or its
+// text_config, or modelopt's hf_quant_config.json, as one description for all quantisers.
 //
 // Whether a Linear is quantised at all, and which of the ways that are listed it has, the files
 // tell by the names, types and shapes of its parts (formats/hf_stored.h); its bits and columns of
@@ -49,7 +49,7 @@ enum class HfLayout : uint8_t {
 // "gptq", as messages and `inspect` name it.
 const char* hf_layout_name(HfLayout layout);
 
-// What shares a scale; kSquare: 128 x 128.
+// The elements that share a scale; kSquare: 128 x 128. 128 x 128.
 enum class HfScaled : uint8_t { kTensor, kRow, kGroup, kSquare };
 
 struct HfWeights {
@@ -67,16 +67,16 @@ struct HfQuant {
   uint32_t zero_offset = 0;  // what is added to stored zeros
   std::vector<std::string> kept = {};  // modules that are not quantised, as patterns
 
-  // The first row of a layout, or null.
+  // Returns the first row of a layout, or null.
   const HfWeights* find(HfLayout layout) const;
   // Whether `kept` has a module, by its name, that of one that it is in, or a pattern of literals
   // and of .* (behind "re:") or * for any text.
   bool keeps(std::string_view module) const;
 };
 
-// What the part of config.json that describes the model's text says.
+// Reads the part of config.json that describes the model's text.
 HfQuant read_hf_quant(const ConfigReader& config);
-// The same of modelopt's document.
+// Reads modelopt's document in the same way.
 HfQuant read_hf_quant_file(const ConfigReader& document);
 
 }  // namespace hearth

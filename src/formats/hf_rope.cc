@@ -106,7 +106,7 @@ std::optional<ConfigReader> rope_settings(const ConfigReader& config, bool may_d
   return found.empty() ? rope : rope->object(found);
 }
 
-// What is turned of a head, unless a row has said it.
+// Returns how many elements of a head are turned, unless a row has said it.
 uint32_t turned_length(const HfReading& reading, const std::optional<ConfigReader>& settings) {
   const HfRope& rules = reading.model.family->rope;
   if (uint64_t said = reading.model[HfValue::kTurned]) return static_cast<uint32_t>(said);
@@ -131,7 +131,7 @@ double read_base(const HfReading& reading, const std::optional<ConfigReader>& se
   return outer.value_or(inner.value_or(reading.model.family->rope.base));
 }
 
-// Of layers with a window.
+// Reads the base of the layers with a window.
 void read_windowed_base(const HfReading& reading) {
   const HfRope& rules = reading.model.family->rope;
   std::optional<double> base = reading.config.real(rules.windowed_key);

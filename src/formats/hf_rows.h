@@ -36,7 +36,7 @@ constexpr HfKey real(Text from, const char* to, std::optional<double> otherwise 
 constexpr HfKey flag(Text from, const char* to, HfValue keep, bool otherwise) {
   return {Kind::kFlag, from, to, keep, 0, 1, false, otherwise};
 }
-// Of a missing key nothing is said where `otherwise` is null.
+// A missing key says nothing where `otherwise` is null.
 constexpr HfKey choice(Text from, const char* to, HfValue keep, std::span<const HfChoice> choices,
                        const char* otherwise) {
   return {Kind::kChoice, from, to, keep, 0, 1, false, std::nullopt, kNone, otherwise, choices};
@@ -47,7 +47,7 @@ constexpr HfKey also_named(Text name, HfKey key) {
   return key;
 }
 
-// What it must be, if it is there.
+// The value that a key must have, if it is there.
 constexpr HfKey must_be(Text from, const char* text) {
   return {Kind::kMustText, from, nullptr, kNone, 0, 1, false, std::nullopt, kNone, text};
 }
@@ -83,7 +83,7 @@ constexpr HfKey no_dense_layers(const char* known) {
   return with_known(known, {Kind::kNoneDense, "mlp_layer_types"});
 }
 
-// What every model of the family has, or what follows from keys above.
+// A value that every model of the family has, or that follows from keys above.
 constexpr HfKey say(const char* to, uint32_t number, HfValue keep = kNone) {
   return {Kind::kSayCount, {}, to, keep, 0, 1, false, number};
 }
@@ -128,7 +128,7 @@ constexpr HfTensor in_layers(HfLayers layers, HfTensor row) {
   return row;
 }
 
-// Of a reranker.
+// The keys of a reranker.
 inline constexpr HfKey kRankKeys[] = {say(nullptr, gguf_number(PoolingType::kRank), kPooling)};
 
 }  // namespace hearth::hf

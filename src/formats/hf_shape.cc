@@ -122,7 +122,7 @@ class Lister {
     add(name + std::string(blocks ? kHfBlockScales : kHfScales), kFloat, std::move(scales));
   }
 
-  // Of all experts.
+  // Adds the one tensor of all experts.
   void add_stack(const HfTensor& row, const std::string& name) {
     constexpr uint64_t kBlockColumns = 32, kBlockBytes = 16;
     const uint64_t experts = model_[HfValue::kExperts], k = model_[row.columns];

@@ -33,7 +33,7 @@ constexpr std::string_view kEnding = ".safetensors";
 constexpr std::string_view kGeneration = "generation_config.json";
 constexpr std::string_view kTemplate = "chat_template.jinja";
 constexpr std::string_view kTokenizerConfig = "tokenizer_config.json";
-// What stands beside weights and says something of the model.
+// The documents beside weights that say something of the model.
 constexpr std::array<std::string_view, 12> kDocuments = {kConfig,
                                                          kHfQuantFile,
                                                          kHfModules,
@@ -53,7 +53,7 @@ std::string last_part(const std::string& path) { return path.substr(path.rfind('
 
 constexpr SourceFormat kFormat{"safetensors", hf_has_vocabulary, hf_vocabulary};
 
-// What a model is made of, and what its source then points to.
+// The metadata and tensors of a model, which its source then points to.
 struct Made {
   MadeMetadata metadata;
   HfTensors tensors;
@@ -93,7 +93,7 @@ void read_quant_beside(const std::vector<MappedFile>& documents, HfConfig* model
   model->quant = read_hf_quant_file(ConfigReader(json.get_object(), file->name()));
 }
 
-// What files beside config.json say of an encoder, or of a decoder's vectors.
+// Reads the files beside config.json that describe an encoder, or the vectors of a decoder.
 void read_beside(const std::vector<MappedFile>& documents, const std::optional<MappedFile>& pooling,
                  HfConfig* model, MadeMetadata& metadata) {
   if (pooling) read_hf_pooling(*pooling, model);
@@ -111,7 +111,7 @@ std::optional<std::string> template_of(const std::vector<MappedFile>& documents)
   if (const MappedFile* file = find_file(documents, kTemplate)) {
     const std::string_view text = without_byte_order_mark(
         {reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()});
-    // A blank one says nothing, and the other may.
+    // A blank template counts as none; the other file may have one.
     if (text.find_first_not_of(" \t\r\n") != std::string_view::npos) return std::string(text);
   }
   const MappedFile* file = find_file(documents, kTokenizerConfig);
@@ -142,7 +142,7 @@ void add_documents(const std::vector<MappedFile>& documents, MadeMetadata& metad
   }
 }
 
-// Every tensor of the index must be in the file that it says.
+// Checks that every tensor of the index is in the file that it names.
 void check_index(const MappedFile& index, const std::vector<MappedFile>& files,
                  const std::vector<std::vector<SafeTensor>>& stored) {
   std::set<std::pair<std::string, std::string_view>> there;
@@ -172,7 +172,7 @@ void check_file_name(const MappedFile& index, std::string_view file) {
        index.name(), printable(file), kEnding);
 }
 
-// What is wrong with a folder that has no weights of this format.
+// Says what a folder holds instead of weights of this format.
 [[noreturn]] void fail_no_weights(const fs::path& folder) {
   bool pickled = false, gguf = false;
   size_t others = 0;
@@ -346,7 +346,7 @@ ModelSource open_hf_shape(const std::string& folder, HfFamilies families) {
   read_quant_beside(documents, &model);
   if (model.family->encoder) fail_no_weights(path);
   std::vector<std::vector<SafeTensor>> stored = {shapes_of_config(reader, model)};
-  // All tensors share one place.
+  // The tensors have no data, so all share one place.
   uint64_t bytes = 0;
   for (const SafeTensor& tensor : stored[0]) bytes = std::max(bytes, tensor.bytes);
   std::vector<MappedFile> weights;

@@ -31,7 +31,7 @@ ModelSource open_hf_folder(const std::string& folder, HfFamilies families,
 // (formats/hf_shape.h), and their bytes are zeros. For what asks a model's shape alone.
 ModelSource open_hf_shape(const std::string& folder, HfFamilies families);
 
-// From files in memory or maps, which are told apart by the last part of their names.
+// Parses files in memory or maps, which are told apart by the last part of their names.
 ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& name,
                             HfFamilies families, UnknownTypes unknown = UnknownTypes::kRefuse);
 

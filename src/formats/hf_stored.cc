@@ -25,7 +25,7 @@ std::optional<std::pair<uint64_t, uint64_t>> scale_grid(const std::vector<uint64
   for (const auto& [n, k] : grids) {
     if (scales == std::vector{n, k}) return std::pair(n, k);
   }
-  // One dimension counts rows, where it can.
+  // A single dimension counts rows, where it can.
   for (const auto& [n, k] : {grids[1], grids[0], grids[2]}) {
     if (without_ones(scales) == without_ones({n, k})) return std::pair(n, k);
   }
@@ -113,7 +113,7 @@ const StoredCodes* HfStored::codes_of(const SafeTensor& tensor) const {
   return by_name_.find(tensor.name)->second.codes;
 }
 
-// Of a tensor of two dimensions.
+// Returns the matrix of a tensor with two dimensions.
 StoredMatrix HfStored::matrix_of(const Entry& entry) const {
   const SafeTensor& of = *entry.tensor;
   return {*of.dtype, of.shape[0], of.shape[1], bytes_of(entry), entry.part, of.offset};

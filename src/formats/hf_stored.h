@@ -27,7 +27,7 @@
 
 namespace hearth {
 
-// What the names of FP8's scales for blocks have behind that of their tensor, and of others.
+// The suffixes of scales behind the name of their tensor: FP8's for blocks, and others.
 inline constexpr std::string_view kHfBlockScales = "_scale_inv", kHfScales = "_scale";
 
 class HfStored {
@@ -48,18 +48,18 @@ class HfStored {
   // The number of its file.
   uint32_t part_of(const SafeTensor& tensor) const;
   std::span<const std::byte> bytes_of(const SafeTensor& tensor) const;
-  // Of a Linear of codes, else null.
+  // Returns the codes of a Linear; null where it has none.
   const StoredCodes* codes_of(const SafeTensor& tensor) const;
   // The whole matrix as it lies in its file, with its scales, which then are used.
   SourceRun run_of(const SafeTensor& tensor);
-  // All matrices of a tensor of three dimensions, one above the other; of floats.
+  // Returns all matrices of a tensor of three dimensions, one above the other; they are floats.
   SourceRun stack_of(const SafeTensor& tensor) const;
   // The tensor is not used; nor are its scales, if it has some.
   void leave_scales(const SafeTensor& tensor);
-  // That no part belongs to nothing.
+  // Checks that every part belongs to a tensor. Throws where one does not.
   void check_parts_used() const;
 
-  // A part of a Linear: used from here on.
+  // Takes a part of a Linear, which counts as used from here on.
   const SafeTensor* take(std::string_view name);
 
   template <typename... Args>

@@ -56,7 +56,7 @@ class Maker {
     }
     if (what.kind() == HfKind::kIgnored) return;
     if (what.layer && *what.layer >= config_[HfValue::kLayers]) return skip(tensor, *what.layer);
-    // Some files hold the head once more.
+    // Some files hold the head twice.
     if (config_[HfValue::kTied] != 0 && what.gguf == kHeadName) return stored_.leave_scales(tensor);
     check_type(tensor);
     if (config_.family->norms_plus_one && what.gguf.ends_with("norm.weight") &&
@@ -187,7 +187,7 @@ class Maker {
     }
   }
 
-  // A vector is copied in the order that is wanted.
+  // Adds a bias, which is copied in the order that is wanted.
   void add_halved_bias(const SafeTensor& tensor, const std::string& name) {
     if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return made_.add_plain(tensor, name);
     SourceTensor& made = made_.push(tensor, name, {tensor.shape[0]});
@@ -202,7 +202,7 @@ class Maker {
     made_.set_copy(made, std::move(copy));
   }
 
-  // A norm that scales by one more than what is stored.
+  // Adds a norm that scales by one more than what is stored.
   void add_plus_one(const SafeTensor& tensor, const std::string& name) {
     if (!tensor.dtype) return made_.add_plain(tensor, name);
     if (tensor.shape.size() != 1 || tensor.dtype == DType::kF8E4M3) {
@@ -303,7 +303,7 @@ class Maker {
     made_.out.tensors.push_back(std::move(made));
   }
 
-  // Of codes that no pack takes.
+  // Notes which codes are read as floats, since no pack takes them, and why.
   void note_floats() {
     std::map<std::pair<std::string, std::string_view>, std::pair<size_t, uint64_t>> as_floats;
     for (const SourceTensor& tensor : made_.out.tensors) {

@@ -33,7 +33,7 @@ namespace hearth {
 struct HfTensors {
   std::vector<SourceTensor> tensors;
   std::vector<std::string> notes;  // sentences on what was left out
-  // What `tensors` points to beside the files. Strings and vectors stay where they are.
+  // Objects that `tensors` points to beside the files. Strings and vectors stay where they are.
   std::deque<std::string> names;
   std::deque<std::vector<std::byte>> data;
   std::deque<StoredCodes> codes;

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// What a key says that changes nothing, beside null.
+// The values beside null with which a key changes nothing.
 enum class Neutral : uint8_t { kZero, kOne, kNever };
 
 struct Key {

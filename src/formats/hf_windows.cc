@@ -48,7 +48,7 @@ void read_mixed(const HfReading& reading, std::vector<bool> sliding, uint32_t le
   reading.set("attention.sliding_window_pattern", sliding);
 }
 
-// By the period, where kinds are not named.
+// Returns the layers with a window by the period, where kinds are not named.
 std::vector<bool> periodic_windows(const HfReading& reading) {
   const HfWindows& rules = reading.model.family->windows;
   uint32_t period = rules.period;

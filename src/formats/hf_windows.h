@@ -13,11 +13,12 @@ namespace hearth {
 
 void read_hf_windows(const HfReading& reading);
 
-// Which layers are of one of the two kinds that a family has, where layer_types names each layer's.
-// Throws (kFile) where it names too few, (kUnsupported) another kind: `runs` says what there is.
+// Returns for each layer whether it is of the first of the two kinds that a family has, where
+// layer_types names each layer's kind. Throws (kFile) where it names too few, (kUnsupported) where
+// it names another kind: `runs` says which ones there are.
 std::optional<std::vector<bool>> layers_of_kind(const HfReading& reading, std::string_view kind,
                                                 std::string_view other, const char* runs);
-// Which layers have a window, by layer_types, else by the family's period.
+// Returns for each layer whether it has a window, by layer_types, else by the family's period.
 std::vector<bool> sliding_layers(const HfReading& reading);
 
 }  // namespace hearth

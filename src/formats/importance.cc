@@ -19,7 +19,7 @@ constexpr std::string_view kSums = ".in_sum2", kCounts = ".counts";
 // The shortest that an entry of the older form can be: a name of one byte, and one value.
 constexpr uint64_t kLeastEntryBytes = 4 + 1 + 4 + 4 + 4;
 
-// What a column counts at least, where they count 1 on the average.
+// The least weight of a column, where the average is 1.
 constexpr float kLeastWeight = 1e-6f;
 
 float value_at(std::span<const std::byte> values, uint64_t i) {
@@ -59,7 +59,7 @@ std::string_view read_text(GgufCursor& cursor, const GgufOwner& owner, std::stri
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
-// Of the older form.
+// Reads an entry of the older form.
 ImportanceEntry read_entry(GgufCursor& cursor, uint64_t index) {
   ImportanceEntry entry;
   entry.name = read_text(cursor, {"entry", {}, index}, "its name");

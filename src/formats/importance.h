@@ -29,7 +29,7 @@
 
 namespace hearth {
 
-// Of one tensor.
+// The entry of one tensor.
 struct ImportanceEntry {
   std::string_view name;            // the tensor's, by GGUF's convention
   std::span<const std::byte> sums;  // F32, not aligned: [matrices][columns]

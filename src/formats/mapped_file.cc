@@ -113,7 +113,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  // Before another map may lie there.
+  // The guard ends before another map may lie there.
   guard_ = CutGuard();
   if (mapped_) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }

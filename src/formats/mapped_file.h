@@ -24,7 +24,7 @@ class MappedFile {
   static MappedFile view(std::span<const std::byte> bytes, std::string name);
   // Bytes that the object keeps.
   static MappedFile own(std::vector<std::byte> bytes, std::string name);
-  // So many zeros, which take no memory.
+  // Returns a file of so many zeros, which take no memory.
   static MappedFile zeros(size_t size, std::string name);
 
   MappedFile(MappedFile&& other) noexcept;
@@ -54,7 +54,7 @@ class MappedFile {
   MappedFile(std::string name, std::span<const std::byte> bytes, bool mapped)
       : name_(std::move(name)), bytes_(bytes), mapped_(mapped) {}
 
-  // Of the file that was opened, to be known again.
+  // Identifies the file that was opened, so that it is known again.
   struct Stamp {
     uint64_t device = 0, inode = 0, size = 0;
     int64_t seconds = 0, nanoseconds = 0;  // of the last change

@@ -134,7 +134,7 @@ TEST_F(ChangedFileTest, WhatIsCutOffReadsAsZerosAndIsTold) {
   std::filesystem::resize_file(path_, kPages * page_);
   const MappedFile moved = std::move(file_);
   EXPECT_NE(file_error([&] { moved.require_whole(); }).find("was cut short"), std::string::npos);
-  // Another map has nothing to do with it.
+  // A cut file does not concern another map.
   MappedFile::open(path_).require_whole();
 }
 

@@ -68,7 +68,7 @@ struct Wanted<T> {
     if (std::is_floating_point_v<T>) return is_float;
     return type != MetaType::kBool && !is_float;
   }
-  // Nothing where the number has no place in T.
+  // Returns the number; none where it has no place in T.
   static std::optional<T> convert(MetaType type, const std::byte* from) {
     return with_number(type, from, [](auto number) -> std::optional<T> {
       using Number = decltype(number);
@@ -108,7 +108,7 @@ T convert_number(const std::string& file, std::string_view key, MetaType type,
        Wanted<T>::name());
 }
 
-// One value; arrays are the specialisation below.
+// Reads one value; arrays are the specialisation below.
 template <typename T>
 struct Read {
   static T from(const std::string& file, std::string_view key, const MetaValue& value) {

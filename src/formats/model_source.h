@@ -42,7 +42,7 @@ struct SourceFormat {
   Vocab (*vocabulary)(const ModelSource& source);
 };
 
-// What a source has that not every format brings.
+// The parts of a source that not every format brings.
 struct SourceExtras {
   std::string name;                   // the model's; empty: that of its first file
   std::vector<MappedFile> documents;  // files that hold no tensors
@@ -57,7 +57,7 @@ class ModelSource {
   // open_model_source (models/registry.h) knows all.
   static ModelSource open(const std::string& path, HfFamilies families,
                           UnknownTypes unknown = UnknownTypes::kRefuse);
-  // The same for what asks types and shapes alone: of a folder config.json will do.
+  // Opens a source for types and shapes alone: of a folder config.json will do.
   static ModelSource open_shape(const std::string& path, HfFamilies families);
 
   // Takes what a reader found. `files` are not empty; tensors lie in them. Throws (kFile) where two
@@ -70,7 +70,7 @@ class ModelSource {
   const char* format_name() const { return format_->name; }
   // 0 where the format has none.
   uint32_t format_version() const { return version_; }
-  // Those with tensors.
+  // Returns the files with tensors.
   std::span<const MappedFile> files() const { return files_; }
   // Bytes of all of these together.
   uint64_t file_bytes() const;
@@ -89,7 +89,7 @@ class ModelSource {
   // The Jinja template that turns a chat into a prompt.
   std::optional<std::string_view> chat_template() const;
 
-  // In the order of the files and of each file.
+  // Returns the tensors in the order of the files and within each file.
   std::span<const SourceTensor> tensors() const { return tensors_; }
   // The tensor, or nullptr.
   const SourceTensor* find_tensor(std::string_view name) const;

@@ -74,7 +74,7 @@ TEST(ModelSource, OpensAFileAndLetsGoOfWhatWasCopied) {
   EXPECT_EQ(source.name(), path);
   EXPECT_EQ(source.file_bytes(), std::filesystem::file_size(path));
   for (const SourceTensor& tensor : source.tensors()) source.release(tensor);
-  // What was let go can be read again.
+  // Data that was released can be read again.
   EXPECT_EQ(reinterpret_cast<const float*>(source.require_tensor("a").data.data())[0], 2.0f);
 }
 

@@ -77,7 +77,8 @@ void check_size(const MappedFile& file, SafeTensor& tensor) {
   }
 }
 
-// In the order of the data, all of `size` bytes.
+// Checks that tensors, sorted by the position of their data, fill all `size` bytes and do not
+// overlap.
 void check_ranges(const MappedFile& file, const std::vector<SafeTensor>& tensors, uint64_t size) {
   uint64_t end = 0;
   for (const SafeTensor& tensor : tensors) {

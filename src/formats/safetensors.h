@@ -31,7 +31,7 @@ struct SafeTensor {
   uint64_t offset = 0, bytes = 0;  // in the file
 };
 
-// In the order of their places in the file.
+// Returns the tensors in the order of their places in the file.
 std::vector<SafeTensor> read_safetensors(const MappedFile& file);
 
 // Whether bytes look like a file of this format, from its first 9 on.

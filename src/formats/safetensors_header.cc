@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kFreeText = "__metadata__";
 // The header, a tensor, its shape.
 constexpr uint32_t kDepth = 3;
-// No model has more, and no tensor of GGUF's more than half.
+// The most dimensions: no model has more, and no tensor of GGUF more than half as many.
 constexpr size_t kMostDims = 8;
 
 struct FormatType {
@@ -21,7 +21,7 @@ struct FormatType {
   std::optional<DType> dtype;
 };
 
-// Those of the format, whether this program reads them or not.
+// The types of the format, whether this program reads them or not.
 constexpr std::array<FormatType, 21> kFormatTypes = {{{"F32", DType::kF32},
                                                       {"F16", DType::kF16},
                                                       {"BF16", DType::kBF16},
@@ -44,7 +44,7 @@ constexpr std::array<FormatType, 21> kFormatTypes = {{{"F32", DType::kF32},
                                                       {"F4", {}},
                                                       {"F6_E2M3", {}}}};
 
-// What the parser calls for each token. It throws where the header says something else than the
+// The parser calls this for each token. It throws where the header says something else than the
 // format allows.
 class HeaderHandler {
  public:
@@ -126,7 +126,7 @@ class HeaderHandler {
     seen_ |= field;
     return enter(place);
   }
-  // Of a key, which may come in parts.
+  // Adds a part of a key, which may come in several.
   bool add(Text part) {
     if (whole_) text_.clear();
     whole_ = false;

@@ -27,14 +27,14 @@ RowPlace place_of(const SourceTensor& tensor, uint64_t row) {
   return {&tensor.runs[row / run_rows], row % run_rows};
 }
 
-// Of a run that is not transposed.
+// Returns the place of a row in a run that is not transposed.
 uint64_t stored_row(const SourceTensor& tensor, const RowPlace& at) {
   const uint64_t part = tensor.run_rows() / at.run->interleave;
   return at.run->first +
          at.run->step * (at.row % at.run->interleave * part + at.row / at.run->interleave);
 }
 
-// Of a run that is transposed.
+// Returns the column of a transposed run in which a row lies.
 uint64_t stored_column(const RowPlace& at) { return at.run->column + at.run->step * at.row; }
 
 float scale_at(const StoredMatrix& scales, uint64_t row, uint64_t column) {
@@ -87,7 +87,7 @@ bool columns_share_scales(const SourceTensor& tensor, const SourceRun& run) {
   return true;
 }
 
-// The same of rows [first, first + rows).
+// Whether the columns of rows [first, first + rows) share scales in that way.
 bool columns_share_scales(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
   const uint64_t run_rows = tensor.run_rows();
   for (uint64_t run = first / run_rows; run * run_rows < first + rows; ++run) {
@@ -127,7 +127,7 @@ void gather_column(const SourceTensor& tensor, const RowPlace& at, size_t bytes,
 
 bool is_scale(float scale) { return std::isfinite(scale) && scale >= 0; }
 
-// Of FP8. False where a scale is none.
+// Reads a row of FP8. Returns false where one of its scales is not a valid one.
 bool scaled_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const StoredMatrix& stored = at.run->stored;
   const bool across = at.run->transposed;
@@ -147,14 +147,14 @@ bool scaled_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   return good;
 }
 
-// Of codes.
+// Reads a row of codes.
 bool code_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const StoredCodes& codes = *at.run->codes;
   if (!at.run->transposed) return codes.values(stored_row(tensor, at), out);
   return codes.column_values(stored_column(at), at.run->first, tensor.dims[0], out);
 }
 
-// Of other types.
+// Reads a row of any other type.
 void plain_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const StoredMatrix& stored = at.run->stored;
   const size_t row_size = row_bytes(stored.dtype, stored.k);
@@ -195,7 +195,7 @@ bool stored_values(const SourceTensor& tensor, uint64_t row, float* out) {
   return true;
 }
 
-// The same in the row's order.
+// Reads the row with its columns in the row's order.
 bool row_values(const SourceTensor& tensor, uint64_t row, float* out) {
   const bool good = stored_values(tensor, row, out);
   if (tensor.dealt.length != 0) {
@@ -214,7 +214,7 @@ bool is_made(const SourceTensor& tensor, DType as) {
   return as != DType::kF32 && !is_stored_as(tensor, as);
 }
 
-// What the columns of a tensor's rows count, one row after another.
+// Gives the weights of columns in a tensor's rows, one row after another.
 class RowWeights {
  public:
   // Writes them to scratch[dims[0]].
@@ -262,7 +262,7 @@ size_t scratch_bytes(const SourceTensor& tensor, DType as) {
   const bool in_order =
       tensor.runs.empty() || (!tensor.runs[0].transposed && tensor.dealt.length == 0);
   if (is_stored_as(tensor, as) && in_order) return 0;
-  // A row as F32, and the weights of its columns.
+  // The scratch holds a row as F32, and the weights of its columns.
   const size_t wide = is_made(tensor, as) ? 2 * tensor.dims[0] * sizeof(float) : 0;
   return wide + kPanelRows * row_bytes(as, tensor.dims[0]);
 }

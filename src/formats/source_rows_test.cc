@@ -23,7 +23,7 @@ struct Store {
   DType dtype;
   std::vector<std::byte> bytes;
   std::vector<bf16_t> scales;
-  // So many rows and columns share a scale.
+  // The rows and the columns that share a scale.
   uint64_t rows_a_scale, columns_a_scale;
   uint64_t scale_rows = (rows + rows_a_scale - 1) / rows_a_scale;
   uint64_t scale_columns = (k + columns_a_scale - 1) / columns_a_scale;
@@ -255,7 +255,7 @@ TEST(SourceRows, OneScaleForAll) {
   expect_rows(columns, store, [](uint64_t row, uint64_t c) { return std::pair(5 + c, row); });
 }
 
-// As F32, whatever the type and wherever the rows lie.
+// Rows come as F32, whatever their type and wherever they lie.
 TEST(SourceRows, RowsAreWidened) {
   for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3}) {
     Store store(40, 130, type);
@@ -319,7 +319,7 @@ struct Counted {
   }
 };
 
-// Also of a panel with rows of two matrices.
+// A panel with rows of two matrices is quantised so, too.
 TEST(SourceRows, RowsAreQuantisedByWhatTheirColumnsCount) {
   const Counted of;
   std::vector<std::byte> scratch(scratch_bytes(of.tensor, DType::kQ4_0));

@@ -28,14 +28,13 @@ struct StoredMatrix {
 // Rows of a tensor that come from one stored matrix.
 struct SourceRun {
   StoredMatrix stored;
-  // Of kF8E4M3: the scales of `stored`, F32, BF16 or F16. Its rows have one scale for all, one each
-  // or one for every 128 from the first on, and so have its columns; where rows have one each, or
-  // there is one for all, k is 1.
+  // Scales of a `stored` that is kF8E4M3: F32, BF16 or F16. Its rows have one scale for all, one
+  // each or one for every 128 from the first on, and so have its columns; where rows have one each,
+  // or there is one for all, k is 1.
   StoredMatrix scales;
-  // Where the matrix is made of codes in a layout that is no element type, `stored` and `scales`
-  // are empty, but for the file and the place there, and this describes it; the rows and columns
-  // below are its own. Kept by the source. All runs of a tensor have codes of the same bits, or
-  // none has any.
+  // Describes a matrix of codes in a layout that is no element type; then `stored` and `scales` are
+  // empty, but for the file and the place there, and the rows and columns below are those of the
+  // codes. The source keeps it. All runs of a tensor have codes of the same bits, or none has any.
   const StoredCodes* codes = nullptr;
   // Row r of the run is row first + step * ((r % interleave) * (rows / interleave) + r /
   // interleave) of `stored`, or with `transposed` the elements of column column + step * r in rows
@@ -50,7 +49,7 @@ struct SourceRun {
 struct DealtColumns {
   uint32_t length = 0, groups = 0, count = 0;
 
-  // Where column k lies.
+  // Returns the place of column k.
   uint64_t stored(uint64_t k) const {
     const uint64_t run = k / length;
     return (run % groups * count + run / groups) * length + k % length;
@@ -65,7 +64,8 @@ struct SourceTensor {
   DType dtype;            // only where type_known
   bool type_known;        // false only with UnknownTypes::kKeep
   std::string type_text;  // "q4_0", or as the file tells of a type that this program cannot read
-  // In the file's order: dims[0] is the length of a row, contiguous in memory. 1 to 4, none zero.
+  // The dimensions in the file's order: dims[0] is the length of a row, contiguous in memory. 1 to
+  // 4, none zero.
   std::vector<uint64_t> dims;
   uint64_t n_elements;
   // Rows of row_bytes(dtype, dims[0]) one after the other; empty where there are runs. Of a type
@@ -73,20 +73,20 @@ struct SourceTensor {
   std::span<const std::byte> data;
   uint32_t part;    // index of the file, 0 where there is one; kNoPart where it lies in none
   uint64_t offset;  // of `data`, or of the first run, in that file
-  // In the order of the rows, as many rows each. Empty where all lie in `data`; never empty for
-  // kF8E4M3.
+  // The runs in the order of the rows, all with the same number of rows. Empty where all lie in
+  // `data`; never empty for kF8E4M3.
   std::vector<SourceRun> runs = {};
   DealtColumns dealt = {};  // only where there are runs
 
   uint64_t rows() const { return n_elements / dims[0]; }
   uint64_t run_rows() const { return rows() / runs.size(); }
-  // Of one of the matrices that stand above each other, as those of experts do.
+  // Returns the rows of one of the matrices that stand above each other, as those of experts do.
   uint64_t matrix_rows() const { return dims.size() > 1 ? dims[1] : 1; }
   // Whether the runs have codes; `dtype` is what rows are read as then, where no pack takes them.
   bool has_codes() const { return !runs.empty() && runs[0].codes != nullptr; }
-  // Without those of scales; 0 where the size is not known.
+  // Returns the bytes without those of scales; 0 where the size is not known.
   uint64_t n_bytes() const { return runs.empty() ? data.size() : rows() * stored_row_bytes(); }
-  // Of a type that is known.
+  // Returns the bytes of a row as it is stored; the type must be known.
   uint64_t stored_row_bytes() const {
     return has_codes() ? (dims[0] * runs[0].codes->bits + 7) / 8 : row_bytes(dtype, dims[0]);
   }

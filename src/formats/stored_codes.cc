@@ -12,7 +12,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kCodeWordBits = 32, kSignedZero = 128;
-// Where AWQ's nibble of row i of eight lies.
+// The position in bits of AWQ's nibble for row i of eight.
 constexpr std::array<uint32_t, 8> kAwqPlaces = {0, 4, 1, 5, 2, 6, 3, 7};
 constexpr std::array<float, 8> kE2M1Values = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
 
@@ -68,7 +68,7 @@ void read_across_rows(const StoredCodes& of, uint64_t row, uint64_t first, uint6
   }
 }
 
-// One code.
+// Returns the code of an element.
 uint8_t stored_code(const StoredCodes& of, uint64_t row, uint64_t column) {
   uint8_t code;
   switch (of.order) {

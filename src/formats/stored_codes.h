@@ -24,7 +24,8 @@
 
 namespace hearth {
 
-// Where code (r, c) lies. Words are of 32 bits, little endian, and have `per` = 32 / bits codes.
+// The position of code (r, c). Words are of 32 bits, little endian, and have `per` = 32 / bits
+// codes.
 enum class CodeOrder : uint8_t {
   kAlongRows,     // rows of line_bytes, codes one behind the other, the low bits first
   kAlongColumns,  // words [ceil(k / per)][rows]: of `per` columns of a row, the low bits first
@@ -38,7 +39,7 @@ enum class CodeValue : uint8_t {
   kE4M3,     // base/fp_types.h
 };
 
-// Where the zero of row r and group g lies. Words as above.
+// The position of the zero of row r and group g. Words as above.
 enum class ZeroOrder : uint8_t {
   kNone,        // all are `zero`
   kAlongRows,   // words [groups][rows / per], the low bits first
@@ -82,7 +83,7 @@ struct StoredCodes {
   bool divided = false;
 
   uint64_t group_of(uint64_t column) const;
-  // Of a file's bytes, as they are: f16, bf16, f32, E8M0 or E4M3.
+  // Returns the bits of a scale as the file has them: f16, bf16, f32, E8M0 or E4M3.
   uint32_t scale_bits(uint64_t row, uint64_t group) const;
   float scale_value(uint64_t row, uint64_t group) const;
   // Whether that may be a scale: none is infinite or no number, and those of integers alone may be
@@ -95,11 +96,11 @@ struct StoredCodes {
   // Values of a row to out[k], rounded once where scale x code is exact in f32, as it is but for
   // f32 scales. False where a scale is none (is_scale).
   bool values(uint64_t row, float* out) const;
-  // The same of elements [first, first + count) of a column, to out[count].
+  // Writes elements [first, first + count) of a column to out[count].
   bool column_values(uint64_t column, uint64_t first, uint64_t count, float* out) const;
 
  private:
-  // The same as columns lie.
+  // Both give codes and values in the order in which columns are stored.
   void read_as_stored(uint64_t row, uint64_t block, uint8_t* out) const;
   bool value_at(uint64_t row, uint64_t column, uint8_t code, float* out) const;
 };

@@ -37,9 +37,9 @@ HfFamilies test_hf_families();
 
 class HfFolderWriter {
  public:
-  // For `source`: the families that are known.
+  // `families`: those that source() knows.
   explicit HfFolderWriter(HfFamilies families = test_hf_families()) : families_(families) {}
-  // Of config.json: `value` is JSON.
+  // Sets a key of config.json; `value` is JSON.
   void set(const std::string& key, const std::string& value) { config_[key] = value; }
   void erase(const std::string& key) { config_.erase(key); }
   // Into the file numbered `part`. Where there is more than one, they get an index.
@@ -50,7 +50,7 @@ class HfFolderWriter {
                  size_t part = 0);
   void put(const std::string& file, std::string_view text) { documents_[file] = text; }
 
-  // By name.
+  // Returns the bytes of the files by their names.
   std::map<std::string, std::vector<std::byte>> files() const;
   ModelSource source(UnknownTypes unknown = UnknownTypes::kRefuse) const;
   // Into a folder that is there.

@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-// Of all matrices of the source for which has(name): columns count from 1/4 to 64, in no order. The
-// second matrix of a tensor with several was never used.
+// Makes weights for all matrices of the source for which has(name): columns weigh from 1/4 to 64,
+// in no order. The second matrix of a tensor with several was never used.
 template <typename Has>
 std::shared_ptr<const Importance> made_importance(const ModelSource& source, const Has& has) {
   GgufWriter writer;

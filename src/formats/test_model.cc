@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// What the files of an architecture have that those of others have not.
+// The differences between the files of an architecture and those of others.
 struct Kind {
   std::string_view architecture;
   bool encoder = false;
@@ -23,14 +23,14 @@ struct Kind {
   bool fused_rows = false;
   // A sink of each query head, and biases of all matrices but the head.
   bool sinks = false;
-  // Most layers keep states, in the others queries have gates. How alpha and beta lie.
+  // Says how alpha and beta lie. Most layers keep states; in the others queries have gates.
   enum class Delta : uint8_t { kNone, kApart, kBoth };
   Delta delta = Delta::kNone;
   bool convolutions = false;             // most layers have short ones in place of attention
   const char* second_norm = "ffn_norm";  // before what feeds forward
   bool behind = false;                   // norms behind attention and what feeds forward, too
   bool beside = false;                   // experts stand beside what feeds forward
-  // Of encoders:
+  // Only encoders have these:
   bool positions = false;         // a table of them
   bool fused = false;             // Q, K and V are one matrix
   bool attention_biases = false;  // and of the layer that goes down
@@ -346,7 +346,7 @@ class Outline {
     if (bias) source_.add(layer_ + name + ".bias", {rows});
   }
 
-  // Of encoders with a bias.
+  // Adds a norm, with a bias in encoders.
   void norm(const std::string& name, uint32_t n) {
     source_.add(name + ".weight", {n});
     if (kind_.encoder) source_.add(name + ".bias", {n});

@@ -17,27 +17,28 @@
 
 namespace hearth {
 
-// Of latent attention; a head's values have value_length elements, and key_length is not used.
+// The sizes of latent attention; a head's values have value_length elements, and key_length is not
+// used.
 struct ModelLatents {
   uint32_t query_rank = 40;  // 0: queries are made of the row itself
   uint32_t rank = 48, straight = 24, turned = 16;
 };
 
-// Every layer behind the first `dense` ones has experts, unless there are none.
+// The sizes of experts: every layer behind the first `dense` ones has them, unless there are none.
 struct ModelExperts {
   uint32_t count = 0, chosen = 2, ffn = 32;
   uint32_t shared = 0;
   uint32_t dense = 0;
 };
 
-// Of layers that keep states: every layer but each `interval`th, and the last.
+// The sizes of layers that keep states: every layer but each `interval`th, and the last.
 struct ModelDelta {
   uint32_t keys = 2, values = 4, length = 16, taps = 4;
   uint32_t interval = 4;
 };
 
-// Where the gate of a feed-forward layer is: as the architecture has it, in a matrix of its own,
-// above the one that goes up, or nowhere.
+// The place of a feed-forward layer's gate: as the architecture has it, in a matrix of its own,
+// above the matrix that goes up, or nowhere.
 enum class UpForm : uint8_t { kUsual, kOwnGate, kGateAbove, kNoGate };
 
 struct LayerForm {
@@ -45,7 +46,7 @@ struct LayerForm {
   bool wide_norms = false;     // norms over all heads, and a second one: jina's model for code
 };
 
-// Which biases linear layers have: as the architecture has them, none, or all that it may have.
+// The biases of linear layers: as the architecture has them, none, or all that it may have.
 enum class Biases : uint8_t { kUsual, kNone, kAll };
 
 struct ModelShape {
@@ -61,7 +62,7 @@ struct ModelShape {
   ModelExperts experts = {};
   ModelDelta delta = {};
   uint32_t per_layer = 0;  // of gemma4: elements that every token has for each layer
-  // Of encoders:
+  // Only encoders have these:
   uint32_t token_types = 2;
   std::optional<uint32_t> pooling = {};  // by GGUF's numbers; none: the file doesn't say
   std::optional<bool> fused = {};        // Q, K and V are one matrix; none: as is usual

@@ -43,7 +43,7 @@ class TestSource {
   std::vector<std::byte> gguf() const;
   // `fill` is called for the tensors in their order.
   std::vector<std::byte> gguf(const Fill& fill) const;
-  // Without data. Valid while this object lives and is left as it is.
+  // Returns a source without data. Valid while this object lives and is left as it is.
   ModelSource source();
 
  private:

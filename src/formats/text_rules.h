@@ -1,6 +1,6 @@
-// What a tokenizer.json says about text, as data: how it is normalised, cut into pieces, and made
-// again of tokens. Words and meanings are those of Hugging Face's tokenizers; docs/tokenizers.md
-// lists what is read. tokenizer/ does what these rules say.
+// The rules of a tokenizer.json about text, as data: how it is normalised, cut into pieces, and
+// made again from tokens. Words and meanings are those of Hugging Face's tokenizers;
+// docs/tokenizers.md lists what is read. tokenizer/ does what these rules say.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace hearth {
 
 struct TextPattern {
   std::string text;
-  // In Oniguruma's syntax (tokenizer/pattern_spelling.h); else the text itself.
+  // A pattern in Oniguruma's syntax (tokenizer/pattern_spelling.h); else the text itself.
   bool is_regex = true;
 };
 
@@ -27,7 +27,7 @@ struct ReplaceStep {
 };
 using NormalizeStep = std::variant<NfcStep, PrependStep, ReplaceStep>;
 
-// What becomes of the matches of a pattern that cuts.
+// The fate of the matches of a pattern that cuts.
 enum class CutBehavior : uint8_t {
   kRemoved,
   kIsolated,

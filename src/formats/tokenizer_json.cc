@@ -203,7 +203,8 @@ class TokenizerReader {
     drop_repeated_merges();
   }
 
-  // Of rules for the same two tokens the last one counts here; where they are used, the first.
+  // Drops rules for two tokens that a later rule names again: here the last one counts, where rules
+  // are used the first.
   void drop_repeated_merges() {
     std::vector<MergeRule> sorted = vocab_.merges;
     std::ranges::sort(sorted, [](const MergeRule& a, const MergeRule& b) {
@@ -226,7 +227,7 @@ class TokenizerReader {
     for (const ConfigReader& token : *added) read_added(token, index, &new_tokens);
     for (const auto& [id, text] : new_tokens) put(id, text, "added_tokens");
     vocab_.types.resize(vocab_.tokens.size(), TokenType::kUnused);
-    // These kinds look for them as they are written.
+    // Vocabularies without rules look for added tokens as they are written.
     for (AddedRule& rule : vocab_.added) rule.normalized = rule.normalized && vocab_.rules;
     std::ranges::sort(vocab_.added, {}, &AddedRule::id);
     size_t i = 0;

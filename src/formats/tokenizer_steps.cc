@@ -312,7 +312,7 @@ TextTemplate read_post_processor(const ConfigReader& config, uint32_t tokens) {
   TextTemplate made;
   bool found = false;
   auto read = [&](const std::string& type, const ConfigReader& step) {
-    // It moves offsets, and changes no ids.
+    // A ByteLevel step here moves offsets, and changes no ids.
     if (type == "ByteLevel") return;
     const bool pair = type == "BertProcessing" || type == "RobertaProcessing";
     if ((type != "TemplateProcessing" && !pair) || found) {

@@ -19,9 +19,9 @@ std::vector<NormalizeStep> read_normalizer(const ConfigReader& config);
 std::vector<CutStep> read_pre_tokenizer(const ConfigReader& config);
 std::vector<DecodeStep> read_decoder(const ConfigReader& config);
 
-// Of a WordPiece model: BertNormalizer and BertPreTokenizer, as lowercase and strip_accents.
+// Reads BertNormalizer and BertPreTokenizer of a WordPiece model, as lowercase and strip_accents.
 void read_bert_steps(const ConfigReader& config, Vocab* vocab);
-// Of a Unigram model: Precompiled, and how SentencePiece's spaces are put (WhitespaceSplit and
+// Reads Precompiled of a Unigram model, and how SentencePiece's spaces are put (WhitespaceSplit and
 // Metaspace, or Strip and Replace and Metaspace), as charsmap, add_space_prefix and
 // remove_extra_whitespaces.
 void read_unigram_steps(const ConfigReader& config, Vocab* vocab);

@@ -88,7 +88,7 @@ void find_end_tokens(Vocab& vocab, std::vector<int32_t> ends) {
     size_t index = end_name_index(vocab.tokens[id]);
     if (index < kEndNames.size()) found[index] = static_cast<int32_t>(id);
   }
-  // Where messages end with <|return|> and <|call|> (gpt-oss), <|end|> only ends a channel.
+  // Messages of gpt-oss end with <|return|> and <|call|>; its <|end|> only ends a channel.
   bool end_is_inner = found[end_name_index("<|return|>")] != Vocab::kNone &&
                       found[end_name_index("<|call|>")] != Vocab::kNone;
   for (size_t i = 0; i < found.size(); ++i) {

@@ -21,7 +21,7 @@ enum class VocabKind {
   kUnigram,    // SentencePiece: log-probabilities, the likeliest tokens ("t5")
 };
 
-// With the numbers of tokenizer.ggml.token_type.
+// The values are the numbers of tokenizer.ggml.token_type.
 enum class TokenType : uint8_t {
   kUndefined = 0,
   kNormal = 1,
@@ -114,7 +114,7 @@ inline constexpr VocabIdKey kVocabIdKeys[] = {
 // So do `ends`, ids that the source calls ends.
 void find_end_tokens(Vocab& vocab, std::vector<int32_t> ends = {});
 
-// What is said of the special token, or nullptr.
+// Returns the rule of the special token, or nullptr.
 const AddedRule* find_added_rule(const Vocab& vocab, int32_t id);
 
 // Throws (kFile, naming the field) where sizes do not fit the number of tokens, an id lies outside

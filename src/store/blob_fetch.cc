@@ -26,7 +26,7 @@ namespace {
 // Stays in the cache of a core while it is hashed.
 constexpr size_t kReadBytes = size_t{256} << 10;
 constexpr uint64_t kTurnBytes = uint64_t{16} << 20;
-// That may wait for the hash, besides those that the connections bring.
+// Pieces that may wait for the hash, besides those that the connections bring.
 constexpr uint64_t kPiecesAhead = 2;
 constexpr double kRecordSeconds = 1;
 constexpr auto kTurn = std::chrono::milliseconds(5);
@@ -146,7 +146,7 @@ class BlobFetch {
         });
       }
     } catch (const std::system_error&) {
-      // Fewer connections will do.
+      // The fetch goes on with fewer connections.
       if (threads.empty()) fail(ErrorCode::kResource, "no thread can be started: raise ulimit -u");
     }
     bool whole = false;
@@ -171,7 +171,7 @@ class BlobFetch {
       if (stop_ || queue->failed()) return false;
       const SafePieces safe = queue->pieces();
       progress(safe.done());
-      // A piece may begin anew, and what was read of it stays read.
+      // A piece may begin anew; what was hashed of it stays hashed.
       const uint64_t to = std::max(hashed, std::min(safe.prefix(), hashed + kTurnBytes));
       if (!read_through(fd_, part_, hashed, to, stop_,
                         [&](std::span<const std::byte> bytes) { digest.add(bytes); })) {

@@ -42,7 +42,8 @@ bool fetch_blob(const StorePlaces& places, const HubName& name, const BlobToFetc
                 const FetchOptions& options, const std::atomic<bool>& stop,
                 const FetchProgress& progress);
 
-// What is noted of a fetch under way, where a process ended after its last step but that one.
+// Removes the record of a fetch under way, which a process leaves behind that ended just before its
+// last step.
 void drop_record(const BlobToFetch& blob);
 
 // Bytes of the blob that are there already, from an earlier try of ours or of others.

@@ -72,7 +72,7 @@ void CacheRepo::link(const std::string& commit, const std::string& path,
   if (errno != EEXIST) fail_path(place, "made", errno);
   std::error_code error;
   if (fs::read_symlink(place, error) == target) return;
-  // Beside it under a name that no other process takes.
+  // The link is made under a name that no other process takes, then renamed.
   const std::string fresh = fmt::format("{}.{}.hearth", place, getpid());
   unlink(fresh.c_str());
   if (symlink(target.c_str(), fresh.c_str()) != 0) fail_path(fresh, "made", errno);

@@ -21,7 +21,7 @@ namespace hearth {
 
 // models--ORG--REPO of ORG/REPO.
 std::string repo_folder(const std::string& id);
-// The other way; empty where the folder is no repository's.
+// Returns the id of a folder; empty where the folder is no repository's.
 std::string repo_of_folder(const std::string& folder);
 
 class CacheRepo {

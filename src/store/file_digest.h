@@ -15,14 +15,14 @@ enum class DigestKind : uint8_t { kSha256, kGitSha1 };
 
 class FileDigest {
  public:
-  // Of a file of `size` bytes.
+  // Begins the digest of a file of `size` bytes.
   FileDigest(DigestKind kind, uint64_t size);
   ~FileDigest();
   FileDigest(const FileDigest&) = delete;
   FileDigest& operator=(const FileDigest&) = delete;
 
   void add(std::span<const std::byte> bytes);
-  // In lower-case hexadecimal digits. Ends the digest.
+  // Returns the digest in lower-case hexadecimal digits, and ends it.
   std::string hex();
 
  private:
@@ -35,7 +35,7 @@ class FileDigest {
 class BlockSum {
  public:
   static constexpr size_t kStep = 32;
-  // Of so many bytes, those that all calls but the last may add.
+  // Returns how many of so many bytes may be added by any call but the last.
   static uint64_t whole_steps(uint64_t bytes) { return bytes / kStep * kStep; }
 
   explicit BlockSum(uint64_t value = 0x9e3779b97f4a7c15) : value_(value) {}

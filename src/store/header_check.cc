@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kPositions = 4096, kBytesEach = 2;
-// Of a tensor's entry behind its name: number of dimensions, four of them, type and offset.
+// Bytes of a tensor's entry behind its name: number of dimensions, four of them, type and offset.
 constexpr size_t kBehindName = 4 + 4 * 8 + 4 + 8;
 
 // A file of which the beginning is known: zeros follow, which take no memory.
@@ -63,7 +63,8 @@ bool holds_header(const GgufPart& part, std::span<const std::byte> file, size_t 
   return end + kBehindName <= head;
 }
 
-// Of kPositions, or of as many as the model has; 0 where its metadata do not say.
+// Returns the bytes of cached keys and values for kPositions, or for as many positions as the model
+// has; 0 where its metadata do not say.
 uint64_t kept_bytes(const Metadata& metadata) {
   const auto name = metadata.get<std::string>("general.architecture").value_or("");
   auto number = [&](const char* key) { return metadata.get<uint64_t>(name + key).value_or(0); };
@@ -102,7 +103,7 @@ void check_architecture(const Metadata& metadata, const std::string& name) {
        "'{}' is of architecture '{}', which this version cannot run; it runs {}", name, own, known);
 }
 
-// None where the header goes on beyond the file's first `head` bytes.
+// Returns the header; none where it goes on beyond the file's first `head` bytes.
 std::optional<GgufPart> read_head(std::span<const std::byte> file, size_t head,
                                   const std::string& name) {
   const bool all = head >= file.size();

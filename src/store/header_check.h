@@ -17,7 +17,7 @@ namespace hearth {
 
 struct ModelSpec;
 
-// Another file of the same model may run.
+// An error about the file's types: another file of the same model may run.
 struct TypeError : Error {
   using Error::Error;
 };
@@ -39,8 +39,8 @@ bool use_gguf_head(std::span<const std::byte> head, uint64_t size, const std::st
 void check_config_head(std::span<const std::byte> config, uint64_t model_bytes,
                        const std::string& name);
 
-// Why a model that lies here would not run: a sentence; empty where it would. `path` as MODEL is on
-// the command line.
+// Returns a sentence that says why a model here would not run; empty where it would. `path` is
+// MODEL of the command line.
 std::string why_not(const std::string& path, uint64_t bytes);
 
 }  // namespace hearth

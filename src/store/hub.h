@@ -1,5 +1,5 @@
-// What a hub tells of a repository: the commit of a revision and the list of its files, and where a
-// file's bytes are asked for. What it says is hostile: names, numbers and their count are checked.
+// Asks a hub about a repository: for the commit of a revision, the list of its files, and the
+// address of a file's bytes. Replies are not trusted: names, numbers and their count are checked.
 //
 // Errors: (kFile) a reply that no hub gives; what a reply refuses, with the remedy; (kResource) no
 // reply after `tries` in a row.
@@ -48,7 +48,7 @@ class Hub {
   std::vector<RepoFile> files_of(const HubName& name, const std::string& commit);
   std::string file_url(const HubName& name, const std::string& commit,
                        const std::string& path) const;
-  // The first `bytes` of a file, or all where it has fewer.
+  // Returns the first `bytes` of a file, or all where it has fewer.
   std::vector<std::byte> head_of(const HubName& name, const std::string& url, size_t bytes);
 
  private:
@@ -66,7 +66,7 @@ class Hub {
 // Files of one page of a list (the JSON of /api/models/ID/tree/COMMIT). Errors (kFile): what is no
 // such page, paths that lead out of the repository, links.
 std::vector<RepoFile> read_tree_page(std::string_view json);
-// Of `Link: <URL>; rel="next"`; empty where there is none.
+// Returns URL of `Link: <URL>; rel="next"`; empty where there is none.
 std::string next_link(std::string_view field);
 // Throws (kFile) where two paths differ in case alone, or one is a folder of another.
 void check_repo_paths(const std::vector<RepoFile>& files);

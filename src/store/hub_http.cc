@@ -20,7 +20,7 @@ constexpr int kMostRedirects = 8;
 constexpr size_t kErrorText = size_t{64} << 10, kMostFieldBytes = size_t{256} << 10;
 constexpr long kConnectSeconds = 15, kSlowBytes = 1024, kBufferBytes = 512L << 10;
 
-// What one request's callbacks fill.
+// The state that one request's callbacks fill.
 struct Receiving {
   HubReply reply;
   const HubSink& sink;
@@ -76,7 +76,7 @@ int look_up(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<Receiving*>(user)->stop ? 1 : 0;
 }
 
-// Failures of the certificate or of the address stay.
+// A wrong certificate or address stays wrong: these failures are not tried again.
 bool stays(CURLcode code) {
   return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_UNSUPPORTED_PROTOCOL ||
          code == CURLE_URL_MALFORMAT || code == CURLE_SSL_CACERT_BADFILE;

@@ -28,7 +28,7 @@ struct HubReply {
   bool whole() const { return problem.empty() && status >= 200 && status < 300; }
   // Whether the same request may go well later.
   bool may_pass() const;
-  // Of a field; empty where it is not there.
+  // Returns the text of a field; empty where it is not there.
   std::string field(const std::string& name) const;
   // "answers 503", or what went wrong.
   std::string problem_text() const;

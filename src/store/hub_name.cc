@@ -47,7 +47,7 @@ std::vector<std::string_view> parts_of(std::string_view path) {
   }
 }
 
-// What tells the models of a repository apart.
+// Whether a text can be a label, which tells the models of a repository apart.
 bool is_label(std::string_view text) {
   return is_safe_path(text) && std::ranges::all_of(parts_of(text), [](std::string_view part) {
            return is_part(part, kLongestPart);

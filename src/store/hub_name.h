@@ -20,9 +20,10 @@ struct HubName {
   std::string id() const { return org + "/" + repo; }
 };
 
-// What `text` names; none where it is no address and has not the form of a name, as a path has not.
+// Reads the name in `text`; none where it is no address and has not the form of a name, as a path
+// has not.
 std::optional<HubName> find_hub_name(std::string_view text);
-// The same where nothing but a name will do.
+// Reads a name where nothing but a name will do.
 HubName read_hub_name(std::string_view text);
 
 // "a commit": 40 digits of a lower-case hexadecimal number.

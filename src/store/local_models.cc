@@ -74,7 +74,7 @@ std::string read_small(const fs::path& path, size_t most) {
   return text;
 }
 
-// That of refs/main first, then the newest.
+// Returns the snapshots, that of refs/main first, then from the newest on.
 std::vector<fs::path> snapshots_of(const fs::path& repo) {
   const std::string main = read_small(repo / "refs/main", kCommitDigits);
   std::vector<std::tuple<bool, int64_t, fs::path>> order;
@@ -211,11 +211,11 @@ struct SnapshotEntry {
   fs::path path;
   std::string blob = {};  // where it is a link
 };
-// By their places in the snapshot.
+// The files of a snapshot by their paths in it.
 using Snapshot = std::map<std::string, SnapshotEntry>;
 
-// By commits. Fails where a folder cannot be read: the blobs that it names would count as named by
-// nobody.
+// Reads the snapshots by their commits. Fails where a folder cannot be read: the blobs that it
+// names would count as named by nobody.
 std::map<std::string, Snapshot> read_snapshots(const fs::path& repo) {
   const fs::path folder = repo / "snapshots";
   std::map<std::string, Snapshot> snapshots;
@@ -259,7 +259,7 @@ std::vector<std::string> files_elsewhere(const LocalModel& model, const Snapshot
   return weights;
 }
 
-// What is removed with the model.
+// Returns the entries that are removed with the model.
 std::vector<SnapshotEntry> entries_of_model(const LocalModel& model, const fs::path& repo,
                                             const std::map<std::string, Snapshot>& snapshots) {
   std::vector<SnapshotEntry> entries;
@@ -393,7 +393,7 @@ std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models
   keep([&](const LocalModel& model) { return ascii_lower(model.name) == wanted + ":latest"; });
   keep([&](const LocalModel& model) { return is_called(model, wanted); });
   if (found.empty()) return {};
-  // One that lies in two stores is the same model.
+  // A model that lies in two stores is the same one.
   const bool same = std::ranges::all_of(found, [&](const LocalModel* model) {
     return ascii_lower(model->name) == ascii_lower(found[0]->name);
   });

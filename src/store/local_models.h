@@ -28,7 +28,8 @@ struct LocalModel {
   std::vector<std::string> files = {};  // of the cache's: in the snapshot
 };
 
-// By store and name; names that stand twice in a store are those of the newer snapshot.
+// Lists the models by store and name; of a name that stands twice in a store the newer snapshot
+// counts.
 std::vector<LocalModel> find_local_models(const StorePlaces& places);
 
 // The model of that name: the whole name, or one without its organisation, label or "-GGUF",
@@ -36,9 +37,9 @@ std::vector<LocalModel> find_local_models(const StorePlaces& places);
 std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models,
                                            std::string_view name);
 
-// What people may call a model besides: its name without the organisation, the label or "-GGUF",
-// and behind "hf.co/", where clients of ollama look for those of a hub. In the case of the name,
-// which is among them.
+// Returns the other names that people may use for a model: its name without the organisation, the
+// label or "-GGUF", and behind "hf.co/", where clients of ollama look for those of a hub. They have
+// the case of the name, which is among them.
 std::vector<std::string> short_names(const std::string& name);
 
 // The layers of an ollama manifest. Errors (kFile): no manifest; one without a GGUF model.

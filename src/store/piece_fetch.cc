@@ -18,9 +18,9 @@ namespace {
 
 // Stays in the cache of a core between libcurl, which fills it, and the file.
 constexpr size_t kBufferBytes = size_t{256} << 10;
-// After so many the disk begins to write.
+// The disk begins to write after so many bytes.
 constexpr uint64_t kWriteBytes = uint64_t{8} << 20;
-// Who waits looks whether the queue is over.
+// Waiting threads look this often whether the queue is over.
 constexpr auto kLook = std::chrono::milliseconds(50);
 
 std::optional<uint64_t> take_number(std::string_view* text) {
@@ -57,7 +57,7 @@ class PieceFetch {
   }
 
  private:
-  // What came is kept, whatever ends it.
+  // Fetches the piece; the bytes that came are kept, whether it ends well or throws.
   void fetch() {
     piece_ = queue_.piece(index_);
     disk_ = piece_.done;
@@ -81,7 +81,8 @@ class PieceFetch {
     }
   }
 
-  // Whatever ended the reply too early: another address, a pause, or an error.
+  // Goes on after a reply that ended too early: with another address, after a pause, or with an
+  // error.
   void recover(const HubReply& reply) {
     const bool led = !direct_.empty() && direct_ != source_.url;
     direct_.clear();
@@ -156,7 +157,7 @@ class PieceFetch {
     return !queue_.over();
   }
 
-  // All of the buffer, or at the end what a record can hold of it.
+  // Writes all of the buffer, or at the end what a record can hold of it.
   void flush(bool last) {
     size_t length = buffer_.size();
     if (last && piece_.done + length < piece_.size) length = BlockSum::whole_steps(length);

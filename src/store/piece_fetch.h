@@ -18,7 +18,7 @@
 
 namespace hearth {
 
-// What several connections share. Any thread may call it.
+// The pieces that several connections share. Any thread may call it.
 class PieceQueue {
  public:
   // No piece is taken that begins `ahead` bytes behind what is hashed, once what was there before
@@ -27,9 +27,9 @@ class PieceQueue {
   PieceQueue(SafePieces* pieces, const std::atomic<bool>& stop, uint64_t ahead)
       : pieces_(*pieces), stop_(stop), ahead_(ahead), begun_(pieces->prefix()) {}
 
-  // The next piece that is neither whole nor taken; waits until it may be taken.
+  // Returns the next piece that is neither whole nor taken; waits until it may be taken.
   std::optional<size_t> take();
-  // So many bytes of the file, from its beginning on.
+  // Notes that so many bytes of the file, from its beginning on, are hashed.
   void set_hashed(uint64_t bytes);
   SafePiece piece(size_t index);
   void set(size_t index, uint64_t done, uint64_t sum);
@@ -64,7 +64,8 @@ struct PieceSource {
   const std::string& part;
 };
 
-// Until no piece is left or the queue is over. What goes wrong for good is told to the queue.
+// Fetches until no piece is left or the queue is over. An error that ends it for good is told to
+// the queue.
 void fetch_pieces(const PieceSource& source, PieceQueue* queue);
 
 // "bytes 7-9/20": first, behind last, of how many (none: '*').

@@ -14,7 +14,7 @@ TEST(PieceQueue, GivesNoPieceFarAheadOfTheHash) {
   pieces.pieces[0].done = kPiece;
   const std::atomic<bool> stop{false};
   PieceQueue queue(&pieces, stop, 2 * kPiece);
-  // What was there before is hashed beside all others.
+  // A piece that was there before is hashed beside all others, so it does not hold them back.
   EXPECT_EQ(queue.take(), 1u);
   EXPECT_EQ(queue.take(), 2u);
   queue.set_hashed(kPiece);

@@ -1,6 +1,6 @@
-// Where models lie on this machine and where they come from, as the environment says: the variables
-// of Hugging Face's own tools (HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME,
-// HF_TOKEN, HF_TOKEN_PATH, HF_ENDPOINT, HF_HUB_OFFLINE) and OLLAMA_MODELS.
+// Finds the places of models on this machine, and where they come from, in the environment: the
+// variables of Hugging Face's own tools (HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME,
+// XDG_CACHE_HOME, HF_TOKEN, HF_TOKEN_PATH, HF_ENDPOINT, HF_HUB_OFFLINE) and OLLAMA_MODELS.
 #pragma once
 
 #include <functional>

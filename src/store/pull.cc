@@ -113,7 +113,7 @@ class Pull {
     }
   }
 
-  // While nobody removes a model of the repository.
+  // Fetches while nobody removes a model of the repository.
   void fetch_beside_others() {
     repo_.prepare_locks();
     const CacheLock lock(repo_.repo_lock_path(), CacheLock::Use::kShared, stop_, [&] {
@@ -133,7 +133,7 @@ class Pull {
   void check_head() {
     const RepoModel& model = pulled_.model;
     const RepoFile& first = model.files[0];
-    // A hub that says so of a file that holds nothing has none.
+    // A hub that says so of an empty file has none.
     if (first.size == 0) fail(ErrorCode::kFile, "'{}' is empty", pulled_.name);
     if (model.folder) {
       check_config_head(hub_.head_of(name_, url_of(first), kLargestConfig), model.bytes,

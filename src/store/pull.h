@@ -25,10 +25,10 @@ struct PullOptions {
   bool anyway = false;  // fetched although it does not run here
 };
 
-// What is told while a model is fetched, by the thread that called.
+// Callbacks while a model is fetched, from the thread that called.
 struct PullListener {
   std::function<void(const std::string& sentence)> note = [](const std::string&) {};
-  // Before the first byte: what is fetched, and how much of it is missing.
+  // Called before the first byte: with what is fetched, and how much of it is missing.
   std::function<void(const RepoModel& model, uint64_t missing)> begin = [](const RepoModel&,
                                                                            uint64_t) {};
   // Several times a second.

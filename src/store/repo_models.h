@@ -1,7 +1,8 @@
-// Which models the files of a repository (or of a folder) make: GGUF files, in one part or several
-// (-00001-of-00003), each with a label, and a folder of safetensors files. What is no model by its
-// name (mmproj*, imatrix, .partNofM) is left out. And which of them is taken where nobody says.
-// Errors: (kFile) no model, or none of that label, with those that there are.
+// Finds the models that the files of a repository (or of a folder) make: GGUF files, in one part or
+// several (-00001-of-00003), each with a label, and a folder of safetensors files. Files that are
+// no model by their names (mmproj*, imatrix, .partNofM) are left out. Chooses the model that is
+// taken where nobody says. Errors: (kFile) no model, or none of that label, with those that there
+// are.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ struct RepoModel {
   bool folder = false;
 };
 
-// Of a GGUF file's path: "a/m-Q8_0" of "a/m-Q8_0-00002-of-00003.gguf", the second part of three.
+// The name of a GGUF file, from its path: "a/m-Q8_0" of "a/m-Q8_0-00002-of-00003.gguf", the second
+// part of three.
 struct GgufName {
   std::string_view stem;
   uint64_t part = 1, parts = 1;
@@ -45,7 +47,7 @@ bool is_model_name(std::string_view path);
 // "Q4_K_M" of "Qwen3-4B-Q4_K_M.gguf", "UD-Q2_K_XL"; empty where the name has none.
 std::string quant_of(std::string_view path);
 
-// In the order of their labels. Models of which a part is missing are left out.
+// Returns the models in the order of their labels, without those of which a part is missing.
 std::vector<RepoModel> find_repo_models(std::span<const RepoFile> files);
 
 // The models that the name may mean, the best first: the one that it names; without a quantisation

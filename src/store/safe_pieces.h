@@ -23,13 +23,13 @@ struct SafePiece {
 
 struct SafePieces {
   uint64_t size = 0, piece = 0;  // of the file and of its pieces but the last
-  // So many bytes from the file's beginning on are of another program: nobody saw them come.
+  // Bytes at the file's beginning that come from another program: nobody saw them come.
   uint64_t adopted = 0;
   std::vector<SafePiece> pieces;
 
-  // None is safe.
+  // Returns the pieces of a file of which none is safe.
   static SafePieces of(uint64_t size, uint64_t piece);
-  // What the record says of a file of that size; none is safe where it says nothing that fits.
+  // Reads the record of a file of that size; no piece is safe where it says nothing that fits.
   static SafePieces read(const std::string& path, uint64_t size, uint64_t piece);
   // Errors (kFile).
   void write(const std::string& path) const;
