@@ -14,8 +14,8 @@ struct CallSpot {
   size_t name = 0, name_end = 0;  // bytes of the text
   size_t begin = 0, end = 0;      // the arguments, with what quotes the last value
   ArgumentForm form = ArgumentForm::kJson;
-  // Where arguments have keys of their own: behind the first one, and between the first value and
-  // the second key.
+  // Texts around arguments with keys of their own: behind the first key, and between the first
+  // value and the second key.
   std::string_view behind_key, between_members;
 };
 

@@ -21,7 +21,7 @@ class CallReader {
   void push(std::string_view text, bool control, TurnTag tag, std::vector<TurnEvent>* events);
   // The call that is open is whole.
   void close(std::vector<TurnEvent>* events);
-  // What follows is no part of the call that is open.
+  // Ends the open call: the text that follows is no part of it.
   void abandon();
   // The turn is over, maybe in a call.
   void end(std::vector<TurnEvent>* events);

@@ -164,7 +164,7 @@ std::optional<value> CallTextReader::read_python(uint32_t depth) {
   return list ? value(items) : value(members);
 }
 
-// As Gemma 4 writes it.
+// Writes a value as Gemma 4 does.
 std::string dictionary_text(const value& item, std::string_view quote) {
   std::string text;
   if (item.is_string()) return fmt::format("{}{}{}", quote, item.as_string().c_str(), quote);

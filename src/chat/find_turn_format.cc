@@ -41,7 +41,7 @@ const KnownFormat* known_form_of(const CallFormat& calls) {
   return nullptr;
 }
 
-// What tells calls from content.
+// Returns the text that tells calls from content.
 std::string_view opening_of(const CallFormat& form) {
   return without_space_around(form.section_begin.empty() ? form.begin : form.section_begin);
 }
@@ -246,7 +246,7 @@ class TurnFormatFinder {
     outcome->calls = std::move(form);
   }
 
-  // What stands between content and the first call's name; empty where content is not shown.
+  // Returns the text between content and the first call's name; empty where content is not shown.
   std::string before_behind_content(const ProbeStyle& style, const std::vector<int>& numbers,
                                     const ProbeCall& call) const {
     try {
@@ -280,7 +280,7 @@ class TurnFormatFinder {
     }
   }
 
-  // What the form does not explain; empty: nothing.
+  // Says which probe the form does not explain; empty: it explains them all.
   std::string difference(const ProbeStyle& style, const CallFormat& form) const {
     const bool known = known_form_of(form) != nullptr;
     for (const TurnProbe& probe : turn_probes(style)) {
@@ -344,7 +344,7 @@ class TurnFormatFinder {
       }
       const size_t end = whole.find(marks_.end, at);
       if (end == std::string::npos) return false;
-      // Not where content has marks of its own.
+      // Content with marks of its own is no such case.
       const std::string_view rest = std::string_view(whole).substr(end + marks_.end.size());
       return found.format.harmony ||
              without_space_before(rest).starts_with(

@@ -21,11 +21,11 @@ using RenderTurns = std::function<std::string(const boost::json::array& messages
 struct FoundTurnFormat {
   TurnFormat format;
   std::string problem;  // why it has no calls: a sentence's predicate; empty where it has
-  // What the template wants besides format.history, to show calls.
+  // The conditions besides format.history under which the template shows calls.
   bool named_ids = false;  // it shows a call by its id: functions.NAME:NUMBER
   bool results = false;    // results of the calls follow
   bool bare = false;       // tools are not declared
-  // What it shows of a last turn, with the variables that it took for it.
+  // The parts of a last turn that the template shows, with the variables that it took.
   bool shows_content_before_calls = false;
   bool shows_reasoning = false;  // before an answer
   bool shows_reasoning_before_calls = false;

@@ -155,7 +155,7 @@ TEST(FindTurnFormat, FindsWhatContentStandsBetween) {
     found = found_in(turn_template(name));
     EXPECT_EQ(found.format.content_begin + found.format.content_end, "") << name;
   }
-  // A message of its own is no mark.
+  // Marks do not count that stand in a message of their own.
   found = found_in(
       "{% for m in messages %}{% if m.reasoning_content %}<|im_start|>{{ m.role }}\n"
       "{{ m.reasoning_content }}<|im_end|>{% endif %}"

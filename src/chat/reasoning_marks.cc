@@ -41,7 +41,7 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// What tags that belong together have in common: "think" of "</think>".
+// Returns the text that tags have in common which belong together: "think" of "</think>".
 std::string core_of(std::string_view tag) {
   std::string core = lower_case(tag);
   std::erase_if(core, [](char c) { return std::string_view("<>|/[]").find(c) < 6; });
@@ -80,7 +80,7 @@ std::string closing_of(std::string_view tag) {
   return closing.insert(1, "/");
 }
 
-// The last tag of a text and what stands behind it, where that is a word at most.
+// Returns the last tag of a text and what stands behind it, where that is a word at most.
 std::string_view last_mark(std::string_view text) {
   text = without_space_behind(text);
   if (text.size() > kMarkReach) text.remove_prefix(text.size() - kMarkReach);
@@ -112,7 +112,7 @@ class ReasoningFinder {
   ReasoningFinder(const RenderTurns& render, ProbeStyle style)
       : render_(render), style_(std::move(style)) {}
 
-  // In a history.
+  // Finds the marks in a history.
   std::optional<ReasoningMarks> shown() {
     for (const object& switches : switches_to_try()) {
       style_.switches = switches;
@@ -131,7 +131,7 @@ class ReasoningFinder {
     return std::nullopt;
   }
 
-  // At the end of a prompt.
+  // Finds the marks at the end of a prompt.
   std::optional<ReasoningMarks> prompted() {
     style_.history.reasoning_key = HistoryFormat().reasoning_key;
     for (const object& switches : switches_to_try()) {
@@ -245,7 +245,7 @@ ContentMarks find_content_marks(const RenderTurns& render, const ProbeStyle& sty
     const std::string_view end =
         first_tag(std::string_view(text).substr(at + kProbeContent.size()));
     if (!is_pair(begin, end) || begins_messages(begin, text)) return {};
-    // What asks for the turn is no part of it.
+    // The text that asks for the turn is no part of the question.
     const size_t question = std::min(prompt.rfind(kProbeQuestion), prompt.size());
     if (prompt.find(begin, question) != std::string::npos) return {};
     return {.begin = std::string(begin), .end = std::string(end)};

@@ -21,7 +21,7 @@ ReasoningMarks find_reasoning_marks(const RenderTurns& render,
                                     const std::function<bool(std::string_view)>& has_token,
                                     ProbeStyle style);
 
-// What the template puts around a turn's content, by the same measure.
+// The marks that a template puts around a turn's content, found by the same measure.
 struct ContentMarks {
   std::string begin, end;  // empty: nothing
 };

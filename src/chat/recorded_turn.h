@@ -30,13 +30,13 @@ struct TurnVocabulary {
 
 // The tokenizer must outlive it.
 TurnVocabulary turn_vocabulary(const Tokenizer& tokenizer);
-// Every byte is a token, and so are these markers.
+// Makes a vocabulary in which every byte is a token, and so are these markers.
 TurnVocabulary made_turn_vocabulary(const std::vector<std::string>& markers);
 
 struct RecordedTurn {
   std::string id = {}, form = {};
   TurnOrder order = {};
-  // What the model wrote; `control` is one token.
+  // The pieces that the model wrote; with `control` a piece is one token.
   struct Piece {
     std::string text;
     bool control = false;

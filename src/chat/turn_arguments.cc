@@ -12,13 +12,13 @@ constexpr std::string_view kAnyObject = R"({"type":"object"})";
 constexpr std::string_view kNoMembers =
     R"({"type":"object","properties":{},"additionalProperties":false})";
 
-// Of the time and the work that are left, for a schema that need not be held: others have some,
-// too.
+// The parts of the time and of the work left that a schema may take which need not be held: other
+// schemas need some, too.
 constexpr double kMostOfTime = 0.5;
 constexpr uint64_t kPartOfWork = 2;
-// Of objects of any kind.
+// The work that objects of any kind take, at least.
 constexpr uint64_t kLeastWork = 20'000;
-// What is told of schemas that were not held: enough for people to see what it is.
+// Limits in bytes on what is told of schemas that were not held; people must see what is missing.
 constexpr size_t kMostSentenceBytes = 1000, kMostRelaxedBytes = 16 << 10;
 
 // Gives what comes a part of the work that a set may do.
@@ -124,8 +124,9 @@ Symbol TurnGrammar::schema_arguments(const Tool& tool, const ArgumentMarks& mark
   return symbol;
 }
 
-// Behind a key: the mark behind it, a text as it is, and the mark behind that. White space that the
-// form's own marks have next to the text is theirs once, and otherwise the text's.
+// Returns the value behind a key: the mark behind the key, the text as it is, and the mark behind
+// the text. White space that the form's own marks have next to the text is theirs once, and
+// otherwise the text's.
 Symbol TurnGrammar::text_value(RegexId texts) {
   const CallFormat& form = *format_.calls;
   const std::string_view key_end = without_space_behind(form.key_end);

@@ -50,7 +50,7 @@ struct CallFormat {
   bool operator==(const CallFormat&) const = default;
 };
 
-// What a template wants in its history.
+// The form in which a template wants its history.
 struct HistoryFormat {
   bool arguments_as_text = false;  // function.arguments is JSON text; else an object
   std::string reasoning_key = "reasoning_content";  // of a message, where it takes reasoning
@@ -61,11 +61,11 @@ struct HistoryFormat {
 
 struct TurnFormat {
   std::string name = {};  // of the form, for people: "hermes"
-  // Both empty: the model does not reason aloud.
+  // The marks around reasoning; both are empty where the model does not reason aloud.
   std::string reasoning_begin = {}, reasoning_end = {};
-  // What an answer stands between; both empty where it stands by itself.
+  // The marks around an answer; both empty where it stands by itself.
   std::string content_begin = {}, content_end = {};
-  // None: calls cannot be told from text.
+  // The form of calls; none where they cannot be told from text.
   std::optional<CallFormat> calls = {};
   // OpenAI's harmony: messages in channels, in place of all of the above.
   bool harmony = false;

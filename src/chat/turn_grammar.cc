@@ -80,8 +80,8 @@ Symbol TurnGrammar::answer() {
   return add_shape(builder_, order_.answer);
 }
 
-// What the prompt's last marker of reasoning was, where nothing but white space stands behind it,
-// or where it is still open.
+// Returns what the prompt's last marker of reasoning opened, where only white space stands behind
+// the marker, or where the prompt's text goes on.
 TurnGrammar::Opened TurnGrammar::opened() const {
   if (format_.reasoning_end.empty()) return Opened::kContent;
   const std::string_view tail = order_.prompt_tail;
@@ -294,7 +294,7 @@ Symbol TurnGrammar::id() {
   return builder_.terminal(parse_pattern(set_, kIds, {.search = false}));
 }
 
-// A call behind its beginning.
+// Returns a call behind its beginning.
 Symbol TurnGrammar::call(const Tool& tool, bool quoted) {
   const CallFormat& form = *format_.calls;
   auto mark = [&](std::string_view marker) {
@@ -320,7 +320,7 @@ Symbol TurnGrammar::call(const Tool& tool, bool quoted) {
   parts.push_back(mark(form.name_end));
   parts.push_back(arguments(tool));
   if (form.id_place == IdPlace::kBehindArguments) {
-    // Without it where the model leaves it out.
+    // A model may leave the id out.
     const bool before = quoted;
     parts.push_back(
         any_of({sequence({mark(form.id_begin), id(), mark(form.id_end)}), sequence({})}));

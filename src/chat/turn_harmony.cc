@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-// Any messages, of which the last one ends the turn.
+// Allows any messages, of which the last one ends the turn.
 Symbol TurnGrammar::harmony_turn() {
   const std::string_view tail = order_.prompt_tail;
   const bool in_reasoning = tail.ends_with("<|channel|>analysis<|message|>");

@@ -74,7 +74,7 @@ TurnLanguage compile_turn(const TurnFormat& format, const TurnOrder& order,
     const bool lenient =
         std::ranges::any_of(order.tools, [](const Tool& tool) { return !tool.strict; });
     if (!grammar->calls_tools() || !lenient) throw;
-    // None of the schemas that need not be held is.
+    // Schemas that need not be held are left out altogether.
     language.relaxed.emplace_back(error.what());
     grammar = std::make_unique<TurnGrammar>(format, order, language.markers, *vocabulary, false);
     built = grammar->build();

@@ -31,7 +31,7 @@ enum class ToolChoice : uint8_t {
   kRequired,  // calls, and no content
 };
 
-// What is asked of one turn.
+// The demands on one turn.
 struct TurnOrder {
   std::vector<Tool> tools = {};  // those that may be called
   ToolChoice choice = ToolChoice::kNone;
@@ -61,7 +61,8 @@ struct TurnLanguage {
   std::vector<MarkerToken> markers;      // that the form's markup has
   TurnCuts cuts;
   uint32_t stop_tags = 0;  // of content in which stop strings may stand
-  // What was left out of schemas of tools that are not strict, as the errors it would have been.
+  // The parts of tools' schemas that were left out since the tools are not strict, as the errors
+  // they would have been.
   std::vector<std::string> relaxed;
 };
 

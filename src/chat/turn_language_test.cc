@@ -58,7 +58,7 @@ std::vector<int32_t> walk(const TurnLanguage& language, uint32_t seed) {
       EXPECT_EQ(has_bit(bits, id), matcher.allows(id)) << id;
       if (!has_bit(bits, id)) continue;
       allowed.push_back(id);
-      // What texts are made of lengthens them; marks bring them to an end.
+      // Letters lengthen texts; marks bring them to an end.
       const bool mark = i < 256 ? std::string_view("\"},])'\n<|/>").find(static_cast<char>(i)) !=
                                       std::string_view::npos
                                 : true;
@@ -117,7 +117,7 @@ TEST_P(FormTest, WalksEndInCallsOfTheirSchemas) {
   EXPECT_GE(calls, 6u);
 }
 
-// What is not a call is content, and no byte of it is lost.
+// Text that is not a call is content, and no byte of it is lost.
 TEST_P(FormTest, AnyTextIsContent) {
   const KnownFormat& known = *find_known_format(GetParam());
   const TurnVocabulary vocabulary = vocabulary_of(known);
@@ -195,13 +195,13 @@ TEST(TurnLanguage, SchemasThatTakeTooLongTogetherBreakNothing) {
   EXPECT_FALSE(hermes(order).relaxed.empty());
 }
 
-// Its rules are soon made; the grammar of them is too much work.
+// The schema's rules are soon made; the grammar of them is too much work.
 TEST(TurnLanguage, ASchemaWhoseGrammarTakesTooLongBreaksNothing) {
   TurnOrder order = order_of(ToolChoice::kAuto);
   order.tools.push_back({.name = "slow", .parameters = slow_schema(1200), .where = "slow"});
   EXPECT_EQ(error_of(order), "");
   EXPECT_FALSE(hermes(order).relaxed.empty());
-  // Nor does it another tool's schema that must be held.
+  // Another tool's schema that must be held is not spoilt either.
   order.tools[0].strict = true;
   EXPECT_EQ(error_of(order), "");
   order.tools.back().strict = true;

@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// What a byte or a control token of a turn is, as tags of its grammar (GrammarBuilder::set_tag).
+// The roles of a turn's bytes and control tokens, as tags of its grammar (GrammarBuilder::set_tag).
 enum class TurnTag : uint8_t {
   kStructure,  // markup
   kContent,    // any text
@@ -65,11 +65,11 @@ class TurnMarkup {
   // quotation marks, and then whether its end does.
   Symbol marker(std::string_view text, bool* quoted = nullptr);
   Symbol token(int32_t id);
-  // The same as a regular expression, where no part of it is a token.
+  // Returns the marker as a regular expression, where no part of it is a token.
   RegexId marker_text(std::string_view text, bool* quoted);
 
-  // Where a text ends that a marker follows. Markers that begin with markup are told by its first
-  // tag, others by all of them.
+  // Returns the head by which a text ends that a marker follows. Markers that begin with markup are
+  // told by its first tag, others by all of them.
   MarkerHead head(std::string_view marker) const;
 
   // White space or none: up to `most` characters, or a few.

@@ -110,7 +110,8 @@ size_t size_without_known_end(std::string_view turn) {
   return turn.size();
 }
 
-// Where a turn ends in what follows the prompt. `tail`: what ends another turn.
+// Returns the size of a turn at the beginning of `text`, which follows the prompt. `tail`: the end
+// of another turn.
 size_t turn_size(std::string_view text, std::string_view tail, bool results) {
   if (!results) {
     text.remove_suffix(common_ending(text, tail));
@@ -195,7 +196,7 @@ std::vector<TurnProbe> turn_probes(const ProbeStyle& style) {
   if (style.reasoning) add("reasoning before an answer", {}, content, reasoning);
   add("a call", {1});
   add("a call with values of many types", {2});
-  // Some write nested values as JSON.
+  // Some templates write nested values as JSON.
   probes.back().often_wrong = style.python;
   add("a call without arguments", {3});
   add("a call with marks in a text", {4});

@@ -23,7 +23,7 @@ struct ProbeStyle {
   bool results = false;       // results follow the calls
   bool tools = true;          // tools are declared
   bool one = false;           // a turn has one call at most
-  // What is shown, so that turn_probes has it.
+  // The properties of the template that turn_probes() takes into account.
   bool content_before_calls = true;
   bool reasoning = false;
   bool reasoning_before_calls = false;

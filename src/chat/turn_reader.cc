@@ -19,7 +19,7 @@ constexpr uint32_t kTexts = tag_bit(TurnTag::kContent) | tag_bit(TurnTag::kAnswe
 
 TurnTag lowest(uint32_t tags) { return static_cast<TurnTag>(std::countr_zero(tags)); }
 
-// Of the tags that something may have, the one that fits what follows it.
+// Returns which of the tags that a byte may have fits the byte behind it.
 TurnTag fitting(uint32_t tags, uint32_t next) {
   if ((tags & next) != 0) return lowest(tags & next);
   return lowest((tags & ~kTexts) != 0 ? tags & ~kTexts : tags);
@@ -75,7 +75,7 @@ bool TurnReader::in_content() const {
 uint32_t TurnReader::calls() const { return state_->calls.count(); }
 uint64_t TurnReader::reasoning_tokens() const { return state_->reasoning_tokens; }
 
-// What a token that no text spells shows, where the form's markup has it.
+// Returns the text of a token that no text spells, where the form's markup has one.
 std::string TurnReader::State::shown(int32_t token) const {
   for (const MarkerToken& marker : language->markers) {
     if (marker.id == token) return marker.text;
@@ -144,7 +144,7 @@ void TurnReader::State::give(const Part& part, TurnTag tag) {
   }
 }
 
-// What stands before markup is whole.
+// Ends the text before markup, which is whole now.
 void TurnReader::State::leave(TurnTag next) {
   if (zone == TurnTag::kContent && !is_free(next)) content.cut(events);
   if (zone == TurnTag::kReasoning) {
@@ -156,7 +156,7 @@ void TurnReader::State::leave(TurnTag next) {
   if (is_free(next)) calls.close(events);
 }
 
-// From here on all is content: what was not shown of a call that had not begun, too.
+// Makes all that follows content, together with what was held back of a call that had not begun.
 void TurnReader::State::lose(int32_t token) {
   const VocabularyTrie& vocabulary = matcher.vocabulary();
   if (!lost) {

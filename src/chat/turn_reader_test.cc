@@ -131,13 +131,13 @@ TEST_P(TurnTest, ReadsTheSameHoweverItIsCut) {
     auto language = std::make_shared<const TurnLanguage>(
         compile_turn(known->format, order_of(turn), cut.vocabulary.markers, cut.vocabulary.trie));
     expect_message(turn, read_turn(language, cut.tokens), "longest " + std::to_string(longest));
-    // What is read is what the engine would have let pass, to the last token.
+    // The engine would have let the same tokens pass, to the last one.
     Matcher matcher(*language->begin);
     EXPECT_EQ(matcher.validate(cut.tokens), cut.tokens.size());
   }
 }
 
-// What comes with each token is given once, and all of it is there before the next one comes.
+// Each token's part is given once, and all of it before the next token comes.
 TEST_P(TurnTest, GivesWhatIsCertain) {
   const Turn& turn = GetParam();
   const KnownFormat* known = find_known_format(turn.form);
@@ -386,7 +386,7 @@ INSTANTIATE_TEST_SUITE_P(
               whole("ping", "{}"), whole("set", "{\"key\": \"it's\", \"value\": null}")}}),
     [](const auto& turn) { return turn.param.name; });
 
-// What is wrong with a text stands before the markup that ends it.
+// A faulty byte of a text comes before the markup that ends the text.
 TEST(TurnReader, EndsACharacterWithItsText) {
   const KnownFormat& known = *find_known_format("hermes");
   const TurnVocabulary vocabulary = made_turn_vocabulary(known.controls);

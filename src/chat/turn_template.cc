@@ -59,7 +59,7 @@ bool same_json(const std::string& text, const json::object& value) {
   }
 }
 
-// What of the message is not as the probe said it; empty: nothing.
+// Says in what a message differs from its probe; empty: in nothing.
 std::string difference(const TurnProbe& probe, const TurnMessage& message) {
   if (message.calls.size() != probe.calls.size()) {
     return fmt::format("its {} calls are read as {}", probe.calls.size(), message.calls.size());

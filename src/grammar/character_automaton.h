@@ -19,7 +19,7 @@ inline constexpr uint8_t kNoState = 255;
 // `character` matches the characters, each as a whole. Nothing where that takes many states.
 std::optional<CharacterAutomaton> make_character_automaton(RegexSet& set, RegexId character);
 
-// What JSON's strings have without an escape.
+// Returns the characters that JSON's strings have without an escape.
 CodePoints plain_characters();
 
 }  // namespace hearth

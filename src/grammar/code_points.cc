@@ -68,7 +68,7 @@ constexpr std::string_view kShortNames[] = {
     "Nl", "No", "P",  "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc",
     "Sk", "So", "Z",  "Zs", "Zl", "Zp", "C",  "Cc", "Cf", "Co", "Cn"};
 
-// By NewerKind.
+// The names are in the order of NewerKind.
 constexpr std::string_view kNewerNames[] = {"Cf", "Lo", "Ll", "Lm", "Lo", "Lu", "Mc",
                                             "Mn", "Nd", "No", "Pd", "Po", "Sm", "So"};
 

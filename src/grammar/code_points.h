@@ -41,7 +41,7 @@ class CodePoints {
   std::vector<CodePointRange> ranges_;
 };
 
-// One character of the set, as UTF-8.
+// Returns the regex of one character of the set, as UTF-8.
 RegexId utf8_regex(RegexSet& set, const CodePoints& points);
 
 }  // namespace hearth

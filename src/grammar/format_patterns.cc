@@ -78,7 +78,7 @@ std::string authority_pattern() {
   return user + "(?:" + literal + "|" + std::string(kUserOrName) + "*)(?::[0-9]*)?";
 }
 
-// What stands behind a URI's path.
+// Returns the pattern of a URI's query and fragment, which stand behind the path.
 std::string uri_tail_pattern() {
   const std::string text = "(?:" + std::string(kPathCharacter) + "|[/?])*";
   return "(?:\\?" + text + ")?(?:#" + text + ")?";
@@ -130,7 +130,7 @@ std::optional<FormatPatterns> find_format(std::string_view name) {
   if (name == "ipv4") return FormatPatterns{{ipv4_pattern()}};
   if (name == "ipv6") return FormatPatterns{{ipv6_pattern()}};
   if (name == "email") return FormatPatterns{{email_pattern()}};
-  // Both stay below the 253 characters of a name.
+  // Both patterns stay below the 253 characters of a name.
   if (name == "hostname") {
     return FormatPatterns{{hostname_pattern(3, 63), hostname_pattern(8, 30)}};
   }

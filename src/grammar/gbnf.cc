@@ -37,7 +37,7 @@ class GbnfConverter {
   }
 
  private:
-  // What a node became: a regular expression as long as it can be one, else a symbol.
+  // The result of a node: a regular expression as long as it can be one, else a symbol.
   struct Part {
     std::optional<RegexId> regex;
     Symbol symbol;
@@ -106,7 +106,7 @@ class GbnfConverter {
     return {.regex = {}, .symbol = builder_.terminal(*part.regex)};
   }
 
-  // One part of two in a row, where both are expressions and not too large together.
+  // Joins two parts in a row, where both are expressions and not too large together.
   std::optional<Part> joined(const Part& first, const Part& second) {
     if (!first.regex || !second.regex || first.size + second.size > kLargestTerminal) return {};
     return Part{.regex = builder_.regexes().concat({*first.regex, *second.regex}),

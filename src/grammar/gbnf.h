@@ -18,11 +18,11 @@
 
 namespace hearth {
 
-// Of the rule "root". Rules that don't lead back to themselves become terminals.
+// Makes the grammar of the rule "root". Rules that don't lead back to themselves become terminals.
 std::shared_ptr<const Grammar> gbnf_grammar(std::string_view text,
                                             const ByteSet& spellable = all_bytes());
 
-// One of these texts.
+// Makes the grammar of one of these texts.
 std::shared_ptr<const Grammar> choice_grammar(std::span<const std::string> choices,
                                               const ByteSet& spellable = all_bytes());
 
@@ -30,7 +30,7 @@ std::shared_ptr<const Grammar> choice_grammar(std::span<const std::string> choic
 std::shared_ptr<const Grammar> pattern_grammar(std::string_view pattern,
                                                const ByteSet& spellable = all_bytes());
 
-// The same as a part of a grammar that has others, too.
+// Both add such a grammar as a part of one that has others, too.
 Symbol add_gbnf(GrammarBuilder& builder, std::string_view text);
 Symbol add_choices(GrammarBuilder& builder, std::span<const std::string> choices);
 Symbol add_pattern(GrammarBuilder& builder, std::string_view pattern);

@@ -50,16 +50,17 @@ class Grammar {
   std::span<const int32_t> tokens(SymbolId control) const {
     return controls_[control - terminals_];
   }
-  // Where `symbol` may be the first thing of a rule.
+  // Returns the places where `symbol` may be the first one of a rule.
   std::span<const Start> starts(SymbolId symbol) const { return starts_[symbol]; }
-  // What a rule may begin with.
+  // Returns the symbols that a rule may begin with.
   std::span<const SymbolId> firsts(SymbolId rule) const { return firsts_[rule - first_rule_]; }
 
   uint32_t first_dot() const { return 0; }  // before the start symbol
   SymbolId top() const { return top_; }     // whose one alternative is the start symbol
 
   Lexer& lexer() const { return *lexer_; }
-  // What symbols are for those who made the grammar, as a bit of a set: GrammarBuilder::set_tag().
+  // The roles of symbols, for those who made the grammar, as bits of a set:
+  // GrammarBuilder::set_tag().
   static constexpr uint8_t kMostTags = 32;
   bool tagged() const { return tagged_; }  // there are other tags than 0
   uint32_t control_tag(SymbolId control) const { return control_tags_[control - terminals_]; }

@@ -40,19 +40,20 @@ class GrammarBuilder {
  public:
   RegexSet& regexes() { return regexes_; }
 
-  // What is added from here on has this tag, below Grammar::kMostTags: a text that follows the
-  // grammar tells the tags of its bytes and control tokens (Matcher::tags()). 0 at first.
+  // Gives the symbols that are added from now on this tag, below Grammar::kMostTags: a text that
+  // follows the grammar tells the tags of its bytes and control tokens (Matcher::tags()). It is 0
+  // at first.
   void set_tag(uint8_t tag) { tag_ = tag; }
   uint8_t tag() const { return tag_; }
 
   // Equal regular expressions of one tag have one terminal.
   Symbol terminal(RegexId regex);
-  // One token of these, which text never matches, however it is spelled.
+  // Adds a symbol for one token of these, which text never matches, however it is spelled.
   Symbol control(std::span<const int32_t> token_ids);
   // A symbol that add() gives its alternatives; without any it matches nothing. Names are for
   // people: two rules of one name are two rules.
   Symbol rule(std::string_view name);
-  // One alternative of a rule; an empty one matches the empty text.
+  // Adds an alternative of a rule; an empty one matches the empty text.
   void add(Symbol lhs, std::span<const Symbol> rhs);
   void add(Symbol lhs, std::initializer_list<Symbol> rhs) { add(lhs, std::span(rhs)); }
   // `least` to `most` items with separators between them; kNoSymbol: none. The count is a counter:
@@ -62,15 +63,16 @@ class GrammarBuilder {
     return repeated(item, kNoSymbol, least, most);
   }
 
-  // What has a tag of this set, a bit each, is JSON, and no object in it has a name twice.
+  // Says that symbols with a tag of this set, a bit each, are JSON in which no object has a name
+  // twice.
   void say_names_once(uint32_t tags = 1) { names_once_ = tags; }
 
-  // Not every beginning of a name leads to many names: one that is begun may come to nothing but a
-  // name that is there, so the matcher has to look ahead.
+  // Tells the matcher to look ahead: some beginnings of a name may come to nothing but a name that
+  // is there.
   void note_tight_names() { tight_names_ = true; }
 
-  // What cannot be said to its end is taken out, so that no text runs into a dead end. The builder
-  // is used up.
+  // Builds the grammar without the symbols that no text can complete, so that no text runs into a
+  // dead end. The builder is used up.
   std::shared_ptr<const Grammar> build(Symbol start);
 
  private:

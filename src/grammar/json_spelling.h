@@ -20,14 +20,14 @@ class JsonSpelling {
  public:
   explicit JsonSpelling(RegexSet& set, bool raw = false);
 
-  // All spellings of one character of the set.
+  // Returns all spellings of one character of the set.
   RegexId spelled(const CodePoints& points);
   RegexId any_character() const { return any_; }
-  // All spellings of a text, which is UTF-8.
+  // Returns all spellings of a text, which is UTF-8.
   RegexId text(std::string_view text);
-  // Those in which ASCII that needs no escape has none.
+  // Returns the spellings in which ASCII that needs no escape has none.
   RegexId usual_text(std::string_view text);
-  // One of a text's spellings.
+  // Returns one of a text's spellings.
   std::string spell(std::string_view text) const;
 
  private:
@@ -42,7 +42,8 @@ class JsonSpelling {
   std::unordered_map<char32_t, RegexId> characters_;
 };
 
-// What a letter behind a backslash stands for: itself, where it is none of those that JSON has.
+// Returns the character that a letter behind a backslash stands for: the letter itself, where JSON
+// has no such escape.
 char json_escape_meaning(char letter);
 
 // The spelling of a text that programs write.

@@ -53,8 +53,9 @@ class Lexer {
   // Whether any text of up to `times` parts that match `part`, an expression of part(), may follow,
   // as far as that shows. False is no proof.
   bool takes_repeated(StateId state, RegexId part, uint64_t times);
-  // Where one terminal alone goes on, with up to `most` characters of a set and then something that
-  // begins with no plain character (plain_characters()): which of the plain ones the set has.
+  // A state in which one terminal alone goes on, with up to `most` characters of a set and then
+  // something that begins with no plain character (plain_characters()); the set tells which plain
+  // characters may come.
   struct CharacterRun {
     const CharacterAutomaton* characters;  // lives as long as the lexer
     uint64_t most;

@@ -8,13 +8,14 @@
 namespace hearth {
 namespace {
 
-// What is needed may take this much: a mask needs more for a while.
+// The limit on the bytes of positions that are needed; a mask takes more for a while.
 constexpr size_t kMostNeeded = PositionStore::kMostMemory / 4 * 3;
 
-// What is not needed is freed when half of the memory that was left then is used.
+// Returns the use at which positions that are not needed are freed next: half of the memory that is
+// left.
 size_t half_way(size_t used) { return (used + PositionStore::kMostMemory) / 2; }
 
-// What is known of names before each of this many tokens is kept.
+// The number of tokens before each of which the state of the names is kept.
 constexpr size_t kMostNamedHistory = 4096;
 
 }  // namespace
@@ -107,7 +108,7 @@ bool Matcher::must_repeat(const NameTracker& names, PositionId at) {
     const std::pair<PositionId, NameTracker> last = std::move(todo.back());
     const auto& [from, before] = last;
     todo.pop_back();
-    // The last one is tried first, and white space last.
+    // The last value is tried first, and white space last.
     for (uint32_t value = 0; value < 256; ++value) {
       const auto byte = static_cast<uint8_t>(value);
       const PositionId next = positions_.step(from, byte);

@@ -60,8 +60,9 @@ class Matcher {
   // Tokens that end within so many are settled, whatever follows.
   size_t settled(std::string_view forced);
 
-  // What the last accepted token was, where the grammar is tagged: the tags of each byte, or of the
-  // whole of a control token. Where there are several, what follows tells which it was.
+  // Return the tags of the last accepted token, where the grammar is tagged: those of each byte, or
+  // those of a control token as a whole. Where a byte has several, what follows tells which one it
+  // was.
   std::span<const uint32_t> tags() const { return tags_; }
   bool was_control() const { return was_control_; }
 

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Where a slice's characters lead to more places than this, walking its tokens costs less.
+// A slice whose characters lead to more places than this costs more than walking its tokens.
 constexpr size_t kMostPairs = 512;
 
 }  // namespace
@@ -107,7 +107,7 @@ bool Matcher::make_run_mask(PositionId at, std::span<uint64_t> bits) {
   return true;
 }
 
-// The tokens that match by what they are.
+// Sets the tokens that match by their role: control tokens, and the end of the text.
 void Matcher::set_others(PositionId at, std::span<uint64_t> bits) const {
   if (positions_.may_end(at)) {
     for (int32_t token : vocabulary_->ends()) set_bit(bits, token);
@@ -139,7 +139,8 @@ bool Matcher::takes_slice(PositionId at, size_t slice) {
   });
 }
 
-// The same by following all texts of the slice's characters, where that goes in circles soon.
+// Fills a slice's part of the mask by following all texts of its characters, where that goes in
+// circles soon.
 bool Matcher::walks_slice(PositionId from, const VocabularyTrie::Slice& slice) {
   std::vector<std::pair<PositionId, uint8_t>> pairs{{from, 0}};
   for (size_t i = 0; i < pairs.size(); ++i) {

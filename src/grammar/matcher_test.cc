@@ -28,7 +28,7 @@ constexpr uint32_t kGrammars = 400;
 #endif
 constexpr size_t kLongestText = 6;
 
-// All texts of one to three letters of "ab", some others, and tokens of every role.
+// Returns all texts of one to three letters of "ab", some others, and tokens of every role.
 std::vector<VocabularyToken> test_tokens() {
   std::vector<VocabularyToken> tokens;
   std::vector<std::string> texts{""};

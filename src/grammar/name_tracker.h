@@ -21,7 +21,7 @@ class NameTracker {
   bool in_string() const { return phase_ != Phase::kBetween; }
   // Whether the text is in a string that is no such name.
   bool in_other_string() const { return in_string() && !may_repeat(); }
-  // Where the text is in its name: equal for texts that go on alike, of one object.
+  // Returns a key of the text's place in its name: equal for texts of one object that go on alike.
   std::string place_in_name() const;
   // Whether any object has a name so far.
   bool has_names() const;

@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// More terminals at once than that come of a grammar that is too ambiguous.
+// The most terminals under way at once: more come of a grammar that is too ambiguous.
 constexpr size_t kMostThreads = 4096;
 
 }  // namespace

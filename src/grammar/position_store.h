@@ -58,7 +58,7 @@ class PositionStore {
   bool takes_text(PositionId at) const { return positions_[at].count > 0; }
   // Symbols of control tokens that may follow.
   std::span<const Grammar::SymbolId> controls(PositionId at) const;
-  // The one byte that must follow, where there is one.
+  // Returns the byte that must follow, where there is only one.
   std::optional<uint8_t> forced(PositionId at);
   std::span<const Thread> threads(PositionId at) const {
     return std::span(threads_).subspan(positions_[at].threads, positions_[at].count);

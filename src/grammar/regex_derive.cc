@@ -246,7 +246,7 @@ RegexId RegexSet::clamp_counters(RegexId regex, uint64_t most) {
   switch (node.kind) {
     case Kind::kConcat: {
       RegexId head = clamp_counters(node.a, most);
-      // What is behind can be reached within the same bytes only past a head that may be empty.
+      // Bytes reach what stands behind only past a head that may be empty.
       RegexId rest = nullable(node.a) ? clamp_counters(node.b, most) : node.b;
       return head == node.a && rest == node.b ? regex : join(head, rest);
     }

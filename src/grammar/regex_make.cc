@@ -164,8 +164,8 @@ void RegexSet::merge_bytes(Kind kind, std::vector<RegexId>* parts) {
   parts->push_back(bytes(merged));
 }
 
-// Of alternatives that differ in the bounds of their first repetition alone, one remains where the
-// bounds overlap or touch.
+// Merges alternatives that differ only in the bounds of their first repetition, where the bounds
+// overlap or touch.
 void RegexSet::merge_runs(std::vector<RegexId>* parts) {
   std::vector<Run> runs;
   for (RegexId part : *parts) {

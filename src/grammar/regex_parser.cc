@@ -41,7 +41,8 @@ class PatternParser {
   Anchored plain(RegexId regex) const {
     return {{{regex, set_.nothing()}, {set_.nothing(), set_.nothing()}}};
   }
-  // What is left of a part where nothing may be consumed.
+  // Returns the regex of the empty text where `regex` takes it, else of nothing: no character may
+  // be consumed.
   RegexId none_of(RegexId regex) const {
     return set_.nullable(regex) ? set_.empty() : set_.nothing();
   }
@@ -138,7 +139,7 @@ class PatternParser {
   RegexSet& set_;
   PatternReader reader_;
   const PatternOptions& options_;
-  // What was spelled, by the number of ranges and the first character.
+  // The characters that were spelled, by the number of their ranges and the first character.
   std::multimap<std::pair<size_t, char32_t>, std::pair<CodePoints, RegexId>> spelled_;
 };
 

@@ -39,7 +39,7 @@ class RegexSet;
 class RegexMachine {
  public:
   virtual ~RegexMachine() = default;
-  // What may follow `byte` where the automaton is in `state`.
+  // Returns the rest of a text that may follow `byte` in this state of the automaton.
   virtual RegexId derive(RegexSet& set, uint64_t state, uint8_t byte) const = 0;
   virtual bool nullable(uint64_t state) const = 0;
   // The bytes that it tells from all others and from each other.
@@ -67,7 +67,7 @@ class RegexSet {
   RegexId optional(RegexId regex) { return any_of({empty(), regex}); }
   RegexId machine(const RegexMachine& machine, uint64_t state);
 
-  // What may follow `byte` in texts that match.
+  // Returns the regex of what may follow `byte` in texts that match.
   RegexId derive(RegexId regex, uint8_t byte);
   // Bytes that texts that match may begin with, and maybe others.
   ByteSet firsts(RegexId regex) const;
@@ -83,7 +83,8 @@ class RegexSet {
   bool contains(RegexId larger, RegexId smaller);
   bool disjoint(RegexId a, RegexId b);
 
-  // From here on texts with other bytes than these match nothing: a vocabulary cannot spell them.
+  // Lets texts with other bytes than these match nothing from now on: a vocabulary cannot spell
+  // them.
   void restrict_to(const ByteSet& spellable);
 
   // Derivatives may be taken `steps` more times from here on.

@@ -63,7 +63,7 @@ class RowStore {
     uint32_t prediction;
     bool accepts;
   };
-  // What the symbols that items expect may begin with.
+  // The symbols with which the expected symbols of a row's items may begin.
   struct Prediction {
     std::vector<Grammar::SymbolId> expected;  // ascending, as are the others
     std::vector<Grammar::SymbolId> rules, controls;
@@ -93,7 +93,7 @@ class RowStore {
   std::vector<Item> waiting_items_;
   IdTable row_table_, prediction_table_, waiting_table_;
 
-  // Of the row that is being made.
+  // The state of the row that is being made.
   std::vector<Item> work_, kernel_;
   IdTable kernel_table_;
   std::vector<std::pair<Grammar::SymbolId, RowId>> completed_;

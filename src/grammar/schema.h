@@ -1,5 +1,5 @@
-// From a JSON Schema (drafts 4 to 2020-12) to a grammar of the documents that satisfy it. What it
-// holds, and how it is written, says docs/structured-output.md.
+// Compiles a JSON Schema (drafts 4 to 2020-12) to a grammar of the documents that satisfy it.
+// docs/structured-output.md says which keywords hold, and how documents are written.
 //
 // Errors: kRequest, 'PATH: keyword "KEYWORD" ...', for what is no schema or cannot be held exactly;
 // SchemaTooComplex (grammar/schema_budget.h) beyond the budget.
@@ -27,7 +27,7 @@ struct SchemaOptions {
 
 struct SchemaGrammar {
   std::shared_ptr<const Grammar> grammar;
-  // What `relaxed` left out, as the errors that it would have been.
+  // The parts that `relaxed` left out, as the errors that they would have been.
   std::vector<std::string> dropped;
 };
 

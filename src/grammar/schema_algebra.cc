@@ -197,7 +197,7 @@ ValueCases SchemaAlgebra::both(const ValueCases& a, const ValueCases& b) {
 
 ValueCases SchemaAlgebra::either(ValueCases a, const ValueCases& b) {
   a.insert(a.end(), b.begin(), b.end());
-  // All that has no parts is one case, the last.
+  // Everything without parts is one case, the last.
   ValueCase plain = only(0);
   std::vector<RegexId> numbers;
   std::vector<RegexId> strings;

@@ -17,16 +17,18 @@ class SchemaAlgebra {
 
   // Takes every value; nothing of it is evaluated.
   ValueCase anything() const;
-  // The same with these types alone.
+  // Returns all values of these types.
   ValueCase only(TypeBits types) const;
-  // Any object, or array, if `types` has them, and other values of `types`.
+  // Return the values that both take.
   ValueCases both(const ValueCases& a, const ValueCases& b);
-  // What neither takes goes; cases without arrays and objects become one.
+  // Return the union: a value that neither takes is not in it, and cases without arrays and objects
+  // become one.
   ValueCases either(ValueCases a, const ValueCases& b);
-  // What `cases` do not take. Throws CannotNegate where there is no exact way.
+  // Returns the values that `cases` do not take. Throws CannotNegate where there is no exact way.
   ValueCases negation(const ValueCases& cases, const boost::json::value* asked_by);
 
-  // What the value of a property must satisfy; kNoGoal where it may not be.
+  // Returns the goal that a property's value must satisfy; kNoGoal where there may be no such
+  // property.
   GoalId goal_of(const ObjectCase& object, std::string_view name) const;
   GoalId goal_in(std::span<const NameClass> classes, std::string_view name) const;
   // The names of a class that none of the object's named properties has.

@@ -65,7 +65,8 @@ std::vector<ValueCases> SchemaReader::branches(const Scope& scope, const Member&
   return all;
 }
 
-// Where it matters what was evaluated, every set of branches is a case, since all that hold count.
+// Every set of branches is a case where it matters which members were evaluated, since all branches
+// that hold count.
 ValueCases SchemaReader::any_of(const Scope& scope, const Member& member) {
   const std::vector<ValueCases> all = branches(scope, member);
   if (!scope.tracks) {

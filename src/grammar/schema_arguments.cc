@@ -58,7 +58,7 @@ class MarkedWriter : public SchemaWriter {
     return builder_.terminal(regex);
   }
   RegexId bare(RegexId names) { return texts_.set().all_of({names, bare_name_}); }
-  // Those of True, False and None that are of these types.
+  // Returns the words True, False and None, those of them that are of these types.
   RegexId python_words(TypeBits types) {
     RegexSet& set = texts_.set();
     std::vector<RegexId> words;
@@ -181,7 +181,7 @@ class PythonWriter final : public MarkedWriter {
     if (value.types & kNumberBit) add(rule, {builder_.terminal(value.numbers)});
     if (!(value.types & kStringBit)) return rule;
     add(rule, {builder_.terminal(texts_.quoted(value.strings))});
-    // Between single quotation marks: what has none in it, spelled as in JSON.
+    // The text may stand between single quotation marks: without one within, spelled as in JSON.
     const Symbol mark = tagged(marks_.quote, set.literal("'"));
     const RegexId none = set.repeat(set.bytes(~ByteSet().set('\'')), 0, kNoLimit);
     add(rule, {mark, builder_.terminal(set.all_of({value.strings, none})), mark});

@@ -41,7 +41,7 @@ void SchemaWriter::write_array(Symbol rule, GoalId goal, ArrayCase array) {
   if (array.most > 0) add(rule, {open_array_, plain_items(array), close_array_});
 }
 
-// At least one item; a rule a place of the prefix.
+// Writes at least one item, with a rule for each place of the prefix.
 Symbol SchemaWriter::plain_items(const ArrayCase& array) {
   const uint64_t places = std::min<uint64_t>(array.prefix.size(), array.most);
   const Symbol end = builder_.rule("items");

@@ -1,5 +1,5 @@
-// What values a schema takes, as a union of cases. A case says for each type of JSON whether it is
-// taken and what holds then: numbers and strings by regular expressions, arrays and objects by
+// The values that a schema takes, as a union of cases. A case says for each type of JSON whether it
+// is taken and what holds then: numbers and strings by regular expressions, arrays and objects by
 // goals for what lies in them.
 #pragma once
 
@@ -22,7 +22,7 @@ inline constexpr TypeBits kNullBit = 1, kFalseBit = 2, kTrueBit = 4, kNumberBit 
                           kStringBit = 16, kArrayBit = 32, kObjectBit = 64, kAllTypes = 127;
 inline constexpr TypeBits kContainers = kArrayBit | kObjectBit;
 
-// From `least` to `most` of the items behind the first `from` satisfy the goal.
+// A rule that from `least` to `most` items satisfy the goal, counted behind the first `from` items.
 struct ContainsRule {
   GoalId goal;
   uint64_t from = 0, least = 1, most = kUnbounded;
@@ -51,14 +51,15 @@ struct NameClass {
 
 struct ObjectCase {
   std::vector<NamedProperty> named;
-  // For names that are none of `named`: they have no name in common, and other names may not be.
+  // Rules for names that are none of `named`: no name is in two classes, and a name in none may not
+  // be.
   std::vector<NameClass> classes;
   uint64_t least = 0, most = kUnbounded;  // number of properties
-  // Of each, at least one property is there.
+  // One or more properties have a name of each class.
   std::vector<NameClass> witnesses;
 };
 
-// What "unevaluatedProperties" and "unevaluatedItems" leave alone.
+// The members that "unevaluatedProperties" and "unevaluatedItems" leave alone.
 struct Evaluated {
   RegexId names;
   uint64_t items = 0;               // the first ones

@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-// What a keyword's value is made of: schemas, in some form, or data.
+// The parts of a keyword's value: schemas, in some form, or data.
 enum class Holds { kData, kSchema, kSchemaOrList, kList, kMap };
 
 Holds keyword_holds(std::string_view keyword) {

@@ -14,7 +14,7 @@
 
 namespace hearth {
 
-// What a schema may have, all together.
+// The limits on a whole schema.
 struct SchemaLimits {
   size_t bytes = size_t{1} << 20;
   uint32_t depth = 64;

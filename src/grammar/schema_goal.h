@@ -16,7 +16,7 @@ using GoalId = uint32_t;
 inline constexpr GoalId kAnyGoal = 0;
 inline constexpr GoalId kNoGoal = 1;
 
-// One condition: a schema holds, the value equals another, or a goal does not hold.
+// A condition: a schema holds, the value equals another, or a goal does not hold.
 struct Condition {
   enum class Kind : uint8_t { kSchema, kEquals, kNot };
 

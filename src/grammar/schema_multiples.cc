@@ -5,7 +5,8 @@
 namespace hearth {
 namespace {
 
-// Where the text is: the digits read, modulo the divisor, and which they were.
+// The state of a text that must be a multiple: the digits read so far, modulo the divisor, and
+// which digits they were.
 struct Multiple {
   static constexpr uint32_t kStart = 0, kWhole = 1, kPoint = 2;
 
@@ -23,7 +24,7 @@ struct Multiple {
     const uint32_t read = phase < kPoint ? 0 : phase - kPoint;
     return places > read ? places - read : 0;
   }
-  // What the digits still to come must add, modulo the divisor, and below what it must be.
+  // Returns the least value of the digits still to come that makes the number a multiple.
   uint64_t missing() const {
     const uint64_t shifted = remainder * (power(places_left()) % divisor) % divisor;
     return shifted == 0 ? 0 : divisor - shifted;
@@ -51,7 +52,7 @@ class MultiplesMachine : public RegexMachine {
     } else {
       return set.nothing();
     }
-    // Behind the point the places that are left may be too few.
+    // Too few places may be left behind the point.
     if (at.phase >= Multiple::kPoint && at.missing() >= Multiple::power(at.places_left())) {
       return set.nothing();
     }

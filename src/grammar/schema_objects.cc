@@ -103,8 +103,8 @@ Symbol SchemaWriter::pair(RegexId names, GoalId goal) {
   return rule;
 }
 
-// What stands between the braces: at least one property. A rule is for a place in the order and
-// the number of properties before it.
+// Writes what stands between the braces, at least one property. There is a rule for each place in
+// the order and number of properties before it.
 Symbol SchemaWriter::members(const ObjectCase& object) {
   const uint64_t counted = counted_up_to(object);
   const bool bounded = object.most != kUnbounded;
@@ -138,7 +138,7 @@ Symbol SchemaWriter::members(const ObjectCase& object) {
   return behind[0];
 }
 
-// Behind `count` properties: no more, or additional ones.
+// Ends an object behind `count` properties: with no more, or with additional ones.
 void SchemaWriter::end_members(Symbol rule, const ObjectCase& object, uint64_t count) {
   if (!object.witnesses.empty() || has_loose(object)) {
     add(rule, {loose_members(object, count)});

@@ -159,7 +159,8 @@ ValueCases SchemaReader::negate(const ValueCases& cases, const Value& schema,
   }
 }
 
-// Both hold. Where either has a choice, what turns out to be impossible is left out.
+// Returns the cases where both hold. Where either has a choice, what turns out to be impossible is
+// left out.
 ValueCases SchemaReader::joined(const ValueCases& a, const ValueCases& b) {
   ValueCases all = algebra_.both(a, b);
   if (a.size() > 1 && b.size() > 1) {

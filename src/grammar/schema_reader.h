@@ -1,5 +1,5 @@
-// What the keywords of a schema mean, as cases (grammar/schema_case.h). Goals are opened one by
-// one, so a schema that refers to itself costs what its different goals cost.
+// Reads the keywords of a schema into cases (grammar/schema_case.h). Goals are opened one by one,
+// so a schema that refers to itself costs what its different goals cost.
 //
 // Errors: kRequest with path and keyword for what cannot be held exactly. Where it is relaxed, that
 // keyword is left out for the value alone, and named.

@@ -47,7 +47,7 @@ RegexId SchemaTexts::both(RegexId a, RegexId b) {
     return lengths(std::max(counts->second.first, others->second.first),
                    std::min(counts->second.second, others->second.second));
   }
-  // All that is said of numbers and strings lies within these.
+  // All rules for numbers and strings lie within these two.
   if (a == any_string_ || a == number_) return b;
   if (b == any_string_ || b == number_) return a;
   return set_.all_of({a, b});
@@ -126,7 +126,8 @@ RegexId SchemaTexts::magnitude_above(const Decimal& bound, bool or_equal) {
   const RegexId zeros = set_.repeat(set_.literal("0"), 0, kNoLimit);
   const std::string& fraction = bound.fraction;
   const RegexId same = set_.literal("." + fraction);
-  // Behind the same digits: more, of which one is not 0.
+  // Larger fractions: those with more digits behind the same ones, of which one is not 0, and those
+  // with a larger digit in one place.
   std::vector<RegexId> all{set_.concat({same, zeros, digits('1', '9'), some_digits})};
   for (size_t i = 0; i < fraction.size(); ++i) {
     all.push_back(set_.concat({set_.literal("." + fraction.substr(0, i)),

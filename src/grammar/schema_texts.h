@@ -24,7 +24,7 @@ class SchemaTexts {
 
   RegexSet& set() { return set_; }
   RegexId nothing() const { return set_.nothing(); }
-  // Of two expressions of numbers, or of strings.
+  // Operations on two expressions of numbers, or of two expressions of strings.
   RegexId both(RegexId a, RegexId b);
   RegexId either(RegexId a, RegexId b);
   RegexId any_of(std::span<const RegexId> some);
@@ -42,7 +42,7 @@ class SchemaTexts {
   RegexId equal_to(const Decimal& number);
   RegexId above(const Decimal& bound, bool or_equal);
   RegexId below(const Decimal& bound, bool or_equal);
-  // Nothing where the divisor has too many digits.
+  // Returns the multiples of the divisor; none where it has too many digits.
   std::optional<RegexId> multiple_of(const Decimal& divisor);
 
   RegexId any_string() const { return any_string_; }

@@ -32,9 +32,9 @@ class SchemaWriter {
 
   // Returns the rule of a goal, and writes it with all that it needs.
   Symbol write(GoalId goal);
-  // The same of those values of the goal that have one of these types.
+  // Writes those values of the goal that have one of these types.
   Symbol write_types(GoalId goal, TypeBits types);
-  // What stands between the braces of objects that satisfy the goal.
+  // Writes what stands between the braces of objects that satisfy the goal.
   Symbol write_members(GoalId goal);
 
  protected:

@@ -23,7 +23,7 @@ class TestGrammar {
 
   // Throws where nothing is accepted.
   std::shared_ptr<const Grammar> build() { return builder_.build(symbols_[first_rule_]); }
-  // All texts of up to `longest` bytes.
+  // Returns all texts of up to `longest` bytes.
   const std::set<std::string>& texts() const { return texts_[first_rule_]; }
 
  private:

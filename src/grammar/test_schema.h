@@ -1,4 +1,4 @@
-// What tests of schemas need: whether a document can be said, over a vocabulary of single bytes.
+// Says for tests of schemas whether a schema takes a document, over a vocabulary of single bytes.
 #pragma once
 
 #include <memory>
@@ -40,7 +40,7 @@ class SaidBySchema {
   std::shared_ptr<const VocabularyTrie> vocabulary_;
 };
 
-// What compiling the schema says against it; empty where nothing.
+// Returns the error of compiling the schema; empty where there is none.
 inline std::string refusal_of_schema(std::string_view schema, const SchemaOptions& options = {}) {
   try {
     compile_schema(schema, options);

@@ -63,7 +63,7 @@ class VocabularyTrie {
   std::string_view bytes(int32_t id) const;
 
   std::span<const Node> nodes() const { return nodes_; }
-  // The first is that of all plain text, where there are such tokens.
+  // Returns the slices. The first is that of all plain text, where there are such tokens.
   std::span<const Slice> slices() const { return slices_; }
   // The tokens of the first slice that have at most so many characters, 1 or more.
   const Bits& plain_up_to(uint64_t characters) const;

@@ -48,7 +48,7 @@ std::string_view error_type(unsigned status) {
 }
 
 std::string error_body(const ApiError& error, HttpDialect dialect) {
-  // A character may become six.
+  // Messages are cut, since a character may become six.
   size_t most = 800;
   std::string body = write_error(error, dialect, most);
   while (body.size() > kErrorBytes && most > 0) {

@@ -25,13 +25,13 @@ struct ApiError {
 // server_error from 500 on, else invalid_request_error.
 std::string_view error_type(unsigned status);
 std::string error_body(const ApiError& error, HttpDialect dialect = HttpDialect::kEvents);
-// With a newline behind the JSON.
+// Makes a reply whose JSON ends in a newline.
 HttpReply error_reply(const ApiError& error, HttpDialect dialect = HttpDialect::kEvents);
-// In a stream: "data: {...}\n\n", or the JSON and a newline.
+// Makes an event of a stream: "data: {...}\n\n", or the JSON and a newline.
 std::string streamed_error(const ApiError& error, HttpDialect dialect);
 
-// What is told where memory ran out, as a reply and as an event of a stream. It is made before that
-// happens.
+// The error that is told where memory has run out, as a reply and as an event of a stream. It is
+// made before that happens.
 struct ShortageWords {
   explicit ShortageWords(HttpDialect dialect);
 
@@ -39,7 +39,7 @@ struct ShortageWords {
   const HttpReply reply;
   const std::string event;  // as streamed_error() has it
 };
-// The same for all. Whoever serves calls it once while there is memory.
+// Returns the words that all share. Whoever serves calls it once while there is memory.
 const ShortageWords& shortage_words(HttpDialect dialect = HttpDialect::kEvents);
 
 }  // namespace hearth

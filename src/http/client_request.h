@@ -1,4 +1,4 @@
-// What a client of HTTP asks.
+// The request of an HTTP client.
 #pragma once
 
 #include <optional>

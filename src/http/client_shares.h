@@ -20,7 +20,7 @@ class ClientShares {
  public:
   explicit ClientShares(uint64_t all, uint64_t at_once = 0) : all_(all), at_once_(at_once) {}
 
-  // There are more or fewer from now on; those that are held stay so.
+  // Changes how many there are; those that are held stay so.
   void set_all(uint64_t all) { all_ = all; }
   uint64_t held() const { return held_; }
   uint64_t held_by(const std::string& client) const {
@@ -38,7 +38,7 @@ class ClientShares {
     if (!has_room(units)) return false;
     uint64_t own = held_by(client);
     uint64_t others = held_ - own;
-    // What is in use at the same time is whoever else's first.
+    // The units in use at the same time go first to the other clients.
     uint64_t in_use = at_once_ - std::min(others, at_once_);
     uint64_t waits = own + units - std::min(own + units, in_use);
     return waits <= all_ - held_ - units + 1;

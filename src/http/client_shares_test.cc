@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// As many as it may have, a few at a time.
+// Takes `at_a_time` units as often as the client may, and returns how many it has then.
 uint64_t take_all(ClientShares& shares, const std::string& client, uint64_t at_a_time) {
   while (shares.may_take(client, at_a_time)) shares.take(client, at_a_time);
   return shares.held_by(client);

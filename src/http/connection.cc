@@ -17,11 +17,11 @@ namespace {
 
 namespace asio = boost::asio;
 
-// What the kernel holds besides the bytes that are on their way. With the megabytes that it would
-// hold otherwise, nothing tells for many seconds whether a client reads.
+// Bytes that the kernel holds besides those that are on their way. With the megabytes that it would
+// hold otherwise, it takes many seconds to see that a client has stopped reading.
 using NotSentBytes = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
 constexpr int kNotSentBytes = 128 << 10;
-// What a client may still send behind the last answer.
+// Bytes that a client may still send behind the last answer.
 constexpr uint64_t kLingerBytes = 64 << 20;
 constexpr std::chrono::milliseconds kPauseCheck(200);
 
@@ -81,7 +81,7 @@ void HttpConnection::cut() {
   close();
 }
 
-// Again and again, until the connection is closed.
+// Reads again and again, until the connection is closed.
 void HttpConnection::read() {
   if (phase_ == Phase::kClosed) return;
   bool full = unread_.size() >= shared_.options.pipeline_bytes;
@@ -231,7 +231,7 @@ void HttpConnection::on_head(bool more_bytes) {
   }
 }
 
-// As far as the path is known.
+// Chooses the dialect by the path, as far as the path is known.
 void HttpConnection::settle_dialect() {
   HttpRequest& request = reader_.head().request;
   const std::string& below = shared_.options.lines_below;
@@ -277,7 +277,7 @@ void HttpConnection::begin_answer(bool keep_alive) {
   streaming_ = of_events_ = answer_complete_ = false;
 }
 
-// What the connection itself has to say.
+// Sends an answer that the connection makes by itself.
 void HttpConnection::answer(const HttpReply& reply, bool keep_alive) {
   begin_answer(keep_alive);
   out_ += reply_bytes(reply, answered_, shared_.date.now());
@@ -285,7 +285,8 @@ void HttpConnection::answer(const HttpReply& reply, bool keep_alive) {
   flush();
 }
 
-// Where the next request begins is not known any more.
+// Answers with an error and closes: the connection does not know where the next request would
+// begin.
 void HttpConnection::refuse(const ApiError& error) {
   // The head was not read, or not wholly.
   if (answered_.id.empty()) answered_.id = shared_.make_id();

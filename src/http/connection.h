@@ -44,7 +44,7 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   void answer_ready() override;
   // Reads what has come, a bufferful at most, and says whether there was any: it may be a request.
   bool read_waiting() noexcept;
-  // At once; what is under way is told that its client is gone. Needs no memory.
+  // Closes at once; answers under way learn that their client is gone. Needs no memory.
   void close() noexcept;
 
  private:
@@ -126,8 +126,8 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   size_t out_sent_ = 0;
   size_t event_bytes_ = 0;  // of out_, as unsent() counts them
   bool writing_ = false;    // the reactor tells when the socket takes more
-  // Since the client last had `write_bytes`: what it took, and how long it let bytes wait before
-  // the wait that is under way.
+  // Bytes that the client took since it last had `write_bytes`, and how long it let bytes wait
+  // before the wait that is under way.
   uint64_t taken_ = 0;
   std::chrono::nanoseconds waited_{0};
 };

@@ -22,12 +22,12 @@ class ConnectionTable {
 
  public:
   enum class Verdict { kOpen, kWait, kRefuse };
-  // What a new connection of a client meets. Where `closes` is set, that one is closed first.
+  // The verdict on a client's new connection. Where `closes` is set, that one is closed first.
   struct Admission {
     Verdict verdict;
     Connection* closes = nullptr;
   };
-  // Of one open connection.
+  // The entry of one open connection.
   struct Place {
     Client* client = nullptr;  // null: it has none
     typename List::iterator in_all = {}, in_client = {};
@@ -62,8 +62,8 @@ class ConnectionTable {
     return place;
   }
 
-  // The following do nothing to what has no place. Whoever is idle already stays as long idle as it
-  // was.
+  // The following do nothing to a connection that has no place. One that is idle already stays as
+  // long idle as it was.
   void set_idle(Place& place, bool idle) {
     if (place.client == nullptr || place.idle == idle) return;
     all_.move(place.in_all, idle);
@@ -80,7 +80,7 @@ class ConnectionTable {
     place.client = nullptr;
   }
 
-  // One of the connections; null: there is none.
+  // Returns one of the connections; null: there is none.
   Connection* any() const {
     for (const List* list : {&all_.idle, &all_.busy}) {
       if (!list->empty()) return list->front();

@@ -1,4 +1,4 @@
-// What a connection does by the clock.
+// The part of a connection's work that depends on the clock: limits of time and their errors.
 #include <algorithm>
 #include <string_view>
 

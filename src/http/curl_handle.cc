@@ -35,7 +35,7 @@ void CurlHandle::prepare(const ClientRequest& request) {
   curl_slist_free_all(lines_);
   lines_ = nullptr;
   said_[0] = '\0';
-  // libcurl would ask first whether a long body may come.
+  // libcurl would ask first whether a long body may come, but for an empty Expect.
   add_line("Expect:");
   for (const std::string& line : request.fields) add_line(line);
   set(CURLOPT_URL, request.url.c_str());

@@ -34,9 +34,9 @@ class CurlHandle {
     HEARTH_CHECK(code == CURLE_OK, "libcurl knows the option");
   }
 
-  // Of the reply, once its head has come.
+  // Returns the status of the reply, once its head has come.
   unsigned status() const;
-  // What the transfer failed of.
+  // Returns the cause of the transfer's failure.
   std::string problem(CURLcode code) const;
 
  private:

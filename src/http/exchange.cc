@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// What a reply may always hold: errors and figures are told whatever others take.
+// Bytes that a reply may always hold: errors and figures are told however much others take.
 constexpr uint64_t kSmallReply = 16 << 10;
 
 ApiError no_answer() {
@@ -57,7 +57,7 @@ void AnswerMailbox::deliver() {
       state->call_if_gone();
     }
   } catch (const std::exception&) {
-    // The others have their turn yet.
+    // The other states have their turn yet.
     while (std::shared_ptr<ExchangeState> state = take_next(&ready)) add(std::move(state));
     throw;
   }
@@ -70,7 +70,8 @@ void AnswerMailbox::close() {
     wake_ = nullptr;
     ready.swap(first_);
   }
-  // One by one: the death of the first would be that of the second within it, and so on.
+  // The states die one by one: the death of the first would be that of the second within it, and so
+  // on.
   while (take_next(&ready)) {
   }
 }
@@ -86,7 +87,7 @@ ExchangeState::ExchangeState(HttpRequest request, BodyLease lease,
 
 ExchangeState::~ExchangeState() { let_go(); }
 
-// Nothing of the answer is here any more.
+// Lets go of the answer, of which nothing is left here.
 void ExchangeState::let_go() {
   replies_->give(std::exchange(held_, 0));
   replies_->give(unsent_.exchange(0));

@@ -72,7 +72,7 @@ class Exchange {
   // server's death). What it holds is let go when the answer was written or the client is gone, so
   // it may hold this Exchange.
   void on_gone(std::function<void()> call);
-  // Each time unsent() fell to 0 after a send; by the reactor's thread.
+  // Sets a call for each time that unsent() fell to 0 after a send; the reactor's thread makes it.
   void on_drained(std::function<void()> call);
 
  private:

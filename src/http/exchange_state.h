@@ -1,7 +1,7 @@
-// What an Exchange (any thread) and its connection (the reactor's thread) share: the answer on its
-// way. The sending side leaves bytes here and, where the connection does not know yet, puts itself
-// into the mailbox, which wakes the reactor once for however many answers; so many small events
-// become few writes. The mailbox is a list of the states themselves: putting one in needs no
+// The answer on its way, which an Exchange (any thread) and its connection (the reactor's thread)
+// share. The sending side leaves bytes here and, where the connection does not know yet, puts
+// itself into the mailbox, which wakes the reactor once for however many answers; so many small
+// events become few writes. The mailbox is a list of the states themselves: putting one in needs no
 // memory.
 #pragma once
 
@@ -31,7 +31,7 @@ class AnswerMailbox {
   // called again before deliver() begins.
   explicit AnswerMailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
-  // Any thread. False where the reactor is no more.
+  // Any thread adds a state. False where the reactor is no more.
   bool add(std::shared_ptr<ExchangeState> state) noexcept;
   // The reactor's thread.
   void deliver();
@@ -62,7 +62,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
                 std::shared_ptr<AnswerMailbox> mailbox, std::weak_ptr<AnswerSink> sink);
   ~ExchangeState();
 
-  // For Exchange, with the contracts that stand there.
+  // Exchange calls these, with the contracts that stand there.
   const HttpRequest& request() const { return request_; }
   std::string take_body(BodyLease* lease);
   void reply(HttpReply reply);
@@ -81,10 +81,10 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   void on_gone(std::function<void()> call);
   void on_drained(std::function<void()> call);
 
-  // For the reactor's thread.
+  // The reactor's thread calls these.
   std::shared_ptr<AnswerSink> sink() const { return sink_.lock(); }
   Output take();
-  // So many bytes of events have left.
+  // Notes that so many bytes of events have left.
   void wrote(size_t bytes);
   // The client is gone, or the answer was written: nothing is taken any more, and no call is made
   // after.
@@ -103,7 +103,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   void let_go();
 
   friend class AnswerMailbox;
-  // Of the mailbox, under its mutex.
+  // The mailbox uses these under its mutex.
   std::shared_ptr<ExchangeState> next_;
   bool queued_ = false;
 

@@ -148,7 +148,7 @@ TEST_F(HttpExchangeTest, WhoAsksAfterTheServersDeathIsToldAtOnce) {
   EXPECT_EQ(gone, 1);
 }
 
-// While the reactor takes what was sent, another thread falls short: that is in the same turn.
+// Another thread falls short while the reactor takes what was sent: that is in the same turn.
 TEST_F(HttpExchangeTest, WhoFallsShortWhileTakenIsToldThoughAllWasWritten) {
   int gone = 0;
   exchange_->on_gone([&] { ++gone; });

@@ -125,7 +125,7 @@ std::optional<ApiError> check_host(const HttpRequest& request) {
   return http_error(400, "invalid_host", "The Host field is no host with an optional port.");
 }
 
-// What Transfer-Encoding means: nothing where it is exactly `chunked`.
+// Checks Transfer-Encoding: no error where it is exactly `chunked`.
 std::optional<ApiError> check_coding(std::string_view value) {
   if (same_text(value, "chunked")) return std::nullopt;
   bool known = false;

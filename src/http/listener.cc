@@ -23,7 +23,8 @@ using Tcp = asio::ip::tcp;
 // Files and pipes that the rest of the process opens later, and the listener's own.
 constexpr size_t kOtherDescriptors = 32;
 constexpr int kAskedDescriptors = 4096;
-// Where others than our connections hold the descriptors, nothing tells when one is free.
+// Nothing tells when a descriptor is free that others than our connections hold, so accept is tried
+// again this often.
 constexpr std::chrono::milliseconds kRetry(100);
 
 size_t open_descriptors() {
@@ -32,7 +33,7 @@ size_t open_descriptors() {
   size_t count = 0;
   for (; !error && entries != end; entries.increment(error)) ++count;
   if (!error) return count;
-  // There is no /proc, or it may not be read: each of those that a process usually has is asked.
+  // Tries each descriptor that a process usually has: there is no /proc, or it may not be read.
   count = 0;
   for (int descriptor = 0; descriptor < kAskedDescriptors; ++descriptor) {
     if (fcntl(descriptor, F_GETFD) >= 0) ++count;
@@ -89,7 +90,8 @@ HttpListener::HttpListener(HttpShared& shared, const HttpAddress& address)
   }
 }
 
-// At most one call waits in the reactor, this or that of pause(), in room that is kept for it.
+// Waits for a connection. At most one call waits in the reactor, this one or that of pause(), in
+// room that is kept for it.
 void HttpListener::wait() {
   auto ready = [this](boost::system::error_code) { on_ready(); };
   acceptor_.async_wait(asio::socket_base::wait_read,
@@ -144,7 +146,8 @@ bool HttpListener::let_in() {
   using Verdict = ConnectionTable<HttpConnection>::Verdict;
   const std::string client = client_of_address(newcomer_->address);
   auto admission = shared_.table.admit(client);
-  // In a burst of new connections a request may have come that nobody has read yet.
+  // The connection to be closed may have a request in its socket that nobody has read yet, in a
+  // burst of new ones.
   for (const HttpConnection* looked_at = nullptr;
        admission.closes != nullptr && admission.closes != looked_at;
        admission = shared_.table.admit(client)) {

@@ -23,14 +23,14 @@ class HttpListener {
 
   uint16_t port() const { return port_; }
   void start() { wait(); }
-  // By the reactor's thread.
+  // The reactor's thread calls these.
   void stop();
   void on_room() { resume_.cancel(); }
 
  private:
   using Tcp = boost::asio::ip::tcp;
 
-  // Who is accepted and has no place yet.
+  // A connection that was accepted and has no place yet.
   struct Newcomer {
     Tcp::socket socket;
     std::string address;

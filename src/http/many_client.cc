@@ -172,7 +172,8 @@ ReplyEvent ManyClient::event_of(const UnderWay& under_way) const {
 }
 
 void ManyClient::end(UnderWay& under_way, CURLcode code) {
-  // By take_bytes(). libcurl's own word for that also means a header without an end.
+  // take_bytes() fails where memory runs out; libcurl uses the same code for a header without an
+  // end.
   if (code == CURLE_WRITE_ERROR) throw std::bad_alloc();
   ReplyEvent event = event_of(under_way);
   event.kind = code == CURLE_OK ? ReplyEvent::Kind::kEnd : ReplyEvent::Kind::kFailed;

@@ -46,7 +46,8 @@ class ManyClient final : public Transport {
     void operator()(curl_slist* lines) const { curl_slist_free_all(lines); }
   };
 
-  // What libcurl calls: the next bytes of a body, a socket to watch, when to look after it.
+  // libcurl calls these: for the next bytes of a body, for a socket to watch, for the time to look
+  // again.
   static size_t take_bytes(char* bytes, size_t size, size_t count, void* under_way);
   static int watch(CURL* easy, curl_socket_t socket, int what, void* client, void* data);
   static int set_timer(CURLM* multi, long milliseconds, void* client);

@@ -38,7 +38,7 @@ class OneAnswer {
   }
 
   const std::string& origin() const { return origin_; }
-  // What was asked; once the answer has ended.
+  // Returns the request; to be called once the answer has ended.
   const std::string& asked() const { return asked_; }
 
  private:
@@ -55,7 +55,7 @@ class OneAnswer {
     size_t piece = answer_.size() < kShort ? 1 : answer_.size();
     for (size_t i = 0; i < answer_.size(); i += piece) send(fd, &answer_[i], piece, MSG_NOSIGNAL);
     shutdown(fd, SHUT_WR);
-    // Until the client has it all.
+    // Reads until the client has all of it.
     while (recv(fd, buffer, sizeof(buffer), 0) > 0) continue;
     close(fd);
   }
@@ -145,7 +145,7 @@ TEST(ManyClient, NeedsAServer) {
   socklen_t size = sizeof(address);
   ASSERT_EQ(bind(taken, any, size), 0);
   ASSERT_EQ(getsockname(taken, any, &size), 0);
-  // Nobody listens there.
+  // This port has no listener.
   std::string origin = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
   EXPECT_THROW(ManyClient(origin, steady_seconds), Error);
   close(taken);

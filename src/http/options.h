@@ -1,9 +1,10 @@
-// What an HTTP server listens at and the limits it keeps (http/server.h). Beyond a limit:
-// header_bytes and header_fields 431 (414 where the request line alone is too long), body_bytes
-// 413, all_body_bytes and all_reply_bytes 503, header_seconds and body_seconds 408, idle_seconds
-// and write_seconds the connection is cut. Where there are as many connections as may be, or as
-// one address may have, the longest-idle one makes room for a new one (http/connection_table.h);
-// where none is idle, a new one waits to be accepted, or is closed where its address has too many.
+// The addresses that an HTTP server listens at, and the limits it keeps (http/server.h). Beyond a
+// limit: header_bytes and header_fields 431 (414 where the request line alone is too long),
+// body_bytes 413, all_body_bytes and all_reply_bytes 503, header_seconds and body_seconds 408,
+// idle_seconds and write_seconds the connection is cut. Where there are as many connections as may
+// be, or as one address may have, the longest-idle one makes room for a new one
+// (http/connection_table.h); where none is idle, a new one waits to be accepted, or is closed where
+// its address has too many.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ struct HttpOptions {
   // Requests for paths that begin so are answered in the dialect kLines; empty: none are.
   std::string lines_below = {};
   uint32_t connections = 8192;  // fewer where descriptors do not suffice
-  // Of one address, or network of IPv6 (http/client_address.h); 0: a quarter of them, rounded up.
+  // The limit on connections of one address, or network of IPv6 (http/client_address.h); 0: a
+  // quarter of all, rounded up.
   uint32_t address_connections = 0;
 
   uint32_t header_bytes = 16 << 10;

@@ -183,7 +183,7 @@ void HttpReader::add_body(std::string_view data) {
   }
   size_t size = body.size() + data.size();
   if (size > body.capacity()) {
-    // Twice as much each time, and never more than it may become.
+    // The room doubles each time, and is never more than the body may become.
     uint64_t most = head_.chunked ? options_.body_bytes : head_.content_length;
     uint64_t room = std::max<uint64_t>(size, std::min<uint64_t>(most, 2 * body.capacity()));
     if (!lease_.grow_to(room)) {

@@ -29,7 +29,8 @@ namespace hearth {
 class BodyBudget {
  public:
   explicit BodyBudget(uint64_t bytes) : shares_(bytes) {}
-  // For a body that has `already` so many; false, and nothing taken, where they are too many.
+  // Takes bytes for a body that has `already` so many; false, and nothing taken, where they are too
+  // many.
   bool take(const std::string& client, uint64_t bytes, uint64_t already);
   void give(const std::string& client, uint64_t bytes);
   bool has_room(const std::string& client, uint64_t bytes, uint64_t already = 0) const;
@@ -42,7 +43,7 @@ class BodyBudget {
   ClientShares shares_;
 };
 
-// What one body has taken of a budget; given back when it dies.
+// The bytes that one body has taken of a budget; they are given back when it dies.
 class BodyLease {
  public:
   BodyLease() = default;
@@ -77,9 +78,10 @@ class HttpReader {
   HttpHead& head() { return head_; }
   const ApiError& refusal() const { return refusal_; }
 
-  // From kHeadDone to kBody, kDone or kRefused: the body may be known to be too large.
+  // Goes from kHeadDone to kBody, or to kDone or kRefused where there is no body or it is known to
+  // be too large.
   void begin_body();
-  // From kDone to kStart.
+  // Both go from kDone to kStart.
   HttpRequest release(BodyLease& lease);
   void reset();
 

@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-// What a connection knows of the request that it answers.
+// The facts that a connection keeps of the request which it answers.
 struct AnsweredRequest {
   std::string id;
   unsigned minor = 1;

@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-// Any thread.
+// Any thread may use it.
 class ReplyBudget {
  public:
   explicit ReplyBudget(uint64_t bytes) : bytes_(bytes) {}

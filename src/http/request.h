@@ -12,7 +12,7 @@ namespace hearth {
 
 using HttpFields = std::vector<std::pair<std::string, std::string>>;
 
-// What errors and streams are made of.
+// The form of errors and streams.
 enum class HttpDialect : uint8_t {
   kEvents,  // {"error": {"message": ...}}, and text/event-stream
   kLines,   // {"error": "..."}, and application/x-ndjson: a JSON object a line
@@ -29,7 +29,7 @@ struct HttpRequest {
   HttpDialect dialect = HttpDialect::kEvents;  // of what answers it
   double received_seconds = 0;                 // steady_seconds() when its header was complete
 
-  // The first field of that name; null where there is none.
+  // Returns the first field of that name; null where there is none.
   const std::string* find(std::string_view lower_case_name) const;
 };
 

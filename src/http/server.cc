@@ -71,7 +71,7 @@ void HttpServer::run() {
     try {
       parts_->context.run();
     } catch (const std::exception& thrown) {
-      // Whatever it was about has died with it; the others go on.
+      // Only the connection that threw has ended; the others go on.
       parts_->shared->trouble(thrown);
     }
   }
@@ -85,7 +85,7 @@ void HttpServer::stop() noexcept {
       parts->context.stop();
     });
   } catch (const std::bad_alloc&) {
-    // What is open is closed by the destructor.
+    // The destructor closes what is open.
     parts_->context.stop();
   }
 }

@@ -30,7 +30,8 @@ namespace hearth {
 // on. It may say who asks, `head.client`, which is the address (client_address.h) before. By the
 // reactor's thread; must be quick.
 using HttpCheck = std::function<std::optional<HttpReply>(HttpRequest& head)>;
-// By the reactor's thread; must be quick. What it throws is answered by 500.
+// The reactor's thread calls this, so it must be quick. An exception that it throws is answered by
+// 500.
 using HttpHandler = std::function<void(std::shared_ptr<Exchange>)>;
 
 // Hears of a request that is refused for its form or a limit; what could not be read of it is
@@ -56,24 +57,25 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Of options.host; of the address `number` - 1 of options.others.
+  // Returns the port of options.host, or that of the address `number` - 1 of options.others.
   uint16_t port(size_t number = 0) const;
-  // What it accepts at most: options.connections, or what descriptors allow.
+  // Returns the most connections that are accepted: options.connections, or what descriptors allow.
   size_t connection_limit() const;
 
   // The reactor; returns after stop(). What is thrown on it, as where memory is short, ends the
   // call that threw and nothing else.
   void run();
-  // The following from any thread; post() and after() may throw for want of memory.
+  // Any thread may call the following; post() and after() may throw for want of memory.
   void stop() noexcept;                                    // closes everything at once
   void drain() noexcept;                                   // connections end with their next answer
   void post(std::function<void()> call);                   // onto the reactor; dropped after stop()
   void after(double seconds, std::function<void()> call);  // the same, later
   size_t connections() const;                              // open
   uint64_t reply_bytes() const;                            // of replies under way
-  // Whose head was accepted, and whose answer is not yet written.
+  // Requests whose head was accepted and whose answer is not yet written.
   size_t exchanges() const;
-  // So far: closed to make room for another one, and not taken since their address had too many.
+  // Connections so far that were closed to make room for another one, and that were not taken since
+  // their address had too many.
   uint64_t displaced_connections() const;
   uint64_t refused_connections() const;
 

@@ -27,7 +27,7 @@ namespace hearth {
 class HttpConnection;
 
 inline constexpr std::string_view kHttpContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-// What is read at once.
+// Bytes that are read at once.
 inline constexpr size_t kHttpReadBytes = 64 << 10;
 
 struct HttpShared {

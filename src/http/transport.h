@@ -1,5 +1,5 @@
-// Where many requests go at once, and what comes back: sockets (http/many_client.h), or whatever a
-// test puts there. Used by one thread.
+// The place that many requests go to at once, and their replies come from: sockets
+// (http/many_client.h), or whatever a test puts there. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-// Of the answer to request `id`, at `when` seconds of the client's clock.
+// A part of the answer to request `id`, which came at `when` seconds of the client's clock.
 struct ReplyEvent {
   enum class Kind : uint8_t {
     kBody,    // `text` is the next piece of the body
@@ -32,7 +32,7 @@ class Transport {
   virtual void start(uint64_t id, ClientRequest request) = 0;
   // Waits until something came or `seconds` have passed; appends what came.
   virtual void wait(double seconds, std::vector<ReplyEvent>* events) = 0;
-  // Nobody wants its answer any more. Nothing where that has ended.
+  // Abandons a request whose answer nobody wants any more. Does nothing where that has ended.
   virtual void abandon(uint64_t id) = 0;
 };
 

@@ -17,7 +17,7 @@ struct WakeSlot {
   alignas(std::max_align_t) std::array<std::byte, kBytes> bytes;
 };
 
-// An allocator of that room.
+// An allocator that gives out the slot's room.
 template <typename T = std::byte>
 struct WakeMemory {
   using value_type = T;  // NOLINT(readability-identifier-naming)

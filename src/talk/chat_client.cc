@@ -16,7 +16,8 @@ namespace {
 
 constexpr long kConnectMilliseconds = 10'000;
 constexpr int kPollMilliseconds = 1000;
-// Of a body that is no stream: errors, lists of models. And of one event of a stream.
+// Limits in bytes: kMostBody on a body that is no stream, as errors and lists of models, and on one
+// event of a stream.
 constexpr size_t kMostBody = 16 << 20;
 constexpr size_t kShownBody = 200, kShownError = 1000;
 
@@ -70,7 +71,7 @@ std::string endpoint_url(const std::string& url) {
   return whole.find('/', host + 3) == whole.npos ? whole + "/v1" : whole;
 }
 
-// One request and what has come of it.
+// A request and what has come of it.
 struct ChatClient::Transfer {
   ClientRequest request;
   const OnPiece* on_piece = nullptr;  // null: the body is wanted whole

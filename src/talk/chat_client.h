@@ -18,7 +18,7 @@
 
 namespace hearth {
 
-// Where to ask, and for what.
+// The address and the model of a chat.
 struct ChatEndpoint {
   std::string url;  // up to "/v1", without a slash at its end
   std::string key = {};

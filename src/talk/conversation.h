@@ -1,5 +1,5 @@
-// What was said, by whom: the turns of a chat that is sent whole with every question. The last turn
-// may be a question without an answer; what is asked next then joins it.
+// Keeps the turns of a chat, which is sent whole with every question. The last turn may be a
+// question without an answer; what is asked next then joins it.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ class Conversation {
   // Whether the last turn waits for an answer.
   bool asks() const { return !turns_.empty() && !turns_.back().model; }
 
-  // The last answer, or the last question with it, goes. False where there is none.
+  // Drop the last answer, or the last question with it. False where there is none.
   bool drop_answer();
   bool undo();
   void clear() { turns_.clear(); }
@@ -37,11 +37,12 @@ class Conversation {
   // The list of messages, as OpenAI's API has it.
   void write_messages(Json& json) const;
 
-  // As a file: {"hearth_chat": 1, "system": "...", "turns": [{"role", "content", "thinking"}]}.
+  // Returns the file: {"hearth_chat": 1, "system": "...", "turns": [{"role", "content",
+  // "thinking"}]}.
   std::string file_text() const;
   // Errors (kRequest): the text is no such file; nothing has changed then.
   void take_file(std::string_view text);
-  // Whether a file that is there may be written over: a conversation too.
+  // Whether an existing file may be overwritten: it may where it is such a conversation.
   static bool is_file(std::string_view text);
 
  private:

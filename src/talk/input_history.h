@@ -1,7 +1,7 @@
-// What was typed before, oldest first, and kept for the next time: a file that only its owner may
-// read, to which each message is added as it is sent. One line a message, "\n" in place of newlines
-// and "\\" of backslashes. Messages of more than kMostHistoryBytes are not kept. Where the file
-// cannot be read or written, problem() says why, and nothing else happens.
+// Keeps what was typed before, oldest first: a file that only its owner may read, to which each
+// message is added as it is sent. One line a message, "\n" in place of newlines and "\\" of
+// backslashes. Messages of more than kMostHistoryBytes are not kept. Where the file cannot be read
+// or written, problem() says why, and nothing else happens.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ std::optional<std::string> history_path();
 
 class InputHistory {
  public:
-  // Without a path nothing is kept beyond the object's life.
+  // Keeps nothing beyond the object's life where there is no path.
   explicit InputHistory(std::optional<std::string> path);
 
   const std::vector<std::string>& messages() const { return messages_; }

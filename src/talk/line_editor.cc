@@ -23,9 +23,9 @@ namespace hearth {
 namespace {
 
 constexpr size_t kReadAhead = 4096;
-// For the rest of a character whose first bytes are there.
+// Milliseconds to wait for the rest of a character whose first bytes are there.
 constexpr int kRestMilliseconds = 50;
-// A paste of more than that stands in the line by its size.
+// The size beyond which a paste stands in the line as a mark with its size.
 constexpr size_t kMostShownBytes = 1000, kMostShownLines = 10;
 constexpr const char *kMarkPastes = "\033[?2004h", *kMarkNoPastes = "\033[?2004l";
 constexpr std::string_view kPasteEnd = "\033[201~";
@@ -68,7 +68,7 @@ std::string common_beginning(const std::vector<std::string>& words) {
     while (same < all.size() && same < word.size() && all[same] == word[same]) ++same;
     all.resize(same);
   }
-  // Not amid a character.
+  // The text is not cut within a character.
   while (!all.empty() && !is_well_formed(all)) all.pop_back();
   return all;
 }
@@ -93,7 +93,7 @@ struct CloseFile {
 };
 using OwnFile = std::unique_ptr<std::FILE, CloseFile>;
 
-// A stream of its own over a standard one.
+// Opens a stream of its own over a standard one.
 OwnFile file_over(int fd, const char* mode) {
   int own = dup(fd);
   OwnFile file(own < 0 ? nullptr : fdopen(own, mode));
@@ -110,7 +110,7 @@ struct LineEditor::Parts {
   Parts& operator=(const Parts&) = delete;
 
   static Parts& of(EditLine* editor);
-  // What libedit calls; nothing may be thrown through it.
+  // libedit calls these; nothing may be thrown through it.
   static int get_character(EditLine* editor, wchar_t* character);
   static wchar_t* get_prompt(EditLine* editor) { return of(editor).prompt.data(); }
   static unsigned char insert_newline(EditLine* editor, int);
@@ -331,7 +331,7 @@ unsigned char LineEditor::Parts::paste(EditLine* editor, int) {
   return parts.guarded([&] { return parts.insert_paste(parts.read_paste()); });
 }
 
-// What came between the marks; what came so far where the terminal has gone.
+// Returns what came between the marks, or what came so far where the terminal has gone.
 std::string LineEditor::Parts::read_paste() {
   std::string pasted;
   for (size_t looked = 0;;) {
@@ -339,7 +339,7 @@ std::string LineEditor::Parts::read_paste() {
     taken = bytes.size();
     const size_t at = pasted.find(kPasteEnd, looked);
     if (at != pasted.npos) {
-      // What follows the mark was typed.
+      // Bytes behind the mark were typed.
       bytes = pasted.substr(at + kPasteEnd.size());
       taken = 0;
       pasted.resize(at);
@@ -351,7 +351,7 @@ std::string LineEditor::Parts::read_paste() {
 }
 
 unsigned char LineEditor::Parts::insert_paste(const std::string& pasted) {
-  // A character that is cut becomes one that is shown.
+  // Characters that the paste cuts become ones that can be shown.
   std::string text = narrow(wide(plain_paste(pasted)));
   const size_t lines = static_cast<size_t>(std::ranges::count(text, '\n'));
   if (text.size() > kMostShownBytes || lines > kMostShownLines) {
@@ -412,7 +412,8 @@ InputLine LineEditor::read(const std::string& prompt) {
   parts.cleared = false;
   parts.pastes.clear();
   parts.begin();
-  // Before the prompt is there, so that what is typed next is not shown twice.
+  // The terminal is prepared before the prompt is there, so that what is typed next is not shown
+  // twice.
   el_wset(parts.editor, EL_PREP_TERM, 1);
   int length = 0;
   const wchar_t* line = el_wgets(parts.editor, &length);

@@ -18,7 +18,7 @@
 
 namespace hearth {
 
-// What came of reading a line.
+// The result of reading a line.
 struct InputLine {
   enum class End : uint8_t {
     kLine,     // it is there, without a newline at its end
@@ -29,7 +29,7 @@ struct InputLine {
   std::string text = {};
 };
 
-// What the last word of a line may become: whole words.
+// Returns the words that the last word of a line may become, as whole words.
 using WordEndings = std::function<std::vector<std::string>(const std::string& line)>;
 
 class LineEditor {
@@ -42,7 +42,7 @@ class LineEditor {
   LineEditor& operator=(const LineEditor&) = delete;
 
   InputLine read(const std::string& prompt);
-  // For the arrows.
+  // Adds a message to those that the arrow keys bring back.
   void remember(const std::string& message);
 
  private:

@@ -46,7 +46,7 @@ Talk::Talk(const TerminalSignals& signals, TalkOptions options)
 
 void Talk::say(std::string_view text) const {
   if (terminal_) {
-    // It may be of a file that was loaded, or of the server.
+    // The text may come from a file that was loaded, or from the server.
     options_.write(without_controls(text) + "\n");
   } else {
     tell("hearth: {}\n", without_controls(text));
@@ -82,7 +82,7 @@ InputLine Talk::read_message() {
   }
   text.resize(text.size() - kLongMark.size());
   if (text.ends_with('\n')) text.pop_back();
-  // A command stands in a line of its own.
+  // A command needs a line of its own.
   return {InputLine::End::kLine, text.starts_with('/') ? "/" + text : text};
 }
 
@@ -141,7 +141,7 @@ void Talk::ask_again() {
     }
     return false;
   };
-  // What is wrapped holds none anyway.
+  // Wrapped text has no control characters anyway.
   const bool drops_controls = !terminal_ && isatty(STDOUT_FILENO) != 0;
   auto on_piece = [&](bool thinking, std::string_view piece) {
     shown.add(thinking, drops_controls ? without_controls(piece) : std::string(piece));

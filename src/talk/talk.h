@@ -38,8 +38,8 @@ class Talk {
  public:
   Talk(const TerminalSignals& signals, TalkOptions options);
 
-  // Until the end of the input. Returns the exit status: 1 where an answer failed that nobody sat
-  // before, 130 after Ctrl-C there.
+  // Talks until the end of the input. Returns the exit status: 1 where an answer failed that nobody
+  // sat before, 130 after Ctrl-C there.
   int run();
 
  private:
@@ -51,7 +51,7 @@ class Talk {
   };
 
   InputLine read_line(const std::string& prompt);
-  // One message: a line, what stands between two """, or nothing where it was cleared.
+  // Reads a message: a line, the text between two """, or nothing where it was cleared.
   InputLine read_message();
   void take(const std::string& message);
   void ask(const std::string& text);

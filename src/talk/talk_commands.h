@@ -16,7 +16,8 @@ class TalkCommands {
 
   // Errors: what the command cannot do, as a sentence; nothing is lost then.
   void carry_out(const std::string& message);
-  // What the last word of the line may become: names of commands, of files, of settings.
+  // Returns the words that the last word of the line may become: names of commands, of files, of
+  // settings.
   std::vector<std::string> complete(const std::string& line) const;
 
  private:

@@ -24,7 +24,8 @@ LentTerminal::LentTerminal()
       foreground_(terminal_ && tcgetpgrp(STDIN_FILENO) == own_) {}
 
 void LentTerminal::give(pid_t group) const {
-  // Who is in the background may not do so, but where the signal for it is blocked.
+  // Blocks SIGTTOU, since a process in the background may set the terminal's group only while that
+  // signal is blocked.
   sigset_t one, before;
   sigemptyset(&one);
   sigaddset(&one, SIGTTOU);

@@ -1,6 +1,6 @@
-// What the terminal at standard input and output is and how it behaves. A terminal that is quiet
-// shows no key that is pressed, and keeps what is typed for whoever reads next; Ctrl-C and Ctrl-Z
-// work. It is as it was when the object dies.
+// Finds out whether standard input and output are a terminal, and changes how it behaves. A
+// terminal that is quiet shows no key that is pressed, and keeps what is typed for whoever reads
+// next; Ctrl-C and Ctrl-Z work. It is as it was when the object dies.
 #pragma once
 
 #include <sys/types.h>
@@ -13,13 +13,13 @@ unsigned terminal_columns();
 
 class QuietTerminal {
  public:
-  // Nothing happens where standard input is no terminal.
+  // Does nothing where standard input is no terminal.
   QuietTerminal();
   ~QuietTerminal() { restore(); }
   QuietTerminal(const QuietTerminal&) = delete;
   QuietTerminal& operator=(const QuietTerminal&) = delete;
 
-  // As it was, and quiet once more.
+  // restore() makes the terminal as it was; quieten() makes it quiet again.
   void restore();
   void quieten();
 

@@ -40,7 +40,7 @@ TerminalSignals::TerminalSignals() {
 }
 
 TerminalSignals::~TerminalSignals() {
-  // What came and was not asked for must not end the process now.
+  // Takes the signals that came and were not asked for: they must not end the process now.
   while (next() != 0) {
   }
   close(fd_);
@@ -60,7 +60,7 @@ void TerminalSignals::stop_process() {
   sigset_t one, before;
   sigemptyset(&one);
   sigaddset(&one, SIGTSTP);
-  // Where nobody could let it go on, as without a shell, the kernel drops it.
+  // The kernel drops the signal where nobody could let the process go on, as without a shell.
   raise(SIGTSTP);
   pthread_sigmask(SIG_UNBLOCK, &one, &before);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

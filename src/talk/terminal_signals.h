@@ -19,7 +19,7 @@ class TerminalSignals {
 
   // Readable once a signal came.
   int fd() const { return fd_; }
-  // The next signal that came; 0 where none did.
+  // Returns the next signal that came; 0 where none did.
   int next() const;
 
   // Whether a signal is one that ends the program.

@@ -73,7 +73,7 @@ int run_editor(const std::string& command, const std::string& path) {
     }
     terminal.take_back();
     if (!WIFSTOPPED(status)) return status;
-    // One that wanted the terminal before it had it.
+    // The editor may have wanted the terminal before it had it.
     const bool waited = WSTOPSIG(status) == SIGTTIN || WSTOPSIG(status) == SIGTTOU;
     if (!waited) TerminalSignals::stop_process();
   }

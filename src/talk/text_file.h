@@ -15,7 +15,7 @@ inline constexpr size_t kMostTextFileBytes = 64 << 20;
 std::string read_text_file(const std::string& path);
 
 bool is_there(const std::string& path);
-// Whole or not at all.
+// Writes the file whole or not at all.
 void write_text_file(const std::string& path, std::string_view text);
 
 // Lets the user change a text in $VISUAL, $EDITOR or vi, and returns it as saved. The editor has

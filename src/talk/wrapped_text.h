@@ -24,9 +24,9 @@ class WrappedText {
   std::string push(std::string_view piece);
   // The word that is held back.
   std::string flush();
-  // From now on the window is so wide.
+  // Sets the width of the window from now on.
   void resize(unsigned columns);
-  // Where the cursor is after all that came out; 0: at the start of a line.
+  // Returns the cursor's column after all that came out; 0: at the start of a line.
   size_t column() const { return column_; }
 
  private:
@@ -47,7 +47,7 @@ class WrappedText {
   bool long_word_ = false;  // amid one that is wider than the window
 };
 
-// The same characters dropped from a text that is not wrapped. UTF-8.
+// Drops the same characters from a text that is not wrapped. UTF-8.
 std::string without_controls(std::string_view text);
 
 // Columns that a character takes: 0 to 2. `character`: one well-formed sequence.

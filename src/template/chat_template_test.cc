@@ -1,4 +1,5 @@
-// What tests/templates cannot hold against Jinja: limits, errors with their lines, provenance.
+// Tests what tests/templates cannot compare with Jinja: limits, errors with their lines,
+// provenance.
 #include "template/chat_template.h"
 
 #include <gtest/gtest.h>
@@ -94,7 +95,8 @@ TEST(ChatTemplate, ErrorsGiveTheLine) {
   EXPECT_EQ(code_of("\xff"), ErrorCode::kFile);
 }
 
-// As Jinja has it within a condition, published templates ask whether they may use a filter.
+// Published templates ask in a condition whether they may use a filter; Jinja then reports an
+// unknown one only where it is reached.
 TEST(ChatTemplate, UnknownFiltersAndTestsAreErrorsWhereTheyAreReached) {
   EXPECT_EQ(render("{% if x is defined %}{{ x|nope(1) }}{% endif %}ok").text, "ok");
   EXPECT_EQ(render("{% if x is defined and x is nope %}{% endif %}ok").text, "ok");

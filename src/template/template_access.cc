@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 5> kRangeNames = {"count", "index", "star
 constexpr std::array<std::string_view, 2> kViewNames = {"isdisjoint", "mapping"};
 constexpr std::array<std::string_view, 3> kIteratorNames = {"close", "send", "throw"};
 
-// What the sandbox keeps from templates, since it would change a value.
+// Methods that the sandbox keeps from templates, since they would change a value.
 constexpr std::array<std::string_view, 5> kUnsafeListNames = {"extend", "insert", "remove",
                                                               "reverse", "sort"};
 constexpr std::array<std::string_view, 4> kUnsafeDictNames = {"clear", "popitem", "setdefault",

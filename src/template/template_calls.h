@@ -1,4 +1,4 @@
-// What templates can call: filters, tests, methods and functions, by name, with the arguments and
+// The filters, tests, methods and functions that templates can call by name, with the arguments and
 // the meaning that Jinja and Python give them. Errors are TemplateFaults.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-// What strftime_now() reads.
+// Returns the time that strftime_now() writes.
 using TemplateClock = std::function<std::tm()>;
 
 TemplateValue apply_filter(TemplateHeap& heap, std::string_view name, const TemplateValue& subject,

@@ -55,7 +55,7 @@ TextRef TemplateEvaluator::render(const Body& body) {
   return out.finish();
 }
 
-// In the heap: a macro may refer to it as long as the template is rendered.
+// Makes a scope in the heap: a macro may refer to it as long as the template is rendered.
 TemplateScope& TemplateEvaluator::inner_scope(TemplateScope& outer) {
   auto& object = heap_.make<ScopeObject>();
   object.scope.outer = &outer;
@@ -148,7 +148,7 @@ TemplateEvaluator::Flow TemplateEvaluator::run_for(const Statement& statement,
   return run(statement.otherwise, inner_scope(scope));
 }
 
-// The next item that the loop's condition lets through.
+// Finds the next item that the loop's condition lets through.
 bool TemplateEvaluator::next_of(const Statement& statement, IteratorObject& source,
                                 TemplateScope& outer, TemplateValue* item) {
   while (source.next(*item)) {

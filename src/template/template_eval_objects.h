@@ -1,4 +1,5 @@
-// What the evaluator puts into the heap: scopes that macros may refer to, macros, loops.
+// The objects that the evaluator puts into the heap: scopes that macros may refer to, macros,
+// loops.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,7 @@
 
 namespace hearth {
 
-// Of statements and expressions under way in each other, macros' bodies included.
+// The most statements and expressions under way in each other, macros' bodies included.
 inline constexpr uint32_t kEvaluationDepth = 800;
 
 // Counts a level as long as it lives.
@@ -49,7 +50,7 @@ struct LoopObject : TemplateObject {
   bool asked_changed = false;
   std::vector<TemplateValue> changed;  // what it was asked last
 
-  // To the next item; false at the end.
+  // Goes to the next item; false at the end.
   bool advance();
   // Whether there is one, which then is `next`.
   bool look_ahead();

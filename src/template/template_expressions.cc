@@ -7,9 +7,9 @@
 namespace hearth {
 namespace {
 
-// Of filters, attributes and calls in a row.
+// The most filters, attributes and calls in a row.
 constexpr size_t kTailParts = kTemplateDepth;
-// Of operands in a row, arguments, elements.
+// The most operands in a row, arguments, elements.
 constexpr size_t kParts = 4096;
 
 constexpr std::array<std::string_view, 7> kBinaryNames = {"+", "-", "*", "/", "//", "%", "**"};

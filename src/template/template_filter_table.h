@@ -14,7 +14,7 @@ struct FilterEntry {
                          const Arguments& arguments);
 };
 
-// Those of lists and mappings.
+// Return the filters of lists and mappings.
 std::span<const FilterEntry> list_filters();
 
 }  // namespace hearth

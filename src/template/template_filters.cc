@@ -165,7 +165,7 @@ bool read_whole(std::string_view text, int64_t base, int64_t* whole) {
   return error == std::errc{} && !(zeros && *whole != 0);
 }
 
-// The same for float().
+// Reads a number as float() does.
 bool read_float(std::string_view text, double* real) {
   text.remove_prefix(leading_space(text));
   text.remove_suffix(trailing_space(text));

@@ -26,7 +26,7 @@ TemplateValue make_namespace(TemplateHeap& heap, const Arguments& arguments) {
   return object_value(ValueKind::kNamespace, dict);
 }
 
-// Without overflow, whatever the bounds.
+// Returns the number of steps without overflow, whatever the bounds.
 uint64_t count_of(int64_t start, int64_t stop, int64_t step) {
   if (step > 0 ? start >= stop : start <= stop) return 0;
   auto low = static_cast<uint64_t>(step > 0 ? start : stop);
@@ -64,7 +64,7 @@ TemplateValue make_range(TemplateHeap& heap, const Arguments& arguments) {
   fault("it refuses this conversation: {}", message);
 }
 
-// Every directive by itself: so nothing of the format can make the text long.
+// Formats every directive by itself: so nothing in the format can make the text long.
 std::string format_time(std::string_view format, const std::tm& time) {
   constexpr std::string_view kKnown = "aAbBcCdDeFgGhHIjklmMnpPrRsStTuUVwWxXyYZz%";
   std::string text;

@@ -54,7 +54,7 @@ bool is_word(std::string_view character) {
   return category <= UTF8PROC_CATEGORY_NO;  // letters, marks and numbers
 }
 
-// All line ends as \n, and without the last one.
+// Returns the text with all line ends as \n, and without the last one.
 std::string normal_lines(std::string_view source) {
   std::string text;
   for (size_t i = 0; i < source.size(); ++i) {
@@ -139,7 +139,7 @@ class Lexer {
     finish_tag(end + 2, sign, true);
   }
 
-  // Behind the end of a tag: white space that goes with it.
+  // Skips the white space behind the end of a tag that goes with it.
   void finish_tag(size_t bytes, char sign, bool trim) {
     if (sign == '-') {
       bytes += leading_space(rest_.substr(bytes));
@@ -259,7 +259,7 @@ class Lexer {
       if (error != std::errc{}) refuse("a number is beyond the range of a double");
       return take(end);
     }
-    // As in Python, nothing but zeros follows a zero.
+    // Python takes nothing but zeros behind a zero.
     if (rest_[0] == '0') {
       whole = 1;
       while (whole < rest_.size() &&
@@ -301,7 +301,7 @@ class Lexer {
     return text;
   }
 
-  // What stands behind a backslash.
+  // Appends what the escape behind a backslash stands for, and returns the position behind it.
   size_t unescape_one(std::string_view written, size_t at, std::string* text) const {
     constexpr std::string_view kNames = "\\'\"abfnrtv";
     constexpr std::string_view kMeanings = "\\'\"\a\b\f\n\r\t\v";

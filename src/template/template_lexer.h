@@ -48,7 +48,7 @@ struct TemplateToken {
 // The last token is kEnd.
 std::vector<TemplateToken> lex_template(std::string_view source);
 
-// What Python counts as white space.
+// Whether Python counts the character as white space.
 bool is_python_space(char32_t c);
 // Bytes of white space at the beginning and at the end.
 size_t leading_space(std::string_view bytes);

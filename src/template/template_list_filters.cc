@@ -148,7 +148,7 @@ TemplateValue filter_unique(TemplateHeap& heap, const TemplateValue& subject,
   return object_value(ValueKind::kIterator, iterator);
 }
 
-// What select, reject, selectattr, rejectattr and map give.
+// The result of select, reject, selectattr, rejectattr and map.
 struct PickIterator : IteratorObject {
   enum class Kind : uint8_t { kSelect, kReject, kSelectAttribute, kRejectAttribute, kMap };
   TemplateHeap* heap = nullptr;

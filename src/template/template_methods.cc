@@ -39,7 +39,7 @@ class Method {
 
   const Text& text() const { return *self_.text; }
 
-  // What joins a string that `safe` made is escaped.
+  // Text that joins a string made by `safe` is escaped.
   TextRef like_self(TextRef other) const {
     return text().markup() ? escape_markup(budget_, other) : std::move(other);
   }

@@ -13,8 +13,8 @@ class StatementParser {
  public:
   explicit StatementParser(TokenStream& tokens) : tokens_(tokens), expressions_(tokens) {}
 
-  // Up to a tag that begins with one of `ends`, which is left standing behind its `{%`; with none,
-  // to the template's end.
+  // Parses up to a tag that begins with one of `ends`, which is left standing behind its `{%`; with
+  // none, to the template's end.
   Body parse_body(Names ends) {
     ExpressionParser::Level level(expressions_);
     Body body;

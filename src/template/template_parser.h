@@ -39,9 +39,9 @@ class ExpressionParser {
  public:
   explicit ExpressionParser(TokenStream& tokens) : tokens_(tokens) {}
 
-  // With or without `a if b else c` at its top.
+  // Parses an expression, with `a if b else c` at its top or without.
   ExpressionPtr parse(bool with_condition = true);
-  // The same, or several with commas between them: a tuple.
+  // Parses an expression, or several with commas between them: a tuple.
   ExpressionPtr parse_tuple(bool with_condition = true);
   // Filters behind `subject`, the first with or without its `|`.
   ExpressionPtr parse_filters(ExpressionPtr subject, bool start_inline = false);

@@ -14,7 +14,7 @@ void print_repr(TextBuilder& out, TemplateBudget& budget, const TemplateValue& v
                 uint32_t depth = 0);
 // str(value) as a string; strings as they are.
 TextRef text_of(TemplateBudget& budget, const TemplateValue& value);
-// As Python writes it: the shortest that reads back, "1.0", "1e+16", "nan".
+// Writes a number as Python does: the shortest that reads back, "1.0", "1e+16", "nan".
 std::string float_text(double value);
 
 // `format % value`.

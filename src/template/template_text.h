@@ -93,7 +93,8 @@ class Text {
   const std::vector<ByteRange>& foreign() const { return foreign_; }
   bool any_foreign() const { return !foreign_.empty(); }
   bool any_foreign(size_t begin, size_t end) const;
-  // What the filter `safe` made: joined to other text with `+`, that is escaped as HTML.
+  // Whether the filter `safe` made the text: other text that is joined to it with `+` is escaped as
+  // HTML.
   bool markup() const { return markup_; }
 
  private:
@@ -133,8 +134,9 @@ class TextBuilder {
   std::vector<ByteRange> foreign_;
 };
 
-// Where `needle` begins in `bytes` at or behind `from`, or npos. Takes time in proportion to both
-// lengths, whatever they hold, and counts it; string_view::find() takes that of their product.
+// Returns where `needle` begins in `bytes` at or behind `from`, or npos. Takes time in proportion
+// to both lengths, whatever they hold, and counts it; string_view::find() takes that of their
+// product.
 size_t find_text(TemplateBudget& budget, std::string_view bytes, std::string_view needle,
                  size_t from = 0);
 

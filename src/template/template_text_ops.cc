@@ -1,4 +1,4 @@
-// What filters and methods of strings have in common.
+// Operations that filters and methods of strings share.
 #include <algorithm>
 
 #include "base/utf8.h"

@@ -62,7 +62,7 @@ struct Expression {
   std::vector<CompareOp> compares;
 };
 
-// What is assigned to: a name, an attribute of a namespace, or several of those.
+// The target of an assignment: a name, an attribute of a namespace, or several of those.
 struct Target {
   std::string name;
   std::string attribute;        // of the namespace `name`; empty: `name` itself

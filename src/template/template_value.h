@@ -36,7 +36,7 @@ enum class ValueKind : uint8_t {
   kLoop,
 };
 
-// What lies in the heap.
+// An object in the heap.
 struct TemplateObject {
   TemplateObject() = default;
   TemplateObject(const TemplateObject&) = delete;
@@ -69,12 +69,12 @@ struct TemplateValue {
   }
 };
 
-// Of lists and tuples.
+// The items of a list or a tuple.
 struct ListObject : TemplateObject {
   std::vector<TemplateValue> items;
 };
 
-// In the order in which keys were put in.
+// The entries in the order in which their keys were put in.
 struct DictObject : TemplateObject {
   std::vector<std::pair<TemplateValue, TemplateValue>> entries;
 };
@@ -134,7 +134,7 @@ TemplateValue int_value(int64_t value, bool foreign = false);
 TemplateValue float_value(double value, bool foreign = false);
 TemplateValue object_value(ValueKind kind, TemplateObject& object);
 TemplateValue string_value(TextRef text);
-// Of bytes of the program's own.
+// Makes a string of the program's own bytes.
 TemplateValue string_value(TemplateBudget& budget, std::string_view bytes);
 // `why`: as "'x' is undefined".
 TemplateValue undefined_value(TemplateBudget& budget, std::string_view why);
@@ -173,7 +173,7 @@ bool length_of(TemplateBudget& budget, const TemplateValue& value, size_t* lengt
 // Throws where the value cannot be walked through.
 IteratorObject& iterate(TemplateHeap& heap, const TemplateValue& value);
 bool is_iterable(const TemplateValue& value);
-// All of its values.
+// Returns all values that it iterates over.
 std::vector<TemplateValue> values_of(TemplateHeap& heap, const TemplateValue& value);
 TemplateValue make_list(TemplateHeap& heap, std::vector<TemplateValue> items,
                         ValueKind kind = ValueKind::kList);

@@ -30,7 +30,7 @@ class BpeEncoder : public Encoder {
   // `vocab` and `index` must outlive the encoder. Oddities of the vocabulary are added to its
   // warnings.
   BpeEncoder(Vocab& vocab, const TokenIndex& index, const PreTokenizerRule& rule);
-  // By vocab.rules. Also throws as PreTokenizer does.
+  // Cuts by vocab.rules. Also throws as PreTokenizer does.
   BpeEncoder(Vocab& vocab, const TokenIndex& index);
 
   void encode(std::string_view text, Before before, Encoding& out) const override;

@@ -138,7 +138,7 @@ TEST(BpeEncoder, ARuleThatStandsTwiceCountsOnce) {
   EXPECT_EQ(bpe_texts(*tokenizer, "abc"), (Texts{"ab", "c"}));
 }
 
-// With quadratic merging this test would take hours.
+// This test would take hours with quadratic merging.
 TEST(BpeEncoder, ALongWordTakesNLogN) {
   auto tokenizer = Tokenizer::from_vocab(bpe_vocab({"a a", "aa aa", "aaaa aaaa"}));
   EXPECT_EQ(tokenizer->encode(std::string(1 << 20, 'a')).size(), size_t{1} << 17);

@@ -1,4 +1,4 @@
-// In the alphabet of byte-level BPE (GPT-2's bytes_to_unicode) every byte is spelled as one
+// Spells bytes in the alphabet of byte-level BPE (GPT-2's bytes_to_unicode): every byte is one
 // printable character, so that vocabularies and merges can be text. Bytes 21..7E, A1..AC and AE..FF
 // (hex) are the characters of the same number; the other 68 are U+0100, U+0101 ... in order.
 #pragma once

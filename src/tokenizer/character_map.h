@@ -26,7 +26,7 @@ namespace hearth {
 
 class CharacterMap {
  public:
-  // Those of NFKC end at 18 and 33.
+  // The longest of NFKC have 18 and 33 bytes.
   static constexpr size_t kMaxSequenceBytes = 128;
   static constexpr size_t kMaxReplacementBytes = 256;
 

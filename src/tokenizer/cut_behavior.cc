@@ -57,7 +57,7 @@ std::vector<Stretch> joined_with_next(const std::vector<Stretch>& stretches) {
   return out;
 }
 
-// Most patterns are used so; this saves the list.
+// Most patterns isolate their matches; this saves the list.
 void isolate(const Pattern& pattern, std::string_view text, MatchMemory& memory,
              std::vector<std::string_view>& pieces) {
   size_t done = 0;

@@ -18,7 +18,8 @@
 namespace hearth {
 namespace {
 
-// Of names for the same cuts the one that most readers of files know.
+// Names of pre-tokenizers, one for each way to cut: of several for the same cuts, the one that most
+// readers of files know.
 constexpr std::array<std::string_view, 18> kNames = {
     "gpt-2",   "qwen2",  "llama-bpe",      "smaug-bpe",    "gpt-4o",     "deepseek-v3",
     "tekken",  "mpt",    "megrez",         "qwen35",       "starcoder",  "command-r",
@@ -54,7 +55,8 @@ bool brings_into_nfc(const Vocab& vocab) {
        vocab.source);
 }
 
-// The first text that steps cut otherwise than a rule does, or null. Steps may spell pieces.
+// Returns the first text that steps cut otherwise than a rule does, or null. Steps may spell
+// pieces.
 const std::string* first_unlike(const PreTokenizer& steps, const PreTokenizer& rule,
                                 const std::vector<std::string>& texts) {
   MatchMemory memory;

@@ -16,7 +16,7 @@ namespace hearth {
 // bits, and a space becomes three bytes.
 inline constexpr size_t kMaxTextBytes = std::numeric_limits<int32_t>::max() / 4;
 
-// What stands before a text.
+// The kinds of what stands before a text.
 enum class Before : uint8_t { kNothing, kSpecial, kText };
 
 // Ids on their way.

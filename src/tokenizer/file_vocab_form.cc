@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// Of tokens that no text becomes.
+// The score of tokens that no text becomes.
 constexpr float kUnusedScore = -1e6F;
 
 [[noreturn]] void refuse_step(const Vocab& vocab, const std::string& step) {
@@ -52,7 +52,7 @@ class SpaceReader {
   }
 
  private:
-  // Nothing is left to cut where all spaces are marks.
+  // A split at spaces has nothing left to cut where all spaces are marks.
   void read(const SplitStep& step) const {
     if (!marked_ || step.pattern.text != " ") refuse_step(vocab_, "its pre_tokenizer splits");
   }

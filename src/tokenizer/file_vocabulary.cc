@@ -84,7 +84,7 @@ class Comparison {
     const Vocab& vocab = own_.vocab();
     for (size_t id = 0; id < vocab.tokens.size(); ++id) {
       if (vocab.types[id] != TokenType::kUserDefined) continue;
-      // As people write it, who write no U+2581 for a space.
+      // People write a space and no U+2581.
       check("a" + made_.token_bytes(static_cast<int32_t>(id)) + " b");
     }
   }
@@ -110,7 +110,7 @@ class Comparison {
            (!ids || own_.decode(*ids) == made_.decode(*ids));
   }
 
-  // Nothing where a tokenizer refuses the text, for want of a token.
+  // Returns the ids; none where a tokenizer refuses the text, for want of a token.
   static std::optional<std::vector<int32_t>> encoded(const Tokenizer& tokenizer,
                                                      const std::string& text,
                                                      const EncodeOptions& options) {
@@ -148,7 +148,8 @@ void note_special(const std::vector<std::string>& unlike, const std::string& sou
       count_text(unlike.size(), "special token"), source, printable(unlike.front())));
 }
 
-// Of several tokens before or behind a text the file puts none.
+// A file holds one token before a text and one behind it, so it puts none where the tokenizer puts
+// several.
 void note_around(const Tokenizer& own, const Tokenizer& made, std::vector<std::string>* notes) {
   const std::vector<int32_t> wanted = own.encode("a");
   if (made.encode("a") == wanted) return;

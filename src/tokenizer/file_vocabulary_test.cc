@@ -31,7 +31,7 @@ std::string json_text(std::string_view text) {
   return out + "\"";
 }
 
-// What a tokenizer.json says, in its own words.
+// The parts of a tokenizer.json, in its own words.
 struct Parts {
   std::string model, pre = "null", normalizer = "null", added = kSpecial, post = "null",
                      decoder = "null";
@@ -57,7 +57,7 @@ std::string template_of(std::string_view before, std::string_view behind) {
       first, last);
 }
 
-// Of byte-level BPE: 256 bytes, and a few merges.
+// Makes a byte-level BPE: 256 bytes, and a few merges.
 Parts byte_level(const std::string& pattern, bool nfc, const std::string& more = "") {
   std::string vocab;
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -94,7 +94,7 @@ std::string decoder_of(const std::string& more) {
          more + "]}";
 }
 
-// With byte tokens: <unk>, bytes, letters and what is merged of them.
+// Makes a vocabulary with byte tokens: <unk>, bytes, letters and what is merged of them.
 Parts marked(const std::string& merges = R"("▁ a", "b c", "a b", "a bc", "ab c")",
              const std::string& tokens = R"("▁a", "bc", "ab", "abc")") {
   std::string vocab = R"("<unk>": 0)";
@@ -190,7 +190,7 @@ TEST(FileVocabulary, CutsHaveTheNameOfWhatCutsTheSame) {
 TEST(FileVocabulary, CutsWithoutANameAreRefusedByAText) {
   expect_refusal(byte_level(R"(\w+|\W)", false), "no pre-tokenizer that GGUF has a name for");
   expect_refusal(byte_level(threefold(kQwen2), true), "but no name stands for that with NFC");
-  // One that parts only in runs of four.
+  // This pattern differs only in runs of four digits.
   expect_refusal(byte_level(R"(\p{N}{1,4}|\P{N}+)", false), "such as '");
 }
 
@@ -232,7 +232,7 @@ TEST(FileVocabulary, WhatEndsAGenerationDoesSoInTheFile) {
   EXPECT_NE(both.made.notes[0].find("302 '<stop>'"), std::string::npos) << both.made.notes[0];
 }
 
-// What is put behind a text may be another token than the one that ends.
+// The token that is put behind a text may be another one than the token that ends.
 TEST(FileVocabulary, TokensAroundATextStay) {
   Parts parts = byte_level("", false);
   parts.post = template_of("<s>", "<stop>");
@@ -276,7 +276,7 @@ TEST(FileVocabulary, MergesBecomeScores) {
   EXPECT_EQ(vocab.types[1], TokenType::kByte);
   Parts parts = marked();
   parts.normalizer = R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})";
-  // Its tokens come back as other text.
+  // The vocabulary's tokens come back as other text.
   expect_refusal(parts, "other texts of these");
   parts.decoder = decoder_of("");
   const Both without(folder_with(parts.json()));

@@ -69,11 +69,12 @@ constexpr std::array<std::string_view, 32> kLines = {
     " ",
 };
 
-// One or two of each general category that patterns name, and the characters that they single out.
+// Characters of each general category that patterns name, one or two of each, and those that
+// patterns single out.
 constexpr char32_t kClasses[] = {'a',    'B',    's',    't',   '1',  '9',  ' ',    '\n',  '\r',
                                  '\t',   '\'',   '.',    '/',   '_',  '$',  0xE9,   0x301, 0x416,
                                  0x4E2D, 0x304B, 0xD55C, 0xE34, 0xBD, 0xA0, 0x1F600};
-// Those that tell fewer patterns apart.
+// Characters that tell fewer patterns apart.
 constexpr char32_t kMore[] = {'-',    '+',    '<',    '`',    '|',    '"',    0xB5,   0x1C5,
                               0x2B0,  0xAA,   0x30AB, 0x3001, 0x663,  0x2167, 0x915,  0x93E,
                               0x85,   0x3000, 0x2003, 0x200D, 0xFE0F, 0xAD,   0x20AC, 0xFF01,

@@ -14,7 +14,8 @@
 namespace hearth {
 namespace {
 
-// Of what no rule makes. It is below those of all others.
+// The score of a token that no rule makes; those of all others are above it. It is below those of
+// all others.
 constexpr float kNoRule = -1e7F;
 
 bool is_run(std::string_view token) {

@@ -12,10 +12,10 @@ namespace hearth {
 // The rules of a vocabulary, those that are used first in front.
 std::vector<MergeRule> merges_by_rank(const Vocab& vocab);
 
-// By id, of a vocabulary with merges. Throws (kUnsupported) where no scores do the same: rules of
-// one token with those of another among them, or two tokens that together are a third and that no
-// rule merges. Tokens of one character repeated may have rules among each other's, as those have
-// that had one score: all of them lead to the longest.
+// Returns the scores by id for a vocabulary with merges. Throws (kUnsupported) where no scores do
+// the same: rules of one token with those of another among them, or two tokens that together are a
+// third and that no rule merges. Tokens of one character repeated may have rules among each
+// other's, as those have that had one score: all of them lead to the longest.
 std::vector<float> merge_scores(const Vocab& vocab);
 
 }  // namespace hearth

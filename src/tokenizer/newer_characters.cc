@@ -78,7 +78,7 @@ const NewerRange* find_newer(char32_t character) {
   return found != std::end(kRanges) && found->first <= character ? found : nullptr;
 }
 
-// Of three bytes, then of four; 0: none is needed.
+// The stand-ins of three bytes and of four; 0: none is needed.
 struct StandIns {
   NewerKind kind;
   char32_t three, four;

@@ -36,7 +36,7 @@ std::string cut(const TextPattern& pattern, const std::string& text) {
   return joined;
 }
 
-// What this table is for, and what docs/tokenizers.md says of it, holds for these.
+// The table serves versions of PCRE2 that know Unicode 14 at least, as docs/tokenizers.md says.
 TEST(NewerCharacters, PcreKnowsUnicode14AtLeast) {
   std::array<char, 64> version{};
   ASSERT_GT(pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, version.data()), 0);

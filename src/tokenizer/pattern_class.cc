@@ -135,7 +135,7 @@ std::string bracketed(const Escape& escape) {
   return (escape.negated ? "[^" : "[") + escape.positive + "]";
 }
 
-// The other escapes, which PCRE2 takes as they are but for some names.
+// Spells the other escapes, which PCRE2 takes as they are but for some names.
 PatternPiece plain_escape(std::string_view text) {
   const char c = text[1];
   if (c == 'v') return {"\\x0B", 2};
@@ -156,7 +156,7 @@ PatternPiece plain_escape(std::string_view text) {
   return {std::string(text.substr(0, length)), length};
 }
 
-// What a class says between two "&&".
+// The part of a class between two "&&".
 struct Operand {
   std::string plain;                // between brackets
   std::vector<std::string> others;  // expressions of one character each
@@ -196,7 +196,7 @@ class ClassReader {
     return found.negated ? "(?:(?!" + whole + ")(?s:.))" : "(?:" + whole + ")";
   }
 
-  // Behind the "[".
+  // Reads a class behind its "[".
   Class read(size_t depth) {
     if (depth > kMostDepth) {
       fail(ErrorCode::kFile, "classes lie deeper than {} in each other", kMostDepth);
@@ -220,7 +220,7 @@ class ClassReader {
       }
       element(depth, &found.last);
     }
-    // Without an end PCRE2 must not find one.
+    // An unclosed group makes PCRE2 refuse a class without an end, too.
     found.last.others.emplace_back("(");
     return found;
   }
@@ -270,7 +270,7 @@ class ClassReader {
   std::string_view rest_;
 };
 
-// Between a character of a word and none.
+// Returns the pattern of a border between a character of a word and none, or of no border.
 std::string word_border(bool is_border) {
   const std::string word = "[" + std::string(kLooseWord) + "]";
   const std::string before = "(?<=" + word + ")", no_before = "(?<!" + word + ")";

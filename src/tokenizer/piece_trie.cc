@@ -18,7 +18,7 @@ PieceTrie::PieceTrie(std::span<const std::string> tokens, std::span<const int32_
   for (int32_t id : ids) {
     if (!tokens[id].empty() && tokens[id].size() <= kMaxPieceBytes) taken.push_back(id);
   }
-  // The last to wait comes first, so that a token's nodes stand close together.
+  // The last node to wait comes first, so that a token's nodes stand close together.
   std::vector<Waiting> waiting = {{0, 0, taken.size(), 0}};
   while (!waiting.empty()) {
     Waiting here = waiting.back();

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kGpt2 =
     R"re('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)re";
 
-// What cuts the text, or nothing.
+// Returns the pattern that cuts the text; none where the step does not cut by one.
 std::optional<TextPattern> pattern_of(const CutStep& step) {
   if (const auto* split = std::get_if<SplitStep>(&step)) return split->pattern;
   if (const auto* mark = std::get_if<MetaspaceStep>(&step)) {

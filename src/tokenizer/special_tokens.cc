@@ -79,7 +79,7 @@ bool SpecialTokens::is_sought(int32_t id, bool with_control, bool normalized) co
 
 std::vector<SpecialTokens::Length> SpecialTokens::lengths_of(std::vector<Entry> entries) {
   std::erase_if(entries, [](const Entry& entry) { return entry.text.empty(); });
-  // Where a text stands twice, the last id counts, as in TokenIndex.
+  // The last id of a text that stands twice counts, as in TokenIndex.
   std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
     if (a.text.size() != b.text.size()) return a.text.size() > b.text.size();
     int order = a.text.compare(b.text);

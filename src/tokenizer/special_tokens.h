@@ -48,7 +48,7 @@ class SpecialTokens {
 
   // Tokens that are found as they are written. `vocab` must outlive the object.
   explicit SpecialTokens(const Vocab& vocab);
-  // Those that are found in normalised text, where `normalize` makes it.
+  // Finds tokens in normalised text, where `normalize` makes it.
   SpecialTokens(const Vocab& vocab, const std::function<std::string(std::string_view)>& normalize);
 
   bool empty() const { return lengths_[1].empty(); }

@@ -29,7 +29,7 @@ class StopMatcher {
   const std::string& matched() const { return matched_; }
 
  private:
-  // One stop string, matched by Knuth, Morris and Pratt's automaton.
+  // A stop string, matched by Knuth, Morris and Pratt's automaton.
   struct Pattern {
     std::string text;
     std::vector<size_t> border;  // for each beginning, its longest end that is also a beginning

@@ -57,7 +57,7 @@ struct SpmPiece {
   float score;
 };
 
-// With U+2581 for every "_".
+// Returns the text with U+2581 for every "_".
 inline std::string with_space_marks(const std::string& text) {
   std::string marked;
   for (char c : text) marked += c == '_' ? std::string("\xe2\x96\x81") : std::string(1, c);

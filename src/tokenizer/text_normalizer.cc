@@ -15,7 +15,7 @@ namespace {
 
 using Marked = TextNormalizer::Marked;
 
-// What is made of a text, piece by piece.
+// Makes a normalised text, piece by piece.
 class Maker {
  public:
   Maker(const Marked& from, size_t most) : from_(from), most_(most) {}
@@ -66,8 +66,8 @@ uint8_t combining_class(utf8proc_int32_t character) {
   return static_cast<uint8_t>(utf8proc_get_property(character)->combining_class);
 }
 
-// By their classes, equal ones in the order in which they stand; in linear time, since a text may
-// be nothing but marks.
+// Sorts marks by their classes, equal ones in the order in which they stand; in linear time, since
+// a text may be nothing but marks.
 void sort_marks(std::span<utf8proc_int32_t> marks) {
   constexpr size_t kFew = 32;
   if (marks.size() <= kFew) {

@@ -195,7 +195,7 @@ TEST(TextRules, NobodyForgesATokenOfOneCharacter) {
   EXPECT_EQ(a.encode("a\u20ac", {{0, 4}}), (Ids{'a', 0xE2, 0x82, 0xAC}));
 }
 
-// While text is generated it would be too late.
+// The error comes with the vocabulary: it would be too late while text is generated.
 TEST(TextRules, WhatNoTokenCanBeDecodedWithIsRefused) {
   auto error_of = [](std::vector<DecodeStep> steps) {
     Added a;

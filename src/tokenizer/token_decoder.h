@@ -13,10 +13,10 @@ namespace hearth {
 
 class TokenDecoder {
  public:
-  // Of `vocab`, which has rules. Without steps that decode, bytes are spelled out where they were
-  // spelled for cutting. Throws as Pattern does, and (kUnsupported) where a step behind the fusing
-  // is one that this program cannot do to a stream; (kFile) where the bytes of a token of the
-  // vocabulary cannot be told: then none is met while text is generated.
+  // Decodes tokens of `vocab`, which has rules. Without steps that decode, bytes are spelled out
+  // where they were spelled for cutting. Throws as Pattern does, and (kUnsupported) where a step
+  // behind the fusing is one that this program cannot do to a stream; (kFile) where the bytes of a
+  // token of the vocabulary cannot be told: then none is met while text is generated.
   explicit TokenDecoder(const Vocab& vocab);
 
   // The bytes of a token of the vocabulary that is no special one.
@@ -24,7 +24,7 @@ class TokenDecoder {
   // Whether tokens are spelled in the byte-level alphabet.
   bool spells_bytes() const { return spells_bytes_; }
 
-  // What is taken away at the beginning and end of a whole text.
+  // Return the text that is taken away at the beginning and the end of a whole text, and how often.
   std::string_view stripped() const { return stripped_; }
   size_t stripped_begin() const { return stripped_begin_; }
   size_t stripped_end() const { return stripped_end_; }

@@ -16,7 +16,8 @@ namespace hearth {
 
 namespace {
 
-// What SentencePiece shows for the unknown token: U+2047 between spaces.
+// The text that SentencePiece shows for the unknown token: U+2047 between spaces. U+2047 between
+// spaces.
 constexpr std::string_view kUnknownSurface = " \xe2\x81\x87 ";
 
 std::unique_ptr<Encoder> make_encoder(Vocab& vocab, const TokenIndex& index) {
@@ -43,7 +44,7 @@ std::unique_ptr<TextNormalizer> make_nfc(const Vocab& vocab) {
 std::vector<uint8_t> foreign_bytes(SpecialTokens::ByteRanges foreign, size_t offset, size_t size) {
   if (foreign.empty()) return {};
   std::vector<uint8_t> bytes(size, 0);
-  // They are in order.
+  // The ranges are in order.
   auto range = std::ranges::upper_bound(foreign, offset, {}, &std::pair<size_t, size_t>::second);
   for (; range != foreign.end() && range->first < offset + size; ++range) {
     for (size_t i = std::max(range->first, offset); i < std::min(range->second, offset + size);

@@ -43,9 +43,9 @@ struct EncodeOptions {
   // Take "<|im_end|>" and the like in the text as control tokens: for text that the program wrote,
   // such as a rendered chat template, never for a stranger's words.
   bool parse_special = false;
-  // With parse_special: [begin, end) of bytes of the text that a stranger wrote, sorted and
-  // disjoint. A control token whose match touches one is none. So are user-defined tokens that look
-  // like turn markers (SpecialTokens says which). Everything else sees the whole text, so that
+  // [begin, end) of bytes of the text that a stranger wrote, sorted and disjoint, with
+  // parse_special. A control token whose match touches one is none. So are user-defined tokens that
+  // look like turn markers (SpecialTokens says which). Everything else sees the whole text, so that
   // where no such token stands in these bytes the ids are the same as without.
   std::span<const std::pair<size_t, size_t>> foreign = {};
   // Once there are more ids than this, the rest of the text is left out: who takes no more of them
@@ -78,7 +78,7 @@ class Tokenizer {
   // the first part, and kept by the caller. Only where decodes_in_parts().
   void decode_part(std::span<const int32_t> ids, bool render_special, bool* first,
                    std::string* text) const;
-  // Not where a tokenizer.json says how the whole text is made.
+  // False where a tokenizer.json says how the whole text is made.
   bool decodes_in_parts() const { return !rules_; }
 
   // The bytes of one token inside a stream: maybe part of a character, maybe none; nothing is taken

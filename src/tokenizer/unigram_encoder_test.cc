@@ -66,14 +66,14 @@ TEST(UnigramEncoder, EqualSumsAreOrderedBySinglePrecision) {
   EXPECT_EQ(unigram_texts(small_unigram_vocab(), "000"), (Texts{"_", "0", "00"}));
   Vocab vocab = unigram_vocab({{"_", -2}, {"a", -1.5f}, {"aa", -3}});
   EXPECT_EQ(unigram_texts(vocab, "aa"), (Texts{"_", "aa"}));
-  // Behind -2^24 the sum of "aa", -2^24 - 3, is rounded to -2^24 - 4 and that of "a" to -2^24 - 2,
-  // to which another "a" adds up to -2^24 - 3.5.
+  // A sum behind -2^24 is rounded: that of "aa", -2^24 - 3, to -2^24 - 4, and that of "a" to -2^24
+  // - 2, to which another "a" adds up to -2^24 - 3.5.
   vocab.scores[4] = -16777216;
   EXPECT_EQ(unigram_texts(vocab, "aa"), (Texts{"_", "a", "a"}));
 }
 
 TEST(UnigramEncoder, DoublePrecisionKnowsTheBetterTokensOfALongText) {
-  // In single precision a sum of -4e7 changes in steps of 4.
+  // A sum of -4e7 changes in steps of 4 in single precision.
   Vocab vocab = unigram_vocab({{"_", -2}, {"x", -1000}, {"a", -0.6f}, {"aa", -1}, {"_a", -20}});
   vocab.add_space_prefix = false;
   std::vector<std::string> got = unigram_texts(vocab, std::string(40000, 'x') + "aaaa");
@@ -86,7 +86,7 @@ TEST(UnigramEncoder, RunsOfUnknownCharactersAreOneToken) {
   EXPECT_EQ(unigram_texts(vocab, "axxbx"), (Texts{"_a", "<unk>", "b", "<unk>"}));
   EXPECT_EQ(unigram_texts(vocab, "日本"), (Texts{"_", "<unk>"}));
   EXPECT_EQ(unigram_texts(vocab, "\xFF\x80"), (Texts{"_", "<unk>"}));
-  // Over words, too, where not even the space is known.
+  // One <unk> may span words, too, where not even the space is known.
   Vocab no_space = unigram_vocab({{"a", -1}});
   EXPECT_EQ(unigram_texts(no_space, "xx xx a"), (Texts{"<unk>", "a"}));
 }
@@ -140,7 +140,7 @@ TEST(UnigramEncoder, TheCharacterMapComesFirst) {
   EXPECT_EQ(unigram_texts(vocab, "be\u0301"), (Texts{"_", "b", "é"}));
   EXPECT_EQ(unigram_texts(vocab, "be"), (Texts{"_", "b", "<unk>"}));
   EXPECT_EQ(unigram_texts(vocab, "\t \u3000Ａ\u00A0\tb\t"), (Texts{"_a", "_", "b"}));
-  // What is dropped leaves a space before it the last character.
+  // A dropped character leaves a space before it the last character.
   EXPECT_EQ(unigram_texts(vocab, "a \u200B b\u200B"), (Texts{"_a", "_", "b"}));
   EXPECT_EQ(unigram_texts(vocab, "\u200B"), Texts{});
   EXPECT_EQ(unigram_texts(vocab, "½½"), (Texts{"_a", "_", "b", "a", "_", "b"}));

@@ -1,5 +1,5 @@
-// What SentencePiece makes of a text before it cuts it (Kudo and Richardson, arXiv 1808.06226), by
-// what the vocabulary says:
+// Normalises a text as SentencePiece does before it cuts it (Kudo and Richardson, arXiv
+// 1808.06226), by the vocabulary's settings:
 //   1. User-defined tokens stay as they are written, the longest first; other sequences of
 //      characters become what the character map has for them, the longest first. A byte that is not
 //      UTF-8 becomes U+FFFD.
