@@ -20,7 +20,7 @@ constexpr mode_t kUsualMode = 0666;  // less what the umask forbids
 constexpr mode_t kPermissions = 0777;
 constexpr int kMostLinks = 40;  // what the kernel follows
 
-// Where a path leads in the end, whether or not there is anything.
+// Returns the path at the end of all links, whether or not anything is there.
 std::string behind_links(std::filesystem::path path) {
   std::error_code none;
   for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(path, none); ++links) {

@@ -48,7 +48,8 @@ template <typename... Args>
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// The same of a field and what is said of it: fail_field(ErrorCode::kUsage, "top_p", "is 7; ...").
+// Throws an error about a field and what is said of it: fail_field(ErrorCode::kUsage, "top_p", "is
+// 7; ...").
 template <typename... Args>
 [[noreturn]] void fail_field(ErrorCode code, std::string_view field,
                              fmt::format_string<Args...> predicate, Args&&... args) {

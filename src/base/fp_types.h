@@ -57,7 +57,7 @@ inline f16_t f32_to_f16(float f) {
   if (u > 0x7f800000u) return static_cast<f16_t>(sign | 0x7e00u);
   if (u >= 0x477ff000u) return static_cast<f16_t>(sign | 0x7c00u);  // 65520 and above round to inf
   if (u < 0x38800000u) {
-    // Below 2^-14 adding 0.5 aligns the mantissa, so that the hardware rounds at 2^-24.
+    // Adding 0.5 to a number below 2^-14 aligns the mantissa, so that the hardware rounds at 2^-24.
     float shifted = std::bit_cast<float>(u) + 0.5f;
     return static_cast<f16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }

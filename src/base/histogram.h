@@ -36,9 +36,9 @@ class Histogram {
   }
 
   std::span<const double> bounds() const { return bounds_; }
-  // Of one bucket, 0 to bounds().size(); buckets do not add up.
+  // Returns the count of one bucket, 0 to bounds().size(); buckets do not add up.
   uint64_t count(size_t bucket) const { return counts_[bucket].load(std::memory_order_relaxed); }
-  // Of all.
+  // Returns the count of all buckets.
   uint64_t count() const {
     uint64_t all = 0;
     for (size_t bucket = 0; bucket <= bounds_.size(); ++bucket) all += count(bucket);

@@ -34,7 +34,7 @@ class Json {
   Json& number(uint64_t value) { return written(writer_.Uint64(value)); }
   Json& integer(int64_t value) { return written(writer_.Int64(value)); }
   Json& real(double value);
-  // With the digits that tell a float from its neighbours, not those of its double.
+  // Writes the digits that tell a float from its neighbours, not those of its double.
   Json& real(float value);
 
   // null where there is none.
@@ -45,8 +45,8 @@ class Json {
   // The value and a newline. It must be complete.
   std::string line() const;
 
-  // For a value in pieces: the bytes so far that were not taken, and their number; at its end
-  // without a newline.
+  // Returns the bytes so far that were not taken, for a value in pieces; size() is their number.
+  // The last ones have no newline.
   std::string take();
   size_t size() const { return buffer_.GetSize(); }
 

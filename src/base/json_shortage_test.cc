@@ -11,7 +11,7 @@
 
 namespace {
 
-// Which call of realloc() fails; 0: none does.
+// The number of the call of realloc() that fails; 0: none does.
 struct Shortage {
   mutable uint64_t calls = 0, failing = 0;
 };

@@ -12,7 +12,7 @@ namespace hearth {
 struct Listener {
   // Something went on that a user would want to know of; a sentence.
   std::function<void(const std::string& text)> warn = [](const std::string&) {};
-  // The same of what matters only to who looks for it.
+  // Hears of details that matter only to a reader who looks for them.
   std::function<void(const std::string& text)> detail = [](const std::string&) {};
   // Bytes done of all that `doing` takes.
   std::function<void(std::string_view doing, uint64_t done, uint64_t total)> progress =

@@ -1,4 +1,4 @@
-// Which of the exceptions says that memory ran out: what catches all of them asks.
+// Tells which exception says that memory ran out, for code that catches all of them.
 #pragma once
 
 #include <exception>

@@ -32,7 +32,7 @@ class SigpipeHeld {
   }
   ~SigpipeHeld() {
     const int error = errno;
-    // One that was pending before is another's.
+    // A signal that was pending before belongs to other code.
     constexpr timespec kAtOnce = {};
     while (!was_pending_ && sigtimedwait(&signal_, nullptr, &kAtOnce) < 0 && errno == EINTR) {
     }
@@ -89,7 +89,7 @@ WriteEnd write_now(int fd, std::string_view* text) noexcept {
 }
 
 void tell_text(std::string_view text) noexcept {
-  // What is read slowly is not lost; what is not read costs this once for each text.
+  // A text that is read slowly is not lost; one that nobody reads costs this wait once.
   while (write_now(STDERR_FILENO, &text) == WriteEnd::kFull) {
     if (!wait_writable(STDERR_FILENO, kPatienceMilliseconds)) return;
   }

@@ -14,7 +14,7 @@
 
 namespace hearth {
 
-// What became of bytes that were to be written.
+// The outcome of writing bytes.
 enum class WriteEnd {
   kAll,     // all are written
   kFull,    // the rest would have to wait for a reader
@@ -31,7 +31,7 @@ bool wait_writable(int fd, int milliseconds) noexcept;
 // Writes to standard error as said above.
 void tell_text(std::string_view text) noexcept;
 
-// The same of what is formatted first. Lost where there is no memory for that.
+// Formats a text and tells it. The text is lost where there is no memory for it.
 template <typename... Args>
 void tell(fmt::format_string<Args...> format, Args&&... args) noexcept {
   try {

@@ -31,7 +31,7 @@ class Ends {
   void close_reader() {
     if (fds_[0] >= 0) close(std::exchange(fds_[0], -1));
   }
-  // Until no byte more goes in.
+  // Writes until no byte more goes in.
   size_t fill() const {
     size_t bytes = 0;
     for (const size_t size : {1000, 1}) {

@@ -6,8 +6,9 @@
 
 namespace hearth {
 
-// What the variable names, as XDG_CONFIG_HOME does, else HOME's `otherwise`, ".config". A relative
-// path counts as none, as the specification wants. Nothing where neither is known.
+// Returns the folder that the variable names, as XDG_CONFIG_HOME does, else HOME's `otherwise`,
+// ".config". A relative path counts as none, as the specification wants. None where neither is
+// known.
 std::optional<std::string> user_folder(const char* variable, const char* otherwise);
 
 }  // namespace hearth

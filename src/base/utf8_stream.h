@@ -21,7 +21,7 @@ class Utf8Stream {
   std::string held_;
 };
 
-// All of the bytes as one text.
+// Returns the bytes as one text with U+FFFD for what is not UTF-8.
 std::string well_formed_utf8(std::string_view bytes);
 
 }  // namespace hearth

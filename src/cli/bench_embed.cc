@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint64_t kDispatchTexts = 2000;
 constexpr uint64_t kSeed = 1;
-// Of ids where there is no model: what they are changes no time.
+// The number of different ids where there is no model: their values change no time.
 constexpr uint32_t kIds = 1000;
 
 bool is_simulated(const DeviceSpec& spec) { return std::holds_alternative<SimOptions>(spec.what); }
@@ -58,7 +58,8 @@ class BenchPools {
     args.model = session_.args.model;
     args.engine = session_.args.engine;
     args.devices.pools = "one";
-    // As it is called here, so that pools of one name can be told apart.
+    // Puts the pool's name in this run into its spec: parse_device_specs() has told pools of one
+    // name apart.
     std::string text = spec.text;
     if (const auto* of = std::get_if<PoolSpec>(&spec.what)) {
       text = "cpu:name=" + spec.name;
@@ -83,7 +84,7 @@ class BenchPools {
   std::optional<EmbedModel> model_;
 };
 
-// One --embed: its devices, and what has come of it.
+// The measurement of one --embed: its devices and their figures.
 class EmbedMeasurement {
  public:
   EmbedMeasurement(BenchSession& session, const BenchEmbedArgs& args)

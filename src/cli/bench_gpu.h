@@ -11,7 +11,7 @@ namespace hearth {
 void add_bench_gpu_options(CLI::App& verb, PromptGpuArgs* args,
                            const std::vector<CLI::Option*>& others);
 
-// Of the lengths of -p that a pass has rows for. Returns the exit status.
+// Measures the lengths of -p that a pass has rows for. Returns the exit status.
 int measure_gpu(BenchSession& session, const PromptGpuArgs& gpu);
 
 }  // namespace hearth

@@ -36,7 +36,7 @@ std::vector<WeightType> types_named(const std::vector<std::string>& names) {
   return types;
 }
 
-// All on the first node that may be used.
+// Places the threads, all on the first node that may be used.
 Placement place(const BenchSession& session, uint32_t threads) {
   EngineOptions options;
   set_plan(session.machine, session.args.engine.plan, &options);
@@ -55,7 +55,7 @@ Placement place(const BenchSession& session, uint32_t threads) {
   return placement;
 }
 
-// One, and two where there are as many.
+// Returns the numbers of threads: one, and two where there are as many.
 std::vector<uint32_t> thread_counts(const BenchSession& session) {
   if (!session.args.threads.empty()) return session.args.threads;
   if (default_thread_count(session.machine) < 2) return {1};

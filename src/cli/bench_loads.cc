@@ -47,14 +47,14 @@ void measure_loads(BenchSession& session) {
   LoadHooks hooks;
   hooks.interrupted = [&] { return session.interrupted(); };
   hooks.progress = [&](uint64_t bytes, std::string_view doing) {
-    // From the second turn on Ctrl-C waits for a turn to end rather than losing what there is.
+    // Ctrl-C waits for a turn to end from the second turn on, so that the results are not lost.
     if (!loaded) session.interrupts.die_if_received();
     progress->update(bytes, doing);
   };
   hooks.note = [&](const std::string& text) { session.note(text); };
   hooks.loaded = [&](const Engine& engine) {
     loaded = true;
-    // Once for each number of threads.
+    // The threads are shown once for each number of them.
     if (session.args.engine.verbose && run.threads == 0) {
       progress->finish();
       tell_loaded(model.source, session.machine, engine, std::nullopt);

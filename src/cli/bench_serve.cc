@@ -46,7 +46,7 @@ uint32_t only_length(const std::vector<uint32_t>& lengths, const char* option) {
   fail(ErrorCode::kUsage, "{} takes one length above 0 with --serve; --lengths takes many", option);
 }
 
-// One --serve: what is asked of whom, and what has come of it.
+// The measurement of one --serve: its server, its requests and their figures.
 class ServeMeasurement {
  public:
   ServeMeasurement(BenchSession& session, const BenchServeArgs& args)
@@ -66,12 +66,13 @@ class ServeMeasurement {
   }
 
   const ServeReport& run() {
-    // It may run for a while, with nothing to lose yet.
+    // The search for the model may take a while, with nothing to lose yet, so Ctrl-C ends the
+    // process.
     ManyClient client(url_.origin(), steady_seconds);
     if (report_.call.model.empty()) {
       report_.call.model = ask_model(client, url_, key_, steady_seconds);
     }
-    // Which tokens it are changes no time, but tokens that a server has seen would.
+    // The choice of tokens changes no time, but tokens that a server has seen would.
     std::random_device entropy;
     RequestMaker maker(report_.call, (uint64_t{entropy()} << 32) | entropy());
     ServeHooks hooks;

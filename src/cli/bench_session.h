@@ -50,7 +50,7 @@ struct BenchSession {
   // 0: the default, or the plan's.
   std::vector<uint32_t> thread_counts() const;
   bool interrupted();
-  // Once, however often it is told.
+  // Prints a note once, however often it is told.
   void note(const std::string& text);
   // Notes on what makes the threads' figures doubtful.
   void note_threads(const Placement& placement, const std::vector<std::string>& warnings);
@@ -93,7 +93,7 @@ std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
 void describe_engine(const Engine& engine, BenchRun* run);
 
 BenchModel describe_for_bench(const OpenedModel& model);
-// What an engine's policy made of the weights.
+// Says which types an engine's policy made of the weights.
 void tell_made_type(const WeightPolicy& policy, BenchModel* model);
 
 }  // namespace hearth

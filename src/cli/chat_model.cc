@@ -29,7 +29,7 @@
 namespace hearth {
 namespace {
 
-// What one person says is bounded by the model's context alone.
+// Limits on one person's words, so high that only the model's context bounds them.
 constexpr uint64_t kChatBodyBytes = uint64_t{1} << 30;
 constexpr uint32_t kChatMessages = 1u << 20;
 
@@ -97,8 +97,8 @@ class HostedModel {
     return {fmt::format("http://127.0.0.1:{}/v1", app_->port()), key, name};
   }
 
-  // At the end of the process, which what holds up a request's work must not hold up: all that was
-  // said is on the screen.
+  // Ends the server at the end of the process. It waits for no request that is held up: all that
+  // was said is on the screen.
   void leave() {
     stop();
     if (app_ && !app_->settled()) std::_Exit(0);
@@ -130,14 +130,14 @@ class LocalModels {
   LocalModels(const LocalModels&) = delete;
   LocalModels& operator=(const LocalModels&) = delete;
 
-  // Where it throws, the model of before is there as it was, or, where that does not load any more
-  // either, none.
+  // Changes the model. Where it throws, the former model is there as it was, or, where that does
+  // not load any more either, none.
   void take(const std::string& name, ChatEndpoint* endpoint) {
     ServeArgs args = args_;
     args.model = find_named_model(name).path;
     call_beside(signals_, [&] {
       auto next = std::make_unique<HostedModel>(args);
-      // There may be no memory for both.
+      // The old model goes first, since there may be no memory for both.
       model_.reset();
       try {
         load(std::move(next), endpoint);

@@ -1,6 +1,6 @@
-// What `hearth chat` talks to: a server somewhere, or a model that is loaded here, behind a server
-// of its own that only this process can ask: at a port of 127.0.0.1, with a key that is made for
-// it.
+// The model that `hearth chat` talks to: a server somewhere, or a model that is loaded here, behind
+// a server of its own that only this process can ask: at a port of 127.0.0.1, with a key that is
+// made for it.
 #pragma once
 
 #include <optional>

@@ -27,7 +27,7 @@ std::vector<std::string> configured_words(const CLI::App& verb, const Configured
       if (flag) {
         if (value == "true") words.push_back("--" + key);
       } else if (value.empty()) {
-        // Behind "=" it would take the word after it.
+        // An option with "=" and nothing behind it would take the next word as its value.
         words.insert(words.end(), {"--" + key, ""});
       } else {
         words.push_back(fmt::format("--{}={}", key, value));

@@ -1,4 +1,4 @@
-// What a configuration says of a verb, as words for its command line.
+// Turns the options that a configuration has for a verb into words for its command line.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-// What the program was told, for a verb that reads it again.
+// The words that the program was given, for a verb that reads them again.
 struct ToldWords {
   std::optional<std::string> file;  // --config's
   std::vector<std::string> words;   // behind the verb, as they were typed
@@ -20,7 +20,8 @@ struct ToldWords {
 // Words for the options that the verb's own words leave open; the verb was parsed with these.
 std::vector<std::string> configured_words(const CLI::App& verb, const ConfiguredOptions& options);
 
-// Where a sentence names an option that was configured: by whom.
+// Returns the source of an option that a sentence names, where it was configured: the file or the
+// variable.
 std::string configured_source(const std::string& sentence, const ConfiguredOptions& options);
 
 }  // namespace hearth

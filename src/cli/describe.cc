@@ -68,7 +68,7 @@ std::vector<RoleTotal> total_roles(const ModelSpec& spec) {
   return totals;
 }
 
-// What the model's spec knows better than keys, where the source has one.
+// Reads the model's spec, which knows more than the keys, where the source has one.
 void read_spec(const ModelSource& file, ModelDescription* model) {
   try {
     const ModelSpec spec = make_spec(file);
@@ -94,7 +94,7 @@ void read_spec(const ModelSource& file, ModelDescription* model) {
   }
 }
 
-// By the usual keys, as far as they go.
+// Reads the usual keys, as far as they are there.
 void read_keys(const ModelSource& file, ModelDescription* model) {
   auto number = [&](const char* key) {
     return lenient<uint64_t>(file.metadata(), model->architecture + "." + key);
@@ -136,7 +136,7 @@ ModelDescription describe_model(const ModelSource& file) {
   try {
     if (auto text = file.chat_template()) model.template_bytes = text->size();
   } catch (const Error&) {
-    // Not a text: as if there were none.
+    // A file that is not a text counts as none.
   }
   return model;
 }

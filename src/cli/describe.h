@@ -31,7 +31,7 @@ struct RoleTotal {
 struct ModelDescription {
   std::string architecture, name;  // empty where the file does not say
   bool runs = false;               // whether this version knows the architecture
-  // Of one that runs: an encoder gives vectors and no text, or where it is a reranker scores.
+  // The kind of a model that runs: an encoder gives vectors and no text, or, as a reranker, scores.
   bool encoder = false, reranker = false;
   std::string pooling;  // "mean"; empty where the file does not say
   uint64_t parameters = 0;

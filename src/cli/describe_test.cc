@@ -54,7 +54,7 @@ TEST(DescribeModel, TakesFactorsOfATypeThatIsNotRead) {
     constexpr std::string_view kName = "rope_freqs.weight";
     const auto at = std::search(bytes.begin(), bytes.end(), kName.begin(), kName.end(),
                                 [](std::byte a, char b) { return a == std::byte(b); });
-    // Behind the name: the number of dimensions, one dimension, the type.
+    // The entry has behind the name: the number of dimensions, one dimension, the type.
     std::memcpy(&*at + kName.size() + 12, &type, sizeof type);
     const ModelSource file = parse_gguf(std::move(bytes), "test.gguf", UnknownTypes::kKeep);
     EXPECT_TRUE(describe_model(file).blocks.empty()) << type;

@@ -30,7 +30,7 @@ void add_device_options(CLI::App& verb, DeviceArgs* args);
 // "2s", "500ms" or "1.5": seconds; 0 where it is none of these.
 double parse_seconds(const std::string& text);
 
-// What the options of devices and of an engine say together; `engine` holds what the verb decides.
+// Joins the options of devices and of an engine; `engine` holds what the verb decides.
 SetupOptions setup_options(const Machine& machine, const DeviceArgs& args, const EngineArgs& engine,
                            const EngineOptions& options, const EmbedOptions& embed);
 DispatchOptions dispatch_options(const DeviceArgs& args);

@@ -25,7 +25,7 @@ Finding check_reading(const BandwidthTable& table, std::optional<uint32_t> chann
   const double of_channel = rate / *channels;
   finding.found += fmt::format("; {} with modules, {:.1f} GB/s each",
                                count_text(*channels, "channel"), of_channel * 1e-9);
-  // Fewer threads than channels do not ask for more.
+  // A machine with fewer threads than channels does not ask for more.
   if (threads < 2 * *channels || of_channel >= kLittle) return finding;
   finding.level = FindingLevel::kNote;
   finding.remedy =

@@ -1,6 +1,6 @@
-// What `hearth doctor` looks at beside the machine itself (topology/check_machine.h): how fast
-// memory is read, disk, stores, what tuning kept. Nothing in the findings names a folder or a model
-// unless `all`.
+// The checks of `hearth doctor` beside those of the machine itself (topology/check_machine.h): how
+// fast memory is read, disk, stores, stored tuning. The findings name no folder and no model unless
+// `all`.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ Finding check_reading(const BandwidthTable& table, std::optional<uint32_t> chann
 
 // `free_bytes` of the disk that `folder` lies on, where models are kept; none: it cannot be told.
 Finding check_disk(const std::string& folder, std::optional<uint64_t> free_bytes, bool all);
-// Of the disk of the folder, or of the nearest one above it that is there.
+// Returns the free bytes on the disk of the folder, or of the nearest folder above it that exists.
 std::optional<uint64_t> free_disk_bytes(const std::string& folder);
 
 Finding check_stores(const std::vector<LocalModel>& models, bool all);

@@ -36,16 +36,17 @@ struct EmbedModel {
   EngineOptions engine;                // of every pool
   std::optional<PairText> pairs = {};  // of a reranker
 
-  // Of a vector.
+  // Returns the elements of a vector.
   uint32_t width() const { return options.scoring ? 1 : model.spec.hyper.width; }
   // The text as devices take it to be measured and compared, cut to the context.
   EmbedQuery query(std::string_view text) const;
 };
 EmbedModel open_embed_model(const EmbedModelArgs& args);
-// The same of a model that is open; of `args`, MODEL and --pre count no more.
+// Settles a model that is open already; of `args`, MODEL and --pre count no more.
 EmbedModel settle_embed_model(OpenedModel model, const EmbedModelArgs& args);
-// Of one that scores pairs: a reranker by its head, any model for text by its logits of yes and no.
-// Throws (kUnsupported) where the model can do neither, and (kUsage) for devices but processors.
+// Settles a model that scores pairs: a reranker by its head, any model for text by its logits of
+// yes and no. Throws (kUnsupported) where the model can do neither, and (kUsage) for devices but
+// processors.
 EmbedModel settle_reranker(OpenedModel model, const EmbedModelArgs& args);
 
 // Loads what gets a queue, with words on the terminal. A Ctrl-C meanwhile ends the process, where

@@ -28,7 +28,7 @@ std::string texts_text(uint64_t count) { return fmt::format("{} texts", count); 
   throw Error(error.code(), fmt::format("{}: {}", place, error.what()));
 }
 
-// What devices' threads and this one share.
+// The state that the devices' threads and this one share.
 struct Mailbox {
   std::mutex mutex;
   std::condition_variable changed;
@@ -151,7 +151,7 @@ bool Stream::write_ready(std::chrono::milliseconds wait) {
         break;
     }
     if (front->outcome->error && front->outcome->error->code() == ErrorCode::kBusy) {
-      // Its device failed, or the others had no room.
+      // The text is offered again: its device failed, or the others had no room.
       front->outcome.reset();
       if (!submit(front)) break;
       continue;
@@ -199,7 +199,7 @@ StreamQuery make_query(const Tokenizer& tokenizer, const StreamOptions& options,
   EmbedTokens tokens;
   std::string text = options.prefix + row.text;
   try {
-    // A prefix makes no text of nothing.
+    // An empty text stays empty: the prefix alone is not embedded.
     if (!row.text.empty()) tokens = embed_tokens(tokenizer, text, options.context);
   } catch (const Error& error) {
     fail_at(row.place, error);
@@ -216,7 +216,7 @@ StreamQuery make_query(const Tokenizer& tokenizer, const StreamOptions& options,
          row.place, tokens.whole, options.context);
   }
   made.whole = tokens.whole;
-  // An endpoint that was sent the text would read all of it.
+  // An endpoint gets no text that was cut, since it would read all of it.
   if (options.texts && !tokens.was_cut()) made.query.text = std::move(text);
   made.query.tokens = std::move(tokens.ids);
   return made;

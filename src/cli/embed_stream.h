@@ -16,7 +16,7 @@
 
 namespace hearth {
 
-// What becomes of every text.
+// The treatment that every text gets.
 struct StreamOptions {
   std::string prefix;                  // before each text
   uint32_t context = 0;                // tokens that a text may have

@@ -49,7 +49,7 @@ class Search {
     if (whole || below == 0) return true;
     std::ranges::sort(folders);
     for (const fs::path& each : folders) {
-      // One that cannot be listed is left out; a link may lead back here.
+      // A folder that cannot be listed is left out; a link may lead back here.
       std::error_code other;
       look(each, fs::is_symlink(each, other) ? 0 : below - 1, &other);
     }
@@ -78,7 +78,7 @@ std::string one_stamp(const std::string& path) {
 std::vector<FoundFile> find_model_files(const std::string& folder) {
   Search search;
   std::error_code error;
-  // Without a slash at its end, behind which it has no name.
+  // Drops a slash at the path's end, behind which there would be no name.
   fs::path path = fs::path(folder).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
   if (!search.look(path, kMostBelow, &error)) {

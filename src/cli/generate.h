@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-// One continuation of one prompt, as far as it is known.
+// The continuation of one prompt, as far as it is known.
 struct Continuation {
   size_t prompt = 0;
   uint32_t choice = 0;
@@ -22,7 +22,8 @@ struct Continuation {
   uint32_t tokens = 0;
   std::optional<Finish> finish;
   std::string stop, error;
-  // From the start of all, until the first token, and the last result so far, had been computed.
+  // Seconds from the start of all until the first token, and until the last result so far, had been
+  // computed.
   double first_token_seconds = 0, total_seconds = 0;
 
   // Rates in tokens per second; 0 where there is nothing to measure.

@@ -10,7 +10,8 @@
 namespace hearth {
 namespace {
 
-// By the clock of those who compute: whoever reads may be late, and then finds all at once.
+// Times are those of the threads that compute: a reader may be late, and then finds all tokens at
+// once.
 TEST(Generate, TellsWhenTokensWereComputed) {
   constexpr double kTick = 1e6;
   const ModelSource file =

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// What an engine that embeds takes besides its weights.
+// Bytes that an engine which embeds takes besides its weights.
 constexpr uint64_t kEmbedderBytes = uint64_t{64} << 20;
 
 // The cores of models that embed or rank beside those for text: a quarter, the highest of those on

@@ -51,7 +51,7 @@ void tell_plan(const Engine& engine) {
   tell("hearth: steps of up to {} are decode's\n", count_text(decode.max_rows, "row"));
 }
 
-// Of models that keep some.
+// Returns the text about a model's states; "" where it keeps none.
 std::string states_text(size_t bytes) {
   return bytes == 0 ? "" : fmt::format(", states {}", bytes_text(bytes));
 }

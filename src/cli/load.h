@@ -39,7 +39,7 @@ class ConsoleListener {
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
                              bool verbose, TokenizerUse tokenizer = TokenizerUse::kNeeded,
                              ModelUse use = ModelUse::kAny, const WeightPolicy& weights = {});
-// The same with what the options of an engine say of the model.
+// Opens the model with what the options of an engine say of it.
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
                              const EngineArgs& args, TokenizerUse tokenizer = TokenizerUse::kNeeded,
                              ModelUse use = ModelUse::kAny);
@@ -64,17 +64,18 @@ std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
 
 // How these options would have passes planned.
 StreamPlanOptions stream_plan_options(const PromptGpuArgs& args);
-// What a file tells of an accelerator. Throws (kFile).
+// Reads a file that describes an accelerator. Throws (kFile).
 MeasuredAccelerator read_accelerator(const std::string& path);
-// What these options say of a GPU; a file that describes one is read. Throws (kUsage) where they
-// say how and not through what, (kFile) where the file is none.
+// Returns what these options say of a GPU; a file that describes one is read. Throws (kUsage) where
+// they say how prompts are streamed but not through which GPU, (kFile) where the file is none.
 PromptStreamOptions prompt_stream_options(const PromptGpuArgs& args);
 
-// What computes long prompts beside a service's engine, as these options say; `tell_all`: what was
-// chosen is told, too. Throws (kUsage) where they say how and not through what.
+// Returns the maker of the streamer that computes long prompts beside a service's engine, by these
+// options; with `tell_all` it says what was chosen, too. Throws (kUsage) where they say how prompts
+// are streamed but not through which GPU.
 ServiceOptions::MakeStreamer streamer_maker(const PromptGpuArgs& args, bool tell_all);
 
-// The same behind a service.
+// Loads the model into an engine behind a service.
 std::unique_ptr<Service> load_service(OpenedModel& model, const EngineArgs& args,
                                       const EngineOptions& options,
                                       Interrupts* interrupts = nullptr,

@@ -50,12 +50,12 @@ NamedModel find_in_stores(const std::string& typed, const std::optional<HubName>
   return {.path = model->path, .name = model->name};
 }
 
-// A revision that somebody names is asked for by name.
+// Whether somebody named a revision, which is asked for by that name.
 bool names_revision(const std::optional<HubName>& hub) {
   return hub && (hub->revision != "main" || !hub->file.empty());
 }
 
-// What is told of one model that is fetched.
+// Tells the progress of one model that is fetched.
 class PullTeller {
  public:
   PullTeller(std::string name, bool json) : name_(std::move(name)), json_(json) {}

@@ -22,14 +22,14 @@ struct NamedModel {
   std::string name;  // of a store; empty: it is a path
 };
 
-// What lies in the stores, looked at once for several names, when the first needs it.
+// The models in the stores, which are looked at once for several names, when the first needs it.
 class StoredModels {
  public:
   const std::vector<LocalModel>& all() {
     if (!all_) all_ = find_local_models(find_places());
     return *all_;
   }
-  // They have changed.
+  // Forgets the models, which have changed.
   void forget() { all_.reset(); }
 
  private:

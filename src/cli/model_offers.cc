@@ -44,12 +44,12 @@ bool has_tables(const Configuration& configuration) {
                              [](const auto& each) { return each.first.starts_with(kModelTable); });
 }
 
-// Than the demo model.
+// Whether more is served than the demo model.
 bool serves_more(const ServeArgs& args, const Configuration& configuration) {
   return !args.models.empty() || args.all_models || has_tables(configuration);
 }
 
-// What one reading of the models needs.
+// The arguments of one reading of the models.
 struct Finding {
   const OfferSetting& setting;
   const OfferTime time;
@@ -73,7 +73,7 @@ struct Finding {
     return {std::move(name), model.path};
   }
 
-  // What --models finds: each under its own name.
+  // Returns the models that --models finds, each under its own name.
   std::vector<FoundModel> of_machine(const std::string& folder) {
     std::vector<FoundModel> found;
     if (!folder.empty()) {
@@ -164,7 +164,8 @@ std::shared_ptr<const ModelArgs> read_args(const OfferSetting& setting,
   return args;
 }
 
-// What a model must be loaded anew for, but for what depends on others.
+// Returns a text of all settings for which a changed model must be loaded anew, but for those that
+// depend on others.
 std::string made_of(const FoundModel& model) {
   std::string text = model.path;
   if (model.table == nullptr) return text;
@@ -208,7 +209,7 @@ OfferedModel offer_of(const FoundModel& model, const OfferSetting& setting,
   return offer;
 }
 
-// What people call them besides, as far as it means one model alone.
+// Adds the names that people use besides, where a name means one model alone.
 void add_short_names(std::vector<OfferedModel>* offers) {
   std::map<std::string, int> times;
   for (const OfferedModel& offer : *offers) {
@@ -243,7 +244,7 @@ std::vector<OfferedModel> find_offers(const OfferSetting& setting,
                                       KnownHeaders* known) {
   std::vector<OfferedModel> offers;
   KnownHeaders headers;
-  // Where somebody asked for a model that embeds or ranks: else cores would wait for nobody.
+  // True where a request asked for a model that embeds or ranks: else cores would wait for nobody.
   const auto queues_apart = std::make_shared<bool>(false);
   for (const FoundModel& model : find_models(setting, configuration, time)) {
     try {

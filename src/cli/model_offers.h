@@ -18,7 +18,7 @@ namespace hearth {
 // Whether this is served as a set of models, and not as one that is always there.
 bool serves_set(const ServeArgs& args, const Configuration& configuration);
 
-// What all of them have in common. It outlives the models.
+// The settings that all models share. It outlives the models.
 struct OfferSetting {
   const ServeArgs& args;
   const ToldWords& told;
@@ -27,10 +27,10 @@ struct OfferSetting {
   std::shared_ptr<const std::vector<uint32_t>> others;  // PUs that somebody else works on
 };
 
-// At the start what is not here is fetched; later nothing is.
+// Models that are not here are fetched at the start; later nothing is.
 enum class OfferTime : uint8_t { kStart, kLater };
 
-// What a file's header says, as long as that is the file.
+// The header of a file, valid as long as the file has the same stamp.
 struct KnownHeader {
   std::string stamp;
   ModelKind kind;

@@ -78,7 +78,7 @@ CLI::Option* add_count(CLI::App& verb, const std::string& names, uint32_t* value
       ->type_name("N");
 }
 
-// A count, or auto, as if nothing was said.
+// Adds an option that takes a count, or "auto", which means the default.
 CLI::Option* add_auto_count(CLI::App& verb, const std::string& name,
                             const std::function<void(std::optional<uint32_t>)>& set, uint32_t low,
                             uint32_t high, const std::string& help) {

@@ -17,7 +17,8 @@ namespace hearth {
 // An option that takes a whole number from `low` to `high`; the range is added to `help`.
 CLI::Option* add_count(CLI::App& verb, const std::string& names, uint32_t* value, uint32_t low,
                        uint32_t high, const std::string& help);
-// The same for a list of them, as 1,2,4. Giving the option replaces what `values` holds.
+// Adds an option that takes a list of such numbers, as 1,2,4. Giving the option replaces what
+// `values` holds.
 CLI::Option* add_counts(CLI::App& verb, const std::string& names, std::vector<uint32_t>* values,
                         uint32_t low, uint32_t high, const std::string& help);
 CLI::Option* add_seed(CLI::App& verb, std::optional<uint64_t>* seed);
@@ -35,7 +36,8 @@ CLI::Option* add_real(CLI::App& verb, const std::string& names, float* value,
 CLI::Option* add_text(CLI::App& verb, const std::string& names, std::optional<std::string>* value,
                       const char* type, const std::string& help);
 
-// Of any model: its value becomes the path of what a name means (cli/model_names.h).
+// Adds an option that takes any model: its value becomes the path of the model named
+// (cli/model_names.h).
 void add_model(CLI::App& verb, std::string* model);
 // The same for verbs that take the demo model where none is named (engine/open_model.h).
 // A verb that fetches models from a hub finds out what a name means by itself
@@ -46,12 +48,12 @@ CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model,
 // The pre-tokenizer that overrides the file's.
 void add_pre(CLI::App& verb, std::optional<std::string>* pre);
 
-// Where a verb's text comes from: -p TEXT, -f FILE, else standard input.
+// The source of a verb's text: -p TEXT, -f FILE, else standard input.
 struct TextSource {
   std::optional<std::string> text, path;
 };
 void add_text_source(CLI::App& verb, TextSource* source);
-// The same where several texts may be given with -p.
+// The texts of a verb where several may be given with -p.
 struct TextSources {
   std::vector<std::string> texts;
   std::optional<std::string> path;
@@ -60,7 +62,7 @@ void add_text_sources(CLI::App& verb, TextSources* sources);
 // Reads it; `what` is for the note to someone who sits before an empty terminal.
 std::string read_source(const TextSource& source, const std::string& what);
 
-// What --weights may be: as they are stored, a type that they are quantised to, or what fits.
+// The values of --weights: as they are stored, a type that they are quantised to, or what fits.
 inline constexpr const char *kStoredWeights = "stored", *kAutomaticWeights = "auto";
 std::vector<std::string> weight_choices();
 // `importance` is the file of an importance matrix. Throws (kUsage) where there is one and nothing
@@ -69,7 +71,7 @@ WeightPolicy weight_policy_of(const std::string& choice,
                               const std::optional<std::string>& importance);
 CLI::Option* add_importance(CLI::App& verb, std::optional<std::string>* importance);
 
-// Through which GPU prompts are streamed, and how.
+// The GPU that prompts are streamed through, and how.
 struct PromptGpuArgs {
   std::optional<std::string> gpu;
   uint32_t threshold = 0, rows = 0;  // 0: chosen

@@ -12,7 +12,8 @@
 namespace hearth {
 namespace {
 
-// Above every number that a system gives a CPU: what bounds the length of a range.
+// The limit on a CPU's number, above every number that a system gives one: it bounds the length of
+// a range.
 constexpr uint32_t kMaxNumber = 1u << 16;
 
 uint32_t node_index(const Machine& machine, uint32_t os_index) {

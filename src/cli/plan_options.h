@@ -35,7 +35,7 @@ struct PlanArgs {
 };
 
 CLI::Option* add_threads(CLI::App& verb, PlanArgs* args);
-// All of them but --threads, the verb's option `threads`.
+// Adds the options of a plan but --threads, which is the verb's option `threads`.
 void add_plan_options(CLI::App& verb, PlanArgs* args, CLI::Option* threads);
 
 // Sets the options of an engine on `machine`. Throws (kUsage) for a node or CPU that it does not

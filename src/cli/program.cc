@@ -23,7 +23,7 @@ constexpr int kUsageStatus = 2, kFailureStatus = 1;
 constexpr size_t kPageColumns = 80, kMostPageColumns = 120;
 constexpr const char* kHelpAll = "--help-all";
 
-// Where options stand on a page of help, beside "Options".
+// The groups of options on a page of help, beside "Options".
 struct OptionGroup {
   std::string_view name;
   std::initializer_list<const char*> options;

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// To whoever sits at the terminal, a request that was cancelled is one that was interrupted.
+// A user at the terminal calls a cancelled request interrupted.
 const char* end_name(Finish finish) {
   return finish == Finish::kCancelled ? "interrupted" : finish_name(finish);
 }
@@ -68,7 +68,8 @@ void RunOutput::print_in_order() {
   }
 }
 
-// One text is printed as it is; several get a line above each, as head and tail do it.
+// Begins a text: a single one is printed as it is; several get a line above each, as head and tail
+// do it.
 void RunOutput::begin_text() {
   if (begun_) return;
   begun_ = true;

@@ -11,7 +11,8 @@ namespace hearth {
 // Copies the values whose options stand on the command line into `sampling`.
 using TakeSampling = std::function<void(SamplingParams* sampling)>;
 
-// What `sampling` holds is the default. Returns what takes its values once they were parsed.
+// Adds the options of sampling; `sampling` holds the defaults. Returns a function that stores the
+// parsed values.
 TakeSampling add_sampling_options(CLI::App& verb, SamplingParams* sampling);
 
 }  // namespace hearth

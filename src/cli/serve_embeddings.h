@@ -25,10 +25,10 @@ namespace hearth {
 // are pooled.
 bool embeds(const ModelSpec& spec);
 
-// It works on one in so many cores beside a model for text.
+// A model with queues works on one in so many cores beside a model for text.
 inline constexpr uint32_t kShareBesideText = 4;
 
-// Among the models of a server.
+// The role of a model in a server.
 struct EmbedRole {
   bool ranks = false;   // it scores pairs of texts, and makes no vectors
   bool devices = true;  // the options of devices are its own
@@ -48,7 +48,7 @@ class ServedEmbeddings {
 
   const ServedEmbedder& served() const { return *served_; }
   const std::vector<DeviceReport>& reports() const { return setup_.reports; }
-  // That pools work on.
+  // Returns the PUs that the pools work on.
   const std::vector<uint32_t>& pus() const { return setup_.pus; }
 
  private:

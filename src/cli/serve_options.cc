@@ -159,7 +159,7 @@ void add_embedding_options(CLI::App& verb, ServeArgs* args) {
       ->capture_default_str();
 }
 
-// Of one model.
+// Adds the options that belong to one model.
 void add_model_options(CLI::App& verb, ServeArgs* args) {
   add_text(
       verb, "--alias", &args->alias, "NAME",

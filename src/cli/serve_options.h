@@ -20,10 +20,10 @@ namespace hearth {
 // of 512.
 inline constexpr uint32_t kEmbedQueueTokens = 1u << 20;
 
-// What models may take of the memory here, where nobody says.
+// The part of this machine's memory that models may take, where nobody says.
 inline constexpr double kMemoryShare = 0.85;
 
-// Where ollama listens.
+// The port at which ollama listens.
 inline constexpr uint16_t kOllamaPort = 11434;
 
 struct ServeArgs {

@@ -21,7 +21,7 @@ namespace {
 constexpr uint32_t kLeastContext = 256;
 // Rows of a prompt that the LM head scores at a time: so many that reading its weights is paid for.
 constexpr uint32_t kScoredRows = 32;
-// Of a text, for which a model must have room.
+// The positions of a text for which a model must have room.
 constexpr uint32_t kLeastPositions = 4096;
 
 }  // namespace
@@ -41,7 +41,7 @@ EngineArgs ServedText::engine_args(const std::vector<uint32_t>& others) const {
   bool placed = args.plan.cpus || args.plan.file || !args.plan.nodes.empty();
   if (others.empty() || placed) return args;
   std::vector<uint32_t> rest = pus_beside(machine_, others);
-  // Where nothing is left the two share what there is.
+  // Both share all cores where none is left for this one.
   if (!rest.empty()) args.plan.cpus = ranges_text(rest);
   return args;
 }
@@ -58,7 +58,7 @@ void ServedText::tell_start() const {
   }
 }
 
-// What turns look like, and what the log says of it.
+// Finds the form of the model's turns, and tells the log about it.
 void ServedText::find_turns() {
   if (!chat_->has_template()) return;
   turns_ = prove_turn_format(renderer_of(*chat_), turn_vocabulary(*model_.tokenizer));

@@ -36,7 +36,7 @@ class ServedText {
   bool chats() const { return chat_->has_template(); }
   // The path of the model's file.
   const std::string& path() const { return model_.source.name(); }
-  // Where everything else may run; empty where no core is left.
+  // Returns the PUs that everything else may run on; empty where no core is left.
   const std::vector<uint32_t>& spare_pus() const { return service_->engine().spare_pus(); }
 
  private:

@@ -1,5 +1,5 @@
-// What a set of models is made of while it serves: found at the start, read again at a SIGHUP, and
-// where clients may (--allow-pull) changed by them.
+// The models of a set while it serves: found at the start, read again at a SIGHUP, and where
+// clients may (--allow-pull) changed by them.
 #pragma once
 
 #include <mutex>
@@ -16,13 +16,13 @@ class ServedStock final : public ModelStock {
   ServedStock(const OfferSetting& setting, Configuration configuration)
       : setting_(setting), configuration_(std::move(configuration)) {}
 
-  // At the start. Errors are those of find_offers(), also of the following.
+  // Finds the models at the start. Errors are those of find_offers(), also of the following.
   std::vector<OfferedModel> find() {
     return find_offers(setting_, configuration_, OfferTime::kStart, &known_);
   }
   // The set that has them, from here on.
   void keep(ModelSet* set) { set_ = set; }
-  // With all headers. Where it throws, all stays as it was.
+  // Reads the configuration and all headers again. Where it throws, all stays as it was.
   void read_again(Configuration configuration);
 
   bool pull(const std::string& name, const std::atomic<bool>& stop,

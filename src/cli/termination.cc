@@ -62,8 +62,9 @@ Termination::~Termination() {
 }
 
 Termination::Wish Termination::wait() const {
-  // Not read(), which is begun anew behind a signal: ThreadSanitizer, which runs handlers only
-  // between calls or within those that it knows to block, would never come to the handler.
+  // Waits by poll(), not read(), which is begun anew behind a signal: ThreadSanitizer, which runs
+  // handlers only between calls or within those that it knows to block, would never come to the
+  // handler.
   pollfd look{reader_, POLLIN, 0};
   while (poll(&look, 1, -1) < 0 && errno == EINTR) {
   }

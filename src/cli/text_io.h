@@ -25,7 +25,7 @@ bool stderr_is_terminal();
 // "hearth: note: TEXT" on standard error.
 void print_note(std::string_view text);
 
-// Without one newline at its end, where there is one: what an editor or echo put there.
+// Returns the text without one newline at its end, which an editor or echo put there.
 std::string without_last_newline(std::string text);
 
 }  // namespace hearth

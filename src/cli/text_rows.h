@@ -80,7 +80,7 @@ class TextRows {
   std::optional<JsonFields> fields_;
 };
 
-// What a line of JSON says. `place` is for messages.
+// Reads a line of JSON. `place` is for messages.
 TextRow read_json_row(std::string_view line, const JsonFields& fields, std::string place);
 
 }  // namespace hearth

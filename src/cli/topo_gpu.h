@@ -1,4 +1,4 @@
-// What `hearth topo` predicts of a GPU that is described beside the machine: how a model is
+// Predictions of `hearth topo` for a GPU that is described beside the machine: how a model is
 // streamed through it, and how soon prompts have their first token, by it and by the cores alone.
 #pragma once
 

@@ -11,7 +11,7 @@
 
 namespace hearth {
 
-// What --machine names: hwloc's XML file, or "synthetic DESCRIPTION".
+// Returns the machine that --machine names: hwloc's XML file, or "synthetic DESCRIPTION".
 Machine named_machine(const std::string& name);
 
 // "0-3,8,10-11" of rising numbers; "none" of none.
@@ -20,7 +20,7 @@ void json_numbers(Json& json, const char* key, const std::vector<uint32_t>& numb
 
 // Packages, nodes, caches and cores, distances, limits; of this machine also its kernels' level.
 std::string machine_text(const Machine& machine);
-// The same as keys of the object that `json` is in.
+// Writes the machine as keys of the object that `json` is in.
 void json_machine(Json& json, const Machine& machine);
 
 }  // namespace hearth

@@ -13,7 +13,7 @@ namespace {
 
 const char* how(const TunedPhase& phase) { return phase.measured ? "measured" : "predicted"; }
 
-// What is saved, as a part of the default's time.
+// Returns how much time is saved, as a part of the default's.
 std::string gain_text(const TimeRatio& cost, bool measured) {
   auto percent = [](double part) { return 100 * (1 - part); };
   std::string text = fmt::format("{:.1f} %", percent(cost.ratio));
@@ -102,7 +102,7 @@ std::string plan_words(const Plan& plan) {
 }
 
 std::string doubt_text(const TuneDoubt& doubt, const char* what) {
-  // Less of the CPUs is everywhere.
+  // The part of the CPUs that matters: others take less than that everywhere.
   constexpr double kMuch = 0.02;
   if (doubt.open.count == 0) return {};
   std::string why;

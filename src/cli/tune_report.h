@@ -1,4 +1,4 @@
-// What `hearth tune` says at its end, and of what is stored.
+// The words that `hearth tune` ends with, also about what is stored.
 #pragma once
 
 #include <string>
@@ -14,11 +14,13 @@ namespace hearth {
 std::string plan_words(const Plan& plan);
 
 std::string outcomes_text(const std::vector<TuneOutcome>& outcomes);
-// What was not decided, in a line that says why as far as it is known: "plan", "schedule".
+// Returns a line about what was not decided, and why as far as it is known; `what` is "plan" or
+// "schedule".
 std::string doubt_text(const TuneDoubt& doubt, const char* what);
-// What schedules of products were found and what they save; `all`: of every product.
+// Returns which schedules of products were found and what they save; `all`: for every product.
 std::string kernels_text(const Tuned& tuned, bool all);
-// One object; `kernels`: with what was found of these. The path is empty where nothing was stored.
+// Returns one object of JSON; `kernels`: with the results for kernels. The path is empty where
+// nothing was stored.
 std::string outcomes_json(const TuningResult& result, bool kernels);
 
 std::string stored_text(const TunedStore::Entry& entry);

@@ -25,13 +25,13 @@ class VectorOutput {
     write_row(row);
     ++rows_;
   }
-  // The next text has no vector: its number stands in no line of JSON, and its row in a file is
+  // Skips a text that has no vector: its number stands in no line of JSON, and its row in a file is
   // NaN.
   void skip() {
     skip_row();
     ++rows_;
   }
-  // What was written is whole and stays. A file is there from then on.
+  // Ends the output: what was written is whole and stays. A file is there from then on.
   virtual void end() {}
   // Written and skipped ones.
   uint64_t rows() const { return rows_; }

@@ -46,14 +46,15 @@ void measure_arrivals(BenchSession& session, Engine& engine, const std::string& 
   }
 }
 
-// One load of the model: all cases with one number of threads. `progress` begins at `done` tokens.
+// Runs all cases with one number of threads on one load of the model. `progress` begins at `done`
+// tokens.
 BenchRun run_cases(BenchSession& session, OpenedModel& model, const std::vector<BenchCase>& cases,
                    uint32_t threads, Progress& progress, uint64_t done) {
   // Loading has a line of its own, and lines that stay.
   progress.finish();
   EngineArgs engine_args = session.args.engine;
   engine_args.plan.threads = threads;
-  // Where there are results already, Ctrl-C waits for the load to end rather than losing them.
+  // Ctrl-C waits for the load to end where there are results already, so that they are not lost.
   Interrupts* while_loading = session.report.runs.empty() ? &session.interrupts : nullptr;
   std::unique_ptr<Engine> engine =
       load_engine(model, engine_args, engine_options(session.args, cases), while_loading);
@@ -75,7 +76,7 @@ BenchRun run_cases(BenchSession& session, OpenedModel& model, const std::vector<
   session.report.isa = engine->isa();
   tell_made_type(engine->spec().policy, &*session.report.model);
   {
-    // Its sequences give back what they hold before others arrive.
+    // The runner's sequences give back what they hold before others arrive.
     BenchRunner runner(*engine, *limits, work, hooks);
     runner.set_profiling(session.args.profile);
     for (const BenchCase& what : cases) {
@@ -216,7 +217,7 @@ void add_bench(CLI::App& program, Action& action) {
       verb.add_flag("--limits", args->limits, "Measure the machine alone, without a model");
   limits->excludes(model);
   for (CLI::Option* option : of_steps) limits->excludes(option);
-  // They say how an engine stores and shares what it has, and tell of it.
+  // These options say how an engine stores and shares what it has, and are no use here.
   for (const char* name : {"--kv-type", "--weights", "--shards", "--groups", "--sync", "--experts",
                            "--interleave", "--verbose"}) {
     limits->excludes(verb.get_option(name));

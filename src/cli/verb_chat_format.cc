@@ -28,7 +28,7 @@ struct ChatFormatArgs {
   bool json = false;
 };
 
-// Where turns are read: the form, and the vocabulary that they were written in.
+// The form in which turns are read, and the vocabulary that they were written in.
 struct TurnSetting {
   std::unique_ptr<const Tokenizer> tokenizer = nullptr;  // of the vocabulary, where it is a model's
   TurnFormat format = {};
@@ -167,7 +167,7 @@ int read_turns(const ChatFormatArgs& args) {
 
 constexpr size_t kMostShown = 1000;  // bytes of a line of a marker
 
-// Between quotation marks, each newline as \n.
+// Returns the text between quotation marks, each newline as \n.
 std::string in_marks(std::string_view text) {
   std::string shown;
   for (size_t begin = 0; begin <= text.size();) {

@@ -75,7 +75,7 @@ std::optional<BandwidthTable> measure_reading(const Machine& machine, const Syst
   }
 }
 
-// What an engine for one text takes, whatever memory is free.
+// Returns the memory that an engine for one text takes, however much is free.
 MemoryUse needed_memory(const ModelSpec& spec, Machine machine) {
   machine.memory_available = 0;
   for (NumaNode& node : machine.nodes) node.available_bytes = 0;
@@ -146,7 +146,7 @@ struct DoctorArgs {
   bool as_json = false, all = false;
 };
 
-// What stands here for models: disk, stores, tuned plans.
+// Checks what models need here: disk, stores, tuned plans.
 void check_models(const Machine& machine, bool all, std::vector<Finding>* findings) {
   try {
     const StorePlaces places = find_places();
@@ -167,7 +167,7 @@ void check_models(const Machine& machine, bool all, std::vector<Finding>* findin
   }
 }
 
-// Who and where this machine is, for oneself.
+// Describes this program and its machine, for the user alone.
 Finding describe_here(const Machine& machine) {
   return {FindingLevel::kOk, "machine",
           fmt::format("{}; hearth {}", cpu_text(machine.cpu_name), HEARTH_VERSION), ""};

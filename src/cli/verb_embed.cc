@@ -18,7 +18,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMostDimensions = 1u << 17;
-// What a text that is refused gives elsewhere, too.
+// The exit status where a text was refused, as elsewhere.
 constexpr int kRefusedStatus = 1;
 
 struct EmbedArgs {
@@ -76,7 +76,7 @@ StreamOptions stream_options(const EmbedArgs& args, const EmbedModel& model,
   return stream;
 }
 
-// What was computed before something failed stays.
+// Keeps the vectors that were computed before something failed.
 StreamTotals stream_to(VectorOutput& output, const EmbedArgs& args, TextRows& rows,
                        const Tokenizer& tokenizer, QueueManager& manager,
                        const StreamOptions& options, const Interrupts& interrupts) {

@@ -42,7 +42,7 @@ GrammarVocabulary byte_texts() {
           }};
 }
 
-// Of a model where the command line names one, else single bytes.
+// Returns the vocabulary of the model that the command line names, else single bytes.
 GrammarVocabulary vocabulary_of(const GrammarArgs& args) {
   if (!args.tokenizer) return byte_texts();
   const ModelSource source = open_model_source(*args.tokenizer, UnknownTypes::kKeep);
@@ -53,7 +53,7 @@ GrammarVocabulary vocabulary_of(const GrammarArgs& args) {
           }};
 }
 
-// Where and why a document is refused.
+// Says where and why a document is refused.
 std::string why_refused(const GrammarVerdict& verdict, std::string_view text) {
   std::string may;
   for (char byte : verdict.may_follow) {

@@ -46,7 +46,7 @@ int list(bool as_json) {
   return 0;
 }
 
-// What nobody has to quote: a shell completes words with it.
+// Whether a shell completes the word without quotes.
 bool is_plain(const std::string& name) {
   return std::ranges::all_of(name, [](char c) {
     return is_letter(c) || is_digit(c) || std::string_view("-_.:/").find(c) < 5;

@@ -71,7 +71,7 @@ class TopOutput : public Output {
   }
 
  private:
-  // Nothing for the rows that pad an embedding table beyond the vocabulary.
+  // Returns the token's text; "" for the rows that pad an embedding table beyond the vocabulary.
   std::string text_of(int32_t id) const {
     if (tokenizer_ == nullptr || static_cast<size_t>(id) >= tokenizer_->size()) return {};
     return tokenizer_->token_bytes(id, true);

@@ -36,7 +36,7 @@ struct PullArgs {
 constexpr uint32_t kMostConnections = 16, kMostTries = 1000, kMostStall = 3600;
 constexpr uint64_t kLeastPiece = 4096, kLargestPiece = uint64_t{1} << 40;
 
-// A multiple of what a disk writes at once.
+// Rounds to a multiple of what a disk writes at once.
 uint64_t settled_piece(uint64_t bytes) {
   return std::clamp(bytes, kLeastPiece, kLargestPiece) / kLeastPiece * kLeastPiece;
 }

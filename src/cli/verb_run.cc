@@ -85,7 +85,7 @@ std::vector<std::string> read_prompts(RunArgs* args, bool demo) {
   return {text};
 }
 
-// Where --chat is given, what makes prompts of the user's turns.
+// Makes the prompts of the user's turns where --chat is given.
 std::optional<ChatPrompt> make_chat(const RunArgs& args, const OpenedModel& model) {
   if (!args.chat) return std::nullopt;
   std::optional<std::string> text;
@@ -209,7 +209,7 @@ int run(RunArgs args) {
   options.context = choose_context(args, hyper, longest);
   bool insists = args.engine.context != 0 || args.engine.kv_bytes == 0;
   options.least_context = insists ? 0 : static_cast<uint32_t>(longest);
-  // One text alone has no use for them.
+  // A single text has no use for kept states.
   options.state_share = texts > 1 ? kServingStateShare : 0;
   options.sequences = options.outputs =
       static_cast<uint32_t>(std::min<size_t>(texts, kMostTogether));

@@ -72,13 +72,13 @@ void tell_listening(const App& app, const HttpOptions& http) {
   }
 }
 
-// What the options and the files name, before anything is loaded.
+// The models that the options and the files name, before anything is loaded.
 struct ToServe {
   std::optional<ServedText> text;
   std::optional<ServedEmbeddings> embeddings, reranker;
   std::string text_name, embeddings_name, reranker_name;
 
-  // As it is told at the start.
+  // Returns the names for the line at the start.
   std::string names() const {
     std::string all;
     for (const std::string* name : {&text_name, &embeddings_name, &reranker_name}) {
@@ -86,7 +86,7 @@ struct ToServe {
     }
     return all;
   }
-  // That queues' pools work on.
+  // Returns the PUs on which the queues' pools work.
   std::vector<uint32_t> pool_pus() const {
     std::vector<uint32_t> all;
     for (const std::optional<ServedEmbeddings>* model : {&embeddings, &reranker}) {
@@ -98,9 +98,9 @@ struct ToServe {
   }
 };
 
-// Of all cores, where no model for text is beside those with queues.
+// One in so many of all cores for each of two models with queues, where there is no model for text.
 constexpr uint32_t kShareOfTwo = 2;
-// That a line tells.
+// The most names in a line.
 constexpr size_t kMostNames = 8;
 
 // A model beside the one that the command names first.
@@ -110,7 +110,7 @@ OpenedModel open_beside(const ServeArgs& args, const std::string& file) {
   return open_named_model(find_named_model(file).path, {}, engine);
 }
 
-// Its own name where no other model has it.
+// Returns the file's own name where no other model has it.
 std::string free_name(const ToServe& all, const ModelSource& source, const char* end) {
   const auto taken = {all.text_name, all.embeddings_name, all.reranker_name};
   std::string name = name_of({}, source);
@@ -118,7 +118,7 @@ std::string free_name(const ToServe& all, const ModelSource& source, const char*
   return name;
 }
 
-// What the first file is, the options say which others there are.
+// The kind of the first file; the options say which others there are.
 enum class FirstModel : uint8_t { kText, kEmbeddings, kReranker };
 FirstModel first_model(const ServeArgs& args, const ModelSpec& spec) {
   if (spec.is_reranker()) {
@@ -185,7 +185,7 @@ void load_models(ToServe* all) {
   if (all->text) all->text->load(all->text_name, all->pool_pus());
 }
 
-// Where nobody computes; empty where no core is left.
+// Returns the PUs on which nobody computes; empty where no core is left.
 std::vector<uint32_t> spare_pus(const Machine& machine, const ToServe& all) {
   std::vector<uint32_t> beside = pus_beside(machine, all.pool_pus());
   if (!all.text) return beside;
@@ -225,7 +225,7 @@ void end_serving(const AppOptions& options, App* app, Reactor* reactor) {
   tell("hearth: ending; requests under way have {} s, a second signal ends at once\n",
        options.drain_seconds);
   reactor->join();
-  // What holds up a request's work must not hold up the end; nothing is left to write.
+  // A request that is held up must not hold up the end; nothing is left to write.
   if (!app->settled()) std::_Exit(0);
 }
 
@@ -325,7 +325,7 @@ int serve_set(const ServeArgs& args, const ToldWords& told, const OptionTree& tr
   {
     Reactor reactor(app);
     tell_listening(app, options.http);
-    // On a thread of its own, which loading may bind to some cores.
+    // Loading may bind its thread to some cores, so it has one of its own.
     std::async(std::launch::async, [&] { load_models(&beside); }).get();
     *others = beside.pool_pus();
     set = std::make_unique<ModelSet>(

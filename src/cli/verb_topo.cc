@@ -36,7 +36,7 @@ struct TopoArgs {
   bool json = false;
 };
 
-// Everything that is found before a word is printed.
+// The findings of the verb, which are complete before a word is printed.
 struct Findings {
   Machine machine;
   EnginePlan plan;

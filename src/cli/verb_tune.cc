@@ -69,7 +69,7 @@ BandwidthTable read_table(const std::string& path, const Machine& machine) {
   return table;
 }
 
-// Another machine: what the cost model says, and nothing is kept.
+// Predicts for another machine by the cost model; nothing is stored.
 int predict_only(const TuneArgs& args) {
   const OpenedModel model = open_shape(args);
   const Machine machine = named_machine(*args.machine);
@@ -85,7 +85,7 @@ int predict_only(const TuneArgs& args) {
   return tell_tuned(args, result, false);
 }
 
-// One line of progress, of what is being tuned.
+// The line of progress that names what is being tuned.
 class TuneLine {
  public:
   void show(const TuneProgress& at) {

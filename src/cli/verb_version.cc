@@ -28,7 +28,7 @@ int version(bool as_json) {
     running = environment_isa(features);
     running_text = isa_name(running);
   } catch (const Error& error) {
-    // A version is told on every processor.
+    // The version is printed on every processor, even one that cannot run.
     running_text = fmt::format("none: {}", error.what());
   }
   std::vector<std::string> lacking = lacking_text(running, features);

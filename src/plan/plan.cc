@@ -33,7 +33,7 @@ uint32_t check_shares(const Plan& plan) {
   return shard;
 }
 
-// Every member of a group is one of the team, and of no other group.
+// Checks that every member of a group is one of the team, and of no other group.
 void check_members(const Plan& plan) {
   std::vector<bool> taken(plan.member_shards.size(), false);
   for (const PlanGroup& group : plan.groups) {
@@ -53,7 +53,7 @@ void check_members(const Plan& plan) {
   }
 }
 
-// What version 1 asks for besides: ranges that follow one another and leave nobody out.
+// Checks the rule of version 1: members of groups follow one another and leave nobody out.
 void validate_ranges(const Plan& plan) {
   uint32_t member = 0;
   for (const PlanGroup& group : plan.groups) {

@@ -78,15 +78,15 @@ struct Plan {
 
   uint32_t group_count() const { return static_cast<uint32_t>(groups.size()); }
   uint32_t shard_count() const { return groups.back().share.shard_end; }
-  // Of the team, those who rest too.
+  // Returns all members of the team, resting ones included.
   uint32_t member_count() const { return static_cast<uint32_t>(member_shards.size()); }
-  // Of all groups.
+  // Returns the members of all groups together.
   uint32_t worker_count() const;
   // The members of all groups, rising.
   std::vector<uint32_t> working_members() const;
 };
 
-// More members than any machine that is known has PUs.
+// The limit on members: more than any known machine has PUs.
 inline constexpr uint32_t kMostMembers = 1u << 16;
 
 // Makes the plan of `groups` groups over `shards` shards, for members that stand on the shards
@@ -105,7 +105,7 @@ void check_plan(const Plan& plan);
 
 // Tells whether a line is the first of a plan's text, of any version that is read.
 bool is_plan_head(std::string_view line);
-// In the newest version.
+// Returns the plan's text in the newest version.
 std::string plan_text(const Plan& plan);
 // Throws (kUsage) with the line and its fault.
 Plan parse_plan(std::string_view text);

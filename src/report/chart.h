@@ -60,7 +60,7 @@ struct LineChart {
 
 using Chart = std::variant<BarChart, LineChart>;
 
-// What stands in one file.
+// The contents of one file.
 struct ChartPage {
   std::string title;
   std::vector<std::string> facts;  // of what and where it was measured, a line each

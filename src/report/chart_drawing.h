@@ -25,7 +25,7 @@ struct ChartTable {
   std::vector<std::vector<std::string>> rows;
 };
 ChartTable chart_table(const Chart& chart);
-// The same in sentences.
+// Returns the chart's figures in sentences.
 std::string chart_words(const Chart& chart);
 
 }  // namespace hearth

@@ -22,7 +22,7 @@ std::string page_rules();
 
 // Definitions of the patterns of the first `series`; `chart` makes their names the chart's own.
 void define_patterns(Markup& out, const std::string& chart, size_t series);
-// What a bar of the series is filled with.
+// Returns the filling of the series' bars.
 std::string pattern_fill(const std::string& chart, size_t series);
 // "stroke-dasharray", of the lines of a dash; empty: whole.
 std::string_view dashes(uint32_t dash);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kPlotHeight = 250, kPlotAxisRow = 46, kTickGap = 8, kTopRow = 30;
 
-// Where the parts of a line chart lie. Points keep off its edges.
+// The positions of the parts of a line chart. Points keep off its edges.
 struct LinePlace {
   static constexpr double kInset = 14;
 

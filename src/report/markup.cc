@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kEllipsis = "...";
 
-// In parts of the font's size, of the wider ones that there are.
+// Returns a character's width in parts of the font's size, as wide as in the wider fonts.
 double character_width(char32_t c) {
   constexpr std::u32string_view kNarrow = U" !'(),./:;I[\\]`fijlrt{|}";
   constexpr std::u32string_view kWide = U"%@MWmw";

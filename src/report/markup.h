@@ -16,15 +16,15 @@ class Markup {
   Markup& begin(std::string_view element, const Attributes& attributes = {});
   Markup& end();
   Markup& text(std::string_view text);
-  // An element that holds nothing; one that holds a text.
+  // Add an element that holds nothing, and one that holds a text.
   Markup& leaf(std::string_view element, const Attributes& attributes);
   Markup& with(std::string_view element, const Attributes& attributes, std::string_view text);
   // A <style>, whose text HTML takes as it stands: rules of our own, without '<' and '&'.
   Markup& style(std::string_view rules);
-  // What another made, whole elements.
+  // Appends whole elements that another Markup made.
   Markup& append(const Markup& other);
 
-  // Every element has ended.
+  // Returns the text; every element must have ended.
   const std::string& made() const;
 
  private:
@@ -34,15 +34,15 @@ class Markup {
   std::vector<std::string> open_;
 };
 
-// For XML's text and attributes: the five characters that are its own escaped, U+FFFD in place of
-// control characters, which XML does not have.
+// Escapes for XML's text and attributes the five characters that are XML's own, and replaces
+// control characters, which XML does not have, by U+FFFD.
 std::string escape_markup(std::string_view text);
 
 // A length in pixels: "12.34". A value as JSON writes it, with all its digits.
 std::string pixels(double value);
 std::string all_digits(double value);
 
-// About how wide a text is, in pixels, in a font without serifs of that size.
+// Returns about how wide a text is, in pixels, in a font without serifs of that size.
 double text_width(std::string_view text, double size);
 // The text, or its beginning and "..." where it is wider than that.
 std::string text_within(std::string_view text, double size, double width);

@@ -43,7 +43,7 @@ BarChart bars_of(const Comparison& comparison, const Sets& sets) {
                  .marks = about.marks};
   for (const ComparedSet* set : sets) {
     for (const ComparedRow& row : set->rows) {
-      // Of a chart of several figures each is told.
+      // A chart of several figures names each one.
       BarGroup group{sets.size() > 1 ? fmt::format("{}, {}", set->about.name, row.what) : row.what,
                      {}};
       for (const auto& figure : row.figures) group.bars.push_back(bar_of(set->about, figure));
@@ -119,7 +119,8 @@ LineChart distribution_chart(const Distribution& one, const std::string& of) {
           .y_marks = {}};
 }
 
-// Of one report all loads in one chart; of several a chart for each load that two of them have.
+// Returns one chart with all loads for one report; for several a chart for each load that two of
+// them have.
 std::vector<Chart> distribution_charts(const Comparison& comparison, const std::string& after) {
   std::vector<LineChart> made;
   const bool several = comparison.reports.size() > 1;

@@ -17,7 +17,7 @@ namespace hearth {
 
 class ReportFields {
  public:
-  // Both outlive it.
+  // The value and the report's name outlive this.
   ReportFields(const boost::json::value& value, const std::string& report)
       : value_(&value), report_(&report) {}
 
@@ -28,13 +28,13 @@ class ReportFields {
   ReportFields object(std::string_view key) const;
   std::vector<ReportFields> objects(std::string_view key) const;
   std::vector<std::string> texts(std::string_view key) const;
-  // None where the key is missing or null.
+  // Each returns none where the key is missing or null.
   std::optional<ReportFields> find_object(std::string_view key) const;
   std::optional<double> find_number(std::string_view key) const;
   bool has(std::string_view key) const { return find(key) != nullptr; }
   std::vector<double> find_numbers(std::string_view key) const;
 
-  // Of an object of median, min and max.
+  // Reads an object of median, min and max.
   Figure spread(std::string what, std::string_view key, std::string note = {}) const;
 
  private:
@@ -46,7 +46,7 @@ class ReportFields {
   const std::string* report_;
 };
 
-// What each kind of report holds, added to `report`.
+// Each adds what its kind of report holds to `report`.
 void read_steps(const ReportFields& fields, ReportFile* report);
 void read_serve(const ReportFields& fields, ReportFile* report);
 void read_embed(const ReportFields& fields, ReportFile* report);

@@ -20,7 +20,7 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kArithmetic = {
      {"int8_dot_gops", "int8 dot"},
      {"int16_dot_gops", "int16 dot"}}};
 
-// What every run of a report adds to.
+// The sets to which every run of a report adds figures.
 struct StepSets {
   FigureSet share{.chart = "Share of the limit",
                   .name = "share of the limit",

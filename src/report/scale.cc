@@ -13,7 +13,7 @@ constexpr double kLogarithmicFrom = 20;
 constexpr size_t kMostTicks = 8;
 constexpr std::array<double, 3> kRound = {1, 2, 5};
 constexpr double kLeastScale = 1e-290;  // whose steps are still numbers
-// Of a step: what is nearer to a round value than this is that value.
+// A value nearer to a round one than this part of a step counts as round.
 constexpr double kNear = 1e-9;
 
 // Exactly what reads as `factor` times a power of ten.
@@ -29,7 +29,7 @@ Scale logarithmic_scale(double least, double most) {
     for (double factor : kRound) {
       const double tick = times_power(factor, power);
       if (!scale.ticks.empty() && scale.ticks.back() >= most) break;
-      // The one before the least value is where the axis begins.
+      // The axis begins at the tick before the least value.
       if (tick <= least) scale.ticks.clear();
       scale.ticks.push_back(tick);
     }

@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-// What values are, which says how they read.
+// The kind of a value, which decides how it is written.
 enum class Quantity : uint8_t { kNumber, kPart, kSeconds };
 
 struct Scale {
@@ -20,10 +20,10 @@ struct Scale {
   double part(double value) const;
 };
 
-// From 0 to a tick that is at least `most`, in at most `steps` + 1 steps.
+// Returns a scale from 0 to a tick that is at least `most`, in at most `steps` + 1 steps.
 Scale linear_scale(double most, uint32_t steps = 5);
-// Over values that are above 0: logarithmic where the largest is over 20 times the smallest, else
-// from 0.
+// Returns a scale over values that are above 0: logarithmic where the largest is over 20 times the
+// smallest, else from 0.
 Scale scale_over(double least, double most);
 
 // "0", "0.25", "1500", "20 k", "3 M"; parts as "40 %"; seconds as "20 ms" and "1.5 s".

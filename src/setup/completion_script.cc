@@ -112,7 +112,7 @@ compdef _hearth hearth
                      model_verbs(tree, "|"));
 }
 
-// Within single quotes of fish.
+// Returns the text as it stands within single quotes of fish.
 std::string fish_quoted(const std::string& text) {
   std::string quoted;
   for (char c : text) {

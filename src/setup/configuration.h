@@ -41,9 +41,9 @@ struct ConfiguredValue {
   std::string source;               // "FILE, line 3" or "HEARTH_SERVE_PORT"
 };
 
-// Of one verb, by the options' keys.
+// The options of one verb, by their keys.
 using ConfiguredOptions = std::map<std::string, ConfiguredValue>;
-// By verbs; tables of models as "model.NAME".
+// The options by verbs; tables of models are "model.NAME".
 inline constexpr std::string_view kModelTable = "model.";
 using Configuration = std::map<std::string, ConfiguredOptions>;
 
@@ -53,11 +53,11 @@ std::optional<std::string> configuration_path(const std::optional<std::string>& 
 // "HEARTH_SERVE_MAX_QUEUE" of "serve" and "max-queue".
 std::string environment_name(const std::string& verb, const std::string& key);
 
-// What a file's text says.
+// Reads the text of a file.
 Configuration read_configuration(const std::string& text, const std::string& path,
                                  const OptionTree& tree);
 
-// Of the environment and, below it, the file.
+// Reads the environment and, below it, the file.
 Configuration find_configuration(const std::optional<std::string>& given, const OptionTree& tree);
 
 }  // namespace hearth

@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// Where the texts of options begin.
+// The column in which the texts of options begin.
 inline constexpr size_t kHelpColumn = 34;
 // The section of options that few need.
 inline constexpr std::string_view kRareSection = "Limits";

@@ -38,7 +38,7 @@ void dawdle(std::mt19937& random) {
   }
 }
 
-// In every round each thread writes its slot (plain memory) and then reads all others: a thread let
+// Each thread writes its slot (plain memory) in every round and then reads all others: a thread let
 // through early, or late by a round, reads a wrong number, and ThreadSanitizer sees the race.
 void hammer(uint32_t threads, uint32_t rounds) {
   Barrier barrier(threads);
@@ -107,7 +107,8 @@ TEST(BarrierTest, TwoSynchroniseApart) {
   std::vector<Barrier> barriers;
   barriers.emplace_back(first.seats);
   barriers.emplace_back(second.seats);
-  // They have unequal numbers of rounds, so a thread that waited for the other's would never end.
+  // The two teams have unequal numbers of rounds, so a thread that waited for the other's would
+  // never end.
   std::atomic<uint32_t> rounds{0};
   on_threads(5, [&](uint32_t thread) {
     const uint32_t which = thread < 3 ? 0 : 1, index = thread < 3 ? thread : thread - 3;

@@ -39,7 +39,7 @@ TEST(FlagTest, TakesLinesOfItsOwn) {
   EXPECT_EQ(sizeof(Flag), alignof(Flag));
 }
 
-// What several threads wrote before they arrived is there for who waits, in every round.
+// A waiting thread sees what several threads wrote before they arrived, in every round.
 TEST(FlagTest, TheLastOfSeveralArrivalsPosts) {
   constexpr uint32_t kRounds = 500, kThreads = 3;
   Flag flag, go;

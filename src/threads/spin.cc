@@ -10,7 +10,7 @@ using Clock = std::chrono::steady_clock;
 // Threads that wait, too, give a CPU back within microseconds, and those that work on an op soon.
 // Whoever computes has it for the scheduler's time slice, which is longer than this.
 constexpr std::chrono::milliseconds kLate{1};
-// What a late yield costs, some 4 ms, is spread over so many waits.
+// The waits over which the cost of a late yield, some 4 ms, is spread.
 constexpr uint32_t kKeepingWaits = 128;
 
 }  // namespace
@@ -22,9 +22,9 @@ bool spin_and_yield(ReadyFn ready, const void* context, std::atomic<uint32_t>& k
   const Clock::time_point deadline = now + kSpinTime;
   while (now < deadline) {
     if (left == 0) {
-      // Where threads share a CPU, the one waited for may need this very CPU: 8 threads on 2 CPUs
-      // meet in 110 us with this and in 390 us without. But beside a program that computes on each
-      // CPU two threads meet in 1.7 ms if they always yield and in 35 us if they never do.
+      // The thread waited for may need this very CPU: 8 threads on 2 CPUs meet in 110 us with this
+      // and in 390 us without. But beside a program that computes on each CPU two threads meet in
+      // 1.7 ms if they always yield and in 35 us if they never do.
       sched_yield();
       if (Clock::now() - now > kLate) keeping.store(kKeepingWaits, std::memory_order_relaxed);
     }

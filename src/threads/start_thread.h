@@ -1,4 +1,4 @@
-// A thread that makes something, which whoever starts it waits for, and then works on it.
+// Starts a thread that first makes something, for which the caller waits, and then works on it.
 #pragma once
 
 #include <exception>

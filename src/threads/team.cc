@@ -66,7 +66,7 @@ void Team::start(const std::vector<Seat>* seats) {
          "only {} of {} threads could be started ({}); ask for fewer, or raise the process limit",
          started + 1, size_, error.what());
   }
-  // In run 1 a worker pins itself.
+  // Each worker pins itself in run 1.
   for (uint32_t member = 1; member < size_; ++member) done_[member].wait_at_least(1);
   start_.post(1);
 }

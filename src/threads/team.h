@@ -57,7 +57,7 @@ class Team {
     run_on(all_, job);
   }
 
-  // The same for these members alone (rising, one at least); the others rest.
+  // Runs the job on these members alone (rising, one at least); the others rest.
   template <typename Job>
   void run_on(std::span<const uint32_t> members, Job&& job) noexcept {
     using Plain = std::remove_reference_t<Job>;

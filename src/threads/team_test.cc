@@ -166,7 +166,8 @@ uint64_t cpu_ticks_of(int thread) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
   std::string line;
   std::getline(file, line);
-  // Behind the name: the 14th and 15th field are user and system time (proc(5)).
+  // The fields from the third on stand behind the name; the 14th and 15th are user and system time
+  // (proc(5)).
   std::istringstream fields(line.substr(line.rfind(')') + 2));
   std::string skipped;
   for (int field = 3; field < 14; ++field) fields >> skipped;

@@ -21,7 +21,7 @@ struct Finding {
   std::string remedy;  // empty where all is well
 };
 
-// What the operating system says that a Machine does not hold. Unset: it does not say.
+// Facts of the operating system that a Machine does not hold. Unset: it does not say.
 struct SystemFacts {
   std::optional<bool> numa_balancing = {};
   std::optional<std::string> governor = {};  // "powersave"

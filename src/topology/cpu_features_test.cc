@@ -72,7 +72,7 @@ CpuFeatures sapphire_rapids() {
   return features;
 }
 
-// As a hypervisor showed it that hides what is newer than Ice Lake.
+// A processor as a hypervisor shows it that hides what is newer than Ice Lake.
 CpuFeatures masked_emerald_rapids() {
   CpuFeatures features = sapphire_rapids();
   features.amx_int8 = features.amx_bf16 = features.avx512bf16 = features.avx_vnni = false;

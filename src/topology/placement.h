@@ -52,7 +52,8 @@ std::vector<uint32_t> chosen_nodes(const Machine& machine, const PlacementOption
 std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& options,
                                  const Core& core);
 
-// From so many cores up, one is kept for work beside the steps: requests, tokenizing, logging.
+// A machine with so many cores or more keeps one for work beside the steps: requests, tokenizing,
+// logging.
 inline constexpr uint32_t kCoresThatSpareOne = 8;
 
 // Returns one thread per allowed core that `options` leaves. It is one less where these cores are
@@ -71,7 +72,7 @@ void check_pus(const Machine& machine, const std::vector<uint32_t>& pus);
 // Returns the allowed PUs of cores without a seat of `placement`, rising: everything else may run
 // there without disturbing it.
 std::vector<uint32_t> spare_pus(const Machine& machine, const Placement& placement);
-// The same of cores that have none of `pus`.
+// Returns the PUs of cores that have none of `pus`.
 std::vector<uint32_t> pus_beside(const Machine& machine, const std::vector<uint32_t>& pus);
 
 }  // namespace hearth

@@ -17,7 +17,7 @@ struct Processor {
   bool operator==(const Processor&) const = default;
 };
 
-// Where nothing says so, the vendor is empty.
+// Returns this machine's processor; the vendor is empty where nothing says it.
 Processor processor_here();
 
 }  // namespace hearth
