@@ -18,7 +18,7 @@ constexpr uint32_t kTokensBefore = 24;
 // comes with each.
 uint32_t decoded_tokens(uint32_t prompt) { return 2 * kTokensBefore + prompt / 16; }
 
-// One request and when its tokens came.
+// A request and the moments when its tokens came.
 struct Watched {
   Watched(Scheduler& scheduler, std::vector<int32_t> prompt, uint32_t tokens)
       : stream(std::make_shared<ResultStream>(tokens)), arrived(steady_seconds()) {

@@ -19,8 +19,8 @@ struct ArrivalCase {
 struct ArrivalResult {
   ArrivalCase what;
   uint32_t repetitions = 0;
-  // Between two tokens of the decoding sequence: the median before the prompt came, and the longest
-  // from then on until the prompt's second token.
+  // Seconds between two tokens of the decoding sequence: the median before the prompt came, and the
+  // longest from then on until the prompt's second token.
   Spread usual_seconds, longest_seconds;
   Spread first_token_seconds;  // of the prompt, from its arrival
   Spread tokens_meanwhile;     // of the decoding sequence, from then on

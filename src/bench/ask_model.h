@@ -1,4 +1,4 @@
-// Which model a server has.
+// Asks a server which model it has.
 #pragma once
 
 #include <functional>

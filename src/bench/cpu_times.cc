@@ -68,7 +68,7 @@ std::optional<CpuShares> cpu_shares(const std::optional<CpuTimes>& before,
     return static_cast<double>(*after.*field) - static_cast<double>(*before.*field);
   };
   double all = passed(&CpuTimes::all);
-  // Not every kernel's counters only rise, and a tick is a coarse unit.
+  // Some kernels' counters fall now and then, and a tick is a coarse unit.
   double others = passed(&CpuTimes::busy) - passed(&CpuTimes::own);
   return CpuShares{std::max(0.0, passed(&CpuTimes::stolen) / all), std::max(0.0, others / all)};
 }

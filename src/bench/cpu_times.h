@@ -20,14 +20,15 @@ struct CpuTimes {
 // Reads a file in the form of /proc/stat; none where it does not tell. `own` is left 0.
 std::optional<CpuTimes> parse_cpu_times(std::string_view stat);
 std::optional<CpuTimes> read_cpu_times();
-// Of now; 0 where the system does not tell.
+// Returns the ticks that were stolen until now; 0 where the system does not tell.
 uint64_t stolen_ticks();
 
 // Tells of a stretch of work whether its host let it run.
 class QuietCheck {
  public:
   QuietCheck() : stolen_(stolen_ticks()) {}
-  // Of `seconds` of so many threads since it was made at most one part in a hundred was stolen.
+  // Whether at most one part in a hundred of the time since this was made was stolen, of `seconds`
+  // on each of so many threads.
   bool quiet(double seconds, uint32_t threads) const;
 
  private:
@@ -38,7 +39,7 @@ class QuietCheck {
 struct CpuShares {
   double stolen = 0, others = 0;
 };
-// None where a moment is unknown or no time has passed.
+// Returns the shares; none where a moment is unknown or no time has passed.
 std::optional<CpuShares> cpu_shares(const std::optional<CpuTimes>& before,
                                     const std::optional<CpuTimes>& after);
 

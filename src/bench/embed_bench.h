@@ -21,13 +21,13 @@
 namespace hearth {
 
 struct EmbedBenchHooks {
-  // A text of so many tokens, another one for each number.
+  // Makes a query of so many tokens, with another text for each number.
   std::function<EmbedQuery(uint32_t tokens, uint64_t number)> query;
   std::function<bool()> interrupted = [] { return false; };
   std::function<void(std::string_view doing)> progress = [](std::string_view) {};
 };
 
-// One device at one length and objective, in texts.
+// Figures of one device at one length and objective, in texts.
 struct EmbedConcurrency {
   std::string device;
   DeviceKind kind = DeviceKind::kCpu;
@@ -43,7 +43,7 @@ struct EmbedCase {
 
   uint64_t alone() const;
   uint64_t together() const;
-  // Of accelerators alone; 0 where there is none.
+  // Returns the sum over accelerators alone; 0 where there is none.
   uint64_t accelerators() const;
   // Texts a second that could be answered in time if they came evenly: a text waits for a batch and
   // runs in the next, so batches take half the objective.
@@ -60,7 +60,7 @@ struct EmbedArrivals {
   std::vector<DeviceStatistics> devices;
 };
 
-// What a text costs beside its device's time: through queues over devices that take none.
+// The cost of a text beside its device's time: through queues over devices that take none.
 struct EmbedDispatch {
   uint64_t texts = 0;
   Percentiles submit, round_trip;  // seconds; the latter from the offer to the answer
@@ -68,10 +68,11 @@ struct EmbedDispatch {
 
 class EmbedBench {
  public:
-  // All of them outlive it.
+  // The devices, the clock and the hooks outlive this.
   EmbedBench(std::vector<EmbedDevice*> devices, DeviceClock& clock, EmbedBenchHooks hooks);
 
-  // Each round runs so often. Cases that somebody interrupted are not whole.
+  // Measures a length, each round `repetitions` times. Cases that somebody interrupted are not
+  // whole.
   EmbedCase measure(uint32_t length, double slo, uint32_t repetitions);
   // `depths` and lines as the case has them.
   EmbedArrivals arrivals(const EmbedCase& one, Admission admission, double rate, double seconds,

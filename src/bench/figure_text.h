@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-// In tables for people.
+// Figures as tables for people have them.
 std::string giga_text(double value);            // of 1.234e9: "1.23"
 std::string percent_text(double part);          // of 0.123: "12.3 %"
 std::string rate_text(double rate);             // "123.4"
@@ -18,9 +18,9 @@ std::string duration_figure(double seconds);    // "12.3 ms", "1.23 s"
 std::string count_text(uint64_t count);         // "596.05 M"
 std::string cpu_text(const std::string& name);  // of none "unknown processor"
 
-// In JSON, a key with an object: median, min, max, relative.
+// Adds a key with an object in JSON: median, min, max, relative.
 void add_spread(Json& json, const char* key, const Spread& spread);
-// The same with p50, p90, p99, mean.
+// Adds the same members, and p50, p90, p99 and the mean.
 void add_percentiles(Json& json, const char* key, const Percentiles& percentiles);
 
 }  // namespace hearth

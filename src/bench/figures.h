@@ -20,7 +20,7 @@ struct CaseResult {
   BenchCase what;
   CaseWork work;
   std::vector<Repetition> repetitions;  // fewer than asked for where somebody interrupted
-  // Where asked for, a profile of each phase's graph that ran in them.
+  // A profile of each phase's graph that ran in the repetitions, where asked for.
   std::vector<ProfileSummary> profiles;
 };
 

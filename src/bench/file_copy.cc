@@ -54,7 +54,7 @@ double FileCopy::run(Team& team, const std::vector<uint32_t>& member_shards, con
   };
   double start = steady_seconds();
   std::vector<std::vector<Task>> tasks(pieces_.size());
-  // By shard and piece: tasks that are not done.
+  // Counts of tasks that are not done, by shard and piece.
   std::vector<std::vector<std::atomic<uint32_t>>> left;
   std::vector<size_t> counts;
   for (size_t s = 0; s < pieces_.size(); ++s) {

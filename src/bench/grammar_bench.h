@@ -43,13 +43,12 @@ struct GrammarCaseResult {
 
 struct GrammarBenchResult {
   std::vector<GrammarCaseResult> cases;
-  // Of every token of the valid documents that were taken.
+  // Seconds for every token of the valid documents that were taken.
   std::vector<double> mask_seconds, candidate_seconds;
   uint64_t forced_bytes = 0, bytes = 0;
 };
 
-// Where a text leaves the grammar: the number of bytes taken, its size where it is a whole document
-// but for what may follow.
+// The place where a text leaves the grammar; the text's size where it never does.
 struct GrammarVerdict {
   bool taken = false;
   size_t bytes = 0;        // up to here the text may begin a document

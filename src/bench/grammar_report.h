@@ -1,4 +1,4 @@
-// What a run over many schemas found, for people and for programs.
+// Reports a run over many schemas, for people and for programs.
 #pragma once
 
 #include <string>

@@ -53,7 +53,7 @@ KernelBench::KernelBench(Team& team, const Machine& machine, uint32_t node, Team
   HEARTH_CHECK(limits.levels().size() == 1, "one level is measured");
 }
 
-// Against an end by the kernel: copies are touched whole.
+// Checks that copies fit into memory: they are touched whole, and the kernel would end the process.
 void KernelBench::check_room(const Rotation& rotation, const MatrixShape& shape,
                              std::span<const uint32_t> rows) const {
   const PackSpec& spec = rotation.spec;

@@ -42,14 +42,14 @@ struct KernelResult {
   std::vector<double> seconds;  // of one product, each repetition
   std::vector<ContenderResult> others;
 
-  // An addition and a multiplication are two.
+  // Returns the operations; an addition and a multiplication count as two.
   double operations() const { return 2.0 * m * rows * k; }
 };
 
 struct KernelHooks {
   // Asked between measurements; true ends the run.
   std::function<bool()> interrupted = [] { return false; };
-  // After every repetition.
+  // Called after every repetition.
   std::function<void(std::string_view doing)> progress = [](std::string_view) {};
 };
 

@@ -53,7 +53,7 @@ TEST_F(KernelBenchTest, AResultForEveryNumberOfRows) {
   }
   EXPECT_EQ(results[1].operations(), 2.0 * 20 * 48 * 256);
   EXPECT_EQ(told, 4u);
-  // Before the first repetition and after each, for both.
+  // The limits are sampled before the first repetition and after each, for both.
   EXPECT_EQ(limits_->levels()[0].samples.size(), 6u);
 }
 
@@ -103,7 +103,8 @@ TEST_F(KernelBenchTest, ContendersTakeTurnsWithOurs) {
     EXPECT_EQ(result.others[0].implementation, "32 x true");
     EXPECT_EQ(result.others[0].seconds, (std::vector<double>{1, 1}));
   }
-  // Once to see how long it takes; then limits, and twice ours, theirs, limits.
+  // The product runs once to see how long it takes; then come limits, and twice ours, theirs,
+  // limits.
   EXPECT_EQ(idle.order, "b...b...b.b...b...b.");
   EXPECT_TRUE(run({32, 64, weight_type(DType::kQ8_0), "q"}, {}, idle)[0].others.empty());
   EXPECT_EQ(idle.order.size(), 20u);

@@ -35,10 +35,10 @@ ContenderShare share_of(const KernelResult& ours, const ContenderResult& theirs)
 // (Contenders::names()).
 Cells kernel_cells(uint32_t threads, const KernelResult& result, const LimitSample& best,
                    const std::vector<std::string>& others);
-// In CSV, where each of `others` has two.
+// Returns cells of CSV; each of `others` has two.
 Cells kernel_csv(const KernelResult& result, const LimitSample& best,
                  const std::vector<std::string>& others);
-// An object.
+// Writes an object.
 void kernel_json(Json& json, const KernelResult& result, const LimitSample& best);
 
 }  // namespace hearth

@@ -51,7 +51,7 @@ void LoadBench::read_through(const Machine& machine) {
         bytes_text(needed), bytes_text(machine.memory_available)));
     return;
   }
-  // No page is smaller.
+  // This is the smallest page that there is.
   constexpr size_t kPage = 4096, kStep = size_t{4} << 20;
   uint64_t sum = 0;
   for (const MappedFile& file : model_.source.files()) {
@@ -64,7 +64,7 @@ void LoadBench::read_through(const Machine& machine) {
       hooks_.progress(progress_, "reading the file");
     }
   }
-  // So that reading has a use.
+  // A use for what was read, so that reading is not left out.
   volatile uint64_t sink = sum;
   static_cast<void>(sink);
   was_cached_ = true;

@@ -44,7 +44,7 @@ struct LoadHooks {
                                                                             std::string_view) {};
   // Gets a sentence for everything that makes figures doubtful; the same may be told again.
   std::function<void(const std::string& text)> note = [](const std::string&) {};
-  // After every load, before the engine goes.
+  // Called after every load, before the engine goes.
   std::function<void(const Engine& engine)> loaded = [](const Engine&) {};
 };
 
@@ -61,7 +61,7 @@ class LoadBench {
   // not stayed in the page cache.
   LoadResult run(const Machine& machine, const EngineOptions& options, uint32_t repetitions);
 
-  // One repetition adds the first to the progress, read_through() the second.
+  // The bytes that one repetition adds to the progress, and those that read_through() adds.
   uint64_t repetition_bytes() const { return 2 * model_.spec.matrix_bytes(); }
   uint64_t whole_bytes() const { return model_.source.file_bytes(); }
 

@@ -27,9 +27,9 @@ LoadFigures load_figures(const LoadResult& result);
 
 // The row of a table for people.
 Cells load_cells(uint32_t threads, const LoadResult& result);
-// In CSV.
+// Returns cells of CSV.
 Cells load_csv(const LoadResult& result);
-// An object.
+// Writes an object.
 void load_json(Json& json, const LoadResult& result);
 
 }  // namespace hearth

@@ -21,7 +21,8 @@ std::string_view member_of(const ModelSpec& spec, const WeightSpec& weight) {
   return spec.head && &weight == &spec.weight(spec.head) ? "head" : weight.member;
 }
 
-// By member in the order in which members first occur, the head last.
+// Returns the matrices by the members of the model, in the order in which members first occur, the
+// head last.
 std::vector<const WeightSpec*> multiplied(const ModelSpec& spec) {
   std::vector<const WeightSpec*> matrices;
   std::map<std::string_view, size_t> order = {{"head", spec.weights.size()}};

@@ -1,5 +1,5 @@
-// Which matrix products a model is made of, and how such a matrix is laid out in memory to be
-// measured: often enough that no cache holds what is read again.
+// Lists the matrix products of a model, and lays such a matrix out in memory to be measured: often
+// enough that no cache holds what is read again.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct Rotation {
 };
 inline constexpr uint64_t kWholeMatrix = uint64_t{256} << 20;
 
-// So many copies that all of them together hold `bytes`.
+// Plans so many copies that all of them together hold `bytes`.
 Rotation plan_rotation(const MatrixShape& shape, uint64_t bytes);
 
 }  // namespace hearth

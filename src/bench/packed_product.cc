@@ -106,7 +106,7 @@ void PackedProduct::multiply(const Task& task, uint32_t member, uint32_t copy, u
                (size_t{task.part} * form_.matrices + task.matrix) * m_ * out_stride();
   const uint32_t begin = task.part * segments() / schedule_.k_parts;
   const uint32_t end = (task.part + 1) * segments() / schedule_.k_parts;
-  // Of a short K some segments have none.
+  // Some segments of a short K have no blocks.
   uint32_t cuts[kMostCuts];
   size_t count = 0;
   for (uint32_t s = begin + 1; s < end; ++s) {

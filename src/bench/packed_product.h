@@ -35,7 +35,7 @@ class PackedCopies {
   std::byte* base_;
 };
 
-// What of a product is no schedule's to say.
+// The form of a product that no schedule decides.
 struct ProductForm {
   uint32_t matrices = 1;  // that are multiplied side by side, all with the same rows
   uint32_t segments = 1;  // of K, even ones
@@ -51,12 +51,12 @@ class PackedProduct {
   PackedProduct(const PackedCopies& weights, const GemmKernel& gemm, uint32_t m, TimedTeam& team,
                 const GemmSchedule& schedule = {}, const ProductForm& form = {});
 
-  // Every product from here on is computed by this.
+  // Lets this schedule compute every product from here on.
   void set_schedule(const GemmSchedule& schedule);
 
   // Runs `count` products, each with the next copies; returns the seconds they took together.
   double run(uint32_t count);
-  // The first copy that the next product takes.
+  // Returns the first copy that the next product takes.
   uint32_t next_copy() const { return next_copy_; }
   // Returns the last product: [matrix][m][stride].
   const float* out() const { return reinterpret_cast<const float*>(out_.data()); }
@@ -78,7 +78,7 @@ class PackedProduct {
     return sizeof(float) * m_ * weights_.spec().rows * schedule_.k_parts * form_.matrices;
   }
   uint32_t segments() const { return std::max<uint32_t>(form_.segments, schedule_.k_parts); }
-  // Of a segment, or the end of K.
+  // Returns the first block of a segment, or the end of K.
   uint32_t first_block(uint32_t segment) const {
     return static_cast<uint32_t>(uint64_t{weights_.spec().blocks()} * segment / segments());
   }

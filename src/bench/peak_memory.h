@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-// In bytes.
+// The memory of a process in bytes.
 struct ProcessMemory {
   uint64_t resident = 0, peak = 0;  // without explicit huge pages
   uint64_t huge = 0;                // explicit huge pages, now

@@ -34,7 +34,7 @@ constexpr size_t kShadow = 5;
 constexpr size_t kShadow = 1;
 #endif
 
-// What came and went before counts no more, what comes and goes after does.
+// Memory that came and went before counts no more; that which comes and goes after does.
 TEST(PeakMemory, SinceItWasMade) {
   auto come_and_go = [](size_t bytes) {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

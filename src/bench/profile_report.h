@@ -1,5 +1,5 @@
-// Where the time of a test went, op by op and thread by thread, and its forms in a report. There is
-// none in CSV.
+// Reports where the time of a test went, op by op and thread by thread. There is no such report in
+// CSV.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace hearth {
 // `title` stands above the tables.
 std::string profile_markdown(const std::string& title, const ProfileSummary& summary,
                              const LimitSample& best);
-// An object.
+// Writes an object.
 void profile_json(Json& json, const ProfileSummary& summary, const LimitSample& best);
 
 }  // namespace hearth

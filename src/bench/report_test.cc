@@ -131,7 +131,7 @@ TEST(Report, JsonOfAModelAndOfLimitsAlone) {
         "\"bf16_dot_gops\":null,"}) {
     EXPECT_NE(told.find(part), std::string::npos) << part << " in " << told;
   }
-  // What has no repetition is left out.
+  // Objects without a repetition are left out.
   EXPECT_EQ(told.find("\"tokens\":77"), std::string::npos);
   told = json(machine_alone());
   EXPECT_EQ(told.find("\"model\""), std::string::npos);

@@ -146,7 +146,8 @@ bool BenchRunner::step(std::span<const StepRequest> requests, uint32_t tokens) {
   return true;
 }
 
-// No token where the logits are no numbers: what such a model costs can be told nevertheless.
+// Chooses the next tokens; none where the logits are no numbers: such a model can still be
+// measured.
 void BenchRunner::choose(std::span<const StepRequest> requests) {
   uint32_t vocabulary = engine_.spec().hyper.vocabulary, row = 0;
   uint32_t needed = sampler_.best_needed(vocabulary);

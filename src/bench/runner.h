@@ -25,7 +25,7 @@ namespace hearth {
 struct BenchHooks {
   // Asked between steps; true ends the run at once.
   std::function<bool()> interrupted = [] { return false; };
-  // After every step: tokens measured so far, and what is being done.
+  // Called after every step with the tokens measured so far, and what is being done.
   std::function<void(uint64_t tokens, std::string_view doing)> progress = [](uint64_t,
                                                                              std::string_view) {};
 };

@@ -65,7 +65,7 @@ std::string error_message(std::string_view body) {
       if (!message.empty()) return message;
     }
   } catch (const Error&) {
-    // It is told as it stands.
+    // A body that is not such JSON is shown as it stands.
   }
   return one_line(body);
 }

@@ -56,7 +56,8 @@ class AnswerReader {
   bool done_ = false, ended_ = false;
 };
 
-// Of the JSON of an error in OpenAI's form, else the beginning of what was sent instead. One line.
+// Returns the message in the JSON of an error in OpenAI's form, else the beginning of what was sent
+// instead. One line.
 std::string error_message(std::string_view body);
 
 }  // namespace hearth

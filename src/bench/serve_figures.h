@@ -1,4 +1,4 @@
-// What the requests of a load amount to: rates, percentiles, and how many met their objectives.
+// The figures of a load's requests: rates, percentiles, and how many met their objectives.
 //
 // TTFT is the time from when a request was due to the first text; TPOT = (latency - TTFT) /
 // (output tokens - 1), of requests with two tokens or more (vLLM's definitions). Attainment is the
@@ -49,7 +49,7 @@ struct ServeFigures {
 
 ServeFigures serve_figures(const ServedLoad& load, const ServeSlo& slo);
 
-// None: no load of a rate reached it.
+// Returns the goodput; none where no load of a rate reached it.
 std::optional<double> goodput(const std::vector<ServedLoad>& loads, const ServeSlo& slo);
 
 // Looks for the goodput: doubles or halves a rate until it lies between one that reaches the

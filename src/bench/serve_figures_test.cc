@@ -46,7 +46,7 @@ TEST(ServeFigures, OfALoad) {
   EXPECT_DOUBLE_EQ(f.prompt_rate, 3);
   EXPECT_DOUBLE_EQ(f.output_rate, 2.3);
   EXPECT_DOUBLE_EQ(f.ttft.p50, 2);
-  // Of the two that have a second token.
+  // Two requests have a second token.
   EXPECT_DOUBLE_EQ(f.tpot.p50, 0.15);
   EXPECT_DOUBLE_EQ(f.gap.p50, 0.35);
   EXPECT_DOUBLE_EQ(*f.attainment, 1.0 / 6);

@@ -1,4 +1,4 @@
-// What a load on a server is made of: when requests come, how long they are, and what they ask.
+// The shape of a load on a server: when requests come, how long they are, and what they ask.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ class LoadRandom {
  public:
   explicit LoadRandom(uint64_t seed) : state_(seed) {}
   uint64_t next();
-  // In [0, 1).
+  // Returns a number in [0, 1).
   double real();
-  // In [0, limit).
+  // Returns a number in [0, limit).
   uint32_t below(uint32_t limit);
 
  private:
@@ -46,7 +46,7 @@ class PoissonArrivals {
   double rate_, last_ = 0;
 };
 
-// So many words of English, with blanks between; the same for the same seed.
+// Returns `count` English words with blanks between; the same for the same seed.
 std::string random_words(uint32_t count, uint64_t seed);
 
 // How a server is asked.

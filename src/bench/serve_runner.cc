@@ -25,7 +25,7 @@ class Schedule {
     double due = load_.rate ? due_ : now;
     return count_ < load_.requests && due < start_ + load_.seconds;
   }
-  // When the next may start; never before one ends: infinity.
+  // Returns when the next request may start; infinity: not before one ends.
   double due(double now, size_t under_way) const {
     if (load_.rate) return due_;
     return under_way < load_.concurrency ? now : std::numeric_limits<double>::infinity();

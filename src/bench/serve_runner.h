@@ -48,7 +48,7 @@ class ServeRunner {
   ServeRunner(Transport& transport, ServeHooks hooks)
       : transport_(transport), hooks_(std::move(hooks)) {}
 
-  // Where somebody interrupts, requests under way are abandoned and left out.
+  // Sends the load. Where somebody interrupts, requests under way are abandoned and left out.
   ServedLoad run(const ServeLoad& load);
 
  private:

@@ -14,7 +14,7 @@ using Cells = std::vector<std::pair<std::string, std::string>>;  // {column, cel
 
 void append(Cells* cells, const Cells& more);
 
-// As they stand in CSV: six digits, or all of a whole number's.
+// Writes numbers for CSV: six digits, or all of a whole number's.
 std::string csv_number(double value);
 std::string csv_number(uint64_t value);
 
@@ -22,7 +22,7 @@ class Table {
  public:
   // A row of the columns that the first one has.
   void add(const Cells& row);
-  // Each empty where there is no row. All columns are aligned to the right. '|' in a cell is
+  // Both return "" where there is no row. All columns are aligned to the right. '|' in a cell is
   // escaped.
   std::string markdown() const;
   std::string csv() const;

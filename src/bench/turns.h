@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// Of the ratios of all pairs: the first piece's seconds over the second's.
+// The spread of the ratios of all pairs: the first piece's seconds over the second's.
 struct TurnRatios {
   double median = 0, low = 0, high = 0;  // the median, and the quartiles
   double first_seconds = 0;              // of the first piece, median

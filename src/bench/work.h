@@ -36,7 +36,7 @@ struct BenchCase {
 struct BenchLists {
   std::vector<uint32_t> prefill, decode, depths, sequences;
 };
-// By depth, so that what fills a context is computed once.
+// Returns the cases by depth, so that the tokens that fill a context are computed once.
 std::vector<BenchCase> bench_cases(const BenchLists& lists);
 
 // "prefill 512", "decode 128 x 4 sequences at depth 1024".
@@ -50,8 +50,9 @@ struct WorkGraph {
   KvType kv_type;
   ArithmeticUnitSet
       units;  // of the level that the model runs at; a unit which that lacks is FP32 FMA
-  // Of a model with latents: which rows are expanded, and how many rows a step has, since every
-  // step makes keys and values of its own. A prompt goes on behind the tokens that are measured.
+  // Says for a model with latents which rows are expanded, and how many rows a step has, since
+  // every step makes keys and values of its own. A prompt goes on behind the tokens that are
+  // measured.
   ExpandRule expand = {.tail = 0, .step = 0};
   uint32_t step_rows = 512;
 

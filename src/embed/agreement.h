@@ -16,7 +16,7 @@ namespace hearth {
 inline constexpr double kAgreement = 0.999;
 const std::array<std::string_view, 8>& agreement_texts();
 
-// 0 where one is zero or the widths differ.
+// Returns the cosine; 0 where one vector is zero or the widths differ.
 double cosine(const EmbedVector& a, const EmbedVector& b);
 
 // The trouble of each device, empty where it has none: it fails, gives what is no number, has

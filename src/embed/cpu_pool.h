@@ -20,7 +20,7 @@ class CpuPool : public EngineDevice {
   CpuPool(std::string name, const Load& load, const EmbedOptions& options);
 
   DeviceKind kind() const override { return DeviceKind::kCpu; }
-  // Also its placement, memory and model.
+  // Returns the engine, which also has its placement, memory and model.
   const Engine& engine() const { return static_cast<const Engine&>(EngineDevice::engine()); }
 };
 

@@ -49,7 +49,7 @@ std::vector<EmbedQuery> probe_queries(const CpuPool& pool) {
   uint32_t token = 0;
   for (EmbedQuery& query : queries) {
     for (size_t i = 0; i < length; ++i) {
-      // Any order in which neighbours differ.
+      // The tokens come in any order in which neighbours differ.
       token = (token + 7919) % vocabulary;
       query.tokens.push_back(static_cast<int32_t>(token));
     }
@@ -61,7 +61,7 @@ std::vector<EmbedQuery> probe_queries(const CpuPool& pool) {
 
 double measure_pools(const std::vector<std::unique_ptr<CpuPool>>& pools) {
   constexpr int kRepetitions = 3;
-  // The first batch warms up.
+  // One batch warms the pool up before the others are timed.
   auto run = [&](CpuPool& pool) {
     std::vector<EmbedQuery> queries = probe_queries(pool);
     std::vector<const EmbedQuery*> batch;

@@ -15,7 +15,8 @@ namespace hearth {
 struct PoolsOptions {
   std::string name = "cpu";  // of the pools: NAME, or NAME0, NAME1, ... where there are several
   PlacementOptions where;
-  // None: on a machine whose threads sit on several nodes both are made and measured.
+  // The way of splitting; none: on a machine whose threads sit on several nodes both are made and
+  // measured.
   std::optional<PoolSplit> split;
   EngineOptions engine;  // embed_engine_options(); who sits where is added for each pool
   EmbedOptions embed;

@@ -1,7 +1,7 @@
-// Which devices get a queue, and why (WindVE, Huang et al. 2025, section IV-C): one each, where all
-// are of one kind; where there are two kinds the accelerators alone, unless offloading was asked
-// for. A device that is in trouble gets none: it does not answer, does not agree with the others,
-// or misses the objective with a single query (equation 11).
+// Chooses the devices that get a queue, and says why (WindVE, Huang et al. 2025, section IV-C):
+// each one, where all are of one kind; where there are two kinds the accelerators alone, unless
+// offloading was asked for. A device that is in trouble gets none: it does not answer, does not
+// agree with the others, or misses the objective with a single query (equation 11).
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct QueueDecision {
   std::string why;
 };
 
-// One for each device, in their order.
+// Returns a decision for each device, in their order.
 std::vector<QueueDecision> decide_queues(const std::vector<DeviceSight>& devices, bool offload);
 
 // The trouble of a device that misses the objective alone; empty where it does not.

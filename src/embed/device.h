@@ -22,8 +22,8 @@ struct EmbedQuery {
   uint32_t second = 0;  // the first token of a pair's second text; 0: there is no second one
 };
 
-// As slots count it: the ids, or where there are none a guess, a token for every 4 bytes and two
-// more. At least 1.
+// Returns the tokens that slots count: the ids, or where there are none a guess, a token for every
+// 4 bytes and two more. At least 1.
 uint64_t query_tokens(const EmbedQuery& query);
 
 enum class DeviceKind : uint8_t { kAccelerator, kCpu };
@@ -36,7 +36,7 @@ class EmbedDevice {
  public:
   virtual ~EmbedDevice() = default;
 
-  // As users know it; unique among the devices of a program.
+  // Returns the name that users know; unique among the devices of a program.
   virtual const std::string& name() const = 0;
   virtual DeviceKind kind() const = 0;
   virtual uint32_t width() const = 0;

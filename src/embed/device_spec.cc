@@ -74,7 +74,7 @@ class Settings {
     *kind = *text == "cpu" ? DeviceKind::kCpu : DeviceKind::kAccelerator;
   }
   std::map<std::string, std::string> rest() { return {left_.begin(), left_.end()}; }
-  // Nothing is left; `known`: what there could be.
+  // Checks that no key is left; `known`: those that there could be.
   void end(std::string_view known) const {
     if (!left_.empty()) {
       refuse(spec_, left_[0].first, fmt::format("is no setting of this device; {} are", known));

@@ -1,4 +1,5 @@
-// What a user says of a device: `--device SPEC`, once for each.
+// Parses a user's description of a device: `--device SPEC`, once for each. `--device SPEC`, once
+// for each.
 //
 //   cpu                              a pool of the cores that the process may use; of the maker
 //   cpu:nodes=1,threads=8            are what follows: keys and values, read by who makes the pool
@@ -36,7 +37,7 @@ struct PoolSpec {
   std::map<std::string, std::string> settings;
 };
 
-// What choose_accelerator() takes; empty: the first that is no software.
+// The GPU that choose_accelerator() takes; empty: the first that is no software.
 struct GpuSpec {
   std::string name;
 };
@@ -50,7 +51,8 @@ struct DeviceSpec {
 
 DeviceSpec parse_device_spec(std::string_view text);
 
-// As parse_device_spec() each; where two have one name, the later ones become NAME-2, NAME-3.
+// Parses each as parse_device_spec() does; where two have one name, the later ones become NAME-2,
+// NAME-3.
 std::vector<DeviceSpec> parse_device_specs(const std::vector<std::string>& texts);
 
 // Makes what runs an engine; called for specs with a PoolSpec or a GpuSpec.

@@ -20,7 +20,8 @@ constexpr double kLeastWeight = 1.0 / 32;
 constexpr double kMostRatio = 8;
 constexpr double kRelaxSeconds = 1;
 constexpr double kStallFactor = 4;
-// Where there is no objective, or a long one.
+// A batch has stalled so many seconds after its predicted end where there is no objective, or a
+// longer one.
 constexpr double kStallSeconds = 10;
 constexpr double kLeastRetry = 1e-3;
 
@@ -209,7 +210,7 @@ uint64_t Dispatcher::withdraw(uint64_t first, uint64_t count,
 
 double Dispatcher::gathered_at(const Device& device) const {
   const Outlook& outlook = device.outlook;
-  // Nothing gathers, or more than one batch waits.
+  // The device gathers nothing, or more than one batch waits.
   if (device.gather_until == 0 || outlook.batches > 0 || outlook.alone) return 0;
   const uint64_t more = outlook.last + outlook.shortest;
   const uint64_t slots = (by_deadline(device) ? 2 : 1) * device.options.slots;
@@ -226,7 +227,7 @@ std::vector<size_t> Dispatcher::next_batch(const Device& device) const {
   std::vector<size_t> order(waiting.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (!by_deadline(device)) {
-    // The first of every group, then the second of every group, and so on.
+    // The batch has the first query of every group, then the second of every group, and so on.
     std::unordered_map<uint64_t, size_t> taken;
     std::vector<size_t> turn(waiting.size());
     for (size_t i = 0; i < waiting.size(); ++i) turn[i] = taken[waiting[i].group]++;

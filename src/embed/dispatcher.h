@@ -82,7 +82,7 @@ struct DispatchResult {
   double retry_after = 0;  // seconds, of kBusy
 };
 
-// Of one device; counters are of queries.
+// The state of one device; counters are of queries.
 struct DeviceStatistics {
   std::string name;
   DeviceKind kind = DeviceKind::kCpu;
@@ -95,7 +95,7 @@ struct DeviceStatistics {
   double busy_seconds = 0;             // in which it ran
 };
 
-// Where memory is short it throws std::bad_alloc; a device's batches and what waits are then as
+// Throws std::bad_alloc where memory is short; a device's batches and waiting queries are then as
 // they were.
 class Dispatcher {
  public:
@@ -128,18 +128,18 @@ class Dispatcher {
   std::optional<uint64_t> drop(size_t device, uint64_t end, double now);
   // The device failed. Returns what ran, then what waited.
   std::vector<uint64_t> fail(size_t device, double now);
-  // What waits behind devices that are stalled, which waits no longer.
+  // Drops the queries behind stalled devices that wait no longer, and returns them.
   std::vector<uint64_t> stalled(double now);
   // How many these are.
   size_t count_stalled(double now) const;
 
   // Whether a device that is down should be tried.
   bool probe_due(size_t device, double now) const;
-  // What came of it: `seconds` for `tokens`; none: it failed again.
+  // Takes the outcome of a probe: `seconds` for `tokens`; none: it failed again.
   void probed(size_t device, double now, std::optional<double> seconds, uint64_t tokens);
 
-  // When an idle device has something to do though nothing is offered: to begin with what it
-  // gathered, to be probed, or to look for stalled ones. Infinity: never.
+  // Returns when an idle device has something to do though nothing is offered: to begin with what
+  // it gathered, to be probed, or to look for stalled ones. Infinity: never.
   double wake_at(size_t device) const;
 
   size_t size() const { return devices_.size(); }
@@ -158,7 +158,7 @@ class Dispatcher {
   struct Waiting : DispatchQuery {
     bool alone = false;  // nothing joins it
   };
-  // What waits, as the batches that begin() would make of it in the order of offers.
+  // The waiting queries, as the batches that begin() would make of them in the order of offers.
   struct Outlook {
     uint64_t batches = 0, tokens = 0;                           // of those before the last
     uint64_t last = 0;                                          // tokens of the last batch
@@ -182,18 +182,20 @@ class Dispatcher {
     uint64_t done = 0, late = 0, batches = 0, failures = 0;
     double busy_seconds = 0;
 
-    // Of batches, by what they took lately.
+    // Returns the seconds of batches by those that were measured lately.
     double seconds(uint64_t tokens, uint64_t in_batches = 1) const;
     void look_ahead(const Waiting& next);
     void look_again();
     // Takes places out of what waits.
     void take_places(const std::vector<size_t>& places);
-    // Until the running batch is predicted to end; as long as it is overdue where it is.
+    // Returns the seconds until the running batch is predicted to end; where it is overdue, those
+    // that it is late.
     double rest(double now) const;
     // The moment from which on the running batch has run too long.
     double stall_at(double slo) const;
     void learn(double ratio);
-    // Nobody knows how fast it would be now: believes a little more in the line again.
+    // Believes a little more in the line again, since nobody knows how fast the device would be
+    // now.
     void relax(double now);
   };
 

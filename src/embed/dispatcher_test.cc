@@ -114,7 +114,7 @@ TEST(Dispatcher, AdmitsWhatEndsBeforeTheEarliestDeadlineOfItsBatch) {
   dispatcher.begin(0, 0);  // until 0.3
   // A batch of n ends at 0.5 + 0.1 n; the first one must be there by 1.
   EXPECT_EQ(offer_some(dispatcher, 2, 6, 0), (std::vector<int>{0, 0, 0, 0, 0, -1}));
-  // This one has time by itself, and would make the first ones late.
+  // This query has time by itself, and would make the first ones late.
   EXPECT_EQ(dispatcher.offer(query_of(8, 1, 1.2), 0.2).admitted, Admitted::kBusy);
   EXPECT_EQ(dispatcher.finish(0, 0.3), 0u);
   EXPECT_EQ(dispatcher.begin(0, 0.3).size(), 5u);
@@ -132,8 +132,7 @@ TEST(Dispatcher, LearnsWhatBatchesTakeBesideTheLine) {
     now += 0.6;  // twice the line
     dispatcher.finish(0, now);
   }
-  // What the line still weighs in the mean, and the deviations from that, both fall by 1/32 a
-  // batch.
+  // The line's weight in the mean, and the deviations from that mean, both fall by 1/32 a batch.
   EXPECT_NEAR(dispatcher.predict(0, 3), 1, 0.1);
 }
 
@@ -310,7 +309,7 @@ TEST(Dispatcher, GathersWhatIsOfferedToAnIdleDevice) {
     offer_some(dispatcher, 1, 2, 0);
     EXPECT_EQ(dispatcher.begin(0, 0), Ids{});
     EXPECT_EQ(dispatcher.wake_at(0), 0.01);
-    // It begins in 0.002 s and takes 0.2 s.
+    // The query's batch begins in 0.002 s and takes 0.2 s.
     EXPECT_NEAR(dispatcher.offer(query_of(9, 9, 0.3), 0.008).retry_after, 0.202, 1e-12);
     offer_some(dispatcher, 3, 1, 0.009);
     EXPECT_EQ(dispatcher.begin(0, 0.01), (Ids{1, 2, 3}));
@@ -362,7 +361,7 @@ TEST(Dispatcher, GathersNothingThatWouldBeLate) {
   EXPECT_EQ(offer_some(dispatcher, 7, 3, 0), (std::vector<int>{0, 0, -1}));
   EXPECT_EQ(dispatcher.begin(0, 0).size(), 8u);
   EXPECT_EQ(dispatcher.finish(0, 1), 0u);
-  // Until 1.896 another one would be in time.
+  // Another query would be in time until 1.896.
   dispatcher.offer(query_of(20, 1, 2.196), 1.8);
   EXPECT_NEAR(dispatcher.wake_at(0), 1.796, 1e-6);
   EXPECT_EQ(dispatcher.begin(0, 1.8), Ids{20});

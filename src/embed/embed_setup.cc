@@ -26,7 +26,7 @@ constexpr uint64_t kEndpointBatch = 8192;
 // waits.
 constexpr uint64_t kBatchesAhead = 2;
 constexpr uint32_t kMostNumber = 1u << 16;
-// Of the cores, one in so many is left to accelerators.
+// The part of the cores that is left to accelerators, one in so many.
 constexpr uint32_t kHostShare = 4;
 
 // The numbers of "0-1+3".
@@ -202,7 +202,7 @@ uint32_t Setup::host_cores(const DeviceSpec& spec) const {
   return std::min(options_.host_cores.value_or(cores / kHostShare), cores - 1);
 }
 
-// Once, before the first model is loaded.
+// Announces the engines once, before the first model is loaded.
 void Setup::announce_engines() {
   if (std::exchange(announced_, true)) return;
   std::vector<EngineOptions> engines;
@@ -217,7 +217,7 @@ void Setup::announce_engines() {
   if (options_.before_pools) options_.before_pools(engines);
 }
 
-// Those that get a queue as things stand, and are not there yet.
+// Makes the pools that get a queue as things stand, and are not there yet.
 void Setup::make_pools(const MakeEngine& make_engine) {
   decide();
   announce_engines();
@@ -313,7 +313,7 @@ void Setup::estimate(Candidate& candidate, const EmbedQuery& query, uint64_t tok
   }
 }
 
-// All devices that get a queue at once, until no reply is late.
+// Runs all devices that get a queue at once, until no reply is late.
 void Setup::tune(uint64_t tokens, const EmbedQuery& query) {
   std::vector<Candidate*> queues;
   std::vector<DepthTuner::Device> devices;

@@ -1,8 +1,8 @@
-// From what a user says of devices to queues over them (WindVE, Huang et al. 2025, sections IV-B
-// and IV-C): devices are made, must agree with each other, are measured where there is an
-// objective, and get a queue or a reason why not. Pools that would get none are not loaded. GPUs
-// copy the weights of a pool; where there is none they are loaded once for all GPUs, and the host
-// keeps none of them.
+// Sets up queues over the devices that a user names (WindVE, Huang et al. 2025, sections IV-B and
+// IV-C): devices are made, must agree with each other, are measured where there is an objective,
+// and get a queue or a reason why not. Pools that would get none are not loaded. GPUs copy the
+// weights of a pool; where there is none they are loaded once for all GPUs, and the host keeps none
+// of them.
 //
 // Errors: specs and settings that cannot be (kUsage); what making a pool throws.
 #pragma once
@@ -43,14 +43,14 @@ struct SetupOptions {
   std::function<void(std::span<const EngineOptions> engines)> before_pools = {};
 };
 
-// What became of a device.
+// The outcome for a device.
 struct DeviceReport {
   std::string name;
   DeviceKind kind = DeviceKind::kCpu;
   bool queue = false;
   std::string why;
-  // With an objective: seconds of so many tokens, and how many texts of
-  // kProbeTokens are within it.
+  // The seconds of so many tokens where there is an objective, and how many texts of kProbeTokens
+  // are within it.
   LatencyLine line;
   uint64_t depth = 0;
   std::vector<uint32_t> pus;  // of a pool's threads, rising

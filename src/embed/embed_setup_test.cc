@@ -18,7 +18,8 @@ EmbedSetup set_up(const SetupOptions& options) {
                         text_query, clock);
 }
 
-// Whoever settles something for all pools knows of all of them before one is made.
+// The maker of pools hears of the engines of all pools before it makes the first, since it may
+// settle something for all of them.
 TEST(EmbedSetup, AnnouncesEnginesOfAllPoolsFirst) {
   struct NoMore {};
   SetupOptions options;
@@ -42,7 +43,7 @@ TEST(EmbedSetup, AnnouncesEnginesOfAllPoolsFirst) {
   EXPECT_EQ(announced[2].nodes, std::vector<uint32_t>{1});
 }
 
-// The first pool's place, beside an accelerator that is simulated.
+// Returns the first pool's options, beside an accelerator that is simulated.
 EngineOptions pool_beside(const std::string& pool, std::optional<uint32_t> host_cores) {
   struct NoMore {};
   SetupOptions options;
@@ -77,7 +78,7 @@ TEST(EmbedSetup, MeasuresADeviceByItsClock) {
   SetupOptions options;
   options.devices = {"sim:alpha=0.018,beta=0.27"};
   options.slo = 1;
-  // As many tokens as the text has that devices are measured with.
+  // The text with which devices are measured has as many tokens.
   EmbedSetup setup = set_up(options);
   ASSERT_EQ(setup.queues.size(), 1u);
   EXPECT_NEAR(setup.reports[0].line.alpha, 0.018 / kProbeTokens, 1e-12);
@@ -91,7 +92,7 @@ TEST(EmbedSetup, MeasuresADeviceByItsClock) {
 TEST(EmbedSetup, LeavesOutDevicesWithoutADepth) {
   SimOptions sim = sim_of(0, 1, 0.9, 3);
   SimTime times(sim);
-  // Each runs once to be compared and once to warm up.
+  // Each device runs once to be compared and once to warm up.
   for (int i = 0; i < 2; ++i) times.seconds(kProbeTokens);
   double sum = 0, weights = 0, weighted = 0;
   for (int i = 0; i < 3; ++i) {

@@ -1,6 +1,6 @@
-// What a model reads of a text that is to become a vector: its tokens with the special ones that
-// the vocabulary puts around them ([CLS] and [SEP], or BOS and EOS where the file says so), as many
-// as the context holds. Control tokens that the text spells are text.
+// Tokenizes a text for a model that makes a vector of it: its tokens with the special ones that the
+// vocabulary puts around them ([CLS] and [SEP], or BOS and EOS where the file says so), as many as
+// the context holds. Control tokens that the text spells are text.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct EmbedTokens {
 EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint32_t context,
                          Pace* pace = nullptr);
 
-// Why embed_tokens() found none for the text: a sentence without a place.
+// Says why embed_tokens() found no tokens in the text: a sentence without a place.
 std::string_view no_tokens_reason(std::string_view text);
 
 }  // namespace hearth

@@ -81,7 +81,7 @@ TEST(EmbedText, FollowsTheVocabularysRule) {
   vocab.add_eos = true;
   EmbedTokens tokens = embed_tokens(*Tokenizer::from_vocab(vocab), "ab<|end|>", 99);
   EXPECT_EQ(tokens.ids.back(), vocab.eos);
-  // What spells a control token is text.
+  // Text that spells a control token is text.
   EXPECT_EQ(std::count(tokens.ids.begin(), tokens.ids.end(), vocab.eos), 1);
 }
 

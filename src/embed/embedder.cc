@@ -111,7 +111,7 @@ bool Embedder::Batch::take_part(OpenText& text, size_t room) {
     return pages;
   };
   while (text.taken > 0 && !with_text().fit(engine_.available_pages())) {
-    // One page less.
+    // The text gets one page less.
     size_t end = text.sequence->length() + text.taken;
     size_t less = (end - 1) / kPagePositions * kPagePositions;
     text.taken = less > text.sequence->length() ? less - text.sequence->length() : 0;
@@ -192,8 +192,8 @@ void Embedder::check(std::span<const EmbedText> texts) const {
   }
 }
 
-// As few steps as their tokens take, of about equal size: a short last one would use the machine
-// badly.
+// Returns the most tokens of a step, for as few steps as the texts take, of about equal size: a
+// short last one would use the machine badly.
 size_t Embedder::step_tokens(std::span<const EmbedText> texts) const {
   size_t all = 0, most = engine_.options().prefill_rows;
   for (const EmbedText& text : texts) all += text.tokens.size();
@@ -203,7 +203,7 @@ size_t Embedder::step_tokens(std::span<const EmbedText> texts) const {
 
 std::vector<float> Embedder::finish(Pooler* pooler) const {
   std::vector<float> vector = pooler->take();
-  // Of what is no number a head may make one.
+  // A head may make a number of a vector that has none in it.
   if (head_ && all_finite(vector)) vector = {head_->score(vector)};
   if (!all_finite(vector)) {
     fail(ErrorCode::kFile,

@@ -25,7 +25,7 @@ namespace hearth {
 // arithmetic already, and their activations leave the caches.
 inline constexpr uint32_t kEmbedStepTokens = 1024;
 
-// What a reranker scores a pair by.
+// The way in which a reranker scores a pair.
 struct Scoring {
   std::optional<YesNo> words;  // of one without a head of its own
 };
@@ -54,10 +54,10 @@ class Embedder {
  public:
   // The engine has embed_engine_options() of the same pooling, and nobody else steps it meanwhile.
   Embedder(Engine& engine, const EmbedOptions& options);
-  // Of one without a model at hand, which scores nothing.
+  // Embeds with an engine that has no model at hand, so it scores nothing.
   Embedder(PassEngine& engine, const EmbedOptions& options);
 
-  // Of a vector.
+  // Returns the elements of a vector.
   uint32_t width() const { return head_ ? 1 : engine_.spec().hyper.width; }
   // The most tokens a text may have.
   uint32_t context() const { return engine_.context(); }

@@ -1,4 +1,4 @@
-// What is said of an endpoint of OpenAI's interface (embed/endpoint_device.h).
+// The settings of an endpoint of OpenAI's interface (embed/endpoint_device.h).
 #pragma once
 
 #include <string>

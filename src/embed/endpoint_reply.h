@@ -19,10 +19,11 @@ namespace hearth {
 // are not finite, and zero vectors.
 std::vector<EmbedVector> read_embeddings(std::string_view json, size_t count, uint32_t width);
 
-// The first model of a reply to GET /models.
+// Returns the first model of a reply to GET /models.
 std::string read_first_model(std::string_view json);
 
-// What the body of a refusal says, in printable ASCII and cut where it is long; empty: nothing.
+// Returns the message in the body of a refusal, in printable ASCII and cut where it is long; empty
+// where there is none.
 std::string refusal_text(std::string_view body);
 
 }  // namespace hearth

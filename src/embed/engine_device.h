@@ -24,7 +24,7 @@ class EngineDevice : public EmbedDevice {
 
   const std::string& name() const override { return name_; }
   uint32_t width() const override { return embedder_->width(); }
-  // By the queries' ids; as Embedder::run(). One call at a time.
+  // Runs the queries' ids as Embedder::run() does. One call at a time.
   std::vector<EmbedVector> run(std::span<const EmbedQuery* const> batch) override;
 
   // The facts that do not change: spec(), options().

@@ -9,7 +9,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kGrowth = 4;
-// Below that share of the objective a time says too little about the slope.
+// A time below this share of the objective says too little about the slope.
 constexpr double kNear = 0.35;
 
 // Sizes near the objective differ, so that the line knows more than one point there.
@@ -42,7 +42,7 @@ Estimate estimate_depth(const std::function<double(uint32_t count)>& measure,
     out.depth = depth_within(out.line, options.slo, options.most);
     if (mean < kNear * options.slo && near == 0 && count < options.most) {
       count = std::min(kGrowth * count, options.most);
-      // No further than a little beyond what two sizes promise.
+      // The next number goes no further than a little beyond what two sizes promise.
       if (done > 0 && out.line.alpha > 0) {
         count = std::min<uint32_t>(count, std::max<uint32_t>(1, spread_out(out.depth, 2)));
       }
@@ -90,7 +90,7 @@ bool DepthTuner::tell(const std::vector<double>& seconds) {
       next = std::max(next, held_[i]);
     } else {
       held_[i] = std::max(held_[i], depth);
-      // Where others are late all of this was measured beside too much.
+      // The time was measured beside too many queries of others where these are late.
       auto more = !late && alpha > 0 ? static_cast<uint64_t>(gap / alpha + 1e-9) : 0;
       next = std::min(depth + more, most_[i]);
     }

@@ -19,7 +19,7 @@ struct EstimateOptions {
   uint32_t most = 1024;        // queries of a batch
 };
 
-// All in queries of one length.
+// The estimate of a device, in queries of one length.
 struct Estimate {
   LatencyLine line;
   uint64_t depth = 0;  // 0: one query alone takes longer than the objective (equation 11)
@@ -42,7 +42,7 @@ class DepthTuner {
   };
   DepthTuner(std::vector<Device> devices, double slo, uint64_t most);
 
-  // Of each device in the next round.
+  // Returns the depth of each device in the next round.
   const std::vector<uint64_t>& depths() const { return depths_; }
   // The longest time of each in that round. Returns whether another round is needed.
   bool tell(const std::vector<double>& seconds);

@@ -163,7 +163,7 @@ TEST(DepthTuner, TunesDepthsByRounds) {
   });
   EXPECT_EQ(depths, (std::vector<uint64_t>{40, 8}));
   EXPECT_LT(rounds, 5);
-  // Who has no depth has no round.
+  // A device without depth has no round.
   start = {{{0.018, 0.27}, 0}, {{0.084, 0.32}, 0}};
   auto never = [](const std::vector<uint64_t>&) {
     ADD_FAILURE() << "there is nothing to measure";

@@ -16,7 +16,7 @@ struct LatencyLine {
   double beta = 0;   // seconds for a batch
 
   double seconds(double count) const { return alpha * count + beta; }
-  // The same line for a thing of which `per` make one of what is counted now.
+  // Returns the same line for parts: `parts` of them make one of what is counted now.
   LatencyLine per(double parts) const { return {alpha / parts, beta}; }
 };
 

@@ -1,4 +1,4 @@
-// What a reranker reads of a query and a document, as the models were trained to:
+// Joins a query and a document to the text that rerankers were trained to read:
 //
 //   an encoder   [CLS] query [SEP] document [SEP], or of RoBERTa <s> query </s></s> document </s>;
 //                the second text's tokens are of the second type (Devlin et al. 2019)
@@ -23,8 +23,8 @@ namespace hearth {
 // A query, as all of its pairs have it: read once, whatever their number.
 struct PairQuery {
   std::vector<int32_t> ids = {};  // that stand before a document's, of an encoder
-  // Of a decoder the text that does, and where in it the query is: its last token may join with the
-  // document's first word.
+  // The text before a document's for a decoder, and the place of the query in it: its last token
+  // may join with the document's first word.
   std::string text = {};
   std::pair<size_t, size_t> place = {};
   size_t before = 0;  // the tokens before a document's
@@ -45,16 +45,17 @@ std::string rank_prompt(const ModelSource& source, const Tokenizer& tokenizer);
 
 class PairText {
  public:
-  // Of an encoder; with a prompt, of a decoder. Throws (kFile) for a prompt without {query} before
-  // {document}. The tokenizer outlives it.
+  // Serves an encoder, or with a prompt a decoder. Throws (kFile) for a prompt without {query}
+  // before {document}. The tokenizer outlives it.
   explicit PairText(const Tokenizer& tokenizer, const std::optional<std::string>& prompt = {});
 
-  // Of pairs of at most `most` tokens. Throws (kRequest, of the field `query`) where the query
-  // leaves no room for a token of a document, and what Tokenizer::encode throws. `pace`: as in
-  // embed_text.h.
+  // Prepares a query for pairs of at most `most` tokens. Throws (kRequest, for the field `query`)
+  // where the query leaves no room for a token of a document, and what Tokenizer::encode throws.
+  // `pace`: as in embed_text.h.
   PairQuery query(std::string_view text, uint32_t most, Pace* pace = nullptr) const;
-  // At most so many tokens are the document's: its end is cut off. Who must not cut refuses what is
-  // too long. Throws what Tokenizer::encode throws.
+  // Returns the tokens of a pair. The document has at most `most_of_document` of them: its end is
+  // cut off, so a caller that must not cut refuses what is too long. Throws what Tokenizer::encode
+  // throws.
   PairTokens tokens(const PairQuery& query, std::string_view document, uint32_t most_of_document,
                     Pace* pace = nullptr) const;
 

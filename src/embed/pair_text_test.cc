@@ -13,7 +13,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-// As bge's and XLM-R's vocabularies put marks around texts.
+// The vocabularies of bge and XLM-R put marks around texts in this way.
 std::unique_ptr<Tokenizer> encoder(size_t separators) {
   Vocab vocab = spm_vocab({{"a", -1}, {"b", -1}, {"c", -1}, {"_", -1}});
   vocab.add_space_prefix = false;

@@ -22,7 +22,7 @@
 
 namespace hearth {
 
-// What a text's rows can be pooled by; of PoolingType, the others are refused.
+// The ways in which a text's rows can be pooled; the others of PoolingType are refused.
 inline constexpr PoolingType kPoolings[] = {PoolingType::kCls, PoolingType::kMean,
                                             PoolingType::kLast};
 

@@ -27,7 +27,7 @@ ModelSpec model_saying(PoolingType pooling) {
   return spec;
 }
 
-// What refuses it says, "" where nothing does.
+// Returns the message of a refusal, "" where nothing is refused.
 std::string refusal(PoolingType said, std::optional<PoolingType> asked) {
   try {
     settle_pooling(model_saying(said), asked);

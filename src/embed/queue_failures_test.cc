@@ -21,7 +21,7 @@ TEST(QueueManager, MovesTheQueriesOfAFailedDevice) {
     gate.pass();
     fail(ErrorCode::kResource, "the cable was cut");
   };
-  // The other one has room for two of the three.
+  // The other device has room for two of the three.
   QueueManager manager(queues_of(queue_of(DeviceKind::kAccelerator, 100, fails, "far"),
                                  queue_of(
                                      DeviceKind::kCpu, 4, [](auto) {}, "near")),
@@ -107,7 +107,7 @@ TEST(QueueManager, UsesADeviceAgainThatAnswersAProbe) {
   EXPECT_EQ(outcomes.of(2).vector, simulated_vector(query_of(2), kWidth));
 }
 
-// Whose only device has failed with the first query.
+// A manager whose only device has failed with the first query.
 class QueueManagerWithoutDevices : public testing::Test {
  protected:
   QueueManagerWithoutDevices() {
@@ -164,7 +164,7 @@ TEST(QueueManager, BearsAThreadThatFailsOutsideOfItsDevice) {
   device.nameless = true;
   gate.open();
   outcomes.wait_for(3);
-  // The other one has room for one of them at a time, whichever is first.
+  // The other device has room for one of them at a time, whichever is first.
   EXPECT_EQ(outcomes.of(0).device, "near");
   for (int i : {0, 1, 2}) {
     if (outcomes.of(i).device == "near") {
@@ -175,7 +175,7 @@ TEST(QueueManager, BearsAThreadThatFailsOutsideOfItsDevice) {
     EXPECT_TRUE(outcomes.of(i).no_memory);
     EXPECT_NE(std::string(outcomes.of(i).error->what()).find("memory is short"), std::string::npos);
   }
-  // That was the queries' misfortune: the device goes on.
+  // The device goes on: the queries alone were at fault.
   EXPECT_TRUE(manager.statistics()[0].up);
   device.nameless = false;
   manager.submit(query_of(3), outcomes.done(3));
@@ -193,7 +193,8 @@ class ShortClock : public HandClock {
     if (is_short) throw std::bad_alloc();
     return HandClock::now();
   }
-  // Of the next answers, the last one first. Nobody else may ask meanwhile.
+  // Lets the next answers fall short as the plan says, the last one first. Nobody else may ask
+  // meanwhile.
   void fall_short(std::vector<bool> plan) { plan_ = std::move(plan); }
 
  private:
@@ -214,8 +215,8 @@ TEST(QueueManager, KeepsWhatComesWhileItTellsOthersThatMemoryIsShort) {
     told(std::move(outcome));
   });
   manager.submit(query_of(2), outcomes.done(2));
-  // When the batch has ended and when it is to be given up, so that it is dropped; and when the
-  // thread looks again, so that what waits is.
+  // The calls that fall short: when the batch has ended and when it is to be given up, so that it
+  // is dropped; and when the thread looks again, so that what waits is dropped.
   clock.fall_short({true, false, true, true});
   gate.open();
   outcomes.wait_for(4);

@@ -18,10 +18,10 @@ namespace {
 
 // Waiting goes by the machine's clock, decisions by the manager's; so nobody sleeps longer.
 constexpr double kLongestWait = 1;
-// Between two looks at whether somebody who waits for room still wants to.
+// Seconds between two looks at whether a caller who waits for room still wants to.
 constexpr double kLookUp = 0.1;
 
-// Why queries were not done.
+// The reason why queries were not done.
 struct Failure {
   const Error& error;
   bool no_memory = false;
@@ -37,7 +37,7 @@ struct QueueManager::State {
     DispatchQuery place;
     uint64_t refused = 0;  // by a bit each, the devices that failed with it
   };
-  // What is told once the lock is let go.
+  // An answer that is given once the lock is let go.
   struct Answer {
     EmbedDone done;
     EmbedOutcome outcome;
@@ -104,7 +104,7 @@ struct QueueManager::State {
   // Made while there is some.
   const Error no_memory{ErrorCode::kResource, "memory is short"};
   mutable std::mutex mutex;
-  // Under the mutex.
+  // The mutex guards the following.
   Dispatcher dispatcher;
   std::unordered_map<uint64_t, Pending> pending;
   uint64_t next_id = 1, refused = 0;
@@ -125,7 +125,7 @@ void QueueManager::State::answer(uint64_t id, EmbedOutcome outcome, std::vector<
   pending.erase(found);
 }
 
-// None: another device has it.
+// Offers a query again; returns no outcome where another device has it.
 std::optional<EmbedOutcome> QueueManager::State::offer_again(Pending& one, const Failure& failure,
                                                              double now) {
   DispatchResult offered;
@@ -248,7 +248,8 @@ void QueueManager::State::tell(std::vector<Answer>& answers, std::unique_lock<st
     try {
       one.done(std::move(one.outcome));
     } catch (const std::exception&) {
-      // Who should throw nothing did, for want of memory: the others are told all the same.
+      // A callback that should throw nothing did, for want of memory: the others are called all the
+      // same.
     }
   }
   lock.lock();
@@ -258,7 +259,7 @@ void QueueManager::State::turn(size_t index, std::unique_lock<std::mutex>& lock)
   double now = clock.now();
   std::vector<uint64_t> ids = dispatcher.begin(index, now);
   if (!ids.empty()) {
-    // The others look again by when this one has stalled.
+    // The other threads look again by the time when this device has stalled.
     work.notify_all();
     run(index, ids, lock);
   } else if (dispatcher.probe_due(index, now)) {
@@ -279,7 +280,7 @@ void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& 
   double now = clock.now();
   if (dispatcher.probe_due(index, now)) return dispatcher.probed(index, now, std::nullopt, 0);
   if (dispatcher.running(index) == 0) {
-    // There may be memory in a moment.
+    // Memory may be free again in a moment.
     work.wait_for(lock, std::chrono::duration<double>(kLookUp));
     return;
   }
@@ -303,7 +304,7 @@ void QueueManager::State::drop(size_t index, std::unique_lock<std::mutex>& lock)
     try {
       std::exchange(one.mapped().done, nullptr)(shortage_outcome());
     } catch (const std::exception&) {
-      // As in tell().
+      // A callback may throw for want of memory, as in tell().
     }
     one = {};
     lock.lock();
@@ -312,19 +313,20 @@ void QueueManager::State::drop(size_t index, std::unique_lock<std::mutex>& lock)
   room.notify_all();
 }
 
-// The one place where what is thrown on the thread ends.
+// Serves a device. All that is thrown on its thread ends here.
 void QueueManager::State::serve(size_t index) {
   std::unique_lock lock(mutex);
   bool broken = false;
   while (!closing) {
     try {
       if (broken) break_off(index, lock);
-      // It lets go of the lock: the end may have come meanwhile.
+      // break_off() lets go of the lock: the end may have come meanwhile.
       if (!closing) turn(index, lock);
       broken = false;
     } catch (...) {
       if (!lock.owns_lock()) lock.lock();
-      // There was no memory even for that, or none came: others may wait for what these have.
+      // There was no memory even for breaking off, or none came: others may wait for what these
+      // queries hold.
       if (std::exchange(broken, true)) drop(index, lock);
     }
   }
@@ -362,7 +364,8 @@ SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, uint6
   return result;
 }
 
-// Of queries that begin while the lock is held none has begun to run.
+// Offers all queries or none: while the lock is held, none of those that were put into batches has
+// begun to run.
 SubmitResult QueueManager::State::offer_all(std::vector<EmbedQuery>& queries,
                                             const SharedDone& done) {
   SubmitResult first;
@@ -413,7 +416,7 @@ QueueManager::~QueueManager() {
       outcome.error.emplace(ErrorCode::kBusy, "the program is ending");
       one.mapped().done(std::move(outcome));
     } catch (const std::exception&) {
-      // Who cannot be told for want of memory ends with the program.
+      // A query that cannot be told for want of memory ends with the program.
     }
   }
 }

@@ -24,9 +24,9 @@
 
 namespace hearth {
 
-// Of one query that was accepted: a vector, or an error, of which kBusy says that it may be sent
-// again after `retry_after` seconds. A query whose device failed goes to another; where that has no
-// room it is BUSY if the device was remote, and has the device's own error if not.
+// The outcome of one query that was accepted: a vector, or an error, of which kBusy says that it
+// may be sent again after `retry_after` seconds. A query whose device failed goes to another; where
+// that has no room it is BUSY if the device was remote, and has the device's own error if not.
 struct EmbedOutcome {
   EmbedVector vector = {};
   std::optional<Error> error = {};
@@ -82,7 +82,7 @@ class QueueManager {
   // called for these. What runs is answered all the same.
   uint64_t cancel(uint64_t ticket, uint64_t count = 1);
 
-  // In the order of the queues that were given.
+  // Returns the statistics in the order of the queues that were given.
   std::vector<DeviceStatistics> statistics() const;
   // Queries refused as BUSY or too long.
   uint64_t refused() const;

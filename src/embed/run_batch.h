@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-// What a device's thread came back with.
+// The result of a device's thread.
 struct BatchResult {
   std::vector<EmbedVector> vectors;
   std::optional<Error> error;

@@ -28,7 +28,7 @@ class ScoreHead {
   // text without one that of these tokens.
   ScoreHead(const Model& model, const std::optional<YesNo>& words);
 
-  // row [width].
+  // Returns the score of a row [width].
   float score(std::span<const float> row) const;
 
  private:

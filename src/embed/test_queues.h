@@ -1,5 +1,5 @@
-// For tests of queues: devices that do as they are told, a clock that is set by hand, and who waits
-// for outcomes.
+// Test doubles for queues: devices that do as they are told, a clock that is set by hand, and a
+// list of outcomes to wait for.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ class ScriptedDevice : public EmbedDevice {
   Script script_;
 };
 
-// A part of the program.
+// A device that is part of the program, so it is never remote.
 class OwnDevice : public ScriptedDevice {
  public:
   using ScriptedDevice::ScriptedDevice;
@@ -107,7 +107,7 @@ class Outcomes {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return count_ >= count; });
   }
-  // Of a query that was answered once.
+  // Returns the outcome of a query that was answered once.
   const EmbedOutcome& of(size_t index) {
     std::lock_guard lock(mutex_);
     EXPECT_EQ(by_index_[index].size(), 1u);

@@ -95,7 +95,7 @@ inline VirtualResult run_virtually(const std::vector<VirtualDevice>& devices,
     for (size_t i = 0; i < devices.size(); ++i) {
       if (ends[i] <= soonest) soonest = ends[who = i];
     }
-    // What an idle device gathers begins without anybody's doing.
+    // A batch that an idle device gathers begins without anybody's doing.
     for (size_t i = 0; i < devices.size(); ++i) {
       double wakes = dispatcher.wake_at(i);
       if (ends[i] == kNever && wakes > now && wakes < soonest) {

@@ -11,7 +11,7 @@ namespace hearth {
 
 class ClientTurns {
  public:
-  // One more of its sequences runs. The name outlives this object.
+  // Counts one more running sequence of the client. The name outlives this object.
   void add(std::string_view client) { ++running_[client]; }
 
   uint32_t running(std::string_view client) const {

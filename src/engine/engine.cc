@@ -84,7 +84,7 @@ void Engine::start(const Machine& machine, EngineLayout layout, std::unique_ptr<
                                  memory_->lane(), memory_->kv());
 }
 
-// What hangs on a page that is evicted goes with it.
+// A page that is evicted takes with it the window page and the state that are kept beside it.
 Engine::Pools Engine::make_pools() {
   const KvView& kv = layout_.kv;
   Pools pools{std::make_unique<KvPool>(spec().has_kv_cache() ? kv.page_count() : 0,

@@ -46,7 +46,7 @@ class Engine : public StepEngine {
   Engine(std::shared_ptr<const Model> model, const Machine& machine, Isa isa,
          const EngineOptions& options);
 
-  // Its weights point into the source, which may be gone.
+  // Returns the spec, whose weights point into the source, which may be gone.
   const ModelSpec& spec() const override { return model_->spec(); }
   const std::shared_ptr<const Model>& model() const { return model_; }
   Lane& lane() { return *lane_; }
@@ -55,7 +55,7 @@ class Engine : public StepEngine {
   // These tell what lies where, and how much.
   const MemoryUse& memory() const { return memory_use_; }
   const std::vector<MemoryRegion>& regions() const { return memory_->regions(); }
-  // Of one sequence's state, on all shards; 0 where the model keeps none.
+  // Returns the bytes of one sequence's state, on all shards; 0 where the model keeps none.
   size_t state_bytes() const { return layout_.states.slot_bytes(); }
   std::vector<NodeMemory> node_memory() const { return memory_->by_node(placement()); }
   // The plan that steps run under now, and another one from the next step on: other groups, other
@@ -67,16 +67,17 @@ class Engine : public StepEngine {
   // (graph() of before is gone), and for that time needs the memory of both plans.
   const EnginePlan& plan() const { return layout_.plan; }
   void set_plan(const EnginePlan& plan) { set_plan(plan, layout_.options.schedules); }
-  // Other schedules, too, from the next step on.
+  // Sets the plan and other schedules, too, from the next step on.
   void set_plan(const EnginePlan& plan, const ScheduleTable& schedules);
   const Graph& graph(Phase phase) const { return lane_->graph(phase); }
   uint32_t threads() const { return lane_->team().size(); }
   const Placement& placement() const { return layout_.plan.placement; }
-  // Where everything else may run without disturbing the threads; empty where no core is left.
+  // Returns the PUs on which everything else may run without disturbing the threads; empty where no
+  // core is left.
   const std::vector<uint32_t>& spare_pus() const { return spare_pus_; }
   // The threads, for who works on them between steps.
   Team& team() { return lane_->team(); }
-  // What passes beside its steps fill; valid as long as the engine is there.
+  // Returns the memory that passes beside its steps fill; valid as long as the engine is there.
   PassTarget pass_target() const {
     return {model_, &memory_->kv(), memory_->kv_memory(), context(), options().expand};
   }

@@ -121,8 +121,8 @@ uint32_t least_kv_pages(const EngineLayout& layout) {
   return held;
 }
 
-// Where a node is too small for its shard, others take more. Heads are cut in coarse steps, so
-// what was cut to fit may still be too large: the next attempt aims lower.
+// Moves parts of shards from nodes that are too small to others. Heads are cut in coarse steps, so
+// a shard that was cut to fit may still be too large: the next attempt aims lower.
 void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLayout* layout) {
   constexpr uint32_t kAttempts = 6;
   const EngineOptions& options = layout->options;
@@ -184,13 +184,13 @@ std::optional<uint32_t> kv_pages_that_fit(const Machine& machine, const EngineLa
   });
 }
 
-// As many pages as were asked for in bytes, or as a share of what is left.
+// Returns the pages that fit into the bytes asked for, or into a share of the memory that is left.
 uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
   constexpr uint64_t kMost = UINT32_MAX - 1;
   const EngineOptions& options = layout.options;
   uint32_t least = least_kv_pages(layout);
   if (options.kv_bytes == 0) {
-    // More than its sequences can fill would hold nothing but pages of ended texts.
+    // More pages than its sequences can fill would hold nothing but those of ended texts.
     const uint64_t most = uint64_t{options.sequences} * pages_for(options.context);
     return std::max(least,
                     kv_pages_that_fit(machine, layout, options.kv_share, std::min(kMost, most))
@@ -220,7 +220,7 @@ std::optional<uint32_t> states_that_fit(const Machine& machine, const EngineLayo
       });
 }
 
-// As many as these bytes hold, which must be there.
+// Returns how many states these bytes hold, which must be there.
 uint32_t states_of_bytes(const Machine& machine, const EngineLayout& layout) {
   constexpr uint64_t kMost = UINT32_MAX / 2;
   const uint64_t bytes = layout.options.state_bytes, slot = layout.states.slot_bytes();
@@ -254,7 +254,8 @@ void settle_states(const Machine& machine, EngineLayout* layout) {
   layout->states.set_slots(options.sequences + options.kept_states);
 }
 
-// What was asked for, or else is of use to whoever leaves it to the memory that is left.
+// Returns the pages that were asked for, or else those that are of use to a caller who leaves their
+// number to the memory that is left.
 uint32_t wanted_kv_pages(const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
   if (!options.asks_kv_size()) return layout.kv.page_count();
@@ -262,9 +263,8 @@ uint32_t wanted_kv_pages(const EngineLayout& layout) {
   return options.sequences * pages_for(std::min(options.context, kDefaultContext));
 }
 
-// Where the pages asked for by default are more than memory holds, there are fewer of them.
-// Sequences then take turns in a smaller pool. A context that nobody insists on is lowered to what
-// the pages hold.
+// Takes fewer pages than asked for by default where memory holds no more. Sequences then take turns
+// in a smaller pool. A context that nobody insists on is lowered to what the pages hold.
 void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
   EngineOptions& options = layout->options;
   const KvView& kv = layout->kv;

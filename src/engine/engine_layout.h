@@ -57,22 +57,22 @@ struct EngineLayout {
   // Flags and counters on the shard, of both phases: epochs go on from run to run, so they share
   // nothing.
   size_t sync_bytes(uint32_t shard) const;
-  // All that lies on the shard's node besides weights, keys and values: states, too.
+  // Returns the bytes on the shard's node besides weights, keys and values: with those of states.
   size_t work_bytes(uint32_t shard) const;
   size_t shard_bytes(uint32_t shard) const;
   MemoryUse memory() const;
 };
 
-// For an engine that loads the model itself.
+// Lays out an engine that loads the model itself.
 EngineLayout lay_out_engine(const ModelSpec& spec, const Machine& machine, Isa isa,
                             const EngineOptions& options);
-// For an engine that is there, with everything but the plans of the phases and the schedules as it
-// was. Throws (kUsage) where the plan would move what stays: threads, shards, the most rows of a
-// step, where groups need more copies of latents than the KV pages have, or where a schedule is not
-// on its menu.
+// Lays out an engine that is there anew, with everything but the plans of the phases and the
+// schedules as it was. Throws (kUsage) where the plan would move what stays: threads, shards, the
+// most rows of a step, where groups need more copies of latents than the KV pages have, or where a
+// schedule is not on its menu.
 EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa, EnginePlan plan,
                            const ScheduleTable& schedules);
-// For one more engine on a model that is there: its shards stay where they are.
+// Lays out one more engine on a model that is there: its shards stay where they are.
 EngineLayout lay_out_engine(const Model& model, const Machine& machine, Isa isa,
                             const EngineOptions& options);
 

@@ -12,8 +12,7 @@
 namespace hearth {
 namespace {
 
-// Of a model that was made for 40960 positions: how many KV pages there are, and with them the
-// context.
+// The number of KV pages of a model that was made for 40960 positions, and with it the context.
 class KvSize : public testing::Test {
  protected:
   KvSize() {
@@ -276,7 +275,7 @@ TEST(EngineLayout, LayersWithAWindowTakeTheirWindowsAndWhatAStepComputes) {
     return static_cast<double>(sequences * (kContext * kFull + kWindow * kWindowed) +
                                rows * kWindowed);
   };
-  // Beside its window a layer holds what a step computes, whoever's that is.
+  // A layer with a window holds beside it the rows that a step computes, whosever they are.
   EXPECT_LT(kv(1, 512), 1.05 * windows(1, 512));
   EXPECT_LT(kv(1, 128), 1.05 * windows(1, 0));
   EXPECT_LT(kv(8, 512), 1.05 * windows(8, 0));
@@ -284,7 +283,7 @@ TEST(EngineLayout, LayersWithAWindowTakeTheirWindowsAndWhatAStepComputes) {
   EXPECT_EQ(kv(1, 512), static_cast<double>(kContext * (kFull + kWindowed)));
 }
 
-// What windows get of a number of bytes: what they have use for, but half at most.
+// Windows get of a number of bytes what they have use for, but half at most.
 TEST(EngineLayout, WindowPagesStandBesideTheOthers) {
   const TestModel model(gemma4_26b());
   Machine machine = Machine::invented(1, 1);

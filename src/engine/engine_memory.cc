@@ -41,7 +41,7 @@ void PlanMemory::divide_sync(const EngineLayout& layout, uint32_t shard, std::by
   decode_.sync.push_back(base + layout.prefill.sync[shard]);
 }
 
-// Both phases use the same memory, one at a time.
+// Divides the memory of activations: both phases use it, one at a time.
 void PlanMemory::divide_activations(const EngineLayout& layout,
                                     const std::vector<std::byte*>& bases) {
   for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {

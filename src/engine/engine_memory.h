@@ -65,16 +65,16 @@ class EngineMemory {
   // The layout's, with memory.
   const KvView& kv() const { return kv_; }
   const StateView& states() const { return states_; }
-  // By shard: all of the memory that its pages lie in, whole pages of the operating system.
+  // Returns by shard all of the memory that its pages lie in, whole pages of the operating system.
   std::vector<std::span<std::byte>> kv_memory() const;
-  // Of the plans' memory that is in use.
+  // Returns the plans' memory that is in use.
   LaneMemory lane() const { return lane_with(*plan_memory_); }
   LaneMemory lane_with(const PlanMemory& plans) const {
     return {scratch_, plans.prefill(), plans.decode()};
   }
   // Takes the place of what was in use, which is freed.
   void replace(std::unique_ptr<PlanMemory> plans);
-  // By shard: StepLogits::bytes().
+  // Returns a shard's StepLogits::bytes().
   std::byte* logits(uint32_t shard) const { return logits_[shard]; }
   // [hidden rows][width].
   float* hidden() const { return hidden_; }
@@ -84,7 +84,7 @@ class EngineMemory {
   // Graphs are not in it: each group has its own on the heap of one of its threads; nor pages of
   // files, which lie wherever a thread first came.
   const std::vector<MemoryRegion>& regions() const { return regions_; }
-  // The same by nodes, those with memory or threads, rising. Asks the kernel: slow.
+  // Returns the regions by nodes, those with memory or threads, rising. Asks the kernel: slow.
   std::vector<NodeMemory> by_node(const Placement& placement) const;
   // Tells what the system refused.
   std::vector<std::string> notes() const;

@@ -16,7 +16,7 @@
 
 namespace hearth {
 
-// When start_engine() works by what `hearth tune` kept (engine/tuned_plan.h).
+// Says when start_engine() works by the stored results of `hearth tune` (engine/tuned_plan.h).
 enum class TunedUse : uint8_t {
   kNever,
   kWhereOpen,  // nothing else says who works where
@@ -24,7 +24,7 @@ enum class TunedUse : uint8_t {
 };
 
 struct EngineOptions {
-  // Who works where. A plan says all of it; none: one is made from the others.
+  // The plan, which says all about who works where; none: one is made from the other options.
   std::optional<EnginePlan> plan;
   TunedUse tuned = TunedUse::kWhereOpen;
   uint32_t threads = 0;         // 0: default_thread_count()
@@ -44,7 +44,8 @@ struct EngineOptions {
   // Positions per sequence; 0: the model's, at most kDefaultContext, or, where kv_bytes or kv_share
   // is given, the model's or as many as these hold.
   uint32_t context = 0;
-  // What the context may be lowered to where the KV pages hold no more; 0: not at all.
+  // The length that the context may be lowered to where the KV pages hold no more; 0: it may not
+  // be.
   uint32_t least_context = 0;
   // KV pages, at least enough for one full context. The first that is not 0 decides: a number of
   // pages; as many as these bytes hold; as many as this share holds of the memory that everything
@@ -90,7 +91,7 @@ struct EngineOptions {
 inline constexpr uint32_t kDefaultContext = 4096;
 // The kv_share of a server: whatever it leaves free is also what others on the machine have left.
 inline constexpr double kServingKvShare = 0.25;
-// And its state_share; nobody's conversation has use for many more states than so many.
+// The state_share of a server; no conversation has use for many more states than the number below.
 inline constexpr double kServingStateShare = 0.125;
 inline constexpr uint32_t kMostSharedStates = 8;
 

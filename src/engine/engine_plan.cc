@@ -87,7 +87,7 @@ void read_line(const Machine& machine, LineReader& line, EnginePlan* plan) {
   }
 }
 
-// Its four lines, in any order.
+// Reads the four lines of a stream plan, in any order.
 StreamChoice parse_stream(const std::vector<std::pair<std::string, uint32_t>>& lines) {
   StreamChoice stream;
   std::set<std::string> seen;

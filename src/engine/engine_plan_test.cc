@@ -160,7 +160,7 @@ TEST(EnginePlan, OldVersionsAreRead) {
   ASSERT_TRUE(text.starts_with(head));
   text.replace(0, head.size(), "hearth-engine-plan 2");
   EXPECT_TRUE(same(parse_engine_plan(text, machine), plan));
-  // They have no part on streaming.
+  // These plans have no part on streaming.
   const std::string stream = "hearth-stream-plan 1\nrows 64\nkept 0\nberths 2\nthreshold 0\n";
   EXPECT_THROW(parse_engine_plan(text + stream, machine), Error);
 }

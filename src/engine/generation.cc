@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// So many of the likeliest tokens are tried in a language before all are.
+// The number of likeliest tokens that are tried in a language before all are.
 constexpr uint32_t kCandidates = 64;
 
 constexpr const char* kNoneOfLanguage =
@@ -66,7 +66,8 @@ Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order
   if (request().language != nullptr) language_ = *request().language;
 }
 
-// What is read again, after its pages went, is not told again.
+// Tells the stream how much of the prompt was read. Tokens that are read again, after their pages
+// went, are not told again.
 void Generation::tell_read() {
   if (!request().tell_read || started() || choice_ != 0) return;
   const uint64_t tokens = sequence->length(), cached = cached_tokens;
@@ -150,7 +151,7 @@ std::optional<Finish> Generation::take_token(RowLogits& logits, const Generation
     out.top_logprobs = std::move(taken.top_logprobs);
     add_token(*taken.token, limits, &out);
   } catch (const Error& error) {
-    // Of the language: it takes more memory than a text may.
+    // The language has failed: it takes more memory than a text may.
     return end_without_token(error.what());
   }
   const std::optional<Finish> finish = deliver(std::move(out));
@@ -215,7 +216,7 @@ Generation::Sampled Generation::sample(RowLogits& logits, const GenerationLimits
   return sampled;
 }
 
-// Nothing where too few of the best may come in the language.
+// Returns a token of the best; none where too few of them may come in the language.
 std::optional<int32_t> Generation::sample_best(std::span<const TokenLogit> best, uint32_t needed) {
   if (!language_) return sampler_.sample_best(best);
   allowed_.clear();

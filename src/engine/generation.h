@@ -67,7 +67,7 @@ class Generation {
   // The tokens that say which rows are expanded.
   uint32_t first_turn() const;
 
-  // The first position whose row has not been given yet, where rows are wanted.
+  // Returns the first position whose row has not been given yet, where rows are wanted.
   uint32_t next_row() const { return next_row_; }
 
   // How many rows of the prompt are still to be scored, where its log-probabilities are wanted, and
@@ -84,21 +84,21 @@ class Generation {
   uint32_t reached = 0;
   // How many of the `reached` tokens others computed.
   uint32_t cached_tokens = 0;
-  // Where its prompt is under way in a streamer's passes (hybrid/streamer.h): their number, 0 where
+  // Its prompt's number while it is under way in a streamer's passes (hybrid/streamer.h), 0 while
   // it is not, and the first position that they compute. Its sequence has been grown by what they
   // do, and nobody else reads or changes it meanwhile.
   uint64_t stream = 0;
   uint32_t streamed_from = 0;
-  // It failed there once, and is not tried again.
+  // A pass failed for its prompt once, and it is not tried again.
   bool by_cores = false;
   // It waits for a pass: for pages to be filled by its own, or for another's that fills what it
   // needs next.
   bool awaits_pass = false;
-  // What computes its prompt is no step.
+  // Whether a pass computes its prompt, its own or another's, and no step does.
   bool streams() const { return stream != 0 || awaits_pass; }
   // How many positions its sequences have of an accelerator's form (SequenceForms).
   uint32_t streamed_positions = 0;
-  // When it first had a place in a step; 0: not yet.
+  // The moment when it first had a place in a step; 0: not yet.
   double admitted_seconds = 0;
   // True if it was left out at its last turn, since its client's stream had no room.
   bool held_up = false;
@@ -141,7 +141,7 @@ class Generation {
  private:
   Result result(uint32_t index) const;
   void note_computed(Result* result);
-  // What was sampled, or why nothing can be.
+  // A sampled token, or the reason why none can be sampled.
   struct Sampled {
     std::optional<int32_t> token;
     std::string trouble = {};

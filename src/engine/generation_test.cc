@@ -261,7 +261,7 @@ TEST_F(LanguageTest, EndsWithFailureWhereOptionsForbidWhatMayCome) {
   EXPECT_NE(result.error.find("language"), std::string::npos);
 }
 
-// Where the text must go on as the tokenizer would write it: the tokens are bytes, "ab" and "abc".
+// The text must go on as the tokenizer would write it: the tokens are bytes, "ab" and "abc".
 class ForcedTest : public LanguageTest {
  protected:
   static constexpr int32_t kAb = 256, kAbc = 257;
@@ -275,7 +275,7 @@ class ForcedTest : public LanguageTest {
     logits[static_cast<size_t>(token)] = 9;
     return logits;
   }
-  // What comes of one row: the tokens, until the next one is not known.
+  // Returns the tokens that come of one row, until the next one is not known.
   std::vector<int32_t> tokens_of(RowLogits& row) {
     std::vector<int32_t> tokens;
     do {

@@ -20,7 +20,7 @@ class JobHandle {
   ~JobHandle() { cancel(); }
   JobHandle(JobHandle&& other) noexcept
       : id_(other.id_), cancel_(std::exchange(other.cancel_, nullptr)) {}
-  // What it stood for before is cancelled.
+  // Cancels the job that it stood for before.
   JobHandle& operator=(JobHandle&& other) noexcept {
     JobHandle old = std::move(*this);
     id_ = other.id_;
@@ -28,7 +28,7 @@ class JobHandle {
     return *this;
   }
 
-  // Its results carry it (Result::request).
+  // Returns the number that its results carry, too (Result::request).
   uint64_t id() const { return id_; }
   void cancel() {
     if (auto cancel = std::exchange(cancel_, nullptr)) cancel();

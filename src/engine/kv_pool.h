@@ -21,13 +21,14 @@
 
 namespace hearth {
 
-// What of a page's bytes does not follow from its tokens and the pages before it.
+// The form of a page: what about its bytes does not follow from its tokens and the pages before it.
 struct PageForm {
-  // Of a model with latents: its positions that were computed expanded (graph/ops/latent.h), the
-  // first ones.
+  // The number of its first positions that were computed expanded (graph/ops/latent.h), in a model
+  // with latents.
   uint32_t expanded = 0;
-  // By whom, where that shows: an accelerator beside cores that multiply by other instructions
-  // (pass_has_own_bits() of hybrid/accelerator_layers.h). Else all bits are those of the cores.
+  // The maker of its bytes, where that shows: an accelerator beside cores that multiply by other
+  // instructions (pass_has_own_bits() of hybrid/accelerator_layers.h). Else all bits are those of
+  // the cores.
   enum class Maker : uint8_t { kCores, kAccelerator } maker = Maker::kCores;
 
   bool operator==(const PageForm&) const = default;
@@ -35,7 +36,7 @@ struct PageForm {
 
 class KvPool : public PageStock {
  public:
-  // No pages at all: nothing is kept of a sequence but its tokens.
+  // A pool may have no pages at all: nothing is kept of a sequence then but its tokens.
   KvPool(uint32_t page_count, CopyPage copy);
 
   bool keeps_pages() const { return !pages_.empty(); }

@@ -135,8 +135,8 @@ TEST_F(PrefixTest, PagesOfOtherFormsAreOthers) {
   EXPECT_NE(again->pages()[1], shorter.pages()[1]);
 }
 
-// The same of what an accelerator made; what it can make no more the cores do, and others find
-// that.
+// Pages that an accelerator made are others; the cores compute what it can no longer make, and
+// other sequences find that.
 TEST_F(PrefixTest, PagesOfOtherMakersAreOthers) {
   {
     Sequence first(pool_, {.streamed = 128});

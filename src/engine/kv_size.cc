@@ -12,7 +12,7 @@ uint32_t least_window_pages(const EngineLayout& layout) {
   return least_window_pages(layout.kv.window(), layout.options);
 }
 
-// Of all shards.
+// Returns the bytes of a page on all shards.
 uint64_t page_bytes(const KvView& kv, uint32_t shards, KvKind kind) {
   uint64_t bytes = 0;
   for (uint32_t s = 0; s < shards; ++s) bytes += kv.page_bytes(s, kind);

@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// What some units, as pages, have of a piece of memory.
+// The part of a piece of memory that some units, as pages, have.
 struct UnitRoom {
   uint64_t others;                          // bytes that everything else takes
   std::function<uint64_t(uint64_t)> bytes;  // of so many units

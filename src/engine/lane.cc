@@ -59,7 +59,7 @@ bool Lane::run(const StepView& step, const Executor::Abandon* abandon) {
   last_ = &phase;
   for (ExecutionContext* context : phase.contexts) context->begin(step);
   const bool complete = phase.executor->run(RunContexts(phase.contexts), abandon);
-  // All others were asked when they were loaded.
+  // The other weights were looked at when they were loaded.
   if (const auto& rows = model_->weights().token_rows()) rows->require_whole();
   return complete;
 }

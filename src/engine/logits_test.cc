@@ -46,7 +46,7 @@ TEST(TopTokens, AreThoseThatSortingGives) {
     for (uint32_t count : {1u, 2u, 40u, 999u, 1000u, 5000u}) {
       std::vector<TokenLogit> best(all.begin(), all.begin() + std::min(count, 1000u));
       EXPECT_EQ(top_tokens(logits, count), best) << most;
-      // In parts, the last one first; and in no order.
+      // The logits are offered in parts, the last one first, and read in no order.
       TopTokens top;
       top.start(count, best.back().logit);
       top.offer(std::span(logits).subspan(617), 617);

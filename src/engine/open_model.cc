@@ -25,7 +25,8 @@ void check_vocabulary(const OpenedModel& model) {
        model.source.name(), model.tokenizer->size(), model.spec.hyper.vocabulary);
 }
 
-// Before the vocabulary is looked at, which may be of a kind that only encoders have.
+// Refuses an encoder before its vocabulary is looked at, which may be of a kind that only encoders
+// have.
 void check_use(const ModelSource& source, const ModelSpec& spec, ModelUse use) {
   if (use != ModelUse::kText || !spec.is_encoder()) return;
   if (spec.is_reranker()) {
@@ -71,7 +72,7 @@ void tell_choice(const WeightChoice& choice, const Machine& machine, size_t engi
   }
 }
 
-// Of LongRoPE, which factors a model runs with.
+// Tells which factors of LongRoPE a model runs with.
 void tell_rope(const Engine& engine, const Listener& listener) {
   const auto* block = engine.spec().first<AttentionBlock>();
   if (block == nullptr || !block->rope || block->rope->short_factors.empty()) return;
@@ -138,7 +139,8 @@ std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& ma
       model.source, model.spec, machine, isa,
       with_tuned(machine, isa, model.spec, options, listener),
       [&](size_t done, size_t total) { listener.progress("loading", done, total); });
-  // Where nodes matter, what is not in its place costs speed that nobody would find otherwise.
+  // Warnings concern speed where nodes matter: nobody would find otherwise that memory is not in
+  // its place.
   for (const std::string& warning : engine->warnings()) {
     (machine.binds_memory() ? listener.warn : listener.detail)(warning);
   }

@@ -1,6 +1,6 @@
-// From a path to a model that runs, for the command line as for any other program: source, spec and
-// tokenizer, then an engine. The order saves time: what can be refused is refused before a weight
-// is read. Nothing is printed: a Listener is told.
+// Opens a path as a model that runs, for the command line as for any other program: source, spec
+// and tokenizer, then an engine. The order saves time: what can be refused is refused before a
+// weight is read. Nothing is printed: a Listener is told.
 //
 // Errors: those of the parts; a vocabulary that is larger than the embedding table (kFile); an
 // encoder where text is wanted (kUnsupported).
@@ -22,8 +22,8 @@ namespace hearth {
 // Whether a source without a vocabulary is an error, or its vocabulary is not even looked at.
 enum class TokenizerUse : uint8_t { kNeeded, kIfThere, kNone };
 
-// What the model is wanted for. An encoder gives vectors and no text. Who asks for the shape reads
-// no weights, and these need not be there (open_model_shape).
+// The purpose of the model. An encoder gives vectors and no text. kShape reads no weights, and
+// these need not be there (open_model_shape).
 enum class ModelUse : uint8_t { kAny, kText, kShape };
 
 struct OpenOptions {
@@ -48,7 +48,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
                                           const std::optional<std::string>& pre,
                                           const Listener& listener = {});
 
-// Where the policy of the weights is automatic: chooses their types for the engines that are to be
+// Chooses the types of the weights, where their policy is automatic, for the engines that are to be
 // in memory at the same time (engine/choose_weights.h), says so, and puts the spec that has them in
 // the model's.
 void settle_weights(OpenedModel* model, const Machine& machine, Isa isa,

@@ -190,7 +190,7 @@ TEST_F(OpenModelTest, SaysNothingWhereNothingIsOdd) {
   EXPECT_EQ(warnings_, std::vector<std::string>{});
 }
 
-// What is odd about a vocabulary that is no guess matters only to who looks for it.
+// Odd details of a vocabulary whose rule is no guess are told only to a listener for details.
 TEST_F(OpenModelTest, TellsDetails) {
   Vocab vocab = bpe_vocab({});
   vocab.tokens[200] = vocab.tokens[100];

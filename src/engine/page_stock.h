@@ -32,7 +32,7 @@ class PageStock {
   uint32_t take();
   // Adds one holder to the page.
   void share(uint32_t page);
-  // What is of less use than all else that is kept goes first.
+  // The order in which kept pages are taken: kFirst is of less use than all others that are kept.
   enum class Goes : uint8_t { kInTurn, kFirst };
   void release(uint32_t page, Goes goes = Goes::kInTurn);
   // Tells whether its holder may write to it: nobody else holds it, and nobody can find it.
@@ -53,7 +53,7 @@ class PageStock {
     uint32_t older = kNoPage, newer = kNoPage;  // among the unused
   };
 
-  // Nobody finds this page any more, which somebody else will have.
+  // Forgets a page that is given to another holder: nobody finds it any more.
   virtual void forget(uint32_t page) = 0;
   void add_unused(uint32_t page, Goes goes);
   void remove_unused(uint32_t page);

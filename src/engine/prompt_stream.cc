@@ -21,10 +21,10 @@
 namespace hearth {
 namespace {
 
-// About as long as measuring takes.
+// The seconds that measuring takes, about.
 constexpr double kMeasureSeconds = 2;
 
-// What the engine's plan says, where nobody asks for something else.
+// Fills options that nobody gives from the engine's plan.
 PromptStreamOptions by_plan(PromptStreamOptions options, const EnginePlan& plan) {
   if (!plan.stream) return options;
   StreamPlanOptions& how = options.plan;
@@ -69,7 +69,7 @@ class Maker {
         asked_(std::move(asked)),
         listener_(listener) {}
 
-  // On the streamer's thread.
+  // The streamer's thread calls this.
   std::unique_ptr<PassRunner> make() {
     PromptPass made = make_fitting();
     time_ = std::move(made.time);
@@ -83,7 +83,7 @@ class Maker {
     return std::move(made.pass);
   }
 
-  // While there is what make() made.
+  // These may be called while there is what make() made.
   double seconds(uint32_t rows) const { return time_->seconds(rows); }
   double prefix_seconds(uint32_t rows, uint32_t before) const {
     return time_->prefix_seconds(rows, before);
@@ -91,7 +91,8 @@ class Maker {
   uint32_t rows() const { return rows_; }
 
  private:
-  // What the engine's plan says may not fit a GPU any more, of which others hold memory meanwhile.
+  // Makes the pass by the engine's plan, or by another where that does not fit the GPU any more,
+  // since others hold memory there meanwhile.
   PromptPass make_fitting() {
     const bool timed = options_.threshold == 0;
     try {
@@ -113,7 +114,7 @@ class Maker {
   uint32_t rows_ = 0;
 };
 
-// What the cores alone need for a token of a prompt.
+// Returns the seconds that the cores alone take for a token of a prompt.
 double core_token_seconds(Engine& engine) {
   constexpr uint32_t kTokens = 128;
   const std::vector<int32_t> tokens(std::min(kTokens, engine.context()), 0);
@@ -127,8 +128,8 @@ double core_token_seconds(Engine& engine) {
   return least / static_cast<double>(tokens.size());
 }
 
-// From how many tokens on a prompt of one pass is predicted to end sooner than on the cores, and
-// how that is said.
+// The number of tokens from which on a prompt of one pass is predicted to end sooner than on the
+// cores, and its text.
 struct Threshold {
   std::optional<uint32_t> tokens;
   std::string text;
@@ -225,7 +226,7 @@ std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStrea
                            .tell = listener.warn};
   // How long the reference kernels take says nothing of what is described.
   streamer.learns = !options.described;
-  // This thread sits on one core, which all that is made of it would inherit.
+  // This thread is pinned to one core, which every thread that it makes would inherit.
   if (streamer.pus.empty()) streamer.pus = engine.placement().pus();
   if (options.threshold == 0) {
     streamer.predicted_seconds = [maker](uint32_t rows) { return maker->seconds(rows); };

@@ -32,7 +32,7 @@ struct Request {
   bool wants_rows() const { return deliver == Deliver::kLogits || deliver == Deliver::kHidden; }
   uint32_t rows_from = 0;
 
-  // Who asks: clients share the places and the pages out (engine/scheduler.h).
+  // The client of the request: clients share the places and the pages out (engine/scheduler.h).
   std::string client;
 
   SamplingParams sampling;
@@ -44,8 +44,8 @@ struct Request {
   // where nothing may follow, or where the model ends it at a place where it may end.
   std::shared_ptr<const Matcher> language = nullptr;
   std::vector<std::string> stops;
-  // Of a language whose grammar is tagged (GrammarBuilder::set_tag): stop strings are looked for in
-  // what has one of these tags alone, and the text has them. 0: in all of the text.
+  // The tags of a language's grammar (GrammarBuilder::set_tag) within which stop strings are looked
+  // for; the text has them. 0: they are looked for in all of the text.
   uint32_t stop_tags = 0;
   std::vector<int32_t> stop_tokens = {};  // end the text as the model's own do
   // The text has what ended it, too: the stop string, or the token of `stop_tokens`.
@@ -53,7 +53,7 @@ struct Request {
   bool special_text = false;  // the text shows control tokens by their names
   bool logprobs = false;      // of the chosen token
   uint32_t top_logprobs = 0;  // and of so many likeliest ones
-  // Of kText and kPrompt: the log-probabilities of the prompt's tokens, too, and of so many
+  // Asks in kText and kPrompt for the log-probabilities of the prompt's tokens, too, and of so many
   // likeliest ones, before the first token. The first token of a prompt has none. All of the prompt
   // is computed then, whatever the prefix cache has of it.
   bool prompt_logprobs = false;
@@ -95,8 +95,8 @@ struct Result {
   // asked for.
   double logprob = 0;
   std::vector<std::pair<int32_t, double>> top_logprobs;  // the likeliest first
-  // Of the prompt's tokens from position `index` on, as many as a step computed; such a result has
-  // no token, and comes once for all choices, as choice 0's.
+  // The scores of the prompt's tokens from position `index` on, as many as a step computed; such a
+  // result has no token, and comes once for all choices, as choice 0's.
   std::vector<TokenScore> prompt_logprobs;
   std::vector<float> row;
   uint32_t cached_tokens = 0;  // of the prompt, taken from the prefix cache

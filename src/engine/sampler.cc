@@ -11,10 +11,11 @@
 namespace hearth {
 namespace {
 
-// More tokens than these are found about as fast in the whole row.
+// The most tokens that are looked for: more are found about as fast in the whole row.
 constexpr uint32_t kMostBest = 512;
 
-// What is forbidden has -inf, and is left out: of a mask that may be nearly all tokens.
+// The least logit of a token that is allowed. Forbidden ones have -inf, and are left out: a mask
+// may forbid nearly all tokens.
 constexpr float kLeastLogit = std::numeric_limits<float>::lowest();
 
 void check_range(const char* field, double value, double low, double high) {
@@ -45,7 +46,7 @@ void check_ids(const char* field, std::span<const int32_t> ids, uint32_t vocabul
   }
 }
 
-// Of a list of allowed tokens, nothing else may forbid all.
+// Checks that a list of allowed tokens is not forbidden as a whole by something else.
 void check_allowed(const SamplingParams& params) {
   if (params.allowed.empty()) return;
   std::unordered_set<int32_t> forbidden;
@@ -186,8 +187,8 @@ std::optional<int32_t> Sampler::sample(std::span<const float> logits,
   return draw();
 }
 
-// Without a top_p the draw depends on the order in which the top_k were found in the whole row, so
-// it needs that row.
+// Returns how many of the best tokens a draw needs; 0: the whole row. With no top_p the draw
+// depends on the order in which the top_k were found in the whole row, so it needs that row.
 uint32_t Sampler::best_needed(size_t vocabulary) const {
   if (adjusts()) return 0;
   if (params_.temperature == 0) return 1;
@@ -204,7 +205,7 @@ int32_t Sampler::sample_best(std::span<const TokenLogit> best) {
 }
 
 void Sampler::keep_top_k(std::span<const float> logits) {
-  // Without a top_p the draw depends on the order, and so on all that was offered.
+  // The draw depends without a top_p on the order, and so on all tokens that were offered.
   top_.start(params_.top_k, params_.top_p < 1 ? kLeastLogit : -INFINITY);
   top_.offer(logits);
   keep(params_.top_p < 1 ? top_.sorted() : top_.unsorted());
@@ -220,8 +221,8 @@ void Sampler::keep(std::span<const TokenLogit> best) {
   }
 }
 
-// Without a top_k the candidates are all tokens that min-p does not rule out. Only top-p needs the
-// sum over the others.
+// Keeps all tokens that min-p does not rule out: those are the candidates where there is no top_k.
+// Only top-p needs the sum over the others.
 void Sampler::keep_likely(std::span<const float> logits) {
   most_ = largest(logits);
   // The threshold is a little below min-p's bound, which keep_nucleus() applies exactly.

@@ -96,8 +96,8 @@ TEST(Sampler, TopKTopPMinPKeepAPrefix) {
 }
 
 TEST(Sampler, TopKFindsTheLargestWhereverTheyStand) {
-  // With only the largest k allowed and a flat distribution over them, every draw must be one of
-  // them.
+  // Every draw must be one of the largest k: only those are allowed, and the distribution over them
+  // is flat.
   for (uint32_t seed = 0; seed < 20; ++seed) {
     std::mt19937 random(seed);
     std::vector<float> logits(3000);

@@ -31,7 +31,7 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOption
     return asked == 0 ? most : std::min(asked, most);
   };
   options_.step_tokens = settle(options_.step_tokens, limits.prefill_rows);
-  // Everybody who runs may need a row of logits in the same step.
+  // Every running text may need a row of logits in the same step.
   options_.max_running = settle(options_.max_running, limits.outputs);
   if (options_.step_tokens == 1) options_.max_running = 1;
   if (engine.states() != nullptr) {
@@ -74,7 +74,7 @@ bool Scheduler::step() {
   }
 }
 
-// Everything is settled before the first client hears of it.
+// Settles everything before the first client hears of it.
 void Scheduler::finish_step() noexcept {
   drop_picks();
   for (const GenerationPtr& generation : over_) generation->sequence.reset();
@@ -126,7 +126,7 @@ void Scheduler::end_all(Finish finish, std::string_view error) noexcept {
   finish_step();
 }
 
-// Who is cancelled hears of it now, and not after a step of others.
+// Ends jobs whose clients have left now, and not after a step of others.
 void Scheduler::drop_gone() {
   for (auto* list : {&running_, &waiting_}) {
     for (auto at = list->begin(); at != list->end();) {
@@ -153,7 +153,8 @@ PageCounts Scheduler::promised_to(const Generation& generation) {
   return pages;
 }
 
-// The same of all that run, and of a step's tokens what lies behind their windows.
+// Returns the pages promised to all running sequences, and of a step's tokens what lies behind
+// their windows.
 PageCounts Scheduler::promised_pages() const {
   PageCounts pages;
   if (engine_.windows() != nullptr) pages.window = pages_for(options_.step_tokens);
@@ -455,7 +456,7 @@ bool Scheduler::takes_more(const Generation& generation, Pick* pick) {
 void Scheduler::take_in_siblings(Pick& pick, uint32_t logit_row) {
   std::list<GenerationPtr> siblings = pick.generation->take_siblings();
   auto at = siblings.empty() ? newborn_.end() : siblings.begin();
-  // From here on end_all() knows them, whatever is thrown.
+  // The siblings are known to end_all() from here on, whatever is thrown.
   newborn_.splice(newborn_.end(), siblings);
   while (at != newborn_.end()) {
     at = deliver_token(**at, logit_row, &pick) ? newborn_.erase(at) : std::next(at);

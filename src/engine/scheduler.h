@@ -55,13 +55,14 @@
 namespace hearth {
 
 struct SchedulerOptions {
-  // Of a step, at most; 0: what the engine takes. One alone would leave prompts nothing beside a
-  // sequence that decodes, so it is refused; an engine whose steps have one runs one sequence.
+  // The most tokens of a step; 0: what the engine takes. One alone would leave prompts nothing
+  // beside a sequence that decodes, so it is refused; an engine whose steps have one runs one
+  // sequence.
   uint32_t step_tokens = 0;
   double step_seconds = 0.25;  // of a step with prompts while someone decodes; 0: no limit
   uint32_t min_chunk = 64;     // tokens of a prompt in a step, where it has as many
-  // The same of those whose rows are expanded: fewer would make more keys and values than they
-  // save.
+  // The least chunk of prompts whose rows are expanded: a smaller one would make more keys and
+  // values than it saves.
   uint32_t min_expanded_chunk = 256;
   // Sequences that hold pages; 0: as many as a step gives logits of, and as there are places for
   // states, where the model keeps some.
@@ -77,7 +78,8 @@ struct SchedulerOptions {
 // How much longer steps may be in which nobody decodes.
 inline constexpr double kAloneFactor = 4;
 
-// Where the last whole page ends of so many tokens, one of which at least has to be computed.
+// Returns the end of the last whole page of so many tokens, one of which at least has to be
+// computed.
 constexpr uint32_t last_page_end(size_t tokens) {
   return static_cast<uint32_t>((tokens - 1) / kPagePositions * kPagePositions);
 }
@@ -206,7 +208,7 @@ class Scheduler {
   // The streams under way, by number: null, or where its generation has ended its sequence, whose
   // pages passes may still write.
   std::map<uint64_t, std::unique_ptr<Sequence>> streams_;
-  // Those that were lost: their pages may be written for good.
+  // Sequences of lost passes: their pages may be written for good.
   std::map<uint64_t, std::unique_ptr<Sequence>> lost_;
   uint64_t last_stream_ = 0;
   std::vector<Pick> picks_;

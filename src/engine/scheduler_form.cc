@@ -68,7 +68,7 @@ uint32_t Scheduler::pick_decoding(uint32_t decoding, Room* room) {
 void Scheduler::pick_prompts(uint32_t whole, uint32_t decoded, Room* room) {
   room->tokens = affordable_tokens(whole, decoded);
   bool first = true;
-  // Also of those that have no turn this time.
+  // The flag is cleared for those that have no turn this time, too.
   for (const GenerationPtr& generation : running_) generation->awaits = false;
   for (const GenerationPtr& generation : running_) {
     if (generation->decodes() || generation->streams()) continue;
@@ -98,7 +98,8 @@ void Scheduler::note_turns() {
   }
 }
 
-// The same of a text. Rows that were scored before its sequence lost its pages come once.
+// Shapes the pick of a text that is scored. Rows that were scored before its sequence lost its
+// pages come once.
 bool Scheduler::shape_text(const Generation& generation, const Room& room, Pick* pick) {
   const uint32_t at = generation.sequence->length(), left = generation.scores_left();
   if (left > 0 && at < generation.next_scored()) {
@@ -130,7 +131,7 @@ bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick
     return true;
   }
   bool hidden = request.deliver == Deliver::kHidden;
-  // The others who run may each need a row of logits.
+  // The other running texts may each need a row of logits.
   auto others = static_cast<uint32_t>(running_.size()) - 1;
   uint32_t spare = room.logit_rows > others ? room.logit_rows - others : 1;
   pick->tokens =

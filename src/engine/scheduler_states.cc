@@ -1,7 +1,7 @@
-// Where states are kept for who comes next, of models whose layers keep some (engine/state_pool.h):
-// at the end of a prompt's and of a reply's last whole page, where a prompt leaves a path that
-// others share, and now and then in a long prompt. Steps end there. On the way a state passes from
-// page to page, so that others find it, and the sequence itself after a preemption.
+// Keeps states for later prompts, of models whose layers have some (engine/state_pool.h): at the
+// end of a prompt's and of a reply's last whole page, where a prompt leaves a path that others
+// share, and now and then in a long prompt. Steps end there. On the way a state passes from page to
+// page, so that others find it, and the sequence itself after a preemption.
 #include <algorithm>
 
 #include "engine/scheduler.h"
@@ -19,7 +19,7 @@ bool Scheduler::keeps_states() const {
   return options_.prefix_cache && engine_.states() != nullptr && engine_.states()->most_kept() > 0;
 }
 
-// The first position behind its length at which its state is to be kept.
+// Returns the first position behind its length at which its state is to be kept.
 uint32_t Scheduler::next_kept(const Generation& generation) const {
   const uint32_t at = generation.sequence->length(), known = generation.sequence->known();
   const uint32_t last = generation.decodes() ? 0 : last_page_end(generation.tokens().size());
@@ -58,7 +58,7 @@ bool Scheduler::awaits_page(const Generation& generation) const {
   });
 }
 
-// Its pages are published.
+// Keeps the state of a generation whose pages are published.
 void Scheduler::keep_state(const Generation& generation) {
   Sequence& sequence = *generation.sequence;
   const uint32_t length = sequence.length();
@@ -70,8 +70,8 @@ void Scheduler::keep_state(const Generation& generation) {
   sequence.keep_state(lasting);
 }
 
-// Of a pick that was computed: what had been computed before, by itself before it gave up its
-// place, or by others who left no state there.
+// Counts the tokens of a pick that had been computed before: by the sequence itself before it gave
+// up its place, or by others who left no state there.
 void Scheduler::count_again(const Pick& pick) {
   const Generation& generation = *pick.generation;
   const uint32_t end = generation.sequence->length(), first = end - pick.tokens;

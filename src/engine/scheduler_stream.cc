@@ -55,8 +55,8 @@ void Scheduler::start_streams() {
   }
 }
 
-// Of the tokens that a prompt has to compute, those whose pages are on their way in a pass over
-// another that begins alike.
+// Returns how many tokens, of those that a prompt has to compute, have pages on their way in a pass
+// over another prompt that begins alike.
 uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
   const Sequence& sequence = *generation.sequence;
   const uint32_t from = sequence.length(), end = streamable_end(generation);
@@ -75,7 +75,7 @@ uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
            sequence.form_of(page) == other->sequence->form_of(page)) {
       ++page;
     }
-    // Of layers that see a window, the pages before that place must be among those that it keeps.
+    // The pages before that place must be among those that a layer with a window keeps.
     if (windows != nullptr && first_window_page(windows->window(), page * kPagePositions) <
                                   windows->first_held(other->sequence->length())) {
       continue;
@@ -85,8 +85,8 @@ uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
   return most;
 }
 
-// Until steps have computed so many tokens of prompts, each turn of them behind one of every other
-// engine on the same cores (engine/step_turns.h); 0: not known.
+// Returns the seconds until steps have computed so many tokens of prompts, each turn of them behind
+// one of every other engine on the same cores (engine/step_turns.h); 0: not known.
 double Scheduler::core_seconds(uint32_t tokens) const {
   if (token_seconds_ == 0) return 0;
   const auto decoding = static_cast<uint32_t>(
@@ -97,7 +97,7 @@ double Scheduler::core_seconds(uint32_t tokens) const {
   return seconds + turn_seconds_ * turns;
 }
 
-// Where steps would give the same bits.
+// Streams a prompt whose bits would be the same in steps.
 void Scheduler::start_free_stream(Generation& generation, uint32_t core_tokens) {
   const Sequence& sequence = *generation.sequence;
   const uint32_t from = sequence.length(), end = streamable_end(generation);
@@ -107,7 +107,7 @@ void Scheduler::start_free_stream(Generation& generation, uint32_t core_tokens) 
   const auto takes = [&](uint32_t tokens) {
     return options_.streamer->takes(tokens, end - tokens, by_cores);
   };
-  // What comes with another's pass is not computed beside it.
+  // Tokens that come with another's pass are not computed beside it.
   const uint32_t coming = coming_from_passes(generation);
   if (coming >= count - count / 2 && (takes(count) || takes(count - coming))) {
     generation.awaits_pass = true;
@@ -117,8 +117,8 @@ void Scheduler::start_free_stream(Generation& generation, uint32_t core_tokens) 
   }
 }
 
-// What steps would give other bits. It waits until there are pages for it; unless nobody is there
-// to give some back.
+// Streams a prompt whose bits would differ in steps. It waits until there are pages for it, unless
+// no other prompt is there to give some back.
 void Scheduler::start_own_stream(Generation& generation) {
   Sequence& sequence = *generation.sequence;
   const auto left = [&] { return sequence.streamed() - sequence.length(); };
@@ -205,7 +205,7 @@ bool Scheduler::may_lose(const Generation& generation, uint32_t count) const {
   return all.fit({engine_.pool().page_count(), windows ? windows->page_count() : 0});
 }
 
-// Its prompt is not wanted any more: its pages are kept until no pass touches them.
+// Leaves a pass whose prompt is not wanted any more: its pages are kept until no pass touches them.
 void Scheduler::leave_stream(Generation& generation) noexcept {
   if (generation.stream == 0) return;
   options_.streamer->cancel(generation.stream);
@@ -213,7 +213,8 @@ void Scheduler::leave_stream(Generation& generation) noexcept {
   generation.stream = 0;
 }
 
-// What was not filled is computed by steps.
+// Takes the prompts that passes are done with; positions that they did not fill are computed by
+// steps.
 void Scheduler::take_streamed() {
   if (options_.streamer == nullptr) return;
   for (const PromptStreamer::Done& done : options_.streamer->take_done()) {
@@ -221,7 +222,7 @@ void Scheduler::take_streamed() {
     const bool lost = done.outcome == PromptStreamer::Outcome::kLost;
     const auto at = std::ranges::find(running_, done.id, [](auto& g) { return g->stream; });
     if (at == running_.end()) {
-      // It ended meanwhile.
+      // The generation ended meanwhile.
       if (lost) lost_.insert(std::move(stream));
       continue;
     }
@@ -257,7 +258,7 @@ void Scheduler::update_stream_gauges() {
   statistics_.stream_nanoseconds.set(static_cast<uint64_t>(figures.pass_seconds * 1e9));
 }
 
-// Its pages are filled.
+// Takes the pages that a pass has filled.
 void Scheduler::end_stream(Generation& generation) {
   Sequence& sequence = *generation.sequence;
   const uint32_t tokens = sequence.length() - generation.streamed_from;
@@ -269,7 +270,7 @@ void Scheduler::end_stream(Generation& generation) {
   try {
     if (options_.prefix_cache) sequence.publish();
   } catch (const std::bad_alloc&) {
-    // Others compute it again.
+    // Other sequences compute it again.
   }
 }
 

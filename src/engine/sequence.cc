@@ -86,7 +86,7 @@ StateMove Sequence::add(std::span<const int32_t> tokens, uint32_t ring) {
   const bool first = tokens_.empty();
   const bool copies = must_copy(), copies_window = must_copy_window();
   const uint32_t more = more_pages(static_cast<uint32_t>(tokens.size()));
-  // What may throw comes first, so that no page is lost.
+  // Calls that may throw come first, so that no page is lost.
   pages_.reserve(pages_.size() + more);
   if (windows_ != nullptr) window_pages_.reserve(pages_.size() + more);
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
@@ -124,12 +124,12 @@ StateMove Sequence::grow_for_passes(std::span<const int32_t> tokens) {
 void Sequence::finish_passes() {
   const auto size = static_cast<uint32_t>(pages_.size());
   if (ring_ > 0 && size > ring_begin_ + ring_) {
-    // Those that took turns are the last ones now.
+    // The pages that took turns are the last ones now.
     give_back_before(ring_begin_);
     window_begin_ = size - ring_;
   }
   ring_ = 0;
-  // What lies behind the window was not filled.
+  // Pages behind the window were not filled.
   give_back();
 }
 
@@ -179,7 +179,8 @@ void Sequence::take_window_back() {
   }
 }
 
-// Its state is read from where it is, and written to where nobody else reads.
+// Returns the slot from which its state is read, and the one to which it is written, where nobody
+// else reads.
 StateMove Sequence::own_slot() {
   HEARTH_CHECK(read_ == kNoSlot, "the step before has been finished");
   if (slot_ == kNoSlot) {
@@ -188,7 +189,7 @@ StateMove Sequence::own_slot() {
     return {kNoSlot, slot_};
   }
   if (states_->is_private(slot_)) return {slot_, slot_};
-  // Where slots are short, a kept state is written over that nobody else has taken.
+  // A kept state that nobody else has taken is overwritten where slots are short.
   if (!states_->can_take()) {
     states_->forget_slot(slot_);
     if (states_->is_private(slot_)) return {slot_, slot_};
@@ -322,7 +323,7 @@ uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
     if (needs_place() && states_->free_places() == 0) found.clear();
     const size_t all = found.size();
     while (!found.empty() && states_->find(found.back()) == kNoSlot) found.pop_back();
-    // Others went on from there: paths part.
+    // Other sequences went on from there: paths part.
     if (!found.empty() && found.size() == all && pool_->has_children(found.back())) {
       states_->settle(found.back());
     }
@@ -352,7 +353,7 @@ uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
   return static_cast<uint32_t>(count);
 }
 
-// With the window that its tokens need now, which is there.
+// Adopts pages with the window that its tokens need now, which is there.
 void Sequence::adopt_window(std::span<const uint32_t> found) {
   const auto own = static_cast<uint32_t>(pages_.size());
   const uint32_t begin = windows_->first_held(length());
@@ -374,7 +375,7 @@ void Sequence::keep_state(bool lasting) {
   if (known == kNoSlot) {
     states_->keep(page, slot_);
   } else {
-    // By the numerical contract both are the same, so one is enough.
+    // Both states are the same by the numerical contract, so one is enough.
     take_state(known);
     states_->use(page);
   }
@@ -407,8 +408,8 @@ void Sequence::publish() {
     if (known == KvPool::kNoPage) {
       pool_->file(page, parent, tokens, form);
     } else if (known != page) {
-      // By the numerical contract both pages hold the same bytes, so one copy is enough; and
-      // whoever holds a page holds the page before it.
+      // Both pages hold the same bytes by the numerical contract, so one copy is enough; and a
+      // holder of a page holds the page before it.
       pool_->share(known);
       pool_->release(page);
       page = known;
@@ -417,7 +418,7 @@ void Sequence::publish() {
   }
 }
 
-// Beside its page of the tree.
+// Keeps a window page beside its page of the tree.
 void Sequence::file_window_page(uint32_t index) {
   uint32_t& page = window_pages_[index];
   const uint32_t known = windows_->find(pages_[index]);

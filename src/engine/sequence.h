@@ -40,11 +40,11 @@ struct StateMove {
   uint32_t from = kNoSlot, to = kNoSlot;
 };
 
-// Which of a sequence's positions have which form (PageForm), whatever computes them when.
+// The forms (PageForm) of a sequence's positions, whatever computes them when.
 struct SequenceForms {
   uint32_t expanded = 0;  // so many, the first ones
-  // So many, the first ones and whole pages, have an accelerator's bits, which the cores do not
-  // give: they are streamed.
+  // The number of its first positions, whole pages, that have an accelerator's bits, which the
+  // cores do not give: they are streamed.
   uint32_t streamed = 0;
 };
 
@@ -62,18 +62,19 @@ class Sequence {
   uint32_t length() const { return static_cast<uint32_t>(tokens_.size()); }
   const std::vector<int32_t>& tokens() const { return tokens_; }
   const std::vector<uint32_t>& pages() const { return pages_; }
-  // As many, those that were given back with any number; none where all layers see all positions.
+  // Returns as many pages as pages(), with any number for those that were given back; none where
+  // all layers see all positions.
   const std::vector<uint32_t>& window_pages() const { return window_pages_; }
-  // The first of them that is held.
+  // Returns the first of the window pages that is held.
   uint32_t window_begin() const { return window_begin_; }
   uint32_t expanded() const { return forms_.expanded; }
   uint32_t streamed() const { return forms_.streamed; }
   // Whether the cores do not give its next position the bits that it is to have.
   bool must_stream() const { return length() < forms_.streamed; }
-  // From here on it has the bits of the cores all the same.
+  // Lets the cores give it their bits from here on all the same.
   void leave_to_cores();
   PageForm form_of(size_t page) const;
-  // Of its state; kNoSlot where it has no tokens yet, or no states are kept.
+  // Returns the slot of its state; kNoSlot where it has no tokens yet, or no states are kept.
   uint32_t slot() const { return slot_; }
   // Whether grow() claims a place for its state.
   bool needs_place() const { return states_ != nullptr && slot_ == kNoSlot; }
@@ -105,7 +106,7 @@ class Sequence {
   // window pages take turns, as many as a window needs.
   PageCounts pages_needed_by_passes(uint32_t count) const;
   StateMove grow_for_passes(std::span<const int32_t> tokens);
-  // All of it has been filled.
+  // Says that passes have filled all of its pages.
   void finish_passes();
 
   // The step was not computed, before which there were `length` tokens: goes back there, or where
@@ -124,9 +125,9 @@ class Sequence {
   // it has no tokens.
   std::unique_ptr<Sequence> fork();
 
-  // If this sequence holds a beginning of `tokens` in whole pages (or nothing yet), it takes the
-  // pages that the pool keeps of the tokens that follow, where states are kept up to the last one
-  // that has a state, where there are windows to the last behind which one is there, and counts
+  // Takes the pages that the pool keeps of the tokens that follow, if this sequence holds a
+  // beginning of `tokens` in whole pages (or nothing yet): where states are kept up to the last one
+  // that has a state, where there are windows to the last behind which one is there. It counts
   // those tokens in. At least one token is left to compute, since only a computed token gives
   // logits. Returns the number of tokens taken.
   uint32_t adopt_prefix(std::span<const int32_t> tokens);
@@ -154,7 +155,7 @@ class Sequence {
   // follow its own.
   bool has_window(uint32_t length, std::span<const uint32_t> behind = {}) const;
   void give_back_before(uint32_t begin);
-  // That is kept beside a page of the tree.
+  // Takes the window page that is kept beside a page of the tree.
   uint32_t take_window_page(uint32_t tree_page);
   void take_window_back();
   void adopt_window(std::span<const uint32_t> found);
@@ -181,8 +182,8 @@ class Sequence {
   std::vector<uint32_t> window_pages_;
   uint32_t window_begin_ = 0;
   std::vector<uint32_t> wanted_;  // lengths whose windows someone may want
-  // While passes fill its pages: the first of them, and how many window pages take turns from there
-  // on; 0: none do.
+  // The first of its pages that take turns while passes fill them, and how many window pages do so
+  // from there on; 0: none do.
   uint32_t ring_begin_ = 0, ring_ = 0;
 };
 

@@ -23,7 +23,8 @@ Service::Service(const Load& load, const Tokenizer* tokenizer, const ServiceOpti
     try {
       engine_ = load();
       if (options_.make_streamer) {
-        // It measures the cores and the accelerator, beside which others' steps would count.
+        // Making the streamer measures the cores and the accelerator, beside which others' steps
+        // would count.
         StepTurns::Place place(options_.turns.get());
         place.begin_step();
         streamer_ = options_.make_streamer(*engine_, [mailbox = mailbox_] { mailbox->poke(); });
@@ -42,8 +43,9 @@ Service::Service(const Load& load, const Tokenizer* tokenizer, const ServiceOpti
   });
 }
 
-// By the service's thread: an engine is destroyed by the thread that made it, around which its team
-// is pinned. Passes write to the pages of sequences that the scheduler holds, so they end first.
+// The service's thread calls this: an engine is destroyed by the thread that made it, around which
+// its team is pinned. Passes write to the pages of sequences that the scheduler holds, so they end
+// first.
 void Service::end() {
   streamer_.reset();
   scheduler_.reset();

@@ -28,11 +28,11 @@ class StatePool {
   StatePool(uint32_t places, uint32_t most_kept, uint32_t pages, CopySlot copy);
 
   uint32_t slots() const { return static_cast<uint32_t>(slots_.size()); }
-  // Those that nobody holds and that are kept for no page.
+  // Returns the number of slots that nobody holds and that are kept for no page.
   uint32_t free_count() const { return static_cast<uint32_t>(free_.size()); }
   uint32_t places() const { return places_; }
   uint32_t free_places() const { return free_places_; }
-  // Some place must be free.
+  // Claims a place, of which one must be free.
   void claim();
   void give_up() { ++free_places_; }
 
@@ -47,7 +47,7 @@ class StatePool {
   bool is_private(uint32_t slot) const {
     return slots_[slot].holders == 1 && slots_[slot].page == kNoPage;
   }
-  // The same, though it may be kept.
+  // Whether the slot has one holder, though it may be kept, too.
   bool is_only_holder(uint32_t slot) const { return slots_[slot].holders == 1; }
   void copy(uint32_t from, uint32_t to) const { copy_(from, to); }
 
@@ -59,13 +59,13 @@ class StatePool {
   uint32_t find(uint32_t page) const { return page < kept_.size() ? kept_[page] : kNoSlot; }
   // Keeps a held slot for a page that has none; where that may be none at all does nothing.
   void keep(uint32_t page, uint32_t slot);
-  // From now on its state stays where forget_passing() would have dropped it.
+  // Lets the page's state stay from now on where forget_passing() would have dropped it.
   void settle(uint32_t page);
   // Says that the page's state is of use now.
   void use(uint32_t page) { slots_[kept_[page]].used = ++uses_; }
   // Drops the page's state, where it has one.
   void forget(uint32_t page);
-  // The same, unless it is settled.
+  // Forgets the page's state unless it is settled.
   void forget_passing(uint32_t page);
   // The page is somebody else's from now on.
   void evict(uint32_t page);

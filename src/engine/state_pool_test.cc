@@ -43,7 +43,7 @@ class StateTest : public testing::Test {
     uint32_t before;
     StateMove move;
   };
-  // As StepEngine::grow().
+  // Grows the sequence as StepEngine::grow() does.
   void grow(std::vector<Part>* parts, Sequence& sequence, std::span<const int32_t> tokens) {
     for (size_t i = 0; i < parts->size() && sequence.lacks_slot(); ++i) {
       Part& part = (*parts)[i];
@@ -273,7 +273,8 @@ void cut_fork_or_end(std::vector<std::unique_ptr<Sequence>>* sequences, Turns* t
   if (kind == 2) sequences->erase(sequences->begin() + static_cast<long>(which));
 }
 
-// Whatever is forked, cut, adopted, kept, undone or short: everybody reads the state of its tokens.
+// Every sequence reads the state of its own tokens, whatever is forked, cut, adopted, kept, undone
+// or short.
 TEST_F(StateTest, EveryoneReadsItsOwnStateWhateverIsShared) {
   Turns turns(4);
   for (int round = 0; round < 40; ++round) {

@@ -23,13 +23,13 @@ class Counter {
 };
 
 struct Statistics {
-  // Since the start.
+  // Counts since the start.
   Counter requests;          // submitted
   Counter finished_choices;  // for whatever reason
   Counter cancelled_choices, failed_choices;
   Counter computed_tokens;  // rows computed: prompts, and what was recomputed after preemption
-  // Of these, what had been computed before: by the text itself before it gave up its pages, or by
-  // others who left keys and values there but no state.
+  // Computed tokens that had been computed before: by the text itself before it gave up its pages,
+  // or by others who left keys and values there but no state.
   Counter recomputed_tokens;
   Counter cached_tokens;  // not computed, since the prefix cache had them
   Counter cache_hits;     // prompts of which the cache had something
@@ -45,15 +45,15 @@ struct Statistics {
   Counter steps, abandoned_steps, preemptions;
   Counter evicted_pages, evicted_window_pages, evicted_states;
   Counter step_nanoseconds;  // spent in steps
-  // Of the steps that were not abandoned: how long each took, and how many tokens it computed.
+  // Seconds and tokens of each step that was not abandoned.
   Histogram step_seconds{{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}};
   Histogram step_tokens{{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}};
   // Now.
   Counter running, waiting;                    // sequences
   Counter pages, available_pages, kept_pages;  // kept: unused, with a prefix someone may want
-  // Of passes beside the steps (StreamerFigures); 0 while there are none.
+  // Figures of passes beside the steps (StreamerFigures); 0 while there are none.
   Counter stream_rows, stream_kept_layers, stream_bytes_in_flight, stream_threshold;
-  // The same of layers that see a window, where others see all positions.
+  // Pages of layers that see a window, where others see all positions.
   Counter window_pages, available_window_pages, kept_window_pages;
   // States that are kept for who comes next, their bytes, and how many may be.
   Counter kept_states, kept_state_bytes, most_kept_states;

@@ -31,7 +31,8 @@ struct StepRequest {
   Sequence* sequence;
   std::span<const int32_t> tokens;
   Want want;
-  // From this one of `tokens` on they are of the second type: a pair's second text. 0: none is.
+  // The first of `tokens` that is of the second type: a pair's second text begins there. 0: none
+  // is.
   uint32_t second = 0;
   // The rows of so many of `tokens`, the first ones, are scored behind the step (Engine::score()),
   // where nothing else is wanted of them.
@@ -81,7 +82,7 @@ class StepEngine {
   std::span<const float> hidden(size_t i) const;
 
  protected:
-  // Before the first step. `hidden`: [hidden rows][width].
+  // Made before the first step. `hidden`: [hidden rows][width].
   struct Pools {
     std::unique_ptr<KvPool> pages;
     std::unique_ptr<StatePool> states = {};    // or null: the model keeps none
@@ -89,7 +90,7 @@ class StepEngine {
   };
   void give_memory(Pools pools, float* hidden);
 
-  // Of the step under way, or the last one.
+  // Returns the view of the step under way, or of the last one.
   const StepView& view() const { return view_; }
   uint32_t scored_rows() const { return view_.later_rows; }
 

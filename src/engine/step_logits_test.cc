@@ -29,7 +29,7 @@ class Step {
       for (float& logit : row) logit = static_cast<float>(random() % most) - 20;
     }
   }
-  // As of now; what pads the last panel is larger than everything.
+  // Fills the logits of now; those that pad the last panel are larger than all others.
   void fill() {
     std::span<const ShardLogits> parts = logits.begin_step();
     for (uint32_t s = 0; s < parts.size(); ++s) {
@@ -63,7 +63,7 @@ std::vector<TokenLogit> copy(std::span<const TokenLogit> tokens) {
   return {tokens.begin(), tokens.end()};
 }
 
-// By sorting all of them.
+// Returns the best tokens by sorting all of them.
 std::vector<TokenLogit> expected_best(const std::vector<float>& row, uint32_t count,
                                       uint32_t below) {
   std::vector<TokenLogit> all;

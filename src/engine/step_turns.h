@@ -41,7 +41,8 @@ class StepTurns {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    // Where a turn begins with this step: the seconds for which it waited for the cores.
+    // Takes the cores where a turn begins with this step, and returns the seconds for which it
+    // waited for them.
     std::optional<double> begin_step() {
       if (turns_ == nullptr || has_turn_) return std::nullopt;
       const double asked = steady_seconds();
@@ -71,7 +72,7 @@ class StepTurns {
   }
 
  private:
-  // One sleeper, woken alone.
+  // A sleeping engine, woken alone.
   struct Waiter {
     std::condition_variable called;
     bool has_turn = false;

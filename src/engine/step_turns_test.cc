@@ -57,7 +57,8 @@ TEST(StepTurns, ShortStepsShareATurn) {
   StepTurns turns;
   StepTurns::Place place(&turns);
   int steps = 0;
-  // Where the machine was busy elsewhere, a turn's first step used it up: then another turn.
+  // A turn's first step may use it up where the machine was busy elsewhere: then another turn
+  // follows.
   for (int turn = 0; turn < 100 && steps < 2; ++turn) {
     const double asked = steady_seconds();
     EXPECT_TRUE(place.begin_step().has_value());

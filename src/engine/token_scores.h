@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// What is asked of one row.
+// A question about one row.
 struct ScoredToken {
   int32_t token;
   uint32_t top;  // so many of the likeliest

@@ -1,7 +1,7 @@
-// What `hearth tune` kept, where an engine is started: looked for by machine and model shape
-// (cost/tuned_store.h), and taken where the options leave open who works where. Products of sizes
-// that the processor's own schedules name (kernels/processor_schedules.h) are computed by these,
-// unless tuning found others for them.
+// Looks for what `hearth tune` stored when an engine is started, by machine and model shape
+// (cost/tuned_store.h), and takes it where the options leave open who works where. Products of
+// sizes that the processor's own schedules name (kernels/processor_schedules.h) are computed by
+// these, unless tuning found others for them.
 #pragma once
 
 #include <optional>

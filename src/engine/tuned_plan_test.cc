@@ -7,7 +7,7 @@ namespace {
 
 class TunedPlanTest : public testing::Test {
  protected:
-  // What tuning wrote that found steps of up to 32 rows to be decode's.
+  // A result of tuning which found that the decode plan suits steps of up to 32 rows.
   TunedPlanTest() {
     EngineOptions found;
     found.decode_rows = 32;

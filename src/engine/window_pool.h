@@ -36,7 +36,8 @@ class WindowPool : public PageStock {
 
   // Says that someone may begin behind this page.
   void want(uint32_t page) { wanted_[page] = true; }
-  // What lies behind a window and is wanted goes in turn, else before all that is kept.
+  // Gives back a page behind a window: one that is wanted goes in turn, another before all that is
+  // kept.
   void give_back(uint32_t page) { release(page, wanted_[page] ? Goes::kInTurn : Goes::kFirst); }
 
  private:

@@ -23,7 +23,7 @@ class Windows : public testing::Test {
     return std::make_unique<Sequence>(*pool_, SequenceForms{}, nullptr, windows_.get());
   }
   PageCounts available() const { return {pool_->available(), windows_->available()}; }
-  // A step, where there is room for it.
+  // Computes a step, where there is room for it.
   bool compute(Sequence& sequence, std::span<const int32_t> tokens, bool publishes = true) {
     if (!sequence.pages_needed(static_cast<uint32_t>(tokens.size())).fit(available())) return false;
     const uint32_t from = sequence.length();
@@ -36,7 +36,7 @@ class Windows : public testing::Test {
     sequence.give_back();
     return true;
   }
-  // It has the window of its length, and positions before `end` stand there.
+  // Expects that the sequence has the window of its length, with the positions before `end`.
   void expect_window(const Sequence& sequence, uint32_t first, uint32_t end) {
     ASSERT_LE(sequence.window_begin(), first);
     std::vector<int32_t> seen = window_memory_.seen_by(sequence, first * kPagePositions);
@@ -82,7 +82,7 @@ class RandomWindows : public Windows {
     ASSERT_LE(one.length(), length);
     (one.length() == length ? cut_there_ : cut_before_) += 1;
   }
-  // A step that was not computed.
+  // Undoes a step that was not computed.
   void undo(Sequence& one) {
     const uint32_t before = one.length();
     const std::vector<int32_t> more = tokens_from(random_, 1 + random_() % 100);
@@ -181,7 +181,8 @@ TEST_F(Windows, AHitIsWhereAllPagesOfTheWindowAreKept) {
   auto longer = sequence();
   EXPECT_EQ(longer->adopt_prefix(tokens), 1024u);
   expect_right(*longer);
-  // Who leaves its path where no window is kept begins where one is, and then one is kept there.
+  // A sequence that leaves its path where no window is kept begins where one is, and then one is
+  // kept there.
   std::vector<int32_t> other(tokens.begin(), tokens.begin() + 700);
   for (size_t i = 640; i < other.size(); ++i) other[i] = 5;
   auto second = sequence();
