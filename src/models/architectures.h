@@ -28,13 +28,13 @@ void describe_bert(SpecBuilder& m);
 void describe_nomic_bert(SpecBuilder& m);
 void describe_jina_bert_v2(SpecBuilder& m);
 
-// So does each family of folders, as data beside the architecture that it is of.
+// Each family of folders has one, too, as data beside its architecture.
 extern const HfFamily kLlamaFolder, kMixtralFolder, kQwen2Folder, kQwen3Folder, kQwen3MoeFolder,
     kDeepseek2Folder, kDeepseek3Folder, kGlm4MoeFolder, kGemma3Folder, kGemma4Folder,
     kGemma4UnifiedFolder, kMinimaxM2Folder, kGptOssFolder, kBertFolder, kRobertaFolder,
     kNomicBertFolder, kJinaBertV2Folder, kQwen35Folder, kQwen35MoeFolder, kQwen3NextFolder,
     kGlm4MoeLiteFolder, kLfm2Folder, kLfm2MoeFolder;
-// Of rerankers.
+// Families of rerankers.
 extern const HfFamily kBertRankFolder, kRobertaRankFolder, kQwen3RankFolder;
 
 // How experts in groups are chosen, by topk_method, n_group and topk_group, and what those are
@@ -44,8 +44,8 @@ struct ExpertGroups {
   uint32_t groups, used;
 };
 void read_expert_groups(const HfReading& reading, const ExpertGroups& otherwise);
-// Of Qwen's hybrids: which layers keep states, by layer_types or full_attention_interval, and what
-// is refused of their heads (models/qwen35.cc).
+// Reads which layers of Qwen's hybrids keep states, by layer_types or full_attention_interval, and
+// refuses forms of their heads that are not built (models/qwen35.cc).
 void read_hybrid_layers(const HfReading& reading);
 
 }  // namespace hearth

@@ -38,8 +38,8 @@ uint32_t block_granule(uint32_t heads, uint32_t columns) {
   return kBlock / std::gcd(kBlock, heads * columns);
 }
 
-// By KV head where that is about as good, since copies of caches take memory: a finer cut must save
-// an eighth. Of 4 query heads a KV head, 2 KV heads are 6 on two of 4 shards and none on the
+// Cuts by KV head where that is about as good, since copies of caches take memory: a finer cut must
+// save an eighth. With 4 query heads a KV head, 2 KV heads are 6 on two of 4 shards and none on the
 // others, or 4 on each; 3 are 12 and 6 on 2 shards, or 10 on each. 2 stay whole on 3 shards, of
 // which one has none: with 3, 2 and 3 query heads the middle one has both KV heads, and as much
 // work as 4 query heads with one.
@@ -64,7 +64,7 @@ std::optional<ExpertCut> expert_cut_named(std::string_view name) {
   return {};
 }
 
-// Each goes to the shard that is furthest behind its share.
+// Deals the experts out: each goes to the shard that is furthest behind its share.
 ExpertDealing deal_experts(const ModelSpec& spec, std::span<const uint32_t> shares, ExpertCut cut) {
   if (cut == ExpertCut::kCut || shares.size() == 1) return {};
   ExpertDealing dealing;

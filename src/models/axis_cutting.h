@@ -17,23 +17,23 @@ struct CutAxis {
   uint32_t unit_items;  // items of the axis in a unit of the cuts
 };
 
-// By AxisId, in proportion to `shares` (one a shard). An axis of query heads is cut by KV head, or
-// finer, where that makes the busiest shard's work an eighth less: then every shard that has some
-// of a KV head's query heads computes its keys and values and caches them. MHA has nothing to cut
-// finer.
+// Returns the cuts by AxisId, in proportion to `shares` (one a shard). An axis of query heads is
+// cut by KV head, or finer, where that makes the busiest shard's work an eighth less: then every
+// shard that has some of a KV head's query heads computes its keys and values and caches them. MHA
+// has nothing to cut finer.
 std::vector<CutAxis> cut_axes(const ModelSpec& spec, std::span<const uint32_t> shares);
 
 // How the experts of a mixture lie on shards: each cut along its FFN axis, as other weights, or
 // whole, dealt to the shards in turn.
 enum class ExpertCut : uint8_t { kCut, kSpread };
 const char* expert_cut_name(ExpertCut cut);  // "cut"
-// The one of that name, or none.
+// Returns the cut of that name, or none.
 std::optional<ExpertCut> expert_cut_named(std::string_view name);
 
 // The shard of each expert where experts are spread over the shards, by number, whole and in turn,
 // so that experts that are neighbours lie apart; empty where every expert is cut.
 using ExpertDealing = std::vector<uint32_t>;
-// In proportion to `shares`.
+// Deals the experts out in proportion to `shares`.
 ExpertDealing deal_experts(const ModelSpec& spec, std::span<const uint32_t> shares, ExpertCut cut);
 
 // Query heads and the KV heads that they belong to, cut together. A head has `columns` columns in
@@ -44,7 +44,8 @@ struct CutHeads {
 CutHeads cut_heads(uint32_t heads, uint32_t kv_heads, uint32_t columns,
                    std::span<const uint32_t> shares);
 
-// So many runs of `heads` query heads, `columns` wide each, make whole blocks of 32 columns.
+// Returns how many runs of `heads` query heads, `columns` wide each, make whole blocks of 32
+// columns.
 uint32_t block_granule(uint32_t heads, uint32_t columns);
 
 }  // namespace hearth

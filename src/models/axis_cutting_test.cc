@@ -90,8 +90,8 @@ UnitRange kv_heads_of(UnitRange units, const hearth::CutHeads& axes, const HeadS
           (units.end * axes.heads.unit_items - 1) / config.group_size + 1};
 }
 
-// Whatever the model and the shares: every query head once, blocks whole, each part of a shard with
-// the KV heads of its query heads, and parts of one shard with none in common.
+// Every query head is there once, blocks are whole, each part of a shard has the KV heads of its
+// query heads, and parts of one shard have none in common, whatever the model and the shares.
 TEST(CutHeads, RandomModelsAndShares) {
   std::mt19937 random(11);
   constexpr uint32_t kDims[] = {16, 20, 24, 32, 40, 64, 80, 128};

@@ -44,7 +44,7 @@ constexpr HfFamily bert_folder(HfTexts names, void (*read)(const HfReading& read
   };
 }
 
-// The same that score pairs.
+// Returns the family of models of this kind that score pairs.
 constexpr HfFamily rank_folder(HfTexts names, void (*read)(const HfReading& reading),
                                std::span<const HfTensor> head) {
   HfFamily family = bert_folder(names, read);

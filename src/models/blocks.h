@@ -1,7 +1,7 @@
-// What a layer is made of, as data: blocks, each of which reads the stream of activations and adds
-// to it. A block has all that is its own: sizes, positions, mask, activation, norms, and its
-// weights as members. Whoever makes one (models/make_blocks.h) declares these weights as it names
-// them, so sizes, cuts, packing, reports and the graph are made from the same members.
+// The parts of a layer, as data: blocks, each of which reads the stream of activations and adds to
+// it. A block has all that is its own: sizes, positions, mask, activation, norms, and its weights
+// as members. Whoever makes one (models/make_blocks.h) declares these weights as it names them, so
+// sizes, cuts, packing, reports and the graph are made from the same members.
 #pragma once
 
 #include <cstdint>
@@ -59,15 +59,15 @@ struct AttentionBlock {
   std::optional<HeadNorms> norms = {};
   WeightId sinks = {};  // of each query head, a score without a value; or none
   LinearRef query = {}, key = {}, value = {}, output = {};
-  // Behind the rows of each query head `query` has as many of a gate, by whose sigmoid the head's
-  // result is multiplied.
+  // `query` has rows of a gate behind those of each query head, as many; the head's result is
+  // multiplied by the gate's sigmoid.
   bool gated = false;
-  // Of an RMS norm without a weight that values get, each head by itself; 0: none.
+  // The epsilon of an RMS norm without a weight that each head of values gets by itself; 0: none.
   float value_norm_eps = 0;
   // The layer whose keys and values are read in place of own ones, of which there are none then.
   std::optional<uint32_t> keys_of = {};
 
-  // Without a value, but with a key: values are what keys are before their norm and RoPE.
+  // Values are what keys are before their norm and RoPE where there is a key and no value.
   bool has_values_of_keys() const { return key.weight && !value.weight; }
   uint32_t group_size() const { return heads / kv_heads; }
 };
@@ -80,7 +80,8 @@ struct LatentBlock {
   uint32_t latent_length = 0;
   float scale = 0;
   RopeParams rope;  // of the turned part: n_rot elements
-  // What makes low-rank queries, of which `query` makes the heads'; none: `query` reads the input.
+  // The matrix and the norm of low-rank queries, of which `query` makes the heads'; none: `query`
+  // reads the input.
   WeightId query_down;
   std::optional<NormRef> query_norm;
   WeightId latent_down;
@@ -129,7 +130,7 @@ struct ExpertsBlock {
   std::vector<Expert> experts = {};
   std::optional<Expert> shared = {};  // that every token takes
   Activation activation = Activation::kSilu;
-  // Of the routed experts, [experts][rows]; or none.
+  // Biases of the routed experts, [experts][rows]; or none.
   WeightId gate_bias = {}, up_bias = {}, down_bias = {};
   WeightId shared_gate = {};  // [1][width]: it weighs the sigmoid of this; none: 1
   // The norm of the stream that the router reads; none: it reads what the experts do.
@@ -137,8 +138,8 @@ struct ExpertsBlock {
   WeightId scales = {};  // of the routed experts' weights, [experts]; or none
 };
 
-// What of its token a layer gets beside the stream (graph/ops/per_layer.h), by a gate: output(gelu(
-// gate x) * P), P being the layer's part of PerLayerInputs.
+// A layer's use of its part P of PerLayerInputs, by a gate: output(gelu(gate x) * P)
+// (graph/ops/per_layer.h).
 struct PerLayerBlock {
   WeightId gate, output;  // [length][width], [width][length]
 };
@@ -170,9 +171,9 @@ struct Layer {
   std::vector<Block> blocks;
 };
 
-// What every token has for each layer, of which PerLayerBlock reads its own part: products of the
-// start of the stream, divided by the root of the width, and a row of a table that stays in its
-// file.
+// Inputs that every token has for each layer; PerLayerBlock reads its own layer's part. They are
+// made of products of the start of the stream, divided by the root of the width, and of a row of a
+// table that stays in its file.
 struct PerLayerInputs {
   uint32_t length = 0;                  // of a layer's part
   WeightId projection = {};             // [layers * length][width]
@@ -190,9 +191,9 @@ struct EmbeddingBlock {
   std::optional<PerLayerInputs> per_layer = {};
 };
 
-// What makes a score of a text's row x, one of those that logits would be made of: out(tanh(dense
-// x)), or out(x) without a dense part. `out` has one row, or two of which the score is the
-// difference: that of row `yes` less that of the other.
+// The head that scores a text's row x, one of those that logits would be made of: out(tanh(dense
+// x)), or out(x) without a dense part. `out` has one row, or two, and then the score is row `yes`
+// less the other.
 struct ScoreBlock {
   LinearRef dense, out;
   uint32_t out_rows = 1, yes = 0;

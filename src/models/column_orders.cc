@@ -43,7 +43,7 @@ class OrderSettler {
   template <typename Body>
   void settle(const Body&) {}
 
-  // Whatever no block settled becomes F32.
+  // Lets weights become F32 that no block has settled.
   void finish() {
     std::set<const SourceTensor*> tensors;
     uint64_t bytes = 0;
@@ -68,7 +68,7 @@ class OrderSettler {
   bool is_codes(WeightId id) { return weight(id).packed.code_bits != 0 && is_settled(id); }
   // Whether nothing has to be done about the order of its columns any more.
   bool is_settled(WeightId id) { return settled_[id.index] || order_of(weight(id)) == nullptr; }
-  // Of a matrix that is packed as codes, the order of its columns, or null.
+  // Returns the order of the columns of a matrix that is packed as codes, or null.
   static ColumnOrder order_of(const WeightSpec& weight) {
     if (weight.packed.code_bits == 0) return nullptr;
     return column_order_at(*weight.data, weight.first);

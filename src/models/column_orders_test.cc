@@ -1,5 +1,5 @@
-// Which matrices of codes stay codes where their columns lie in no order of groups, and what is
-// brought into the order of their columns.
+// Tests which matrices of codes stay codes where their columns lie in no order of groups, and which
+// inputs and rows get the order of their columns.
 #include "models/column_orders.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ class OrderedModel {
   void add_block(decltype(Block::body) body) { spec.layers.push_back({{{std::move(body), {}}}}); }
 
   bool is_codes(WeightId id) const { return spec.weight(id).packed.code_bits == 4; }
-  // What it was added by of the order that its input or its rows have.
+  // Return the number by which the input's or the rows' order was added.
   uint32_t input(WeightId id) const { return first_of(spec.weight(id).input_order); }
   uint32_t rows(WeightId id) const { return first_of(spec.weight(id).row_order); }
 
@@ -181,7 +181,7 @@ TEST(ColumnOrders, EveryExpertHasItsOwn) {
 }
 
 TEST(ColumnOrders, ExpertsOfALayerHaveOneType) {
-  // The second's gate and up differ.
+  // The second expert's gate and up differ.
   const MadeExperts differ({{3, 3, 0}, {3, 4, 0}}), downs({{3, 4, 5}, {0, 0, 0}});
   const MadeExperts floats({{0, 0, 5}, {0, 0, 0}}, false);
   for (const ExpertsBlock::Expert& expert : differ.block.experts) {

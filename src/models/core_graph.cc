@@ -99,7 +99,7 @@ class CoreBuilder : public BlockBuilder {
                      weights_.token_rows());
   }
 
-  // Where the first row of a matrix that every shard has stands, by group.
+  // Returns by group the column in which the first row of a matrix stands that every shard has.
   static std::vector<uint32_t> first_columns(const std::vector<std::vector<RowSlice>>& slices) {
     std::vector<uint32_t> columns;
     for (const std::vector<RowSlice>& of_group : slices) {

@@ -22,7 +22,7 @@ constexpr auto decoder_keys(double epsilon) {
 }
 inline constexpr auto kDecoderKeys = decoder_keys(1e-6), kDecoderKeys5 = decoder_keys(1e-5);
 
-// Of grouped queries; biases and norms of heads tell which tensors there are.
+// Keys of grouped queries; biases and norms of heads tell which tensors there are.
 inline constexpr HfKey kGroupedKeys[] = {
     count_or("num_key_value_heads", "attention.head_count_kv", kKvHeads, ModelMost::kHeads, kHeads),
     count_or("head_dim", "attention.key_length", kHeadLength, ModelMost::kLength, kEvenHead),
@@ -37,7 +37,7 @@ inline constexpr HfWindows kQwenWindows = {.kind = HfWindows::Kind::kAll,
                                            .first_key = "max_window_layers",
                                            .first = 28};
 
-// Of models with experts in every layer.
+// Keys of models with experts in every layer.
 inline constexpr HfKey kEveryLayerKeys[] = {
     must_count("decoder_sparse_step", 1, "every layer must have experts"),
     no_dense_layers("every layer must have experts"),
@@ -45,7 +45,7 @@ inline constexpr HfKey kEveryLayerKeys[] = {
 inline constexpr HfKey kLocalExpertKeys[] = {
     need("num_local_experts", "expert_count", kExperts, ModelMost::kExperts),
     need_up_to("num_experts_per_tok", "expert_used_count", kExperts)};
-// Of models with experts behind dense layers.
+// Keys of models with experts behind dense layers.
 inline constexpr HfKey kRoutedKeys[] = {
     need("n_routed_experts", "expert_count", kExperts, ModelMost::kExperts),
     need_up_to("num_experts_per_tok", "expert_used_count", kExperts),
@@ -55,7 +55,7 @@ inline constexpr HfKey kRoutedKeys[] = {
 inline constexpr HfChoice kGatings[] = {{"softmax", GgufGating::kSoftmax},
                                         {"sigmoid", GgufGating::kSigmoid}};
 
-// Of routers that score by a sigmoid, behind so many dense layers.
+// Keys of routers that score by a sigmoid, behind `dense` dense layers.
 constexpr auto scored_expert_keys(uint32_t dense, double scale) {
   return std::to_array<HfKey>(
       {dense_layers(dense), real("routed_scaling_factor", "expert_weights_scale", scale),
@@ -90,7 +90,7 @@ constexpr HfTensor expert(std::string_view from, std::string_view to, HfValue ro
                           HfValue columns) {
   return in_layers(HfLayers::kSparse, matrix(from, to, rows, columns, kNone, HfKind::kExpert));
 }
-// All experts of a layer in one tensor, under the whole names.
+// Returns the row for all experts of a layer in one tensor, under the whole names.
 constexpr HfTensor expert_matrices(std::string_view from, std::string_view to, HfValue rows,
                                    HfValue columns) {
   return in_layers(HfLayers::kSparse,

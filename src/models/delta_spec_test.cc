@@ -1,4 +1,4 @@
-// What a spec says of a model whose layers keep states, and what it refuses.
+// Tests the spec of a model whose layers keep states, and its refusals.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ TEST(DeltaSpec, UnitsKeepBlocksWhole) {
     EXPECT_EQ(block.heads.unit, c.unit);
     EXPECT_EQ(spec.axes[output.axis].unit_items, c.unit);
     EXPECT_EQ(output.column_runs.length, c.run);
-    // Every head once, in the pack and in the file.
+    // Every head comes once, in the pack and in the file.
     std::vector<bool> met(c.delta.values, false), filed(c.delta.values, false);
     for (uint32_t j = 0; j < block.heads.keys; ++j) {
       for (uint32_t i = 0; i < block.heads.each; ++i) {

@@ -9,7 +9,7 @@ namespace hearth::hf {
 inline constexpr HfTexts kEncoderPrefixes = {"bert.", "roberta.", "model."};
 inline constexpr HfTexts kEncoderLayers = {"encoder.layer.", "encoder.layers."};
 
-// In the words of BERT's files.
+// Keys in the words of BERT's files.
 inline constexpr HfKey kBertKeys[] = {
     need("num_hidden_layers", "block_count", kLayers, ModelMost::kLayers),
     need("hidden_size", "embedding_length", kWidth, ModelMost::kWidth),
@@ -21,7 +21,7 @@ inline constexpr HfKey kBertKeys[] = {
     need("max_position_embeddings", nullptr, kContext, ModelMost::kContext),
     must_be("hidden_act", "gelu")};
 inline constexpr HfKey kAbsoluteKeys[] = {must_be("position_embedding_type", "absolute")};
-// Of all encoders: vectors need no head.
+// Keys of all encoders: vectors need no head.
 inline constexpr HfKey kEncoderKeys[] = {
     say(nullptr, 1, kTied), must_be("is_decoder", false),
     must_lack("quantization_config", "it runs encoders without")};
@@ -42,7 +42,8 @@ inline constexpr HfTensor kBertTensors[] = {
     in_layer("output.dense", "ffn_down"),
     in_layer("output.LayerNorm", "layer_output_norm")};
 
-// What only heads and poolers of pre-training have, and numbers that a program counts itself.
+// Tensors that only heads and poolers of pre-training have, and numbers that a program counts
+// itself.
 inline constexpr HfLeftOut kHeadsLeftOut = {
     {"pooler.", "cls.", "lm_head.", "embeddings.position_ids", "embeddings.token_type_ids"},
     "of a pooler or of a head for pre-training are left out: vectors need none"};

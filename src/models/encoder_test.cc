@@ -1,5 +1,5 @@
-// What specs say of encoders, and what is refused of them: without a tensor's data, so before
-// anything is allocated.
+// Tests the specs of encoders, and their refusals: without a tensor's data, so before anything is
+// allocated.
 #include "models/encoder.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::vector<std::string> weight_texts(const ModelSpec& spec) {
   return texts;
 }
 
-// Of the first layer.
+// Return blocks of the first layer.
 const AttentionBlock& attention_of(const TestModel& model) {
   return *model.spec().block<AttentionBlock>(0);
 }
@@ -111,7 +111,7 @@ TEST(Encoder, QueriesKeysAndValuesInOneTensor) {
   EXPECT_EQ(spec.axes[spec.weight(attention.value.weight).axis].name, "kv_heads");
 }
 
-// Each part is cut as a tensor of its own would be.
+// Each part of a joined tensor is cut as a tensor of its own would be.
 TEST(Encoder, PartsHaveTheirBytes) {
   TestSource test_source = encoder_source({.architecture = "nomic-bert", .width = 64, .heads = 2});
   test_source.add("blk.0.attn_qkv.weight", {64, 192}, DType::kQ8_0);
@@ -164,7 +164,7 @@ TEST(Encoder, NormsOfJinaForCode) {
   EXPECT_EQ(spec.weight(joined.after->bias).name, "blk.0.attn_norm_2.bias");
 }
 
-// What one row may be stored as, and what is optional.
+// One row may be stored with one dimension, and some tensors are optional.
 TEST(Encoder, FilesMayHaveLess) {
   TestSource source = encoder_source({.types = 1});
   source.add("token_types.weight", {48}).remove("blk.0.attn_q.bias");
@@ -227,7 +227,7 @@ TEST(Encoder, TensorsThatCannotBe) {
     says(encoder_source(shape).add("rope_freqs.weight", {8}), ErrorCode::kUnsupported,
          "rope_freqs.weight");
   }
-  // Beside one tensor for all three, their own are too many.
+  // Separate tensors beside one for all three are too many.
   says(encoder_source({}).add("blk.0.attn_qkv.weight", {48, 144}), ErrorCode::kUnsupported,
        "blk.0.attn_q.weight");
   says(encoder_source(jina).add("blk.0.attn_q_norm.weight", {48}), ErrorCode::kFile,

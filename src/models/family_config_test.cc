@@ -1,4 +1,4 @@
-// What the config.json of every family of folders becomes.
+// Tests the metadata that the config.json of every family of folders becomes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -33,7 +33,7 @@ struct Read {
     return read_hf_config(ConfigReader(json.get_object(), file), all_hf_families(), made);
   }
   uint64_t operator[](HfValue value) const { return config[value]; }
-  // Every key as "name value", in alphabetical order, without those that all models have.
+  // Returns every key as "name value", in alphabetical order, without those that all models have.
   std::string keys() const {
     const std::set<std::string_view> common = {"block_count",
                                                "context_length",
@@ -147,7 +147,7 @@ TEST(HfConfig, KindsOfLayersTellOfWindows) {
   EXPECT_TRUE(has_window("MistralForCausalLM", on + kinds("ssss")));
   EXPECT_FALSE(has_window("MistralForCausalLM", kinds("ffff")));
   EXPECT_FALSE(has_window("DeepseekV3ForCausalLM", kDeepseek + kinds("ffff")));
-  // By default 28 layers have none.
+  // The first 28 layers have none by default.
   EXPECT_FALSE(has_window("Qwen2ForCausalLM", on));
   auto refused = [](const char* architecture, const std::string& more, const char* found,
                     ErrorCode code = ErrorCode::kUnsupported) {
@@ -178,7 +178,7 @@ TEST(HfConfig, KindsOfFeedForwardLayers) {
             std::string::npos);
 }
 
-// What each family's own configuration has where its file says nothing.
+// Each family has its own defaults where its file says nothing.
 TEST(HfConfig, DefaultsOfFamilies) {
   const std::string bare = R"(, "rms_norm_eps": null, "rope_theta": null)";
   Read llama("LlamaForCausalLM", bare);
@@ -322,7 +322,7 @@ TEST(HfConfig, RopeUnderBothNames) {
       std::string::npos);
 }
 
-// Without mscale_all_dim the growth is the usual one, and needs no key.
+// The growth is the usual one without mscale_all_dim, and needs no key.
 TEST(HfConfig, GrowthOfYarn) {
   auto factor = [](const char* more) {
     Read read("Qwen3ForCausalLM",

@@ -48,7 +48,7 @@ void add_numbered(HfFolderWriter& writer, const std::string& name, std::vector<u
   writer.add(name, shape, "F32", std::as_bytes(std::span(values)));
 }
 
-// Which row of the folder's every row of the tensor is.
+// Returns for every row of the tensor which row of the folder's it is.
 std::vector<int> rows_taken(const ModelSource& source, const std::string& name) {
   std::vector<int> taken;
   for (uint64_t r = 0; r < source.require_tensor(name).rows(); ++r) {
@@ -75,7 +75,8 @@ TEST(HybridFolder, ValueHeadsAreDealtOut) {
   EXPECT_EQ(rows_taken(source, "blk.0.attn_qkv.weight"), mixed);
   EXPECT_EQ(rows_taken(source, "blk.0.ssm_conv1d.weight"), mixed);
   EXPECT_EQ(source.require_tensor("blk.0.ssm_conv1d.weight").dims, (std::vector<uint64_t>{3, 16}));
-  // The same without the dimension of 1; it is held as a vector, so its rows are no runs.
+  // The folder may leave out the dimension of 1; the weight is held as a vector, so its rows are no
+  // runs.
   HfFolderWriter flat = hybrid_folder("Qwen3_5ForCausalLM");
   add_numbered(flat, there + "conv1d.weight", {16, 3});
   const ModelSource flattened = flat.source();

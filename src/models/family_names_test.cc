@@ -1,4 +1,4 @@
-// What tensors of folders are, by their names.
+// Tests what tensors of folders are by their names.
 #include "formats/hf_names.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What every family refuses of a damaged file: one sentence that names the key or the tensor.
+// Tests what every family refuses of a damaged file: one sentence that names the key or the tensor.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ TestSource family(std::string_view architecture) {
 void expect_named(const TestSource& source, std::string_view name) {
   const std::string error = spec_refusal(source, ErrorCode::kFile);
   EXPECT_NE(error.find(name), std::string::npos) << error;
-  // One sentence, behind the file's name.
+  // The error is one sentence, behind the file's name.
   EXPECT_EQ(error.find(". "), std::string::npos) << error;
 }
 
@@ -76,7 +76,7 @@ TEST(FamilyRefusal, WindowsOfNoPosition) {
   }
 }
 
-// Of gemma4 these say which pairs turn.
+// These factors of gemma4's files say which pairs turn.
 TEST(FamilyRefusal, FactorsThatAreNone) {
   for (float factor : {0.0f, -1.0f, NAN, INFINITY}) {
     TestSource source = family("gemma4");

@@ -19,12 +19,12 @@
 namespace hearth {
 namespace {
 
-// Of six layers the last has no window, where the file does not say which have one.
+// The last of so many layers has no window, where the file does not say which have one.
 constexpr uint32_t kWindowedLayers = 6;
 
-// Where the file says nothing, as llama.cpp has it and all released models say.
+// The cap where the file says nothing; llama.cpp has the same, and so do all released models.
 constexpr double kLogitCap = 30;
-// Beyond these the cap's own arithmetic leaves float.
+// The cap's own arithmetic leaves float beyond these.
 constexpr double kLeastCap = 1e-3, kMostCap = 1e6;
 
 bool is_windowed(SpecBuilder& m, uint32_t layer) {
@@ -62,7 +62,7 @@ AttentionBlock make_gemma_attention(SpecBuilder& m, uint32_t layer) {
                          .keys_of = layer_of_keys(m, layer)});
 }
 
-// Whose router reads the norm of the stream, divided by the root of the width.
+// Makes experts whose router reads the norm of the stream, divided by the root of the width.
 ExpertsBlock make_gemma_experts(SpecBuilder& m, uint32_t layer) {
   ExpertsBlock experts =
       make_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true},
@@ -139,7 +139,7 @@ constexpr HfKey kGemma4Keys[] = {
     hf::say("attention.value_length", hf::kHeadLength),
     hf::count("num_kv_shared_layers", "attention.shared_kv_layers", hf::kNone, ModelMost::kLayers,
               0)};
-// Of those with parts that see and hear, and of the one that sees and hears by itself.
+// Keys of the models with parts that see and hear, and of the one that sees and hears by itself.
 constexpr HfKey kApartKeys[] = {
     hf::count_or("max_position_embeddings", "context_length", hf::kContext, ModelMost::kContext,
                  131072u),
@@ -190,7 +190,7 @@ constexpr HfTensor kBesideTensors[] = {
     hf::expert_matrices("experts.gate_up_proj", "ffn_gate_up_exps.weight", hf::kTwoExpertFfns,
                         hf::kWidth),
     hf::expert_matrices("experts.down_proj", "ffn_down_exps.weight", hf::kWidth, hf::kExpertFfn),
-    // As quantisers have them, apart.
+    // Quantisers store the experts apart.
     hf::expert("experts.{}.gate_proj", "ffn_gate_exps", hf::kNone, hf::kNone),
     hf::expert("experts.{}.up_proj", "ffn_up_exps", hf::kNone, hf::kNone),
     hf::expert("experts.{}.down_proj", "ffn_down_exps", hf::kNone, hf::kNone)};

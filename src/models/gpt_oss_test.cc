@@ -84,7 +84,7 @@ TEST(GptOss, WhatIsMissingOrOfAnotherShapeIsNamed) {
                            std::string("tensor ") + name + " is 3, but");
     expect_gpt_oss_refused(gpt_oss().add(name, {64, 5}), ErrorCode::kFile, name);
   }
-  // Another program's: Llama has no sinks.
+  // The file is of another program: Llama has no sinks.
   expect_gpt_oss_refused(made_source({}).add("blk.0.attn_sinks.weight", {4}),
                          ErrorCode::kUnsupported, "blk.0.attn_sinks.weight");
 }

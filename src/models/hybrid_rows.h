@@ -7,7 +7,7 @@
 
 namespace hearth::hf {
 
-// The same keys without the width of an FFN, which models with experts in every layer may lack.
+// Returns the keys without the width of an FFN, which models with experts in every layer may lack.
 constexpr auto without_ffn(auto keys) {
   for (HfKey& key : keys) {
     if (key.from == "intermediate_size") key.needed = false;
@@ -48,7 +48,7 @@ inline constexpr HfTensor kHybridTensors[] = {
     attending(vector("self_attn.q_norm", "attn_q_norm", kHeadLength)),
     attending(vector("self_attn.k_norm", "attn_k_norm", kHeadLength))};
 
-// Of both ways of naming projections.
+// Tensors that both ways of naming projections share.
 inline constexpr HfTensor kDeltaTensors[] = {
     recurrent({HfScope::kLayer, HfKind::kDeltaConv, "linear_attn.conv1d", "ssm_conv1d",
                kDeltaMixedRows, kTaps}),

@@ -1,4 +1,4 @@
-// What hyper-parameters come of a source's keys, and of its tensors where these say more.
+// Tests hyper-parameters made of a source's keys, and of its tensors where these say more.
 #include "models/hyper_parameters.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// What is read of a source outlives it; the spec's tensors don't.
+// Reads the spec, which outlives its source; its tensors do not.
 ModelSpec read(TestSource made) {
   ModelSource source = made.source();
   return make_spec(source);
@@ -52,7 +52,7 @@ TestSource llama_with(const char* key, auto value) {
   return llama_source({}).set(std::string("llama.") + key, value);
 }
 
-// It tells of the model, whichever of its layers has it.
+// The bias tells the gating of the model, whichever of its layers has it.
 TEST(HyperParameters, ABiasOfOneRouterTellsTheGatingOfAll) {
   TestSource source = made_source({.architecture = "deepseek2",
                                    .layers = 3,
@@ -153,7 +153,7 @@ TEST(HyperParameters, AValueForEveryLayer) {
             std::string::npos);
 }
 
-// They matter where there is a window at all.
+// The keys matter where there is a window at all.
 TEST(HyperParameters, KeysOfWindowedLayersAreRefused) {
   TestSource source = llama_with("attention.sliding_window_pattern", uint32_t{6});
   source.set("llama.rope.freq_base_swa", 1e4f);

@@ -1,4 +1,4 @@
-// What a spec says of a model with latent attention, and what it refuses.
+// Tests the spec of a model with latent attention, and its refusals.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,7 +38,8 @@ TEST(LatentSpec, WeightsAndLayers) {
   EXPECT_EQ(weight_named(whole.spec(), 0, "q_a"), nullptr);
 }
 
-// Every head is a unit where its values are whole blocks of 32; else as many as make some.
+// Every head is a unit where its values are whole blocks of 32; else a unit has as many heads as
+// make some.
 TEST(LatentSpec, HeadsAreCutOneByOne) {
   for (auto [value, heads] : {std::pair{32u, 2u}, {20u, 0u}, {8u, 4u}}) {
     TestModel model(latent_source({.heads = 6, .value = value}));

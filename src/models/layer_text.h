@@ -1,4 +1,4 @@
-// What a model's layers are made of, in words, made from their blocks.
+// Describes a model's layers in words, made from their blocks.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct LayerKind {
   std::vector<uint32_t> layers;     // rising
   std::vector<std::string> blocks;  // by block_text()
 };
-// In the order of their first layers.
+// Returns the kinds in the order of their first layers.
 std::vector<LayerKind> layer_kinds(const ModelSpec& spec);
 
 }  // namespace hearth

@@ -104,7 +104,7 @@ constexpr HfTensor kLfmExperts[] = {
     hf::expert("feed_forward.experts.{}.w3", "ffn_up_exps", hf::kExpertFfn, hf::kWidth),
     hf::expert("feed_forward.experts.{}.w2", "ffn_down_exps", hf::kWidth, hf::kExpertFfn)};
 
-// Which layers are convolutions, by layer_types or full_attn_idxs.
+// Reads which layers are convolutions, by layer_types or full_attn_idxs.
 void read_lfm_layers(const HfReading& reading) {
   constexpr const char* kFull = "full_attn_idxs";
   const ConfigReader& config = reading.config;

@@ -1,5 +1,5 @@
-// What the readers of folders can do and no family of this version asks for alone: a family is made
-// of Qwen3's, as multimodal models with windows in some layers have it.
+// Tests features of the readers of folders that no family of this version has alone: a family is
+// made of Qwen3's, as multimodal models with windows in some layers have it.
 #include <gtest/gtest.h>
 
 #include <cstring>

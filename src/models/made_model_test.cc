@@ -39,7 +39,7 @@ TEST(MadeModel, ExpertsStandBehindDenseLayers) {
   }
 }
 
-// What encoders' files may have and mostly don't.
+// Encoders' files may have forms that most do not.
 TEST(MadeModel, LayersMayDifferInForm) {
   ModelShape shape = shape_of("jina-bert-v2");
   const LayerForm forms[] = {{}, {UpForm::kGateAbove, true}};

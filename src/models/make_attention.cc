@@ -11,7 +11,8 @@ namespace {
 // Slopes of 2^-64 and less are none at all.
 constexpr double kMostAlibi = 64;
 
-// Of layers that see a window where others don't, heads may have lengths of their own.
+// Reads the sizes of heads; layers that see a window may have lengths of their own where others see
+// all.
 void read_head_sizes(const ModelKeys& keys, uint32_t width, const AttentionOptions& options,
                      AttentionBlock* block) {
   block->heads = keys.count("attention.head_count", ModelMost::kHeads);
@@ -67,7 +68,7 @@ float read_alibi(const ModelKeys& keys) {
   return static_cast<float>(most);
 }
 
-// Whose keys and values a layer reads must have them of its shape.
+// Checks that a layer whose keys and values another reads has heads of the same shape.
 void check_same_heads(SpecBuilder& m, uint32_t layer, const AttentionOptions& options,
                       const AttentionBlock& block) {
   AttentionBlock other;

@@ -17,7 +17,7 @@ namespace hearth {
 // factors of frequencies: llama3's, the tensor rope_freqs, or LongRoPE's, the tensors
 // rope_factors_long and rope_factors_short.
 RopeParams read_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length);
-// The same of a layer with a window, which has a base alone.
+// Reads RoPE of a layer with a window, which has a base alone.
 RopeParams read_local_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length);
 // Positions that the model was first trained for; without rope.scaling.original_context_length, its
 // context.
@@ -31,12 +31,12 @@ enum class Positions : uint8_t { kNone, kRope, kAlibi };
 // some.
 enum class QkNorms : uint8_t { kNone, kHeads, kHeadsWhereThere, kRows, kLayerRowsWhereThere };
 
-// Of a model whose layers have one window (or none), or of two kinds of layers: those that see all
-// positions before their own, and those that see a window, which turn by a base of their own
-// (rope.freq_base_swa) that nothing scales.
+// The window of a layer, in a model whose layers have one window (or none), or are of two kinds:
+// those that see all positions before their own, and those that see a window, which turn by a base
+// of their own (rope.freq_base_swa) that nothing scales.
 enum class Window : uint8_t { kAsAll, kNone, kLocal };
-// Of two kinds: every `period`th layer has none (attention.sliding_window_pattern may say another
-// period, or which layers have one).
+// Returns the window of a layer in a model with two kinds: every `period`th layer has none
+// (attention.sliding_window_pattern may say another period, or which layers have one).
 Window window_of(SpecBuilder& m, uint32_t layer, uint32_t period);
 
 struct AttentionOptions {
@@ -53,7 +53,7 @@ struct AttentionOptions {
   bool gated = false;
   // Heads of values have RMS norms without a weight.
   bool value_norms = false;
-  // Without attn_v, keys are values (AttentionBlock::has_values_of_keys()).
+  // Keys are values where there is no attn_v (AttentionBlock::has_values_of_keys()).
   bool values_may_be_keys = false;
   // Keys and values are those of this layer, which has as many heads of the same lengths; tensors
   // of own ones may be there, and are not read.
@@ -69,7 +69,7 @@ AttentionBlock make_attention(SpecBuilder& m, uint32_t layer, const AttentionOpt
 // attn_v_b; attn_output.
 LatentBlock make_latent_attention(SpecBuilder& m, uint32_t layer, RopeLayout rope);
 
-// Of a model with states: whether the layer is one of those with full attention, every
+// Whether a layer of a model with states is one of those with full attention: every
 // full_attention_interval'th (4), or none of attention.recurrent_layers. Throws (kUnsupported) for
 // the first layer where none is.
 bool has_full_attention(SpecBuilder& m, uint32_t layer);
@@ -86,8 +86,8 @@ DeltaBlock make_delta(SpecBuilder& m, uint32_t layer, DeltaFiles files);
 void append_hybrid_layer(SpecBuilder& m, uint32_t layer, DeltaFiles files,
                          const std::function<SpecBuilder::Body()>& feed_forward);
 
-// Of a model with short convolutions: whether the layer is one of those, whose
-// attention.head_count_kv is 0. Throws (kUnsupported) for the first layer where all are.
+// Whether a layer of a model with short convolutions is one of those: its attention.head_count_kv
+// is 0. Throws (kUnsupported) for the first layer where all are.
 bool has_short_conv(SpecBuilder& m, uint32_t layer);
 // shortconv.in_proj (B, C and X above each other), shortconv.conv, shortconv.out_proj.
 ShortConvBlock make_short_conv(SpecBuilder& m, uint32_t layer);
@@ -103,7 +103,7 @@ struct RouterDefaults {
   Gating gating = Gating::kSoftmax;
   bool normalised = false;
 };
-// What experts make of their products, and whether these, and the router's, have biases.
+// The form of experts' products, and whether these, and the router's, have biases.
 struct ExpertProducts {
   Activation activation = Activation::kSilu;
   bool biases = false;
@@ -123,10 +123,10 @@ SpecBuilder::Body make_swiglu_or_experts(SpecBuilder& m, uint32_t layer,
                                          const RouterDefaults& defaults,
                                          const ExpertProducts& products = {});
 
-// Of a model with embeddings for each layer: per_layer_model_proj, per_layer_proj_norm and
-// per_layer_token_embd. Before any layer.
+// Makes the embeddings for each layer: per_layer_model_proj, per_layer_proj_norm and
+// per_layer_token_embd. To be called before any layer is made.
 void make_per_layer_inputs(SpecBuilder& m);
-// inp_gate and proj.
+// Makes the block of inp_gate and proj.
 PerLayerBlock make_per_layer(SpecBuilder& m, uint32_t layer);
 
 // token_embd.

@@ -4,7 +4,7 @@
 namespace hearth {
 namespace {
 
-// A row for every token.
+// Makes a table with a row for every token.
 WeightId make_table(SpecBuilder& m, const char* member, const char* name) {
   const uint32_t tokens = m.hyper().vocabulary;
   const AxisId axis = m.axis({.name = "vocabulary", .items = tokens, .unit_items = kPanelRows});
@@ -13,7 +13,7 @@ WeightId make_table(SpecBuilder& m, const char* member, const char* name) {
       -1, {.member = member, .name = name, .rows = tokens, .k = m.hyper().width, .axis = axis});
 }
 
-// Which of two rows is that of "yes": the file says so.
+// Returns which of two rows is that of "yes"; the file says so.
 uint32_t read_yes(const SpecBuilder& m, uint64_t rows) {
   const std::string key = m.keys().prefix() + "classifier.output_labels";
   const auto labels =

@@ -65,7 +65,7 @@ uint32_t read_expert_ffn(const ModelKeys& keys) {
   return keys.count("expert_feed_forward_length", ModelMost::kFfn);
 }
 
-// Of the experts that every token takes, side by side; 0: there are none.
+// Returns the rows of the experts that every token takes, side by side; 0: there are none.
 uint32_t read_shared_ffn(const ModelKeys& keys, uint32_t ffn) {
   const uint32_t shared = keys.number_or("expert_shared_count", 0);
   if (uint64_t{shared} * ffn > ModelMost::kFfn) {
@@ -105,7 +105,7 @@ void name_experts(SpecBuilder& m, uint32_t layer, uint32_t ffn, ExpertsBlock* bl
   }
 }
 
-// Of all experts, [experts][rows] each, and of the router.
+// Names the biases of all experts, [experts][rows] each, and of the router.
 void name_biases(SpecBuilder& m, uint32_t layer, uint32_t ffn, ExpertsBlock* block) {
   const auto l = static_cast<int>(layer);
   const uint32_t experts = block->rule.experts;
@@ -128,7 +128,8 @@ NormRef make_router_norm(SpecBuilder& m, uint32_t layer) {
           .eps = m.epsilon()};
 }
 
-// Where experts are NVFP4, the tensor belongs to their type, which multiplies by it.
+// Returns the scales of experts' weights; none for NVFP4, whose type owns the tensor and multiplies
+// by it.
 WeightId make_scales(SpecBuilder& m, uint32_t layer, uint32_t experts) {
   const SourceTensor& down = m.source().require_tensor(layer_tensor(layer, "ffn_down_exps.weight"));
   if (down.type_known && down.dtype == DType::kNVFP4) return {};

@@ -4,7 +4,7 @@
 namespace hearth {
 namespace {
 
-// Whoever makes experts has asked before.
+// Refuses a model with experts, unless a caller has read their number and makes them.
 void refuse_experts(const ModelKeys& keys) {
   constexpr const char* kKey = "expert_count";
   if (keys.was_read(kKey)) return;
@@ -25,7 +25,7 @@ FeedForwardBlock make_feed_forward(SpecBuilder& m, uint32_t layer, Gated gated,
   const AxisId axis = m.axis({.name = "ffn", .items = ffn, .unit_items = kBlock});
   const auto l = static_cast<int>(layer);
   const bool apart = gated != Gated::kNo && m.has(layer_tensor(layer, "ffn_gate.weight"));
-  // Where gate and up are one tensor, the gate is above.
+  // The gate stands above in a tensor that holds gate and up.
   const bool in_one =
       gated != Gated::kNo && !apart && m.rows_of(layer_tensor(layer, "ffn_up.weight")) != ffn;
   auto rows = [&](const char* member, const char* name, uint32_t first) {

@@ -103,7 +103,7 @@ void name_latents(SpecBuilder& m, uint32_t layer, AxisId heads, LatentBlock* blo
                                   .rows = block->value_length,
                                   .k = block->latent_length,
                                   .axis = heads});
-  // Some converters write it beside attn_k_b and attn_v_b, which say the same.
+  // Some converters write attn_kv_b beside attn_k_b and attn_v_b, which say the same.
   m.says_nothing_new(name("attn_kv_b.weight"));
   block->output = m.matrix(l, {.member = "o",
                                .name = name("attn_output.weight"),

@@ -31,7 +31,7 @@ std::vector<std::byte> bytes_with(const TestSource& source, float scale) {
   });
 }
 
-// What making a spec of it ends with; empty: a spec whose q has the scale.
+// Returns the error of making a spec of it; empty: it makes one whose q has the scale.
 std::string refusal(const TestSource& source, float scale, ErrorCode code = ErrorCode::kFile) {
   const std::vector<std::byte> bytes = bytes_with(source, scale);
   const ModelSource model = parse_gguf(bytes, "test.gguf");

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// What YaRN multiplies sines and cosines by is divided by how scores grow in all dimensions.
+// Divides YaRN's factor of sines and cosines by how scores grow in all dimensions.
 void read_growth(const ModelKeys& keys, RopeParams* rope) {
   if (rope->scaling != RopeScaling::kYarn) return;
   const double all = keys.non_negative_or("rope.scaling.yarn_log_multiplier", 0);

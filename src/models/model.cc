@@ -15,7 +15,7 @@ namespace hearth {
 
 namespace {
 
-// Some panels of one shard of one matrix.
+// A task: some panels of one shard of one matrix.
 struct PackTask {
   size_t matrix;
   uint32_t panel0, panels;
@@ -120,7 +120,7 @@ void Model::load_matrices(const ModelSource& source, Team& team,
   for (const WeightSpec* spec : specs) {
     scratch_bytes = std::max(scratch_bytes, pack_scratch_bytes(*spec));
   }
-  // A member's own, mapped when it is touched.
+  // Each member has scratch of its own, mapped when it is touched.
   std::vector<std::unique_ptr<std::byte[]>> scratch(team.size());
   for (auto& own : scratch) own = std::make_unique_for_overwrite<std::byte[]>(scratch_bytes);
   for (size_t m = 0; m < matrices.size(); ++m) {

@@ -31,10 +31,10 @@ class Model {
 
   const ModelSpec& spec() const { return spec_; }
   const ModelPlacement& placement() const { return placement_; }
-  // By AxisId.
+  // Returns the axes by AxisId.
   const std::vector<CutAxis>& axes() const { return axes_; }
   const WeightTable& weights() const { return weights_; }
-  // By shard.
+  // Returns the arenas by shard.
   const std::vector<Arena>& arenas() const { return arenas_; }
 
   // Packs everything from the source that the spec was made of: a shard by the members of the team

@@ -24,12 +24,12 @@ class ModelKeys {
   // The source outlives the keys.
   explicit ModelKeys(const ModelSource& source);
 
-  // The same keys, read for this layer.
+  // Returns the keys as they are read for this layer.
   ModelKeys of_layer(uint32_t layer) const;
 
   // Whether the key has values for layers.
   bool is_per_layer(const char* key) const;
-  // From 1 to `most`.
+  // A number from 1 to `most`.
   uint32_t count(const char* key, uint32_t most) const;
   uint32_t count_or(const char* key, uint32_t otherwise, uint32_t most) const;
   uint32_t number_or(const char* key, uint32_t otherwise) const;

@@ -70,14 +70,14 @@ struct WeightSpec {
   AxisId axis = 0;         // that it is cut along
   uint32_t item_size = 0;  // rows or columns that an item of the axis has
   DType dtype = {};        // in the source
-  // What it is packed as: its own type, f32, or what a WeightPolicy makes of it. That and FP8's
-  // kind, by where its scales lie (packed_type in formats/source_rows.h), are decided when the spec
-  // is finished.
+  // The type that it is packed as: its own, f32, or the one that a WeightPolicy chooses. That and
+  // FP8's kind, by where its scales lie (packed_type in formats/source_rows.h), are decided when
+  // the spec is finished.
   PackedType packed = dtype;
   bool widened = false;  // it is packed as f32 whatever it is stored as
-  // In the source, which outlives its use: a model needs it no more when it is loaded.
+  // The tensor in the source, which must live until the model is loaded.
   const SourceTensor* data = nullptr;
-  // Where it begins in `data`: a matrix at a row, a vector at an element.
+  // The place in `data` where it begins: a row of a matrix, an element of a vector.
   uint32_t first = 0;
   // The order of its columns that products gather their input in, and that of its rows, of which
   // row r is row first + row_order[r] of `data`; null where they lie as they are (column_orders.h).
@@ -88,23 +88,24 @@ struct WeightSpec {
   uint32_t table_columns = 0;
   int expert = -1;  // whose it is; -1: of all rows
   float scale = 1;  // that all of it is multiplied by (SpecBuilder); of NVFP4 alone
-  // What the columns of `data` count where a policy quantises it; none: all the same. The policy
-  // keeps it.
+  // The weights of the columns of `data` where a policy quantises it; none: all weigh the same. The
+  // policy keeps it.
   const ImportanceEntry* importance = nullptr;
 
-  // Its own bytes of `data`, which has no runs.
+  // Returns the weight's own bytes of `data`, which has no runs.
   std::span<const std::byte> bytes() const;
   bool is_matrix() const { return cut != WeightCut::kVector; }
 };
 
-// What a layer keeps of every position from step to step, and the axis that it is cut along.
+// The rows that a layer keeps of every position from step to step, and the axis that they are cut
+// along.
 struct KeptRows {
   uint32_t key_length = 0, value_length = 0;
   AxisId axis = 0;  // of KV heads; of latents, of which every shard with heads has a copy, of heads
   bool latent = false;
   uint32_t window = 0;  // that rows see, their own position included; 0: all before them
 };
-// Of a model with such a ModelSpec::kept_window().
+// Returns the kind of a layer's rows in a model with this ModelSpec::kept_window().
 constexpr KvKind kv_kind(uint32_t kept_window, const KeptRows& rows) {
   return kept_window > 0 && rows.window > 0 ? KvKind::kWindow : KvKind::kFull;
 }
@@ -141,7 +142,7 @@ struct ModelSpec {
     }
     return nullptr;
   }
-  // The first block of that kind in any layer, or nullptr.
+  // Returns the first block of that kind in any layer, or nullptr.
   template <typename Body>
   const Body* first() const {
     for (uint32_t layer = 0; layer < layers.size(); ++layer) {
@@ -158,7 +159,7 @@ struct ModelSpec {
     }
     return false;
   }
-  // None where the layer keeps nothing.
+  // Both return none where the layer keeps nothing.
   std::optional<KeptRows> kept(uint32_t layer) const;
   std::optional<KeptState> kept_state(uint32_t layer) const;
   // Whether any layer keeps a state.

@@ -1,5 +1,5 @@
-// What a spec says of a model, and what it refuses: all of it without a tensor's data, so before
-// anything is allocated.
+// Tests the spec of a model, and its refusals: all without a tensor's data, so before anything is
+// allocated.
 #include "models/model_spec.h"
 
 #include <gtest/gtest.h>
@@ -252,7 +252,7 @@ TEST(ModelSpec, ResultsThatNoTileHoldsAreRefused) {
   LlamaShape odd{.heads = 160, .kv_heads = 32, .key_length = 511, .value_length = 511};
   EXPECT_NE(spec_refusal(llama_source(odd), ErrorCode::kUnsupported).find("of 511 elements"),
             std::string::npos);
-  // Where they fit.
+  // These sizes still fit.
   one.heads = 512;
   odd.key_length = odd.value_length = 510;
   for (const LlamaShape& fits : {one, odd}) {
@@ -306,7 +306,7 @@ TEST(ModelSpec, ExpertsAreMatricesOfTheirOwn) {
     EXPECT_EQ(whole[1 - e % 2].spec.rows, 0u);
     EXPECT_EQ(dealt.matrix(block.experts[e].gate).align, kExpertAlign);
   }
-  // Another number of rows an expert is another model.
+  // A tensor with another number of rows an expert belongs to another model.
   EXPECT_NE(spec_refusal(std::move(source.add("blk.0.ffn_gate_up_exps.weight", {64, 24, 4})),
                          ErrorCode::kFile, &kExperts)
                 .find("64 x 24 x 4, but the file's metadata calls for 64 x 128 x 3:"),

@@ -47,7 +47,8 @@ constexpr HfTensor kNomicTensors[] = {
     hf::in_layer("norm2", "layer_output_norm"),   hf::in_layer("mlp.fc11", "ffn_up"),
     hf::in_layer("mlp.fc12", "ffn_gate"),         hf::in_layer("mlp.fc2", "ffn_down")};
 
-// Beyond the length that it was trained with, the model turns positions by other frequencies.
+// Cuts the context to the length that the model was trained with: beyond it the model turns
+// positions by other frequencies.
 void read_nomic(const HfReading& reading) {
   const auto context = static_cast<uint32_t>(reading.model[HfValue::kContext]);
   const uint32_t trained =

@@ -23,7 +23,7 @@ struct PanelScales {
     columns = fp8_scale_blocks(weight.k);
   }
   size_t count() const { return rows * columns; }
-  // Of scales that get their columns' order.
+  // Returns how many scales get their columns' order.
   size_t ordered_count(const WeightSpec& weight) const {
     return weight.dtype == DType::kF8E4M3 && weight.column_runs.length != 0 ? count() : 0;
   }
@@ -36,7 +36,7 @@ void scale_rows(const WeightSpec& weight, uint32_t count, std::byte* scratch) {
   for (size_t i = 0; i < size_t{count} * weight.k; ++i) values[i] *= weight.scale;
 }
 
-// Of rows [row, row + count) of the weight.
+// Returns a reader of rows [row, row + count) of the weight.
 CodesReader weight_codes(const WeightSpec& weight, uint32_t row, uint32_t count) {
   if (weight.row_order == nullptr) {
     return panel_codes(*weight.data, weight.packed, uint64_t{weight.first} + row, count);
@@ -86,7 +86,7 @@ void order_scales(const ColumnRuns& runs, size_t columns, size_t rows, const flo
   }
 }
 
-// Of FP8, as the tensor is or becomes.
+// Packs FP8, which the tensor is or becomes.
 bool pack_fp8_rows(const WeightSpec& weight, const Shard& shard, uint64_t first, uint32_t count,
                    uint32_t panel, std::byte* scratch) {
   const PanelScales has(weight);
@@ -116,7 +116,7 @@ bool pack_fp8_rows(const WeightSpec& weight, const Shard& shard, uint64_t first,
   return good;
 }
 
-// Of codes that stay as they are.
+// Packs codes that stay as they are.
 bool pack_code_panels(const WeightSpec& weight, const Shard& shard, uint32_t panel0,
                       uint32_t panels) {
   const PackSpec& spec = shard.spec;
@@ -166,7 +166,7 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
   if (weight.packed.code_bits != 0) return pack_code_panels(weight, shard, panel0, panels);
   const bool in_order = weight.column_runs.length == 0;
   bool good = true;
-  // As they lie in the source.
+  // Rows are packed as they lie in the source.
   if (tensor.runs.empty() && dtype == weight.dtype) {
     const size_t stride = row_bytes(dtype, weight.k), row = size_t{panel0} * kPanelRows;
     const std::byte* data = tensor.data.data() + first * stride;

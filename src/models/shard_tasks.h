@@ -11,7 +11,7 @@
 
 namespace hearth {
 
-// About as many bytes of the file make a task: long against claiming it, short against the whole.
+// The bytes of the file that make a task, about: long against claiming it, short against the whole.
 inline constexpr size_t kShardTaskBytes = size_t{1} << 20;
 
 // Calls work(member, shard, task) once for every task in [0, counts[shard]) of every shard;

@@ -1,4 +1,4 @@
-// What a spec says of a model with short convolutions, and what it refuses.
+// Tests the spec of a model with short convolutions, and its refusals.
 #include <gtest/gtest.h>
 
 #include "base/error.h"

@@ -197,7 +197,7 @@ const SourceTensor& SpecBuilder::table_in_file(const std::string& name, uint32_t
 
 void SpecBuilder::check_not_positive(WeightId vector) const {
   const WeightSpec& weight = spec_.weights[vector.index];
-  // A shape alone, or of a type that only who looks at files goes on with.
+  // The values are not there: only the shape was read, or the type is unknown.
   if (!weight.data->type_known || weight.data->data.empty()) return;
   std::vector<float> values(weight.k);
   dequantize_row(weight.dtype, weight.bytes().data(), weight.k, values.data());

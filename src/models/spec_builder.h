@@ -23,12 +23,12 @@ struct MatrixPlace {
   WeightCut cut = WeightCut::kRows;
   AxisId axis = 0;
   uint32_t item_size = 1;
-  // Where it is rows [first, first + rows) of a tensor that has `all_rows`; 0: it is all of it.
+  // The rows [first, first + rows) of a tensor that has `all_rows`; 0: it is all of its tensor.
   uint32_t first = 0, all_rows = 0;
   ColumnRuns column_runs = {};
 
   uint32_t tensor_rows() const { return all_rows != 0 ? all_rows : rows; }
-  // The same as rows of another tensor, from `at` on of the `of` that it has.
+  // Returns the place as rows of another tensor, from `at` on of the `of` that it has.
   MatrixPlace within(std::string other, uint32_t at, uint32_t of) const {
     MatrixPlace part = *this;
     part.name = std::move(other);
@@ -68,12 +68,12 @@ class SpecBuilder {
 
   // The only question whether the source has a tensor: of what may be missing, or fused.
   bool has(const std::string& name) const { return source().find_tensor(name) != nullptr; }
-  // Of a tensor that must be there.
+  // Returns the rows of a tensor that must be there.
   uint64_t rows_of(const std::string& name) const { return source().require_tensor(name).rows(); }
   // A tensor that may be there and says nothing that is not known from elsewhere.
   void says_nothing_new(std::string name) { known_.insert(std::move(name)); }
 
-  // An axis that is equal to one that was declared is this one.
+  // Declares an axis; one that is equal to a former one is that one.
   AxisId axis(AxisSpec axis);
   // Query heads with `columns` columns each in the output projection, and their KV heads, which are
   // cut with them: an axis of their own, unless all of it is the same.
@@ -91,7 +91,7 @@ class SpecBuilder {
   WeightId replicated(int layer, MatrixPlace place, bool widened = false);
   // name.weight, and name.bias where there is one.
   LinearRef linear(int layer, MatrixPlace place);
-  // The same of which every shard has a copy, packed as f32.
+  // Adds a linear layer of which every shard has a copy, packed as f32.
   LinearRef replicated_linear(int layer, MatrixPlace place);
   // Matrices of every one of `count` experts, of which an item of the axis is one row or column:
   // tensors whose third dimension counts experts. Returns those of the first; an expert's follow
@@ -110,7 +110,7 @@ class SpecBuilder {
   const SourceTensor& table_in_file(const std::string& name, uint32_t columns, uint32_t rows);
   // Throws (kFile) where an element of the vector is above 0, or no finite number.
   void check_not_positive(WeightId vector) const;
-  // Of RMS norms.
+  // Returns the epsilon of RMS norms.
   float epsilon() const;
   // name.weight, and of a layer norm name.bias where there is one.
   NormRef norm(int layer, NormKind kind, const char* member, const std::string& name,
@@ -131,7 +131,7 @@ class SpecBuilder {
   // A block of the layer that is appended next, with norms of the model's width.
   Block joined(Body body, NormKind kind, const NormNames& names);
   void set_last_norm(const NormRef& norm) { spec_.last_norm = norm; }
-  // What gives logits; a model whose rows see what comes after them gives none.
+  // Sets the matrix that gives logits; a model whose rows see what comes after them gives none.
   void set_head(WeightId head) { spec_.head = head; }
   void set_logit_cap(float cap) { spec_.logit_cap = cap; }
   void set_score(const ScoreBlock& score) { spec_.score = score; }

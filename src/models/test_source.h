@@ -18,7 +18,7 @@ using LlamaShape = ModelShape;
 
 inline TestSource llama_source(const LlamaShape& shape) { return made_source(shape); }
 
-// Of the size of Qwen3 4B, in Q4_0 and its table in Q6_K.
+// The size of Qwen3 4B, in Q4_0 and its table in Q6_K.
 inline LlamaShape qwen3_4b_shape(uint32_t layers = 36) {
   return {.layers = layers,
           .width = 2560,
@@ -85,8 +85,8 @@ inline const WeightSpec* weight_named(const ModelSpec& spec, int layer, std::str
   return at == spec.weights.end() ? nullptr : &*at;
 }
 
-// What making a spec ends with, of this code: by the architecture that the source names, or by
-// this one.
+// Returns the error of this code with which making a spec ends: by the architecture that the source
+// names, or by this one.
 inline std::string spec_refusal(TestSource made, ErrorCode code,
                                 const Architecture* architecture = nullptr) {
   ModelSource source = made.source();

@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// What a key says that changes nothing.
+// The values with which a key changes nothing.
 enum class Neutral : uint8_t {
   kZero,       // 0, false
   kZeroOrOne,  // of factors, of which 0 stands for none
@@ -64,7 +64,7 @@ constexpr Key kKeys[] = {
     {"wkv.", Neutral::kNever},
 };
 
-// Of layers with a window where others have none, or other keys.
+// Keys of layers with a window where other layers have none, or other keys.
 constexpr Key kWindowKeys[] = {
     {"attention.key_length_swa", Neutral::kZero},
     {"attention.sliding_window_pattern", Neutral::kZero},
@@ -73,7 +73,8 @@ constexpr Key kWindowKeys[] = {
     {"rope.freq_base_swa", Neutral::kZero},
 };
 
-// Where YaRN stretches the context: elsewhere scores grow with their sines and cosines alone.
+// A key that counts only where YaRN stretches the context: elsewhere scores grow with their sines
+// and cosines alone.
 constexpr Key kYarnKeys[] = {{"rope.scaling.yarn_log_multiplier", Neutral::kZero}};
 
 bool is_neutral(const MetaValue& value, Neutral neutral) {

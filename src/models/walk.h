@@ -17,10 +17,10 @@ class BlockBuilder {
   // The start of the stream, and what the first block reads: its norm `before`, or where the
   // embedding has a norm of its own, that, which is the stream then.
   virtual Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) = 0;
-  // What a block makes of the stream's norms, as partial sums.
+  // Returns the result of a block for the stream's norms, as partial sums.
   virtual Partials block(uint32_t layer, const Block& block, const Reduced& stream) = 0;
-  // What follows a join: the norm that the next block reads, none where that reads the stream, the
-  // one that its router reads, and which rows there are.
+  // The reader of a join's result: the norm that the next block reads, none where that reads the
+  // stream, the one that its router reads, and which rows there are.
   struct Next {
     std::optional<NormRef> norm = {}, router = {};
     RowSet rows = RowSet::kTokens;

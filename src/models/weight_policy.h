@@ -30,8 +30,8 @@ struct WeightPolicy {
   // The type is the finest that fits into memory, which who starts an engine finds out
   // (engine/choose_weights.h). Until then matrices stay as they are.
   bool automatic = false;
-  // What the columns of matrices count where they are quantised, by the names of their tensors;
-  // null, and of a tensor without an entry: all the same.
+  // The weights of matrices' columns where they are quantised, by the names of their tensors; null,
+  // or without an entry for a tensor: all weigh the same.
   std::shared_ptr<const Importance> importance = nullptr;
   // Codes of other quantisers (formats/stored_codes.h) count as floats: for files, whose types hold
   // none of them.
@@ -43,7 +43,7 @@ struct WeightPolicy {
 std::span<const DType> policy_types();
 std::string_view policy_type_name(DType type);
 
-// Of token tables and the head.
+// Returns the type of token tables and the head.
 DType end_type(DType type);
 
 // Sets the spec's policy, and WeightSpec::packed and ::importance of whatever it changes. Throws

@@ -20,12 +20,13 @@ namespace hearth {
 
 class WeightTable {
  public:
-  // Without memory. `axes` are those of the spec, and outlive the table and its copies.
+  // Makes a table without memory. `axes` are those of the spec, and outlive the table and its
+  // copies.
   WeightTable(const ModelSpec& spec, const std::vector<CutAxis>& axes,
               const ExpertDealing& dealing = {});
 
   uint32_t shard_count() const { return shard_count_; }
-  // They stay where they are.
+  // Return weights that stay where they are.
   const Weight& matrix(WeightId id) const { return matrices_[place_[id.index]]; }
   const VectorWeight& vector(WeightId id) const { return vectors_[place_[id.index]]; }
   // Null for none.
@@ -35,7 +36,7 @@ class WeightTable {
   const std::shared_ptr<const FileRows>& token_rows() const { return token_rows_; }
   void set_token_rows(std::shared_ptr<const FileRows> rows) { token_rows_ = std::move(rows); }
 
-  // In the order of the spec's weights of that kind.
+  // Return the weights in the order of the spec's weights of that kind.
   std::vector<Weight>& matrices() { return matrices_; }
   std::vector<VectorWeight>& vectors() { return vectors_; }
 

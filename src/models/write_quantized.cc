@@ -17,7 +17,7 @@
 namespace hearth {
 namespace {
 
-// About as much of the file is in memory at a time.
+// The bytes of the file that are in memory at a time, about.
 constexpr size_t kPieceBytes = size_t{16} << 20;
 
 // A tensor as it is written.
@@ -31,7 +31,8 @@ struct WrittenTensor {
   bool is_copy() const { return type == from->dtype && from->runs.empty(); }
 };
 
-// Of a tensor that the policy leaves. `weight` is one of those made of it, or null.
+// Returns the type of a tensor that the policy leaves. `weight` is one of those made of it, or
+// null.
 DType left_type(const SourceTensor& tensor, const WeightSpec* weight) {
   if (weight == nullptr || !weight->is_matrix() || weight->widened) return DType::kF32;
   return tensor.has_codes() || tensor.dtype == DType::kF8E4M3 ? DType::kBF16 : tensor.dtype;

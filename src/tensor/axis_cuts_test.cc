@@ -77,7 +77,7 @@ TEST(AxisCuts, ShardsMeetInsideRunsAndSegmentsBetween) {
   EXPECT_EQ(wide.shard(1), (UnitRange{1, 3}));
   EXPECT_EQ(wide.segments(1)[0], (UnitRange{1, 2}));
   EXPECT_EQ(wide.part_units(1, 1, 2), (UnitRange{2, 3}));
-  // Here no granule divides a run, so segments meet where both end.
+  // No granule divides a run here, so segments meet where both end.
   AxisCuts both(24, 2, std::vector<uint32_t>{1}, 3);
   ASSERT_EQ(both.segments(0).size(), 4u);
   EXPECT_EQ(both.segments(0)[1], (UnitRange{6, 12}));
@@ -95,7 +95,7 @@ TEST(TreePieces, AreAlignedNodes) {
 }
 
 TEST(TreePieces, CutsOfOneTreeAreNodesOfIt) {
-  // Whatever the cut, each piece must be a subtree of the tree over all leaves: its width (before
+  // Each piece must be a subtree of the tree over all leaves, whatever the cut: its width (before
   // it is cut at the end) is a power of two that divides its begin.
   for (uint32_t leaves = 1; leaves <= 8; ++leaves) {
     for (uint32_t begin = 0; begin <= leaves; ++begin) {

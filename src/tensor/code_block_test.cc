@@ -1,5 +1,5 @@
-// What the decoding of types tells beside codes: the scales as stored, and which table codes are
-// of. Packs are made of these.
+// Tests what the decoding of types gives beside codes: the scales as stored, and the table that
+// codes are of. Packs are made of these.
 #include "tensor/code_block.h"
 
 #include <gtest/gtest.h>

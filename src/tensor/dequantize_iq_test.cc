@@ -1,6 +1,6 @@
-// As dequantize_test.cc, for the i-quants. Rows of the grids that these blocks name, by index:
-// IQ2_XXS 1 and IQ2_XS 1 are 43 8 8 8 8 8 8 8, IQ2_S 0 is eight times 8, IQ3_XXS 5 is 62 12 4 4,
-// IQ3_S 4 is 15 1 1 1, IQ1 0 is eight times -1 and IQ1 4 is 1 1 -1 -1 -1 -1 -1 -1.
+// Tests the i-quants as dequantize_test.cc tests the others. Rows of the grids that these blocks
+// name, by index: IQ2_XXS 1 and IQ2_XS 1 are 43 8 8 8 8 8 8 8, IQ2_S 0 is eight times 8, IQ3_XXS 5
+// is 62 12 4 4, IQ3_S 4 is 15 1 1 1, IQ1 0 is eight times -1 and IQ1 4 is 1 1 -1 -1 -1 -1 -1 -1.
 #include <gtest/gtest.h>
 
 #include "tensor/iquant_grids.h"

@@ -70,7 +70,7 @@ struct DTypeInfo {
   PackKind pack;
   PackForm form = {};
   std::array<BlockScale, 4> scales = {};  // of a block; kNone beyond the last
-  // One of the two. A plain type's elements become out[elements].
+  // A type has one of these two. A plain type's elements become out[elements].
   void (*widen)(const std::byte* row, size_t elements, float* out) = nullptr;
   // Decodes elements [32 part, 32 part + 32) of a block; `out` is overwritten.
   void (*decode)(const std::byte* block, uint32_t part, CodeBlock& out) = nullptr;

@@ -62,7 +62,7 @@ void fit_lanes(const CodeKind& kind, const float* x, size_t blocks, const float*
   }
 }
 
-// Of at most kLanes blocks. Bytes are made last, in a loop of its own: it is vectorised only so.
+// Fits at most kLanes blocks. Bytes are made last, in a loop of its own: it is vectorised only so.
 void nearest_few(const CodeKind& kind, const float* x, size_t blocks, const ScaleAndMin* of,
                  int8_t* codes) {
   const LaneFloats low = floats(static_cast<float>(kind.low));

@@ -31,7 +31,7 @@ struct ScaleAndMin {
   float scale, min;
 };
 
-// What is compiled for one level of instructions.
+// The functions that are compiled for one level of instructions.
 struct FitLevel {
   const char* name;
   // Fits `blocks` blocks of x. `weights` is null or has one for each element, none of them
@@ -50,7 +50,7 @@ struct FitLevel {
 // The levels that this processor has, slowest first.
 std::span<const FitLevel* const> fit_levels();
 
-// Those of other processors are not linked.
+// Levels of other processors are not linked.
 extern const FitLevel kFitPlain, kFitAvx2, kFitAvx512, kFitNeon;
 
 }  // namespace hearth

@@ -106,7 +106,7 @@ TEST(FitBlock, IsNearlyTheBestOfManyTried) {
   }
 }
 
-// To the bit, whatever stands beside a block, if anything.
+// Blocks beside a block, or none, change no bit of it.
 TEST(FitBlock, LevelsAndBlocksBesideChangeNothing) {
   constexpr size_t kCount = 37;
   for (const CodeKind& kind : kKinds) {

@@ -8,7 +8,7 @@ namespace hearth {
 namespace {
 
 constexpr float kLargestFp8 = 448;
-// What the largest element becomes: from kLargestFp8 down, kFp8Tries times, a step apart.
+// The values that the largest element gets: from kLargestFp8 down, kFp8Tries times, a step apart.
 constexpr int kFp8Tries = 32;
 constexpr float kFp8Step = 7;
 
@@ -63,8 +63,8 @@ class Fp8Fit {
   }
 
  private:
-  // With the best scale for them, product / square, codes leave an error of x^2 - product^2 /
-  // square. Codes are as if none were subnormal: what these add hardly counts.
+  // Compares codes by their error with the best scale for them, product / square: it is x^2 -
+  // product^2 / square. None counts as subnormal: those hardly add to it.
   void compare(LaneFloats largest) {
     const LaneFloats factor = largest * inverse_;
     LaneFloats square{}, product{};

@@ -12,7 +12,8 @@ namespace {
 static_assert(kFp8Elements == kFp8ScaleBlock);
 constexpr size_t kMostFp8Lanes = 16;
 
-// The last blocks of a row, which are not as many as lanes or not whole, with zeros behind them.
+// Holds the last blocks of a row, which are not as many as lanes or not whole, with zeros behind
+// them.
 struct LastFp8Blocks {
   float x[kMostFp8Lanes * kFp8ScaleBlock] = {}, weights[kMostFp8Lanes * kFp8ScaleBlock] = {};
   float scales[kMostFp8Lanes];

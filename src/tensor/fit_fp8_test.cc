@@ -26,7 +26,7 @@ e4m3_t f32_to_e4m3(float f) {
   if (u > 0x7f800000u) return static_cast<e4m3_t>(sign | 0x7fu);
   if (u >= 0x43e00000u) return static_cast<e4m3_t>(sign | 0x7eu);  // from 448 on
   if (u < 0x3c800000u) {
-    // Below 2^-6 adding 2^14 aligns the mantissa, so that the hardware rounds at 2^-9.
+    // Adding 2^14 to a number below 2^-6 aligns the mantissa, so that the hardware rounds at 2^-9.
     const float shifted = std::bit_cast<float>(u) + 0x1p14f;
     return static_cast<e4m3_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x46800000u));
   }
@@ -113,7 +113,7 @@ TEST(FitFp8, CodesAreTheNearest) {
   }
 }
 
-// Whatever the level, and whatever blocks are beside.
+// The level and the blocks beside change nothing.
 TEST(FitFp8, EveryLevelGivesTheSame) {
   std::vector<float> values = values_for_fp8(4);
   std::vector<float> weights(values.size());
@@ -153,7 +153,7 @@ TEST(FitFp8, WhatCountsMoreIsNearer) {
     weighted += error_with(x, weights.data(), scale_of(x, kBlockOf8, weights.data(), codes));
   }
   EXPECT_LT(weighted, evenly / 4);
-  // Where none counts, all count the same.
+  // All count the same where none counts.
   const std::vector<float> none(kBlockOf8, 0);
   EXPECT_EQ(scale_of(values.data(), kBlockOf8, none.data(), codes),
             scale_of(values.data(), kBlockOf8, nullptr, codes));

@@ -19,7 +19,7 @@ struct MinSearch {
 };
 constexpr MinSearch kMinSearch4{kMinCodes4, 5, 2, 0.98f, 1.204f};
 constexpr MinSearch kMinSearch5{kMinCodes5, 12, 2, 0.98f, 1.182f};
-// Where few elements count, more may be gained.
+// More is gained by further tries where few elements count.
 constexpr MinSearch kWeightedMin4{kMinCodes4, 6, 4, 0.96f, 1.18f};
 constexpr MinSearch kWeightedMin5{kMinCodes5, 12, 3, 0.96f, 1.2f};
 
@@ -72,7 +72,7 @@ class MinFit {
     compare(offset - step * kBeside, step);
     fit_best();
     min = -least_ - offset_ * unit_;
-    // Without a minimum the elements lie `zero_` lower.
+    // The elements lie `zero_` lower where there is no minimum.
     const LaneFloats product = best_.product - zero_ * best_.code;
     const auto below = min < 0;
     scale_ = (below & (best_.square > 0)) ? product / best_.square : scale_;
@@ -100,7 +100,7 @@ class MinFit {
     return floats(kWholeRange / (reach * float{kSearch.kind.high}));
   }
 
-  // Of the codes with which offset + step * code is nearest to the elements.
+  // Returns the sums of the codes with which offset + step * code is nearest to the elements.
   LaneSums sums_of(LaneFloats offset, LaneFloats step) const {
     const LaneFloats from = within(within(offset, zero_), floats(kWholeRange));
     const LaneFloats inverse = within(32768 / step, floats(32767));
@@ -110,8 +110,8 @@ class MinFit {
     });
   }
 
-  // With the best scale and minimum for them, codes leave an error of x^2 - part^2 / whole, over
-  // the weight, from the mean.
+  // Compares codes by their error with the best scale and minimum for them: it is x^2 - part^2 /
+  // whole, over the weight, from the mean.
   void compare(LaneFloats offset, LaneFloats step) {
     const LaneSums sums = sums_of(offset, step);
     const LaneFloats part = weight_ * sums.product - elements_ * sums.code;

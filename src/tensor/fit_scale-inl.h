@@ -17,7 +17,7 @@ struct ScaleSearch {
 constexpr ScaleSearch kSearch8{kCodes8, 1018, 903, 5, 2};
 constexpr ScaleSearch kSearch6{kCodes6, 264, 200, 8, 3};
 constexpr ScaleSearch kSearch4{kCodes4, 70, 54, 4, 2};
-// Where few elements count, more may be gained.
+// More is gained by further tries where few elements count.
 constexpr ScaleSearch kWeighted8{kCodes8, 1018, 894, 4, 2};
 constexpr ScaleSearch kWeighted6{kCodes6, 272, 192, 4, 2};
 constexpr ScaleSearch kWeighted4{kCodes4, 76, 44, 2, 1};
@@ -69,8 +69,8 @@ class ScaleFit {
   ScaleFit(const ProportionalBlocks<kSearch>& x, const float* weights)
       : terms_(x.at, weights), unit_(x.unit) {}
 
-  // With the best scale for them, product / square, codes leave an error of x^2 - product^2 /
-  // square.
+  // Compares codes by their error with the best scale for them, product / square: it is x^2 -
+  // product^2 / square.
   void compare(LanePairs factor) {
     const LaneSums sums = terms_.sums([factor](LanePairs x) {
       const LanePairs code = mul_round(x, factor);

@@ -11,8 +11,8 @@ struct LaneSums {
   LaneFloats code, square, product;  // of codes, of their squares, and of elements times codes
 };
 
-// Where all elements count the same, sums are whole numbers, and binary32 holds all but the largest
-// products of elements.
+// Sums where all elements count the same. They are whole numbers, and binary32 holds all but the
+// largest products of elements.
 template <size_t N>
 class EvenTerms {
  public:
@@ -28,7 +28,7 @@ class EvenTerms {
     return floats(sum);
   }
 
-  // Of the codes that code_of(LanePairs) gives for elements.
+  // Returns the sums of the codes that code_of(LanePairs) gives for elements.
   template <typename CodeOf>
   LaneSums sums(CodeOf&& code_of) const {
     LanePairs code{};

@@ -55,8 +55,8 @@ inline void load_blocks(const float* x, LaneFloats (&out)[N]) {
   }
 }
 
-// Of blocks of elements, a block a lane: a block of less than this counts as zeros, and one whose
-// largest size has these bits has an element that is no finite number.
+// Limits on blocks of elements, a block a lane: a block of less than this counts as zeros, and one
+// whose largest size has these bits has an element that is no finite number.
 constexpr float kLeastLargest = 1e-30f;
 constexpr int32_t kInfiniteBits = 0x7f800000;
 

@@ -44,7 +44,7 @@ struct PackedFp8 {
     std::memcpy(&s, scales.data() + spec.scales_panel_bytes() * panel + sizeof s * super, sizeof s);
     return s;
   }
-  // Of kFP8R.
+  // Returns a scale of kFP8R.
   float scale_of_row(uint32_t row, uint32_t super) const {
     float s;
     std::memcpy(

@@ -63,18 +63,18 @@ struct PanelSource;
 // How a scale is stored: in a block of a file, or in a pack. kInteger is 8 bits, of any value.
 enum class ScaleForm : uint8_t { kNone, kF16, kBF16, kF32, kE8M0, kE4M3, kInteger };
 
-// What the codes of a type stand for: code c for values[c], times factor, which is a power of two.
+// The values of a type's codes: code c stands for values[c] times factor, which is a power of two.
 struct CodeTable {
   std::array<int8_t, 16> values;
   float factor;
 };
 
-// What of a pack is a type's own, where the kind leaves it open.
+// The part of a pack's form that depends on the type, where the kind leaves it open.
 struct PackForm {
   const CodeTable* table = nullptr;   // of the kinds that look codes up
   ScaleForm scale = ScaleForm::kF16;  // of the kinds with groups: kF16, kBF16, kF32 or kE8M0
-  // Of the kinds with groups and minima: kF16, or kInteger: a zero point, a byte that stands for
-  // minus itself times the scale. kL8M's is 128 less, and signed.
+  // The form of minima in the kinds with groups and minima: kF16, or kInteger: a zero point, a byte
+  // that stands for minus itself times the scale. kL8M's is 128 less, and signed.
   ScaleForm min = ScaleForm::kF16;
   uint32_t group_blocks = 1;  // blocks of 32 that share a scale, a power of two
   bool operator==(const PackForm&) const = default;

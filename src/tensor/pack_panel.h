@@ -1,5 +1,5 @@
-// What the packing and unpacking of panels of 16 rows (tensor/pack_*.cc, a file for a family of
-// pack kinds) have in common. tensor/pack_spec.h defines the bytes of a pack.
+// The common parts of packing and unpacking panels of 16 rows (tensor/pack_*.cc, a file for a
+// family of pack kinds).
 //
 // Packing transposes: 16 rows that lie far apart become one stream. It works in 4 x 4 tiles of
 // 32-bit words in the vector registers that every processor has, and reaches more than half the

@@ -92,7 +92,8 @@ struct PackedType {
   // NOLINTNEXTLINE(google-explicit-constructor): nearly all types have one kind
   PackedType(DType type) : PackedType(type, pack_kind_for(type)) {}
   PackedType(DType type, PackKind as) : dtype(type), kind(as), form(pack_form_for(type)) {}
-  // Of codes of so many bits that are of no type; `type` is what their rows are read as.
+  // Makes a type of codes with so many bits that are of no type; `type` is what their rows are read
+  // as.
   PackedType(DType type, PackKind as, const PackForm& of, uint32_t bits)
       : dtype(type), kind(as), form(of), code_bits(bits) {}
   // The type's, or the kind's where it is not the type's own.
@@ -177,7 +178,7 @@ class BlockReader {
   // Fills `codes` and `stored` of block `block`, counted from K = 0 of the whole tensor, of row r
   // of the panel. Codes are values that the kind has, of kL8M code - 128, each plus kCodeZero.
   virtual void read(size_t r, size_t block, CodeBlock& out) const = 0;
-  // Of kL4H: what row r is multiplied by.
+  // Returns, for kL4H, the factor of row r.
   virtual float scale(size_t) const { return 1; }
 };
 

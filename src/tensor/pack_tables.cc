@@ -15,7 +15,7 @@ namespace {
 // Maps value + kCodeZero to a code.
 using CodeOf = std::array<uint8_t, 256>;
 
-// What codes stand for: `code * Step - Offset`, or an entry of the form's table.
+// Values of codes: `code * Step - Offset`, or an entry of the form's table.
 template <int Step, int Offset>
 struct PlainCodes {
   static int value(const PackForm&, uint8_t code) { return code * Step - Offset; }
@@ -43,7 +43,7 @@ void put_at(std::byte* out, size_t r, T x) {
   std::memcpy(out + r * sizeof(T), &x, sizeof(T));
 }
 
-// Where the scales of a panel lie, and those of a row of it.
+// The scales of a panel, and the places of a row's among them.
 struct PanelScales {
   std::byte* at;
   uint32_t super_offset, supers;
@@ -111,7 +111,7 @@ struct GroupScales {
   }
 };
 
-// Where the scales of super-blocks lie, and behind them those of blocks.
+// The layout with the scales of super-blocks first, and those of blocks behind them.
 template <size_t SuperBytes, size_t BlockBytes>
 struct SuperThenBlock {
   static constexpr size_t kSuperBytes = SuperBytes, kBlockBytes = BlockBytes, kHeadBytes = 0;

@@ -53,7 +53,7 @@ TEST(QuantizeRow, ReadsBackNearly) {
   }
 }
 
-// What was quantised so already loses next to nothing: what rounding scales again leaves.
+// Values that were quantised so already lose next to nothing: only scales are rounded again.
 TEST(QuantizeRow, FindsTheCodesOfItsOwnType) {
   for (const DType type : quantized_dtypes()) {
     const std::vector<float> once = read_back(type, normal_row(4096));

@@ -1,4 +1,4 @@
-// What tests of types take blocks from: bytes set by hand, or random ones whose scales are finite.
+// Makes blocks for tests of types: bytes set by hand, or random ones whose scales are finite.
 #pragma once
 
 #include <cstddef>

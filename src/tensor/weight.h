@@ -36,8 +36,8 @@ struct Weight {
   uint32_t unit;         // rows or columns of this weight in one unit of the axis
   std::vector<Shard> shards;
   size_t align = 64;  // of a shard's bytes
-  // Of its columns, where products have to gather their input; the columns that shards are cut into
-  // are those in this order.
+  // The order of its columns, where products have to gather their input; the columns that shards
+  // are cut into are those in this order.
   ColumnOrder order = {};
 };
 
@@ -51,7 +51,7 @@ struct VectorWeight {
 // reaches its cut dimension, and all but the last unit lie inside.
 Weight cut_weight(std::string name, PackedType type, uint32_t rows, uint32_t k, CutBy cut,
                   const AxisCuts& cuts, uint32_t unit);
-// The same for a weight that is not cut: shard s has all of it where `holders` has bit s.
+// Returns a weight that is not cut: shard s has all of it where `holders` has bit s.
 Weight whole_weight(std::string name, PackedType type, uint32_t rows, uint32_t k,
                     const std::vector<bool>& holders);
 
