@@ -101,8 +101,8 @@ void GraphBuilder::extend_cross_reads(uint32_t node) {
   cross_read_.clear();
 }
 
-// Between two barriers of a group several nodes may run at once, so lifetimes are counted in
-// barriers, not in nodes: nodes with no barrier between them share a time.
+// Counts lifetimes in barriers, not in nodes, since several nodes may run at once between two
+// barriers of a group: nodes with no barrier between them share a time.
 void GraphBuilder::place_values() {
   std::vector<uint32_t> time(graph_.nodes.size());
   uint32_t now = 0;

@@ -61,7 +61,7 @@ class GraphBuilder {
   // other groups.
   void meet_after();
 
-  // The last node needs no barrier: the end of the team's job is one.
+  // Ends the graph. The last node needs no barrier: the end of the team's job is one.
   Graph finish() &&;
 
  private:

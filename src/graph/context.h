@@ -19,10 +19,11 @@ namespace hearth {
 
 // The memory that a context works in, which must outlive the context.
 struct ContextMemory {
-  // By group: graph.activation_bytes[g] bytes, 64-byte aligned, on the node of group g's first
-  // shard.
+  // The memory of each group: graph.activation_bytes[g] bytes, 64-byte aligned, on the node of
+  // group g's first shard.
   std::vector<std::byte*> activations;
-  // By shard: SyncLayout(graph).bytes[s] bytes, kLineSpacing-aligned, on the node of shard s.
+  // The memory of each shard: SyncLayout(graph).bytes[s] bytes, kLineSpacing-aligned, on the node
+  // of shard s.
   std::vector<std::byte*> sync;
 };
 
@@ -49,8 +50,8 @@ class ExecutionContext {
     if (rows == RowSet::kChoices) return step_.rows() * graph_->chosen;
     return rows == RowSet::kOne ? 1 : first_pages_.back();
   }
-  // Where an item of the step has its pages among those of RowSet::kPages: items' pages follow each
-  // other.
+  // Returns the number of an item's first page among those of RowSet::kPages: items' pages follow
+  // each other.
   uint32_t first_page(const StepItem& item) const {
     return first_pages_[static_cast<size_t>(&item - step_.items.data())];
   }
@@ -74,8 +75,8 @@ class ExecutionContext {
     return counters_[counter]->next_several(run_, count, takers);
   }
 
-  // Within an op, tell() says that something is done in this run, and wait_for() waits until it is
-  // said.
+  // Both are for use within an op: tell() says that something is done in this run, and wait_for()
+  // waits until it is said.
   void tell(uint32_t flag) { flags_[flag]->post(run_); }
   // arrive() says so where several threads do it: the one that completes `expected` tells.
   void arrive(uint32_t flag, uint32_t count, uint32_t expected) {
@@ -102,7 +103,7 @@ class ExecutionContext {
   // The flags by which group `from` tells all other groups, or group 0 alone.
   std::span<Flag* const> tells(uint32_t from) const { return tells_[from]; }
   std::span<Flag* const> tells_serial(uint32_t from) const { return tells_serial_[from]; }
-  // This plus a node's sync_index is the epoch that flags carry in this run.
+  // Returns the number that, with a node's sync_index added, is the epoch of flags in this run.
   uint32_t sync_base() const { return run_ * graph_->sync_count; }
 
  private:

@@ -5,8 +5,8 @@
 namespace hearth {
 namespace {
 
-// At a cross-group point a group tells the groups that wait for it, and waits for the groups that
-// it reads. Everything that it did before lies behind its barrier.
+// Tells the groups that wait for this one at a cross-group point, and waits for the groups that
+// this one reads. All that a group did before lies behind its own barrier.
 void meet(ExecutionContext& context, Sync sync, uint32_t index, const Worker& worker) noexcept {
   uint32_t groups = context.graph().plan.group_count();
   uint32_t epoch = context.sync_base() + index;

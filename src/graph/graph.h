@@ -76,7 +76,7 @@ struct GraphNode {
   std::vector<OpSync> op_sync;                 // of each instance
 };
 
-// Where a value lies in its group's activation memory, per format.
+// The offset of a value in its group's activation memory, per format.
 struct ValuePlace {
   size_t offset[kActFormats];
 };

@@ -81,7 +81,7 @@ struct OpLoad {
 
   Reads& of_shard(uint32_t shard);
   uint64_t& of(ArithmeticUnit unit) { return operations[static_cast<size_t>(unit)]; }
-  // Without the embedding table.
+  // Returns the work of all nodes, without the embedding table.
   OpWork total() const;
 };
 

@@ -47,7 +47,7 @@ struct ProfileSummary {
   std::vector<ProfileTimes> by_threads;  // of each member, over all nodes; 0 where it rests
 };
 
-// One member's times at one node, in nanoseconds, and how often it worked there.
+// The times of a member at a node, in nanoseconds, and how often it worked there.
 struct ProfileRecord {
   int64_t meet = 0, work = 0, barrier = 0;
   uint64_t calls = 0;
@@ -110,7 +110,7 @@ class Profile {
   ProfileSummary summary() const;
 
  private:
-  // So many unused records lie before, between and after the members' records, so that no line
+  // The number of unused records before, between and after the members' records, so that no line
   // holds records of two members.
   static constexpr uint32_t kGap = kLineSpacing / sizeof(ProfileRecord);
   struct NodeWork {

@@ -15,7 +15,7 @@
 
 namespace hearth {
 
-// What a graph uses a product for: all that its schedules depend on.
+// The use of a product in a graph: all that its schedules depend on.
 struct ProductUse {
   ProductShape shape;
   uint32_t segments = 1;    // of K, which may be dealt into as many parts
@@ -25,14 +25,15 @@ struct ProductUse {
   bool operator==(const ProductUse&) const = default;
 };
 
-// Which rows such a product has in steps of so many: these, or of experts powers of two, since
-// routing makes that some have many times the rows of others.
+// Returns the rows that such a product has in steps of `step_rows`: as many, or for experts powers
+// of two, since routing gives some many times the rows of others.
 std::vector<uint32_t> product_rows(const ProductShape& product, uint32_t step_rows);
 
 // How attention over pages is computed in decode's steps, as far as no bit depends on it.
 struct AttendSchedule {
   static constexpr uint32_t kMostTasks = 16;
-  // From so many places in turn a page is prefetched, 1 or 4; 0: as the processor's schedules say.
+  // The places from which a page is prefetched in turn, 1 or 4; 0: as the processor's schedules
+  // say.
   uint32_t places = 0;
   // A thread has so many tasks or more where the sequences are long enough: spans of one are dealt
   // out. 1 to kMostTasks; 0: as set by hand.
@@ -58,12 +59,12 @@ struct ScheduleTable {
 // A product whose rows are known call by call, with its schedules.
 class ScheduledProduct {
  public:
-  // Of no product.
+  // Makes a product of nothing: use() is empty.
   ScheduledProduct() = default;
   ScheduledProduct(const ScheduleTable& table, const ProductUse& use);
 
   const ProductUse& use() const { return use_; }
-  // Of a call with so many rows; the empty one: as set by hand.
+  // Returns the schedule of a call with so many rows; the empty one stands for the defaults.
   const GemmSchedule& at(uint32_t rows) const noexcept;
 
  private:

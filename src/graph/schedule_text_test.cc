@@ -107,7 +107,7 @@ TEST(ScheduleText, TellsOneFaultInASentence) {
             "schedule line 1 has '" + std::string(32, '?') + "' where 'slice' belongs");
 }
 
-// Whatever bytes a line has, it is read or refused.
+// A line is read or refused, whatever bytes it has.
 TEST(ScheduleText, DamagedLinesAreReadOrRefused) {
   std::mt19937 random(2);
   int refused = 0;

@@ -27,7 +27,8 @@ bool append_tree(uint32_t begin, uint32_t width, uint32_t leaves, const Whole& w
 
 namespace {
 
-// All rows: dealt to the shards of the share by panels, each of which reads its own copy.
+// Returns the rows of copies: dealt to the shards of the share by panels, each of which reads its
+// own copy.
 std::vector<RowSlice> slices_of_copies(const Weight& weight, const GroupShare& share,
                                        uint32_t* column) {
   std::vector<RowSlice> slices;

@@ -1,7 +1,7 @@
-// Where the states of sequences lie: what a layer keeps of all positions so far in place of keys
-// and values (graph/ops/delta_net.h). Per shard one region of slots, in each the states of all
-// layers, one after another. A step reads the state of an item's sequence in one slot and writes
-// it to another, or to the same. Slots are shared by layers and shards.
+// The states of sequences: what a layer keeps of all positions so far in place of keys and values
+// (graph/ops/delta_net.h). Each shard has one region of slots, in each the states of all layers,
+// one after another. A step reads the state of an item's sequence in one slot and writes it to
+// another, or to the same. Slots are shared by layers and shards.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace hearth {
 
-// No slot: a state that is read from there is all zeros, as before a sequence's first token.
+// The number of no slot: a state that is read from there is all zeros, as before a sequence's first
+// token.
 inline constexpr uint32_t kNoSlot = UINT32_MAX;
 
 class StateView {
@@ -20,7 +21,7 @@ class StateView {
   StateView(uint32_t slots, uint32_t shards, const std::vector<std::vector<size_t>>& floats);
 
   uint32_t slots() const { return slots_; }
-  // Before the shards have their memory.
+  // The shards have no memory yet where this is called.
   void set_slots(uint32_t slots) { slots_ = slots; }
   // Bytes of a slot on a shard, and of all; multiples of 64.
   size_t slot_bytes(uint32_t shard) const {

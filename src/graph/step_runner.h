@@ -1,4 +1,4 @@
-// Who computes the steps of an engine without a lane (engine/pass_engine.h): something else than
+// Computes the steps of an engine without a lane (engine/pass_engine.h) on something else than
 // cores.
 #pragma once
 

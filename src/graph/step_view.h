@@ -42,7 +42,7 @@ struct StepItem {
   uint32_t expanded = 0;  // so many rows, the first ones, attend to expanded latents
   // The slots of the state before the rows and behind them, of a model that keeps states.
   uint32_t state_from = kNoSlot, state_to = kNoSlot;
-  // The same of pages of kWindow, where there are some; those behind the window are anything.
+  // Pages of kWindow, where there are some; those behind the window are anything.
   const uint32_t* window_pages = nullptr;
 
   const uint32_t* pages_of(KvKind kind) const {
@@ -83,7 +83,7 @@ struct StepView {
   std::span<const uint8_t> second = {};
 
   uint32_t later_rows = 0;
-  // Of a run of the head alone: which of the outputs the first row of logits belongs to.
+  // The number of the output that the first row of logits belongs to, in a run of the head alone.
   uint32_t first_logit = 0;
   const StateView* states = nullptr;  // of a model that keeps some
 
@@ -101,14 +101,14 @@ struct KvLayer {
   KvKind kind = KvKind::kFull;
 };
 
-// Where the pages of keys and values lie: per shard one region, in it layer after layer, those of
-// kFull first, [pages of its kind][the shard's KV heads][half of keys, half of values]. Layers need
-// not be alike. Page ids are shared by the layers of a kind and by shards.
+// The pages of keys and values: one region per shard, in it layer after layer, those of kFull
+// first, [pages of its kind][the shard's KV heads][half of keys, half of values]. Layers need not
+// be alike. Page ids are shared by the layers of a kind and by shards.
 class KvView {
  public:
   KvView() = default;
-  // So many pages of each kind that there is. `window`: the most positions that rows of layers of
-  // kWindow see, their own included; 0: there are none.
+  // Makes a view of `page_count` pages of each kind that there is. `window`: the most positions
+  // that rows of layers of kWindow see, their own included; 0: there are none.
   KvView(KvType type, uint32_t page_count, uint32_t shards, const std::vector<KvLayer>& layers,
          uint32_t window = 0);
 
@@ -118,7 +118,7 @@ class KvView {
   uint32_t page_count(KvKind kind = KvKind::kFull) const {
     return counts_[static_cast<size_t>(kind)];
   }
-  // Before the shards have their memory.
+  // The shards have no memory yet where this is called.
   void set_page_count(uint32_t count, KvKind kind = KvKind::kFull) {
     counts_[static_cast<size_t>(kind)] = count;
   }

@@ -50,7 +50,7 @@ TEST(KvView, PagesShareNothingAndFillTheirShard) {
   }
 }
 
-// What the engine copies when it copies a page.
+// The engine copies a page as these bytes.
 TEST(KvView, HeadsOfAPageLieOnEnd) {
   const std::vector<KvLayer> layers = unlike_layers();
   KvView view(KvType::kQ8_0, 3, 2, layers);

@@ -1,4 +1,4 @@
-// What tests of graphs count: how often threads wait for each other.
+// Counts for tests of graphs how often threads wait for each other.
 #pragma once
 
 #include "graph/graph.h"

@@ -1,4 +1,5 @@
-// What ops say they do in a step: whatever the cut and the groups, the parts make the whole.
+// Tests the work that ops report for a step: the parts make the whole, whatever the cut and the
+// groups.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ struct Case {
   DType dtype;
   ArithmeticUnit unit;
 };
-// At the reference level, which has no BF16 dot.
+// Units at the reference level, which has no BF16 dot.
 constexpr Case kCases[] = {
     {DType::kF32, ArithmeticUnit::kF32Fma},   {DType::kF16, ArithmeticUnit::kF32Fma},
     {DType::kBF16, ArithmeticUnit::kF32Fma},  {DType::kQ8_0, ArithmeticUnit::kInt8Dot},
@@ -49,7 +50,7 @@ uint64_t packed_bytes(const Weight& weight) {
   return bytes;
 }
 
-// What a product with the whole weight comes to.
+// Returns the work of a product with the whole weight.
 OpWork product(const Weight& weight, uint32_t rows, ArithmeticUnit unit) {
   OpWork work;
   work.bytes = packed_bytes(weight);
@@ -62,7 +63,7 @@ class Asked {
  public:
   explicit Asked(Graph graph, KvType type = KvType::kF32) : graph_(std::move(graph)), type_(type) {}
 
-  // Of each instance of the nodes of that name.
+  // Returns the load of each instance of the nodes of that name.
   std::vector<OpLoad> loads(const std::vector<StepItem>& items, uint32_t outputs,
                             const std::string& name) const {
     uint32_t rows = 0;
@@ -156,8 +157,8 @@ TEST(Work, GatedAndColumnCutWeights) {
   }
 }
 
-// What lies on a shard is read there, by whichever groups, and once; in the source it takes what it
-// takes, however it is cut.
+// A shard's bytes are read there, by whichever groups, and once; the bytes in the source are the
+// same however the weight is cut.
 TEST(Work, EveryShardIsReadOnce) {
   for (const Case& c : kCases) {
     for (const Plan& plan : plans()) {

@@ -22,7 +22,7 @@ struct ActivatedTask {
   }
 };
 
-// What a single weight's results are multiplied by: columns of a value of the group.
+// The factors of a single weight's results: columns of a value of the group.
 struct Times {
   ValueId value;
   uint32_t first;  // that of the weight's row 0
@@ -133,7 +133,8 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
                                      index == 0 ? task.schedule : task.second});
   }
 
-  // The first weight's tile [m][columns of the panels] in place, times that of the second.
+  // Activates the first weight's tile [m][columns of the panels] in place, and multiplies it by
+  // that of the second.
   void activate(const Kernels& kernels, const ActivatedTask& task, uint32_t m, float* tile,
                 const float* up) const noexcept {
     const uint32_t columns = task.panels.panels * kPanelRows;

@@ -23,10 +23,10 @@ struct Task {
   uint32_t unit, piece, pieces;
 };
 
-// Where a step has few units for its threads, as one long sequence on many cores, each is cut into
-// pieces, runs of its spans (kernels/attention/attention.h): who has one visits its spans, waits
-// for the piece before, merges them behind that one's and tells the next. Pieces are claimed in
-// order, so whoever a thread waits for is at work or done.
+// Attends, and cuts units into pieces where a step has few for its threads, as one long sequence on
+// many cores. A piece is a run of a unit's spans (kernels/attention/attention.h): its thread visits
+// the spans, waits for the piece before, merges its sums behind that one's and tells the next.
+// Pieces are claimed in order, so a piece that is waited for is under way or done.
 class AttentionOp : public Op {
  public:
   AttentionOp(ValueId qkv, ValueId out, ValueId merged, GroupKvPages pages,
@@ -48,7 +48,8 @@ class AttentionOp : public Op {
         most_ = std::max(most_, slice.queries_of(head, shape.group_size).size());
       }
     }
-    // All query heads of a KV head, at most kMaxQueryRows rows a kernel call, and a tile that fits.
+    // A kernel call takes the query heads of a KV head, at most kMaxQueryRows rows, and a tile that
+    // fits.
     const size_t fit = kAttentionTileFloats / (size_t{shape.granule} * most_ * shape.value_length);
     HEARTH_CHECK(fit > 0, "a row of results fits into a tile");
     tile_rows_ = static_cast<uint32_t>(std::clamp<size_t>(kMaxQueryRows / most_, 1, fit));
@@ -66,7 +67,7 @@ class AttentionOp : public Op {
 
   bool attends() const override { return true; }
   uint32_t counters() const override { return local_shard_count(); }
-  // One a piece: units * ceil(enough_ / units) < enough_ + units < 2 enough_.
+  // A flag for each piece: units * ceil(enough_ / units) < enough_ + units < 2 enough_.
   uint32_t flags() const override { return local_shard_count() * 2 * enough_; }
 
   // Every visible pair of a query and a position: a score and a sum over the head's elements each.
@@ -112,7 +113,7 @@ class AttentionOp : public Op {
         uint32_t unit = t % units;
         uint32_t head = (first + unit % granules) * shape_.granule;
         UnitRange heads{std::max(kv.begin, head), std::min(kv.end, head + shape_.granule)};
-        // The last tiles of a causal prompt see the most positions: they go first.
+        // The last tiles of a causal prompt go first, since they see the most positions.
         Task task = find_task(context, local_shard, heads, tiles - 1 - unit / granules);
         task.unit = unit;
         task.piece = t / units;
@@ -159,7 +160,7 @@ class AttentionOp : public Op {
     return {all, all * rows};
   }
 
-  // The last position that row `row` of the item sees.
+  // Returns the last position that row `row` of the item sees.
   uint32_t last_seen(const StepItem& item, uint32_t row) const noexcept {
     return pages_.first_position(item) + (shape_.mask == Mask::kCausal ? row : item.rows - 1);
   }
@@ -175,7 +176,7 @@ class AttentionOp : public Op {
     return {seen.begin / kSpanPositions, (seen.end - 1) / kSpanPositions + 1};
   }
 
-  // No unit takes more than twice the mean.
+  // Whether no unit takes more than twice the mean.
   bool units_are_alike(const ExecutionContext& context) const noexcept {
     uint64_t most = 0, all = 0, tiles = 0;
     for (const StepItem& item : context.step().items) {
@@ -221,7 +222,7 @@ class AttentionOp : public Op {
     HEARTH_CHECK(false, "every tile belongs to an item");
   }
 
-  // The first page that a KV head of the task visits, if there is a task.
+  // Returns the first page that a KV head of the task visits, if there is a task.
   KvPage first_page(const ExecutionContext& context, const Task& task,
                     uint32_t head) const noexcept {
     if (task.item == nullptr) return {};
@@ -319,7 +320,8 @@ class AttentionOp : public Op {
     }
   }
 
-  // Behind the unit's spans before; the last ones into the output tile.
+  // Merges the sums of spans behind those of the unit's spans before them; the last ones go into
+  // the output tile.
   void merge(ExecutionContext& context, const Task& task, uint32_t head, UnitRange spans,
              float* sums, const Worker& worker) const noexcept {
     const size_t unit = size_t{task.local_shard} * enough_ + task.unit;
@@ -351,7 +353,7 @@ class AttentionOp : public Op {
     return shape_.sinks == nullptr ? nullptr : rows.sink;
   }
 
-  // From row `done` of the task on, as many as a call takes.
+  // Returns as many rows of the task as a kernel call takes, from row `done` on.
   HeadRows rows_of(const ExecutionContext& context, const Task& task, uint32_t head,
                    uint32_t done) const noexcept {
     const HeadSlice& slice = heads_[task.local_shard];

@@ -52,14 +52,15 @@ struct AttentionShape {
   // [query heads of the model] or null: each head's sink, a score that every row sees beside those
   // of positions, and that has no value (kernels/attention/attention.h).
   const VectorWeight* sinks = nullptr;
-  // Behind each query head's row stands one of a gate, by whose sigmoid its result is multiplied;
+  // Each query head's row has a gate's row behind it, by whose sigmoid its result is multiplied;
   // keys and values have one length then.
   bool gated = false;
-  // Of an RMS norm without a weight of every value head's row; 0: there is none.
+  // The epsilon of an RMS norm without a weight that every value head's row gets; 0: there is none.
   float value_norm_eps = 0;
   // Values are what keys are before their norm and RoPE; both have one length then.
   bool values_of_keys = false;
-  // Without it `layer` is another one's, which stored keys and values: there are queries alone.
+  // Whether the layer stores keys and values; else it has queries alone, and `layer` is the one
+  // that stored them.
   bool stores = true;
 
   // Elements from a query head's row to the next one's.
@@ -77,8 +78,8 @@ constexpr bool attention_tile_fits(const AttentionShape& shape) {
   return uint64_t{shape.granule} * shape.group_size * shape.value_length <= kAttentionTileFloats;
 }
 
-// In place on the fused Q, K, V rows (parts 0, 1, 2 of `qkv`, of which some may be one): norms,
-// RoPE by the angles of each row (none where n_rot is 0), and keys and values into their pages,
+// Norms the fused Q, K, V rows in place (parts 0, 1, 2 of `qkv`, of which some may be one), turns
+// them by the angles of each row (not where n_rot is 0), and puts keys and values into their pages,
 // where the layer stores some. Returns these where they are kept for the step: [pages] of all of a
 // group's KV heads; else a bundle of nothing. Parallel.
 Bundle rope_and_store(GraphBuilder& builder, std::string name, const LinearOut& qkv,

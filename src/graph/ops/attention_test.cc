@@ -127,7 +127,7 @@ class AttentionGraph {
     executor_->run(*context_);
   }
 
-  // Of each layer's attention in the last run, all groups.
+  // Returns the work of each layer's attention in the last run, over all groups.
   std::vector<OpWork> work() const {
     std::vector<OpWork> all;
     for (const GraphNode& node : graph.nodes) {
@@ -249,7 +249,7 @@ const VectorWeight& sinks_of_heads() {
   return sinks;
 }
 
-// What row `row` of an item that begins at row `first` sees: rows [begin, end).
+// The rows that row `row` of an item sees which begins at row `first`: [begin, end).
 struct RowRange {
   uint32_t begin, end;
 };
@@ -289,7 +289,7 @@ std::vector<double> truth(const Layer& layer, RowRange seen, uint32_t row, uint3
   return out;
 }
 
-// Everything is kept as f32: scores of some tens carry 1e-5, and values are below 2.
+// Expects the truth of f32: scores of some tens carry an error of 1e-5, and values are below 2.
 void expect_true(const Layer& layer, const std::vector<uint32_t>& items) {
   uint32_t first = 0;
   for (uint32_t rows : items) {
@@ -320,7 +320,7 @@ void expect_true_everywhere(const std::vector<AttentionShape>& shapes) {
       std::vector<Layer> layers = first;
       AttentionGraph graph(even_plan(Phase::kPrefill, kMaxRows, shards, groups, members), &layers,
                            KvType::kF32);
-      // Twice: what a run leaves behind is in nobody's way.
+      // The graph runs twice: what a run leaves behind is in nobody's way.
       graph.run({40, 30, 1, 70});
       graph.run(step);
       if (expected.empty()) {
@@ -394,7 +394,7 @@ TEST(Attention, CachedAndOfTheStepInOneGraph) {
                           shape_of(2, 48, 16, KvKept::kCached, Mask::kBidirectional)});
 }
 
-// Where a token has few heads for its threads, these share its spans, in any way.
+// Threads share the spans of a token that has few heads for them, in any way.
 TEST(Attention, SpansSharedByThreads) {
   constexpr uint32_t kLast = 1309;
   const AttendSchedule all[] = {{}, {1, 1}, {4, 2}, {1, 8}, {4, AttendSchedule::kMostTasks}};
@@ -470,7 +470,7 @@ TEST(Attention, AShapeThatNoTileHoldsIsRefused) {
   EXPECT_FALSE(fits(32, 5, 32, 511));
 }
 
-// As many query heads of one KV head, each with 512 results.
+// A shape with so many query heads of one KV head, each with 512 results.
 AttentionShape wide_shape(size_t heads) {
   AttentionShape shape = shape_of(0, 8, 512);
   shape.kv_heads = 1;

@@ -16,7 +16,7 @@ constexpr uint32_t kRuleRows = 32;
 // Columns that a thread takes of a head, at least.
 constexpr uint32_t kLeastColumns = 32;
 
-// Where the rows of a key head's value heads begin in a value, by part.
+// The columns of a value at which the rows of a key head's value heads begin, by part.
 struct PartColumns {
   std::vector<uint32_t> columns;  // of the first key head
   uint32_t of_head = 0;           // columns that a key head has of each
@@ -36,7 +36,7 @@ struct DeltaSlice {
   uint32_t count() const { return heads.size(); }
 };
 
-// All that the ops of a layer have in common.
+// The parameters that the ops of a layer share.
 struct DeltaLayer {
   DeltaShape shape;
   std::vector<DeltaSlice> slices;  // by local shard
@@ -177,7 +177,7 @@ class DeltaRuleOp : public Op {
   }
 
  private:
-  // Of each of so many heads, where they are few for the threads.
+  // Returns into how many pieces each of so many heads is cut, where they are few for the threads.
   uint32_t pieces_of(uint32_t heads) const noexcept {
     uint32_t pieces = 1;
     while (heads * pieces < 2 * layer_.threads && layer_.threads > 1 &&
@@ -186,7 +186,7 @@ class DeltaRuleOp : public Op {
     }
     return pieces;
   }
-  // Whole tiles of the state.
+  // Returns a piece's columns, whole tiles of the state.
   UnitRange columns_of(uint32_t piece, uint32_t pieces) const noexcept {
     const uint32_t d = layer_.length(), tiles = (d + kStateTile - 1) / kStateTile;
     return {tiles * piece / pieces * kStateTile,

@@ -37,7 +37,7 @@ struct DeltaHeads {
   // a key head it has so many.
   uint32_t parts() const { return dealt ? each : 1; }
   uint32_t of_part() const { return dealt ? 1 : each; }
-  // Of value head i of key head j: its number in the file, and in the output's columns.
+  // Return the number of value head i of key head j in the file, and in the output's columns.
   uint32_t in_file(uint32_t j, uint32_t i) const { return dealt ? i * keys + j : j * each + i; }
   uint32_t in_output(uint32_t j, uint32_t i) const {
     return j / unit * unit * each + (dealt ? i * unit + j % unit : j % unit * each + i);
@@ -69,7 +69,7 @@ struct DeltaMatrices {
   std::vector<LinearMatrix> value, gate, alpha, beta;
 };
 
-// What the output's matrix (column-cut on the same axis) multiplies with. Parallel.
+// Returns the input of the output's matrix (column-cut on the same axis). Parallel.
 Bundle delta_net(GraphBuilder& builder, const std::string& name, const Bundle& x,
                  const DeltaMatrices& matrices, const DeltaShape& shape, const Weight& output);
 

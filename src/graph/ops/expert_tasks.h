@@ -56,7 +56,7 @@ struct ExpertTasks {
   }
 
  private:
-  // The first place that a flag stands for.
+  // Returns the first place that a flag stands for.
   uint32_t begin_of(uint32_t flag) const {
     return static_cast<uint32_t>((uint64_t{flag} * active + kExpertFlags - 1) / kExpertFlags);
   }

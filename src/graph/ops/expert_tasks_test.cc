@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kExperts = 24;
 
-// Every third expert and the shared one.
+// Returns units of every third expert and of the shared one.
 ExpertUnits some_units() {
   ExpertUnits units;
   units.unit_of.assign(kExperts, -1);

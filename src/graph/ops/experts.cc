@@ -77,7 +77,7 @@ class ExpertsBuilder {
     };
     reads(layer_.experts[0]);
     if (layer_.shared.gate != nullptr) reads(layer_.shared);
-    // Whose elements each expert takes in the order of its columns.
+    // Experts take the elements of x in the order of their own columns.
     if (gathers_elements()) builder_.reads(x_, ActFormat::kF32);
     builder_.reads(logits_, ActFormat::kF32);
   }
@@ -145,7 +145,7 @@ class ExpertsBuilder {
     tree->bundle.values.push_back(of->shared_output);
   }
 
-  // Of the routed experts.
+  // Returns the units of the routed experts.
   ExpertShard units_of(uint32_t s, const UnitRange& segments) const {
     ExpertShard of{};
     of.shard = s;

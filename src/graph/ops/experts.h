@@ -42,12 +42,13 @@ struct ExpertLayer {
   RouterRule rule;
   const VectorWeight* bias = nullptr;  // for choosing; [experts] or null
   Activation activation = Activation::kSilu;
-  // Of the routed experts, one behind the other, [experts][rows] each; or null. That of down is
-  // added by the first shard that has columns of it.
+  // Biases of the routed experts, one behind the other, [experts][rows] each; or null. The first
+  // shard that has columns of down adds its bias.
   const VectorWeight *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;
-  // By group, the column of the logits by whose sigmoid the shared expert is weighed; none: by 1.
+  // The column of the logits, by group, by whose sigmoid the shared expert is weighed; none: it
+  // weighs 1.
   std::vector<uint32_t> shared_gates = {};
-  // What the weight of each routed expert is multiplied by, [experts]; or null.
+  // Factors of the routed experts' weights, [experts]; or null.
   const VectorWeight* scales = nullptr;
 };
 

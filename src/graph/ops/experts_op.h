@@ -13,7 +13,7 @@ namespace hearth {
 // A thread's scratch: words that say what there is to do, then the tile, then the kernels'.
 inline constexpr size_t kExpertWordBytes = size_t{64} << 10;
 inline constexpr size_t kExpertTileBytes = kOpTileBytes - kExpertWordBytes;
-// What of the tile the products of gate and up take.
+// Bytes of the tile that the products of gate and up take.
 inline constexpr size_t kExpertProductBytes = size_t{256} << 10;
 
 // How the products of experts that are alike are computed, by the rows that one has.
@@ -21,7 +21,7 @@ struct ScheduledExpert {
   ScheduledProduct gate, up, down;
 };
 
-// What a group has of one shard.
+// The part of one shard that a group computes.
 struct ExpertShard {
   uint32_t shard;
   ExpertUnits units;
@@ -52,7 +52,7 @@ class ExpertsOp : public Op {
     if (shared_gate != nullptr) shared_gate_ = *shared_gate;
   }
 
-  // Each shard's tasks, and rows to route.
+  // Counters of each shard's tasks, and one of rows to route.
   uint32_t counters() const override { return local_shards() + 1; }
   uint32_t flags() const override { return local_shards() * kExpertFlags + 2; }
 

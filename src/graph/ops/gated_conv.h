@@ -32,7 +32,7 @@ struct ConvShape {
   const VectorWeight* weight;  // [taps][channels]
 };
 
-// What the output's matrix (column-cut on the same axis) multiplies with. Parallel.
+// Returns the input of the output's matrix (column-cut on the same axis). Parallel.
 Bundle gated_conv(GraphBuilder& builder, const std::string& name, const Bundle& x,
                   const ConvMatrices& matrices, const ConvShape& shape, const Weight& output);
 

@@ -13,7 +13,7 @@ namespace {
 // Columns that a thread makes at a time, whole blocks.
 constexpr uint32_t kGatherColumns = 512;
 
-// Where an element lies: a column of one of several values.
+// The place of an element: a column of one of several values.
 struct GatherPlace {
   uint32_t value, column;
 };
@@ -69,7 +69,7 @@ std::vector<ColumnSlice> slices_of_group(const GraphBuilder& builder, const Weig
   return column_slices(*weight.cuts, weight.unit, weight.k, builder.plan().groups[g].share);
 }
 
-// Where every element of the input lies among the groups' values.
+// Returns the places of the input's elements among the groups' values.
 std::vector<GatherPlace> input_places(const GraphBuilder& builder, const Weight& weight) {
   std::vector<GatherPlace> places(weight.k);
   for (uint32_t g = 0; g < builder.group_count(); ++g) {

@@ -26,7 +26,7 @@ inline uint32_t threads_per_shard(const PlanGroup& group) {
   return std::max(1u, group.size() / std::max(1u, shards));
 }
 
-// Up to so many rows products are bound by memory: tasks are short, so that threads end together,
+// The rows up to which products are bound by memory: tasks are short, so that threads end together,
 // and those that a thread claims on end are one call of the kernel, so that few streams begin.
 inline constexpr uint32_t kFewRows = 16;
 inline constexpr uint32_t kJoinedPanels = 64;
@@ -44,13 +44,13 @@ inline uint32_t task_panels(const PackSpec& spec, uint32_t panels, uint32_t thre
   return static_cast<uint32_t>(std::clamp<size_t>(std::max(least, most) / 2 * 2, 2, kTaskPanels));
 }
 
-// The same of a shard of column-cut weights, whose K is short.
+// Returns the panels of a task for a shard of column-cut weights, whose K is short.
 inline constexpr uint32_t kColumnTaskPanels = 4;
 inline uint32_t column_task_panels(const PackSpec& spec, uint32_t threads, uint32_t max_rows) {
   return std::min(kColumnTaskPanels, task_panels(spec, spec.panels(), threads, max_rows));
 }
 
-// What an op's products are cut by.
+// The numbers by which an op cuts its products.
 struct Cutting {
   const ScheduleTable& schedules;
   uint32_t threads;   // that share a shard
@@ -59,7 +59,8 @@ struct Cutting {
   ProductShape product(const PackSpec& spec, uint32_t panels, uint32_t k) const {
     return {spec.kind, panels * kPanelRows, k, threads};
   }
-  // Of matrices side by side, of `panels` each, `experts` of which a row takes so many; 0: all.
+  // Returns the product of matrices side by side, of `panels` each; a row takes as many of them as
+  // it takes of `experts`; 0: all.
   ScheduledProduct side_by_side(const PackSpec& spec, uint32_t panels, uint32_t matrices,
                                 uint32_t experts, uint32_t task_panels) const {
     ProductShape shape = product(spec, panels, spec.blocks() * kBlock);
@@ -212,11 +213,11 @@ class GemmOp : public Op {
   }
 
  protected:
-  // Of an op that looks up no schedules: one list of tasks, empty as yet.
+  // Makes an op that looks up no schedules: one list of tasks, empty as yet.
   GemmOp(ValueId x, size_t local_shards, uint32_t threads) : x_(x), lists_(1), threads_(threads) {
     lists_[0].tasks.resize(local_shards);
   }
-  // Of one that does: a list wherever a product changes its schedule.
+  // Makes an op that does: it has a list wherever a product changes its schedule.
   GemmOp(ValueId x, size_t local_shards, const Cutting& cutting, std::vector<ProductShape> products)
       : x_(x), threads_(cutting.threads), products_(std::move(products)) {
     for (uint32_t bound : cutting.schedules.row_bounds(products_)) {
@@ -224,7 +225,7 @@ class GemmOp : public Op {
       lists_.back().tasks.resize(local_shards);
     }
   }
-  // What ProductUse says of all products of the op.
+  // The members of ProductUse that all products of the op share.
   virtual uint32_t segments() const { return 1; }
   virtual bool of_outputs() const { return false; }
   // The rows that schedules are looked up by, and those that are dealt out.

@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// What run_tasks calls.
+// A call that run_tasks() makes.
 struct Call {
   uint32_t panel0, panels, row;
   bool operator==(const Call&) const = default;
@@ -21,7 +21,7 @@ std::vector<Call> calls_by(const std::vector<PanelRange>& tasks, uint32_t rows, 
   });
   return calls;
 }
-// Where one thread of `takers` claims everything.
+// Returns the calls where one thread of `takers` claims everything.
 std::vector<Call> calls_of(const std::vector<PanelRange>& tasks, uint32_t rows, uint32_t takers) {
   ChunkCounter counter;
   return calls_by(tasks, rows,
@@ -29,7 +29,7 @@ std::vector<Call> calls_of(const std::vector<PanelRange>& tasks, uint32_t rows, 
 }
 
 TEST(GemmTasks, OfFewRowsThoseOnEndAreOneCall) {
-  // Of 40 tasks a thread of two claims 10, 7, 5, ... at a time; one alone 20, 10, 5, ...
+  // A thread of two claims 10, 7, 5, ... of 40 tasks at a time; one alone 20, 10, 5, ...
   std::vector<Call> calls = calls_of(panel_ranges(8, 158, 4), kFewRows, 2);
   uint32_t next = 8;
   for (const Call& call : calls) {

@@ -14,7 +14,7 @@ struct HeadPlace {
   uint32_t column, moments, head, shard;
 };
 
-// Of queries and of keys.
+// The places of queries and of keys.
 struct GroupHeads {
   std::vector<HeadPlace> queries, keys;
 
@@ -74,7 +74,7 @@ class HeadMomentsOp : public Op {
   bool centred_;  // of layer norms
 };
 
-// Where the moments of the model's heads lie, head after head.
+// The place of the moments of the model's heads, head after head.
 struct MomentsPlace {
   ValueId value;
   uint32_t column;

@@ -15,9 +15,9 @@
 
 namespace hearth {
 
-// In place on the Q and K rows (parts 0 and 1 of `qkv`), both of one kind. Weights and biases:
-// [heads * key_length] and [kv_heads * key_length]. A cross-group point stands between the two
-// nodes that it appends.
+// Norms the Q and K rows (parts 0 and 1 of `qkv`) in place, both with one kind of norm. Weights and
+// biases: [heads * key_length] and [kv_heads * key_length]. A cross-group point stands between the
+// two nodes that it appends.
 void whole_head_norms(GraphBuilder& builder, const std::string& name, const LinearOut& qkv,
                       const AttentionShape& shape, const NormWeight& queries,
                       const NormWeight& keys);

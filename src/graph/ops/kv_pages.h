@@ -26,7 +26,7 @@ struct HeadSlice {
   }
 };
 
-// By local shard, of a group's part of `qkv`.
+// Returns the slices of a group's part of `qkv`, by local shard.
 std::vector<HeadSlice> head_slices(const LinearOut& qkv, uint32_t group,
                                    const AttentionShape& shape);
 

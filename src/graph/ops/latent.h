@@ -1,8 +1,11 @@
 // Multi-head latent attention (MLA, DeepSeek-V2, 2024), absorbed: the cache holds, for each
-// position, one latent that keys and values of all heads are made of, and one part of the keys that
-// RoPE turns. Instead of making a head's keys and values of them, its query is multiplied with what
-// makes its keys, and what makes its values with the mix of latents that comes out: then all heads
-// attend to the same latents (kernels/attention/latent.h).
+// position, one latent c that keys and values of all heads are made of, and one part k_rope of the
+// keys that RoPE turns. With a head's query [q_nope | q_rope], its matrix W_UK of keys and its
+// matrix W_UV of values, all heads attend to the same latents (kernels/attention/latent.h):
+//
+//   q' = W_UK^T q_nope
+//   a  = softmax(scale (q' c + q_rope k_rope)), over positions
+//   o  = W_UV (sum of a c)
 //
 // The rows that a step's items call expanded do make their keys and values, a head's for all of
 // them at once, and attend to these. StepItem says which, the step's size never does: so a row's

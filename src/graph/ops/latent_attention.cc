@@ -40,9 +40,9 @@ struct Task {
   }
 };
 
-// Who has a piece visits one span after the other, waits for the piece before, merges behind that
-// one's and tells the next. Pieces are claimed in order, so whoever a thread waits for is at work
-// or done.
+// Attends to latents. The thread of a piece visits one span after the other, waits for the piece
+// before, merges its sums behind that one's and tells the next. Pieces are claimed in order, so a
+// piece that is waited for is under way or done.
 class LatentAttentionOp : public Op {
  public:
   LatentAttentionOp(ValueId queries, ValueId out, ValueId merged, const LatentShape& shape,
@@ -64,10 +64,11 @@ class LatentAttentionOp : public Op {
   }
 
   uint32_t counters() const override { return local_shard_count(); }
-  // One a piece.
+  // A flag for each piece.
   uint32_t flags() const override { return local_shard_count() * 2 * enough_; }
 
-  // Every visible pair of a query and a position: a score over the key and a sum over the latent.
+  // The load counts every visible pair of a query and a position: a score over the key and a sum
+  // over the latent.
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     const size_t page_bytes = kv_half_bytes(step.kv_type, shape_.cached_length());
@@ -97,7 +98,7 @@ class LatentAttentionOp : public Op {
       if (count == 0) continue;
       for (uint32_t t; (t = context.claim(sync.counter0 + local_shard, count)) < count;) {
         const uint32_t unit = t % division.units();
-        // The last tiles of a prompt see the most positions: they go first.
+        // The last tiles of a prompt go first, since they see the most positions.
         Task task = find_task(context, local_shard, division,
                               division.tiles - 1 - unit / division.blocks, unit % division.blocks);
         task.unit = unit;
@@ -240,7 +241,7 @@ class LatentAttentionOp : public Op {
     if (task.piece + 1 == task.pieces) write_out(context, task, worker);
   }
 
-  // Of the spans, and the page behind them where there is one.
+  // Lists the pages of the spans, and the page behind them where there is one.
   void list_pages(const ExecutionContext& context, const Task& task, UnitRange spans,
                   const Worker& worker) const noexcept {
     const uint32_t shard = heads_[task.local_shard].shard;

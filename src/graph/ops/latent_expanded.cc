@@ -29,7 +29,8 @@ uint32_t tiles_of(std::span<const StepItem> items, uint32_t rows) {
   return tiles;
 }
 
-// What a worker keeps of a task beside its scratch: the head's matrices, and a span's pages.
+// The offsets of what a worker keeps of a task beside its scratch: the head's matrices, and a
+// span's pages.
 struct Room {
   size_t key, value, page_keys, page_values;  // floats
 
@@ -106,7 +107,7 @@ class LatentExpandedOp : public Op {
       const uint32_t rows = tile_rows(items, heads);
       const uint32_t tiles = tiles_of(items, rows), count = tiles * heads;
       for (uint32_t t; (t = context.claim(sync.counter0 + local_shard, count)) < count;) {
-        // The last tiles of a prompt see the most positions: they go first.
+        // The last tiles of a prompt go first, since they see the most positions.
         run_task(context, find_task(items, local_shard, rows, tiles - 1 - t / heads, t % heads),
                  worker);
       }

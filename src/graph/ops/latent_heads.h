@@ -27,7 +27,7 @@ inline uint32_t mix_stride(const LatentShape& shape) {
   return (shape.latent_length + kBlock - 1) / kBlock * kBlock;
 }
 
-// By local shard of the group's share.
+// Returns the heads by local shard of the group's share.
 inline std::vector<LatentHeads> latent_heads(const LatentShape& shape, const Weight& key,
                                              const GroupShare& share) {
   std::vector<LatentHeads> all;

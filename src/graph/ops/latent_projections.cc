@@ -27,7 +27,7 @@ uint32_t most_columns(uint32_t length) {
   return (length + kPanelRows - 2) / kPanelRows * kPanelRows + kPanelRows;
 }
 
-// One head's rows of a weight, or a unit of heads', times rows of activations.
+// A task: one head's rows of a weight, or those of a unit of heads, times rows of activations.
 struct HeadTask {
   uint32_t local_shard;
   UnitRange heads;

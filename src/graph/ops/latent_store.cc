@@ -4,7 +4,8 @@
 namespace hearth {
 namespace {
 
-// Where a row of the group's projections has low-rank queries and the latent with what is turned.
+// The columns of the group's projections at which a row has low-rank queries, and the latent with
+// the part that is turned.
 struct DownColumns {
   uint32_t query, latent;
 };

@@ -1,4 +1,5 @@
-// What the ops of latent attention say they do, for rows of both forms, counted pair by pair.
+// Tests the work that the ops of latent attention report, for rows of both forms, counted pair by
+// pair.
 #include <gtest/gtest.h>
 
 #include "graph/ops/latent.h"

@@ -124,7 +124,7 @@ uint32_t parts_of(const Weight& weight, const ColumnSlice& columns, const Cuttin
   return cutting.schedules.at(product, cutting.max_rows).k_parts;
 }
 
-// One group's pieces of a column-cut weight.
+// Multiplies one group's pieces of a column-cut weight.
 class PartialLinearOp : public GemmOp<PartialTask> {
  public:
   struct Output {

@@ -23,7 +23,7 @@ inline std::vector<const Weight*> weights_of(const std::vector<LinearMatrix>& pa
   return weights;
 }
 
-// What parts that read x multiply with: x, or x in the order that all of them have.
+// Returns the input of parts that read x: x, or x in the order that all of them have.
 Bundle shared_input(GraphBuilder& builder, const std::string& name, const Bundle& x,
                     const std::vector<LinearMatrix>& parts);
 
@@ -38,7 +38,8 @@ struct LinearOut {
 LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
                  const std::vector<LinearMatrix>& parts);
 
-// What makes the inner half of a feed-forward layer not linear (kernels/activation/activation.h).
+// The function that makes the inner half of a feed-forward layer not linear
+// (kernels/activation/activation.h).
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kClampedSwiglu };
 
 // SwiGLU or GEGLU: h = activation(gate x + bias) * (up x + bias), with limits what SwiGLU with
@@ -84,7 +85,7 @@ struct PartialSum {
 };
 PartialSum sum_of_parts(const Partials& partials);
 
-// Of a column-cut weight.
+// Returns the partial sums of a column-cut weight.
 Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& x,
                         const Weight& weight);
 

@@ -52,7 +52,8 @@ class PerLayerOp : public Op {
   std::shared_ptr<const FileRows> table_;
 };
 
-// Where the first row of a matrix that every shard has stands in a group's value.
+// Returns the column of a group's value in which the first row of a matrix stands that every shard
+// has.
 uint32_t first_column(const std::vector<RowSlice>& slices) {
   return std::ranges::find(slices, 0u, &RowSlice::row)->column;
 }

@@ -1,6 +1,6 @@
-// What of every token each layer gets beside the stream (Gemma 4's per-layer embeddings): `length`
-// elements for each of the layers. Of a token's row y of products, and its row t of a table, which
-// have the layers' parts side by side,
+// The embeddings that each layer gets for every token beside the stream (Gemma 4): `length`
+// elements for each of the layers. They are made of a token's row y of products and its row t of a
+// table, which have the layers' parts side by side:
 //
 //   P_l = (rms_norm(y_l * scale) + sqrt(length) t_l) / sqrt(2)
 //
@@ -26,8 +26,8 @@ struct PerLayerShape {
   NormWeight norm;  // [length]
 };
 
-// In place on `products`, whose only part has [layers * length] outputs that every group computes.
-// The table may be null in a graph that nobody runs. Parallel.
+// Makes the embeddings in place on `products`, whose only part has [layers * length] outputs that
+// every group computes. The table may be null in a graph that nobody runs. Parallel.
 void per_layer_inputs(GraphBuilder& builder, std::string name, const LinearOut& products,
                       const PerLayerShape& shape, const std::shared_ptr<const FileRows>& table);
 

@@ -12,7 +12,7 @@ namespace {
 // The depth of a binary tree over as many as 2^15 pieces.
 constexpr uint32_t kMostDepth = 16;
 
-// Every group's reduce sums these, in this way.
+// The summands of every group's reduce, and the way in which they are summed.
 struct ReducePlan {
   Bundle x, held;  // what was held, or nothing
   std::vector<ValueId> partials;
@@ -45,8 +45,8 @@ uint32_t stack_columns(uint32_t width, uint32_t depth) {
 
 class ReduceOp : public Op {
  public:
-  // Of `out`, x takes x' (not with kOutputs, and not where the join holds), and the norms are all
-  // groups' copies.
+  // Writes `out`: x takes x' (not with kOutputs, and not where the join holds), and the norms are
+  // all groups' copies.
   ReduceOp(const ReducePlan& plan, uint32_t group, uint32_t shard, const Reduced& out)
       : plan_(plan), group_(group) {
     if (plan.join.holds) held_ = out.held.values[group];
@@ -148,7 +148,7 @@ class ReduceOp : public Op {
     if (plan_.join.behind) norm_row(context, *plan_.join.behind, shard(), held, held);
   }
 
-  // Of the row x, which `normed` may be where there is one norm.
+  // Writes the norms of the row x, which may be `normed` itself where there is one norm.
   void give_norms(ExecutionContext& context, const float* x, uint32_t row,
                   float* normed) const noexcept {
     for (const Norm& norm : norms_) {
@@ -173,7 +173,7 @@ class ReduceOp : public Op {
     }
   }
 
-  // Where slice i begins: at a multiple of 32 columns, two cache lines.
+  // Returns the first column of slice i: a multiple of 32 columns, two cache lines.
   static uint32_t column(uint32_t n, uint32_t i, uint32_t slices) noexcept {
     return i == slices ? n : static_cast<uint32_t>(uint64_t{n} * i / slices) / 32 * 32;
   }

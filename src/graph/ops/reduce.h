@@ -32,7 +32,7 @@ bool deals_rows(const Plan& plan);
 // stack of sums of some columns at a time.
 inline constexpr uint32_t kMostReduceWidth = kOpTileBytes / sizeof(float) / 2;
 
-// Where the norm stands: before the block that reads it, beside the residual, which is not normed;
+// The place of the norm: before the block that reads it, beside the residual, which is not normed;
 // or after the block and its residual, which both go on as their norm.
 enum class NormPlace : uint8_t { kBeforeBlock, kAfterResidual };
 

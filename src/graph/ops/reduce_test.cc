@@ -22,7 +22,7 @@ namespace {
 constexpr int kReduces = 3;  // the last one picks the output rows
 constexpr double kU = 0x1p-24;
 
-// Which norm stands between a block and the residual.
+// The norm between a block and the residual.
 enum class JoinNorm : uint8_t { kNone, kBehind, kInner };
 
 struct Layout {
@@ -225,9 +225,9 @@ struct Truth {
   }
 };
 
-// Of n + 2 summands, pieces in a tree of at most `levels`: each is rounded with its partial sums at
-// most levels + 2 times. `x` is null where the block's result is normed before it joins the
-// residual.
+// Returns the sum of n + 2 summands, pieces in a tree of at most `levels`: each is rounded with its
+// partial sums at most levels + 2 times. `x` is null where the block's result is normed before it
+// joins the residual.
 Truth add_up(const Stack& stack, const ExecutionContext& context, int i, uint32_t r,
              const float* x) {
   Truth truth;
@@ -275,8 +275,8 @@ Truth norm_truth(const Stack& stack, const std::vector<float>& weights, const Tr
   return truth;
 }
 
-// What reduce i must add up of row r: the residual and the block's result, through the norm between
-// them if there is one; the sum of both then rounds once more.
+// Returns the sum that reduce i must make of row r: the residual and the block's result, through
+// the norm between them if there is one; the sum of both then rounds once more.
 Truth join_truth(const Stack& stack, const ExecutionContext& context, int i, uint32_t r) {
   const JoinNorm join = stack.layout().join;
   const float* x = row_of(context, stack.x(i).values[owner(context, r)], r);
@@ -334,7 +334,7 @@ class Runner {
     EXPECT_EQ(0, std::memcmp(hidden.data(), result(kReduces - 1, 1), width() * sizeof(float)));
     bits.insert(bits.end(), hidden.begin(), hidden.end());
     run_node(&at);
-    // Without a pause between nodes.
+    // Runs again without a pause between nodes.
     hidden.assign(hidden.size(), 0.0f);
     context_.begin(step);
     executor_.run(context_);
@@ -398,7 +398,7 @@ void expect_same(const std::vector<float>& a, const std::vector<float>& b) {
   ASSERT_EQ(0, std::memcmp(a.data(), b.data(), a.size() * sizeof(float)));
 }
 
-// Against one group's decode plan.
+// Compares every plan with one group's decode plan.
 void expect_the_same_of_all_plans(const Layout& layout, const std::vector<uint32_t>& row_counts) {
   uint32_t max_rows = row_counts.back();
   std::vector<std::vector<float>> expected;
@@ -427,7 +427,7 @@ std::vector<Layout> layouts() {
         all.push_back({JoinNorm::kNone, kind, place, format, 208, 1, 5});
       }
     }
-    // As models have them: Gemma's, jina-bert-v2's for code.
+    // Models have these: Gemma's, jina-bert-v2's for code.
     all.push_back({JoinNorm::kBehind, kind, NormPlace::kBeforeBlock, ActFormat::kF32, 208, 1, 5});
     all.push_back({JoinNorm::kBehind, kind, NormPlace::kBeforeBlock, ActFormat::kQ8, 208, 1, 5});
     all.push_back({JoinNorm::kInner, kind, NormPlace::kAfterResidual, ActFormat::kF32, 208, 1, 5});

@@ -77,7 +77,7 @@ class RopeStoreOp : public Op {
     const KvType type = pages_.type(context);
     const uint32_t slot = position % kPagePositions;
     const KvPage page = pages_.page(context, local_shard, item, position / kPagePositions, head);
-    // A prompt's rows write to the lines of the row before.
+    // The rows of a prompt write to the lines of the row before, so only a single row prefetches.
     if (item.rows == 1) prefetch_slot(type, d, value_length, page, slot);
     float* base = context.f32(qkv_) + row * context.f32_stride(qkv_);
     float* k = base + heads.k_column + size_t{head} * d;

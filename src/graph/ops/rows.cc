@@ -44,7 +44,7 @@ class EmbedOp : public Op {
   }
 
  private:
-  // So many rows of a table, in so many of its panels.
+  // Adds the load of so many rows of a table, in so many of its panels.
   static void add_rows(const Weight& table, uint64_t rows, uint64_t panels, const StepSizes& step,
                        OpLoad* load) {
     const PackSpec row = pack_spec_for(table.type, 1, table.k);
@@ -136,7 +136,7 @@ class LogitsOp : public GemmOp<LogitsTask> {
 
  private:
   bool of_outputs() const override { return true; }
-  // A task takes all rows, so there is one part of them.
+  // A task takes all rows, so it has one part.
   uint32_t step_rows(const ExecutionContext& context) const noexcept override {
     return context.step().logit_rows;
   }

@@ -15,11 +15,11 @@
 
 namespace hearth {
 
-// Row-cut tables of rows that are as wide, and a row of them.
+// Row-cut tables whose rows all have the same width.
 struct EmbeddingTables {
   const Weight* token;
   const Weight* position = nullptr;  // learned positions, or null; it has a row for every one
-  // Of tokens of the first type, and of the second; or null.
+  // Tables of tokens' types: of the first type, and of the second; or null.
   const VectorWeight *type = nullptr, *second_type = nullptr;
   float scale = 1;  // of the token's row
 };
@@ -39,7 +39,7 @@ Bundle rope_angles(GraphBuilder& builder, const RopeTable& table);
 // kernels/norm/norm.h has both.
 enum class NormKind : uint8_t { kRms, kLayer };
 
-// Without a weight it is none: a row stays as it is.
+// A norm without a weight is none: a row stays as it is.
 struct NormWeight {
   NormKind kind = NormKind::kRms;
   const VectorWeight* weight = nullptr;
@@ -50,7 +50,7 @@ struct NormWeight {
 // The norm of every row, in the formats its readers ask for.
 Bundle norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& by);
 
-// Every row as it is, in the formats its readers ask for.
+// Copies every row as it is, in the formats its readers ask for.
 Bundle copied(GraphBuilder& builder, std::string name, const Bundle& x, uint32_t width);
 
 // The vocabulary's logits of the output rows, by row-cut head: every group writes its columns of

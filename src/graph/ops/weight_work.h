@@ -17,11 +17,11 @@ class WeightWork {
  public:
   // The group's rows of a row-cut weight. A panel that two groups share is counted by rows.
   void add(const Weight& weight, const RowSlice& slice);
-  // All of them.
+  // Adds all rows of the share.
   void add(const Weight& weight, const GroupShare& share);
-  // All rows of a column-cut weight over the piece's segments.
+  // Adds all rows of a column-cut weight over the piece's segments.
   void add(const Weight& weight, const Piece& piece);
-  // All that a shard has of it.
+  // Adds all that a shard has of the weight.
   void add(const Weight& weight, uint32_t shard);
 
   // Adds what a step of `rows` rows comes to, with kernels of a level that has `units`; nothing
