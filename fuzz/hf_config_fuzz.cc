@@ -104,7 +104,7 @@ std::vector<std::byte> weights(std::string_view config) {
   return writer.finish();
 }
 
-// Every block of codes, as packing reads them.
+// Reads every block of codes, as packing does.
 void read_codes(const SourceTensor& tensor, const PackedType& type) {
   const uint64_t k = tensor.dims[0];
   for (uint64_t row = 0; row < tensor.rows(); row += kPanelRows) {
@@ -118,7 +118,7 @@ void read_codes(const SourceTensor& tensor, const PackedType& type) {
   }
 }
 
-// Every row of every tensor, as packing reads them.
+// Reads every row of every tensor, as packing does.
 void read_rows(const ModelSource& source) {
   for (const SourceTensor& tensor : source.tensors()) {
     HEARTH_CHECK(source.find_tensor(tensor.name) == &tensor, "a tensor that was listed is found");
@@ -154,7 +154,7 @@ void open(const std::string& config, UnknownTypes unknown) {
     for (const MetaEntry& entry : source.metadata().entries()) meta_value_text(entry.value);
     read_rows(source);
   } catch (const Error&) {
-    // What is no model leaves by this exception and no other.
+    // Only this exception may come of a folder that is no model.
   }
 }
 

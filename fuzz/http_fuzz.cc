@@ -58,7 +58,7 @@ class Handler {
       return;
     }
     if (kind == 'e') {
-      // Who holds an exchange by its own call answers it.
+      // A handler that holds an exchange by its own call answers it.
       if (request.query.empty()) exchange->on_gone([exchange] {});
       exchange->begin_events({{"X-Path", request.path}});
       exchange->send(request.body);

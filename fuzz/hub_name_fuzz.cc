@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     HEARTH_CHECK(hearth::is_safe_path(name.revision), "a revision lies among the refs");
     HEARTH_CHECK(name.file.empty() || hearth::is_safe_path(name.file), "and a file in its folder");
   } catch (const hearth::Error&) {
-    // What is no name leaves by this exception and no other.
+    // Only this exception may come of a text that is no name.
   }
   return 0;
 }

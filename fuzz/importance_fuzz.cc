@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// As if the entry were of `matrices` matrices with 3 rows.
+// Uses the entry as if it were that of `matrices` matrices with 3 rows.
 void use(const ImportanceEntry& entry, uint64_t matrices) {
   SourceTensor tensor = {};
   tensor.dims = {entry.values() / matrices, 3, matrices};

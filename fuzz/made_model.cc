@@ -20,7 +20,7 @@ namespace {
 // Elements of all matrices together, mostly and at most: what would have more is made smaller.
 constexpr uint64_t kMostElements = 1u << 13, kEvenMore = 1u << 18;
 
-// All that there are.
+// The names of all architectures.
 constexpr std::array<const char*, 21> kArchitectures = {
     "llama",   "qwen2",    "qwen3",     "bert",      "nomic-bert", "gpt-oss",   "jina-bert-v2",
     "gemma3",  "mistral3", "phi3",      "seed_oss",  "gemma4",     "qwen35",    "lfm2",
@@ -97,7 +97,7 @@ Shape choose_shape(Choices& choices, std::string_view architecture) {
   if (shape.experts > 0 && architecture != "gpt-oss" && !gemma4) shape.shared = choices.byte() % 2;
   if (architecture == "gpt-oss" || gemma4) shape.window = 1 + choices.byte() % 80;
   if (gemma4) shape.layers = 2;
-  // Of which one keeps states.
+  // One of the two layers keeps states.
   if (is_one_of(kRecurrent, architecture)) shape.layers = 2;
   uint32_t group = choices.of(kGroups);
   shape.heads = choices.of(kHeads);
@@ -122,7 +122,7 @@ class Noise {
     state_ ^= state_ << 17;
     return static_cast<uint32_t>(state_ >> 16);
   }
-  // From -1 to 1.
+  // Returns a number from -1 to 1.
   float real() { return static_cast<float>(next()) * 0x1p-31f - 1; }
 
  private:
@@ -151,7 +151,8 @@ std::vector<std::byte> make_rows(DType type, uint64_t rows, uint64_t k, float si
   }
   for (std::byte& b : bytes) b = static_cast<std::byte>(noise.next());
   for (size_t block = 0; block < bytes.size(); block += info.block_bytes) {
-    // Of powers of two from about size / 2048, as codes and the scales of sub-blocks are large.
+    // Scales are powers of two from about size / 2048, since codes and the scales of sub-blocks are
+    // large.
     int exponent = std::ilogb(size) - 7 - static_cast<int>(noise.next() % 4);
     for (const BlockScale& scale : info.scales) {
       if (scale.form == ScaleForm::kE8M0) {
@@ -201,7 +202,7 @@ class Maker {
   bool is(std::string_view architecture) const { return architecture == architecture_; }
   bool encoder() const { return is("bert") || is("nomic-bert") || is("jina-bert-v2"); }
 
-  // A gate of its own, above what goes up, or none.
+  // Chooses where the gate is: in a matrix of its own, above what goes up, or nowhere.
   LayerForm choose_form() {
     constexpr std::array<UpForm, 3> kForms = {UpForm::kOwnGate, UpForm::kGateAbove,
                                               UpForm::kNoGate};
@@ -259,7 +260,7 @@ class Maker {
                         .forms = forms});
   }
 
-  // What encoders have one value for.
+  // Sets the keys that have one value in encoders.
   void set_encoder_keys() {
     writer_.set(key("attention.head_count_kv"), shape_.kv_heads);
     writer_.set(key("attention.key_length"), shape_.key);
@@ -310,7 +311,7 @@ class Maker {
   }
 
   void add_tensors(const TestSource& source) {
-    // One type for all, or one for each.
+    // Either all tensors have one type, or each has its own.
     mixed_ = choices_.once_in(4);
     type_ = choose_type();
     for (const TestTensor& tensor : source.tensors()) {
@@ -358,7 +359,7 @@ class Maker {
     writer_.add_tensor(name, std::move(dims), type, bytes);
   }
 
-  // Some bytes, or all of them, as the input has them.
+  // Overwrites some bytes, or all of them, with those of the input.
   void overwrite(std::vector<std::byte>& bytes) {
     size_t at = choices_.word() % bytes.size(), step = 1 + choices_.byte();
     auto value = static_cast<std::byte>(choices_.byte());

@@ -38,14 +38,15 @@ std::vector<Isa> all_levels() {
   return levels;
 }
 
-// What all runs have in common. Without huge pages a run clears what it touches and no more.
+// State that all runs share. Without huge pages a run clears what it touches and no more.
 struct Host {
   bool small_pages = prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0;
   std::vector<Isa> levels = all_levels();
   Machine machines[2] = {Machine::invented(1, 2), Machine::invented(2, 2)};
 };
 
-// Who works with what; chosen before the model, so that short inputs choose it, too.
+// The levels, engines and tokens of a run; chosen before the model, so that short inputs choose
+// them, too.
 struct Work {
   Isa isa;
   EngineOptions reference, other;
@@ -70,7 +71,7 @@ Work choose_work(Choices& choices, const std::vector<Isa>& levels) {
   return work;
 }
 
-// All logits of the tokens, `at_once` of them in a step.
+// Returns all logits of the tokens, `at_once` of them in a step.
 Rows run_tokens(Engine& engine, const std::vector<int32_t>& tokens, size_t at_once) {
   Rows rows;
   auto sequence = engine.new_sequence();
@@ -153,7 +154,7 @@ void run_model(Choices& choices) {
   for (uint8_t token : work.tokens) tokens.push_back(static_cast<int>(token % made.vocabulary));
   ModelSource source = parse_gguf(std::move(made.file), "made.gguf");
   ModelSpec spec = make_spec(source);
-  // A row of a table may be needed for every position.
+  // A table of positions has a row for every one, so the context is no longer than the file's.
   work.reference.context = std::min(work.reference.context, spec.hyper.context);
   work.other.context = work.reference.context;
   const Machine& machine = host.machines[work.reference.shards - 1];
@@ -171,7 +172,8 @@ void run_model(Choices& choices) {
 }  // namespace
 }  // namespace hearth
 
-// Where memory was allocated takes longer to note than all else that a run does.
+// Keeps two frames of a place where memory was allocated: noting more takes longer than all else
+// that a run does.
 extern "C" const char* __asan_default_options() { return "malloc_context_size=2"; }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -179,7 +181,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     hearth::run_model(choices);
   } catch (const hearth::Error&) {
-    // What cannot be run is refused.
+    // A model that cannot be run is refused.
   }
   return 0;
 }

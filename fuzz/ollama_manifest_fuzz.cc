@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const hearth::OllamaLayer layer = hearth::read_ollama_manifest(text);
     HEARTH_CHECK(hearth::is_hex(layer.digest, 64), "a digest is a number");
   } catch (const hearth::Error&) {
-    // What is no manifest leaves by this exception and no other.
+    // Only this exception may come of a text that is no manifest.
   }
   return 0;
 }

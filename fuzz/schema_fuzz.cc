@@ -28,8 +28,8 @@
 namespace hearth {
 namespace {
 
-// Of these the validator has another mind: references in circles never end there, its patterns are
-// of another language, and it divides as doubles do.
+// Schemas with these are left out, since the validator reads them in another way: references in
+// circles never end there, its patterns are of another language, and it divides as doubles do.
 constexpr std::array<std::string_view, 6> kLeftOut = {"$ref",   "pattern",     "multipleOf",
                                                       "\"id\"", "definitions", "dependencies"};
 
@@ -123,7 +123,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t cut = std::min(input.find('\n'), input.size());
   const std::string_view rest = input.substr(std::min(cut + 1, input.size()));
   try {
-    // Of members that stand twice both sides take the same one.
+    // Both sides take the same one of members that stand twice.
     const std::string schema = boost::json::serialize(read_json(input.substr(0, cut)));
     for (std::string_view word : kLeftOut) {
       if (schema.find(word) != std::string::npos) return 0;

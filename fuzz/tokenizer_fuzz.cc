@@ -50,7 +50,8 @@ Vocab small_unigram() {
   return vocab;
 }
 
-// With a character map and an unknown token, and with byte tokens and nothing taken away.
+// Adds a vocabulary with a character map and an unknown token, and one with byte tokens that takes
+// nothing away.
 void add_unigram(std::vector<std::unique_ptr<Tokenizer>>* tokenizers) {
   Vocab mapped = small_unigram();
   mapped.charsmap = CharsmapMaker::make(

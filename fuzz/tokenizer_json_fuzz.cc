@@ -76,7 +76,7 @@ void open(std::vector<MappedFile> files, std::string_view input) {
     const ModelSource source = parse_hf_folder(std::move(files), "folder", test_hf_families());
     use(*Tokenizer::from_source(source), input.substr(0, 512));
   } catch (const Error&) {
-    // What is no tokenizer leaves by this exception and no other.
+    // Only this exception may come of a text that is no tokenizer.
   }
 }
 

@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     hearth::use(hearth::read_tree_page(text));
   } catch (const hearth::Error&) {
-    // What is no page leaves by this exception and no other.
+    // Only this exception may come of a text that is no page.
   }
   return 0;
 }

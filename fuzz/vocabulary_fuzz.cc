@@ -109,7 +109,7 @@ std::vector<std::byte> make_file(Choices choices) {
     types.push_back(static_cast<int32_t>(token.size() % 7));
     scores.push_back(static_cast<float>(token.size()));
   }
-  // One list too short, and one type that there is not.
+  // Makes one list too short, or gives one token a type that does not exist.
   if ((lists & 0xc0) == 0xc0 && !types.empty()) types.back() = 7;
   if ((lists & 0xc0) == 0x80 && !scores.empty()) scores.pop_back();
   if (lists & 1) writer.set(key("token_type"), types);

@@ -26,7 +26,8 @@ const page = await readFile(new URL("../../docs/agents.md", import.meta.url), "u
 const programs = fileURLToPath(new URL("bin", import.meta.url));
 const mostSeconds = 240;   // of one agent: far above what any needs
 
-// What the page says of an agent: the files to be written below HOME, and the commands.
+// Returns the section of an agent on the page: the files to be written below HOME, and the
+// commands.
 function section(name, url) {
   const text = page.split(/^## /m).find((part) => part.startsWith(`${name}\n`));
   assert.ok(text, `no section ${name} in docs/agents.md`);

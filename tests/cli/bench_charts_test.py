@@ -11,7 +11,7 @@ from stub_server import StubServer
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert('1')</script>&\"]]>"
-# What a file that nobody else is asked for may hold.
+# The elements that a file may hold which asks for no other file.
 HTML = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "section", "details",
         "summary", "div", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
 DRAWN = {SVG + name for name in ("svg", "title", "desc", "style", "defs", "pattern", "rect", "path",
@@ -124,7 +124,7 @@ class BenchChartsTest(ProgramTest):
         again = self.charts(self.parsed(self.good("bench", "--compare", path, path, "-o", "svg")))
         points = [each for each in again["Time to the first token"].iter(SVG + "g")
                   if each.get("data-value")]
-        # Of each report the medians of both loads, then their 99 %.
+        # The medians of both loads come first for each report, then their 99 %.
         expected = [load["ttft_seconds"][part] for part in ("p50", "p99") for load in told["loads"]]
         self.same([float(each.get("data-value")) for each in points], 2 * expected)
 

@@ -29,7 +29,8 @@ VOCABULARY = FIRST_LETTER + len(LETTERS)
 WIDTH, HEAD, FFN = 320, 32, 32
 CONTEXT = 256
 EPSILON = 1e-5
-# Of the logit that follows over all others: likely, but not certain, at temperature 1.
+# The lead of the following token's logit over all others: likely, but not certain, at temperature
+# 1.
 GAP = 6.0
 
 
@@ -131,7 +132,7 @@ def chain_tensors():
     follow = follows()
     embedding = np.zeros((VOCABULARY, WIDTH))
     output = np.zeros((VOCABULARY, WIDTH))
-    # What the norm makes of a one-hot row.
+    # The norm of a one-hot row has this element.
     normed = 1 / math.sqrt(1 / WIDTH + EPSILON)
     for token, after in follow.items():
         embedding[token, token] = 1

@@ -267,7 +267,7 @@ class ChatTest(ProgramTest):
         kept = self.server.said()[1]
         self.assertEqual(kept[0], "assistant")
         self.assertTrue(kept[1].startswith("w0 w1 w2 w3 w4 "), kept)
-        # Between the question and the answer, and within several lines.
+        # Ctrl-C comes between the question and the answer, and within several lines.
         chat.send('"""a\r')
         chat.wait("... ")
         chat.send("\x03")

@@ -231,7 +231,7 @@ class TokenizeTest(ProgramTest):
         self.assertEqual(encode(), [cls, *words, sep])
         self.assertEqual(encode("--no-bos"), [*words, sep])
         self.assertEqual(encode("--no-special"), words)
-        # What is in the text stays.
+        # Special tokens in the text stay.
         self.assertEqual(json.loads(self.good("tokenize", path, "-p", "[SEP]hello", "--json",
                                               "--special", "--no-special")), [sep, words[0]])
         self.assertEqual(self.encode("-p", "ab", "--no-special"), ids("ab"))
@@ -400,7 +400,7 @@ def main():
     library = options.library_program or hearth.parent / "bin" / "library_program"
     ProgramTest.command = [*emulator, str(hearth)]
     ProgramTest.library = [*emulator, str(library)]
-    # What is skipped is told, for scripts/what_ran.py.
+    # scripts/what_ran.py is told which tests were skipped.
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 
 

@@ -68,7 +68,7 @@ class EmbedTest(ProgramTest):
         self.assertEqual(len({tuple(vector) for vector in by_name.values()}), 3)
         # BOS comes first whatever follows, so its own state does not depend on the text.
         self.assertEqual(by_name["cls"], self.embed("--pooling", "cls", "-p", "x")[0]["embedding"])
-        # Of one token all are the same.
+        # All ways of pooling are the same for one token.
         one = [self.embed("--pooling", name, "-p", "a", model=self.bare)[0]["embedding"]
                for name in ("cls", "mean", "last")]
         self.assertEqual(one[0], one[1])
@@ -192,7 +192,7 @@ class EmbedTest(ProgramTest):
         self.assertEqual(out, "")
         saved = np.load(path)
         self.assertEqual((saved.dtype, saved.shape), (np.float32, (2, WIDTH)))
-        # What JSON says is the same float.
+        # JSON has the same floats.
         printed = np.array(self.vectors("-p", "abc", "-p", "hello"), dtype=np.float32)
         self.assertTrue((saved == printed).all())
         self.good("embed", self.random, *MEAN, "--output", path, "--dimensions", "5", text="")

@@ -30,7 +30,7 @@ class RunTest(ProgramTest):
 
     def interrupted_lines(self, *words):
         """The JSON lines of a run that is interrupted after its first."""
-        # Without a buffer here, what follows the first line is not read with it.
+        # An unbuffered stream does not read what follows the first line with it.
         process = self.start("run", self.chain, "--temp", "0", "--ctx", "20000", "--json", *words,
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
         out = process.stdout.readline()
@@ -89,7 +89,8 @@ class RunTest(ProgramTest):
         self.assertEqual(self.run_text(*chat, "-p", "hi"), "<s>hi<|im_end|>abcd")
         self.assertEqual(self.run_text(*chat, "-p", "hi", "--system", "be"),
                          "<s>be<|im_end|>hi<|im_end|>abcd")
-        # What looks like a control token in the turn is text: as many tokens as it has letters.
+        # Text of the turn that looks like a control token is text: as many tokens as it has
+        # letters.
         _, _, err = self.call("run", self.chain, *chat, "-p", "<|im_end|>")
         self.assertIn("prompt 13 tokens", err)
 
@@ -141,7 +142,7 @@ class RunTest(ProgramTest):
     def test_stop_strings_over_tokens(self):
         self.assertEqual(self.run_text("-p", "a", "-n", "20", "--stop", "fgh"), "bcde")
         self.assertEqual(self.run_text("-p", "a", "-n", "20", "--stop", "zz", "--stop", "de"), "bc")
-        # What only began to be a stop string is given out at the end.
+        # A mere beginning of a stop string is given out at the end.
         self.assertEqual(self.run_text("-p", "a", "-n", "5", "--stop", "fgh"), "bcdef")
         self.assertEqual(self.run_text("-p", "U", "--stop", "€"), "é")
         self.assertEqual(self.run_text("-p", "a", "-n", "3", "--stop", "[c,d]"), "bcd")
@@ -381,7 +382,8 @@ class RunTest(ProgramTest):
         os.close(theirs)
         shown = os.read(ours, 1 << 16).decode()
         os.close(ours)
-        # What was loaded, the text with a newline of its own, and the summary.
+        # The terminal shows the line about loading, the text with a newline of its own, and the
+        # summary.
         self.assertRegex(shown, r"loaded in [\d.]+ s\r\n(hearth: .*\r\n)+"
                                 r"bcd\r\nhearth: prompt 2 tokens")
 

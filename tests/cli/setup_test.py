@@ -103,7 +103,7 @@ class SetupTest(ProgramTest):
         self.assertIn(f"quiet = true  # '{config}', line 4\n", shown)
         self.assertIn('top-k = "40"  # default\n', shown)
         self.assertNotIn("[serve]", shown)
-        # What a verb needs may be configured, and else is asked for.
+        # Required options of a verb may be configured, and else are asked for.
         config.write_text("[quantize]\nweights = 'q8_0'\n")
         out = self.folder / "quantized.gguf"
         self.good("quantize", self.random, out, env=home)

@@ -150,7 +150,7 @@ class TuneTest(ProgramTest):
         self.assertEqual(json.loads(tables[0].read_text())["gb_per_second"][0][0], 1234.5)
         self.told("tune", self.random, "--only", "plans", "--budget", "1s", "--fresh")
         self.assertNotEqual(json.loads(tables[0].read_text())["gb_per_second"][0][0], 1234.5)
-        # What cannot be read is told, and measured anew.
+        # A table that cannot be read is told, and measured anew.
         tables[0].write_text("{")
         err = self.told("tune", self.random, "--only", "plans", "--budget", "1s")[1]
         self.assertIn("is not used: ", err)

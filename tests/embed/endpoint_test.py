@@ -133,7 +133,7 @@ class EndpointTest(unittest.TestCase):
             self.assertEqual((answered, vectors + busy + other), (400, 400), model)
             if model != "refuses":
                 self.assertEqual(other, 0, model)
-            # What the endpoint does not do goes to the pool as far as that has room.
+            # Texts that the endpoint does not take go to the pool as far as that has room.
             self.assertGreater(vectors + other, 20, model)
 
 

@@ -35,7 +35,7 @@ def keys(spec: Spec) -> dict[str, Value]:
         "ssm.inner_size": u32(d.values * d.length),
     }
     if spec.arch in hybrid.DEALT:
-        # Of pictures' positions; a text has one, and they change nothing.
+        # Sections of pictures' positions: a text has one, and they change nothing.
         part = spec.key // 4 // 3
         sections = [spec.key // 4 - 2 * part, part, part, 0]
         out["rope.dimension_sections"] = array(ValueType.INT32, sections)

@@ -113,7 +113,7 @@ def feed_forward(spec: Spec, r: np.random.Generator, prefix: str, gain: float):
     yield prefix + "ffn_gate_inp.weight", _router(r, e, d)
     if e.bias:
         yield prefix + "exp_probs_b.bias", e.bias * r.uniform(-1, 1, e.count)
-    # With biases come limits, which gates and ups of this size meet.
+    # Limits come with biases, and gates and ups of this size meet them.
     size, less = (4.0, 8.0) if e.biases else (1.5, 1.0)
     gate, up = (_stacked(r, d, e.ffn, size, e.count) for _ in range(2))
     if e.fused:

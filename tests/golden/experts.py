@@ -173,7 +173,7 @@ def feed_forward(
         hidden[rows, slots] = act(rounded[rows] @ gate.T + b, rounded[rows] @ up.T + c)
     hidden = model.rounded_activations(hidden)
     out = np.zeros((len(x), downs.shape[1]))
-    # Of NVFP4 the tensor belongs to the weights, which have been multiplied by it.
+    # The tensor belongs to the weights in NVFP4: they have been multiplied by it.
     own = model.config.arch == "gemma4"
     scales = model.vector(prefix + "ffn_down_exps.scale") if own else None
     weights = choice.weights if scales is None else choice.weights * scales[choice.experts]

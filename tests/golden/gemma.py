@@ -22,7 +22,7 @@ import rope
 ARCHITECTURE = "gemma3"
 PERIOD, LOCAL_BASE, LARGEST_LAYERS = 6, 10000.0, 62
 NORM_SHIFT = 1.0  # of a directory's norms
-# What a config.json means that leaves it out, as those of released models do.
+# The values of keys that a config.json leaves out, as those of released models do.
 DEFAULTS = {
     "attention_bias": False, "attn_logit_softcapping": None, "final_logit_softcapping": None,
     "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 131072,

@@ -139,7 +139,7 @@ class ReferenceTest(unittest.TestCase):
         self.assertAlmostEqual(reference.read_config(file).gemma.scale, 128**-0.5, places=15)
 
 
-# Of gemma-3-4b-it, whose file leaves the rest to its class.
+# The config.json of gemma-3-4b-it, which leaves the rest to its class.
 RELEASED = {
     "architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3",
     "text_config": {"hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text",

@@ -23,7 +23,7 @@ from elementary import softmax
 ARCHITECTURE = "gpt-oss"
 LIMIT, ALPHA = 7.0, 1.702
 PERIOD = 2
-# What a config.json means that leaves it out.
+# The values of keys that a config.json leaves out.
 DEFAULTS = {
     "attention_bias": True, "head_dim": 64, "num_key_value_heads": 8, "rope_theta": 150000.0,
     "sliding_window": 128, "swiglu_limit": LIMIT, "tie_word_embeddings": False,

@@ -186,7 +186,7 @@ def _rope_scaling(directory: Directory) -> dict | None:
     if spec.llama3_factor:
         return {"rope_type": "llama3", "factor": spec.llama3_factor, **LLAMA3}
     kind, factor = spec.rope.get("scaling.type"), spec.rope.get("scaling.factor")
-    # What the oldest files call the type.
+    # The oldest files call the type so.
     name = "rope_type" if directory.form == ROPE_PARAMETERS else "type"
     if kind == "linear":
         return {name: "linear", "factor": factor}

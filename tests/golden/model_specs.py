@@ -122,7 +122,8 @@ class Spec:
     context: int = 2048
     pooling: str = ""  # what the file says of it; "": nothing
     types: int = 0  # rows of token_types; 0: no such tensor, 1: it has one dimension
-    # Of a reranker: names of its head's matrices, and of that one's rows; it may have neither.
+    # Fields of a reranker: names of its head's matrices, and of that one's rows; it may have
+    # neither.
     ranks: bool = False
     head: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ import numpy as np
 import draws
 import reference
 
-# What `words` of a pair without a head of its own are: two tokens of every model here.
+# The tokens of yes and no for a pair without a head of its own, in every model here.
 YES, NO = 270, 281
 
 

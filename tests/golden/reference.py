@@ -68,7 +68,7 @@ from elementary import gelu, gelu_tanh, layer_norm, rms_norm, silu, softmax
 # The context that engines run the golden models with.
 RUN_CONTEXT = 1024
 ENCODERS = ("bert", "nomic-bert", "jina-bert-v2", "test-encoder")
-# Whose norm before the FFN is called post_attention_norm.
+# Architectures whose norm before the FFN is called post_attention_norm.
 SECOND_NORM = ("glm4moe", "seed_oss", gptoss.ARCHITECTURE)
 LAYOUTS = {
     "llama": rope.NORM,

@@ -6,7 +6,7 @@ from pathlib import Path
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "structured-output.md"
 ROW = re.compile(r"^\| `([$\w]+)` \| (held|in part) \|", re.M)
 
-# Of each keyword schemas that are taken and schemas that are refused by its name.
+# Schemas that are taken and schemas that are refused by the keyword's name, for each keyword.
 LOOKAHEAD = {"pattern": "^(?=a)b"}
 UNIQUE = {"type": "array", "uniqueItems": True}
 TRACKED = {"unevaluatedProperties": False, "anyOf": [{"required": [str(i)]} for i in range(11)]}

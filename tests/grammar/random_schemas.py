@@ -7,7 +7,7 @@ NAMES = ["a", "b", "c"]
 OTHERS = ["x", "y"]
 WORDS = ["", "a", "ab", "abc", "xyz", "b\nc", "\u00e9\U0001f600", '"q"', "\\"]
 PATTERNS = ["^a", "b$", "^[a-c]{1,2}$", "^(ab|x)", "\u00e9", "^x", "[^a]"]
-# What forms are filled with: names, and patterns whose texts end.
+# Fillings of forms: names, and patterns whose texts end.
 FIELDS = ["name", "kind", "size", "place", "note", "tags", "owner", "id", "day", "\u00e9tat", "a b"]
 CODES = [r"^[A-Z]{2}-[0-9]{3,5}$", r"^(north|south)( (east|west))?$", "^#[0-9a-f]{6}$",
          r"^\d{1,3}(\.\d{1,2})?$", "^[a-z]{1,9}(_[a-z]{1,9}){0,2}$", r"^(\+|00)[1-9]\d{5,9}$",

@@ -30,7 +30,7 @@ TOGETHER = 32
 MAX_TOKENS = 200
 FEWEST_ENDED = 0.6
 ASKED = ["Tell me a story about a fox.", "Where did the bear live?", "{", "Who found the kite?"]
-# What the schemas have to have among them.
+# Keywords that must be among those of the schemas.
 KEYWORDS = {"additionalProperties", "allOf", "anyOf", "const", "contains", "enum", "maximum",
             "exclusiveMaximum", "exclusiveMinimum", "format", "if", "items", "maxItems",
             "maxLength", "maxProperties", "minItems", "minLength", "minimum", "multipleOf", "not",

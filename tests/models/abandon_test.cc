@@ -72,7 +72,7 @@ TEST_P(Abandon, TheNextStepIsAsIfItHadNeverBeen) {
     auto sequence = engine->new_sequence();
     while (sequence->length() < prompt.size()) {
       size_t at = sequence->length(), left = prompt.size() - at;
-      // Both phases, and a page's end within the step now and then.
+      // The steps are of both phases, and end a page within a step now and then.
       size_t count = std::min<size_t>(left, 1 + random() % (random() % 2 == 0 ? 4 : 100));
       StepRequest step{sequence.get(), std::span(prompt).subspan(at, count), Want::kLast};
       uint32_t free = engine->pool().available();

@@ -12,7 +12,8 @@
 namespace hearth {
 namespace {
 
-// As BERT, but with SwiGLU: a layer norm after every residual, and a token sees its whole text.
+// An encoder like BERT, but with SwiGLU: a layer norm after every residual, and a token sees its
+// whole text.
 void describe_encoder(SpecBuilder& m) {
   make_encoder_start(m, PositionTable::kNone);
   const bool turned = m.keys().number_or("rope.dimension_count", 0) > 0;

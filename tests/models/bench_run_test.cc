@@ -31,7 +31,7 @@ class BenchRunTest : public testing::Test {
     return {engine_->graph(Phase::kDecode), engine_->options().kv_type,
             units_of(kernels_for(isa_).limits)};
   }
-  // What it tells of its progress: tokens measured after each step.
+  // Records the progress that it reports: tokens measured after each step.
   BenchHooks watched() {
     BenchHooks hooks;
     hooks.progress = [this](uint64_t tokens, std::string_view doing) {
@@ -74,7 +74,7 @@ TEST_F(BenchRunTest, PrefillOfSeveralSteps) {
   // The context, once unmeasured, and three times.
   EXPECT_EQ(steps_, (std::vector<uint64_t>{0, 0, 0, 512, 600, 1112, 1200, 1712, 1800}));
   EXPECT_EQ(doing_, "prefill 600 at depth 40: 3 of 3");
-  // Before the first and after each.
+  // The limits are sampled before the first and after each.
   EXPECT_EQ(limits_->levels()[0].samples.size(), 4u);
   EXPECT_FALSE(runner.interrupted());
 }
@@ -87,11 +87,11 @@ TEST_F(BenchRunTest, DecodeFillsEachSequenceOnce) {
   // Two contexts, a step unmeasured, twice two steps of two tokens.
   EXPECT_EQ(runner.run(cases[0], 2).repetitions.size(), 2u);
   EXPECT_EQ(steps_, (std::vector<uint64_t>{0, 0, 0, 2, 4, 6, 8}));
-  // One more context: the others are there.
+  // This case adds one context: the others are there.
   steps_.clear();
   EXPECT_EQ(runner.run(cases[1], 1).repetitions.size(), 1u);
   EXPECT_EQ(steps_, (std::vector<uint64_t>{8, 8, 11, 14, 17}));
-  // Another depth begins anew.
+  // A case of another depth begins anew.
   steps_.clear();
   EXPECT_EQ(runner.run(cases[2], 1).repetitions.size(), 1u);
   EXPECT_EQ(steps_, (std::vector<uint64_t>{17, 18}));
@@ -101,7 +101,8 @@ TEST_F(BenchRunTest, AnInterruptKeepsWholeRepetitions) {
   std::vector<BenchCase> cases = {{Phase::kDecode, 4, 1, 0}};
   load(cases);
   BenchHooks hooks = watched();
-  // In the middle of the third repetition: one step unmeasured, then four each.
+  // The interruption comes in the middle of the third repetition: one step unmeasured, then four
+  // each.
   hooks.interrupted = [this] { return steps_.size() == 1 + 4 + 4 + 2; };
   BenchRunner runner(*engine_, *limits_, work(), hooks);
   EXPECT_EQ(runner.run(cases[0], 5).repetitions.size(), 2u);
@@ -127,7 +128,7 @@ TEST_F(BenchRunTest, AModelWithoutNumbersEndsTheArrival) {
   options.threads = 2;
   fit_arrival(100, &options);
   Engine engine(damaged, make_spec(damaged), machine_, Isa::kReference, options);
-  // No more than it takes; else it would go on for ever.
+  // The runner must not go on for ever.
   BenchHooks hooks = watched();
   hooks.interrupted = [this] { return steps_.size() > 1000; };
   try {

@@ -52,7 +52,7 @@ class CpuPoolTest : public testing::Test {
     setup.pools = options();
     return setup;
   }
-  // Of any text: tokens by its bytes.
+  // Makes a query of any text: tokens by its bytes.
   static EmbedQuery query_of(std::string_view text) {
     EmbedQuery query{std::string(text), {}};
     for (char c : text.substr(0, 100)) query.tokens.push_back(static_cast<uint8_t>(c) % 80);
@@ -64,7 +64,7 @@ class CpuPoolTest : public testing::Test {
   std::vector<EmbedQuery> queries_;
 };
 
-// What `hearth tune` found is for the whole machine.
+// Results of `hearth tune` are for the whole machine.
 TEST_F(CpuPoolTest, APoolThatMaySitAnywhereWorksByWhatIsTuned) {
   const Machine one = Machine::invented(1, 4);
   PoolsOptions of = options();
@@ -125,7 +125,7 @@ TEST_F(CpuPoolTest, TellsWhatATextIsRefusedFor) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kRequest);
   }
-  // And goes on.
+  // The pool goes on.
   EXPECT_EQ(run(*made.pools[0], 0, 1).size(), 1u);
 }
 
@@ -223,7 +223,7 @@ TEST_F(CpuPoolTest, AnObjectiveGivesDepths) {
   ASSERT_EQ(setup.reports.size(), 2u);
   EXPECT_TRUE(setup.reports[0].queue);
   EXPECT_GE(setup.queues[0].slots, 75u);
-  // One text alone takes longer than the objective.
+  // A single text takes longer than the objective.
   EXPECT_FALSE(setup.reports[1].queue);
 }
 

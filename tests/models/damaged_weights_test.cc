@@ -26,7 +26,7 @@ constexpr uint32_t kVocabulary = 80;
 
 class DamagedWeights : public testing::TestWithParam<std::tuple<Isa, KvType, bool>> {
  protected:
-  // What a prompt of 20 tokens gets.
+  // Returns the results for a prompt of 20 tokens.
   std::vector<Result> ask(float scale, Deliver deliver) {
     auto [isa, kv_type, codes] = GetParam();
     TinyShape shape;

@@ -63,7 +63,7 @@ class EmbedderTest : public testing::TestWithParam<bool> {
     for (const auto& text : texts) spans.push_back({text});
     return Embedder(engine, {pooling}).run(spans);
   }
-  // Each by itself.
+  // Returns the vectors of texts, each computed by itself.
   static Vectors alone(Engine& engine, PoolingType pooling, const Texts& texts) {
     Vectors vectors;
     for (const auto& text : texts) {

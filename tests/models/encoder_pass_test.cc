@@ -21,7 +21,7 @@
 namespace hearth {
 namespace {
 
-// As the engines' beside them.
+// The engines beside the passes have the same limits.
 constexpr PassLimits kLimits{512, 200};
 
 std::unique_ptr<Engine> cores(const GoldenModel& model, uint32_t shards) {
@@ -138,7 +138,7 @@ TEST_P(EncoderPassGolden, GivesThemByShadersToo) {
   }
 }
 
-// What the list leaves open changes nothing, and nothing is read that nobody wrote.
+// Any order that the list leaves open gives the same, and nothing is read that nobody wrote.
 TEST_P(EncoderPassGolden, ItsListIsSound) {
   const GoldenModel& model = GetParam();
   const std::unique_ptr<Engine> engine = cores(model, 3);

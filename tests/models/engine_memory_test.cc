@@ -38,7 +38,7 @@ void expect_regions(const std::vector<std::byte>& tiny) {
   EXPECT_EQ(bytes[MemoryKind::kLogits], memory.logits);
   std::sort(ranges.begin(), ranges.end());
   for (size_t i = 1; i < ranges.size(); ++i) EXPECT_LE(ranges[i - 1].second, ranges[i].first);
-  // Of a layer with two key heads of 16: three inputs of a convolution, and two states each.
+  // A layer with two key heads of 16 keeps three inputs of a convolution, and two states each.
   const size_t head = (3 * (2 + 2) * 16 + 2 * 16 * 16) * sizeof(float);
   EXPECT_EQ(memory.states, engine.spec().has_states() ? (5 + 2) * 2 * head : 0);
 }

@@ -145,7 +145,7 @@ TEST(EngineBest, IsThatOfTheWholeRowOverShardsAndGroups) {
   }
 }
 
-// Where rows are dealt to groups, the rows that something is wanted of are those of any group.
+// The picked rows may be those of any group where rows are dealt to groups.
 TEST_F(EngineStep, PickedRowsAreTheSameForAnyGroups) {
   std::vector<std::vector<int32_t>> prompts = {random_tokens(31, 11), random_tokens(20, 12),
                                                random_tokens(9, 13)};

@@ -13,7 +13,7 @@ namespace hearth {
 enum class FaultKind : uint8_t {
   kSubmit,    // lists are refused from then on; what was submitted ends
   kTransfer,  // so are writes and reads by the host, and they alone
-  // The others end with every call failing.
+  // The other kinds end with every call failing.
   kStopped,  // at a list; nothing that was submitted goes on
   kLost,     // at a list; what was submitted may go on
   kTimeout,  // at a wait; the same
@@ -68,7 +68,7 @@ class FailingAccelerator : public VirtualAccelerator {
   bool stopped() const override { return failed_ && fault_.kind == FaultKind::kStopped; }
 
  private:
-  // One at which these kinds strike.
+  // Counts a call at which faults of these kinds strike.
   void call(std::initializer_list<FaultKind> kinds) {
     const bool struck = std::ranges::count(kinds, fault_.kind) > 0;
     if (struck && fault_.at > 0 && ++calls_ == fault_.at) failed_ = true;

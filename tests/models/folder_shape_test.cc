@@ -1,5 +1,6 @@
-// What config.json alone says of a model: the same types and shapes as the files with weights, and
-// what two models of experts would do on a server with two EPYC 9355, 1,228 GB/s together.
+// Tests what config.json alone says of a model: the same types and shapes as the files with
+// weights, and the predicted speed of two models of experts on a server with two EPYC 9355, 1,228
+// GB/s together.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -63,14 +64,14 @@ TEST_P(FolderShape, ConfigAloneSaysWhatTheFilesHold) {
   const ConfigFolder alone(read_file(fs::path(GetParam().path) / "config.json"));
   const ModelSource shape = open_model_shape(alone.config());
   EXPECT_EQ(shapes_of(shape), shapes_of(open_model_source(GetParam().path)));
-  // Only what asks for no weight may do without them.
+  // A caller that asks for no weight may do without them.
   EXPECT_THROW(open_model_source(alone.config()), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, FolderShape, testing::ValuesIn(read_golden_set("hf_models")),
                          golden_test_name);
 
-// Of codes those alone whose tensors config.json tells.
+// Returns the models of codes whose tensors config.json tells.
 std::vector<GoldenModel> with_expert_stacks() {
   std::vector<GoldenModel> models = read_golden_set("hf_code_models");
   std::erase_if(models, [](const GoldenModel& m) { return !m.name.starts_with("hf-gpt-oss"); });
@@ -94,7 +95,7 @@ std::vector<std::pair<std::string, std::string>> documented_packs() {
   return rows;
 }
 
-// The first group of the pattern's first match in the text, or nothing.
+// Returns the first group of the pattern's first match in the text, or nothing.
 std::string found_in(const std::string& text, const char* pattern) {
   std::smatch match;
   return std::regex_search(text, match, std::regex(pattern)) ? match[1].str() : "";
@@ -135,7 +136,7 @@ TEST(FolderPacks, AreThoseOfTheDocument) {
   EXPECT_GT(quantised, 100);
 }
 
-// As released (DeepSeek-AI 2024; Qwen3 technical report 2025).
+// The configurations as released (DeepSeek-AI 2024; Qwen3 technical report 2025).
 constexpr const char* kDeepseekV3 = R"({"architectures": ["DeepseekV3ForCausalLM"],
   "first_k_dense_replace": 3, "hidden_size": 7168, "intermediate_size": 18432,
   "kv_lora_rank": 512, "max_position_embeddings": 163840, "moe_intermediate_size": 2048,
@@ -160,7 +161,7 @@ constexpr const char* kQwen235 = R"({"architectures": ["Qwen3MoeForCausalLM"], "
 
 class Epyc9355 : public testing::Test {
  protected:
-  // Of decoding one token after 512, on both sockets or on the first.
+  // Returns the cost of decoding one token after 512, on both sockets or on the first.
   StepCost cost(const char* config, ExpertCut experts, uint32_t nodes = 2) const {
     const ConfigFolder folder(config);
     const ModelSource source = open_model_shape(folder.config());
@@ -195,7 +196,8 @@ TEST_F(Epyc9355, ReadsWhatTheModelsCallFor) {
   EXPECT_NEAR(cost(kQwen235, ExpertCut::kCut).weight_bytes, 22.6e9, 0.1e9);
 }
 
-// Below what memory gives, above what the OSDI'26 system reached with attention on a GPU (21.5).
+// Predicted rates lie below what memory gives, and above what the OSDI'26 system reached with
+// attention on a GPU (21.5).
 TEST_F(Epyc9355, RatesStayBelowMemory) {
   struct Case {
     const char* config;
@@ -206,7 +208,7 @@ TEST_F(Epyc9355, RatesStayBelowMemory) {
     const double spread = cost(c.config, ExpertCut::kSpread).tokens_per_second;
     EXPECT_LT(cut, c.most);
     EXPECT_GT(cut, c.least);
-    // Of 8 experts on two nodes the fuller has 5.09 on average.
+    // The fuller of two nodes has 5.09 of 8 experts on average.
     EXPECT_LT(spread, cut);
     EXPECT_GT(spread, 0.75 * cut);
   }

@@ -115,7 +115,8 @@ class Both : private Shape {
     matrix(to + "ffn_down_exps.weight", all("down_proj"), width, expert_ffn);
   }
 
-  // Where GGUF's row r of a head stands in the folder, whose heads are two halves.
+  // Returns the row of the folder's tensor that is GGUF's row r of a head; the folder's heads are
+  // two halves.
   static size_t stored(size_t row, uint32_t split) {
     if (split == 0) return row;
     const size_t r = row % split;
@@ -130,7 +131,7 @@ class Both : private Shape {
     folder_.add(hf_name, {n}, "F32", std::as_bytes(std::span(in_folder)), random_() % 2);
   }
 
-  // Of one name in the folder, or of each expert's.
+  // Adds a matrix of one name in the folder, or of one name for each expert.
   void matrix(const std::string& name, const std::vector<std::string>& hf_names, uint32_t rows,
               uint32_t k, uint32_t split = 0) {
     const bool codes = fp8 && hf_names[0].starts_with("model.layers");
@@ -239,7 +240,7 @@ TEST(Folder, AMixtureInBf16HasTheBitsOfItsGguf) {
                          .qk_norm = true}));
 }
 
-// Every element of every shard of every matrix.
+// Expects the same elements in every shard of every matrix.
 void expect_same_weights(const Both& both, uint32_t shards) {
   const ModelSource gguf = both.from_gguf(), folder = both.folder().source();
   ModelPlacement placement{{}, std::vector<uint32_t>(shards, 1)};

@@ -46,7 +46,7 @@ class ForcedTokens : public SchedulerTest {
     return request;
   }
 
-  // One token after another, each computed in a step of its own.
+  // Makes a text token after token, each computed in a step of its own.
   Choice by_hand(const Request& request, uint32_t choice = 0) const {
     SamplingParams params = request.sampling;
     params.seed += choice;
@@ -399,7 +399,7 @@ TEST_F(ForcedTokens, TheyAreTheSameOnAnyNumberOfThreads) {
 }
 
 TEST_F(ForcedTokens, WhoseLanguageFailsEndsAlone) {
-  // One text has used up the states that the grammar's lexer may have.
+  // One text uses up the states that the grammar's lexer may have.
   std::shared_ptr<const Grammar> grammar = pattern_grammar("[ab]*a([ab]{3}c|[ab]{40}d)");
   const auto vocabulary = VocabularyTrie::of(*tokenizer_);
   Matcher spender(grammar, vocabulary);

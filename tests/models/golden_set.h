@@ -21,12 +21,12 @@ struct GoldenModel {
   std::string twin;  // of a directory: the GGUF model with the same weights, or nothing
   std::vector<int32_t> tokens;
   std::vector<uint32_t> texts;  // the tokens are texts of these lengths; of decoders one
-  // Of a reranker, whose texts are pairs: where second texts begin; the tokens of yes and no where
-  // it has no head of its own.
+  // The positions at which second texts begin, in a reranker, whose texts are pairs; and its tokens
+  // of yes and no where it has no head of its own.
   std::vector<uint32_t> seconds;
   std::vector<int32_t> words;
   uint32_t vocabulary, width;
-  // One of the three: of an encoder the hidden states, of a reranker scores.
+  // Exactly one of the three is there: an encoder has hidden states, a reranker scores.
   std::vector<float> logits;  // [tokens][vocabulary]
   std::vector<float> hidden;  // [tokens][width]
   std::vector<float> scores;  // [texts]
@@ -59,11 +59,11 @@ struct GoldenModel {
   // value counts for more than one in a mean one.
   static constexpr double kKvSlack = 0.05;
   double kv_move(KvType type) const;
-  // And how far they may be from the reference's. F32: within 1e-4 of the largest, hidden states,
-  // which have been normed, within 1e-5. Else the
-  // reference tells how far they move when it rounds what the engine rounds (activations to bf16 or
-  // to q8_0); the two roundings are independent draws of that size, so their difference is sqrt(2)
-  // of it, and the bound is twice that. F16 weights take f32 activations.
+  // Returns how far the rows may be from the reference's. F32: within 1e-4 of the largest, hidden
+  // states, which have been normed, within 1e-5. Else the reference tells how far they move when it
+  // rounds what the engine rounds (activations to bf16 or to q8_0); the two roundings are
+  // independent draws of that size, so their difference is sqrt(2) of it, and the bound is twice
+  // that. F16 weights take f32 activations.
   Noise reference_bound() const;
 };
 
@@ -73,8 +73,8 @@ struct Difference {
 // NaN where the sizes differ or a value is none.
 Difference difference(const std::vector<float>& a, const std::vector<float>& b);
 
-// What the engine gives for the model's tokens: the rows of logits, or of an encoder the hidden
-// states. A step has so many tokens, or texts, at once.
+// Returns the engine's results for the model's tokens: the rows of logits, or of an encoder the
+// hidden states. A step has so many tokens, or texts, at once.
 std::vector<float> golden_rows(Engine& engine, const GoldenModel& model, size_t at_once);
 
 // The name of a test of the model.
@@ -83,10 +83,10 @@ std::string golden_test_name(const testing::TestParamInfo<GoldenModel>& golden);
 // A level whose products with BF16 weights have no instructions of their own.
 Isa plain_level();
 
-// What a failing test prints of its parameter.
+// Prints the parameter of a failing test.
 inline void PrintTo(const GoldenModel& model, std::ostream* out) { *out << model.name; }
 
-// Where the golden set lies, with a slash at the end.
+// Returns the folder of the golden set, with a slash at the end.
 std::string golden_folder();
 
 // Those that the engine knows and that give logits, or of `list` "encoders" those that do not, of

@@ -1,4 +1,5 @@
-// Whole models against the float64 reference, and their bits under threads, chunks and groups.
+// Tests whole models against the float64 reference, and their bits under threads, chunks and
+// groups.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -105,8 +106,8 @@ std::vector<float> logits_of(Engine& engine, const GoldenModel& model, const Run
   return logits;
 }
 
-// With HEARTH_ALL_LEVELS in the environment every model goes through all that is compared; without,
-// through a part by its name, so that the models together go through all.
+// Whether every model goes through all comparisons: it does with HEARTH_ALL_LEVELS in the
+// environment. Else it goes through a part by its name, so that the models together go through all.
 bool compares_all() { return std::getenv("HEARTH_ALL_LEVELS") != nullptr; }
 size_t letters_of(const GoldenModel& model) {
   return std::accumulate(model.name.begin(), model.name.end(), size_t{0});
@@ -165,7 +166,8 @@ std::vector<GoldenModel> decoders() {
   return models;
 }
 
-// With models of experts that attend with sinks; others of experts attend as those above.
+// Returns the decoders, and the models of experts that attend with sinks; other models of experts
+// attend as the decoders do.
 std::vector<GoldenModel> decoders_and_sinks() {
   std::vector<GoldenModel> models = decoders();
   for (GoldenModel& m : read_golden_set("moe_models")) {
@@ -258,7 +260,7 @@ TEST_P(Golden, PackedWeightsAreTheSameWhoeverPacksThem) {
   }
 }
 
-// Only of float models: activations that are rounded hide what the cache adds.
+// The test takes float models only: activations that are rounded hide what the cache adds.
 TEST_P(FloatGolden, KvTypesMoveLogitsAsTheirRoundingDoes) {
   const GoldenModel& model = GetParam();
   Isa isa = available_isas(detect_cpu_features()).back();
@@ -373,7 +375,8 @@ TEST_P(Golden, SameBitsUnderRandomSchedules) {
   }
 }
 
-// Whole experts on one shard each: who computes them changes no bit, cutting them the last ones.
+// Experts lie whole on one shard each: who computes them changes no bit, cutting them the last
+// ones.
 TEST_P(ExpertGolden, SpreadOverShards) {
   const GoldenModel& model = GetParam();
   const Isa isa = available_isas(detect_cpu_features()).back();
@@ -458,7 +461,7 @@ TEST_P(CodeGolden, CutsMoveTheLastBitsOnly) {
   EXPECT_LT(difference(one, two).rms, model.shard_bound());
 }
 
-// Among them what gathers its input, of one shard and of all.
+// Some of the models gather their input, of one shard and of all.
 TEST_P(CodeGolden, BitsDoNotDependOnThreadsChunksOrGroups) {
   auto bits = [&](RunOptions run) {
     run.isa = available_isas(detect_cpu_features()).back();

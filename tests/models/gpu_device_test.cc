@@ -121,7 +121,7 @@ TEST_F(GpuDeviceTest, TellsHowFarBf16SumsAreApart) {
   EXPECT_NE(text.find("at most 1.6e-05 of the sum"), std::string::npos) << text;
 }
 
-// A text that is at fault is the text's, and the device goes on.
+// The text that is at fault is refused, and the device goes on.
 TEST_F(GpuDeviceTest, RefusesATextAsCoresDo) {
   const std::unique_ptr<GpuDevice> device = gpu(std::make_shared<LostAccelerator>(0));
   const EmbedQuery empty;
@@ -144,7 +144,7 @@ TEST_F(GpuDeviceTest, IsRefusedWhereTheLargestStepHasNoMemory) {
 TEST_F(GpuDeviceTest, LosesNoTextWithTheAccelerator) {
   const std::vector<EmbedVector> expected = run(*pool());
   int loading = 0, lost = 0;
-  // Behind the calls that find out whether it computes right.
+  // The first calls find out whether it computes right; faults come behind them.
   LostAccelerator checked(0);
   require_right(checked, spec_);
   for (int last = checked.calls() + 1;; ++last) {
@@ -178,7 +178,7 @@ TEST_F(GpuDeviceTest, LosesNoTextWithTheAccelerator) {
     EXPECT_FALSE(manager.statistics()[0].up);
   }
   EXPECT_GT(loading, 10);
-  // The first batch is the GPU's: written, submitted, waited for, read.
+  // The first batch goes to the GPU: written, submitted, waited for, read.
   EXPECT_GE(lost, 4);
 }
 

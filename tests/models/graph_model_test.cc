@@ -1,5 +1,4 @@
-// What holds of a model's graph: its memory, its barriers, and that several runs of it may be under
-// way.
+// Tests a model's graph: its memory, its barriers, and that several runs of it may be under way.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -173,7 +172,7 @@ TEST(ModelGraph, TwoCrossGroupPointsAReduceInPrefillOneInDecodeAndEightBarriersA
       for (int layer = 0; layer < static_cast<int>(kLayers); ++layer) {
         EXPECT_EQ(sync_counts(harness.graph, layer), (SyncCounts{8, meetings})) << layer;
       }
-      // After embedding, angles and first norm together; none after the logits.
+      // One point comes after embedding, angles and first norm together; none after the logits.
       EXPECT_EQ(sync_counts(harness.graph, -1), (SyncCounts{1, 0}));
       EXPECT_EQ(harness.graph.sync_count, kLayers * meetings);
     }
@@ -236,7 +235,7 @@ TEST(ModelGraph, PartialSumsAlternateWhereGroupsMeetOnceAReduce) {
   EXPECT_EQ(reduces, 8u);
 }
 
-// In lockstep every barrier is one of all groups, and no flag is posted.
+// Every barrier in lockstep is one of all groups, and no flag is posted.
 TEST(ModelGraph, InLockstepEveryBarrierIsAMeeting) {
   for (uint32_t groups : {1u, 2u, 4u}) {
     Plan plan = even_plan(Phase::kDecode, 4, 2, groups, 4);

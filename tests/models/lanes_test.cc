@@ -60,7 +60,7 @@ class Lanes : public testing::Test {
     return std::make_unique<Engine>(source, make_spec(source), machine_, isa_, options);
   }
 
-  // Before a team pins this thread.
+  // Made before a team pins this thread.
   const Machine machine_ = Machine::invented(2, 2);
   const Isa isa_ = available_isas(detect_cpu_features()).back();
 };

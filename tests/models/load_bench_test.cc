@@ -109,7 +109,7 @@ TEST_F(LoadBenchTest, TellsWhereThePageCacheIsTooSmall) {
   EXPECT_EQ(told_, 0u) << "it was read nevertheless";
 }
 
-// Every byte of every matrix, in one place. The table is larger than a task.
+// The copy has every byte of every matrix, in one place. The table is larger than a task.
 TEST_F(LoadBenchTest, ACopyIsTheFile) {
   OpenedModel model = tiny_model(TinyShape{.vocabulary = 20'000});
   uint64_t all = model.spec.matrix_bytes();

@@ -14,8 +14,8 @@ constexpr uint32_t kLong = 1100, kShort = 40, kContext = 1150;  // 3 spans
 
 using Logits = std::vector<std::vector<float>>;
 
-// Of a long prompt in steps of several sizes, of tokens after it, alone and beside a short sequence
-// and the last tokens of a prompt of one span.
+// Returns the logits of a long prompt in steps of several sizes, and of tokens after it, alone and
+// beside a short sequence and the last tokens of a prompt of one span.
 Logits logits_of(const ModelSource& file, const EngineOptions& options, size_t most_rows = 400) {
   const uint32_t prompt_length = options.expand.step > 0 ? kLong : 0;
   auto engine = tiny_engine(file, options);
@@ -98,7 +98,7 @@ TEST(LongContext, NorThatOfExpandedLatents) {
     const Logits one = logits_of(file, options);
     options.threads = 3;
     EXPECT_TRUE(logits_of(file, options) == one);
-    // The last row of the prompt and those behind it, whatever the steps were.
+    // The logits are those of the prompt's last row and those behind it, whatever the steps were.
     const Logits small = logits_of(file, options, 64);
     ASSERT_GE(small.size(), 7u);
     EXPECT_TRUE(std::equal(small.end() - 7, small.end(), one.end() - 7));

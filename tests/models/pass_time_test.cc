@@ -31,7 +31,7 @@ LlamaShape shape() {
           .type = DType::kQ8_0};
 }
 
-// All but copies in and products is for nothing.
+// Describes a GPU that takes time for copies in and products alone.
 MeasuredAccelerator described(double bytes_in, double multiply_adds) {
   const auto exactly = [](double value) { return Spread{value, value, value}; };
   MeasuredAccelerator gpu;
@@ -54,7 +54,7 @@ MeasuredAccelerator described(double bytes_in, double multiply_adds) {
   return gpu;
 }
 
-// So many seconds for a row to see a token, of a layer, and all else is for nothing.
+// Describes a GPU on which only a row's look at a token takes time: so many seconds in each layer.
 MeasuredAccelerator attending(double seconds) {
   MeasuredAccelerator gpu = described(kFast, kFast);
   const double multiply_adds = double{2} * shape().heads * shape().key_length;
@@ -84,7 +84,7 @@ class PassTimeTest : public testing::Test {
     return PassClock(target_.target(), gpu, plan(berths), options).seconds(rows);
   }
 
-  // Of all layers.
+  // Returns the bytes of a page in all layers.
   double page_bytes() const { return static_cast<double>(target_.target().kv->page_bytes(0)); }
 
   TestModel model_;
@@ -96,7 +96,7 @@ class PassTimeTest : public testing::Test {
 TEST_F(PassTimeTest, ALinkThatIsSlowTakesTheTime) {
   const double alone = bytes_ / 1e6;
   EXPECT_NEAR(seconds(described(1e6, kFast), 2, 64), alone, alone * 0.01);
-  // Others take half of the host's memory, where the page goes to of each layer, too.
+  // The host's memory is half taken, and each layer's page goes there, too.
   const TimedOptions busy{.host_bytes_per_second = 1e6, .host_taken = 5e5};
   const double all = (bytes_ + page_bytes()) / 5e5;
   EXPECT_NEAR(seconds(described(1e6, kFast), 2, 64, busy), all, all * 0.01);
@@ -131,7 +131,7 @@ TEST_F(PassTimeTest, TimeIsTheSameWhoeverAsks) {
   EXPECT_GE(static_cast<double>(first.bytes_in), bytes_ * 0.99);
   // The page of tokens before comes in, too.
   EXPECT_NEAR(first.copying_seconds, (bytes_ + page_bytes()) / 1e7, first.seconds * 0.01);
-  // Its table has the same figures, and the line between.
+  // The table of this clock has the same figures, and the line between.
   const PassTime table(target_.target(), gpu, plan(2));
   EXPECT_NEAR(table.seconds(128), clock.seconds(128), 1e-9);
   EXPECT_NEAR(table.seconds(512), clock.seconds(512), 1e-9);
@@ -198,7 +198,7 @@ TEST(PassTime, ListsAreThoseOfALoadedModel) {
   expect_lists_of_a_loaded_model(tiny_deepseek2({.layers = 4, .codes = true}));
 }
 
-// What works on some heads at a time makes no step in what passes of more rows take.
+// The time of passes with more rows makes no jump, though some heads are computed at a time.
 TEST(PassTime, PassesOverLatentsTakeTheMemoryThatIsPlanned) {
   const TestModel model(latent_source({.layers = 2}));
   const DescribedTarget target(model.spec(), Machine::invented(2, 1), {{0, 1}, {1, 1}},

@@ -61,7 +61,7 @@ std::vector<float> run(Engine& engine, uint32_t most_parts, std::mt19937* random
       std::span<const float> row = engine.logits(i);
       rows.insert(rows.end(), row.begin(), row.end());
     }
-    // From here on they differ.
+    // The sequences differ from here on.
     if (step == 9) {
       const std::vector<int32_t> other = {5, 7};
       const StepRequest request{two.get(), other, Want::kNothing};
@@ -76,7 +76,8 @@ TEST_F(PlanChange, EveryStepMayHaveAnother) {
        {tiny_llama(TinyShape{}), tiny_llama(TinyShape{.codes = true}), tiny_deepseek2(TinyShape{}),
         tiny_qwen35(TinyShape{})}) {
     for (uint32_t shards : {1u, 2u}) {
-      // As many groups as will be, so that there are as many copies of latents.
+      // The engine has as many groups as it will have later, so that there are as many copies of
+      // latents.
       std::unique_ptr<Engine> engine = load(file, options_with(shards, shards == 1 ? 3 : 4));
       const uint32_t most_parts = shards == 1 ? 3 : 2;
       const std::vector<float> expected = run(*engine, most_parts, nullptr);

@@ -50,14 +50,14 @@ TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   EXPECT_EQ(tuned.phases[0].trials, told.size());
   EXPECT_GE(told.size(), 9u);
   EXPECT_LE(told.size(), 12u);
-  // What was chosen is the default or saves one part in a hundred for certain.
+  // The chosen plan is the default or saves one part in a hundred for certain.
   if (chosen.groups == before.decode.groups) {
     EXPECT_EQ(tuned.phases[0].cost, TimeRatio());
   } else {
     EXPECT_LE(tuned.phases[0].cost.high, 0.99);
   }
   EXPECT_EQ(engine_->plan().decode, before.decode) << "the engine goes on as before";
-  // Whoever goes on has nothing left to measure, and comes to the same.
+  // A second search has nothing left to measure, and chooses the same.
   const uint32_t saved = saved_;
   const Plan again =
       PlanTuner(*engine_, *timer_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
@@ -85,7 +85,8 @@ TEST_F(PlanTunerTest, GroupsAreTriedInLockstepToo) {
   EXPECT_EQ(tune(saves, saves_more).first, in_lockstep);
   EXPECT_EQ(tune(saves_more, saves).first, two);
   EXPECT_EQ(tune(saves, stays).first, two);
-  // It is measured where nobody knows it, and where the best plan has several groups alone.
+  // The other sync is measured where nobody knows it, and where the best plan has several groups
+  // alone.
   ASSERT_EQ(tune(saves, {}).second.size(), 2u);
   EXPECT_EQ(tune(saves, {}).second[1].plan, plan_hash(in_lockstep));
   EXPECT_EQ(tune(stays, {}).second.size(), 1u) << "the default is one group";
@@ -118,7 +119,7 @@ TEST_F(PlanTunerTest, PrefillRunsPrompts) {
   EXPECT_EQ(tuned.trials[0].phase, Phase::kPrefill);
 }
 
-// By a clock that goes on with trials alone, which take 7 s each way.
+// The clock goes on with trials alone, which take 7 s each way.
 TEST_F(PlanTunerTest, PairsEndWithinTheBudget) {
   double now = 500;
   hooks_.clock = [&] { return now; };
@@ -140,7 +141,7 @@ TEST_F(PlanTunerTest, PairsEndWithinTheBudget) {
       EXPECT_GE(now - begun, seconds - 14);
     }
   }
-  // What takes longer than there is time for is not begun.
+  // A pair that takes longer than there is time for is not begun.
   const TimeBudget budget(100, hooks_.clock);
   hooks_.stop = [&](double next) { return budget.is_over(next); };
   const double begun = now;

@@ -1,4 +1,4 @@
-// What the cost model counts is what the engine does: the bytes, operations, barriers and
+// Tests that the cost model counts what the engine does: the bytes, operations, barriers and
 // cross-group points of a real model's graphs, whatever the plan.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint32_t kPrompt = 20;
 
-// One step of a sequence, profiled.
+// Returns the profiled work of one step of a sequence.
 OpWork work_of_step(Engine& engine, Sequence& sequence, uint32_t tokens, Want want = Want::kLast) {
   engine.set_profiling(true);
   std::vector<int32_t> ids(tokens, 7);
@@ -44,7 +44,7 @@ uint32_t barriers_of(const Graph& graph) {
                     [](const GraphNode& node) { return node.barrier_after; }));
 }
 
-// Of all layers, and of what stands outside them.
+// Returns the cross-group points of all layers, and of what stands outside them.
 uint32_t meetings_of(const Graph& graph, uint32_t layers) {
   uint32_t meetings = 0;
   for (int layer = -1; layer < static_cast<int>(layers); ++layer) {
@@ -90,7 +90,7 @@ void expect_predicted(const ModelSource& file, const std::vector<Layout>& layout
       return predict_step(machine, table, model,
                           {phase, plan.placement, plan.shard_nodes, plan.shares}, step);
     };
-    // Where there are latents: rows of both forms, or of one.
+    // Rows have both forms, or one, where there are latents.
     for (uint32_t known : {0u, kPrompt, kPrompt + 8}) {
       auto sequence = engine.new_sequence(known);
       const uint32_t expanded = sequence->expanded();

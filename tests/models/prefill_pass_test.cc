@@ -63,8 +63,8 @@ struct Text {
   bool adopts = false;  // what others have of its beginning
 };
 
-// Of models with latents what passes compute of the one of 70 tokens is not expanded, as the end of
-// the one before is not.
+// The prompts of a test. In models with latents the rows that passes compute of the prompt of 70
+// tokens are not expanded, and neither is the end of the one before.
 std::vector<Text> texts_of(const GoldenModel& model, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<Text> texts;
@@ -100,7 +100,7 @@ Shape drawn_shape(std::mt19937& random) {
   return shape;
 }
 
-// Some begin as the one before does.
+// Draws texts, of which some begin as the one before does.
 std::vector<Text> drawn_texts(const GoldenModel& model, std::mt19937& random) {
   std::vector<Text> texts(draw(random, 1, 6));
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -156,7 +156,7 @@ Outcome outcome_of(Engine& engine, const std::vector<Text>& texts,
   return outcome;
 }
 
-// What others have is adopted but for two tokens at least.
+// Begins the prompts; one that adopts leaves two tokens at least to be computed.
 std::vector<std::unique_ptr<Sequence>> begin_texts(Engine& engine, const std::vector<Text>& texts) {
   std::vector<std::unique_ptr<Sequence>> sequences;
   for (const Text& text : texts) {

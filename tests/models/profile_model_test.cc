@@ -50,7 +50,8 @@ std::map<std::string, ProfileRow> by_name(const ProfileSummary& summary) {
   return rows;
 }
 
-// Of `steps` steps over `tokens` tokens in all, by f32 weights of `elements` in all layers.
+// Returns the work of `steps` steps over `tokens` tokens in all, by f32 weights of `elements` in
+// all layers.
 OpWork products(uint64_t elements, uint64_t steps, uint64_t tokens) {
   OpWork work;
   work.bytes = steps * elements * sizeof(float);
@@ -76,7 +77,7 @@ void expect_shapes_work(const ProfileSummary& summary, uint64_t steps, uint64_t 
   EXPECT_EQ(rows["attn_output"].work, products(layers * s.width * q, steps, tokens));
   EXPECT_EQ(rows["ffn_gate_up"].work, products(layers * s.width * 2 * s.ffn, steps, tokens));
   EXPECT_EQ(rows["ffn_down"].work, products(layers * s.width * s.ffn, steps, tokens));
-  // Of each step's last token alone.
+  // Each step has the logits of its last token alone.
   EXPECT_EQ(rows["logits"].work, products(uint64_t{s.vocabulary} * s.width, steps, steps));
   EXPECT_EQ(rows["attention"].work, attention);
   EXPECT_EQ(rows["reduce"].work, OpWork{});

@@ -80,7 +80,7 @@ TEST_F(PromptLogprobs, AreThoseOfTheRowsInWholeStepsAndInChunks) {
   }
 }
 
-// As a client finds it out without them: every beginning of the prompt, whose next token is the
+// A client finds the same out without them: every beginning of the prompt, whose next token is the
 // only one allowed.
 TEST_F(PromptLogprobs, AreThoseOfAForcedContinuation) {
   start(scoring(large()));

@@ -99,7 +99,7 @@ TEST_P(Quantized, ToFp8HasTheSameBitsWithAnyThreadsAndIsNearItsFloats) {
   const double moved = difference(rows, model.logits).rms / model.std();
   EXPECT_LT(moved, 20 * std::sqrt(2) * model.activation_bf16.rms);
   EXPECT_GT(moved, 0.022);
-  // On two shards sums are taken in another order, and become other numbers of BF16 here and there.
+  // Sums are taken in another order on two shards, and become other numbers of BF16 here and there.
   const std::vector<float> cut = rows_of(source, spec, model, 2, 2);
   EXPECT_LT(difference(cut, rows).rms / model.std(), 0.005);
 }
@@ -173,7 +173,7 @@ TEST_P(QuantizedFolder, HasTheBitsOfTheFile) {
                           rows_of(source, make_spec(source, policy), model, 2, 1)))
         << dtype_info(type).name;
     EXPECT_EQ(file.metadata().get<uint32_t>("general.file_type"), type == DType::kQ8_0 ? 7u : 16u);
-    // As llama.cpp wants them.
+    // llama.cpp wants these types.
     EXPECT_EQ(file.require_tensor("output_norm.weight").dtype, DType::kF32);
     const SourceTensor* router = file.find_tensor("blk.1.ffn_gate_inp.weight");
     EXPECT_TRUE(router == nullptr || router->dtype == DType::kF32);
@@ -198,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(Models, QuantizedFolder,
                                          "hf-deepseek2-bf16", "hf-gemma3-bf16"),
                          test_name);
 
-// Those of FP8 and of codes are decoded: the file is as near to the reference as files of floats.
+// FP8 and codes are decoded: the file is as near to the reference as files of floats.
 class DecodedFolder : public testing::TestWithParam<const char*> {};
 
 TEST_P(DecodedFolder, IsNearTheReference) {

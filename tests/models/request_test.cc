@@ -86,7 +86,7 @@ class RequestTest : public testing::Test {
     for (const Result& result : results) text += result.text;
     return text;
   }
-  // What check_request says of it; empty where nothing.
+  // Returns the error of check_request(); empty where there is none.
   std::string refused(const Request& request, uint32_t capacity = 8) {
     ResultStream stream(capacity);
     try {
@@ -176,7 +176,7 @@ TEST_F(RequestTest, PartsOfCharactersAreHeldBack) {
 }
 
 TEST_F(RequestTest, LogitsThatAreNoNumbersFailIt) {
-  // The last tensor, output_norm: 3.4e38.
+  // These bytes are the last tensor, output_norm: 3.4e38.
   std::vector<std::byte> bytes = tiny_llama(padded_shape());
   std::memset(bytes.data() + bytes.size() - 128, 0x7f, 128);
   start(std::move(bytes));

@@ -19,8 +19,8 @@ std::vector<GoldenModel> all_decoders() {
   return all;
 }
 
-// Where there are latents the first rows of the prompt are expanded. Some of the steps are the
-// decode plan's and some the prefill plan's.
+// Loads an engine that expands the first rows of the prompt where there are latents. Some of the
+// steps are the decode plan's and some the prefill plan's.
 std::unique_ptr<Engine> load_for_rows(const GoldenModel& model) {
   EngineOptions options;
   options.threads = 2;

@@ -31,7 +31,7 @@ struct Dish {
   Alone alone;
 };
 
-// What clients may order: prompts that share beginnings, of all kinds.
+// The orders that clients choose from: prompts that share beginnings, of all kinds.
 class Menu {
  public:
   Menu(Engine& engine, uint32_t seed) : latents_(engine.spec().has_latents()), random_(seed) {
@@ -71,7 +71,7 @@ class Menu {
     request.max_tokens = random_() % 8 == 0 ? 0 : 1 + random_() % 24;
     const uint32_t more = kMostChoices - (request.prompt_logprobs ? 2 : 1);
     request.choices = random_() % 3 == 0 ? 2 + random_() % more : 1;
-    // Who wants none is served from the best of a row.
+    // A request without log-probabilities is served from the best of a row.
     request.logprobs = random_() % 2 == 0;
     if (request.logprobs) request.top_logprobs = random_() % 4;
     request.sampling.seed = random_();
@@ -88,7 +88,7 @@ class Menu {
   std::vector<Dish> dishes_;
 };
 
-// What happened over all schedules of a test, which must not be nothing.
+// Counts of what happened over all schedules of a test, which must not be 0.
 struct Happened {
   uint64_t schedules = 0, preemptions = 0, evictions = 0, cache_hits = 0, abandoned = 0;
   uint64_t forks = 0, cancels = 0, closes = 0, chunked = 0, held_up = 0, waits = 0, rows = 0;
@@ -111,7 +111,7 @@ struct Order {
   size_t scores = 0;  // received
 };
 
-// One schedule over an engine that others have used before.
+// A schedule over an engine that others have used before.
 class Schedule {
  public:
   Schedule(Engine& engine, const Menu& menu, uint32_t seed, Happened* happened)
@@ -308,7 +308,7 @@ void Schedule::run() {
       read(*client, stuck);
       if (testing::Test::HasFatalFailure()) return;
     }
-    // Whoever has read everything has something to wait for.
+    // A client that has read everything has something to wait for.
     if (stuck && under_way()) {
       ASSERT_TRUE(scheduler_.step()) << "nothing moves in round " << round;
     }

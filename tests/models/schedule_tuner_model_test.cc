@@ -47,7 +47,8 @@ TEST_F(ScheduleTunerTest, ProductsHaveTheRowsOfThePhasesThatUseThem) {
       rows.insert(rows.end(), one.rows.begin(), one.rows.end());
       EXPECT_GE(one.use.segments, use.segments);
     }
-    // Both graphs have the same threads, so one shape serves both; logits are of sequences alone.
+    // Decode and prefill have the same threads here, so one shape serves both; logits are of
+    // sequences alone.
     EXPECT_EQ(rows, use.of_outputs ? std::vector<uint32_t>({1, 3})
                                    : std::vector<uint32_t>({1, 3, 24, 30}));
   }
@@ -105,7 +106,7 @@ TEST_F(ScheduleTunerTest, WhatIsFoundIsOnTheMenuAndGainsForCertain) {
   EXPECT_EQ(tuned_.attend->tried.size(), 1u) << "20 positions are one span";
   EXPECT_TRUE(engine_->options().schedules.empty()) << "the engine goes on as before";
   expect_one_dealing();
-  // Whoever goes on has nothing left to measure.
+  // A second search has nothing left to measure.
   const Tuned before = tuned_;
   const uint32_t saved = saved_;
   ASSERT_TRUE(tune());
@@ -222,7 +223,7 @@ TEST_F(JointTunerTest, BothPlansGetKernelsOfTheirOwn) {
   }
   EXPECT_EQ(engine_->plan().decode, before.decode) << "the engine goes on as before";
   EXPECT_TRUE(engine_->options().schedules.empty());
-  // Whoever goes on knows the result, of these candidates.
+  // A second search knows the result, of these candidates.
   ASSERT_EQ(tuned_.joints.size(), 1u);
   const uint32_t saved = saved_;
   const std::optional<JointResult> again = tune(2);
@@ -245,7 +246,7 @@ TEST_F(JointTunerTest, ItsShareOfTheTimeEndsSearchesToo) {
   JointTuner tuner(*engine_, engine_->plan(), *timer_, kernels, share);
   EXPECT_FALSE(tuner.tune({candidates_[0], candidates_[1]}, &tuned_));
   EXPECT_EQ(saved_, 2u);
-  // By the hooks of their own they go on.
+  // The searches go on by hooks of their own.
   EXPECT_TRUE(kernels.tune(&tuned_));
   EXPECT_EQ(tuned_.steps.size(), 3u);
 }

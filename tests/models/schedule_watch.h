@@ -12,8 +12,8 @@ namespace hearth {
 
 class ScheduleWatch {
  public:
-  // What is unfair about the last step, in words; empty where nothing is. `preempted`: sequences
-  // lost their place in it, so that those who are left do not show all who had a turn.
+  // Says in words what is unfair about the last step; empty where nothing is. `preempted`:
+  // sequences lost their place in it, so that those who are left do not show all who had a turn.
   std::string look(const Scheduler& scheduler, bool preempted);
 
   uint64_t held_up() const { return held_up_; }
@@ -27,7 +27,7 @@ class ScheduleWatch {
   std::string count_waits(const std::vector<Scheduler::Turn>& turns);
   void forget_others(const std::vector<Scheduler::Turn>& turns);
 
-  // By who waits: the turns that others of its kind have had meanwhile.
+  // The turns that others of its kind have had meanwhile, for each sequence that waits.
   std::map<Key, std::map<Key, int>> waiting_;
   uint64_t held_up_ = 0, waits_ = 0;
 };

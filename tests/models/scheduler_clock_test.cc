@@ -55,7 +55,7 @@ class ClockedStreamer : public PromptStreamer {
   std::vector<Done> take_done() override { return std::exchange(done_, {}); }
 
   bool idle() const { return prompts_.empty() && done_.empty(); }
-  // That nobody has again.
+  // Returns the pages that were lost with a pass: nobody gets them again.
   const std::set<uint32_t>& lost_pages() const { return lost_pages_; }
   // A step took so long, or where `waits` nothing happens until a pass ends.
   void go_on(double seconds, bool waits) {
@@ -87,7 +87,7 @@ class ClockedStreamer : public PromptStreamer {
     std::vector<bool> gone_;
   };
 
-  // The first prompts, as many as a pass has rows for.
+  // Forms a pass of the first prompts, as many as it has rows for.
   void form() {
     uint32_t rows = 0;
     for (taken_ = 0; taken_ < prompts_.size(); ++taken_) {

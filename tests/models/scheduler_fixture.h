@@ -118,8 +118,8 @@ class SchedulerTest : public testing::Test {
     return computed_ - before;
   }
   static constexpr uint32_t kReply = 70;
-  // So many turns of a text, each of which computes its own tokens and a page at most. `last` is
-  // called with the last one's request, how many tokens are its own, and its results.
+  // Runs so many turns of a text, each of which computes its own tokens and a page at most. `last`
+  // is called with the last one's request, how many tokens are its own, and its results.
   template <typename Last>
   void run_turns(uint32_t length, uint32_t turns, const Last& last) {
     std::vector<int32_t> all;

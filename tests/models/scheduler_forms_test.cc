@@ -93,7 +93,7 @@ class SchedulerFormsTest : public SchedulerTest {
     scheduler_.reset();
     engine_.reset();
   }
-  // All at once; by request its results.
+  // Asks all requests at once and returns the results of each.
   std::vector<std::vector<Result>> together(const std::vector<Request>& requests) {
     std::vector<Asked> asked;
     for (const Request& request : requests) asked.push_back(ask(request));
@@ -132,7 +132,7 @@ class SchedulerFormsTest : public SchedulerTest {
     }
     return all;
   }
-  // Of all layers.
+  // Returns the bytes of a page in all layers.
   static std::vector<std::byte> page_bytes(const Engine& engine, uint32_t page) {
     const KvView& kv = *engine.pass_target().kv;
     std::vector<std::byte> bytes;
@@ -252,7 +252,7 @@ TEST_F(SchedulerFormsTest, CoresComputeWhatALostAcceleratorWasDue) {
   expect_all_pages();
 }
 
-// What there is no room to import is copied by the host.
+// The host copies what there is no room to import.
 TEST_F(SchedulerFormsTest, ImportsWhatThereIsRoomFor) {
   const std::vector<Request> all = requests(6);
   start_streaming(kRule);
@@ -286,7 +286,7 @@ TEST_F(SchedulerFormsTest, PromptsThatBeginAlikeComputeItOnce) {
   together(pair);
   EXPECT_EQ(statistics_.streamed_tokens, 399u + 79u);
   EXPECT_EQ(statistics_.cached_tokens, 320u);
-  // What the cache has is no reason to stream: 15 tokens are left.
+  // Tokens in the cache are no reason to stream: 15 tokens are left.
   together({pair[0]});
   EXPECT_EQ(statistics_.streamed_tokens, 399u + 79u);
   EXPECT_EQ(statistics_.cached_tokens, 320u + 384u);

@@ -13,7 +13,8 @@ class SchedulerStatesTest : public SchedulerTest {
     options.kept_states = kept_states;
     return options;
   }
-  // Of a text that made way: without kept states the whole of it, else less than a page.
+  // Expects the recomputed tokens of a text that made way: the whole of it without kept states,
+  // else less than a page.
   static void expect_recomputed(uint32_t kept_states, uint64_t tokens, uint64_t whole) {
     if (kept_states == 0) {
       EXPECT_GE(tokens, whole);
@@ -28,7 +29,7 @@ class SchedulerStatesTest : public SchedulerTest {
   }
 };
 
-// The same request, where nothing of it is known.
+// Returns the tokens of the request where nothing of it is known.
 std::vector<TokenAlone> tokens_alone(const ModelSource& file, EngineOptions options,
                                      const Request& request) {
   options.kept_states = 0;
@@ -98,7 +99,7 @@ TEST_F(SchedulerStatesTest, APreemptedTextGoesOnFromItsLastPage) {
     const Asked first = ask(request, 8);
     while (scheduler_->step()) {
     }
-    // Its client does not read, so it makes way in the middle of its reply.
+    // The client does not read, so its text makes way in the middle of its reply.
     const Asked other = ask(from("b", text(10, 3)));
     for (int step = 0; step < 20; ++step) scheduler_->step();
     ASSERT_EQ(read(other).size(), 3u);

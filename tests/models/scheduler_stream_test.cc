@@ -43,7 +43,7 @@ class SchedulerStreamTest : public SchedulerTest {
     engine_ = tiny_engine(file_, with_scores(options));
     stream(how);
   }
-  // The same beside the engine that there is.
+  // Streams beside the engine that there is.
   void stream(const Streaming& how) {
     const auto make = [this, how, first = made_.load()] {
       const uint64_t number = made_++;
@@ -130,7 +130,7 @@ class SchedulerStreamTest : public SchedulerTest {
     }
     return all;
   }
-  // What the cores alone give.
+  // Returns the tokens that the cores alone give.
   std::vector<std::vector<int32_t>> by_cores(const EngineOptions& options,
                                              const std::vector<Request>& requests) {
     start(with_scores(options));
@@ -143,7 +143,7 @@ class SchedulerStreamTest : public SchedulerTest {
     scheduler_.reset();
     return tokens;
   }
-  // Some of these are cancelled at some step.
+  // Runs to the end, cancelling some requests at some step.
   void run_with_cancels(uint32_t seed, std::vector<bool>* cancelled) {
     std::mt19937 random(seed);
     cancelled->assign(asked_.size(), false);
@@ -155,7 +155,7 @@ class SchedulerStreamTest : public SchedulerTest {
       asked_[i].job->cancel();
     });
   }
-  // A pass may still hold the pages of who was cancelled last.
+  // The wait is for a pass that may still hold the pages of the prompt cancelled last.
   void expect_pages(uint32_t pages) {
     scheduler_->step();
     for (int i = 0; i < 1000 && engine_->pool().available() < pages; ++i) {
@@ -177,8 +177,8 @@ class SchedulerStreamTest : public SchedulerTest {
   size_t ended_ = 0;
 };
 
-// About half of them are long enough to be streamed. Where one begins as another does whose pass is
-// under way, too little may be left.
+// Half of the texts, about, are long enough to be streamed. Where one begins as another does whose
+// pass is under way, too little may be left.
 TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCores) {
   const std::vector<Request> all = requests(48, 400);
   const auto expected = by_cores(large(), all);
@@ -292,8 +292,8 @@ void SchedulerStreamTest::try_fault(const Fault& fault, bool imports, const Requ
   expect_pages(engine_->pool().page_count() - lost);
 }
 
-// Of a prompt that takes two passes over four layers, each call of every kind is the first to fail
-// once.
+// Each call of every kind is the first to fail once, for a prompt that takes two passes over four
+// layers.
 TEST_F(SchedulerStreamTest, AFaultAtAnyCallCostsNoTextAndNoPage) {
   TinyShape shape = kTiniest;
   shape.layers = 4;
@@ -315,11 +315,11 @@ TEST_F(SchedulerStreamTest, AFaultAtAnyCallCostsNoTextAndNoPage) {
       }
     }
   }
-  // Where memory is imported 14 lists are submitted, else 8; four times each.
+  // Imported memory makes 14 lists that are submitted, else there are 8; four times each.
   EXPECT_GT(calls, 4 * (14 + 8) + 30u);
 }
 
-// It does not go on with what it was given: after 20 s the cores compute all, for a minute.
+// The scheduler gives up on the GPU: after 20 s the cores compute all, for a minute.
 TEST_F(SchedulerStreamTest, AGpuThatStopsIsLeftOutForAMinute) {
   const std::vector<Request> all = requests(24, 300);
   const auto expected = by_cores(large(), all);
@@ -413,7 +413,7 @@ TEST_F(SchedulerStreamTest, ManyPromptsLeaveNothingBehind) {
   }
 }
 
-// What ends meanwhile leaves its pages to the pass until that has let go.
+// A prompt that ends meanwhile leaves its pages to the pass until that has let go.
 TEST_F(SchedulerStreamTest, EndsWithPromptsUnderWay) {
   start_streaming(large(), {});
   ask_all(requests(8, 400));

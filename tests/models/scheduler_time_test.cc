@@ -1,4 +1,4 @@
-// What the scheduler does by its clock: how large chunks are, and what results and figures say of
+// Tests the scheduler's use of its clock: how large chunks are, and what results and figures say of
 // time.
 #include "scheduler_fixture.h"
 

@@ -16,7 +16,7 @@ class SchedulerWindowsTest : public SchedulerTest {
     options.window_pages = window_pages;
     return options;
   }
-  // The same request where no page is given back, and nothing known.
+  // Expects the results of the same request where no page is given back, and nothing known.
   void expect_alone(const Request& request, const std::vector<Result>& results) {
     EngineOptions kept = roomy(4096, 0);
     kept.gives_back = false;

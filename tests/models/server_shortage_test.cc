@@ -23,8 +23,8 @@
 
 namespace {
 
-// Which allocations fail: of all threads but the client's, after so many others, so many. None of
-// them does where `failing` is 0.
+// The allocations that fail: of all threads but the client's, after so many others, so many. None
+// of them does where `failing` is 0.
 struct Shortage {
   mutable std::atomic<std::thread::id> client{};
   mutable std::atomic<uint64_t> allocations{0}, failing{0}, count{1};
@@ -149,7 +149,7 @@ class Served {
   std::thread reactor_;
 };
 
-// All that the server says to one request on a connection of its own.
+// Returns all that the server says to one request on a connection of its own.
 std::string ask(uint16_t port, const std::string& request) {
   int client = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -216,7 +216,7 @@ class ServerShortageTest : public testing::Test {
       told += short_of_memory;
       closed += !whole && !short_of_memory;
       EXPECT_TRUE(whole || failed) << said;
-      // What was begun and broken off is seen to be so.
+      // A reply that was begun and broken off is seen to be so.
       EXPECT_TRUE(whole || short_of_memory || said.find(end) == std::string::npos) << said;
       expect_served(request, failing);
       ASSERT_FALSE(HasFailure()) << "at allocation " << failing;

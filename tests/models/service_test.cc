@@ -23,7 +23,7 @@ constexpr int kRequestsPerClient = 60;
 #endif
 
 constexpr uint32_t kVocabulary = 80;
-// What a test that hangs waits for; nothing here depends on how long things take.
+// The limit for a test that hangs; nothing here depends on how long things take.
 constexpr std::chrono::hours kLong{1};
 
 class ServiceTest : public testing::Test {
@@ -51,7 +51,7 @@ class ServiceTest : public testing::Test {
   }
   // A request that goes on until its context is full.
   static Request endless(std::mt19937& random) { return text(random, 5, 0); }
-  // Everything up to the last result.
+  // Reads everything up to the last result.
   static std::vector<Result> read_all(ResultStream& stream) {
     std::vector<Result> results;
     while (results.empty() || !results.back().finish) {
@@ -91,7 +91,7 @@ class Client {
       Order& chosen = order->second;
       if (random_() % 40 == 0) chosen.job.cancel();
       if (random_() % 60 == 0) {
-        // Its handle dies without a word otherwise.
+        // The handle dies without a word otherwise.
         if (random_() % 2 == 0) chosen.stream->close();
         ++counts_.closed;
         orders_.erase(order);
@@ -227,7 +227,7 @@ TEST_F(ServiceTest, AnEndGivesEveryChoiceItsLastResult) {
       streams.push_back(std::make_shared<ResultStream>(4));
       jobs.push_back(service.submit(request, streams.back()));
     }
-    // Some run, some wait, some are held up by now; one gave something for sure.
+    // Some texts run, some wait, some are held up by now; one gave something for sure.
     ASSERT_TRUE(streams[0]->pop(kLong));
   }
   for (const auto& stream : streams) {
@@ -288,7 +288,8 @@ TEST_F(ServiceTest, WhatIsCancelledEnds) {
   EXPECT_EQ(read_all(*asleep).back().finish, Finish::kCancelled) << "it had room for one token";
 }
 
-// Who is left finds place and pages free. The figures are those of the step that gave its result.
+// The client that is left finds place and pages free. The figures are those of the step that gave
+// its result.
 TEST_F(ServiceTest, WhoseHandleDiesIsGoneThoughItsStreamIsOpen) {
   std::mt19937 random(8);
   ServiceOptions options;
@@ -351,7 +352,7 @@ TEST_F(ServiceTest, AClientThatIsToldNeedsNoThread) {
       done.set_value();
     }
   });
-  // A handle of its own: chat->job is written by whoever is told.
+  // This handle is not in `chat`: chat->job is written by whoever is told.
   JobHandle first = service.submit(text(random, 20, 7), chat->stream);
   done.get_future().get();
   EXPECT_EQ(chat->tokens, 21u);

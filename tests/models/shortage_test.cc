@@ -15,7 +15,7 @@
 
 namespace {
 
-// Which allocation fails: of one thread, after so many others.
+// The allocation that fails: of one thread, after so many others.
 struct Shortage {
   mutable std::atomic<std::thread::id> thread{};
   mutable std::atomic<uint64_t> allocations{0}, failing{0};

@@ -85,8 +85,8 @@ TEST_P(StateGolden, ForksAndCutSequencesGiveTheSameBits) {
   EXPECT_EQ(engine.states()->free_count(), 2u + kept);
 }
 
-// What a sequence kept, others take, to the bit, whatever they and it do then; and it goes back
-// there itself.
+// Other sequences take a kept state to the bit, whatever they and its own sequence do then; and its
+// own goes back there itself.
 TEST_P(StateGolden, WhatIsKeptGivesTheSameBits) {
   ModelSource file = open_model_source(GetParam().path);
   const std::unique_ptr<Engine> engine = state_engine(file, 4);

@@ -134,8 +134,8 @@ TEST_F(StreamPlanTest, MemoryIsTakenInFewPieces) {
   EXPECT_LE(gpu->count(), 10u);
 }
 
-// Where no memory is imported the host copies a layer's pages itself: once all of the layer was
-// submitted, that there is work meanwhile.
+// The host copies a layer's pages itself where no memory is imported: once all of the layer was
+// submitted, so that there is work meanwhile.
 TEST_F(StreamPlanTest, PagesThatTheHostCopiesWaitForNoExperts) {
   const PassTarget target = only_timed();
   const StreamPlan made =

@@ -106,7 +106,7 @@ class FailingPass : public PassRunner {
   bool ended() const override { return true; }
 };
 
-// Its first GPU fails, and at the second try there is none.
+// The streamer's first GPU fails, and at the second try there is none.
 TEST(Streamer, AGpuIsTriedAgainAtMostOnceAMinute) {
   Gate gate;
   gate.let_pass(std::numeric_limits<uint32_t>::max());

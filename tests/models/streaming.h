@@ -1,4 +1,4 @@
-// What tests of streamed prompts have in common.
+// Helpers that tests of streamed prompts share.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ class Told {
     count_.notify_all();
   }
   uint64_t count() const { return count_; }
-  // Until it is so many.
+  // Waits until the count is so high.
   void wait_for(uint64_t count) const {
     for (uint64_t seen = count_; seen < count; seen = count_) count_.wait(seen);
   }

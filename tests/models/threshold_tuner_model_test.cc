@@ -53,19 +53,19 @@ TEST_F(ThresholdTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
     EXPECT_GT(trial.cost.low, 0);
     EXPECT_GT(trial.dearest, 0);
   }
-  // What was chosen is the default or saves one part in a hundred for certain.
+  // The chosen number is the default or saves one part in a hundred for certain.
   if (found.rows == before.decode.max_rows) {
     EXPECT_EQ(found.cost, TimeRatio());
   } else {
     EXPECT_LE(found.cost.high, 0.99);
   }
   EXPECT_EQ(engine_->plan().decode, before.decode) << "the engine goes on as before";
-  // Whoever goes on has nothing left to measure, and comes to the same.
+  // A second search has nothing left to measure, and chooses the same.
   ASSERT_TRUE(tune(before));
   EXPECT_EQ(saved_, 4u);
   EXPECT_EQ(tuned_.threshold->rows, found.rows);
   EXPECT_EQ(tuned_.threshold->trials, 0u);
-  // Under other plans they are others.
+  // The numbers are others under other plans.
   EnginePlan other = before;
   other.prefill.groups = {{{0}, {0, 1, 0, 1}}};
   ASSERT_TRUE(tune(other));

@@ -26,15 +26,15 @@ struct TokenAlone {
 };
 
 struct Alone {
-  // Of Deliver::kText, by choice.
+  // The results of Deliver::kText, by choice.
   struct Choice {
     std::vector<TokenAlone> tokens;
     Finish finish = Finish::kFailed;
   };
   std::vector<Choice> choices;
-  // Of prompt_logprobs, from position 1 on.
+  // The results of prompt_logprobs, from position 1 on.
   std::vector<TokenScore> scores;
-  // Of the other kinds, from position rows_from on.
+  // The results of the other kinds, from position rows_from on.
   std::vector<std::vector<float>> rows;
 };
 

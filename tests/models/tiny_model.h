@@ -20,16 +20,16 @@ struct TinyShape {
 
 // A Llama-architecture file of F32 without a vocabulary; the same bytes for the same shape.
 std::vector<std::byte> tiny_llama(const TinyShape& shape);
-// The same of deepseek2 without experts: latents of 48 elements, values of head_dim.
+// Makes a deepseek2 without experts: latents of 48 elements, values of head_dim.
 std::vector<std::byte> tiny_deepseek2(const TinyShape& shape);
-// The same of qwen3moe: 8 experts, each half as long as the shape's, of which a token takes 2.
+// Makes a qwen3moe: 8 experts, each half as long as the shape's, of which a token takes 2.
 std::vector<std::byte> tiny_qwen3moe(const TinyShape& shape);
 // The same of qwen35: every layer but the second of two keeps states, two value heads on each of
 // two key heads, of head_dim.
 std::vector<std::byte> tiny_qwen35(const TinyShape& shape);
 // The same of gemma3: every second layer, from the first on, sees so many positions.
 std::vector<std::byte> tiny_gemma3(const TinyShape& shape, uint32_t window);
-// The same of BERT: an encoder, whose heads are width / heads long, with 512 positions.
+// Makes a BERT: an encoder, whose heads are width / heads long, with 512 positions.
 std::vector<std::byte> tiny_bert(const TinyShape& shape);
 
 }  // namespace hearth

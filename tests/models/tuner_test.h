@@ -1,5 +1,5 @@
-// What tests of tuning share: an engine over the tiny model, made for the cases that are tuned for,
-// and hooks that count what is saved.
+// Helpers that tests of tuning share: an engine over the tiny model, made for the cases that are
+// tuned for, and hooks that count what is saved.
 #pragma once
 
 #include <gtest/gtest.h>

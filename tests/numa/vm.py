@@ -152,7 +152,7 @@ def initramfs(files: dict[str, pathlib.Path], commands: list[str]) -> bytes:
     script = INIT
     for number, command in enumerate(commands):
         archive.file(f"commands/{number}", command.encode())
-        # Through a pipe, so that programs do not take the port for a terminal.
+        # Output goes through a pipe, so that programs do not take the port for a terminal.
         script += f"sh /commands/{number} 2>&1 | cat\nprintf '\\036%d %d\\n' {number} $?\n"
     archive.file("init", (script + "poweroff -f\n").encode())
     return archive.finish()

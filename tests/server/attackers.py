@@ -25,7 +25,8 @@ from raw_client import RawClient
 CHAT, TEXT, DETOKENIZE = "/v1/chat/completions", "/v1/completions", "/detokenize"
 BUSY = (429, 503)
 BODY = 8 << 20  # the largest that the server takes
-# What chats may search in what way is the template's matter: see soak_attacked.py.
+# The ways in which chats may search; which of them work depends on the template: see
+# soak_attacked.py.
 SEARCHES = ("in", "find", "count", "replace", "split")
 NEEDLE, HAY = 2_000_000, 4_000_000
 # A client that does not read tells the kernel to hold little for it.
@@ -282,7 +283,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
     options = parser.parse_args()
-    # What they take of the machine is not to be taken for the server's slowness.
+    # The clients are nice, so that the server is not slow for their sake.
     os.nice(10)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

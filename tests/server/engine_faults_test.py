@@ -94,7 +94,8 @@ class LeavingTest(ServerTest):
             connection = self.server.connect()
             connection.request("POST", "/v1/completions", json.dumps(greedy(LONG - 100)))
             connection.close()
-        # Who sends no more may still read, until a byte that is sent to it is answered by a reset.
+        # A client that sends no more may still read, until a byte that is sent to it is answered by
+        # a reset.
         self.server.wait_until(lambda f: f["hearth_connections"] == 1, "nobody else is there")
         self.assert_no_token_more()
 

@@ -11,7 +11,7 @@
 #include <cstdlib>
 
 extern "C" {
-// What glibc calls the functions that these stand for.
+// glibc has these names for the functions that are replaced here.
 void* __libc_malloc(size_t bytes);                      // NOLINT
 void* __libc_calloc(size_t count, size_t bytes);        // NOLINT
 void* __libc_realloc(void* old, size_t bytes);          // NOLINT

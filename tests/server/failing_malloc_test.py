@@ -31,7 +31,7 @@ BOUND = {"prompt": "Once", "max_tokens": 60,
 CALLS = [("/v1/embeddings", TEXTS), ("/v1/embeddings", TEXTS), ("/v1/completions", TEXT),
          ("/v1/completions", {**TEXT, "stream": True}), ("/v1/completions", BOUND),
          ("/v1/completions", {**BOUND, "stream": True})] * 3
-# Of one request; 0: the connection ended before an answer, or in its middle.
+# The results that one request may have; 0: the connection ended before an answer, or in its middle.
 MAY_BE = {(0, ""), (200, ""), (503, "no_memory")}
 
 

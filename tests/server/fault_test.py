@@ -203,7 +203,7 @@ class SlowReaderTest(StubTest):
         other.get("/events/other")
         self.assertEqual(other.head().status, 200)
         self.heard("gone-slow")
-        # Whoever reads has lost nothing.
+        # A client that reads has lost nothing.
         self.assertEqual(other.chunk(), b"data: first\n\n")
         self.ask("/send/other", b"data: second\n\n")
         self.assertEqual(other.chunk(), b"data: second\n\n")

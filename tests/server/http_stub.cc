@@ -120,7 +120,7 @@ class Stub {
     exchange->send("data: first\n\n");
     happened("begun-" + name);
   }
-  // The same, as lines of JSON.
+  // Begins a stream of lines of JSON.
   void lines(const std::shared_ptr<Exchange>& exchange, const std::string& name) {
     open_[name] = exchange;
     exchange->begin_events();
@@ -175,7 +175,7 @@ class Stub {
   void drop_events(const std::shared_ptr<Exchange>& exchange, const std::string&) {
     exchange->begin_events();
   }
-  // From another thread, event by event.
+  // Another thread sends the events, one by one.
   void thread(const std::shared_ptr<Exchange>& exchange, const std::string& count) {
     std::thread([exchange, n = std::stoi(count)] {
       exchange->begin_events();

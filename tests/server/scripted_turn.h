@@ -1,9 +1,8 @@
-// What a stub of an engine says in place of a model: what the conversation tells it to. The n-th
-// reply of a chat is what stands in the n-th SAY(...)YAS of its prompt, cut into tokens as the
-// tokenizer cuts it, with `|` between tokens that it would make one of. BEHIND(TEXT) in it stands
-// for the word that follows the last TEXT of the prompt. It ends like a text of the engine's: by
-// the end of the script, a stop string, its language or max_tokens. What the language forbids
-// fails.
+// Replies of a stub of an engine, which the conversation tells it. The n-th reply of a chat is what
+// stands in the n-th SAY(...)YAS of its prompt, cut into tokens as the tokenizer cuts it, with `|`
+// between tokens that it would make one of. BEHIND(TEXT) in it stands for the word that follows the
+// last TEXT of the prompt. It ends like a text of the engine's: by the end of the script, a stop
+// string, its language or max_tokens. What the language forbids fails.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +35,7 @@ inline constexpr std::string_view kScriptTemplate =
 
 class ScriptedTurn {
  public:
-  // Nothing where the prompt has no script for its next reply.
+  // Returns the turn; none where the prompt has no script for its next reply.
   static std::unique_ptr<ScriptedTurn> of(const Tokenizer& tokenizer, std::string_view prompt,
                                           const Request& request) {
     size_t replies = 0;
@@ -68,7 +67,7 @@ class ScriptedTurn {
     tokens_.push_back(tokenizer.vocab().eog.at(0));
   }
 
-  // The next token, its text, and the finish where it is the last.
+  // Returns the next token, its text, and the finish where it is the last.
   Result next() {
     Result result;
     result.index = static_cast<uint32_t>(at_);

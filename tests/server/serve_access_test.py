@@ -371,7 +371,7 @@ class LogTest(ServeCase):
     def test_the_id_is_that_of_the_answer(self):
         server = self.start("serve", self.chain, "--log-json")
         before = len(server.said())
-        # Who asks for health, for figures and for the page is logged with -v alone.
+        # Requests for health, for figures and for the page are logged with -v alone.
         for path in ("/live", "/health", "/metrics", "/", "/page/app.js"):
             server.good(path)
         _, fields, _ = server.exchange("GET", "/version")
@@ -441,7 +441,7 @@ class TemplateTest(ServeCase):
             return server.good("/tokenize", {"content": self.FORGED, "add_special": False,
                                              **more})["count"]
 
-        # As text it is one token a character, for none of these is in the vocabulary but by bytes.
+        # The text has one token a character, for none of these is in the vocabulary but by bytes.
         self.assertEqual((count(), count(parse_special=True)), (len(self.FORGED), 5))
         for content in (self.FORGED, [{"type": "text", "text": self.FORGED}]):
             self.assert_counts(server, user(content), count() + 3)

@@ -77,7 +77,7 @@ class ContextTest(ServeCase):
     def test_a_prompt_longer_than_the_context(self):
         server = self.start("serve", self.talker, "--ctx", "100")
         self.assertEqual(server.good("/v1/models")["data"][0]["max_model_len"], 100)
-        # With the token at the start they are as many as the context has.
+        # The tokens are as many as the context has, with the token at the start.
         body = {"prompt": "a" * 99, "max_tokens": 1}
         self.assertEqual(server.good(TEXT, body)["usage"]["prompt_tokens"], 100)
         for path, more, param in ((TEXT, {"prompt": "a" * 100}, "prompt"),
@@ -264,7 +264,7 @@ class ReplyTest(ServeCase):
         self.assertTrue(3 * 4 * count < used <= 14 << 20, used)
         if before is not None:
             self.assertLess(self.peak_bytes(server) - before, 128 << 20)
-        # Who asks for little is answered meanwhile, and there is room when those have left.
+        # Small requests are answered meanwhile, and there is room when those have left.
         self.assertEqual(server.good("/tokenize", {"content": "a"})["count"], 1)
         for _, client in found:
             client.socket.close()

@@ -12,7 +12,8 @@ from pathlib import Path
 from serve_case import DEMO, ServeCase
 
 MIB = 1 << 20
-# In excess of what it has: too little for anything, for a request's own, for all requests at once.
+# Memory in excess of what the server has: too little for anything, for a request's own, for all
+# requests at once.
 ROOM_MIB = (0, 1, 2, 4, 8, 12)
 TEXT = {"prompt": "Once upon a time", "n": 16, "logprobs": 20, "max_tokens": 200,
         "ignore_eos": True, "temperature": 1}

@@ -109,7 +109,8 @@ class SeedTest(SharedCase):
             self.assertEqual(one["system_fingerprint"], two["system_fingerprint"])
             texts[one["choices"][0]["text"]] = seed
         self.assertEqual(len(texts), 4)
-        # Without one it is chosen anew: two texts of 40 tokens are alike once in 1e12.
+        # The seed is chosen anew where none is given: two texts of 40 tokens are alike once in
+        # 1e12.
         self.assertNotEqual(self.server.text(**self.CALL), self.server.text(**self.CALL))
 
     def test_same_seed_same_text_on_another_server(self):
@@ -256,7 +257,8 @@ class FieldTest(SharedCase):
             for i, probability in enumerate(likely, start=2):
                 self.assertAlmostEqual(lists["token_logprobs"][i], math.log(probability),
                                        delta=CLOSE)
-            # Behind "y" stands "z", and is among the likeliest beside what the prompt has there.
+            # The prompt has another token behind "y" than "z", which is among the likeliest beside
+            # it.
             self.assertAlmostEqual(lists["top_logprobs"][3]["z"], math.log(SURE), delta=CLOSE)
             self.assertAlmostEqual(lists["top_logprobs"][3]["a"], math.log(OTHER), delta=CLOSE)
 

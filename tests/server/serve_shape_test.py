@@ -31,7 +31,7 @@ def is_person(text):
     )
 
 
-# What a request asks for, and whether a text is that.
+# Requests for a shape, and checks whether a text has it.
 SHAPES = [
     ({"response_format": {"type": "json_schema",
                           "json_schema": {"name": "person", "strict": True, "schema": PERSON}}},

@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 
 GIVE_UP = 120  # seconds after which what was waited for is said not to come
-# What sanitizers begin their reports with. A signal may end a program before its exit status tells.
+# The first words of sanitizers' reports. A signal may end a program before its exit status tells.
 REPORT = re.compile(r"WARNING: \w+Sanitizer|ERROR: \w+Sanitizer|: runtime error: ")
 
 

@@ -90,7 +90,7 @@ class ServedTest(SeveralCase):
             self.assertEqual(server.good(f"/v1/plan?model={name}")["model"], name)
             self.assertEqual(server.good(f"/props?model={name}")["model_alias"], name)
             self.assertIn(f'hearth_steps_total{{model_name="{name}"}}', server.figures())
-        # Who names none gets the first.
+        # A request that names no model gets the first.
         self.assertEqual(server.text(**CALL), self.alone["demo"])
         self.assert_error(server.ask("POST", "/v1/completions", {**CALL, "model": "x"}), 404,
                           "model_not_found", "model", ["'demo' and 'random' and 'chain'"])
@@ -256,7 +256,7 @@ class RoomTest(SeveralCase):
         self.assertEqual((status, fields["Content-Type"]), (200, "application/x-ndjson"))
         self.assertEqual(text.count(b"\n"), 1)
         self.assertEqual(server.ask("POST", "/api/generate", {**body, "model": "x"})[0], 404)
-        # Where it stays, it is there.
+        # The reply says that the model is there, where it stays.
         single = self.start("serve", DEMO)
         body["stream"] = False
         self.assertEqual(single.good("/api/generate", body)["done_reason"], "load")

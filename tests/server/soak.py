@@ -61,7 +61,7 @@ TEMPLATE = ("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 # Tokens of the hybrid and of the demo model that are no control tokens.
 HYBRID_IDS, IDS = (3, 300), (300, 1000)
 STATES, STATES_KEPT = "hearth_state_cache_states", "hearth_state_cache_states_kept"
-# Of prompts of the soak few have more tokens than 64.
+# Few prompts of the soak have more tokens than 64.
 GPU_OPTIONS = ("--gpu-threshold", "16", "--gpu-rows", "128")
 
 

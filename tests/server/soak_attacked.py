@@ -32,15 +32,15 @@ MIB = 1 << 20
 POLITE = 6  # clients at a time
 MOST_SECONDS = 5  # that a polite request may take
 DRAIN_SECONDS = 10
-# Beyond the drain the server waits 2 s for work that nobody waits for; the rest is the machine's.
+# The server waits 2 s beyond the drain for work that nobody waits for; the rest is the machine's.
 END_SECONDS = DRAIN_SECONDS + 2 + 3
 # How long the attackers are there before SIGTERM.
 LAST_ATTACK = 3
 CONNECTIONS = 4096
 BODIES, REPLIES, EMBED = 64, 32, 64  # MiB
-# What large bodies are made into while they are read (values of JSON, texts, a template's strings,
-# tokens): of those there are two at a time, of 8 MiB at most, and a single word takes 27 bytes for
-# each of its own, beside the texts that it was cut from.
+# Memory for values that are made of large bodies while they are read (values of JSON, texts, a
+# template's strings, tokens): two such bodies are read at a time, of 8 MiB at most, and a single
+# word takes 27 bytes for each of its own, beside the texts that it was cut from.
 MADE_OF_BODIES = 2 * 8 * 40  # MiB
 # The program, its threads, CONNECTIONS, and what the heaps keep of small allocations.
 PROGRAM = 64  # MiB

@@ -10,7 +10,7 @@ from async_http import Exchange, ProtocolError, fetch
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 SUBJECTS = ["a fox and a kite", "the sea", "two brothers", "an old clock", "rain", "a red door"]
 GREEDY = {"temperature": 0, "max_tokens": 40}
-# What may refuse a good request while others are served.
+# The statuses that may refuse a good request while others are served.
 BUSY = (429, 503)
 
 
@@ -206,7 +206,7 @@ class Clients:
             json.dumps({**body, "tools" if path == CHAT else "suffix": [{}]}).encode(),
             b'{"prompt":"' + b"a " * 20_000 + b'"}'])
         status, reply = await fetch(self.url, path, bad)
-        # Where the queue is full nobody looks at the body.
+        # Nobody looks at the body where the queue is full.
         if status not in (400, 429) or len(reply) > 1024 or "error" not in json.loads(reply):
             self.fault(f"malformed: {path} {bad[:100]} gave {status} {reply[:300]}")
 

@@ -81,7 +81,7 @@ class StockTest(StoreCase):
         texts = {self.text(server, name) for name in
                  ("org/model:Q4_0", "org/model", "hf.co/org/model:q4_0", "model:latest", "model")}
         self.assertEqual(len(texts), 1)
-        # What is here is not fetched again.
+        # A model that is here is not fetched again.
         whole = server.good("/api/pull", {"name": "org/model:Q8_0", "stream": False})
         self.assertEqual(whole, DONE)
         self.assertEqual(self.pull(server, "org/model:Q4_0")[1:], [DONE])

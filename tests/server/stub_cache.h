@@ -1,5 +1,5 @@
-// What a stub of an engine would find computed: as many whole pages of a prompt as the beginning of
-// an earlier text has, its prompt and what was said behind it. Nothing of it is ever dropped.
+// The prefix cache of a stub of an engine: as many whole pages of a prompt count as computed as it
+// shares with the beginning of an earlier text, its prompt and its reply. Nothing is ever dropped.
 #pragma once
 
 #include <algorithm>

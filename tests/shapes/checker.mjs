@@ -70,7 +70,7 @@ function nodeAt(tree, position) {
   return found;
 }
 
-// Which value a node is of, and the way to it from the value's root.
+// Returns which value a node belongs to, and the way to it from the value's root.
 function placeOf(node) {
   const path = [];
   let at = node;
@@ -96,7 +96,7 @@ const oneMissing = /^Property '(.+?)' is missing in type .* but required in type
 const someMissing =
     /missing the following properties from type '(.+?)': (.+?)(?:, and \d+ more\.)?$/s;
 
-// What a diagnostic says is missing or too much, and in which type.
+// Reads a diagnostic: which members are missing or too much, and in which type.
 function read(diagnostic) {
   const text = lastOf(diagnostic.messageText);
   const extra = text.match(extraMember);

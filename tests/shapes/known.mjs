@@ -1,5 +1,5 @@
-// What the server's bodies and events have that the declarations do not, or the other way round,
-// and why that is well. A test fails where a departure is not here, and where one is here in vain.
+// Members that only the server's bodies and events have, or only the declarations, and why that is
+// well. A test fails where a departure is not here, and where one is here in vain.
 
 const nulls = "has to do with what is not served; null where it is there, and clients take what " +
               "is not there for null";

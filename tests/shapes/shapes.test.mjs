@@ -130,7 +130,7 @@ test("texts", limit, async () => {
                         {echo: true}, {echo: true, logprobs: 2}, {n: 2, stop: "a"},
                         {prompt: ["Once", "The owl"]}, {echo: true, logprobs: 1, max_tokens: 0}]) {
     const {reply} = await both(text, teller, {prompt: "Once there was", max_tokens: 8, ...fields});
-    // Of a stream these may be null, which `known` says of both.
+    // Both may be null in a stream, as `known` says.
     assert.ok(reply.usage && reply.choices.every((choice) => choice.finish_reason));
   }
   assert.ok((await stream(text, stub, {prompt: "fail"})).at(-1).error);
@@ -262,7 +262,7 @@ test("what is refused", limit, async () => {
   const headers = {Authorization: "Bearer sesame"};
   for (const api of [chat, messages]) {
     await refused(api, guarded, {}, 401);
-    // What is refused before it was read as HTTP has one form for all.
+    // A request that is refused before it was read as HTTP has one form for all.
     await refused({...api, error: openAIError}, guarded, {messages: "x".repeat(2000)}, 413,
                   {headers});
   }

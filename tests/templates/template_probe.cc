@@ -1,4 +1,5 @@
-// What template_test.py holds against Jinja: reads lines of JSON from the file named first,
+// Renders templates for template_test.py, which compares with Jinja: reads lines of JSON from the
+// file named first,
 //   {"source": "...", "request": {...}, "own": {...}}
 // and writes one to the file named second for each: {"text": "...", "foreign": [[begin, end], ...]}
 // or {"error": "..."}. The clock stands still. Where the environment's HEARTH_PROBE_VOCABULARY

@@ -31,7 +31,7 @@ DEEPSEEK3 = [r"\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
 DEEPSEEK_CODER = ["[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+",
                   "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"]
 BEHAVIORS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
-# What Oniguruma writes otherwise than PCRE2, or means otherwise by the same.
+# Patterns that Oniguruma writes otherwise than PCRE2, or that mean something else there.
 ODD_PATTERNS = [
     r"\w+", r"\W+", r"\b", r"\B", r"\s+$", r"^\s*", r"\d*", r"(?=\p{Lu})", r"[\w&&[^\d_]]+",
     r"[a-z[0-9]]+", r"[^\S\n]+", r"\h{2}", r"\p{Han}+", r"\p{^L}+", r"\P{L}", r"[[:punct:]]+",
@@ -246,7 +246,8 @@ def at_random(learnt, rng, count):
                          byte_level(rng.random() < 0.5, rng.random() < 0.3))
         normalizer = random_normalizer(rng)
         tokens = added(base, rng.sample(SPECIAL, rng.randint(0, 4)))
-        # Whose text began where is not kept through what removes it, so "first" is no question.
+        # The original beginning of a text is not kept through a step that removes it, so "first" is
+        # no question.
         for step in steps if "Regex" in json.dumps(normalizer) else []:
             if step.get("prepend_scheme") == "first":
                 step["prepend_scheme"] = "always"

@@ -1,6 +1,7 @@
-// What peer_test.py holds against other tokenizers, and gguf_test.py against each other: reads
-// lines of JSON, each a text as a string, and writes for each {"ids": [...], "text": "..."}: its
-// tokens, control tokens taken for what they are, and the text that they decode to without these.
+// Tokenizes for peer_test.py, which compares with other tokenizers, and for gguf_test.py, which
+// compares files: reads lines of JSON, each a text as a string, and writes for each {"ids": [...],
+// "text": "..."}: its tokens, control tokens taken for what they are, and the text that they decode
+// to without these.
 //
 //   tokenizer_probe json TOKENIZER.json
 //   tokenizer_probe gguf VOCABULARY.gguf

@@ -8,7 +8,7 @@ import {box, pageTest, said, says, talk} from "./page_case.mjs";
 const titles = (page) => page.locator("#chats .title").evaluateAll(
     (nodes) => nodes.map((node) => node.firstChild.data));
 const title = (page, name) => page.locator("#chats .title", {hasText: name});
-// As soon as the list is as wanted.
+// Waits until the list is as wanted.
 async function listed(page, wanted) {
   await page.waitForFunction((names) => {
     const shown = [...document.querySelectorAll("#chats .title")].map((one) => one.firstChild.data);
@@ -54,7 +54,7 @@ pageTest("conversations are listed, found, renamed, deleted and brought back",
   await says(page, ["About foxes?", "They sleep in dens."]);
   await page.getByRole("button", {name: "Delete “Dens <b>”"}).click();
   await listed(page, ["About owls?"]);
-  // What is offered to be undone has been stored.
+  // The deletion has been stored once it is offered to be undone.
   await page.getByRole("button", {name: "Undo"}).waitFor();
   await page.reload();
   await listed(page, ["About owls?"]);

@@ -249,7 +249,8 @@ test("completions: the likelihood of a prompt, as evaluations ask for it", limit
     }
   }
 
-  // What the model says is likeliest is what it says; a prompt of one token has nothing before it.
+  // The likeliest token is the one that the model says; a prompt of one token has nothing before
+  // it.
   const {choices: [greedy3]} = await complete({prompt: context, max_tokens: 3, logprobs: 1});
   const said = await ask({prompt: [context + greedy3.text, "The owl", "a"], n: 2, logprobs: 1});
   assert.equal(said.choices.length, 6);

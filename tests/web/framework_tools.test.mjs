@@ -44,9 +44,9 @@ const api = () => createOpenAI({baseURL: `${server.url}/v1`, apiKey: "none"});
 const compatible = () => createOpenAICompatible({
   name: "hearth", baseURL: `${server.url}/v1`, includeUsage: true, supportsStructuredOutputs: true,
 });
-// By name: the model, and whether it reads what was thought. @ai-sdk/openai's Responses send
-// references to items unless `store` is false, and the server keeps no items; of models that are
-// not OpenAI's they ask for no reasoning unless they are told to.
+// The libraries by name, with the model, and whether it reads reasoning. @ai-sdk/openai's Responses
+// send references to items unless `store` is false, and the server keeps no items; of models that
+// are not OpenAI's they ask for no reasoning unless they are told to.
 const vercels = [
   {name: "@ai-sdk/openai-compatible", model: () => compatible()(server.model), thinks: true},
   {name: "@ai-sdk/openai of chats", model: () => api().chat(server.model)},
@@ -116,7 +116,7 @@ for (const {name, model, thinks, more} of vercels) {
     };
     await assert.rejects(generateObject({...fields("Hi."), schema: jsonSchema(oddSchema)}),
                          refused(400, /http:\/\/x\//));
-    // What fails in mid-turn, since the script says what may not come.
+    // This fails in mid-turn, since the script says what may not come.
     const bound = {...fields(say(callOf("read", {path: 5}))), tools: {read}};
     await assert.rejects(generateText(bound), refused(500, /may not come/));
     const told = [];
@@ -152,8 +152,8 @@ test("@ai-sdk/openai of Responses sends reasoning back", limit, async () => {
 const settings = () => ({model: server.model, apiKey: "none", maxRetries: 0});
 const openai = (more) => new ChatOpenAI({
   ...settings(), streamUsage: true, configuration: {baseURL: `${server.url}/v1`}, ...more});
-// By name: the model, and the code of its errors. `quiet`: its streams pass over what tells that
-// they failed.
+// The libraries by name, with the model, and the code of its errors. `quiet`: its streams pass over
+// what tells that they failed.
 const langchains = [
   {name: "@langchain/openai", model: () => openai(), code: "invalid_schema"},
   {name: "@langchain/openai of Responses", model: () => openai({useResponsesApi: true}),
@@ -207,7 +207,7 @@ for (const {name, model, code, quiet} of langchains) {
       assert.match(error.message, /http:\/\/x\//);
       return true;
     });
-    // What fails in mid-turn, since the script says what may not come.
+    // This fails in mid-turn, since the script says what may not come.
     const script = say(callOf("read", {path: 5}));
     await assert.rejects(bound().invoke(script), /may not come/);
     if (!quiet) await assert.rejects(streamed(bound(), script), /may not come/);

@@ -8,7 +8,7 @@ import {dirname, join} from "node:path";
 import {createInterface} from "node:readline";
 import {fileURLToPath} from "node:url";
 
-// For tests that hang; none depends on how long anything takes.
+// The limit is for tests that hang; none depends on how long anything takes.
 export const limit = {timeout: 300000};
 
 export const program = process.env.HEARTH ||

@@ -1,4 +1,4 @@
-// What marks of an answer become, in Chromium: the painter of the page alone, given texts as they
+// Tests the marks of an answer in Chromium: the painter of the page alone, given texts as they
 // come, and as a whole.
 
 import assert from "node:assert/strict";
@@ -56,7 +56,7 @@ after(async () => {
 });
 
 const show = (text) => page.evaluate((given) => window.show(given), text);
-// As the text comes, in pieces of so many characters.
+// Shows the text as it comes, in pieces of so many characters.
 const stream = (text, size) => page.evaluate(([given, step]) => {
   const painter = window.start();
   for (let at = step; at < given.length; at += step) painter.show(given.slice(0, at), false);
@@ -134,7 +134,7 @@ test("every mark becomes its nodes, whole or in pieces", limit, async () => {
   }
 });
 
-// Of GitHub's specification, the sections beyond CommonMark's.
+// The sections of GitHub's specification beyond CommonMark's.
 const GFM = [
   "| foo | bar |\n| --- | --- |\n| baz | bim |", "| abc | defghi |\n:-: | -----------:\nbar | baz",
   "| f\\|oo  |\n| ------ |\n| b `\\|` az |\n| b **\\|** im |",
@@ -242,7 +242,7 @@ test("an answer that comes repaints its last block only", limit, async () => {
               `at most ${share(1)} ms`);
   assert.ok(share(0.5) < 50);
 
-  // Of a list, a table and code that go on the parts before the last one stay, too.
+  // The parts before the last one stay in a list, a table and code that go on, too.
   for (const [head, line, part] of [["", "- item *x*\n", "li"], ["", "> - y\n", "li"],
                                     ["| a |\n|---|\n", "| **b** |\n", "tbody tr"]]) {
     const same = await page.evaluate(([begin, one, name]) => {
@@ -275,7 +275,7 @@ test("code is coloured and formulas are set, as nodes that are listed", limit, a
   for (const [, name] of formulas) await page.locator(`.said math ${name}`).first().waitFor();
   assert.deepEqual((await names()).filter((name) => !KNOWN.includes(name)), []);
 
-  // What KaTeX refuses, or would never end, stays as it was written.
+  // Markup that KaTeX refuses, or that would never end, stays as it was written.
   const hostile = [
     "\\def\\a{\\a\\a}\\a", "\\href{javascript:x}{y", "\\includegraphics{http://127.0.0.1:1/x.png}",
     "\\newcommand{\\b}{\\b}\\b", "\\edef\\c{\\c x}\\c", "\\frac{1}", "\\rule{1e9em}{1e9em}",

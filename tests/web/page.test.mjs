@@ -51,7 +51,7 @@ pageTest("what the model thinks is folded above its answer, and goes back", asyn
   await thought.waitFor({state: "hidden"});
   await fold.getByText(/^Thought for (a moment|\d+ s)$/).waitFor();
 
-  // From here on it is the reader's: what comes leaves it as it is.
+  // The fold is the reader's from here on: what comes leaves it as it is.
   await fold.locator("summary").focus();
   await page.keyboard.press("Enter");
   await thought.waitFor();

@@ -45,7 +45,7 @@ test("curl", limit, async () => {
     }
     const {message} = JSON.parse(stdout).choices[0];
     if (hasTools(example)) {
-      // What it says is the model's choice.
+      // The words are the model's choice.
       assert.ok(message.content || message.reasoning_content || message.tool_calls, stdout);
     } else {
       assert.match(message.content, /\w{3}/);

@@ -40,7 +40,8 @@ test("a conversation: type, stream, stop, go on, reload", limit, async () => {
   await ended(page);
   const told = page.locator(".figures", {hasText: /^.*\d+ tokens · .* tokens\/s · first after/});
   await told.first().waitFor();
-  // As the log has it: "... 24 (0 cached) + 64 tokens, ..., first token 0.031 s, 53.3 tokens/s".
+  // The log has lines such as "... 24 (0 cached) + 64 tokens, ..., first token 0.031 s, 53.3
+  // tokens/s".
   const line = server.log.filter((one) => one.includes("/v1/chat/completions 200")).at(-1);
   const [, logged] = line.match(/first token [\d.]+ s, ([\d.]+) tokens\/s/).map(Number);
   const [, rate] = (await told.first().textContent()).match(/([\d.,]+) tokens\/s/);

@@ -12,7 +12,8 @@ import re
 import numpy as np
 
 SEED = 1
-# Of the texts whose vectors are held against the truth: all packed together where an engine can.
+# Lengths of the texts whose vectors are compared with the truth: all packed together where an
+# engine can.
 CHECKED_LENGTHS = (75, 16, 75, 130, 75, 40, 5, 75, 75, 16, 75, 200, 75, 40, 16, 75)
 
 

@@ -88,7 +88,7 @@ class BertFileTest(FolderTest):
         self.assertEqual(file.shape, bert_file.Shape(LAYERS, WIDTH, FFN, HEADS, CONTEXT,
                                                      VOCABULARY, 2))
         self.assertEqual((file.type, file.pooling), ("F16", "cls"))
-        # Of one token: matrices of 4 * 64 * 64 + 2 * 64 * 96 weights a layer, and its attention.
+        # One token takes matrices of 4 * 64 * 64 + 2 * 64 * 96 weights a layer, and its attention.
         self.assertEqual(file.shape.operations(1), 2 * (2 * 28672 + 4 * 64))
         self.assertEqual(file.shape.operations(3), 2 * (3 * 2 * 28672 + 9 * 4 * 64))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import statistics
 
 OURS = "Hearth"
-# What multiplies weights of a type fastest: the peak that a rate is held against.
+# The unit that multiplies weights of a type fastest: a rate is compared with its peak.
 UNITS = {"BF16": "bf16_dot", "F32": "f32_fma", "F16": "f32_fma"}
 
 

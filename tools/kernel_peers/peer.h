@@ -30,10 +30,10 @@ struct PeerProblem {
 class PeerProduct {
  public:
   virtual ~PeerProduct() = default;
-  // With weights number `copy`.
+  // Runs the product with weights number `copy`.
   virtual void run(uint32_t copy) = 0;
   virtual std::span<const float> out() const = 0;
-  // What the library runs: "brg:avx512_core".
+  // Returns the name of what the library runs: "brg:avx512_core".
   virtual const std::string& implementation() const = 0;
 };
 
@@ -42,7 +42,8 @@ class Peer {
   virtual ~Peer() = default;
   virtual const char* name() const = 0;  // "oneDNN"
   virtual bool takes(PackKind kind) const = 0;
-  // From the next product() on. Throws (kUnsupported) where it cannot have so many.
+  // Sets the threads from the next product() on. Throws (kUnsupported) where it cannot have so
+  // many.
   virtual void set_threads(uint32_t threads) = 0;
   // Null where the library has nothing for it on this processor. Throws kUnsupported where it
   // fails otherwise, kResource where there is no memory for the copies.

@@ -17,7 +17,7 @@
 namespace hearth {
 namespace {
 
-// 696 and 2800 bytes in version 2.6.
+// Holds a descriptor of the library: 696 and 2800 bytes in version 2.6.
 struct alignas(64) Descriptor {
   std::byte bytes[8192] = {};
 };
@@ -159,7 +159,7 @@ class DnnProduct : public PeerProduct {
  private:
   static size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-  // The first copy is reordered from rows of f32, the others are copied from it.
+  // Reorders the first copy from rows of f32, and copies the others from it.
   void place_weights(const PeerProblem& problem) {
     Descriptor given = matrix_desc(dnn_, problem.k, problem.rows, kF32, kColumnMajor);
     for (uint32_t i = 0; i < problem.copies; ++i) {

@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// Of this process.
+// Returns the threads of this process.
 std::vector<int> thread_ids() {
   std::vector<int> ids;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -41,8 +41,8 @@ std::vector<float> random_floats(size_t count) {
   return values;
 }
 
-// Against an end by the kernel: copies are touched whole. What the libraries take has as many bytes
-// as ours.
+// Checks that copies fit into memory: they are touched whole, and the kernel would end the process.
+// What the libraries take has as many bytes as ours.
 void check_room(const ContenderTask& task, uint64_t libraries, const Machine& machine) {
   uint64_t ends = sizeof(float) * task.m * (uint64_t{task.rows} + task.k);
   uint64_t given = sizeof(float) * (uint64_t{task.rows} + task.m) * task.k;

@@ -25,9 +25,9 @@ class Peers : public Contenders {
   explicit Peers(std::function<void(const std::string& text)> note);
 
   std::vector<std::string> names() const override { return {"OpenBLAS", "oneDNN"}; }
-  // From now on they have as many threads as `placement` has seats, on the CPUs of these. Threads
-  // that are younger than this object are taken for the libraries'. Throws as Peer::set_threads
-  // does.
+  // Gives the libraries as many threads from now on as `placement` has seats, on the CPUs of these.
+  // Threads that are younger than this object are taken for the libraries'. Throws as
+  // Peer::set_threads does.
   void sit(const Placement& placement) override;
   // Throws as Peer::product does, and kResource where memory does not hold all copies.
   std::vector<Contender> ready(const ContenderTask& task) override;

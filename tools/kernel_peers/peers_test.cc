@@ -21,7 +21,7 @@ float rounded(float value, PackKind kind) {
   return kind == PackKind::kBF16 ? bf16_to_f32(f32_to_bf16(value)) : value;
 }
 
-// What the libraries are given is the product that ours computes.
+// The libraries get the product that ours computes.
 void expect_product(Peer& peer, PackKind kind, uint32_t m) {
   constexpr uint32_t kRows = 48, kK = 96, kCopies = 3;
   std::mt19937 random(m);
@@ -43,7 +43,7 @@ void expect_product(Peer& peer, PackKind kind, uint32_t m) {
         sum += term;
         magnitude += std::abs(term);
       }
-      // One rounding to f32 for each product and each sum.
+      // The bound is one rounding to f32 for each product and each sum.
       ASSERT_NEAR(product->out()[i], sum, magnitude * (kK + 1) * 0x1p-24)
           << peer.name() << " " << pack_kind_name(kind) << " m " << m << " copy " << copy;
     }
@@ -65,7 +65,7 @@ TEST(Peers, ComputeTheSameProduct) {
   }
 }
 
-// A thread of the test's own stands for those that a library starts.
+// A thread of the test stands for those that a library starts.
 TEST(Peers, TheirThreadsSitWhereTheTeamDoes) {
   std::vector<uint32_t> before = get_affinity(0);
   Peers peers(ignore);

@@ -23,7 +23,7 @@
 namespace hearth {
 namespace {
 
-// By layer and position, the experts in ascending order.
+// The experts by layer and position, in ascending order.
 using Choices = std::vector<std::vector<uint32_t>>;
 
 // The prompt as a step. It ends at the last layer with experts, so nobody reads its logits.

@@ -80,8 +80,8 @@ class Out {
   std::ofstream file_;
 };
 
-// What a router's bias makes of the choice: nothing much; the lower experts chosen more often, like
-// words of a language (Zipf); all rows choose the lowest.
+// The effect of a router's bias: none; the lower experts chosen more often, like words of a
+// language (Zipf); all rows choose the lowest.
 enum class Skew { kNone, kZipf, kSame };
 
 bool is_router_bias(std::string_view name) {
@@ -199,7 +199,7 @@ constexpr std::array<TypeOption, 7> kTypes = {
      {"q4_k_m", DType::kQ4_K, DType::kQ6_K, DType::kQ4_K},
      {"mxfp4", DType::kQ8_0, DType::kQ8_0, DType::kMXFP4}}};
 
-// 0 outside the layers, whose names are blk.<layer>.<part>.
+// Returns the layer of a tensor's name, blk.<layer>.<part>; 0 outside the layers.
 uint32_t layer_of(std::string_view name) {
   uint32_t layer = 0;
   if (name.starts_with("blk.")) std::from_chars(name.data() + 4, name.data() + name.size(), layer);
@@ -220,7 +220,7 @@ DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted, std::st
   const bool second = tensor.name == head || (odd && more && main == wanted.type);
   const DType type = second ? wanted.more : main;
   if (tensor.dims[0] % dtype_info(type).block_elements == 0) return type;
-  // As llama.cpp does where rows are no multiple of 256.
+  // llama.cpp takes these types where rows are no multiple of 256.
   if (type == DType::kQ4_K || type == DType::kQ6_K) {
     const DType other = type == DType::kQ4_K ? DType::kQ5_0 : DType::kQ8_0;
     if (tensor.dims[0] % dtype_info(other).block_elements == 0) return other;

@@ -59,13 +59,13 @@ Normal normal_of(std::string_view name, uint64_t k, const Traits& of) {
   if (has(name, "norm")) return {1, 0.1f};
   if (has(name, "layer_scalar") || has(name, "layer_output_scale")) return {1, 0.1f};
   if (has(name, "per_expert_scale") || has(name, "ffn_down_exps.scale")) return {1, 0.1f};
-  // What the router reads, whose logits are divided by the root.
+  // The router's scale weighs its input; logits are divided by the root.
   if (has(name, "router.scale") || has(name, "gate_inp.scale")) return {root, 0.1f * root};
   if (has(name, "ssm_a") && !has(name, "alpha")) return {-1, 0.1f};  // rates of decays
   if (has(name, "A_log")) return {0, 1};
   if (has(name, "sinks")) return {0, 1};
   if (has(name, "bias")) return {0, 0.05f};
-  // Of all layers together, each of them scaled by the root of its length.
+  // The table of all layers together, each of them scaled by the root of its length.
   if (has(name, "embed_tokens_per_layer") || has(name, "per_layer_token_embd")) {
     return {0, std::sqrt(static_cast<float>(of.layers)) / root};
   }

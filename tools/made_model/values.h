@@ -20,7 +20,7 @@ inline bool has(std::string_view name, std::string_view part) {
 struct Normal {
   float mean, deviation;
 };
-// What the size of weights depends on.
+// The traits of a model on which the size of its weights depends.
 struct Traits {
   uint32_t layers = 1;
   bool tied = false;              // the embedding table is the head

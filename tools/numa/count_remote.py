@@ -40,12 +40,13 @@ NODES = (vm.Node(2, 768),) * 4
 GRANULES_PER_MIB = 0.25  # of count_bytes.c
 READ_BYTES = 8 << 20  # of numa_decode --read
 READS = ((1, 0), (3, 2), (6, 1))  # CPU, node
-# What a step does once weighs little then, and the machine has room for all files.
+# A model has so many layers that the work which a step does once weighs little, and that the
+# machine has room for all files.
 LAYERS = {"dense": 6, "experts": 4, "states": 4, "windows": 4}
 MOST_REMOTE = 0.03
 MOST_APART = 0.2
 KIB = 1024
-# Of the program itself, of which there is one copy: not in the model (docs/numa.md).
+# Bytes of the program itself, of which there is one copy: not in the model (docs/numa.md).
 PROGRAM = 160 * KIB
 TIMEOUT = 3600  # seconds, many times what it takes on two free cores
 

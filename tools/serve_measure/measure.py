@@ -286,8 +286,8 @@ async def passes(servers, options):
 
 CORES = "the cores"
 WHAT = {"health": health, "streams": streams, "gap": gap, "passes": passes}
-# Of keys and values where health measures memory: room for its prompt and little more, so that all
-# of them are soon written.
+# Keys and values where health measures memory: room for its prompt and little more, so that all of
+# them are soon written.
 KV_CACHE = "512MiB"
 PROMPTS = {"health": 4096, "streams": 8, "gap": 2048, "passes": 2048}
 

@@ -54,7 +54,7 @@ WantedPipelines all_pipelines() {
       add_pipelines(call, &wanted);
       auto* gemm = std::get_if<GemmCall>(&call);
       if (gemm == nullptr) continue;
-      // Other shaders for one row, few, some and many, each cut and whole.
+      // The shaders differ for one row, few, some and many, each cut and whole.
       for (const uint32_t rows : {1u, 4u, 16u, 64u}) {
         gemm->m = rows;
         gemm->cuts = {gemm->block0 + 1};

@@ -1,6 +1,6 @@
-// What two engines lose by sharing the cores: the time that texts of both take at once, beside that
-// of the one's texts and then the other's. As many texts are under way in each engine as alone, so
-// steps are as large; nothing else runs, no client and no socket.
+// Measures what two engines lose by sharing the cores: the time that texts of both take at once,
+// beside that of the one's texts and then the other's. As many texts are under way in each engine
+// as alone, so steps are as large; nothing else runs, no client and no socket.
 //
 //   shared_cores MODEL MODEL TEXTS TOKENS ROUNDS     e.g. shared_cores a.gguf b.gguf 4 500 20
 //
@@ -108,7 +108,7 @@ int run(char** words) {
   time({&first, &second});
   std::vector<double> lost;
   for (uint32_t round = 0; round < rounds; ++round) {
-    // One before and one after, so that a machine that slows down favours neither.
+    // Single runs stand before and after, so that a machine that slows down favours neither.
     const Taken a = time({&first}), both = time({&first, &second}), b = time({&second});
     const double alone = a.seconds + b.seconds, steps_alone = a.in_steps + b.in_steps;
     lost.push_back(both.seconds / alone - 1);

@@ -13,7 +13,7 @@ import stories
 
 START, END, TEXT_END = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 
-# What is asked for, and the slots that the story then has to hold.
+# Questions of a chat, and the slots that the story then has to hold.
 ABOUT = [
     ("{a:h} and {a:t}", "ht", 6),
     ("{a:h}", "h", 3),

@@ -65,7 +65,7 @@ PLACES = {
     "bakery": "in", "castle": "in", "desert": "in", "park": "in",
 }  # fmt: skip
 
-# Whose turn it is: one's, and then the other's.
+# Words for the first one's turn, and for the other's.
 TURNS = {
     "in the mornings": "in the afternoons", "on Mondays": "on Sundays", "in summer": "in winter",
     "on rainy days": "on sunny days",
@@ -169,7 +169,7 @@ WEATHER_OF = {
     "float": ["rainy", "stormy", "cloudy", "warm", "windy"],
 }
 
-# Where a thing can fall into water.
+# Places where a thing can fall into water.
 WATERS = ["harbour", "lake", "beach", "river", "lighthouse", "bridge", "island", "park"]
 
 NAMES = {**{name: "she" for name in GIRLS}, **{name: "he" for name in BOYS}}

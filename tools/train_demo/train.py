@@ -63,7 +63,7 @@ def work(rank: int, net: model.Model, tokenizer: bpe.Tokenizer, shared: dict, ar
     torch.set_num_threads(1)
     seed = f"{args.seed} {rank}"
     stream = data.batches(tokenizer, seed, TOKENS // WORKERS, net.config.context)
-    # What a resumed run has seen is passed over, so that it goes on as if it had not ended.
+    # A resumed run passes over what it has seen, so that it goes on as if it had not ended.
     stream = itertools.islice(stream, args.first, None)
     for _ in range(args.first, args.steps):
         shared["start"].wait()

@@ -32,7 +32,7 @@ std::vector<uint32_t> numbers(std::string_view text) {
   return *all;
 }
 
-// What the engine works by.
+// A plan and schedules for the engine.
 struct Way {
   EnginePlan plan;
   ScheduleTable schedules;
