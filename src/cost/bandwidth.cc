@@ -16,7 +16,7 @@ namespace {
 constexpr double kAssumedBytesPerSecond = 100e9;
 constexpr double kOpsSeconds = 2e-3;
 
-// All have it where a description tells of none.
+// Whether a node has memory; all nodes have where a description tells of none.
 bool has_memory(const Machine& machine, uint32_t node) { return machine.memory_node(node) == node; }
 
 uint64_t caches_of(const Machine& machine, uint32_t node) {
@@ -176,7 +176,8 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
     if (has_memory(machine, n)) memories.push_back(n);
   }
   auto total = static_cast<uint32_t>(readers.size() * memories.size());
-  // What needs no pair of nodes is measured on the first that has both threads and memory.
+  // The first node that has both threads and memory stands for all where no pair of nodes is
+  // measured.
   const auto whole =
       std::ranges::find_if(memories, [&](uint32_t n) { return table.threads[n] > 0; });
   if (options.contention && whole != memories.end()) total += contention_patterns(machine, *whole);
@@ -189,7 +190,7 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
       table.wanted_bytes = size.wanted;
     }
     ReadBuffer buffer(machine, memory, size.bytes);
-    // By its own threads, should binding have been refused.
+    // Threads of the node write the memory, so that it lies there even where binding was refused.
     uint32_t owner = table.threads[memory] > 0 ? memory : readers.front();
     Readers(place_threads(machine, {.nodes = {owner}})).write(buffer);
     for (uint32_t node : readers) {

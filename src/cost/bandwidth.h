@@ -35,7 +35,7 @@ struct BandwidthTable {
   // not known, or, where another unit is known, that the level lacks it.
   double core_read = 0;
   std::array<double, kArithmeticUnits> core_ops{};
-  // What threads of the first node lose beside each other; none: nobody measured it.
+  // The loss of threads of the first node beside each other; none: nobody measured it.
   std::optional<Contention> contention = {};
   uint64_t buffer_bytes = 0, wanted_bytes = 0;  // of the shortest buffer; 0: not measured
 
@@ -48,7 +48,7 @@ struct BandwidthOptions {
   bool contention = true;            // what threads lose beside each other, too
   double contention_seconds = 15;    // that may take, but for what it cannot do without
   uint64_t most_bytes = UINT64_MAX;  // of a buffer; for tests
-  // After every rate, of a pair of nodes or of a pattern: how many of all are done.
+  // Called after every rate, of a pair of nodes or of a pattern, with how many of all are done.
   std::function<void(uint32_t done, uint32_t total)> report = [](uint32_t, uint32_t) {};
 };
 

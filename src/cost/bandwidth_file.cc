@@ -20,7 +20,7 @@ using Document = rapidjson::GenericDocument<rapidjson::UTF8<>, Pool, JsonMemory>
 
 constexpr double kGiga = 1e9;
 constexpr uint32_t kVersion = 2;  // of the file
-// More nodes than any computer has.
+// The limit on nodes, more than any computer has.
 constexpr rapidjson::SizeType kMostNodes = 4096;
 // Keys of a unit's rate in the file.
 constexpr std::array<const char*, kArithmeticUnits> kUnitKeys{"f32_gops", "bf16_gops", "int8_gops",

@@ -35,7 +35,7 @@ TEST(Bandwidth, EveryPairOfNodesIsMeasured) {
   check_bandwidth(table, machine);
 }
 
-// Whatever the rates are: cores of one node are measured beside each other.
+// Cores of one node are measured beside each other, whatever the rates are.
 TEST(Bandwidth, CoresAreMeasuredBesideEachOther) {
   const Machine machine = Machine::invented(1, 2);
   uint32_t calls = 0, total = 0;

@@ -11,7 +11,7 @@ namespace {
 
 using Places = std::vector<uint32_t>;  // of cores in the row, rising
 
-// What clusters want alike is one point of the curve.
+// Demands of clusters that differ by less than this part are one point of the curve.
 constexpr double kAlike = 0.01;
 // Clusters are believed where they explain this part of what is unexplained without them, and that
 // is more than measurements scatter.
@@ -37,7 +37,8 @@ bool divides_all(uint32_t cluster, const std::vector<uint32_t>& sizes) {
   return std::ranges::all_of(sizes, [&](uint32_t size) { return size % cluster == 0; });
 }
 
-// Those that no curve does without stand first: up to four in a row, and all.
+// Returns the patterns. The first ones, which every curve needs, are up to four cores in a row, and
+// all.
 std::vector<Pattern> patterns_of(uint32_t cores, const std::vector<uint32_t>& caches) {
   std::vector<Pattern> patterns;
   auto add = [&](Places places) {
@@ -98,7 +99,7 @@ double wanted(const std::vector<double>& cluster_read, const Places& cores) {
 
 using Curve = std::vector<std::pair<double, double>>;
 
-// Through zero and all points; flat behind the last.
+// Returns the value on a line through zero and all points; flat behind the last.
 double on_curve(const Curve& curve, double x) {
   std::pair<double, double> before{0, 0};
   for (const auto& point : curve) {
@@ -141,7 +142,7 @@ double unexplained(const std::vector<Pattern>& patterns, uint32_t cluster) {
   double squares = 0;
   for (size_t p = 0; p < patterns.size(); ++p) {
     const double want = wanted(curve, patterns[p].cores);
-    // Others know nothing of what is beyond them.
+    // The other points know nothing of what is beyond them.
     if (want > most * (1 - kAlike)) continue;
     const double told = on_curve(node_curve(patterns, curve, p), want);
     const double off = (told - patterns[p].read) / patterns[p].read;
@@ -167,7 +168,7 @@ uint32_t find_cluster(const std::vector<Pattern>& patterns, uint32_t cores,
   return best;
 }
 
-// The first PUs, so many, of each of the cores.
+// Returns the first `threads` PUs of each of the cores.
 std::vector<uint32_t> pus_of(const Machine& machine, const std::vector<uint32_t>& row,
                              const Places& places, size_t threads) {
   std::vector<uint32_t> pus;
@@ -259,7 +260,7 @@ Contention measure_contention(const Machine& machine, uint32_t node, const Conte
     of.cluster_read = cluster_curve(patterns, found.cluster);
     of.node = node_curve(patterns, of.cluster_read);
     of.ops = probe.ops(pus_of(machine, row, every, way)) / (one * cores);
-    // What one thread a core does beyond one alone is what the clock's pace scatters.
+    // The clock's pace scatters: one thread a core does no more than one alone.
     if (way == 1) of.ops = std::min(1.0, of.ops);
   }
   return found;

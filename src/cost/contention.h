@@ -1,6 +1,6 @@
-// What threads of a node lose by working beside each other, measured: how much k of its cores read
-// together, wherever they stand, with one thread a core and with two, and how much they compute.
-// Of that it finds what the system does not tell: cores in a row that share something that does not
+// Measures what threads of a node lose by working beside each other: how much k of its cores read
+// together, wherever they stand, with one thread a core and with two, and how much they compute. Of
+// that it finds what the system does not tell: cores in a row that share something that does not
 // serve them all (a port of a cache, an L3 tag; Sandwich, section 2), and curves that fall.
 //
 //   Contention contention = measure_contention(machine, node, probe);
@@ -29,11 +29,11 @@ namespace hearth {
 
 // Cores in a row that are thought to share something, at most.
 inline constexpr uint32_t kMostCluster = 4;
-// More than any node has.
+// The limit on cores of a node, more than any node has.
 inline constexpr uint32_t kMostNodeCores = 1u << 16;
 
 struct Contention {
-  // With so many threads on every core at work.
+  // The rates with so many threads on every core at work.
   struct Way {
     std::vector<double> cluster_read;             // [k - 1]: g(k), bytes a second
     std::vector<std::pair<double, double>> node;  // w and F(w), by rising w
@@ -68,7 +68,7 @@ Contention measure_contention(const Machine& machine, uint32_t node, const Conte
 
 // Bytes a second where so many threads work on each of the node's cores, in a row.
 double contended_read(const Contention& contention, std::span<const uint32_t> threads);
-// The same with one thread on every core.
+// Returns the rate with one thread on every core.
 double full_read(const Contention& contention);
 // The most that any pattern reads.
 double most_read(const Contention& contention);

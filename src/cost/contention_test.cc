@@ -74,7 +74,7 @@ TEST(Contention, FindsTheSameUnderNoise) {
   }
 }
 
-// Whoever has no time left knows of few cores in a row and of all.
+// A measurement that is late knows only of few cores in a row and of all.
 TEST(Contention, LeavesOutPatternsWhereItIsLate) {
   const MachineTruth truth = port_truth("numa:1 core:24 pu:2");
   const uint32_t patterns = contention_patterns(truth.machine, 0);

@@ -33,7 +33,7 @@ class StepClock {
     if (groups_ > 1) meeting_ = 2 * hop(all);
   }
 
-  // The next op of the segment; a barrier follows, but after the step's last.
+  // Adds the next op of the segment; a barrier follows, but after the step's last.
   void add(const NodeLoad& load, bool last) {
     std::vector<double> reads = read_seconds(load);
     std::vector<double>& took = segment_.emplace_back();
@@ -253,7 +253,7 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
     }
     bool last = &node == &graph.nodes.back();
     if (!node.barrier_after && !last) continue;
-    // The last one has a barrier where groups meet after it.
+    // A segment's last op has a barrier where groups meet after it.
     clock.add(load, !node.barrier_after);
     totals.add(load);
     load = spreader.empty();

@@ -61,7 +61,7 @@ TEST_F(Kunpeng, DecodeRisesWithTheThreadsOfANode) {
     EXPECT_GT(now, last) << threads;
     last = now;
   }
-  // No faster than the node's memory.
+  // The rate is no faster than the node's memory allows.
   double limit = 102e9 / cost(plan_on(machine, {0})).weight_bytes;
   EXPECT_LT(last, limit);
   EXPECT_GT(last, limit / 2);
@@ -87,14 +87,14 @@ TEST_F(Kunpeng, AsynchronousOverLockstep) {
     EXPECT_EQ(cost(async).barriers, cost(lockstep).barriers);
     EXPECT_EQ(cost(lockstep).meetings, cost(lockstep).barriers);
   }
-  // One group has nobody to wait for.
+  // A single group has nobody to wait for.
   PlacedPlan alone = plan_on(machine, {0}), same = alone;
   same.plan.sync = GroupSync::kLockstep;
   EXPECT_DOUBLE_EQ(rate(alone), rate(same));
   EXPECT_EQ(cost(alone).meetings, 0u);
 }
 
-// What ArcLight gains over llama.cpp, whose weights lie wherever the system put them.
+// ArcLight gains this over llama.cpp, whose weights lie wherever the system put them.
 TEST_F(Kunpeng, PlacedWeightsOverUnplacedOnes) {
   for (uint32_t groups : {1u, 4u}) {
     PlacedPlan placed = plan_on(machine, {}, 0, groups), unplaced = placed;
@@ -161,7 +161,7 @@ uint64_t packed(DType type, uint32_t rows, uint32_t k) {
   return spec.codes_bytes() + spec.scales_bytes();
 }
 
-// Whatever the plan, a step reads every matrix once, and every key and value that it sees.
+// A step reads every matrix once, and every key and value that it sees, whatever the plan.
 TEST_F(Kunpeng, BytesAndOperationsAreThoseOfTheModel) {
   uint64_t layer = packed(DType::kQ4_0, 4096 + 2 * 1024, 2560) + packed(DType::kQ4_0, 2560, 4096) +
                    packed(DType::kQ4_0, 2 * 9728, 2560) + packed(DType::kQ4_0, 2560, 9728);
@@ -185,7 +185,7 @@ TEST_F(Kunpeng, BytesAndOperationsAreThoseOfTheModel) {
   }
 }
 
-// What graph/ops/reduce.h counts: in decode every group reads the others' sums of all rows, in
+// graph/ops/reduce.h counts so: in decode every group reads the others' sums of all rows, in
 // prefill a row's owner does, and writes its norm into three copies. The last reduce is of one row.
 TEST_F(Kunpeng, ReducesMoveLessWhereRowsAreDealt) {
   constexpr double kRows = 2 * 36 * 100 - 99, kRowBytes = 3 * 2560;
@@ -207,7 +207,7 @@ TEST_F(Kunpeng, PrefillIsBoundByArithmetic) {
   EXPECT_LT(cost.seconds, 3 * least);
   table.core_ops = {80e9, 160e9, 320e9, 160e9};
   EXPECT_LT(this->cost(plan_on(machine, {}), {512, 0}).seconds, 0.7 * cost.seconds);
-  // What a level has no unit for runs as fused multiply-adds.
+  // Operations for which a level has no unit run as fused multiply-adds.
   table.core_ops = {160e9, 0, 0, 0};
   StepCost floats = this->cost(plan_on(machine, {}), {512, 0});
   EXPECT_EQ(floats.ops[static_cast<size_t>(ArithmeticUnit::kInt8Dot)], 0);
@@ -323,7 +323,8 @@ TEST(CostModel, WhoRestsCostsNothing) {
   }
 }
 
-// Where nobody of a group stands on its shard, all of it read it; else only who stands there does.
+// The threads of a group that stand on its shard read it alone; all of the group read it where none
+// of them stands there.
 TEST(CostModel, ThreadsReadTheShardTheyStandOn) {
   Machine machine = Machine::from_synthetic("pack:2 numa:1 l3:1 core:4 pu:1");
   BandwidthTable table = assumed_bandwidth(machine);
@@ -337,7 +338,8 @@ TEST(CostModel, ThreadsReadTheShardTheyStandOn) {
   EXPECT_NEAR(first.remote_bytes(), first.weight_bytes / 3, 0.02 * first.weight_bytes);
 }
 
-// Where nodes read each other as fast as themselves, one memory still serves only one of them.
+// One memory serves only one of two nodes at its full rate, even where they read each other's as
+// fast as their own.
 TEST(CostModel, AMemoryGivesNoMoreThanItHas) {
   Machine machine = Machine::from_synthetic("pack:2 numa:1 l3:1 core:4 pu:1");
   BandwidthTable table = assumed_bandwidth(machine);

@@ -34,7 +34,7 @@ class PairedTrials {
 
   explicit PairedTrials(uint32_t most_pairs = 64) : most_pairs_(most_pairs) {}
 
-  // Both in seconds, above 0.
+  // Adds a pair of times in seconds, above 0.
   void add(double incumbent, double challenger);
   uint32_t pairs() const { return pairs_; }
   // Challenger's time over incumbent's; of fewer than two pairs the interval has no ends.

@@ -92,7 +92,7 @@ TEST(PairedTrials, TurnsAlternateAndDisturbedTrialsAreRepeated) {
       },
       [&]() -> std::optional<double> {
         order += 'c';
-        // Every third is disturbed, and would decide otherwise.
+        // Every third trial is disturbed, and would decide otherwise.
         if (++calls % 3 == 0) return std::nullopt;
         return 0.5;
       });

@@ -19,9 +19,10 @@ inline constexpr uint32_t kReadParts = 8;
 
 // The size of a last-level cache; one of unknown size counts as 32 MiB.
 uint64_t cache_bytes(const Machine& machine, uint32_t llc);
-// Whole chunks that hold `bytes`.
+// Returns the bytes of the whole chunks that hold `bytes`.
 uint64_t rounded_up(uint64_t bytes);
-// At most `bytes`, and at most half of the memory that `node` has free; whole chunks, at least one.
+// Returns at most `bytes`, and at most half of the memory that `node` has free; whole chunks, at
+// least one.
 uint64_t bytes_to_have(const Machine& machine, uint32_t node, uint64_t bytes);
 
 class ReadBuffer {
@@ -36,8 +37,8 @@ class ReadBuffer {
 
   // Part `part` is what the next write() or read() is of; returns its bytes. By one thread.
   uint64_t begin(uint32_t part);
-  // By several threads at once: each chunk by one of them. Memory that was never written is one
-  // page of zeros, in the cache: write() comes first.
+  // Both are called by several threads at once, and each chunk is done by one of them. Memory that
+  // was never written is one page of zeros, in the cache: write() comes first.
   void write() noexcept;
   void read(ReadFn loop, uint64_t* sink) noexcept;
 

@@ -51,7 +51,7 @@ ReadRates::ReadRates(const Machine& machine, const BandwidthTable& table, const 
   }
 }
 
-// By a formula for nodes that nobody measured part by part.
+// A formula fills in nodes that nobody measured part by part.
 void ReadRates::fill_node(uint32_t node, uint32_t threads, const CostConstants& constants) {
   const double best = fastest_memory(table_, node);
   if (threads_[node] == 0 || best <= 0) return;
@@ -98,7 +98,7 @@ LoadSpreader::LoadSpreader(const Machine& machine, const ReadRates& rates, const
   }
 }
 
-// Where the group's activations lie.
+// Returns the node with the group's activations.
 uint32_t LoadSpreader::home(uint32_t group) const {
   return machine_.memory_node(plan_.shard_nodes[plan_.plan.groups[group].share.shard_begin]);
 }
@@ -131,7 +131,7 @@ std::vector<double> LoadSpreader::shares(uint32_t group, uint32_t shard) const {
   return parts;
 }
 
-// Where the shard's weights, keys and values lie.
+// Returns the nodes with the shard's weights, keys and values.
 std::vector<uint32_t> LoadSpreader::memories_of(uint32_t shard) const {
   if (plan_.placing == WeightPlacing::kUnplaced) return rates_.memories();
   return {machine_.memory_node(plan_.shard_nodes[shard])};

@@ -42,11 +42,12 @@ class ReadRates {
   const BandwidthTable& table_;
   std::vector<uint32_t> threads_, memories_;
   std::vector<bool> measured_;
-  // By node: what the threads at work read as a part of B_ij; what one does alone; what most do.
+  // The threads at work read this part of B_ij, one alone reads the next, and most read the last,
+  // for each node.
   std::vector<double> fill_, alone_, most_;
 };
 
-// An op makes every group read and compute this, by nodes.
+// The work of an op for every group, by nodes.
 struct NodeLoad {
   NodeLoad(uint32_t groups, uint32_t node_count)
       : nodes(node_count), bytes(size_t{groups} * nodes * nodes), ops(groups), least(groups) {}
@@ -94,7 +95,7 @@ class LoadSpreader {
   std::vector<std::vector<uint32_t>> group_threads_;  // [group][node]
 };
 
-// All, where the table knows of none.
+// Returns the units that were measured; all of them where the table knows of none.
 ArithmeticUnitSet measured_units(const BandwidthTable& table);
 
 }  // namespace hearth

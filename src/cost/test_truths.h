@@ -43,7 +43,7 @@ struct MachineTruth {
     return sum;
   }
 
-  // Of PUs, on every core of the machine in turn.
+  // Returns how many of these PUs each core of the machine has, in turn.
   std::vector<uint32_t> threads_of(const std::vector<uint32_t>& pus) const {
     std::vector<uint32_t> threads(machine.cores.size(), 0);
     for (uint32_t c = 0; c < machine.cores.size(); ++c) {

@@ -17,7 +17,7 @@ namespace hearth {
 class TimedTeam {
  public:
   explicit TimedTeam(Team& team) : TimedTeam(team, member_range(0, team.size())) {}
-  // These members, rising. They are numbered from 0 on here; the others rest.
+  // Times these members of the team, rising. They are numbered from 0 on here; the others rest.
   TimedTeam(Team& team, const std::vector<uint32_t>& members)
       : team_(team),
         members_(members),
@@ -52,7 +52,7 @@ class TimedTeam {
     return std::chrono::duration<double>(end - begin).count();
   }
 
-  // Where a member puts what it read, so that reading has a use.
+  // Returns the number to which a member adds what it read, so that reading has a use.
   uint64_t& sink(uint32_t member) { return turns_[member].sink; }
 
  private:

@@ -22,7 +22,7 @@ constexpr const char* kHead = "hearth-tuned 1";
 constexpr std::string_view kHeadWord = "hearth-tuned ";
 constexpr size_t kMostLine = 4096, kMostLines = 16384;
 
-// As text: numbers of all types are one then.
+// Hashes numbers as text, so that those of all types are alike.
 template <typename... Numbers>
 void add_numbers(FnvHash* hash, Numbers... numbers) {
   (hash->add(fmt::format("{}", numbers)), ...);
@@ -82,7 +82,7 @@ class Reader {
   }
   std::string_view line() const { return line_; }
 
-  // The next word of the line, empty at its end.
+  // Returns the next word of the line, empty at its end.
   std::string_view word() {
     const size_t end = std::min(rest_.find(' '), rest_.size());
     const std::string_view word = rest_.substr(0, end);
@@ -135,7 +135,7 @@ class Reader {
     if (word() != "trials") refuse_unknown();
     return number<uint32_t>("a number", 0, 1u << 30);
   }
-  // The rest of the line.
+  // Returns the schedule in the rest of the line.
   ScheduleEntry schedule() {
     try {
       return parse_schedule(std::exchange(rest_, {}), static_cast<uint32_t>(number_));
@@ -151,7 +151,8 @@ class Reader {
   std::string_view line_, rest_;
 };
 
-// What a section makes of a line: it does not know it, has read it, or has read up to its own end.
+// The result of reading a line in a section: it does not know the line, has read it, or has read up
+// to its own end.
 enum class LineRead : uint8_t { kUnknown, kYes, kToEnd };
 
 LineRead read_plans_line(Reader& reader, std::string_view key, Tuned* tuned) {
@@ -296,7 +297,7 @@ struct Section {
 constexpr std::array kSections{Section{"plans", read_plans_line, plans_text},
                                Section{"kernels", read_kernels_line, kernels_text}};
 
-// Reads up to its `end`.
+// Reads the lines of a section up to its `end`.
 void read_lines(Reader& reader, const Section& section, Tuned* tuned) {
   while (reader.next()) {
     const std::string_view key = reader.word();

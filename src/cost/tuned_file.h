@@ -1,4 +1,4 @@
-// What tuning found for one model shape on one machine, and the text file that it is kept in:
+// The results of tuning for one model shape on one machine, and the text file that keeps them:
 //
 //   hearth-tuned 1
 //   machine cpu AMD EPYC 7H12 64-Core Processor
@@ -96,7 +96,7 @@ struct TunedTrial {
   bool operator==(const TunedTrial&) const = default;
 };
 
-// Up to how many rows a step is decode's.
+// The number of rows up to which a step runs by decode's plan.
 struct TunedThreshold {
   uint32_t rows = 0;
   TimeRatio cost;  // as a part of the default's
@@ -112,7 +112,7 @@ struct ThresholdTrial {
   bool operator==(const ThresholdTrial&) const = default;
 };
 
-// Which of some plans is best with kernels of its own.
+// The plan that is best with kernels of its own, among some.
 struct TunedJoint {
   Phase phase = Phase::kDecode;
   uint64_t candidates = 0, plan = 0;  // a hash of all, plan_hash() of the best
@@ -131,7 +131,7 @@ struct TunedAttend {
   AttendSchedule schedule;  // the empty one where the default stays
   TimeRatio cost;           // of decode's steps, as a part of the default's
   uint32_t trials = 0;
-  // What was held against it, or won: one place or number of tasks each.
+  // The schedules that were compared with it, or that won: one place or number of tasks each.
   std::vector<AttendSchedule> tried;
   bool operator==(const TunedAttend&) const = default;
 };
@@ -154,7 +154,7 @@ struct Tuned {
   std::vector<TunedJoint> joints;
   std::string engine_plan;  // the text; empty: tuning is not done
   std::vector<TunedProduct> products;
-  // Of other plans: no step has them under the plan that is kept, and searches know them.
+  // Products of other plans: no step has them under the plan that is kept, and searches know them.
   std::vector<TunedProduct> others;
   std::optional<TunedAttend> attend;
   std::vector<TunedStep> steps;
@@ -173,13 +173,13 @@ ScheduleTable timed_schedules(const Tuned& tuned);
 // attention the places, and not its tasks. Throws (kUsage) where none gains.
 ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa);
 
-// The one of this shape and number of rows, or null.
+// Returns the product with this shape and number of rows, or null.
 const TunedProduct* find_product(const std::vector<TunedProduct>& products,
                                  const ProductShape& shape, uint32_t most_rows);
 // Makes those that are used `products` of all that are known, and the rest `others`.
 void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)>& used);
 
-// Of the plan's text.
+// Returns a hash of the plan's text.
 uint64_t plan_hash(const Plan& plan);
 
 std::string tuned_text(const Tuned& tuned);

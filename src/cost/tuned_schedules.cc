@@ -1,4 +1,4 @@
-// What is used of the schedules that a tuned file has.
+// Selects the schedules of a tuned file that are used.
 #include <algorithm>
 #include <utility>
 

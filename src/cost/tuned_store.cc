@@ -51,7 +51,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   return paths;
 }
 
-// Of a file that is longer than any may be, a part that is, too.
+// Reads a file; of one that is longer than any may be it reads a part that is too long, too.
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kMostTunedBytes + 1, '\0');

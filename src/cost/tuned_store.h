@@ -38,20 +38,20 @@ class TunedStore {
   // $XDG_CONFIG_DIRS, /etc/xdg without it. `variable` gives a variable of the environment, or null.
   using Variable = std::function<const char*(const char* name)>;
   static TunedStore of_environment(const Variable& variable);
-  // Of this process.
+  // Returns the store of this process.
   static TunedStore of_environment();
 
   const std::string& own() const { return own_; }
 
-  // What there is for this model shape on this machine, from the first folder that has it. Where
-  // there is nothing, but for another machine or a file that cannot be read, `note` says so.
+  // The result for this model shape on this machine, from the first folder that has it. Where there
+  // is none, but one for another machine or a file that cannot be read, `note` says so.
   struct Found {
     std::optional<Tuned> tuned;
     std::string path, note;
   };
   Found find(const TunedFields& machine, const TunedFields& model) const;
 
-  // Every file of all folders: its path, and what it holds or why not.
+  // A file of one of the folders: its path, and what it holds or why not.
   struct Entry {
     std::string path;
     std::optional<Tuned> tuned;

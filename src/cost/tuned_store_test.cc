@@ -135,7 +135,7 @@ TEST_F(TunedStoreTest, ProductsOfOtherPlansAreKeptAndNotUsed) {
   for (const ScheduleEntry& entry : tuned_schedules(tuned_).entries) {
     EXPECT_EQ(entry.product.threads, 2u);
   }
-  // One that stands twice is one.
+  // A product that stands twice counts once.
   tuned_.others.push_back(all[1]);
   divide_products(&tuned_, [](const ProductShape&) { return true; });
   EXPECT_EQ(tuned_.products, all);
@@ -161,7 +161,7 @@ TEST_F(TunedStoreTest, SchedulesOfProductsAreExportedAsAProcessors) {
   tuned_.steps = steps;
   tuned_.products.pop_back();
   EXPECT_NE(refused().find("no schedule of this model"), std::string::npos);
-  // Where attention alone gains.
+  // Attention alone gains.
   tuned_.attend = {{.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20, {}};
   const ProcessorSchedules attend = exported_schedules(tuned_, processor, Isa::kReference);
   ASSERT_EQ(attend.levels.size(), 1u);
@@ -187,11 +187,11 @@ TEST_F(TunedStoreTest, KeepsTheBandwidthsOfEachMachine) {
   ASSERT_TRUE(found.table.has_value()) << found.note;
   EXPECT_EQ(found.table->read, table.read);
   EXPECT_TRUE(store.list().empty()) << "it is no tuned model";
-  // Another machine has another file.
+  // A different machine has another file.
   TunedFields other = fields;
   other[0].second = "another processor";
   EXPECT_FALSE(store.find_bandwidth(machine_, other).table.has_value());
-  // One of other nodes under this machine's name, and one that is none.
+  // The file holds a table of other nodes under this machine's name, and then no table.
   const Machine two = Machine::from_synthetic("numa:2 core:2 pu:1");
   const TunedStore::FoundBandwidth strange = store.find_bandwidth(two, fields);
   EXPECT_FALSE(strange.table.has_value());
@@ -199,7 +199,7 @@ TEST_F(TunedStoreTest, KeepsTheBandwidthsOfEachMachine) {
       << strange.note;
   write(found.path, "{");
   EXPECT_NE(store.find_bandwidth(machine_, fields).note.find("is not used: "), std::string::npos);
-  // What an administrator gave is used where the user has none.
+  // A table that an administrator gave is used where the user has none.
   fs::create_directories(folder_ + "/system");
   TunedStore(folder_ + "/system", {}).save_bandwidth(machine_, fields, table);
   EXPECT_TRUE(store.find_bandwidth(machine_, fields).table.has_value());

@@ -12,13 +12,13 @@
 
 namespace hearth {
 
-// All levels, lower ones before those that stand on them, without any defaults.
+// Returns all levels, lower ones before those that stand on them, without any defaults.
 std::span<const Kernels* const> built_levels();
 
 class KernelTables {
  public:
-  // What later schedules say of a kernel is in place of what earlier ones do. Those of levels that
-  // this build does not have are left out. Throws (kFile) where one is not on the kernel's menu.
+  // Later schedules of a kernel take the place of earlier ones. Those of levels that this build
+  // does not have are left out. Throws (kFile) where one is not on the kernel's menu.
   explicit KernelTables(const std::vector<ProcessorSchedules>& schedules);
   KernelTables(const KernelTables&) = delete;
   KernelTables& operator=(const KernelTables&) = delete;
@@ -32,7 +32,7 @@ class KernelTables {
   void take_products(const ProcessorSchedules::Level& level, const Kernels& own, Kernels* kernels);
 
   std::vector<Kernels> levels_;
-  // What the spans of levels point to.
+  // The spans of levels point to these.
   std::deque<std::vector<RowsDefault>> defaults_;
   std::deque<std::vector<ScheduleEntry>> products_;
 };

@@ -53,7 +53,7 @@ std::string numbers_text(const ProcessorSchedules::Numbers& numbers) {
   return fmt::format("{}{}", numbers.least, numbers.most == kMostNumber ? "+" : "");
 }
 
-// As one word, and back: some vendors' names have spaces ("  Shanghai  ").
+// Spells a vendor as one word, and back: some vendors' names have spaces ("  Shanghai  ").
 std::string with_each(std::string vendor, char from, char to) {
   std::ranges::replace(vendor, from, to);
   return vendor;

@@ -67,9 +67,9 @@ struct ProcessorSchedules {
 ProcessorSchedules parse_processor_schedules(std::string_view text, const std::string& name);
 std::string processor_schedules_text(const ProcessorSchedules& schedules);
 
-// Those of the program, in the order of their files' names.
+// Returns the schedules that are part of the program, in the order of their files' names.
 std::vector<ProcessorSchedules> shipped_processors();
-// Those of them that are for the processor, special ones behind others.
+// Returns those of the program's schedules that are for the processor, special ones behind others.
 std::vector<ProcessorSchedules> schedules_for(const Processor& processor);
 
 }  // namespace hearth

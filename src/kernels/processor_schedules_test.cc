@@ -111,7 +111,7 @@ TEST(ProcessorSchedules, TellOneFaultInASentence) {
       head + "schedule line 8 says some sizes and not others: say all, or 'any any threads any'");
 }
 
-// Whatever bytes a text has, it is read or refused.
+// A text is read or refused, whatever bytes it has.
 TEST(ProcessorSchedules, DamagedTextsAreReadOrRefused) {
   std::mt19937 random(3);
   int refused = 0;

@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-// Every level that can run here, slowest first.
+// Returns every level that can run here, slowest first.
 std::vector<Isa> test_levels();
 
 // Those of them whose kernel, which is what `kernel_of(isa)` returns, no slower level has as well:

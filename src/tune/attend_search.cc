@@ -7,7 +7,8 @@
 namespace hearth {
 namespace {
 
-// What a schedule must save for certain, and what one case may take more.
+// The part that a schedule must save for certain, which is also the part that one case may take
+// more.
 constexpr double kMustSave = 0.01;
 
 // The schedule with what `one` says in place of its own.

@@ -13,14 +13,15 @@
 
 namespace hearth {
 
-// Where a processor prefetches from `places` and sequences are `depth` positions long; each says
-// one thing that is not the default. Spans can be dealt where there are several.
+// Returns the candidates where a processor prefetches from `places` and sequences are `depth`
+// positions long; each has one value that is not the default. Spans can be dealt where there are
+// several.
 std::vector<AttendSchedule> attend_candidates(uint32_t places, uint32_t depth);
-// Those that were not tried for this model yet.
+// Returns the candidates that were not tried for this model yet.
 std::vector<AttendSchedule> untried(const std::vector<AttendSchedule>& candidates,
                                     const std::optional<TunedAttend>& known);
 
-// What steps cost by the second as a part of what they do by the first; none: somebody stopped it.
+// Returns the steps' cost by the second as a part of that by the first; none: somebody stopped it.
 using CompareAttention = std::function<std::optional<PlanPairs::Comparison>(
     const AttendSchedule& incumbent, const AttendSchedule& challenger)>;
 

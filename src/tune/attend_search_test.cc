@@ -39,7 +39,7 @@ TEST_F(AttendSearchTest, EachIsHeldAgainstWhatWonBeforeAndSavedAtOnce) {
   EXPECT_EQ(known_->schedule, (AttendSchedule{4, 8}));
   EXPECT_EQ(known_->trials, 26u);
   EXPECT_EQ(known_->cost, (TimeRatio{0.25, 0.25, 0.5625})) << "as a part of the default's";
-  // Who goes on asks for that one.
+  // A second search asks for that one alone.
   EXPECT_TRUE(search(kDeep, {kLittle}));
   EXPECT_EQ(asked_, (std::vector<AttendSchedule>{{4, 16}}));
   EXPECT_EQ(known_->schedule, (AttendSchedule{4, 8})) << "1 % is not certain";

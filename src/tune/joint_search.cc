@@ -10,7 +10,7 @@ constexpr uint32_t kLookPairs = 8, kDecidingPairs = 20;
 // A plan that costs so many times as much as the best with kernels by hand is none to tune for.
 constexpr double kTooSlow = 1.15;
 
-// The first plan and the best of the others, or the best two others, after looks at all.
+// Returns the first plan and the best of the others, or the best two others, after looks at all.
 std::optional<std::vector<Plan>> finalists(const std::vector<Plan>& candidates,
                                            const JointWork& work) {
   if (candidates.size() <= 2) return candidates;

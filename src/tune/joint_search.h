@@ -21,12 +21,12 @@
 
 namespace hearth {
 
-// What is asked of the machine; false or none where somebody stopped it.
+// The measurements that a search asks for; false or none where somebody stopped it.
 struct JointWork {
   std::function<bool(const Plan& plan)> look;    // the fast start of all kernels under this plan
   std::function<bool(const Plan& plan)> search;  // their whole search
-  // What whole steps cost under `plan` with its kernels, as far as found, as a part of what they
-  // cost under `other` with its own.
+  // Returns the cost of whole steps under `plan` with its kernels, as far as found, as a part of
+  // their cost under `other` with its own.
   std::function<std::optional<TimeRatio>(const Plan& plan, const Plan& other, uint32_t pairs)>
       compare;
 };

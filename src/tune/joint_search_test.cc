@@ -18,7 +18,7 @@ class JointSearchTest : public testing::Test {
   struct Seconds {
     double by_hand, looked, searched;
   };
-  // By the groups of its plan; scatter: how far an interval reaches to either side.
+  // The seconds by the groups of a plan; scatter: how far an interval reaches to either side.
   std::map<uint32_t, Seconds> machine_;
   double scatter_ = 0.002;
   uint32_t calls_left_ = UINT32_MAX;
@@ -63,7 +63,7 @@ class JointSearchTest : public testing::Test {
   }
 };
 
-// With the kernels by hand nothing beats the first plan, and one does that has its own.
+// No plan beats the first with the default kernels, and one does that has its own.
 TEST_F(JointSearchTest, APlanWinsByKernelsOfItsOwn) {
   machine_ = {{1, {100, 96, 95}}, {2, {101, 99, 98}}, {3, {104, 92, 90}}, {4, {103, 100, 99}}};
   const std::optional<JointResult> found = search_jointly(candidates(4), work());

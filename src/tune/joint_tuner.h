@@ -20,7 +20,7 @@
 
 namespace hearth {
 
-// What an earlier tuning of these candidates came to; none where there was none.
+// Returns the result of an earlier tuning of these candidates; none where there was none.
 std::optional<JointResult> known_joint(const std::vector<Plan>& candidates, const Tuned& tuned);
 
 class JointTuner {
@@ -30,12 +30,12 @@ class JointTuner {
   JointTuner(Engine& engine, EnginePlan plan, StepTimer& timer, ScheduleTuner& kernels,
              TuneHooks hooks);
 
-  // Of candidates of one phase (joint_candidates()). Adds the products that it searched for, and
+  // Tunes candidates of one phase (joint_candidates()). Adds the products that it searched for, and
   // the result, which a tuning of the same candidates finds there. None where somebody stopped it.
   std::optional<JointResult> tune(const std::vector<Plan>& candidates, Tuned* tuned);
 
  private:
-  // All that is known of the plan's kernels.
+  // Returns the schedules that are known for the plan's kernels.
   ScheduleTable kernels_of(const Plan& plan, const Tuned& tuned) const;
   std::optional<TimeRatio> compare(const Plan& plan, const Plan& other, uint32_t most,
                                    const Tuned& tuned);

@@ -92,7 +92,8 @@ struct MeritCase {
   Merit merit;
 };
 
-// Of those that prediction ranks first, the one that is best on the machine.
+// Expects that one of the plans which prediction ranks first is near the best on the machine, and
+// returns it.
 Plan expect_near_the_best(const MeritCase& of) {
   const TestModel model = layers_of_4b();
   const Merit& merit = of.merit;
@@ -151,7 +152,7 @@ TEST(Merit, ASlowNodeKeepsItsThreads) {
   EXPECT_GE(best.worker_count(), 12u);
 }
 
-// Without that measurement these plans are tried all the same.
+// These plans are tried all the same without that measurement.
 TEST(Merit, WhatIsUntoldIsTriedWithoutAMeasurement) {
   const TestModel model = layers_of_4b();
   const Merit merit(threads_truth("numa:1 core:12 pu:2"), Phase::kDecode);

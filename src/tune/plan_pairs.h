@@ -19,10 +19,10 @@ namespace hearth {
 // kLeastGain, after half of them that on average it does, after 8, 16, 32 ... (PairedTrials) for
 // certain that it saves as much.
 bool enough_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most);
-// About how many pairs will be enough, where average and scatter stay as they are.
+// Returns about how many pairs will be enough, where average and scatter stay as they are.
 uint32_t likely_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most);
 
-// What an engine works by; without schedules by those that it has.
+// The plan and the schedules that an engine runs by; without schedules it keeps those that it has.
 struct EngineWay {
   EnginePlan plan;
   const ScheduleTable* schedules = nullptr;
@@ -46,8 +46,8 @@ class PlanPairs {
     double dearest = 1;  // of the case that fares worst
     uint32_t pairs = 0;
   };
-  // As many pairs as are enough; none where somebody stopped. `progress` is told with the pairs
-  // made. The engine is left working by one of the two.
+  // Compares by as many pairs as are enough; none where somebody stopped. `progress` is told with
+  // the pairs made. The engine is left working by one of the two.
   std::optional<Comparison> compare(const EngineWay& incumbent, const EngineWay& challenger,
                                     uint32_t most, TuneProgress progress);
 

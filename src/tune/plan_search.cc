@@ -64,7 +64,7 @@ class Search {
     return {plan.group_count(), static_cast<uint32_t>(nodes.size()), plan.worker_count()};
   }
 
-  // What the plan costs; kUnknown where nobody asks any more.
+  // Returns the plan's cost; kUnknown where nobody asks any more.
   double cost_of(const Plan& plan) {
     Key key = key_of(plan);
     if (auto known = costs_.find(key); known != costs_.end()) return known->second;

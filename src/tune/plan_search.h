@@ -25,7 +25,7 @@
 
 namespace hearth {
 
-// Of a plan, in whatever is to be little. Must not be negative.
+// Returns the cost of a plan, in whatever is to be little. Must not be negative.
 using PlanCost = std::function<double(const Plan&)>;
 
 struct PlanSearchOptions {

@@ -15,10 +15,10 @@ namespace {
 
 using Numbers = std::vector<uint32_t>;
 
-// Of the layers of Qwen3 4B.
+// Returns a model with so many layers of Qwen3 4B.
 TestModel model_of(uint32_t layers) { return TestModel(qwen3_4b_shape(layers)); }
 
-// As an engine has it by default: a thread a core but for a spare one, a shard a node.
+// Places an engine as by default: a thread a core but for a spare one, a shard a node.
 PlacedPlan placed_on(const Machine& machine, Phase phase, uint32_t threads = 0) {
   PlacedPlan placed;
   placed.placement = place_threads(machine, {.threads = threads});
@@ -116,7 +116,8 @@ TEST(PlanSearch, OneInFourIsRestedWhereFourHaveAPortForThree) {
   }
 }
 
-// On one node: seats for all PUs, as tuning has them, of which the default's work at first.
+// Places an engine on one node: seats for all PUs, as tuning has them, of which the default's work
+// at first.
 PlacedPlan whole_on(const Machine& machine, Phase phase) {
   PlacedPlan placed = placed_on(machine, phase);
   const Numbers begun = pus_of(placed.plan, placed.placement);
@@ -146,7 +147,7 @@ TEST(PlanSearch, ASparedCoreCostsNoTree) {
     const PlanSpace space = whole_space(machine, model.spec(), placed);
     ASSERT_EQ(space.most_cores, cores - 1);
     std::set<uint32_t> groups;
-    // As if groups waited for nobody, and threads cost nothing.
+    // Groups wait for nobody here, and threads cost nothing.
     const PlanSearchResult found = search_plans(machine, space, [&](const Plan& plan) {
       EXPECT_LT(plan.worker_count(), cores);
       groups.insert(plan.group_count());
@@ -327,7 +328,7 @@ TEST(PlanSearch, DescribedMachines) {
       EXPECT_TRUE(
           std::is_sorted(found.best.begin(), found.best.end(),
                          [](const PlanTrial& a, const PlanTrial& b) { return a.cost < b.cost; }));
-      // Of 36 layers one takes 10 ms at most on a core, with all its steps.
+      // One of 36 layers takes 10 ms at most on a core, with all its steps.
       EXPECT_LE(found.evaluations, 800u);
     }
   }

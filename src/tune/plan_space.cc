@@ -47,7 +47,7 @@ class Dealer {
     }
   }
 
-  // Nothing where it cannot be.
+  // Deals the groups; none where that cannot be.
   std::optional<std::vector<PlanGroup>> deal(const std::vector<uint32_t>& most_groups) {
     const auto shards = static_cast<uint32_t>(on_.size());
     uint32_t begin = 0;  // of the next group's shards: those before it that nobody stands on, too
@@ -85,7 +85,8 @@ class Dealer {
     return true;
   }
 
-  // Where the only group on shard s, its first, ends; 0 where others stand in between.
+  // Returns the end of the only group on shard s, which is its first; 0 where others stand in
+  // between.
   uint32_t end_of(uint32_t s) const {
     const uint32_t g = on_[s][0], end = groups_[g].shards.back() + 1;
     for (uint32_t between = s; between < end; ++between) {
@@ -101,7 +102,7 @@ class Dealer {
   std::vector<PlanGroup> dealt_;
 };
 
-// Every one of so many parts of the shard has some of the axis.
+// Whether every one of so many parts of the shard has some of the axis.
 bool all_have_some(const AxisCuts& cuts, uint32_t shard, uint32_t parts) {
   for (uint32_t part = 0; part < parts; ++part) {
     if (cuts.part_units(shard, part, parts).size() == 0) return false;
@@ -115,7 +116,7 @@ uint32_t PlanSpace::most_groups_of_all() const {
   return std::accumulate(most_groups.begin(), most_groups.end(), 0u);
 }
 
-// Without cores that are too many.
+// Returns the partition without cores that are too many.
 TopoTree::Partition PlanSpace::spared(const TopoTree::Partition& partition) const {
   std::map<uint32_t, uint32_t> core_of;  // by PU
   for (const Seat& seat : placement.seats) core_of.emplace(seat.pu, seat.core);

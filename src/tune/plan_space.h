@@ -29,7 +29,7 @@ struct PlanSpace {
   std::vector<uint32_t> most_groups;  // by shard: that may share it
   uint32_t most_cores = UINT32_MAX;   // that may be at work
 
-  // Of all shards together.
+  // Returns the most groups of all shards together.
   uint32_t most_groups_of_all() const;
   // The plan of this partition of PUs of the placement, with everything else as in `start`.
   std::optional<Plan> plan_of(const TopoTree::Partition& partition) const;
@@ -43,9 +43,9 @@ struct PlanSpace {
 // thread on every core and with all that have a seat. Each once, without the start plan.
 std::vector<Plan> resting_plans(const PlanSpace& space);
 
-// By shard, how many groups may share it under these shares: one for each of its segments, fewer
-// where one would have no heads, and of a model with latents as many as `start` has, since the KV
-// pages hold copies for no more.
+// Returns by shard how many groups may share it under these shares: one for each of its segments,
+// fewer where one would have no heads, and for a model with latents as many as `start` has, since
+// the KV pages hold copies for no more.
 std::vector<uint32_t> most_groups_on(const ModelSpec& spec, const std::vector<uint32_t>& shares,
                                      const Plan& start);
 

@@ -12,8 +12,8 @@ Plan with_other_sync(Plan plan) {
   return plan;
 }
 
-// Where nobody measured what cores lose beside each other, what prediction cannot tell apart takes
-// the place of the last of those that it ranks.
+// Puts the plans that prediction cannot tell apart in the place of the last ones that it ranks,
+// where nobody measured what cores lose beside each other.
 void add_untold(const PlanSpace& space, const PlanCost& cost, std::vector<PlanTrial>* best) {
   std::vector<PlanTrial> untold;
   for (Plan& plan : resting_plans(space)) {
@@ -57,7 +57,7 @@ PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, cons
 PlanTuner::PlanTuner(Engine& engine, StepTimer& timer, TuneHooks hooks)
     : engine_(engine), hooks_(std::move(hooks)), first_(engine.plan()), timer_(timer) {}
 
-// As it is known, or measured now; none where somebody stopped.
+// Returns the cost as it is known, or measured now; none where somebody stopped.
 std::optional<TimeRatio> PlanTuner::cost_of(const Plan& plan, uint32_t most,
                                             const TuneProgress& progress, Tuned* tuned,
                                             TunedPhase* result) {
@@ -89,7 +89,7 @@ Plan PlanTuner::tune(Phase phase, const std::vector<PlanTrial>& candidates, uint
     return plan != first_.of(phase) && find_trial(*tuned, plan) == nullptr;
   };
   const auto news = std::ranges::count_if(candidates, is_new, &PlanTrial::plan);
-  // The last is the other sync of what was chosen of the others.
+  // The last candidate is the chosen plan of the others in the other sync.
   const size_t all = candidates.size() + 1;
   TuneProgress progress{phase_name(phase), "plan", 0, static_cast<uint32_t>(news + 1), 0, most};
   *whole = true;

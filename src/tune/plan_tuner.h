@@ -26,8 +26,8 @@
 
 namespace hearth {
 
-// What the search among predicted costs found for a phase. `most_cores` may be at work at a time,
-// and `plan` has a thread on every PU that may be (tune/whole_team.h).
+// The result of the search among predicted costs for a phase. `most_cores` may be at work at a
+// time, and `plan` has a thread on every PU that may be (tune/whole_team.h).
 struct PlanRanking {
   PlanSearchResult search;
   PlanSpace space;
@@ -36,7 +36,7 @@ PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, cons
                        const EnginePlan& plan, Phase phase, const TuneCases& cases,
                        uint32_t most_cores);
 
-// What was measured of a plan, or null.
+// Returns the measurement of a plan, or null.
 const TunedTrial* find_trial(const Tuned& tuned, const Plan& plan);
 
 class PlanTuner {

@@ -15,7 +15,7 @@ constexpr double kMostTrialProducts = 16;
 // Rounds of a quick look, and the cost from which one is enough.
 constexpr int kRounds = 3;
 constexpr double kLost = 1.15;
-// A quick look may flatter by as much.
+// The time that a quick look must reach, since it may flatter by as much.
 constexpr double kLooksFaster = 0.97;
 // Rounds of a closer one.
 constexpr int kFinalRounds = 15;

@@ -30,7 +30,7 @@ class ProductTrials {
                 const std::function<bool()>& stop);
 
   const GemmSchedule& by_hand() const { return by_hand_; }
-  // Of one product, by so many that the clock is exact.
+  // Returns the seconds of one product, from so many that the clock is exact.
   double seconds(const GemmSchedule& schedule);
   // A quick look, for a search: infinite where it was stopped.
   double cost(const GemmSchedule& schedule);

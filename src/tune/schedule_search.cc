@@ -17,7 +17,8 @@ constexpr double kGain = 0.005;  // that a step must bring: less is noise
 constexpr size_t kGrown = 2;     // tiles that grow from the smallest slice and task
 // A dealing of K that takes so much longer than another is not tuned finely.
 constexpr double kHopeless = 1.15;
-// Of a space: so much is tried at most, and until so much is, the search goes on from its corners.
+// Shares of a space: at most the first is tried, and until the second is, the search goes on from
+// its corners.
 constexpr double kMostShare = 0.15, kCornerShare = 0.08;
 constexpr size_t kLeastTrials = 24;
 
@@ -149,7 +150,7 @@ ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32
                         menu.slice, blocks);
   space.unpack_rows = {menu.unpack_rows.least};
   if (menu.unpack_rows.most > 0) {
-    // All or nothing: with this number of rows.
+    // The call unpacks with this number of rows or does not.
     space.unpack_rows =
         sliced ? std::vector<uint16_t>{1, kNeverUnpack} : std::vector<uint16_t>{kNeverUnpack};
   }
@@ -185,7 +186,7 @@ ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32
   return space;
 }
 
-// One search, of one number of rows.
+// A search for one number of rows.
 class ScheduleSearch::Run {
  public:
   // `tiles`: those that are tried beside the start's; empty: all.
@@ -196,7 +197,7 @@ class ScheduleSearch::Run {
   // Dimensions whose values stay as they are.
   std::array<bool, ScheduleSpace::kDimensions> fixed{};
 
-  // From the best of these.
+  // Searches from the best of these on.
   void start_from(const std::vector<GemmSchedule>& starts) {
     for (const GemmSchedule& start : starts) seconds(space_.nearest(start));
     const std::vector<Point> tiles = ranked_tiles();
@@ -205,7 +206,7 @@ class ScheduleSearch::Run {
 
   void tune_finely() {
     tune(best_);
-    // Other tiles and dealings under the values that suit this one best.
+    // The search goes on with other tiles and dealings under the values that suit this one best.
     const Point first = best_;
     for (Dimension d : {kTile, kParts}) {
       for (uint8_t index = 0; index < space_.sizes()[d] && !fixed[d]; ++index) {
@@ -230,7 +231,8 @@ class ScheduleSearch::Run {
     const size_t dealings = space.parts.size();
     return static_cast<double>(space.size() / dealings * std::min<size_t>(dealings, 2));
   }
-  // Those that are not in the space, or that would be too many, take for ever.
+  // Returns the seconds of a point; infinity where it is not in the space, or where it would be one
+  // too many.
   double seconds(const Point& point) {
     const auto known = timed_.find(point);
     if (known != timed_.end()) return known->second;
@@ -328,8 +330,8 @@ class ScheduleSearch::Run {
     }
   }
 
-  // Where few schedules were tried so far, others far off are tuned, too: another best may lie
-  // behind values that are worse one by one.
+  // Tunes schedules far off, too, where few were tried so far: another best may lie behind values
+  // that are worse one by one.
   void tune_from_corners() {
     constexpr Dimension kEnds[] = {kPanels, kPrefetch, kSlice};
     for (uint32_t corner = 0; corner < 8 && timed_.size() < share(kCornerShare); ++corner) {

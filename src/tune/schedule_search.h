@@ -37,7 +37,7 @@ struct ScheduleSpace {
     Cache to;
     bool operator==(const Prefetch&) const = default;
   };
-  // All but tiles and prefetches ascending; none empty.
+  // The values of each dimension: all but tiles and prefetches ascending, none empty.
   std::vector<Tile> tiles;
   std::vector<uint16_t> slices, unpack_rows;
   std::vector<Prefetch> prefetches;
@@ -50,11 +50,11 @@ struct ScheduleSpace {
   // A schedule by the index of its values, in the order of the members.
   using Point = std::array<uint8_t, kDimensions>;
   std::array<size_t, kDimensions> sizes() const;
-  // All schedules but those whose tasks are too large.
+  // Returns the number of schedules, without those whose tasks are too large.
   size_t size() const;
   bool has(const Point& point) const;
   GemmSchedule at(const Point& point) const;
-  // All points in the order of their indices, those that has() does not know among them.
+  // Returns all points in the order of their indices, those that has() does not know among them.
   std::vector<Point> box() const;
   // The values next to those of a schedule.
   Point nearest(const GemmSchedule& schedule) const;
@@ -78,8 +78,8 @@ class ScheduleSearch {
   static constexpr size_t kStable = 3;
   static constexpr size_t kRunnersUp = 4;
 
-  // Of the product's next number of rows; `start` is what it is computed by today. Tiles that are
-  // tried beside the start's: `tiles`, or all where these are empty.
+  // Searches for the product's next number of rows; `start` is the schedule of today. The tiles
+  // that are tried beside the start's are `tiles`, or all where these are empty.
   SearchResult search(const ScheduleSpace& space, const GemmSchedule& start,
                       const ScheduleTimer& time,
                       const std::vector<ScheduleSpace::Tile>& tiles = {});
@@ -87,9 +87,9 @@ class ScheduleSearch {
   SearchResult fast_start(const ScheduleSpace& space, const GemmSchedule& start,
                           const ScheduleTimer& time,
                           const std::vector<ScheduleSpace::Tile>& tiles = {}) const;
-  // The next search starts from this one, too: what a like product's ended with.
+  // Lets the next search start from this schedule, too: the one that a like product's ended with.
   void learn(const GemmSchedule& schedule) { learned_ = schedule; }
-  // What an earlier search found for a number of rows, instead of searching again.
+  // Takes the result of an earlier search for a number of rows, instead of searching again.
   void found(const GemmSchedule& best);
 
  private:

@@ -111,7 +111,7 @@ TEST(ScheduleSearch, NamesTheRunnersUpInOrder) {
   }
 }
 
-// What an earlier search found counts as what this one did.
+// An earlier search's result counts as this one's own.
 TEST(ScheduleSearch, GoesOnBehindWhatWasFound) {
   const ScheduleSpace space = space_of(kProduct, 512, 2);
   GemmSchedule other = space.at(ScheduleSpace::Point{});
@@ -170,7 +170,7 @@ TEST(ScheduleSearch, AFastStartIsQuickAndOftenNear) {
   EXPECT_LT(quick.seconds, smooth_cost(space.at(space.nearest({}))));
 }
 
-// Where the best lies behind worse ones, a search that has learned of it finds it.
+// A best one that lies behind worse ones is found by a search that has learned of it.
 TEST(ScheduleSearch, StartsFromWhatALikeProductEndedWith) {
   const ScheduleSpace space = space_of(kProduct, 512);
   ScheduleSpace::Point hidden = space.nearest(ScheduleSearch().search(space, {}, smooth_cost).best);
@@ -203,7 +203,7 @@ TEST(ScheduleSearch, TriesTheTilesThatItIsGivenBesideTheStarts) {
   EXPECT_EQ(tried({{9, 9}}), (std::set<uint8_t>{2})) << "one that this kernel does not have";
 }
 
-// What was recorded of a product with one number of rows.
+// The record of a product with one number of rows.
 struct Cell {
   std::string name;
   ProductShape product;
@@ -284,7 +284,7 @@ std::vector<Cell> recorded() {
   return cells;
 }
 
-// What won each cell, by its name.
+// The winners of the cells, by name.
 using Winners = std::map<std::string, GemmSchedule>;
 
 std::string matrix_of(const Cell& cell) { return cell.name.substr(0, cell.name.find(" rows ")); }
@@ -368,7 +368,7 @@ TEST(TileWindow, OfARecordedMachineSavesTrialsAtEqualQuality) {
   EXPECT_LE(windowed.mean_over_best(), alone.mean_over_best() + 0.002);
 }
 
-// Another processor's tiles, slices of 4 KiB and no prefetches.
+// The constants are another processor's: its tiles, slices of 4 KiB and no prefetches.
 TEST(ScheduleSearch, RecoversFromAnotherProcessorsConstants) {
   const Replay all = replay({.tile_panels = 4,
                              .tile_rows = 3,

@@ -82,7 +82,7 @@ bool ScheduleTuner::tune_steps(Tuned* tuned) {
   return true;
 }
 
-// None where it was stopped.
+// Compares whole steps; none where it was stopped.
 std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& table, Phase phase,
                                                          uint32_t size) {
   PairedTrials pairs(kMostStepPairs);
@@ -97,7 +97,7 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
       if (phase == Phase::kPrefill) timer_.prompt(std::min(size, kTaskRows));
       const QuietCheck check;
       const double took = phase == Phase::kDecode ? timer_.decode(size) : timer_.prompt(size);
-      // A host that never lets go of its CPUs leaves what is.
+      // The measured time counts at last even where the host never lets go of its CPUs.
       const bool counts = check.quiet(took, engine_.threads()) || ++disturbed > kMostStepPairs;
       if (counts || hooks_.stop(about)) return took;
       return std::nullopt;

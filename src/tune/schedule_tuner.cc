@@ -67,7 +67,7 @@ std::vector<ProductUse> products_of(const Engine& engine) {
   return all;
 }
 
-// While it lives, a tuner has other hooks.
+// A tuner has other hooks while this lives.
 class HooksLent {
  public:
   HooksLent(TuneHooks* of, TuneHooks hooks) : of_(of), own_(std::exchange(*of, std::move(hooks))) {}
@@ -96,7 +96,7 @@ void add_winners(const Tuned& tuned, const Kernels& kernels, TileWindow* window)
 std::vector<ProductCase> product_cases(const Engine& engine, const TuneCases& cases) {
   const EnginePlan& plan = engine.plan();
   std::vector<uint32_t> decode, outputs, prefill;
-  // Its rows say under which plan a step runs.
+  // The rows of a step say under which plan it runs.
   auto add_step = [&](uint32_t rows) {
     (rows <= plan.decode.max_rows ? decode : prefill).push_back(rows);
   };
@@ -194,7 +194,7 @@ std::optional<ScheduleTable> ScheduleTuner::look(Phase phase, const Tuned& tuned
   return found;
 }
 
-// What the search of a like product ended with on another number of threads, the nearest.
+// Returns the result of a like product's search on another number of threads, the nearest.
 const ScheduleEntry* ScheduleTuner::learned_of(const ProductShape& product, uint32_t rows) const {
   const ScheduleEntry* best = nullptr;
   auto off = [&](const ScheduleEntry& of) {

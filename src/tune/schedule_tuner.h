@@ -77,12 +77,13 @@ class ScheduleTuner {
 
  private:
   struct Copies;
-  // What a search times of how large a space, before any was made.
+  // The share of a space that a search times, and the size of a space, as estimated before any
+  // search was made.
   static constexpr double kLikelyShare = 0.08, kLikelySpace = 2000;
 
   WorkShare share_of(const std::vector<ProductCase>& all, const Tuned& tuned, bool steps) const;
   void tell();
-  // Of one phase, or of both.
+  // Tunes the products of one phase, or of both.
   bool tune_products(Tuned* tuned, std::optional<Phase> phase);
   std::vector<ProductCase> products(std::optional<Phase> phase) const;
   const ScheduleEntry* learned_of(const ProductShape& product, uint32_t rows) const;

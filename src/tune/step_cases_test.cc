@@ -47,7 +47,7 @@ TEST_F(StepCasesTest, AStepThatGetsNoFasterHasItsProductsByHand) {
   const ScheduleTable left = tuned_schedules(tuned_);
   EXPECT_EQ(rows_of(left, kDense), (std::vector<uint32_t>{64}));
   EXPECT_EQ(rows_of(left, kExperts), (std::vector<uint32_t>{32}));
-  // All others have experts with 1 row or with 4.
+  // All other products have experts with 1 row or with 4.
   EXPECT_EQ(sizes(), (std::vector<uint32_t>{16}));
   EXPECT_FALSE(reset_step(all_[1], kPromptRows, &tuned_)) << "nothing is left to lose";
 }
@@ -72,7 +72,7 @@ TEST_F(StepCasesTest, SchedulesAreUsedWhereAStepWithThemWasTimed) {
   tuned_.steps.push_back({Phase::kDecode, 16, {}, 8});
   EXPECT_EQ(rows_of(timed_schedules(tuned_), kExperts), (std::vector<uint32_t>{1, 4}));
   EXPECT_EQ(rows_of(timed_schedules(tuned_), kDense), (std::vector<uint32_t>{16}));
-  // As many rows as a step has at most: 64 of these 512 tokens.
+  // A step of the 512 tokens has 64 rows at most.
   tuned_.steps.push_back({Phase::kPrefill, 512, {}, 8});
   EXPECT_EQ(rows_of(timed_schedules(tuned_), kDense), (std::vector<uint32_t>{16, 64}));
 }

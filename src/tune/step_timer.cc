@@ -19,7 +19,7 @@ StepTimer::StepTimer(Engine& engine, const TuneCases& cases) : engine_(engine), 
   tokens_ = bench_tokens(longest + kMostThreshold, engine.spec().hyper.vocabulary, 1);
 }
 
-// An encoder's.
+// Times a text of an encoder.
 void StepTimer::text(uint32_t tokens) {
   const std::unique_ptr<Sequence> sequence = engine_.new_sequence();
   const StepRequest request{sequence.get(), std::span(tokens_).first(tokens), Want::kHiddenFirst};
@@ -105,7 +105,7 @@ double StepTimer::about_prompt(uint32_t tokens) const {
   if (prompts_.empty()) return 0;
   const auto like = prompts_.find(tokens);
   if (like != prompts_.end()) return like->second;
-  // What is longer takes no more for a token.
+  // A longer prompt takes no more for a token.
   const auto& [longest, took] = *prompts_.rbegin();
   return took * tokens / longest;
 }

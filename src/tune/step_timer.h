@@ -21,20 +21,20 @@ class StepTimer {
   // Returns the seconds of some decode steps of so many of the cases' sequences, after one that is
   // not timed; of an encoder those of some texts of so many tokens.
   double decode(uint32_t sequences);
-  // Of a prompt of so many tokens, up to the longest of the cases, or kMostThreshold; of an
-  // encoder, of a text.
+  // Returns the seconds of a prompt of so many tokens, up to the longest of the cases, or
+  // kMostThreshold; for an encoder, of a text.
   double prompt(uint32_t tokens);
 
-  // Of every case of a phase whose decode steps have up to `most_rows` rows, after a prompt that
-  // wakes threads up and touches the memory of a new plan.
+  // Returns the seconds of every case of a phase whose decode steps have up to `most_rows` rows,
+  // after a prompt that wakes threads up and touches the memory of a new plan.
   std::vector<double> cases(Phase phase, uint32_t most_rows);
 
-  // About how many seconds a call takes, with all that is not timed but filling sequences; 0 before
-  // the first of its kind.
+  // Return about how many seconds a call takes, with all that is not timed but filling sequences; 0
+  // before the first of its kind.
   double about_decode(uint32_t sequences) const;
   double about_prompt(uint32_t tokens) const;
   double about_cases(Phase phase, uint32_t most_rows) const;
-  // Of filling all of the cases' sequences that are not.
+  // Returns about how long it takes to fill those of the cases' sequences that are not filled.
   double about_filling() const;
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 // Prompts of few tokens are short beside what disturbs a machine: so many of them are one trial.
 constexpr uint32_t kPrompts = 3;
-// No case may get slower by more, whatever the mean of all gains.
+// The limit on how much slower a case may get, whatever the mean of all gains.
 constexpr double kDearest = 1 + PairedTrials::kLeastGain;
 
 EnginePlan with_threshold(const EnginePlan& plan, uint32_t rows) {
@@ -20,7 +20,7 @@ EnginePlan with_threshold(const EnginePlan& plan, uint32_t rows) {
   return other;
 }
 
-// Of the plans of both phases, with the candidate in them.
+// Returns a hash of the plans of both phases, with the candidate among them.
 uint64_t plans_hash(const EnginePlan& plan) {
   FnvHash hash;
   hash.add(plan_text(plan.decode));

@@ -18,14 +18,14 @@ class TileWindow {
  public:
   static constexpr size_t kWinners = 16, kLike = 3;
 
-  // What a search of this product in steps of so many rows ended with.
+  // Adds the result of a search for this product in steps of so many rows.
   void add(const ProductShape& product, uint32_t rows, const GemmSchedule& winner);
-  // Each once; empty: all are to be tried.
+  // Returns the tiles, each once; empty: all are to be tried.
   std::vector<ScheduleSpace::Tile> tiles(const ProductShape& product, uint32_t rows) const;
 
  private:
   std::map<std::pair<PackKind, uint32_t>, size_t> searches_;  // by kernel and threads
-  // The last kWinners of each kernel, threads and rows.
+  // The last kWinners tiles of each kernel, threads and rows.
   std::map<std::tuple<PackKind, uint32_t, uint32_t>, std::deque<ScheduleSpace::Tile>> winners_;
 };
 

@@ -29,7 +29,7 @@ TopoTree::TopoTree(const Machine& machine, const Placement& placement) {
   build(machine, pus);
 }
 
-// What has no PU of `pus` is left out.
+// Builds the tree without the parts that have no PU of `pus`.
 void TopoTree::build(const Machine& machine, const std::vector<uint32_t>& pus) {
   root_.level = TopoLevel::kMachine;
   auto core_node = [&](const Core& core) {

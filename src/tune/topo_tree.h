@@ -25,9 +25,9 @@ enum class TopoLevel : uint8_t { kMachine, kPackage, kNode, kLlc, kGroup, kCore,
 
 class TopoTree {
  public:
-  // Over all PUs that the process may use.
+  // Makes the tree of all PUs that the process may use.
   explicit TopoTree(const Machine& machine);
-  // Over the PUs of a placement's seats.
+  // Makes the tree of the PUs of a placement's seats.
   TopoTree(const Machine& machine, const Placement& placement);
 
   // Like children of like nodes: `count` of them under each of the nodes at `depth` - 1.
@@ -36,7 +36,7 @@ class TopoTree {
     uint64_t parent, child;  // the shapes of both
     uint32_t count;
   };
-  // Those with two children at least, from the root down.
+  // Returns the nodes with two children at least, from the root down.
   std::vector<Site> sites() const;
 
   // Groups n children each that stand `stride` apart, in every node of the site: n of them at least
@@ -53,7 +53,7 @@ class TopoTree {
 
   // Rising.
   std::vector<uint32_t> pus() const;
-  // The same for equal trees, and else another, as sure as 64 bits are.
+  // Returns a number that is the same for equal trees, and else another, as sure as 64 bits are.
   uint64_t hash() const { return hash_; }
   bool operator==(const TopoTree& other) const { return hash_ == other.hash_; }
 

@@ -38,7 +38,7 @@ TEST(TopoTree, FortyEightCoresHave2874GroupedTrees) {
   EXPECT_EQ(grouped_trees(plain(48), 100).size(), 100u) << "no more than were asked for";
 }
 
-// All cores together, each by itself, or n of them at a stride: that many ways to form groups.
+// Cores are all together, each by itself, or n of them at a stride: that many ways to form groups.
 TEST(TopoTree, FortyEightCoresHave36PartitionsByOneGrouping) {
   const TopoTree tree = plain(48);
   std::set<Sets> found;

@@ -1,4 +1,4 @@
-// What tuning asks of its caller, and tells it.
+// The questions of tuning to its caller, and its reports.
 #pragma once
 
 #include <cstdint>

@@ -20,11 +20,12 @@ namespace {
 
 // Pairs of trials that decide about one plan, at most.
 constexpr uint32_t kMostPairs = 20;
-// Of the node's memory: plans are ranked by it, and differ by more than its best part does.
+// Passes over the node's memory: plans are ranked by the rate, and differ by more than its best
+// part does.
 constexpr uint32_t kBandwidthPasses = 2;
-// What cores lose beside each other may take so much of the time to measure, at most.
+// The most that measuring the loss of cores beside each other may take of the time.
 constexpr double kContentionPart = 0.05;
-// Where plans and kernels are tuned, kernels have more than half of the time.
+// The part of plans where plans and kernels are tuned: kernels have more than half of the time.
 constexpr double kPlansPart = 0.4;
 // Prefill has most of what decode leaves of the time for plans, and the threshold what both do.
 constexpr double kDecodePart = 0.4, kPrefillPart = 0.67;
@@ -56,7 +57,7 @@ TuneOutcome outcome_of(const PlanRanking& ranking) {
   return outcome;
 }
 
-// One tuning, from the loaded model to what is kept.
+// A tuning, from the loaded model to what is stored.
 class Tuning {
  public:
   Tuning(const ModelSpec& spec, const Machine& machine, const TunedStore& store,
@@ -82,7 +83,7 @@ class Tuning {
       if (options_.kernels) forget_kernels();
     }
     drop_foreign(isa, engine_options);
-    // While memory is free.
+    // The bandwidth is measured while memory is free.
     if (options_.plans) table_ = bandwidth(isa);
     const std::unique_ptr<Engine> engine =
         start_engine(model, machine_, isa, engine_options, listener_);
@@ -95,8 +96,8 @@ class Tuning {
   }
 
  private:
-  // What plans are ranked by. Of this machine it is measured once, whatever the model, or again
-  // where the budget was short then and no longer is.
+  // Returns the table that plans are ranked by. It is measured once on this machine, whatever the
+  // model, or again where the budget was short then and no longer is.
   BandwidthTable bandwidth(Isa isa) const {
     if (options_.table) return *options_.table;
     BandwidthOptions how;
@@ -132,7 +133,7 @@ class Tuning {
     tuned_.steps.clear();
   }
 
-  // Whole steps were timed under the plan that was kept before.
+  // Stores a plan; whole steps were timed under the one that was stored before.
   void keep_plan(const std::string& text) {
     if (text != tuned_.engine_plan) {
       tuned_.steps.clear();
@@ -182,7 +183,7 @@ class Tuning {
     const TimeBudget budget = budget_.part(options_.kernels ? kPlansPart : 1);
     tune_phases(engine, timer, budget, result, best);
     const bool whole = result->left.empty();
-    // What an earlier tuning found stays until this one knows all that it did.
+    // The result of an earlier tuning stays until this one knows all that it did.
     if (!whole || tuned_.engine_plan.empty()) keep_plan(whole ? kept_text(*best) : "");
     store_.save(tuned_);
     if (!whole || !tune_threshold(engine, timer, budget, result, best)) {
@@ -218,7 +219,7 @@ class Tuning {
         const TunedTrial* trial = find_trial(tuned_, candidate.plan);
         if (trial != nullptr) measured_[phase].push_back({candidate.plan, trial->cost.ratio});
       }
-      // In the other sync it is none of these.
+      // The chosen plan is none of these in the other sync.
       if (outcome.chosen.sync != outcome.start.sync) {
         measured_[phase].push_back({outcome.chosen, outcome.result.cost.ratio});
       }
@@ -278,7 +279,7 @@ class Tuning {
     return true;
   }
 
-  // Of all that was found on this machine.
+  // Returns the window of all that was found on this machine.
   TileWindow window(Isa isa) const {
     TileWindow window;
     add_winners(tuned_, kernels_for(isa), &window);

@@ -42,7 +42,7 @@ struct TuningOptions {
   bool fresh = false;                   // forgets what was measured before
 };
 
-// What tuning asks of its caller while it works, and tells it.
+// The questions of tuning to its caller while it works, and its reports.
 struct TuningWatch {
   std::function<bool()> interrupted = [] { return false; };
   std::function<void(const TuneProgress&)> progress = [](const TuneProgress&) {};
@@ -50,20 +50,20 @@ struct TuningWatch {
   std::function<void(uint32_t done, uint32_t total)> measured = [](uint32_t, uint32_t) {};
 };
 
-// What trials did not decide about, and what others had of the machine meanwhile, where there were
-// any trials.
+// The candidates that trials did not decide about, and what others had of the machine meanwhile,
+// where there were any trials.
 struct TuneDoubt {
   Undecided open;
   std::optional<CpuShares> cpus;
 };
 
-// What became of a phase's plan.
+// The outcome for a phase's plan.
 struct TuneOutcome {
   Plan start, chosen;
   TunedPhase result;
   std::optional<TunedThreshold> threshold;  // of decode, where it was measured
   TuneDoubt doubt;
-  // Of the search among predicted costs.
+  // Counts of the search among predicted costs.
   uint64_t trees = 0, plans = 0, evaluations = 0;
 };
 
@@ -72,7 +72,7 @@ struct TuningResult {
   Tuned tuned;
   TuneDoubt kernels;  // where they were tuned
   std::string path;   // that it is kept in
-  // What the time was too short for, which another call goes on with: "plans of decode".
+  // The parts for which the time was too short; another call goes on with them: "plans of decode".
   std::vector<std::string> left;
 };
 
@@ -80,7 +80,7 @@ TuningResult tune_model(const OpenedModel& model, const Machine& machine, Isa is
                         const TunedStore& store, const TuningOptions& options,
                         const TuningWatch& watch = {}, const Listener& listener = {});
 
-// What the cost model says of any machine, prefill first; nothing is measured or kept.
+// Tunes by the cost model alone, for any machine, prefill first; nothing is measured or kept.
 std::vector<TuneOutcome> predict_tuning(const ModelSpec& spec, const Machine& machine,
                                         const BandwidthTable& table, const TuneCases& cases,
                                         uint32_t most_cores);

@@ -33,7 +33,7 @@ TEST(WholeTeam, HasAThreadOnEveryPu) {
   EXPECT_EQ(without_resting(whole).decode, plan.decode);
 }
 
-// What was kept of an earlier tuning fits the engine of the next one.
+// The stored plan of an earlier tuning fits the engine of the next one.
 TEST(WholeTeam, IsInOneOrderWhoeverWorks) {
   const Machine machine = Machine::from_synthetic("numa:2 core:4 pu:2");
   const EnginePlan whole = with_all_pus(machine, plan_engine(machine, {}));

@@ -15,7 +15,7 @@ class WorkShare {
   WorkShare() = default;
   explicit WorkShare(std::vector<double> lengths) : lengths_(std::move(lengths)) {}
 
-  // Where so many works are done, and this part of the next one.
+  // Returns the part that is done, with so many works done, and this part of the next one.
   double part(size_t done, double of_next) const {
     const double all = std::accumulate(lengths_.begin(), lengths_.end(), 0.0);
     if (all <= 0) return 1;

@@ -63,7 +63,7 @@ struct SiluMulArgs {
   float* out;  // may be gate or up
 };
 
-// Of SwiGLU with limits.
+// Constants of SwiGLU with limits.
 inline constexpr float kSwigluLimit = 7.0f, kSwigluAlpha = 1.702f;
 
 // Gates are raised to this floor, since -inf * 0 would be NaN; the sigmoid below it is 0 anyway.

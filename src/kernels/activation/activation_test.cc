@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kPoison = -777.0f;
 
-// Either SwiGLU, as its place in the kernels' table.
+// A function of SwiGLU, as its place in the kernels' table.
 using SwigluKernel = decltype(&Kernels::silu_mul);
 
 std::vector<float> silu_mul(Isa isa, const std::vector<float>& gate, const std::vector<float>& up,
@@ -92,8 +92,8 @@ double true_clamped_swiglu(double gate, double up) {
   return g / (1 + std::exp(-double{kSwigluAlpha} * g)) * (u + 1);
 }
 
-// As SwiGLU, and t rounds by 2^-24, which moves the sigmoid by |t| (1 - sigmoid) as much; u + 1
-// rounds by 2^-24 of itself.
+// The bound is that of SwiGLU, and t rounds by 2^-24, which moves the sigmoid by |t| (1 - sigmoid)
+// as much; u + 1 rounds by 2^-24 of itself.
 TEST(ActivationTest, SwigluWithLimitsIsNearTheTruthInTheSameBits) {
   std::vector<float> gate, up;
   for (double g = -51; g < 20; g += 0.0037) {
@@ -140,13 +140,13 @@ TEST(ActivationTest, EndsOfSwigluWithLimits) {
 
 double true_gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
 
-// What the sigmoid of GELU by tanh is of.
+// The argument of the sigmoid in GELU by tanh.
 double true_tanh_argument(double x) {
   return 2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
 }
 double true_gelu_tanh(double x) { return x / (1 + std::exp(-true_tanh_argument(x))); }
 
-// Either GELU, as its place in the kernels' table.
+// A function of GELU, as its place in the kernels' table.
 using GeluKernel = decltype(&Kernels::gelu);
 
 std::vector<float> gelu(Isa isa, const std::vector<float>& x, const float* bias, const float* up,
@@ -227,7 +227,7 @@ TEST(ActivationTest, GeluByTanhIsNearTheTruthInTheSameBits) {
   }
 }
 
-// With a bias and a factor, each added and multiplied in one rounding; and in place.
+// GELU runs with a bias and a factor, each added and multiplied in one rounding; and in place.
 void expect_every_tail(GeluKernel kernel) {
   for (uint32_t n = 1; n <= 50; ++n) {
     std::vector<float> x(n), bias(n), up(n), sums(n);

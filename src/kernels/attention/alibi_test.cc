@@ -40,7 +40,7 @@ TEST(AlibiTest, AllLevelsGiveTheTruthInTheSameBits) {
   }
 }
 
-// More rows than scratch holds at once.
+// The call has more rows than scratch holds at once.
 TEST(AlibiTest, TheLargestCallAndHead) {
   for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
     KvHead head = filled_head(type, kMaxHeadDim, 150, 5);
@@ -48,7 +48,7 @@ TEST(AlibiTest, TheLargestCallAndHead) {
   }
 }
 
-// As an encoder's text has them: every row sees the same positions and is one of them.
+// An encoder's text: every row sees the same positions and is one of them.
 TEST(AlibiTest, RowsOfAText) {
   for (KvType type : kTypes) {
     SCOPED_TRACE(kv_type_name(type));
@@ -115,7 +115,7 @@ TEST(AlibiTest, OnlyDistancesCount) {
   }
 }
 
-// What the row next to a position makes of it, a row far away does not see for the slope.
+// A row far away does not see what the next row makes of a position, for the slope.
 TEST(AlibiTest, FarPositionsFade) {
   KvHead head = filled_head(KvType::kF32, 16, 500, 11);
   Queries queries(2, 16, 12);

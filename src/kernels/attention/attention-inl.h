@@ -59,8 +59,9 @@ class Attention {
     Stream k, v;
   };
 
-  // For the visit of a page: of `next` what rows see of it, `positions`, of `rest` the others'
-  // lines. Four places take turns only for a whole page behind a whole one.
+  // Returns what the visit of a page prefetches: the lines of `next` that rows see, up to
+  // `positions`, and in place of its other lines those of `rest`. Four places take turns only for a
+  // whole page behind a whole one.
   static Streams streams_of(const RowBlock& b, const KvPage& next, uint32_t positions,
                             const KvPage& rest) {
     constexpr size_t kWhole = size_t{1} << 31;
@@ -120,8 +121,9 @@ class Attention {
     }
   }
 
-  // Behind the last page comes b.after. A last page of few positions leaves little time to prefetch
-  // that: then the page before fetches the rest of b.after, in place of the lines that no row sees.
+  // Returns what page `page` prefetches: the next page, or b.after behind the last one. A last page
+  // of few positions leaves little time to prefetch that: then the page before fetches the rest of
+  // b.after, in place of the lines that no row sees.
   static Streams streams_at(const RowBlock& b, const KvPage* all, PageRange pages, uint32_t page) {
     auto seen = [&](uint32_t p) { return smaller(b.seen - p * kPagePositions, kPagePositions); };
     if (page + 1 == pages.end) {
@@ -131,7 +133,7 @@ class Attention {
     return streams_of(b, all[page + 1], seen(page + 1), one_left ? b.after : KvPage{});
   }
 
-  // Where the call leaves what its rows from `row0` on have of a span.
+  // Returns the place for a span's sums of the call's rows from `row0` on.
   static RowSums sums_at(const AttendArgs& a, uint32_t span, uint32_t row0, uint32_t stride) {
     const size_t floats = row_sums_floats(a.rows, a.value_length);
     RowSums all = row_sums(a.sums + floats * (span - a.span0), a.rows, a.value_length);

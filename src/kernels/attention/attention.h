@@ -80,7 +80,7 @@ ArithmeticUnit arithmetic_unit_for(KvType type, const ArithmeticUnitSet& units);
 // The padding and the blocks of a key or a value of `length` elements.
 constexpr uint32_t padded_length(uint32_t length) { return (length + 15) / 16 * 16; }
 constexpr uint32_t kv_blocks(uint32_t length) { return (length + kKvBlock - 1) / kKvBlock; }
-// Where the scales start in a half of a q8_0 page.
+// Returns the offset of the scales in a half of a q8_0 page.
 constexpr size_t kv_scales_offset(uint32_t length) {
   return size_t{kPagePositions} * padded_length(length);
 }
@@ -136,9 +136,9 @@ struct AttendArgs {
   float* out;                // row i at out + out_offset[i], value_length floats
   const size_t* out_offset;  // [rows]
   std::byte* scratch;
-  // To visit the spans [span0, span1) alone: what each of them gives is left here, one
-  // row_sums_floats(rows, value_length) after the other, 64-byte aligned, and `out` as it is. Null:
-  // all spans, merged into `out`.
+  // The sums of the spans [span0, span1), where the call shall visit these alone: one
+  // row_sums_floats(rows, value_length) after the other, 64-byte aligned, and `out` stays as it is.
+  // Null: all spans, merged into `out`.
   float* sums = nullptr;
   uint32_t span0 = 0, span1 = 0;
   // The page that the caller visits after these, to prefetch: another head's first. Null: none.

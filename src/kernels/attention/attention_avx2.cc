@@ -1,6 +1,6 @@
 #include "kernels/simd/vec16_avx2-inl.h"
 
-// After Vec16, which it is written over.
+// This header is written over Vec16, so it comes behind it.
 #include "kernels/attention/attention_level-inl.h"
 
 namespace hearth {

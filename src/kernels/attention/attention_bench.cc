@@ -41,7 +41,8 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// The best of some calls of fn, which returns what it did: that much a second.
+// Returns the best rate of five calls of fn: the amount that it returns, over the seconds that it
+// took.
 template <typename Fn>
 double best_rate(Fn&& fn) {
   double best = 0;

@@ -61,7 +61,8 @@ class CodePages {
   static constexpr float kMost = 32767.0f, kStep = 1.0f / kMost;
   static constexpr float kLeast = 0x1p-100f;
 
-  // In the largest of what becomes int16; none where their number would not be finite.
+  // Returns how many steps of int16 the largest element has; 0 where their number would not be
+  // finite.
   static float steps_of(float largest) { return largest < kLeast ? 0.0f : kMost / largest; }
 
   // Elements, of which a tile's queries lie together, and positions whose products are one run of
@@ -274,7 +275,7 @@ class CodePages {
     auto code = [](int r, int n) {
       return (n / static_cast<int>(kBlockVectors) * R + r) * static_cast<int>(kPagePositions);
     };
-    // A line that holds several tiles' vectors is the first one's.
+    // A line that holds the vectors of several tiles is prefetched by the first of them.
     const bool first = kBytes >= 64 || vector * 2 * kLanes % 64 == 0;
     const Stream stream = first ? values.stream : Stream{};
     const size_t early = early_bytes(R, values.stride);

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// From so many tiles on a page is unpacked: the conversions that each would do cost about a third
+// The tiles from which on a page is unpacked: the conversions that each would do cost about a third
 // of one.
 constexpr uint32_t kUnpackTiles = 3;
 
@@ -56,7 +56,7 @@ class FloatPages {
 
   static bool unpacks(const PageView& view) { return kUnpacks && view.tile_count >= kUnpackTiles; }
 
-  // Where a page is unpacked, the last tile does it, since its rows see the most of a prompt.
+  // The last tile unpacks a page, since its rows see the most of a prompt.
   static void score_page(const RowBlock& b, const PageView& view, Keys keys, bool unpack,
                          const Stream& stream) {
     const uint32_t last = view.tile_count - 1;
@@ -71,7 +71,7 @@ class FloatPages {
     score_tiles<Format>(b, view, last, keys);
   }
 
-  // The first `count` tiles.
+  // Scores the first `count` tiles.
   template <typename Half>
   static void score_tiles(const RowBlock& b, const PageView& view, uint32_t count,
                           const Keys& keys) {
@@ -106,7 +106,7 @@ class FloatPages {
     add_tiles<Format>(b, view, last, values);
   }
 
-  // The first `count` tiles.
+  // Adds the first `count` tiles.
   template <typename Half>
   static void add_tiles(const RowBlock& b, const PageView& view, uint32_t count,
                         const Values& values) {

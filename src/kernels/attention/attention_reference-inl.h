@@ -34,19 +34,19 @@ struct BF16 {
   static bf16_t narrow(float x) { return f32_to_bf16(x); }
 };
 struct Q8_0 {};
-// A page of latents (kernels/attention/latent.h).
+// The type of a page of latents (kernels/attention/latent.h).
 template <typename Type>
 struct Latent {};
 
 using Scores = std::array<float, kPagePositions>;
 using Key = std::array<float, kMaxLatentKey>;  // or a shorter one
 
-// A row sees slots [begin, end) of a page.
+// The slots of a page that a row sees: [begin, end).
 struct Seen {
   uint32_t begin, end;
 };
 
-// A scaled query.
+// A query times the scale of scores, in floats.
 struct FloatQuery {
   FloatQuery(const float* q_, uint32_t length_) : q(q_), length(length_) {}
   const float* q;
@@ -258,7 +258,7 @@ struct Page<Latent<Type>> {
   }
 };
 
-// An expanded page.
+// The type of a page of expanded latents, which are floats.
 struct Expanded {};
 
 template <>

@@ -68,7 +68,7 @@ void write_out(const Sums& merged, uint32_t value_length, float* out) {
   for (uint32_t d = 0; d < value_length; ++d) out[d] = merged.acc[d] * inverse;
 }
 
-// One query row; arrays by element of the head.
+// The state of one query row; arrays by element of the head.
 struct Row {
   Key q{};
   uint32_t first, last, key_length, value_length;

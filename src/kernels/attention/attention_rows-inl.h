@@ -89,7 +89,8 @@ struct Tile {
   uint32_t row0, rows;
 };
 inline uint32_t tile_count(uint32_t rows) { return (rows + kTileRows - 1) / kTileRows; }
-// As even as can be: two tiles of 4 rows are faster than one of 6 and one of 2.
+// Returns tile `index`, as even as can be: two tiles of 4 rows are faster than one of 6 and one of
+// 2.
 inline Tile tile_at(uint32_t rows, uint32_t index) {
   uint32_t tiles = tile_count(rows);
   uint32_t begin = rows * index / tiles;

@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// Of keys and values; of unlike ones either is the longer, by whole blocks and by less.
+// Lengths of keys and values; either may be the longer, by whole blocks and by less.
 const HeadLengths kLengths[] = {8,        16,       20,       24,         40,         64,
                                 80,       128,      256,      {192, 128}, {128, 192}, {24, 16},
                                 {16, 24}, {80, 96}, {96, 80}, {8, 40},    {33, 1},    {512, 20}};
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Lengths, AttentionSizes, testing::ValuesIn(kLengths));
 
 TEST(AttentionTest, EveryCountOfPositionsAndRows) {
   KvHead head = filled_head(KvType::kF16, 24, 200, 5);
-  // Of q8_0 a tile's vectors lie in one block, in two, and in half of the last one.
+  // The vectors of a tile lie in one block of q8_0, in two, and in half of the last one.
   KvHead codes = filled_head(KvType::kQ8_0, 80, 200, 6);
   for (uint32_t positions = 1; positions <= 200; positions += positions < 70 ? 1 : 13) {
     SCOPED_TRACE(positions);
@@ -89,8 +89,8 @@ TEST(AttentionTest, AHeavyPositionOfSmallValues) {
   expect_true_everywhere(head, queries);
 }
 
-// What is not finite among what a row sees makes all of its result so, if only a key, a value or
-// the query is, in whichever slot.
+// One key, value or query that is not finite makes all of a row's result so, in whichever slot it
+// is seen.
 TEST(AttentionTest, WhatIsNotFiniteIsNotHidden) {
   constexpr uint32_t kHeadDim = 64;
   const std::vector<float> infinite(kHeadDim, INFINITY), finite(kHeadDim, 1.0f);
@@ -135,8 +135,8 @@ TEST(AttentionTest, TheLargestCallAndHead) {
   }
 }
 
-// As many as make a page worth unpacking, of neighbouring tokens: their tiles end, and with a
-// window begin, within one.
+// The rows are enough to make a page worth unpacking, and of neighbouring tokens: their tiles end,
+// and with a window begin, within one.
 TEST(AttentionTest, RowsOfAPrompt) {
   constexpr uint32_t kTokens = 16, kHeads = 4;
   for (HeadLengths lengths :
@@ -226,8 +226,8 @@ TEST(AttentionTest, PagesThatNoRowSeesAreNotRead) {
   }
 }
 
-// What a row doesn't see can't reach it, even if it is not a number and its neighbours in the tile
-// see it.
+// A position that a row does not see cannot reach it, even if it is not a number and its neighbours
+// in the tile see it.
 TEST(AttentionTest, InvisibleSlotsMayHoldAnything) {
   constexpr uint32_t kHeadDim = 32;
   for (KvType type : types()) {
@@ -237,7 +237,7 @@ TEST(AttentionTest, InvisibleSlotsMayHoldAnything) {
     std::vector<float> infinite(kHeadDim, INFINITY);
     dirty.put(store, 85, infinite, infinite);
     dirty.put(store, 10, infinite, infinite);
-    // One tile, and as many as make a page worth unpacking.
+    // The rows make one tile, or enough tiles to make a page worth unpacking.
     for (uint32_t heads : {1u, 3u}) {
       Queries queries(6 * heads, kHeadDim, 13);
       queries.window = 72;

@@ -38,8 +38,9 @@ struct Stream {
   size_t row, wanted;
   const std::byte* rest;
 
-  // For bytes [at, at + count) of the half that is read. A few lines at a time: what waits for
-  // memory has few places in a core, and a burst that fills them stops the loads of the loop.
+  // Prefetches for bytes [at, at + count) of the half that is read. A few lines at a time: a core
+  // has few places for loads that wait for memory, and a burst that fills them stops the loads of
+  // the loop.
   [[gnu::always_inline]] void prefetch_for(size_t at, size_t count) const {
     if (next == nullptr) return;
     if (quarter == 0) {
@@ -214,7 +215,7 @@ class Tiles {
       HEARTH_UNROLL
       for (int n = 0; n < N; ++n) acc[r][n] = Vec16::load(at(out, stride, r, n));
     }
-    // A line that holds several tiles' vectors is the first one's.
+    // A line that holds the vectors of several tiles is prefetched by the first of them.
     constexpr size_t kVectorBytes = kLanes * Format::kStoredBytes;
     const bool first = N * kVectorBytes >= 64 || vector * kVectorBytes % 64 == 0;
     if (stream.next == nullptr || !first) {

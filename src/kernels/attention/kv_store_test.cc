@@ -30,7 +30,7 @@ std::vector<float> wide_floats(uint32_t n, uint32_t seed) {
   return x;
 }
 
-// Of keys and values; of unlike ones either is the longer.
+// Lengths of keys and values; either may be the longer.
 const HeadLengths kLengths[] = {1,        8,        15,       16,      20,      24,  32,
                                 40,       64,       72,       80,      128,     256, {192, 128},
                                 {24, 16}, {16, 24}, {80, 96}, {1, 40}, {72, 15}};
@@ -170,7 +170,7 @@ TEST(KvStoreTest, BlocksWithoutAScaleAndWithATinyOne) {
   }
 }
 
-// Else a key or a value that is no number would be forgotten, and results be wrong without a sign.
+// A key or a value that is no number stays so: else results would be wrong without a sign.
 TEST(KvStoreTest, WhatIsNotFiniteStaysSo) {
   for (Isa isa : test_levels()) {
     for (KvType type : types()) {
@@ -180,7 +180,7 @@ TEST(KvStoreTest, WhatIsNotFiniteStaysSo) {
           x[at] = wrong;
           KvHead head(type, 40, 64);
           head.put(store_of(isa, type), 3, x, x);
-          // Of q8_0 the whole block is, as it has one scale.
+          // The whole block of q8_0 is not finite, as it has one scale.
           EXPECT_FALSE(std::isfinite(head.key(3, at)))
               << isa_name(isa) << " " << kv_type_name(type);
           EXPECT_FALSE(std::isfinite(head.value(3, at)));

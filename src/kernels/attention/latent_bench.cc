@@ -50,7 +50,7 @@ double peak(const LimitLoops& limits) {
   return best;
 }
 
-// What a thread works on.
+// The memory that a thread works on.
 class Problem {
  public:
   explicit Problem(const Case& c)
@@ -109,7 +109,7 @@ class Problem {
   std::vector<float> out_;
 };
 
-// The same of an expanded head; `heads` of the case are rows.
+// A problem of an expanded head; `heads` of the case are rows.
 class ExpandedProblem {
  public:
   explicit ExpandedProblem(const Case& c)

@@ -170,8 +170,8 @@ class Pages {
 
 class ExpandedSizes : public testing::TestWithParam<Lengths> {};
 
-// Against sums in double of what f32 pages hold. A chain of n fma rounds n times, by 2^-24 of a
-// partial sum each, which is at most the sum of absolute products.
+// Compares with sums in double of what f32 pages hold. A chain of n fma rounds n times, by 2^-24 of
+// a partial sum each, which is at most the sum of absolute products.
 TEST_P(ExpandedSizes, AreProductsOfLatents) {
   const Lengths n = GetParam();
   Matrices matrices(n);
@@ -247,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(Lengths, ExpandedSizes,
                            return "Of" + std::to_string(i.param.latent);
                          });
 
-// From one row to as many as a call takes, of tokens that follow each other.
+// Calls have from one row to the most of a call, of tokens that follow each other.
 TEST(LatentExpandedTest, ARowDoesNotDependOnItsCompany) {
   const Lengths n{48, 16, 32, 40};
   Matrices matrices(n);

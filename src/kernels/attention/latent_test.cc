@@ -42,7 +42,7 @@ T read(const std::byte* at) {
   return x;
 }
 
-// Where latent.h says that an element lies.
+// Returns the element from the place that latent.h names.
 float element(const KvHead& head, uint32_t position, uint32_t d) {
   const std::byte* page = head.pages()[position / kPagePositions].k;
   const size_t slot = position % kPagePositions, length = head.key_length();
@@ -112,8 +112,8 @@ INSTANTIATE_TEST_SUITE_P(Lengths, LatentSizes,
                                          HeadLengths(144, 80), HeadLengths(70, 70),
                                          HeadLengths(kMaxLatentKey, kMaxLatentValue)));
 
-// From one row to as many as a call takes: heads of one token, and of tokens that follow each other
-// and see a page in part.
+// Calls have from one row to the most of a call: heads of one token, and of tokens that follow each
+// other and see a page in part.
 TEST(LatentTest, ARowDoesNotDependOnItsCompany) {
   const HeadLengths lengths(80, 64);
   for (KvType type : types()) {

@@ -252,7 +252,7 @@ class LatentProducts {
   }
 };
 
-// Of 16 positions' elements, kStride floats apart, to rows of 64 positions.
+// Turns 16 positions' elements, kStride floats apart, into rows of 64 positions.
 template <uint32_t kStride>
 inline void transpose_square(const float* from, float* keys) {
   for (uint32_t column = 0; column < kLanes; column += 4) {

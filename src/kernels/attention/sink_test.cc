@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 constexpr KvType kSinkTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0};
-// Of scores that lie between -4 and 4 or so.
+// The sinks of scores that lie between -4 and 4 or so.
 constexpr float kSinks[] = {0.25f, 5.0f, -3.0f, 30.0f, -30.0f, 0.0f, 2.5f};
 
 // Rows of every sink that see up to random positions.
@@ -39,7 +39,8 @@ TEST(SinkTest, AllLevelsGiveTheTruthInTheSameBits) {
   }
 }
 
-// More rows than scratch holds at once: their sinks are those of the rows, not of the block.
+// The call has more rows than scratch holds at once: their sinks are those of the rows, not of the
+// block.
 TEST(SinkTest, TheLargestCallAndHead) {
   for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
     KvHead head = filled_head(type, kMaxHeadDim, 150, 5);

@@ -29,8 +29,8 @@ T element(const std::byte* half, size_t index) {
   return x;
 }
 
-// As the engine's memory has them; decode from memory is faster so. Only advice: failing does no
-// harm.
+// Asks for huge pages, which the engine's memory has; decode from memory is faster so. Only advice:
+// failing does no harm.
 void advise_huge_pages(void* p, size_t bytes) {
   constexpr uintptr_t kHuge = uintptr_t{2} << 20;
   uintptr_t begin = (reinterpret_cast<uintptr_t>(p) + kHuge - 1) / kHuge * kHuge;

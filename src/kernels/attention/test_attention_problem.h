@@ -77,7 +77,8 @@ struct Queries {
   std::vector<float> run(AttendFn attend, const std::vector<KvPage>& pages,
                          const std::vector<uint32_t>& chosen) const;
   std::vector<float> run(AttendFn attend, const std::vector<KvPage>& pages) const;
-  // The same by calls that visit spans [0, cuts[0]), [cuts[0], cuts[1]), ... and merges of each.
+  // Runs the problem by calls that visit spans [0, cuts[0]), [cuts[0], cuts[1]), ... and merges of
+  // each.
   std::vector<float> run_spans(AttendFn attend, MergeFn merge, const std::vector<KvPage>& pages,
                                const std::vector<uint32_t>& cuts,
                                size_t scratch_bytes = kAttendScratchBytes) const;

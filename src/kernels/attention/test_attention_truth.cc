@@ -43,9 +43,9 @@ double value_steps(const KvHead& head, uint32_t first, uint32_t last, uint32_t b
   return sum;
 }
 
-// With u = 2^-24, n positions, h = key_length: a score is a chain of at most h + 16 (blocks of
-// kMaxHeadDim) + 2 roundings, so its error is at most E = (h + 18) u max_j sum_d |q k scale|; with
-// its slope's part it is rounded once more, by u of the largest such sum. A
+// The bound has u = 2^-24, n positions, h = key_length: a score is a chain of at most h + 16
+// (blocks of kMaxHeadDim) + 2 roundings, so its error is at most E = (h + 18) u max_j sum_d |q k
+// scale|; with its slope's part it is rounded once more, by u of the largest such sum. A
 // probability has the relative error E, u R of the subtraction from the maximum (R: the range of
 // the scores, or 88 beyond which exp is 0), and exp's own; so has each of the at most n / 64 + n /
 // 512 + 3 factors that rescale a sum. Sums of n terms of one sign (or of |v|) add n + 64 roundings.

@@ -1,5 +1,5 @@
-// What attention of made-up problems (test_attention_problem.h) has to give, for tests: its
-// definition in double, with bounds of what binary32 may be off.
+// The truth of attention over made-up problems (test_attention_problem.h), for tests: its
+// definition in double, with bounds of how far binary32 may be off.
 #pragma once
 
 #include <vector>
@@ -18,11 +18,13 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 // Expects `out`, from Queries::run(), to be as near the truth as its bounds say, and nothing
 // written beside the rows.
 void expect_true(const KvHead& head, const Queries& queries, const std::vector<float>& out);
-// The same of the reference, and its bits of every level, whatever is prefetched.
+// Expects the truth of the reference, and its bits on every level, whatever is prefetched.
 void expect_true_everywhere(const KvHead& head, const Queries& queries);
-// On every level the bits of each row alone and in another order are those that it has among all.
+// Expects on every level that the bits of each row alone and in another order are those that it has
+// among all.
 void expect_no_company(const KvHead& head, const Queries& queries);
-// On every level spans that several calls visit give the bits of one call. At least four spans.
+// Expects on every level that spans which several calls visit give the bits of one call. At least
+// four spans.
 void expect_spans_apart(const KvHead& head, const Queries& queries);
 
 }  // namespace hearth

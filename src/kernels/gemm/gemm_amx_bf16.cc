@@ -49,7 +49,8 @@ struct Outputs {
   size_t row, tile, panel;
 };
 
-// One or two tiles of rows by one or two panels over a slice; all strides are in bytes.
+// The tiles of a call: one or two tiles of rows by one or two panels over a slice; all strides are
+// in bytes.
 struct Tiles {
   const std::byte* a;  // the first row
   size_t a_stride;
@@ -250,7 +251,7 @@ void few_rows(const GemmArgs& g) {
   for (; p < g.panels; ++p) stream<false>(g, p);
 }
 
-// While it lives, subnormal inputs count as zero and subnormal results become zero, as with
+// Subnormal inputs count as zero and subnormal results become zero while it lives, as with
 // tdpbf16ps.
 class NoSubnormals {
  public:
@@ -318,7 +319,7 @@ template <int P, int R>
   const std::byte* a = bytes_at(g, 0, g.block0);
   const std::byte* w = weights_at(g, panel, g.block0);
   const size_t a_stride = g.a.row_stride * sizeof(bf16_t), w_stride = g.w.codes_panel_bytes;
-  // Behind the last block that is read of these panels comes the first of the next panels.
+  // The first block of the next panels comes behind the last one that is read of these.
   const std::byte* later = w + P * w_stride - kTileBytes * (g.stream1 - g.stream0);
   float* out = g.out + size_t{kPanelRows} * panel;
   __m512 acc[P][R];

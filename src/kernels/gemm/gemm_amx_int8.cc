@@ -28,7 +28,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kTileRows = 16, kSmallTileRows = 8;
-// Up to this many rows AVX-512 is as fast, and by default takes over.
+// The rows up to which AVX-512 is as fast, and by default takes over.
 constexpr uint32_t kFewRows = 24;
 static_assert(kFewRows >= kTileRows);
 constexpr uint32_t kTilePanels = 2;

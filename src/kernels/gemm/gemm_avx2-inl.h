@@ -1,5 +1,5 @@
-// What the GEMM files of the levels over AVX2 share: codes in two registers of 8 lanes, their bits,
-// bf16 and FP8. Such a file defines its Dots after this one.
+// Common code of the GEMM files of the levels over AVX2: codes in two registers of 8 lanes, their
+// bits, bf16 and FP8. Such a file defines its Dots after this one.
 #pragma once
 
 #include "kernels/simd/vec16_avx2-inl.h"
@@ -95,7 +95,7 @@ inline __m256i load_four(const std::byte* p) {
   return _mm256_set1_epi32(four);
 }
 
-// What most dot products have in common (gemm_int8-inl.h).
+// The traits that most dot products share (gemm_int8-inl.h).
 struct OneRow {
   static constexpr int kRows = 1;
   static constexpr bool kTakesOffset = false;

@@ -13,7 +13,7 @@ constexpr TileRange kMenuTiles[] = {{1, 1, 12}, {2, 1, 12}, {4, 1, 6}};
 constexpr uint32_t kTileRows = 12;
 constexpr uint32_t kTilePanels = 2;
 constexpr uint32_t kWidePanels = 4, kMostWideRows = 6;
-// Up to so many rows a tile has 4 panels by default.
+// The rows up to which a tile has 4 panels by default.
 constexpr uint32_t kWideRows = 3;
 // The bytes of codes in a slice of K of one panel, by default: two slices stay in L2 for all rows.
 constexpr size_t kSliceBytes = size_t{64} << 10;
@@ -40,7 +40,7 @@ struct KindF16 : KindF32 {
 template <typename Kind>
 constexpr size_t kBlockBytes = Kind::kStepBytes*(kBlock / Kind::kStep);
 
-// What widens codes for many rows prefetches so far ahead.
+// The distance in bytes of prefetches while codes are widened for many rows.
 constexpr size_t kWidenAhead = 4096;
 
 // Returns what was set by hand for tiles of so many panels and up to m rows. With as many rows as

@@ -21,8 +21,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kTilePanels = 2, kMostTilePanels = 4;
-// With this many rows or more, a tile of one panel holds a block's codes in registers for all of
-// them.
+// The rows from which on a tile of one panel holds a block's codes in registers for all of them.
 constexpr int kHeldRows = 5;
 // The bytes of codes of one panel in a slice of K, by default. Two panels come from L2, a line in 7
 // cycles, which costs a tile nothing; beginning and ending more often does: 12 KiB, for which L1
@@ -214,7 +213,7 @@ Ahead further_on(const GemmArgs& g, const GemmSchedule& s, const Weights& w) {
   const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + far);
   const size_t step = Kind::scale_step(w);
   const std::byte* scales = w.scales + Kind::scales_start(w) + step * (w.block + far);
-  // Behind the end of these panels the next P are prefetched.
+  // The next P panels are prefetched behind the end of these.
   size_t length = g.block1 - w.block;
   return {.to = s.prefetch_to,
           .codes = codes,

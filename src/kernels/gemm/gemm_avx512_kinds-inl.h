@@ -118,7 +118,7 @@ template <typename Kind>
 // kQ4_0 with scales in f32 0.97 to 1.0 times.
 using KindNibbles = Kind<FourBits<0>, FloatScales<1, true>>;
 
-// What kernels make of a kind for many rows; itself: it is used in place.
+// The kind that kernels make of a kind for many rows; itself: it is used in place.
 template <typename Kind>
 struct Unpacked : std::type_identity<KindBytes<8, 128, Kind::kHalves, Kind::kMin>> {};
 template <typename Codes, typename Scales>
@@ -156,9 +156,9 @@ constexpr uint32_t tile_rows(uint32_t panels) {
   return few ? kFewTiles[0].most_rows : kAllTiles[panels - 1].most_rows;
 }
 
-// With each of its blocks a tile prefetches codes_step bytes of the codes and scales_step bytes of
-// the scales of each panel, one after the other; from block `split` on they are counted from the
-// `later` pointers.
+// The prefetches of a tile: with each of its blocks codes_step bytes of the codes and scales_step
+// bytes of the scales of each panel, one after the other; from block `split` on they are counted
+// from the `later` pointers.
 struct Ahead {
   Cache to;
   const std::byte* codes;

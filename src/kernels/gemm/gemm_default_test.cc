@@ -1,6 +1,6 @@
-// By which kernel and schedule every level computes what no table names, on processors of each
-// family: held against a recorded list, testdata/default_schedules.txt. What was found is written
-// to default_schedules.txt in the build folder, to take its place where a change was meant.
+// Tests by which kernel and schedule every level computes what no table names, on processors of
+// each family: compares with a recorded list, testdata/default_schedules.txt. What was found is
+// written to default_schedules.txt in the build folder, to take its place where a change was meant.
 //
 // A paragraph is the pack kinds of a level that do alike: whose kernels they are, then for each
 // family of processors that does not do as all others a line for each number of rows from which on
@@ -55,7 +55,7 @@ std::string places_text(Isa isa, const Families& families) {
   return text + "\n";
 }
 
-// The first level that has the kernel.
+// Returns the name of the first level that has the kernel.
 const char* whose(Isa isa, size_t kind) {
   for (const Kernels* level : built_levels()) {
     if (level->gemm[kind].fn == kernels_for(isa).gemm[kind].fn) return isa_name(level->isa);

@@ -33,8 +33,8 @@ constexpr size_t kFp8GroupBytes = 64;     // codes of 4 columns of 16 rows
 constexpr size_t kFp8DecodedBytes = 128;  // the same decoded
 constexpr size_t kFp8SuperGroups = size_t{kFp8SuperBlocks} * kBlock / 4;
 
-// What was set by hand: so many panels are read side by side with up to kWideRows rows. Tiles of
-// kPanels panels have more rows where they read what is decoded (fp8_rows).
+// The default: so many panels are read side by side with up to kWideRows rows. Tiles of kPanels
+// panels have more rows where they read what is decoded (fp8_rows).
 constexpr GemmSchedule fp8_by_hand(int panels, int rows) {
   return {.tile_panels = static_cast<uint8_t>(panels),
           .tile_rows = static_cast<uint8_t>(rows),
@@ -105,7 +105,7 @@ struct SharedFp8Scale {
   }
 };
 
-// The same as kFP8R packs them.
+// The scales of FP8 as kFP8R packs them.
 struct OwnFp8Scales {
   static constexpr size_t kBytes = sizeof(float) * kPanelRows;
   static Vec16 load(const std::byte* p) { return Vec16::load(reinterpret_cast<const float*>(p)); }

@@ -22,7 +22,7 @@ struct SmmlaDots {
   struct Prepared {
     int8x16_t v[8];  // weight rows 2 i and 2 i + 1
   };
-  // Of weight rows w and activation rows x: w0 x0, w0 x1, w1 x0, w1 x1.
+  // Products of weight rows w and activation rows x: w0 x0, w0 x1, w1 x0, w1 x1.
   int32x4_t v[8] = {};
 
   static Prepared prepare(const Codes (&c)[2]) {

@@ -29,7 +29,7 @@ struct MmlaWeights {
 template <int R>
 struct MmlaSums {
   static constexpr size_t kPairs = (R + 1) / 2;
-  // Of weight rows w and activation rows x: w0 x0, w0 x1, w1 x0, w1 x1.
+  // Products of weight rows w and activation rows x: w0 x0, w0 x1, w1 x0, w1 x1.
   float32x4_t v[kPairs][8];
 
   static size_t partner(size_t pair) { return std::min<size_t>(2 * pair + 1, R - 1); }
@@ -62,7 +62,8 @@ struct MmlaSums {
       for (size_t p = 0; p < kPairs; ++p) v[p][i] = vbfmmlaq_f32(v[p][i], w.v[i], rows[p]);
     }
   }
-  // It is inlined by force: GCC takes that of one number of rows for that of another, and warns.
+  // The function is inlined by force: GCC takes that of one number of rows for that of another, and
+  // warns.
   [[gnu::always_inline]] Vec16 row(size_t r) const {
     const float32x4_t(&pair)[8] = v[r / 2];
     if (r % 2 == 0) {
@@ -191,7 +192,7 @@ struct FloatBf16Mmla : FloatBf16Ordered {
 };
 
 constexpr size_t kBf16BlockBytes = size_t{kBlock} * kPanelRows * sizeof(bf16_t);
-// With 3 tiles of rows or more, ordering a slice for all of them pays.
+// The rows from which on ordering a slice for all of them pays: 3 tiles.
 constexpr uint16_t kOrderRows = 3 * FloatBf16Mmla::kTileRows;
 // Tiles of four panels are bfdot's, of one row, by default.
 constexpr TileRange kBf16Tiles[] = {{1, 1, FloatBf16Mmla::kTileRows},

@@ -55,7 +55,7 @@ inline Floats load_i8(const std::byte* p) {
 namespace hearth {
 namespace {
 
-// What `unpack_slice` makes of a kind; itself: it is used in place.
+// The kind that `unpack_slice` makes of a kind; itself: it is used in place.
 template <typename Kind>
 struct Unpacked
     : std::type_identity<KindBytes<Kind::kBits, Kind::kOffset, Kind::kHalves, Kind::kMin>> {};
@@ -74,7 +74,7 @@ constexpr TileRange kAllInt8Tiles[] = {
     {1, 1, int8_rows(1)}, {2, 1, int8_rows(2)}, {4, 1, int8_rows(4)}};
 constexpr std::span<const TileRange> kInt8Tiles(kAllInt8Tiles, kInt8Panels == 1 ? 1 : 3);
 
-// What was set by hand. Unpacking pays with three tiles or more.
+// The default schedule. Unpacking pays with three tiles or more.
 template <typename Kind>
 constexpr GemmSchedule int8_by_hand() {
   return {.tile_panels = 1,
@@ -198,7 +198,7 @@ template <typename Kind, int P, int R>
       const std::byte* x[kRows];
       HEARTH_UNROLL
       for (int n = 0; n < kRows; ++n) {
-        // An odd row out stands for its neighbour too.
+        // An odd row out is multiplied in its neighbour's place, too.
         const int r = std::min(kRows * d + n, R - 1);
         x[n] = t.a.codes + t.a.codes_stride * static_cast<size_t>(r) + Dot::kBlockBytes * i;
       }

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// By default. A block has 1 KiB of codes and up to 256 B of scales; 24 KiB lie beside the
+// The default slices. A block has 1 KiB of codes and up to 256 B of scales; 24 KiB lie beside the
 // activations in L1.
 constexpr uint16_t kWideSliceBlocks = 16, kMostWideSliceBlocks = 28;
 constexpr uint32_t kWideRowBlock = 256;
@@ -21,7 +21,7 @@ constexpr size_t kWideBlockBytes = 2 * kBlock;
 // Rows of activations do not lie a power of two apart, which a cache has no room for.
 constexpr size_t wide_row_bytes(size_t slice) { return kWideBlockBytes * (slice | 1); }
 
-// What was set by hand: widening pays with three tiles or more.
+// The default schedule: widening pays with three tiles or more.
 template <typename Kind>
 constexpr GemmSchedule wide_by_hand(uint16_t slice) {
   GemmSchedule s = int8_by_hand<Kind>();
@@ -147,7 +147,7 @@ void gemm_int8_or_wide(const GemmArgs& g) {
 }  // namespace
 }  // namespace hearth
 
-// As HEARTH_DEFINE_INT8_GEMM.
+// Does the same as HEARTH_DEFINE_INT8_GEMM.
 #define HEARTH_DEFINE_WIDE_GEMM(kind, name, level)                                              \
   constinit const GemmMenu menu_##name##_##level = int8_or_wide_menu<KindOf<PackKind::kind>>(); \
   void gemm_##name##_##level(const GemmArgs& args) {                                            \

@@ -87,7 +87,7 @@ struct FiveBits : CodesOfBits<6, Offset, 320, true> {
   }
 };
 
-// A half at a time: two need too many registers.
+// Codes of six bits are unpacked a half at a time: two halves need too many registers.
 struct SixBits : CodesOfBits<6, 32, 384, false> {
   static Codes group(const std::byte* codes, int g, NoTable) {
     return with_bits(nibbles_of(codes, g), load_codes(codes + 256 + 64 * (g / 4)), 4 - 2 * (g % 4),
@@ -173,7 +173,7 @@ struct ScalesOfSuper {
   }
 };
 
-// Of kQ4_K and kQ5_K.
+// The scales of kQ4_K and kQ5_K.
 struct ScalesAndMinima : ScalesOfSuper<1, true, 64, 32> {
   static Floats scale(const PanelView& w, uint32_t b, int) {
     return mul(load_f16(super(w, b)), load_u8(own(w, b)));
@@ -183,7 +183,7 @@ struct ScalesAndMinima : ScalesOfSuper<1, true, 64, 32> {
   }
 };
 
-// Of kQ2_K.
+// The scales of kQ2_K.
 struct NibbleScales : ScalesOfSuper<2, true, 64, 32> {
   static Floats scale(const PanelView& w, uint32_t b, int h) {
     return mul(load_f16(super(w, b)), load_low_four(own(w, b) + 16 * h));
@@ -205,7 +205,7 @@ struct SignedScales : ScalesOfSuper<Halves, false, 32, size_t{16} * Halves> {
   }
 };
 
-// Of kIQ1_S: the sign is the minimum's, an eighth of the scale.
+// The scales of kIQ1_S: the sign is the minimum's, an eighth of the scale.
 struct ShiftedScales : ScalesOfSuper<1, true, 32, 16> {
   static Floats scale(const PanelView& w, uint32_t b, int) {
     return mul(load_f16(super(w, b)), absolute(load_i8(own(w, b))));
@@ -215,7 +215,7 @@ struct ShiftedScales : ScalesOfSuper<1, true, 32, 16> {
   }
 };
 
-// Of kL4H: E4M3, times a number of the row at the start of a panel.
+// The scales of kL4H: E4M3, times a number of the row at the start of a panel.
 struct RowScales {
   static constexpr int kHalves = 2;
   static constexpr bool kMin = false;
@@ -228,8 +228,8 @@ struct RowScales {
   }
 };
 
-// Of groups of blocks, in the form's own forms: the branches go the same way at every block. Zero
-// points are bytes, or with `SignedZero` have a sign.
+// The scales of groups of blocks, in the form's own forms: the branches go the same way at every
+// block. Zero points are bytes, or with `SignedZero` have a sign.
 template <bool Min, bool Factor, bool SignedZero = false>
 struct GroupScales {
   static constexpr int kHalves = 1;
@@ -253,7 +253,7 @@ struct GroupScales {
   }
   static Floats min(const PanelView& w, uint32_t b, int) {
     const std::byte* group = group_of(w, b);
-    // Of 16 rows the scales come first.
+    // The scales of 16 rows come first.
     const bool f16 = w.form->min == ScaleForm::kF16;
     const std::byte* mins = group + w.group_bytes - (f16 ? 32 : 16);
     if (f16) return load_f16(mins);
@@ -280,7 +280,7 @@ using KindQ4_K = Kind<FourBits<0>, ScalesAndMinima>;
 using KindQ5_K = Kind<FiveBits<0>, ScalesAndMinima>;
 using KindQ6_K = Kind<SixBits, SignedScales<2, false>>;
 
-// What kernels make of kinds: codes of a byte, scales and minima as floats.
+// The kinds that kernels make of others: codes of a byte, scales and minima as floats.
 template <int Bits, int Offset, int Halves, bool Min>
 using KindBytes = Kind<ByteCodes<Bits, Offset>, FloatScales<Halves, Min>>;
 

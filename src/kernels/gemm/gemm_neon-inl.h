@@ -1,4 +1,4 @@
-// What the GEMM files of the levels over NEON share: codes in four registers, their bits, sdot
+// Common code of the GEMM files of the levels over NEON: codes in four registers, their bits, sdot
 // and the bytes of FP8.
 #pragma once
 

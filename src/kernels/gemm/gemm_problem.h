@@ -55,7 +55,7 @@ std::vector<PackForm> forms_of(PackKind kind);
 // starts `super_offset` blocks into a super-block, and m rows of activations.
 Problem make_problem(PackKind kind, uint32_t panels, uint32_t blocks, uint32_t super_offset,
                      uint32_t m, Fill fill, uint32_t seed);
-// The same in a form.
+// Makes a problem of a kind in a given form.
 Problem make_problem(PackKind kind, const PackForm& form, uint32_t panels, uint32_t blocks,
                      uint32_t super_offset, uint32_t m, Fill fill, uint32_t seed);
 

@@ -163,7 +163,7 @@ Truth gemm_truth(const TruthArgs& t) {
   return truth;
 }
 
-// There is nothing to choose.
+// The menu of the reference, which has nothing to choose.
 constexpr TileRange kMenuTiles[] = {{1, 1, 1}};
 constexpr RowsDefault kDefaults[] = {
     {kAnyRows, {.tile_panels = 1, .tile_rows = 1, .slice = 1, .unpack_rows = 0, .prefetch = 0}}};

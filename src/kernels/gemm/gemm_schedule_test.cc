@@ -37,7 +37,7 @@ uint32_t between(uint32_t least, uint32_t most, std::mt19937& random) {
 
 Call random_call(std::mt19937& random) {
   Call call{};
-  // Few rows as often as many.
+  // Calls have few rows as often as many.
   call.m = random() % 2 == 0 ? between(1, 8, random) : between(1, kMostRows, random);
   call.panels = between(1, kPanels, random);
   call.panel0 = between(0, kPanels - call.panels, random);
@@ -178,7 +178,7 @@ TEST(GemmKernel, RowsChooseTheDefault) {
   constexpr RowsDefault kDefaults[] = {{1, {.tile_panels = 1, .tile_rows = 1}},
                                        {16, {.tile_panels = 1, .tile_rows = 16}},
                                        {kAnyRows, {.tile_panels = 2, .tile_rows = 16}}};
-  // It leaves the tile that it was called with.
+  // The kernel writes down the tile that it was called with.
   const GemmKernel gemm{[](const GemmArgs& args) {
                           args.out[0] = args.schedule.tile_panels;
                           args.out[1] = args.schedule.tile_rows;

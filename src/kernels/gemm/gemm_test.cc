@@ -282,7 +282,7 @@ TEST_P(GemmTest, LongRows) {
   Problem p = make_problem(kind(), 3, 130, 3, 25, Fill::kRandom, 12);
   expect_true(p, 1, {0, 1, 0, 130});
   expect_contract(p, {1, 5, 8, 25}, {0, 3, 1, 130});
-  // These rows have three of the longest slices.
+  // This problem's rows have three of the longest slices.
   Problem longer = make_problem(kind(), 1, 400, 0, 25, Fill::kRandom, 18);
   expect_contract(longer, {25}, {0, 1, 1, 400});
 }

@@ -36,7 +36,7 @@ struct GemmSchedule {
   // Blocks of K that stay in a cache while all tiles of rows pass. A call that fits one tile of
   // rows has one slice.
   uint16_t slice = 0;
-  // With so many rows or more weights are unpacked for all tiles of rows once.
+  // The rows from which on weights are unpacked once for all tiles of rows.
   uint16_t unpack_rows = 0;
   // Bytes from a load of codes to the prefetched ones; where a call has several tiles of rows and
   // prefetches the next slice instead, only whether it is 0. 0: no prefetches.
@@ -69,7 +69,7 @@ inline constexpr uint32_t kAnyRows = ~0u;
 // A threshold that no call reaches.
 inline constexpr uint16_t kNeverUnpack = 0xffff;
 
-// What most menus have: thresholds where there is something to unpack, and distances.
+// The ranges that most menus have: thresholds where there is something to unpack, and distances.
 constexpr ValueRange unpack_thresholds(bool unpacks) {
   return unpacks ? ValueRange{1, kNeverUnpack} : ValueRange{0, 0};
 }

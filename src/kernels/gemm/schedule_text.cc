@@ -92,7 +92,7 @@ class Words {
   void skip_spaces() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r"), rest_.size()));
   }
-  // As much of a stranger's word as a sentence has room for, without what a terminal obeys.
+  // Returns as much of a stranger's word as a sentence has room for, without what a terminal obeys.
   static std::string shown(std::string_view word) {
     std::string text(word.substr(0, 32));
     for (char& c : text) {

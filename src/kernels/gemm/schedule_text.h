@@ -54,7 +54,7 @@ struct ScheduleEntry {
 // Adds those of `others` whose product no entry names.
 void add_unnamed(std::span<const ScheduleEntry> others, std::vector<ScheduleEntry>* entries);
 
-// Without the line's end.
+// Returns the line without its end.
 std::string schedule_text(const ScheduleEntry& entry);
 
 enum class SizesSaid : uint8_t { kAlways, kOrAny };

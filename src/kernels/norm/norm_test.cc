@@ -70,7 +70,7 @@ TEST(NormTest, AllLevelsGiveTheTruthInTheSameBits) {
   }
 }
 
-// The same of a layer norm; `bias` may be empty.
+// Returns x normed by a layer norm; `bias` may be empty.
 std::vector<float> layer_normed(Isa isa, const std::vector<float>& x,
                                 const std::vector<float>& weight, const std::vector<float>& bias,
                                 float eps) {
@@ -128,7 +128,7 @@ void expect_same_layer_norms(const std::vector<float>& x, const std::vector<floa
 TEST(NormTest, LayerNormGivesTheTruthInTheSameBitsOnAllLevels) {
   for (uint32_t n : sizes()) {
     for (double size : {1e-12, 1e-3, 1.0, 300.0, 1e17}) {
-      // Around zero, and around means of the same size and far larger.
+      // The means are zero, of the same size as the deviations, and far larger.
       for (double mean : {0.0, -0.7, 1000.0}) {
         std::vector<float> x = waves(n, 0.7, size);
         for (float& f : x) f += static_cast<float>(mean * size);
@@ -167,7 +167,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// Around zero, and around a mean of another size.
+// Returns waves around zero, or around a mean of another size.
 std::vector<float> shifted_waves(uint32_t n, double size, double mean) {
   std::vector<float> x = waves(n, 0.7, size);
   for (float& f : x) f += static_cast<float>(mean * size);
@@ -192,8 +192,8 @@ TEST(NormTest, OfOneHeadTheRowsNormIsTheHeads) {
   }
 }
 
-// What a layer norm of the row may be off by (expect_layer_norm) holds here: a chain of the heads'
-// means has heads roundings, each mean length / 16 + 6, and the squares' as many and their own.
+// The bound of a layer norm of the row (expect_layer_norm) holds here: a chain of the heads' means
+// has heads roundings, each mean length / 16 + 6, and the squares' as many and their own.
 TEST(NormTest, OfManyHeadsItIsTheTruthInTheSameBitsOnAllLevels) {
   for (uint32_t heads : {2u, 5u, 48u}) {
     for (uint32_t length : {1u, 16u, 33u, 64u, 128u}) {
@@ -238,7 +238,7 @@ TEST(NormTest, ZerosStayZeros) {
   }
 }
 
-// Of either sign, so that a mean is small.
+// Returns numbers of either sign in turn, so that a mean is small.
 std::vector<float> alternating(uint32_t n, float size) {
   std::vector<float> x(n, size);
   for (uint32_t i = 1; i < n; i += 2) x[i] = -size;

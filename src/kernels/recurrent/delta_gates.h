@@ -1,4 +1,4 @@
-// What a token's gates make of a state (kernels/recurrent/delta_rule.h), for n heads:
+// Computes a token's gates of a state (kernels/recurrent/delta_rule.h), for n heads:
 //
 //   decay = e^(rate softplus(alpha + bias)), beta = sigmoid(beta),  softplus(x) = ln(1 + e^x)
 //

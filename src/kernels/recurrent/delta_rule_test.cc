@@ -52,7 +52,8 @@ struct RuleProblem {
     }
   }
 
-  // Of the rows from `first` on, and the columns from `column` on, which is at a tile's start.
+  // Returns the call for the rows from `first` on, and the columns from `column` on, which is at a
+  // tile's start.
   DeltaRuleArgs args(uint32_t first, uint32_t count, uint32_t column, uint32_t width,
                      const float* from, std::vector<float>& to, std::vector<float>& out) const {
     const size_t tiles = column * size_t{length};

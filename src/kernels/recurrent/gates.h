@@ -1,4 +1,4 @@
-// What stands around a head's state (kernels/recurrent/delta_rule.h), row by row. Every ISA level
+// The steps around a head's state (kernels/recurrent/delta_rule.h), row by row. Every ISA level
 // gives the same bits.
 //
 // unit_norm divides a row by its 2-norm, where that is above eps: out[i] = x[i] r, r = 1 /

@@ -59,7 +59,8 @@ inline void conv_row(const ShortConvArgs& a, const ConvInputs& in, float* out) {
   store_part(out + whole, rest, silu(conv_sum<kTaps>(a, in, whole, load_rest)));
 }
 
-// The last inputs, from the oldest on: what is read lies behind what was written.
+// Keeps the last inputs, from the oldest on: each is read from behind the place to which it is
+// written.
 inline void keep_conv_state(const ShortConvArgs& a) {
   const size_t bytes = a.channels * sizeof(float);
   for (uint32_t i = 0; i + 1 < a.taps; ++i) {

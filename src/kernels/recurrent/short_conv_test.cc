@@ -54,7 +54,7 @@ struct ConvProblem {
             .out_stride = out_stride};
   }
 
-  // What stands `back` rows before row t, in binary64.
+  // Returns the input `back` rows before row t, in binary64.
   double input(uint32_t t, uint32_t back, uint32_t c, bool from_zero) const {
     if (t >= back) return x[(t - back) * x_stride + c];
     return from_zero ? 0 : state[(t + taps - 1 - back) * state_stride + c];

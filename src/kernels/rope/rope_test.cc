@@ -141,7 +141,7 @@ TEST(RopeTest, Yarn) {
     EXPECT_NEAR(table.inverse_frequency[i], std::pow(10000.0, -0.125 * i) / 4, 1e-15);
   }
   EXPECT_EQ(table.magnitude, 0.5);
-  // Without YaRN too, sines and cosines grow by the factor of attention.
+  // Sines and cosines grow by the factor of attention without YaRN, too.
   p.scaling = RopeScaling::kLinear;
   EXPECT_EQ(make_rope_table(p, 4096).magnitude, 0.5);
 }

@@ -1,5 +1,5 @@
-// Which experts a token's row goes to, and the rows of each expert on end. Pure functions over
-// plain arrays, alike on every ISA level; the op that runs them is graph/ops/experts.h.
+// Chooses the experts of a token's row, and puts the rows of each expert on end. Pure functions
+// over plain arrays, alike on every ISA level; the op that runs them is graph/ops/experts.h.
 //
 // Scores are softmax or sigmoid of the router's logits, in f32, or the logits themselves, of which
 // those that were chosen then become their softmax (gpt-oss: arXiv 2508.10925). A bias, where there

@@ -119,7 +119,7 @@ TEST(Routing, ManyRandomRowsMeetASort) {
     RouterRule rule{.experts = experts, .used = std::min(experts, 8u)};
     for (int round = 0; round < 50; ++round) {
       std::vector<float> logits(experts);
-      // Few different values, so that many are equal.
+      // The logits have few different values, so that many are equal.
       for (float& logit : logits) logit = std::round(2 * draw(random));
       std::vector<uint32_t> sorted(experts);
       std::iota(sorted.begin(), sorted.end(), 0u);
