@@ -28,7 +28,7 @@ namespace hearth {
 
 enum class AcceleratorKind : uint8_t { kDiscrete, kIntegrated, kSoftware, kOther };
 
-// What an accelerator does not have that would be used, and what that costs.
+// A feature that an accelerator lacks though it would be used, and the cost of that.
 struct Lack {
   std::string what, cost;
 };
@@ -93,19 +93,20 @@ class Accelerator {
   // multiple of facts().import_alignment and is as long as one. kUnsupported where none can be.
   virtual Buffer import(std::span<std::byte> memory) = 0;
 
-  // Whole before they return. Nothing that was submitted and has not ended works on these bytes.
+  // Both return when all bytes are copied. Commands that were submitted and have not ended must not
+  // use these bytes.
   virtual void write(Place to, std::span<const std::byte> bytes) = 0;
   virtual void read(Place from, std::span<std::byte> bytes) = 0;
 
   // A counter that begins at 0.
   virtual TimelineId make_timeline() = 0;
   virtual uint64_t reached(TimelineId timeline) = 0;
-  // By the host. Values only grow.
+  // The host signals. Values only grow.
   virtual void signal(Moment moment) = 0;
   // Throws kResource where it has not come after `seconds`, when it counts as lost.
   virtual void wait(Moment moment, double seconds) = 0;
 
-  // Why it cannot do the call; empty: it can.
+  // Says why it cannot do the call; empty: it can.
   virtual std::string why_not(const KernelCall& call) = 0;
   // Begins the list and returns. Buffers and memory that it names live until it has ended.
   virtual void submit(const CommandList& list) = 0;

@@ -19,13 +19,13 @@ namespace {
 // Version 1 has no kernels and no time of commands.
 constexpr uint64_t kFileVersion = 2;
 constexpr const char* kVersionKey = "hearth_accelerator";
-// More than there are of anything, and longer than any text that is worth reading.
+// The limits on the length of a list and of a text: more than any real accelerator has.
 constexpr size_t kMostItems = 1000, kMostText = 1000;
-// Of a figure: doubles hold all whole numbers up to here.
+// The greatest figure: doubles hold all whole numbers up to here.
 constexpr uint64_t kMostFigure = uint64_t{1} << 53;
 constexpr uint64_t kMostRows = uint64_t{1} << 20;
 
-// Whole numbers are the same whoever reads them.
+// Writes whole numbers, which are the same whoever reads them.
 void json_spread(Json& json, const char* key, const Spread& spread) {
   const auto whole = [](double value) {
     const double most = static_cast<double>(kMostFigure);

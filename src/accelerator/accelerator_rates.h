@@ -1,6 +1,5 @@
-// What an accelerator gets done in a second, as measure_accelerator.h finds out and
-// accelerator_file.h keeps it. All figures are whole numbers from 1 on, so that they are the same
-// when they are read.
+// The rates of an accelerator, as measure_accelerator.h measures and accelerator_file.h keeps them.
+// All figures are whole numbers from 1 on, so that they are the same when they are read.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +12,13 @@
 
 namespace hearth {
 
-// Of moving `bytes` at a time.
+// The rate of moving `bytes` at a time.
 struct TransferRate {
   uint64_t bytes = 0;
   Spread per_second = {};  // bytes
 };
 
-// Of a product with a matrix of side x side.
+// The rate of a product with a matrix of side x side.
 struct ProductRate {
   PackKind kind = PackKind::kF32;
   uint32_t rows = 0;  // of activations
@@ -28,7 +27,7 @@ struct ProductRate {
   std::string refused = {};  // not computed, and why; empty: it was
 };
 
-// Of a contract that is no product: its work in a second (work_of() of call_time.h).
+// The rate of a contract that is no product: its work in a second (work_of() of call_time.h).
 struct KernelRate {
   std::string contract;      // contract_name()
   uint32_t rows = 0;         // of the calls
@@ -38,16 +37,17 @@ struct KernelRate {
 };
 
 struct AcceleratorRates {
-  // From memory of the process and back, by Accelerator's functions of these names.
+  // Rates of Accelerator::write() and read(), from memory of the process and back.
   TransferRate write, read;
-  // By copies of its own from and to memory of the process where it lies.
+  // Rates of its own copies from and to memory of the process where it lies.
   std::optional<TransferRate> import_to, import_from;
   std::string import_refused;  // why there are none of these
   // Copies within its memory: bytes that are read and bytes that are written, together.
   TransferRate memory;
-  // From the submission of next to nothing until the host knows that it has ended.
+  // The time from the submission of next to nothing until the host knows that it has ended.
   Spread submission_nanoseconds;
-  // Of a long list, an ordered command that does next to nothing; none: it was not measured.
+  // The time of an ordered command in a long list that does next to nothing; none: it was not
+  // measured.
   std::optional<Spread> command_nanoseconds = {};
   std::vector<ProductRate> products;
   std::vector<KernelRate> kernels = {};

@@ -75,7 +75,7 @@ struct StoreSize {
   uint32_t rows, heads, key_length, value_length;
 };
 
-// A gap behind the heads of each page.
+// Makes pages with a gap behind the heads of each one.
 KvPages made_pages(KvType type, uint32_t count, uint32_t heads, uint32_t key_length,
                    uint32_t value_length) {
   KvPages pages = {.count = count,
@@ -195,7 +195,8 @@ PagedAttendCall paged_problem(ProblemMemory& memory, KvType type, const PagedSiz
 }
 
 Contract paged_contract(KvType type, bool brief) {
-  // Within a page; a window, of which pages lie before; over more spans than one.
+  // Texts that stay within a page; that have a window, with pages before it; that see more spans
+  // than one.
   std::vector<PagedSize> sizes = {{{{0, 5}, {62, 66}}, 4, 2, 32, 32},
                                   {{{148, 152, 20}, {3, 4}}, 1, 1, 33, 80},
                                   {{{1030, 1032}}, 2, 2, 16, 31}};

@@ -16,10 +16,10 @@ struct ByteRange {
 class ByteRanges {
  public:
   ByteRanges() = default;
-  // Those of an access.
+  // Makes the ranges of an access.
   explicit ByteRanges(const Access& access);
 
-  // In any order, then sort() once.
+  // Ranges may be added in any order; then sort() is called once.
   void add(const Access& access);
   void sort();
 

@@ -24,7 +24,7 @@ std::vector<Size> sizes(bool brief) {
           {5, 32}, {3, 33}, {1, 300}, {33, 768}, {2, 4097}};
 }
 std::vector<ProblemValues> all_values(bool brief) {
-  // Of hostile values alone the norms of long rows are NaN.
+  // Norms of long rows are NaN for hostile values, so the full check has wide values as well.
   if (brief) return {ProblemValues::kPlain, ProblemValues::kHostile};
   return {ProblemValues::kPlain, ProblemValues::kWide, ProblemValues::kHostile};
 }
@@ -58,7 +58,7 @@ HeadMomentsCall moments_problem(ProblemMemory& memory, const Size& size) {
   return call;
 }
 
-// A head more than x has, which is as long.
+// Norms heads by moments of one head more than x has, which is as long.
 NormByCall norm_by_problem(ProblemMemory& memory, const Size& size) {
   NormByCall call{.rows = size.rows, .n = size.n, .eps = 1e-5f};
   call.length = size.n % 3 == 0 ? size.n / 3 : size.n;
@@ -72,7 +72,7 @@ NormByCall norm_by_problem(ProblemMemory& memory, const Size& size) {
   return call;
 }
 
-// Of an odd number of rows all but the last, of two experts.
+// Places all rows but the last with two experts where their number is odd.
 PlacedRows but_the_last(ProblemMemory& memory, uint32_t rows) {
   if (rows % 2 == 0 || rows == 1) return {};
   const uint32_t first[] = {4, 9, 9 + rows / 2, 8 + rows};
@@ -94,7 +94,7 @@ AddCall add_problem(ProblemMemory& memory, const Size& size, bool three) {
   AddCall call{.a = memory.rows(size.rows, size.n), .rows = size.rows, .n = size.n};
   call.b = memory.rows(size.rows, size.n + 2);
   if (three) call.c = {memory.values(size.n), 0};  // the same for all rows
-  // In place, as sums of a stream are.
+  // The sum is made in place, as those of a stream are.
   call.out = call.a;
   memory.note_floats(call.a, size.rows, size.n);
   return call;
@@ -151,7 +151,7 @@ CallProblem gemm_problem(BufferId buffer, std::mt19937& random, PackKind kind, c
 }
 
 Contract gemm_contract(PackKind kind, bool brief) {
-  // Few rows, and more than 16, which shaders take in other numbers; whole and cut.
+  // Sizes with few rows, and with more than 16, which shaders take in other numbers; whole and cut.
   std::vector<GemmSize> sizes = {{3, 11, 3, 5, 2}, {2, 9, 0, 33, 0}, {1, 9, 1, 33, 7}};
   if (!brief) {
     sizes.push_back({1, 1, 0, 1, 0});
@@ -178,15 +178,14 @@ struct TableSize {
   float scale = 1;
 };
 
-// Some of the rows that are asked for are no rows of the shard, which is not whole panels and
-// blocks.
+// Asks for some rows that are not rows of the shard, which is not made of whole panels and blocks.
 CallProblem table_problem(BufferId buffer, std::mt19937& random, PackKind kind,
                           const PackForm& form, const TableSize& size, Fill fill) {
   const Problem made = make_problem(kind, form, size.panels, size.blocks, size.super_offset, 1,
                                     fill, static_cast<uint32_t>(random()));
   ProblemMemory memory(buffer, random, ProblemValues::kPlain);
   std::vector<std::byte> codes(made.codes.data(), made.codes.data() + made.spec.codes_bytes());
-  // Of FP8 codes a problem of products has no NaN.
+  // FP8 codes get NaNs here, which problems of products do not have.
   for (size_t i = 0; is_fp8(kind) && i < codes.size(); i += 97) codes[i] |= std::byte{0x7f};
   TableCall call{.spec = made.spec, .row0 = 1000, .rows = size.rows};
   call.spec.rows -= 3;
@@ -214,7 +213,7 @@ Contract table_contract(PackKind kind, bool brief) {
   if (!brief) {
     sizes.push_back({3, 1, 1, 1});
     sizes.push_back({5, 24, 5, 70, false, 27.712812f});
-    // More than a dispatch takes.
+    // This has more rows than one dispatch takes.
     if (kind == PackKind::kF32) sizes.push_back({2, 1, 0, 70000});
   }
   Contract contract{fmt::format("table {}", pack_kind_name(kind)), {}, kind};

@@ -17,11 +17,12 @@ namespace hearth {
 struct CallProblem {
   KernelCall call;
   std::string sizes;  // "17 rows of 768, hostile values"
-  // What the buffer holds before; what is to be written is filled with a pattern.
+  // The buffer's bytes before the call; those that it writes are filled with a pattern.
   std::vector<std::byte> memory;
-  // Of what is written: floats, of which any NaN is as good as another.
+  // Floats among the written bytes, of which any NaN is as good as another.
   std::vector<Access> floats;
-  // Likewise numbers of 16 bits that are binary16.
+  // Numbers of 16 bits among the written bytes that are binary16; any NaN is as good as another
+  // there, too.
   std::vector<Access> halves = {};
 };
 
@@ -35,8 +36,8 @@ struct Contract {
   std::optional<PackKind> kind = {};  // of products and tables
 };
 
-// Of all contracts. `brief`: a few problems of each, else sizes, variants and values that matter to
-// any of them.
+// Returns all contracts. `brief`: a few problems of each, else sizes, variants and values that
+// matter to any of them.
 std::vector<Contract> all_contracts(bool brief);
 
 }  // namespace hearth

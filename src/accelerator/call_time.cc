@@ -36,7 +36,7 @@ KernelCall likely_call(KernelCall call) {
   return call;
 }
 
-// Of a likely_call().
+// Returns the work of a likely_call().
 struct Work {
   double operator()(const NormCall& call) const { return by_rows(call.rows, call.n); }
   double operator()(const HeadMomentsCall& call) const {
@@ -54,7 +54,7 @@ struct Work {
   double operator()(const RopeCall& call) const {
     return by_rows(call.rows, uint64_t{call.heads} * call.n_rot);
   }
-  // Of a text alone: at most so many.
+  // Positions are those of one text: at most step_rows.
   double operator()(const AttendCall& call) const {
     return by_rows(call.rows, call.step_rows) * call.heads * (call.key_length + call.value_length);
   }

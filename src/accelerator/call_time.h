@@ -20,11 +20,12 @@ namespace hearth {
 
 // Points of a line, by x.
 using RateLine = std::vector<std::pair<double, double>>;
-// On the line between its points, which there are, before the first and behind the last as these.
+// Returns the value at x on the line between its points, of which there is at least one; before the
+// first and behind the last it is theirs.
 double value_at(const RateLine& line, double x);
 
-// What a call's time grows with: multiply-adds of products and of attention (of keys and of values,
-// over the positions that rows see), else elements.
+// Returns the amount that a call's time grows with: multiply-adds of products and of attention (of
+// keys and of values, over the positions that rows see), else elements.
 double work_of(const KernelCall& call);
 
 class CallTime {
@@ -33,7 +34,8 @@ class CallTime {
 
   // Alone, without what its beginning costs.
   double seconds(const KernelCall& call) const;
-  // What an ordered command costs however short it is; 0 where that was not measured.
+  // Returns the seconds that an ordered command costs however short it is; 0 where that was not
+  // measured.
   double command_seconds() const { return command_seconds_; }
 
  private:

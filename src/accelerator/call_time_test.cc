@@ -23,7 +23,7 @@ AcceleratorRates made_rates() {
   return rates;
 }
 
-// With 64 x 96 elements.
+// Makes a product with 64 x 96 elements.
 GemmCall product(PackKind kind, uint32_t rows) {
   GemmCall call{.panels = 4, .block1 = 3, .m = rows};
   call.spec.kind = kind;
@@ -42,7 +42,8 @@ TEST(CallTime, ProductsGoByRows) {
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 1), 0.01);
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 9), 0.01);
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 32), 0.02);
-  // Of the same activations the slowest; else of all.
+  // A kind that was not measured is as slow as the slowest with the same activations; else as the
+  // slowest of all.
   EXPECT_DOUBLE_EQ(each(PackKind::kQ6_K, 1), 0.02);
   EXPECT_DOUBLE_EQ(each(PackKind::kBF16, 1), 0.1);
 }

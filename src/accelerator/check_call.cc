@@ -1,4 +1,4 @@
-// What check_call() refuses.
+// Implements check_call(): each function refuses calls of one kind.
 #include <algorithm>
 #include <cmath>
 #include <string>

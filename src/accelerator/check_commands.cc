@@ -18,7 +18,7 @@ struct Write {
   Access access;
 };
 
-// What is written to a buffer.
+// The bytes of a buffer that are written.
 struct Written {
   ByteRanges filled;          // before the list
   std::vector<Write> writes;  // by turn

@@ -25,7 +25,7 @@ struct CommandFault {
   std::string text;         // one sentence, which names both
 };
 
-// So many faults are told at most.
+// The most faults that are told.
 inline constexpr size_t kMostFaults = 1000;
 
 // Everything that is wrong with the list, in its order; empty: whatever order its waits allow gives

@@ -73,7 +73,7 @@ TEST(CheckCommands, EveryOrderedCommandOfLayersIsNeeded) {
     EXPECT_TRUE(faulty || differing(wrong, right, 200) == 0) << i;
     reported += faulty;
   }
-  // All but the first command's, which stands behind nothing.
+  // All commands report but the first one, which stands behind nothing.
   EXPECT_EQ(reported + 1, ordered);
   EXPECT_EQ(ordered, 32u);
 }
@@ -136,7 +136,7 @@ TEST(CheckCommands, WaitsThatAreNeverOver) {
                 "command 1 (copy) waits for 1 of timeline 3, which nobody signals"}));
 }
 
-// On one queue the signal would have to stand before the wait.
+// The signal would have to stand before the wait on one queue.
 TEST(CheckCommands, WaitsForWhatStandsBehindThemOnOneQueue) {
   Command a = copy_command(0, 0), b = copy_command(16, 16);
   a.waits = {{1, 1}};

@@ -26,11 +26,11 @@ struct KernelCheck {
 
 struct CheckAmount {
   uint32_t seed = 1;
-  // Of sizes and rows: all, or a few of each contract, as at a start.
+  // Checks a few sizes and rows of each contract, as at a start; else all.
   bool brief = false;
   // Contracts whose names hold this; empty: all.
   std::string only = {};
-  // Of products and tables those of these kinds; none: all.
+  // The kinds of products and tables that are checked; none: all.
   std::optional<std::vector<PackKind>> kinds = {};
 };
 

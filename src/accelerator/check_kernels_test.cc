@@ -38,14 +38,14 @@ TEST(CheckKernels, FindsOneBitAndSaysWhere) {
   ASSERT_EQ(checks.size(), 3u);
   for (const KernelCheck& check : checks) {
     EXPECT_FALSE(check.good());
-    // Of a NaN any bit is as good.
+    // A flipped bit of a NaN counts for nothing, so not every call differs.
     EXPECT_GT(check.differ, check.calls / 2);
     EXPECT_LE(check.differ, check.calls);
     EXPECT_NE(check.first.find("normal values: byte "), std::string::npos) << check.first;
   }
 }
 
-// Of floats and of scales, and where neither lies every bit counts.
+// Any NaN is as good as another in floats and in scales; elsewhere every bit counts.
 TEST(CheckKernels, AnyNanIsAsGoodAsAnother) {
   CallProblem problem;
   problem.floats = {{.at = {0, 4}, .bytes = 4, .stride = 8, .rows = 2}};
@@ -76,7 +76,7 @@ TEST(CheckKernels, TheReferenceHoldsAllContracts) {
   for (const KernelCheck& check : checks) EXPECT_TRUE(check.good()) << check.contract;
 }
 
-// Every accelerator of this machine, those that are software too.
+// Checks every accelerator of this machine, those that are software too.
 TEST(CheckKernels, ShadersHoldAllContracts) {
   const FoundAccelerators found = find_accelerators();
   if (found.all.empty()) GTEST_SKIP() << found.why_none;

@@ -29,7 +29,7 @@ struct Moment {
   bool operator==(const Moment&) const = default;
 };
 
-// Between buffers, or memory of the process that the accelerator was shown (HostRegion).
+// A copy between buffers, or memory of the process that the accelerator was shown (HostRegion).
 struct CopyBytes {
   Place from, to;
   uint64_t bytes = 0;

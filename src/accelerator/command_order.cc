@@ -129,7 +129,7 @@ std::vector<size_t> CommandOrder::unordered_with(size_t command) const {
   const uint32_t* ended = known(command);
   for (uint32_t q = 0; q < queues_; ++q) {
     const auto first = members_[q].begin() + ended[q], end = members_[q].begin() + next_[q];
-    // What a command knows only grows along a queue, so those behind it are the queue's last.
+    // A command knows ever more along a queue, so the commands behind it are the queue's last.
     const auto behind =
         std::partition_point(first, end, [&](size_t other) { return !before(command, other); });
     std::copy_if(first, behind, std::back_inserter(with),

@@ -1,4 +1,4 @@
-// What the queues, the waits and `ordered` of a command list put in order for certain.
+// Finds the order of commands that the queues, the waits and `ordered` of a list make certain.
 //
 // Of a queue, the commands that have ended for certain when a command begins are always its first:
 // those before the last `ordered` one, and those before a signal that was waited for. So a number
@@ -43,7 +43,7 @@ class CommandOrder {
   std::vector<size_t> unordered_with(size_t command) const;
 
   const std::vector<StuckWait>& stuck() const { return stuck_; }
-  // Of each timeline, by value.
+  // Returns the signals of each timeline, by value.
   const std::map<TimelineId, std::vector<Signal>>& signals() const { return signals_; }
   // The most that others signal; 0: none do.
   uint64_t comes(TimelineId timeline) const;

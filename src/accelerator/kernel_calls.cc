@@ -73,7 +73,7 @@ class Accesses {
   void add(const Access& access) {
     if (access.at && access.bytes > 0 && access.rows > 0) all_.push_back(access);
   }
-  // The first n floats of each row.
+  // Adds the first n floats of each row.
   void add_rows(const FloatRows& x, uint32_t rows, uint64_t n, bool writes = false) {
     const bool one = x.stride == 0 || rows == 1;
     add({.at = x.at,
@@ -85,7 +85,7 @@ class Accesses {
   void add_pages(const KvPages& pages, bool writes) {
     add_runs(pages.at, pages.heads * pages.head_bytes(), pages.stride, pages.count, writes);
   }
-  // The first `copies` of them.
+  // Adds the first `copies` copies of the pages.
   void add_pages(const LatentPages& pages, uint32_t copies, bool writes) {
     add_runs(pages.at, copies * pages.copy_bytes(), pages.stride, pages.count, writes);
   }
@@ -165,7 +165,7 @@ struct Gather {
     out.add_floats(call.bias, call.n);
     out.add_rows(call.out, call.rows, call.n, true);
   }
-  // Any row of the shard may be named.
+  // The call may name any row of the shard.
   void operator()(const TableCall& call) const {
     out.add({.at = call.codes, .bytes = call.spec.codes_bytes()});
     out.add({.at = call.scales, .bytes = call.spec.scales_bytes()});
@@ -296,12 +296,12 @@ struct Gather {
     out.add({.at = first + sizeof(uint32_t) * expert0,
              .bytes = sizeof(uint32_t) * (uint64_t{experts} + 1)});
   }
-  // The first n floats of heads that lie so far apart in each row.
+  // Adds the first n floats of heads that lie so far apart in each row.
   void add_parts(const FloatRows& x, uint32_t rows, uint64_t heads, uint64_t apart,
                  uint64_t n) const {
     out.add_rows(x, rows, heads == 0 ? 0 : (heads - 1) * apart + n);
   }
-  // What is turned of each head: in one access where heads and rows lie evenly.
+  // Adds the turned part of each head: in one access where heads and rows lie evenly.
   void add_heads(const RopeCall& call, bool writes) const {
     const uint64_t heads = call.heads, rows = call.rows;
     if (call.head_stride == call.n_rot) {

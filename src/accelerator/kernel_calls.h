@@ -1,6 +1,6 @@
-// What an accelerator can be asked to compute, named by contract: a family of kernels/, and the
-// arguments that its functions have, with places for pointers. A back end has a shader, or whatever
-// it calls it, for each; the results are those of the family's contract to the bit.
+// The calls that an accelerator can be asked to compute, named by contract: a family of kernels/,
+// and the arguments of its functions, with places for pointers. A back end has a shader, or
+// whatever it calls it, for each; the results are those of the family's contract to the bit.
 //
 // All calls work on rows of a step: row i of a matrix of floats begins `stride` floats behind row
 // i - 1. A stride of 0 says that all rows are one, as a bias is.
@@ -89,9 +89,9 @@ struct TableCall {
   FloatRows out = {};
 };
 
-// Of a call's rows those alone that are places of experts [expert0, expert0 + experts) as a
-// GroupCall gave them, counted from the first of these (ExpertGemmCall): as many of the first rows.
-// The others stay as they were.
+// The places of experts [expert0, expert0 + experts) as a GroupCall gave them: a call with these
+// computes as many of its first rows, counted from the first place (ExpertGemmCall), and leaves the
+// others as they were.
 struct PlacedRows {
   Place first = {};  // or none: all rows are meant
   uint32_t expert0 = 0, experts = 0;

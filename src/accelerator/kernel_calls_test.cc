@@ -150,7 +150,7 @@ TEST(KernelCalls, AccessRowsAsTheyLie) {
                                  {{kB, 8192}, 132},
                                  {{kB, 8448}, 132},
                                  {{kB, 4096}, 132, 144, 3, true}}));
-  // All rows of b are one.
+  // All rows of b are one and the same.
   EXPECT_EQ(accesses_of(KernelCall(good_add())),
             (std::vector<Access>{
                 {{kB, 0}, 132, 160, 3}, {{kB, 4096}, 132}, {{kB, 0}, 132, 160, 3, true}}));
@@ -167,7 +167,7 @@ TEST(KernelCalls, AccessMomentsOfHeads) {
                                  {{kB, 0}, 72, 160, 3, true}}));
 }
 
-// All of the shard, and where rows may stay as they were, these too.
+// The call reads all of the shard, and where rows may stay as they were, these rows, too.
 TEST(KernelCalls, AccessATable) {
   TableCall call = good_table();
   const Access out = {{kB, 3 << 20}, 2048, 2080, 3};
@@ -184,7 +184,7 @@ TEST(KernelCalls, AccessATable) {
   EXPECT_NO_THROW(check_call(call));
 }
 
-// All pages, as the host does not know which.
+// The call reads all pages, as the host does not know which it needs.
 TEST(KernelCalls, AccessPages) {
   EXPECT_EQ(good_pages().head_bytes(), 64u * 2 * (16 + 16));
   EXPECT_EQ(accesses_of(KernelCall(good_store())),

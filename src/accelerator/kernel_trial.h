@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-// Which calls there are to time. `length`: floats of a row, of attention of a head.
+// A kind of calls to be timed. `length`: floats of a row, for attention of a head.
 struct TrialKind {
   std::string contract;
   uint32_t length = 0;
@@ -27,7 +27,7 @@ class KernelTrial {
   CommandList list(uint32_t commands) const;
 
  private:
-  // So many floats of 1.
+  // Returns the place of so many floats of 1.
   Place floats(uint64_t count);
   FloatRows matrix(uint64_t stride) { return {floats(stride * rows_), stride}; }
   Place zeros(uint64_t bytes);

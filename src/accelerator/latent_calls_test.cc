@@ -1,5 +1,5 @@
-// What calls over latents read and write, what is refused of them, and what the virtual accelerator
-// makes of rows that see what there is not.
+// Tests the accesses of calls over latents, the calls that are refused, and what the virtual
+// accelerator makes of rows that see positions which are not there.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -44,7 +44,8 @@ LatentAttendCall latent_attend() {
           .pages = latents_of(2),
           .out = {{kLatents, 98304}, 60}};
 }
-// Of two heads, keys of 12 and 4, values of 10: pages of 2 x (64 x 16 + 64 x 16) floats.
+// Makes a call with two heads, keys of 12 and 4, values of 10: pages of 2 x (64 x 16 + 64 x 16)
+// floats.
 LatentExpandCall latent_expand() {
   return {.from = latents_of(1),
           .positions = 70,

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// A gap behind the copies of each page.
+// Makes pages with a gap behind the copies of each one.
 LatentPages made_latents(KvType type, uint32_t count, uint32_t copies, uint32_t length) {
   LatentPages pages{.count = count, .type = type, .copies = copies, .length = length};
   pages.stride = copies * pages.copy_bytes() + 64;
@@ -122,7 +122,8 @@ LatentAttendCall latent_attend_problem(ProblemMemory& memory, KvType type,
 }
 
 Contract latent_attend_contract(KvType type, bool brief) {
-  // Within a page and over two; a length that fills no block; over more spans than one.
+  // Texts that stay within a page, and reach over two; a length that fills no block; texts over
+  // more spans than one.
   std::vector<LatentAttendSize> sizes = {{{{0, 5}, {62, 66}}, 4, 32, 16},
                                          {{{148, 150}, {3, 4}}, 1, 33, 6},
                                          {{{1030, 1032}}, 2, 16, 4}};
@@ -146,7 +147,7 @@ struct LatentExpandSize {
   uint32_t positions, heads, latent_length, turned_length, straight_length, value_length;
 };
 
-// Both have a page more than is asked for.
+// The pages of both are one more than the call needs.
 LatentExpandCall latent_expand_problem(ProblemMemory& memory, KvType type,
                                        const LatentExpandSize& size) {
   const uint32_t count = pages_for(size.positions) + 1, latent = size.latent_length;

@@ -25,9 +25,9 @@ constexpr uint32_t kMostCommands = 512;
 constexpr size_t kLeastRepetitions = 3, kMostRepetitions = 9, kMostSubmissions = 101;
 constexpr uint64_t kLeastPiece = 4096, kFirstPiece = uint64_t{1} << 20;
 constexpr uint32_t kFirstSide = 256;
-// With more a product that is slow is not measured: its time goes by the rows.
+// The rows up to which a slow product is still measured: with more its time goes by the rows.
 constexpr uint32_t kFewRows = 128;
-// Of one buffer, or of all copies of a matrix.
+// The part of the memory that one buffer takes, or all copies of a matrix together: one in so many.
 constexpr uint64_t kPartOfMemory = 8;
 constexpr uint64_t kCopiesInPieces = 4;
 
@@ -48,7 +48,7 @@ Spread whole_spread(std::vector<double> values) {
 
 Spread rates_of(const std::vector<double>& seconds, double amount) {
   std::vector<double> rates;
-  // A clock may not see what is very short.
+  // A clock may show 0 for what is very short.
   for (const double one : seconds) rates.push_back(amount / std::max(one, 1e-9));
   return whole_spread(std::move(rates));
 }
@@ -362,7 +362,7 @@ class Measurement {
     return rate;
   }
 
-  // One row of few floats each, all behind each other.
+  // Measures commands on one row of few floats each, all behind each other.
   Spread measure_commands() {
     constexpr uint32_t kFloats = 16;
     const Buffer buffer = accelerator_.allocate(kFloats * sizeof(float));

@@ -20,16 +20,16 @@
 namespace hearth {
 
 struct MeasureOptions {
-  // About as long as it takes where the accelerator is slow. The least sizes are measured whatever
-  // that takes.
+  // The seconds that measuring takes, about, where the accelerator is slow. The least sizes are
+  // measured whatever that takes.
   double seconds = 10;
   uint64_t piece_bytes = uint64_t{64} << 20;  // at most, of a transfer; a power of two from 4096 on
   uint32_t side = 2048;  // at most, of a product's matrix; a power of two from 256 on
-  // Of products: kinds of matrices, and rows of activations, growing.
+  // The kinds of matrices of products, and the rows of activations, growing.
   std::vector<PackKind> kinds = {PackKind::kQ8_0, PackKind::kQ4_0, PackKind::kQ4_K, PackKind::kBF16,
                                  PackKind::kF32};
   std::vector<uint32_t> rows = {1, 16, 128, 1024};
-  // Of other calls: their contracts (contract_name()), of those that there are trials of; none: all
+  // The contracts of other calls (contract_name()), among those that there are trials of; none: all
   // of these.
   std::optional<std::vector<std::string>> kernels = {};
   std::function<void(uint32_t done, uint32_t total)> report = {};

@@ -42,7 +42,7 @@ uint32_t first_seen(uint32_t token, uint32_t window) {
   return window == 0 || token < window ? 0 : token - window + 1;
 }
 
-// All queries by the cores, the heads of a group and some tokens in one call.
+// Computes all queries by the cores, the heads of a group and some tokens in one call.
 std::vector<float> by_cores(const PagedInputs& in, KvType type, uint32_t window) {
   const Kernels& kernels = kernels_for(best_isa(detect_cpu_features()));
   const auto kind = static_cast<size_t>(type);
@@ -163,7 +163,7 @@ class PagedText {
     accelerator_.write(buffer.at(), std::as_bytes(values));
     return buffer;
   }
-  // In one list, whose commands are done in their order.
+  // Runs the calls as one list, whose commands are done in their order.
   void run(const std::vector<KernelCall>& calls) {
     CommandList list;
     for (const KernelCall& call : calls) {
@@ -239,7 +239,7 @@ TEST(PagedCalls, ARowAloneHasTheBitsItHasAmongOthers) {
                                      expected.begin() + (token + 1) * kResults);
         EXPECT_EQ(text.attend({token}, kWindow), own) << kv_type_name(kv_type) << " " << token;
       }
-      // Others between them see other positions.
+      // The rows between these see other positions.
       std::vector<float> two(expected.begin() + 90 * kResults, expected.begin() + 91 * kResults);
       two.insert(two.end(), expected.begin() + 100 * kResults, expected.begin() + 101 * kResults);
       EXPECT_EQ(text.attend({90, 100}, kWindow), two) << kv_type_name(kv_type);

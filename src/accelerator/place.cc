@@ -39,7 +39,7 @@ bool reaches(const Runs& runs, int64_t begin, int64_t bytes) {
   return at < begin + bytes && begin < at + runs.bytes;
 }
 
-// The same of runs of one stride: row i of one meets row j of the other by i - j alone.
+// Whether two runs of one stride overlap: row i of one meets row j of the other by i - j alone.
 bool alike_overlap(const Runs& a, const Runs& b) {
   const int64_t apart = b.begin - a.begin;
   const int64_t least = floor_divide(apart - a.bytes, a.stride) + 1;

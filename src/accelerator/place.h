@@ -1,6 +1,5 @@
-// Where bytes lie that an accelerator works on: buffers have numbers, and places are offsets in
-// them. Buffer numbers are the accelerator's own, in the order in which they were made; none is
-// used twice.
+// Places in an accelerator's memory: buffers have numbers, and places are offsets in them. Buffer
+// numbers are the accelerator's own, in the order in which they were made; none is used twice.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,8 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// What a command reads or writes: `rows` runs of `bytes`, `stride` bytes from one to the next.
+// The bytes that a command reads or writes: `rows` runs of `bytes`, `stride` bytes from one to the
+// next.
 struct Access {
   Place at;
   uint64_t bytes = 0;
@@ -32,7 +32,7 @@ struct Access {
   bool operator==(const Access&) const = default;
 };
 
-// One behind the last byte; UINT64_MAX where that is beyond all numbers.
+// Returns the position behind the last byte; UINT64_MAX where that is beyond all numbers.
 uint64_t end_of(const Access& a);
 
 // Whether a byte lies in both.

@@ -1,5 +1,4 @@
-// What made-up calls (accelerator/call_problems.h) are made of: values of several kinds, in one
-// buffer.
+// Makes the values of made-up calls (accelerator/call_problems.h): of several kinds, in one buffer.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +30,7 @@ class ProblemMemory {
   FloatRows moments(uint32_t count, uint32_t heads);
   FloatRows rows(uint32_t count, uint64_t stride) { return {values(count * stride), stride}; }
   FloatRows results(uint32_t count, uint64_t stride, uint32_t n);
-  // Of so many rows, each another position of `pages` pages.
+  // Returns the slots of so many rows, each another position of `pages` pages.
   Place slots(uint32_t rows, uint32_t pages);
   void note_floats(const FloatRows& out, uint32_t count, uint32_t n);
   // Scales of blocks, behind the codes of numbers of one length in each page.
@@ -51,7 +50,7 @@ class ProblemMemory {
   std::vector<Access> floats_, halves_;
 };
 
-// Of calls that touch pages of a cache.
+// The values of calls that touch pages of a cache.
 inline constexpr ProblemValues kPagesValues[] = {ProblemValues::kPlain, ProblemValues::kSmall,
                                                  ProblemValues::kHostile};
 

@@ -1,4 +1,4 @@
-// What calls that route rows to experts read and write, what is refused of them, and what the
+// Tests the accesses of calls that route rows to experts, the calls that are refused, and what the
 // virtual accelerator makes of choices that are none.
 #include <gtest/gtest.h>
 
@@ -92,7 +92,8 @@ TEST(RoutingCalls, AccessRowsAsTheyLie) {
                                  {.at = {kRouting, 192}, .bytes = 20, .writes = true}}));
 }
 
-// Of the first places those of the call's experts; all the room that there is.
+// A call of experts reads the first places of its own experts, and writes to all the room that
+// there is.
 TEST(RoutingCalls, ExpertsAccessTheirMatricesAndAllTheRoom) {
   std::vector<Access> gemm = accesses_of(KernelCall(good_expert_gemm()));
   EXPECT_EQ(gemm[0], (Access{{kRouting, 0}, 1024, 1088, 3}));

@@ -23,7 +23,7 @@ struct RoutingSize {
 std::vector<RoutingSize> routing_sizes(bool brief) {
   std::vector<RoutingSize> sizes = {{3, 7, 2}, {5, 64, 8, 8, 3}};
   if (brief) return sizes;
-  // None to choose among, all chosen, groups of one, and the most of all.
+  // Routing with one expert, with all chosen, with groups of one, and with the most of all.
   for (const RoutingSize& size : std::initializer_list<RoutingSize>{
            {1, 1, 1}, {2, 5, 5}, {17, 12, 3, 12, 4}, {9, 256, 8, 8, 4}, {3, 1024, 64, 16, 2}}) {
     sizes.push_back(size);
@@ -97,7 +97,7 @@ CallProblem group_problem(BufferId buffer, std::mt19937& random, const RoutingSi
 Contract group_contract(bool brief) {
   Contract contract{"group by expert", {}};
   std::vector<RoutingSize> sizes = routing_sizes(brief);
-  // More choices than a workgroup has invocations, and many times as many.
+  // Sizes with more choices than a workgroup has invocations, and many times as many.
   sizes.push_back({100, 9, 3});
   if (!brief) sizes.push_back({3000, 128, 8});
   for (const RoutingSize& size : sizes) {

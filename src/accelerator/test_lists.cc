@@ -85,7 +85,7 @@ class ListMaker {
   std::mt19937 random_{5};
 };
 
-// What layers work with; all use the same.
+// The values that layers compute with; all layers use the same.
 struct LayerRows {
   static constexpr uint32_t kRows = 3, kWidth = 64, kHeads = 4, kKvHeads = 2, kHead = 16;
   static constexpr uint32_t kInner = 96;

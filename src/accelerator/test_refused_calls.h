@@ -1,4 +1,4 @@
-// For tests of what check_call() refuses.
+// Helpers for tests of the calls that check_call() refuses.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -94,8 +94,8 @@ Partials AcceleratorLayers::make(const AttentionBlock& block, ValueId input) {
   return partials;
 }
 
-// Of a KV head that several shards have, which is the same with each, the first one's moments are
-// taken.
+// Takes the moments of the first shard for a KV head that several shards have: the head is the same
+// with each.
 void AcceleratorLayers::norm_rows(const NormRef& by, const std::vector<HeadRows>& parts,
                                   uint32_t heads, uint32_t length) {
   const WeightTable& table = weights_.model().weights();
@@ -206,7 +206,7 @@ Place AcceleratorLayers::angles_of(const RopeParams& rope) {
   return place;
 }
 
-// By row: page * 64 + slot.
+// Returns page * 64 + slot for each row.
 Place AcceleratorLayers::slots() {
   if (slots_) return slots_;
   std::vector<uint32_t> slots;

@@ -53,7 +53,7 @@ uint64_t seen_by(uint32_t rows, uint32_t positions) {
 
 }  // namespace
 
-// One layer's commands.
+// Makes one layer's commands.
 class LatentCommands {
  public:
   LatentCommands(AcceleratorLayers& layers, const LatentBlock& block)
@@ -262,7 +262,8 @@ LatentCommands::AbsorbedSizes LatentCommands::absorbed_sizes() const {
           .edges = whole ? 0 : aligned(rows * edge * kFloat)};
 }
 
-// They end where a text has expanded rows, which are the first of its own.
+// Returns runs of absorbed rows. They end where a text has expanded rows, which are the first of
+// its own.
 std::vector<LatentCommands::AbsorbedRows> LatentCommands::absorbed_rows() const {
   std::vector<AbsorbedRows> all;
   for (const StepItem& item : layers_.step_.items) {
@@ -278,7 +279,8 @@ std::vector<LatentCommands::AbsorbedRows> LatentCommands::absorbed_rows() const 
   return all;
 }
 
-// What keys and values are made by goes into queries and mixes.
+// Multiplies queries by the matrices of keys, and mixes of latents by those of values, instead of
+// making keys and values.
 void LatentCommands::attend_absorbed(const Heads& of, const AbsorbedRows& which, UnitRange heads) {
   const uint32_t rows = which.rows, first = which.first, n = heads.size();
   const Place straight = of.work, query = straight + kAbsorbedHeads * absorbed_.straight;
@@ -315,7 +317,7 @@ void LatentCommands::attend_absorbed(const Heads& of, const AbsorbedRows& which,
        part_of(of.out, first, of.column(heads.begin, length)), length, edges, absorbed_.edges});
 }
 
-// The first n floats of each head, `head_floats` apart, as `by` takes them.
+// Quantises the first n floats of each head, `head_floats` apart, as `by` takes them.
 void LatentCommands::quantize(const FloatRows& x, uint32_t head_floats, uint32_t n, uint32_t rows,
                               UnitRange heads, const Weight& by, Place to, uint64_t bytes) {
   const ActFormat format = act_format_for(by.shards[0].spec.kind);
@@ -326,8 +328,8 @@ void LatentCommands::quantize(const FloatRows& x, uint32_t head_floats, uint32_t
   }
 }
 
-// Where a head does not begin and end with panels its neighbours' rows are left out by a sum with
-// -0, which changes no number.
+// Multiplies by each head's part of a matrix. Where a head does not begin and end with panels, its
+// neighbours' rows are left out by a sum with -0, which changes no number.
 void LatentCommands::multiply(const Heads& of, UnitRange heads, uint32_t rows,
                               const HeadProducts& by) {
   const Shard& shard = by.weight.shards[of.shard];
@@ -432,8 +434,8 @@ FloatRows LatentCommands::matrix_rows(const Heads& of, const Weight& by, UnitRan
   return rows;
 }
 
-// What expanded rows see from `row` on: all positions up to their own, on pages counted from their
-// text's.
+// Returns the positions that expanded rows see from `row` on: all up to their own, on pages counted
+// from their text's.
 Place LatentCommands::sees(uint32_t row) {
   Place& at = layers_.latent_inputs_.sees;
   if (!at) {

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// What no pass computes, whatever it is for.
+// Says why no pass computes this attention, whatever the pass is for.
 std::string why_not(const AttentionBlock& attention) {
   if (attention.sinks) return "attention with sinks is not computed on a GPU yet";
   if (attention.gated) return "gates of heads are not computed on a GPU yet";
@@ -46,7 +46,7 @@ std::string why_not(const Block& block) {
 }
 
 std::string why_not(const WeightSpec& weight) {
-  // Of which every node has a copy, and one is multiplied with.
+  // Every node has a copy of these weights, and passes multiply with one of them.
   constexpr std::string_view kOneOfCopies[] = {"router", "q_a", "kv_a"};
   if (weight.input_order) {
     return "weights with an order of columns are not computed on a GPU yet";
@@ -58,7 +58,7 @@ std::string why_not(const WeightSpec& weight) {
   return "";
 }
 
-// Why not, whatever else there is.
+// Says why the activation is not computed, whatever else the block has.
 std::string why_not_activated(const Block& block) {
   const auto* feed_forward = std::get_if<FeedForwardBlock>(&block.body);
   const auto* experts = std::get_if<ExpertsBlock>(&block.body);
@@ -240,7 +240,7 @@ void AcceleratorLayers::add_partial(Partials* partials, ValueId x, const Weight&
   partials->tree.bundle.values.push_back(of.out);
 }
 
-// Each shard fills the rows that it has.
+// Looks rows up: each shard fills the rows that it has.
 ValueId AcceleratorLayers::table_rows(const Weight& table, Place rows_of, float scale) {
   const ValueId out = add_value(table.k);
   bool first = true;
@@ -280,7 +280,7 @@ void AcceleratorLayers::add_types(const EmbeddingBlock& embedding, ValueId x) {
   }
 }
 
-// As embed_row() (graph/ops/rows.h).
+// Does as embed_row() (graph/ops/rows.h).
 Reduced AcceleratorLayers::embed(const EmbeddingBlock& embedding,
                                  const std::optional<NormRef>& before) {
   const WeightTable& table = weights_.model().weights();
@@ -326,7 +326,7 @@ Partials AcceleratorLayers::block(uint32_t layer, const Block& block, const Redu
   const auto* experts = std::get_if<ExpertsBlock>(&block.body);
   const auto* latents = std::get_if<LatentBlock>(&block.body);
   if (filled_) {
-    // Which nobody adds up.
+    // Nobody adds up these partial sums.
     if (experts != nullptr) return no_partials(*experts);
     if (latents != nullptr) return partials_of({latents->output, {}});
     return partials_of(attention != nullptr ? attention->output

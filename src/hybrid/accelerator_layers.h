@@ -22,15 +22,15 @@
 
 namespace hearth {
 
-// Why no pass computes such a model; empty: one does. An encoder's attention, that of decoders that
-// keep nothing, and feed-forward layers are computed; neither keys and values that are cached, nor
-// latents, experts, or orders of columns. Passes that fill pages compute latents and experts.
+// Says why no pass computes such a model; empty: one does. An encoder's attention, that of decoders
+// that keep nothing, and feed-forward layers are computed; neither keys and values that are cached,
+// nor latents, experts, or orders of columns. Passes that fill pages compute latents and experts.
 std::string why_no_pass(const ModelSpec& spec);
 
 // Whether a layer has weights that cores with BF16 instructions multiply by these.
 bool layers_take_bf16(const ModelSpec& spec);
 
-// Why no pass fills pages for such a model (prefill_pass.h); empty: one does.
+// Says why no pass fills pages for such a model (prefill_pass.h); empty: one does.
 std::string why_no_prefill(const ModelSpec& spec);
 // Whether they then have other bits than cores of this level give: those of levels without
 // instructions for BF16.
@@ -62,7 +62,7 @@ class AcceleratorLayers : public BlockBuilder {
                const Next& next) override;
   void logits(const Bundle&, WeightId) override {}
 
-  // The last norm of all of the step's rows.
+  // Returns the last norm of all of the step's rows.
   FloatRows last() const { return values_[last_].rows; }
 
  private:
@@ -92,7 +92,7 @@ class AcceleratorLayers : public BlockBuilder {
   };
   Product product(ValueId x, const Weight& weight, uint32_t s);
   static GateKind gate_kind(Activation activation);
-  // Without the bias.
+  // Multiplies without adding the bias.
   ValueId linear(ValueId x, const LinearRef& by, uint32_t s, bool ordered);
   // Adds the bias, if there is one, which is ordered behind all before it where `*ordered` says so;
   // then it no longer does.
@@ -126,7 +126,7 @@ class AcceleratorLayers : public BlockBuilder {
     Place chosen, weights, place, row, first;
   };
   Routed route(const ExpertsBlock& block, ValueId input);
-  // What experts of a shard make of rows, by place: room for as many as may come to a batch.
+  // The results of a shard's experts for rows, by place: room for as many as may come to a batch.
   struct ExpertRooms {
     FloatRows gate, up, out;
     Place hidden;  // in the format that down is multiplied in
@@ -135,7 +135,7 @@ class AcceleratorLayers : public BlockBuilder {
   // Adds what a batch's experts make of rows onto a sum, which begins with them or not.
   void add_batch(const Routed& of, const ExpertRooms& rooms, const ExpertBatch& batch, ValueId sum,
                  bool begins);
-  // Of some of the batch, whose numbers follow each other.
+  // Adds those of some experts of the batch, whose numbers follow each other.
   void add_experts(const Routed& of, const ExpertRooms& rooms, const ExpertBatch& batch,
                    const UnitRange& which, ValueId sum, bool begins);
   uint32_t room_of(const Routed& of, uint32_t experts) const;
@@ -175,7 +175,7 @@ class AcceleratorLayers : public BlockBuilder {
   std::vector<Value> values_;
   std::vector<std::pair<const RopeParams*, Place>> angles_;  // of the step: cosines, then sines
   std::map<std::pair<Mask, uint32_t>, Place> seen_;          // by mask and window
-  // That all layers with latents share, once one needs them.
+  // Inputs that all layers with latents share, once one needs them.
   struct LatentInputs {
     Place sees, numbers, minus_zeros;
   };

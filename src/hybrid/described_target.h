@@ -17,8 +17,8 @@ namespace hearth {
 
 class DescribedTarget {
  public:
-  // What the spec points into outlives this. Throws Error: kUnsupported where why_no_prefill() says
-  // so, kResource where not even the address space is there.
+  // The spec's tensors outlive this. Throws Error: kUnsupported where why_no_prefill() says so,
+  // kResource where not even the address space is there.
   DescribedTarget(ModelSpec spec, const Machine& machine, ModelPlacement placement, KvType kv_type,
                   uint32_t context);
   DescribedTarget(const DescribedTarget&) = delete;

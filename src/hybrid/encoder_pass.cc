@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// What gives no sign of life for so long, a block of a layer, will not end.
+// Seconds for a block of a layer, after which it counts as hung.
 constexpr double kMostSeconds = 20;
 
 const Model& computable(const Model& model) {
@@ -54,7 +54,8 @@ PassCommands::Buffers EncoderPass::buffers(const Made& made) {
   return {inputs_.id(), values_.id()};
 }
 
-// So that no text finds that there is no memory for its step, or a call that cannot be done.
+// Reserves memory and tries all calls, so that no text finds that there is no memory for its step,
+// or a call that cannot be done.
 void EncoderPass::reserve() {
   const LargestPass largest(limits_.context, limits_.rows);
   const Made made = make(largest.step().view());

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// What a shard has of an expert.
+// The bytes that a shard has of an expert.
 struct Run {
   uint32_t expert;
   const std::byte *begin, *end;
@@ -24,8 +24,8 @@ Run run_of(uint32_t number, const ExpertWeights& expert, uint32_t s) {
   return run;
 }
 
-// Of so many experts on end, those of batch `i` of as few as hold at most `most`, as even as it
-// goes.
+// Returns the experts of batch `i`, out of so many on end: as few batches as hold at most `most`
+// each, as even as it goes.
 UnitRange even_part(uint32_t experts, uint32_t most, uint32_t i) {
   const uint32_t parts = (experts - 1) / most + 1;
   return {experts * i / parts, experts * (i + 1) / parts};
@@ -35,7 +35,7 @@ class Batches {
  public:
   explicit Batches(uint32_t most) : most_(most) {}
 
-  // Of a segment.
+  // Adds the batches of a segment.
   void add(uint32_t shard, uint32_t segment, const Run* runs, uint32_t count) {
     for (uint32_t i = 0, done = 0; done < count; ++i) {
       const UnitRange part = even_part(count, most_, i);

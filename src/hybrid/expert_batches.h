@@ -28,8 +28,8 @@ struct ExpertBatch {
 // The weights of a layer's routed experts.
 std::vector<ExpertWeights> experts_of(const WeightTable& table, const ExpertsBlock& block);
 
-// Of a layer of a model whose weights have their places, at most `most` experts in a batch; none of
-// a layer without experts.
+// Returns the batches of a layer, with at most `most` experts each; none for a layer without
+// experts. The model's weights must have their places.
 std::vector<ExpertBatch> expert_batches(const Model& model, uint32_t layer, uint32_t most);
 
 }  // namespace hearth

@@ -17,7 +17,7 @@ class HostMemory {
   // The memory outlives this, and begins and ends at multiples of facts().import_alignment.
   HostMemory(Accelerator& accelerator, std::span<std::byte> memory);
 
-  // Why some of it is not imported; empty: all is.
+  // Says why some of it is not imported; empty: all is.
   const std::string& why_not_all() const { return why_not_all_; }
   // Whether these bytes of it are.
   bool holds(const std::byte* first, uint64_t bytes) const;
@@ -26,7 +26,8 @@ class HostMemory {
     Place at;
     uint64_t bytes;
   };
-  // Where so many bytes from `first` on lie, in their order. It holds them.
+  // Returns the places of so many bytes from `first` on, in their order; holds() must be true of
+  // them.
   std::vector<Piece> pieces(const std::byte* first, uint64_t bytes) const;
 
  private:

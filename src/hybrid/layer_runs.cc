@@ -20,7 +20,7 @@ struct Range {
   }
 };
 
-// Of a shard's matrices of a layer: those before the experts, and those behind them.
+// The ranges of a shard's matrices in a layer: those before the experts, and those behind them.
 struct Ranges {
   std::vector<Range> all;
   bool parted = true;  // the next matrix begins one

@@ -23,8 +23,8 @@ struct LayerRuns {
   uint64_t bytes = 0;          // of all, side by side
 };
 
-// By layer, of all matrices but those of routed experts. Of a matrix that every shard has a copy of
-// the first one's counts. The model's weights have their places.
+// Returns for each layer the runs of all matrices but those of routed experts. The first copy
+// counts of a matrix that every shard has. The model's weights must have their places.
 std::vector<LayerRuns> layer_runs(const Model& model);
 
 }  // namespace hearth

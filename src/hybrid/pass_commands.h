@@ -32,7 +32,7 @@ class PassCommands {
   // `holds_inputs`: else inputs have places and sizes and no bytes, for who asks what a pass costs.
   explicit PassCommands(bool holds_inputs = true) : holds_inputs_(holds_inputs) {}
 
-  // At least one byte.
+  // Reserves bytes, at least one.
   Place value(uint64_t bytes);
   // 256-byte aligned in its buffer.
   Place input(std::span<const std::byte> bytes);
@@ -43,8 +43,8 @@ class PassCommands {
   // `ordered`: after all that was added before; else beside the one before.
   void add(KernelCall call, bool ordered = true);
 
-  // What is added from now on uses this part's weights; before the first call those of the first
-  // layer, without experts.
+  // Begins a stage: commands that are added from now on use this part's weights; those before the
+  // first call use the first layer's, without experts.
   void begin_stage(const LayerPart& part);
 
   // The command before gives a sign of life: a value of the timeline that the last one ends with.
@@ -63,7 +63,7 @@ class PassCommands {
   // on that timeline, moments() of them; the last one says that all has ended.
   CommandList placed_in(const Buffers& buffers, Moment before) const;
   uint64_t moments() const { return marks_ + 1; }
-  // The same by stage, without signals.
+  // The commands of a stage, without signals.
   struct Stage {
     LayerPart part;
     CommandList list;
@@ -80,7 +80,7 @@ class PassCommands {
     MakePiece make;
   };
 
-  // Those that are made lie behind the others.
+  // Returns where inputs begin that are made piece by piece: behind the others.
   uint64_t made_begin() const;
 
   bool holds_inputs_;

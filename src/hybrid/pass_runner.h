@@ -17,12 +17,12 @@ struct PassText {
   // The same of layers that see a window, where others see all positions. What lies behind the
   // window that its last position has is not written: pages may take turns.
   std::span<const uint32_t> window_pages = {};
-  // Of a model with latents: so many positions of the text, the first ones, attend to expanded
-  // latents (graph/ops/latent.h).
+  // The number of the text's first positions that attend to expanded latents (graph/ops/latent.h),
+  // in a model with latents.
   uint32_t expanded = 0;
 };
 
-// Who waits for a pass; called by the thread that runs it.
+// Waits for a pass; the thread that runs the pass calls it.
 class PassWatch {
  public:
   virtual ~PassWatch() = default;
@@ -32,7 +32,7 @@ class PassWatch {
   virtual void let_go(size_t text) = 0;
 };
 
-// Of texts that nobody gives up.
+// Watches texts that nobody gives up.
 class AllWanted : public PassWatch {
  public:
   bool wanted(size_t) override { return true; }
@@ -51,14 +51,14 @@ class PassRunner {
   virtual PassRoom room() const = 0;
   // Returns once all texts have been computed or let go. Throws Error where it cannot go on.
   virtual void run(std::span<const PassText> texts, PassWatch& watch) = 0;
-  // Behind a run that threw: whether nothing reads or writes pages any more once the runner is
+  // Says after a run that threw whether nothing reads or writes pages any more once the runner is
   // destroyed. False: the pages of its texts must never be used again.
   virtual bool ended() const = 0;
-  // Of the model: layers that stay where passes run, and bytes of the others that are there or on
-  // their way at most.
+  // Both tell of the model: the layers that stay where passes run, and the most bytes of the others
+  // that are there or on their way.
   virtual uint32_t kept_layers() const { return 0; }
   virtual uint64_t bytes_in_flight() const { return 0; }
-  // That all runs so far have asked to be copied, both ways.
+  // Returns the bytes that all runs so far have asked to be copied, both ways.
   virtual uint64_t copied_bytes() const { return 0; }
 };
 

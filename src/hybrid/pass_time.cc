@@ -41,7 +41,7 @@ std::optional<double> prefix_token_seconds(const PassTarget& target, const Measu
   return {};
 }
 
-// Of passes of so many rows by that plan.
+// Returns the seconds of passes with so many rows by that plan.
 std::vector<double> seconds_of(const PassTarget& target, const MeasuredAccelerator& gpu,
                                const StreamPlan& plan, const TimedOptions& options,
                                std::span<const uint32_t> rows) {
@@ -110,7 +110,7 @@ StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerat
     bool near = true;
     for (size_t i = 0; i < rows.size(); ++i) near = near && seconds[i] <= least[i] * kLonger;
     if (!near) continue;
-    // There may be room for more layers now.
+    // More layers may have room now.
     shorter.kept = options.kept;
     return plan_stream(target, gpu.facts, shorter);
   }
@@ -128,7 +128,7 @@ PassTime::PassTime(const PassTarget& target, const MeasuredAccelerator& gpu, con
     }
     points_.emplace_back(plan.rows, clock.seconds(plan.rows));
   } catch (const Error& error) {
-    // More rows take still longer.
+    // A pass over more rows takes still longer.
     if (error.code() != ErrorCode::kResource) throw;
   }
   if (points_.empty()) return;

@@ -26,9 +26,9 @@ class PassClock {
   PassClock(PassTarget target, const MeasuredAccelerator& gpu, const StreamPlan& plan,
             const TimedOptions& options = {});
 
-  // Of a pass over tokens at positions first, first + 1, ... of one text: at most as many as the
-  // plan has rows and pages. Throws Error (kResource) where a layer takes so long that it would
-  // count as lost; then the clock tells nothing any more.
+  // Returns the figures of a pass over tokens at positions first, first + 1, ... of one text: at
+  // most as many as the plan has rows and pages. Throws Error (kResource) where a layer takes so
+  // long that it would count as lost; then the clock tells nothing any more.
   PassFigures figures(uint32_t rows, uint32_t first = 0);
   double seconds(uint32_t rows, uint32_t first = 0) { return figures(rows, first).seconds; }
 
@@ -55,8 +55,8 @@ class PassTime {
   // Seconds of a pass over so many rows of a text that begins there; no number ends where such a
   // pass would count as lost. What passes really take corrects it (Streamer).
   double seconds(uint32_t rows) const;
-  // What `before` tokens of the text before these rows add: their pages come in, and the rows see
-  // them. In proportion to them, by what some add; no number ends as above.
+  // Returns the seconds that `before` tokens of the text before these rows add: their pages come
+  // in, and the rows see them. In proportion to them, by what some add; no number ends as above.
   double prefix_seconds(uint32_t rows, uint32_t before) const;
 
  private:

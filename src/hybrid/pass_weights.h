@@ -1,5 +1,5 @@
-// Where a pass finds the weights of a placed and packed model (models/model.h) in an accelerator's
-// memory: all of them there for good (accelerator_weights.h), or layer after layer in turn
+// The places of a placed and packed model's weights (models/model.h) in an accelerator's memory,
+// for a pass: all of them are there for good (accelerator_weights.h), or layer after layer in turn
 // (streamed_weights.h).
 #pragma once
 
@@ -17,7 +17,7 @@ struct ShardPlace {
   Place codes, scales;
 };
 
-// Of a layer: a batch of its routed experts, or where it is none the rest.
+// A part of a layer: a batch of its routed experts, or with no batch all the rest.
 struct LayerPart {
   uint32_t layer = 0;
   std::optional<uint32_t> batch = {};
@@ -28,13 +28,13 @@ class PassWeights {
   explicit PassWeights(const Model& model) : model_(model) {}
   virtual ~PassWeights() = default;
 
-  // Its descriptions; the host's bytes may be gone.
+  // Returns the model with its descriptions; the host's bytes may be gone.
   const Model& model() const { return model_; }
-  // Of a shard that has some of it.
+  // Returns the places of a shard that has some of the weight.
   virtual ShardPlace shard(const Weight& weight, uint32_t s) const = 0;
-  // None of null.
+  // Returns the place of a vector; no place for null.
   virtual Place vector(const VectorWeight* weight) const = 0;
-  // In which a layer's routed experts are multiplied.
+  // Returns the batches in which a layer's routed experts are multiplied.
   virtual std::span<const ExpertBatch> batches(uint32_t) const { return {}; }
   // Whether tables of embeddings are there; else the host reads their rows.
   virtual bool has_tables() const = 0;

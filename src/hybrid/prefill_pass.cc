@@ -108,7 +108,8 @@ void PrefillPass::write_inputs(const PassCommands& commands) {
   }
 }
 
-// So that no prompt finds that there is no memory for it, or a call that cannot be done.
+// Reserves memory and tries all calls, so that no prompt finds that there is no memory for it, or a
+// call that cannot be done.
 void PrefillPass::reserve() {
   const auto layers = static_cast<uint32_t>(target_.model->spec().layers.size());
   pages_ = accelerator_->allocate(PassPages::bytes(*target_.kv, shards_, layers, plan_.pages));
@@ -124,7 +125,7 @@ void PrefillPass::reserve() {
   }
 }
 
-// One pass.
+// A run of one pass.
 class PrefillPass::Run {
  public:
   Run(PrefillPass& of, std::span<const PassText> texts, PassWatch& watch)
@@ -296,7 +297,8 @@ void PrefillPass::Run::compute(const Stage& stage, CommandList list) {
   if (!stage.last) return;
   free({layer}, value);
   if (of_.pages_imported()) return;
-  // Behind all that is to be submitted of the layer, so that there is work while the host copies.
+  // The copies of the host come behind all that is to be submitted of the layer, so that there is
+  // work meanwhile.
   wait_for(filled_);
   move_pages_by_host(layer, true);
 }
@@ -319,11 +321,11 @@ void PrefillPass::Run::let_go(uint64_t ended) {
   });
 }
 
-// As far as berths are free, or will be when what was submitted has ended.
+// Loads parts as far as berths are free, or will be when what was submitted has ended.
 void PrefillPass::Run::load_ahead(std::optional<size_t> needed) {
   const std::vector<StreamedWeights::Load>& loads = of_.weights_.loads();
   for (; next_load_ < loads.size() && !taken_[loads[next_load_].berth]; ++next_load_) {
-    // What the host copies keeps this thread until the berth is free.
+    // A copy of the host keeps this thread until the berth is free.
     if (!(needed && next_load_ <= *needed) && !of_.imported(loads[next_load_])) break;
     load(loads[next_load_]);
   }
@@ -377,7 +379,7 @@ void PrefillPass::run(std::span<const PassText> texts, PassWatch& watch) {
       wait_for_all();
       ended_ = true;
     } catch (const std::exception&) {
-      // It hangs, or is gone in the middle of something.
+      // The accelerator hangs, or is gone in the middle of something.
       ended_ = accelerator_->stopped();
     }
     throw;

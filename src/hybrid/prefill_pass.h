@@ -27,7 +27,7 @@
 
 namespace hearth {
 
-// What gives no sign of life for so long, a layer, will not end.
+// Seconds for a layer, after which the accelerator counts as hung.
 inline constexpr double kMostLayerSeconds = 20;
 
 class PrefillPass : public PassRunner {
@@ -48,7 +48,7 @@ class PrefillPass : public PassRunner {
   uint64_t bytes_in_flight() const override { return plan_.bytes_in_flight(); }
   uint64_t copied_bytes() const override { return copied_bytes_; }
 
-  // What the host copies, since it is not imported, and why: "8 of 12 layers and pages: ...";
+  // Says what the host copies, since it is not imported, and why: "8 of 12 layers and pages: ...";
   // empty: nothing.
   const std::string& copied_by_host() const { return copied_by_host_; }
 

@@ -16,7 +16,7 @@ class PrefillStep {
   explicit PrefillStep(std::span<const PassText> texts);
 
   StepView view() const;
-  // By text: its first page on the accelerator.
+  // Returns for each text its first page on the accelerator.
   std::span<const uint32_t> first_pages() const { return first_pages_; }
 
  private:

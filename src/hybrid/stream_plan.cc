@@ -48,7 +48,7 @@ uint32_t pass_pages(const PassTarget& target, uint32_t rows) {
   return pages_for(target.context) + pages_for(rows) + kPassTexts;
 }
 
-// What a pass of so many rows computes, laid out, and the bytes of its values.
+// Returns the commands of a pass over so many rows, laid out, and the bytes of its values.
 std::pair<PassCommands, uint64_t> commands_of(const PassTarget& target, uint32_t rows,
                                               const StreamedRoom& room) {
   const Model& model = *target.model;
@@ -84,7 +84,7 @@ uint64_t memory_for(const AcceleratorFacts& facts, const StreamPlanOptions& opti
   return (facts.free_bytes != 0 ? facts.free_bytes : facts.memory_bytes) / 10 * 9;
 }
 
-// What the shards have of a layer's experts.
+// The sizes of a layer's experts on the shards.
 struct LayerExperts {
   uint32_t pieces = 0;   // one of each expert with each shard that has some of it
   uint32_t segment = 0;  // the most of a segment
@@ -92,7 +92,7 @@ struct LayerExperts {
   uint64_t bytes = 0;    // of all
 };
 
-// By layer; of the last one, of which a pass multiplies none, none.
+// Returns the sizes by layer; none for the last one, whose experts a pass never multiplies.
 std::vector<LayerExperts> experts_of_layers(const Model& model) {
   std::vector<LayerExperts> layers(model.spec().layers.size());
   for (uint32_t layer = 0; layer + 1 < layers.size(); ++layer) {
@@ -131,7 +131,7 @@ class Planner {
     return most;
   }
 
-  // Of all layers from `kept` on.
+  // Returns the pieces of all layers from `kept` on.
   uint32_t pieces_from(uint32_t kept) const {
     uint32_t pieces = 0;
     for (uint32_t layer = kept; layer < layers(); ++layer) pieces += experts_[layer].pieces;
@@ -151,7 +151,7 @@ class Planner {
       plan.kept_batch = batch_of(of_kept, of_kept.segment);
     }
     if (most.pieces > 0) {
-      // More than there are would lie empty. In a ring there are two batches at least.
+      // The ring needs no more berths than there are pieces, and two batches at least.
       ring = std::min(ring, std::max(pieces_from(kept), kLeastRing));
       plan.expert_batch = batch_of(most, std::max(ring / 2, 1u));
       plan.expert_bytes = most.largest;
@@ -243,7 +243,7 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
   const uint32_t layers = planner.layers(), kept = std::min(options.kept.value_or(0), layers);
   const uint32_t ring = options.experts.value_or(kLeastRing);
   const bool asked = options.rows != 0;
-  // There are never more tokens than pages hold.
+  // A pass has never more tokens than the pages hold.
   const uint64_t useful =
       std::max<uint64_t>(kLeastPassRows, uint64_t{target.kv->page_count()} * kPagePositions);
   const auto most = static_cast<uint32_t>(std::min<uint64_t>(kUsualPassRows, useful));

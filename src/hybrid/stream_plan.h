@@ -17,11 +17,11 @@
 
 namespace hearth {
 
-// What the engine has that passes fill.
+// The parts of an engine that passes fill or read.
 struct PassTarget {
   std::shared_ptr<const Model> model;
   const KvView* kv = nullptr;  // outlives all passes
-  // By shard: the memory that its pages lie in, whole pages of the operating system.
+  // The memory of each shard that its pages lie in, whole pages of the operating system.
   std::vector<std::span<std::byte>> kv_memory;
   uint32_t context = 0;
   ExpandRule expand = {};  // of a model with latents
@@ -43,7 +43,7 @@ struct StreamPlan {
   uint64_t expert_bytes = 0;  // of one berth
   uint32_t kept_batch = 0;    // experts of layers that are kept that are multiplied at once
 
-  // Of what is not kept, room on the accelerator.
+  // Returns the bytes on the accelerator for layers and experts that are not kept.
   uint64_t bytes_in_flight() const { return berths * berth_bytes + experts * expert_bytes; }
   uint64_t bytes() const { return pass_bytes + kept_bytes + bytes_in_flight(); }
   bool operator==(const StreamPlan&) const = default;
@@ -52,7 +52,8 @@ struct StreamPlan {
 // The weights that such passes have on the accelerator at a time.
 StreamedRoom room_of(const StreamPlan& plan);
 
-// What of a plan is kept for later, as the third part of an engine's (engine/engine_plan.h).
+// The part of a plan that is stored for later, as the third part of an engine's
+// (engine/engine_plan.h).
 struct StreamChoice {
   uint32_t rows = 0, kept = 0, berths = 0;  // as in StreamPlan; berths of 0: nothing is streamed
   uint32_t threshold = 0;  // tokens from which on a prompt is streamed; 0: where it ends sooner
@@ -64,11 +65,11 @@ struct StreamPlanOptions {
   uint32_t rows = 0;             // 0: as many as there is room for, kUsualPassRows at most
   uint64_t memory = 0;           // bytes; 0: nine tenths of what the accelerator has free
   std::optional<uint32_t> kept;  // none: as many layers as there is room for
-  // At most as many as there are layers that are not kept; 0: two, or of a model with experts
-  // three.
+  // The berths for layers that are not kept, at most as many as there are such layers; 0: two, or
+  // three for a model with experts.
   uint32_t berths = 0;
-  // Of the ring, as many as layers that are not kept have in all at most; none: as many as a layer
-  // has, or fewer where there is less room.
+  // The berths of the ring, at most as many as layers that are not kept have experts in all; none:
+  // as many as a layer has, or fewer where there is less room.
   std::optional<uint32_t> experts = {};
   bool operator==(const StreamPlanOptions&) const = default;
 };
@@ -76,8 +77,8 @@ struct StreamPlanOptions {
 inline constexpr uint32_t kLeastPassRows = 64, kMostPassRows = 32768;
 inline constexpr uint32_t kMostBerths = 1024;
 inline constexpr uint32_t kLeastRing = 2, kMostRing = 65536;
-// With more a layer of a large model may take a small GPU longer than the 20 s after which it
-// counts as lost.
+// A pass with more rows may take a small GPU longer for a layer of a large model than the 20 s
+// after which it counts as lost.
 inline constexpr uint32_t kUsualPassRows = 8192;
 
 // Memory goes to berths and a ring of two first, then to rows, then to a longer ring, then to
@@ -87,8 +88,7 @@ inline constexpr uint32_t kUsualPassRows = 8192;
 StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
                        const StreamPlanOptions& options);
 
-// What a pass makes an accelerator compute: kinds of products, and the other contracts
-// (contract_name()).
+// The calls of a pass: kinds of products, and the other contracts (contract_name()).
 struct PassKernels {
   std::vector<PackKind> kinds;
   std::vector<std::string> contracts;

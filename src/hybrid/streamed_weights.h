@@ -51,7 +51,7 @@ class StreamedWeights : public PassWeights {
   // Berths of both kinds.
   uint32_t berths() const { return berths_; }
 
-  // What of the host's memory makes a part, and where its first byte lies while it is there.
+  // The host's memory that makes a part, and the place of its first byte while it is there.
   struct Held {
     std::vector<LayerRun> runs;
     Place room;
@@ -60,19 +60,19 @@ class StreamedWeights : public PassWeights {
   };
   const Held& held(const LayerPart& part) const { return parts_[part.layer][index_of(part)]; }
 
-  // What a pass copies, in this order, and the berth of each. Stages use parts in an order in which
-  // what had a berth before comes ahead of all that is copied after it, so that who waits for a
-  // berth never waits for himself.
+  // The copies of a pass, in this order, and the berth of each. Stages use parts in such an order
+  // that the former part of a berth is used before anything that is copied after it: a wait for a
+  // berth always ends.
   struct Load {
     LayerPart part;
     uint32_t berth;
   };
   const std::vector<Load>& loads() const { return loads_; }
-  // Its number among these; none of what is kept.
+  // Returns the part's number among the loads; none where the part is kept.
   std::optional<size_t> load_of(const LayerPart& part) const;
 
  private:
-  // Among the parts of its layer.
+  // Returns the number of a part in its layer.
   static size_t index_of(const LayerPart& part) { return part.batch ? *part.batch + 1 : 0; }
   void lay_out_parts(const Model& model);
   void upload_vectors(const Model& model, Accelerator& accelerator);

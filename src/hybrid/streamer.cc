@@ -65,7 +65,7 @@ class Streamer::Passes {
       if (rows_ == of_.room_.rows) end_pass();
     }
   }
-  // Of all, as predicted.
+  // Returns the predicted seconds of all passes.
   double seconds() {
     if (rows_ > 0) end_pass();
     return seconds_;
@@ -127,7 +127,7 @@ void Streamer::leave_runner() {
   figures_.bytes_in_flight = 0;
 }
 
-// Of one pass; 0: not known.
+// Returns the predicted seconds of one pass; 0: not known.
 double Streamer::predicted_seconds(const Texts& texts) const {
   if (!options_.predicted_seconds) return 0;
   Passes pass(*this);
@@ -144,8 +144,8 @@ void Streamer::learn(double predicted, double seconds) {
   slower_ = (slower_ + std::clamp(seconds / predicted, slower_ / 2, slower_ * 2)) / 2;
 }
 
-// Until a prompt of so many tokens behind others is filled: what is left of the pass under way,
-// then all that waits, and this. Corrected by what passes have taken.
+// Returns the seconds until a prompt of so many tokens behind others is filled: what is left of the
+// pass under way, then all that waits, and this one. Corrected by what passes have taken.
 double Streamer::seconds_behind_all(uint32_t tokens, uint32_t before) const {
   Passes passes(*this);
   uint32_t under_way = pass_tokens_;  // of the first prompts
@@ -167,7 +167,7 @@ bool Streamer::takes(uint32_t tokens, uint32_t before, double core_seconds) {
   if (rule_) return true;
   if (options_.threshold > 0) return tokens >= options_.threshold;
   if (!options_.predicted_seconds || core_seconds <= 0) return false;
-  // What was learnt long ago is tried again.
+  // A correction that was learnt long ago is tried again.
   if (options_.clock() - last_pass_ > options_.retry_seconds) slower_ = 1;
   return seconds_behind_all(tokens, before) < core_seconds;
 }
@@ -363,7 +363,7 @@ void Streamer::settle(const Texts& texts, Outcome outcome) {
   }
 }
 
-// Those that were let go are done already.
+// Ends a prompt; those that were let go are done already.
 void Streamer::end(Waiting* waiting, Outcome outcome) noexcept {
   if (!waiting->let_go) done_.push_back({waiting->prompt.id, outcome});
   prompts_.remove_if([&](const Waiting& one) { return &one == waiting; });

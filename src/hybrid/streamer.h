@@ -27,21 +27,21 @@ struct StreamerFigures {
   uint64_t passes = 0, failed_passes = 0;
   uint64_t copied_bytes = 0;  // by all passes, both ways
   double pass_seconds = 0;    // of all passes
-  // Of passes now, nothing while there are none: their most tokens, and as in PassRunner.
+  // Figures of the passes now, 0 while there are none: their most tokens, and as in PassRunner.
   uint32_t pass_rows = 0, kept_layers = 0;
   uint64_t bytes_in_flight = 0;
   uint32_t threshold = 0;  // tokens from which on prompts are streamed; 0: where they end sooner
 };
 
-// Which prompts are streamed where an accelerator's bits are not those of the cores, and of them
-// which positions: that follows from a prompt's length alone, as with rows that are expanded
+// Says which prompts are streamed where an accelerator's bits are not those of the cores, and which
+// positions of them: that follows from a prompt's length alone, as with rows that are expanded
 // (engine/engine_options.h), so that a text has the same bits whatever else is under way.
 struct StreamRule {
   uint32_t threshold = 0;  // tokens from which on a prompt is streamed
 
-  // Of a prompt of so many tokens, the first ones, all but the last at most: whole steps. What of a
-  // step is not there yet takes about as long on the cores as a pass, so that questions behind a
-  // text that is cached seldom make a short one.
+  // Returns how many of a prompt's positions are streamed, the first ones, all but the last at
+  // most: whole steps. A part of a step takes about as long on the cores as a pass, so that
+  // questions behind a text that is cached seldom make a short one.
   uint32_t positions(uint32_t prompt) const;
   uint32_t step() const;  // positions, whole pages
 };
@@ -70,15 +70,15 @@ class PromptStreamer {
   // Whether a prompt of so many tokens behind `before` others, whose pages are filled, ends sooner
   // here than after `core_seconds`; 0: what the cores need is not known.
   virtual bool takes(uint32_t tokens, uint32_t before, double core_seconds) = 0;
-  // Where its bits are not those of the cores: which positions have them, and takes() only says
-  // whether they can be streamed now. None: who computes what is free.
+  // Says which positions have the accelerator's bits, where those are not the cores'; takes() then
+  // only says whether they can be streamed now. None: either may compute any of them.
   virtual std::optional<StreamRule> rule() const { return {}; }
   virtual void begin(Prompt prompt) = 0;
-  // It ends soon, with whatever outcome.
+  // Cancels a prompt, which ends soon, with whatever outcome.
   virtual void cancel(uint64_t id) = 0;
-  // What has ended since the last call; each prompt once.
+  // Returns the prompts that have ended since the last call; each once.
   virtual std::vector<Done> take_done() = 0;
-  // So far.
+  // Returns the figures so far.
   virtual StreamerFigures figures() const { return {}; }
 };
 
@@ -87,11 +87,12 @@ struct StreamerOptions {
   std::vector<uint32_t> pus = {};      // where its thread may run; empty: anywhere
   double retry_seconds = 60;           // between tries after a failure, at least
   std::function<void()> on_done = {};  // by its thread, whenever something has ended
-  // One sentence on what happens to the accelerator; by its thread.
+  // Takes a sentence on what happens to the accelerator; called by the streamer's thread.
   std::function<void(const std::string&)> tell = {};
   // Seconds that a pass over so many rows takes, as predicted; empty: not known.
   std::function<double(uint32_t rows)> predicted_seconds = {};
-  // What it adds that a text has so many tokens before these rows; empty: nothing.
+  // Returns the seconds that a pass takes longer where a text has `before` tokens before these
+  // rows; empty: none.
   std::function<double(uint32_t rows, uint32_t before)> prefix_seconds = {};
   bool learns = true;                  // what passes take corrects both
   std::function<double()> clock = {};  // seconds; empty: the steady clock
@@ -111,7 +112,7 @@ class Streamer : public PromptStreamer {
 
   bool takes(uint32_t tokens, uint32_t before, double core_seconds) override;
   std::optional<StreamRule> rule() const override { return rule_; }
-  // Before the first prompt.
+  // Sets the rule, before the first prompt comes.
   void set_rule(const StreamRule& rule) { rule_ = rule; }
   void begin(Prompt prompt) override;
   void cancel(uint64_t id) override;

@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// What is copied, and where its place is written down.
+// The bytes to be copied, and the variable that gets their place.
 struct Upload {
   std::span<const std::byte> bytes;
   Place* place;

@@ -11,8 +11,8 @@ const uint kPagePositions = 64, kSpanPages = 8, kLanes = 16, kMaxHeadDim = 512;
 const uint kMaxQuery = 640;  // of latents
 layout(constant_id = 0) const uint kChunks = 1;  // of a value, the last of which may be short
 
-// What a row has of a span, or of the spans merged so far. Invocations have all but `acc` alike;
-// `sum` of a span is that of lane `invocation % 16` until the span ends.
+// The sums of a span for a row, or of the spans merged so far. Invocations have all but `acc`
+// alike; `sum` of a span is that of lane `invocation % 16` until the span ends.
 struct Sums {
   float acc[kChunks];
   float sum, peak;
@@ -38,9 +38,9 @@ void clear(out Sums sums) {
 
 // Element d of the query of row `index`.
 float query_at(uint index, uint head, uint d);
-// Once a row, behind a barrier that all have passed since `query` was written.
+// Reads the query, once a row, behind a barrier that all have passed since `query` was written.
 void begin_row();
-// Of one slot of a page, which the row sees. No barrier in it.
+// Returns the score of one slot of a page, which the row sees. No barrier in it.
 float score(Row row, uint page, uint slot);
 // Adds what the row sees of a page, slots [begin, end), times their `probabilities`, which are 0 for
 // other slots, to span.acc. All invocations come here.
@@ -54,8 +54,8 @@ void load_query(uint index, uint head) {
   barrier();
 }
 
-// Who writes `scores` has passed the second barrier of the page before, behind which nobody reads
-// them; so it is with `probabilities` and the first one.
+// Visits a page. The writer of `scores` has passed the second barrier of the page before, behind
+// which nobody reads them; so it is with `probabilities` and the first one.
 void visit(Row row, uint page, inout Sums span) {
   const uint origin = page * kPagePositions, slot = invocation();
   const uint begin = max(row.first, origin) - origin;

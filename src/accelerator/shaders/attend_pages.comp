@@ -36,7 +36,7 @@ struct Row {
 #include "kv_type.glsl"
 #include "narrow.glsl"
 
-// Of q8_0. A chunk of a value has two blocks.
+// Memory for q8_0, where a chunk of a value has two blocks.
 const uint kBlocks = 2 * kChunks;
 shared int query_codes[kMaxHeadDim];
 shared uint largest[kBlocks];  // bits of b of the page at hand; 0 between pages

@@ -33,7 +33,7 @@ float fused(float a, float b, float c) {
   precise double w = d - t;
   precise double e = v + w;  // s + e = q + d exactly
   uvec2 k = unpackDouble2x32(s);
-  // Of an infinity e is a NaN, and one more would make a NaN of it.
+  // The error e of an infinity is a NaN, and one more would make a NaN of it.
   bool finite = (k.y & 0x7ff00000u) != 0x7ff00000u;
   if (finite && e != 0.0 && (k.x & 1u) == 0u) {
     bool up = (e > 0.0) == (s > 0.0);

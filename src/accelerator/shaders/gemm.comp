@@ -46,9 +46,9 @@ layout(push_constant) uniform Push {
   uint row_stride, out_stride;
   uint m, panels;
   uint block0, segments;
-  // Of the segments, of which the first begins at block0. Products of an expert have one, and here
-  // as well the addresses of the first place of expert0 and of the rows of all places, and how many
-  // experts lie before the own.
+  // The ends of the segments, of which the first begins at block0. Products of an expert have one
+  // segment, and here as well the addresses of the first place of expert0 and of the rows of all
+  // places, and how many experts lie before the own.
   uint ends[8];
   uint zero;
 } p;
@@ -164,7 +164,7 @@ Rows rows_of_product() {
 // Computes kRows rows of them.
 void multiply(const Rows rows, uint row0) {
   UNROLL for (uint i = 0; i < kRows; ++i) {
-    // The last row again where there are no more.
+    // An invocation beyond the last row computes that one again.
     const uint row = min(row0 + i, rows.count - 1);
     first[i] = (kGathers ? Words(rows.of).v[row] : rows.out0 + row) * (p.row_stride / 32);
   }

@@ -1,7 +1,6 @@
-// What a pack kind and its form are made of (tensor/pack_kind.h), as specialisation constants.
-// vulkan/shader_pack.cc gives them in this order.
+// The traits of a pack kind and its form (tensor/pack_kind.h), as specialisation constants.
 
-// What is multiplied: integers, or floats as they lie in the pack.
+// The kinds of weights: integers, or floats as they lie in the pack.
 const uint kInt8 = 0, kF32 = 1, kF16 = 2, kBF16 = 3, kFP8 = 4, kFP8R = 5;
 layout(constant_id = 0) const uint kWeights = kInt8;
 layout(constant_id = 1) const uint kCodeWords = 128;  // of a block of a panel
@@ -30,10 +29,10 @@ layout(constant_id = 10) const uint kScales = kGroups;
 layout(constant_id = 11) const uint kSuperBytes = 32;  // of a super-block or group
 layout(constant_id = 12) const uint kBlockBytes = 0;   // of a block
 layout(constant_id = 13) const float kFactor = 1.0;
-// Of groups, as ScaleForm.
+// The forms of groups' scales, as ScaleForm.
 const uint kFormF16 = 1, kFormBF16 = 2, kFormF32 = 3, kFormE8M0 = 4;
 layout(constant_id = 14) const uint kScaleForm = kFormF16;
-// Of minima: numbers in f16, or zero points, whose negatives the scale multiplies.
+// The forms of minima: numbers in f16, or zero points, whose negatives the scale multiplies.
 const uint kMinF16 = 0, kZeroPoint = 1, kSignedZeroPoint = 2;
 layout(constant_id = 15) const uint kMinForm = kMinF16;
 layout(constant_id = 16) const bool kMinima = false;

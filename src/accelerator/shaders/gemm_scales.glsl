@@ -12,7 +12,8 @@ float f32_at(uint at, uint i) { return uintBitsToFloat(p.scales.v[at / 4 + i]); 
 // The super-block or group of block b.
 uint super_of(uint b) { return (b + p.super_offset) >> p.group_shift; }
 
-// Of both halves of a block, alike where a block has one dot product. `least` is the minimum.
+// The scales of both halves of a block, alike where a block has one dot product. `least` is the
+// minimum.
 struct Scales {
   float scale[2], least[2];
 };
@@ -75,7 +76,7 @@ Scales read_scales(uint base, uint lane, uint b) {
   return s;
 }
 
-// Of FP8: of the super-block of block b, NaN for a lane that has one in it.
+// Returns the FP8 scale of block b's super-block; NaN for a lane that has one in it.
 float fp8_scale(uint base, uint lane, uint b) {
   const uint at = base + kSuperBytes * super_of(b);
   if (kWeights == kFP8R) return f32_at(at, lane);

@@ -9,7 +9,7 @@ int dot4(int a, int b, spirv_literal int format);
 
 Words words_at(uint at) { return Words(forward(uvec2(p.codes), 4 * at)); }
 
-// Which of a plane's words of a lane has the four codes of group g.
+// Returns which of a lane's words of a plane has the four codes of group g.
 uint plane_word(uint bits, uint g) {
   if (bits == 8) return g;
   if (bits == 4) return g % 4;
@@ -24,13 +24,13 @@ uint plane_bits(uint bits, uint word, uint g) {
   return word >> g & 0x01010101u;
 }
 
-// Of bytes of two words, `b`'s where the mask has ones.
+// Returns the bytes of `a`, and those of `b` where the mask has ones.
 uint pick(uint a, uint b, uint mask) { return a ^ ((a ^ b) & mask); }
 
-// Of each byte of a word all ones where bit `i` is one.
+// Returns a byte of ones for each byte of a word whose bit `i` is one.
 uint mask_of(uint codes, uint i) { return (codes >> i & 0x01010101u) * 0xffu; }
 
-// Of each byte of two masks which of a table's four entries they choose.
+// Returns, for each byte of two masks, which of a table's four entries they choose.
 uint pick_entries(uint entries, uint odd, uint high) {
   const uint ones = 0x01010101u;
   return pick(pick((entries & 0xffu) * ones, (entries >> 8 & 0xffu) * ones, odd),
@@ -50,7 +50,7 @@ uint values_of(uint codes) {
   if (kStep == 0) return table_values(codes);
   if (kLowBits == 8) return codes ^ 0x80808080u;
   if (kOffset == 0) return codes;
-  // With its highest bit set no byte borrows of the next.
+  // A byte with its highest bit set borrows nothing from the next.
   return ((kStep * codes | 0x80808080u) - kOffset * 0x01010101u) ^ 0x80808080u;
 }
 

@@ -35,7 +35,7 @@ float sum_of_head(float chain) {
 
 void main() {
   const uint head = 4 * gl_WorkGroupID.x + gl_LocalInvocationID.y, row = gl_WorkGroupID.y;
-  // The last head again where there are no more.
+  // An invocation beyond the last head computes that one again.
   const uint at = row * p.x_stride + min(head, p.heads - 1) * p.head_floats;
   float mean = 0.0;
   if (kCentred) {

@@ -57,14 +57,15 @@ uint code_of(uint bits, float scale) {
   return uint(clamp(steps, -127, 127)) & 0xffu;
 }
 
-// Where two elements go: a half of a page, elements of a key or a value, and the first one's number.
+// The target of two elements: a half of a page, elements of a key or a value, and the first one's
+// number.
 struct Target {
   Words words;
   bool across;  // an element's positions lie on end, not a position's elements
   uint elements, slot, d;
 };
 
-// Of a latent those of a position lie on end, else those of a block.
+// Scales of a position lie on end in latents, those of a block elsewhere.
 uint scale_index(Target to) {
   const uint blocks = (to.elements + 31) / 32, block = to.d / 32;
   const uint at = kLatent ? to.slot * blocks + block : block * kPagePositions + to.slot;

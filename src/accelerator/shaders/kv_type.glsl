@@ -4,5 +4,5 @@ const uint kInfinity = 0x7f800000u;
 const uint kLeast = 0x0d800000u;  // 2^-100
 
 uint padded_length(uint length) { return (length + 15) / 16 * 16; }
-// The first scale of a half of q8_0, counted in numbers of 16 bits.
+// Returns the place of the first scale in a half of q8_0, counted in numbers of 16 bits.
 uint scales_at(uint length) { return 32 * padded_length(length); }

@@ -9,7 +9,7 @@ struct Parts {
   int exponent;
 };
 
-// Of neither 0, infinity nor NaN.
+// Takes apart a number that is neither 0 nor infinite nor NaN.
 Parts parts_of(uint magnitude) {
   if (magnitude >= 0x800000u) {
     return Parts(magnitude & 0x7fffffu | 0x800000u, int(magnitude >> 23) - 127);

@@ -139,7 +139,7 @@ void choose(uint at) {
   barrier();
 }
 
-// By one invocation.
+// One invocation runs this.
 void weigh(uint at, bool numbers) {
   uint highest = kNoneKey;
   for (uint i = 0; i < p.used; ++i) highest = max(highest, key_of(scores[chosen[i]]));

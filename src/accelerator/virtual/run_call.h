@@ -13,7 +13,7 @@ namespace hearth {
 // what there is not.
 void run_call(const KernelCall& call, const std::function<std::byte*(const Place&)>& at);
 
-// Those over latents, a file of their own (run_latent.cc).
+// Runs calls over latents (run_latent.cc).
 using PlaceBytes = std::function<std::byte*(const Place&)>;
 void run_call(const LatentStoreCall& call, const PlaceBytes& at);
 void run_call(const LatentAttendCall& call, const PlaceBytes& at);

@@ -58,7 +58,7 @@ void mark(const Access& access, std::vector<bool>& bytes) {
   }
 }
 
-// Not all of the pages, or of the places.
+// Whether the call stores only some of the pages, or of the places.
 bool stores_some(const KernelCall& call) {
   const auto* quantize = std::get_if<QuantizeCall>(&call);
   const auto* gate = std::get_if<GateCall>(&call);
@@ -76,7 +76,7 @@ TEST(RunCall, TouchesWhatItsAccessesSay) {
     std::vector<bool> reads(problem.memory.size()), writes(problem.memory.size());
     for (const Access& access : accesses_of(problem.call)) {
       mark(access, access.writes ? writes : reads);
-      // What is not stored stays.
+      // Elements that are not stored stay, so they count as read.
       if (access.writes && stores_some(problem.call)) mark(access, reads);
     }
     std::vector<std::byte> before[2] = {problem.memory, problem.memory};

@@ -53,7 +53,7 @@ struct Direct {
                          by.r, row(c.out, i)});
     }
   }
-  // All rows of the shard are read back first.
+  // All rows of the shard are read back before some are picked.
   void operator()(const TableCall& c) const {
     std::vector<std::vector<float>> shard(c.spec.rows, std::vector<float>(c.spec.k));
     for (uint32_t row = 0; row < c.spec.rows; ++row) {
@@ -153,7 +153,7 @@ struct Direct {
     }
   }
 
-  // A row at a time.
+  // Computes a row at a time.
   void operator()(const ExpertGemmCall& c) const {
     for (uint32_t e = 0; e < c.experts; ++e) {
       const uint32_t* first = words(c.first) + c.expert0;
@@ -222,7 +222,7 @@ void Direct::operator()(const KvStoreCall& c) const {
   }
 }
 
-// By kernels of the fastest level, and heads of a group in one call.
+// Attends with kernels of the fastest level, and heads of a group in one call.
 void Direct::operator()(const PagedAttendCall& c) const {
   const auto attend =
       kernels_for(best_isa(detect_cpu_features())).attend[static_cast<size_t>(c.pages.type)];
@@ -257,7 +257,7 @@ void Direct::operator()(const PagedAttendCall& c) const {
   }
 }
 
-// All rows of one text at a time, and all step rows as the keys of that text.
+// Attends for all rows of one text at a time, with all step rows as the keys of that text.
 void Direct::operator()(const AttendCall& c) const {
   std::vector<AttendRow> rows(c.rows);
   std::memcpy(rows.data(), memory.at(c.rows_of), c.rows * sizeof(AttendRow));
@@ -313,7 +313,7 @@ void Direct::operator()(const LatentStoreCall& c) const {
   }
 }
 
-// By kernels of the fastest level, all heads of a row and all spans in one call.
+// Attends with kernels of the fastest level, all heads of a row and all spans in one call.
 void Direct::operator()(const LatentAttendCall& c) const {
   const Kernels& kernels = kernels_for(best_isa(detect_cpu_features()));
   std::vector<RunLine> scratch(kLatentScratchBytes / sizeof(RunLine));

@@ -196,7 +196,8 @@ bool TimedAccelerator::may_begin(const Task& task) const {
          });
 }
 
-// Of a queue, those up to the first that waits, or that is ordered behind one that has not ended.
+// Begins the tasks of each queue up to the first one that waits, or that is ordered behind one that
+// has not ended.
 void TimedAccelerator::begin_ready() {
   for (std::deque<Task>& queue : queues_) {
     bool all_ended = true;
@@ -221,7 +222,7 @@ void TimedAccelerator::set_speeds() {
   }
   if (options_.host_bytes_per_second <= 0 || host <= 0) return;
   const double there = options_.host_bytes_per_second;
-  // Whoever shares a memory gets some of it.
+  // The accelerator gets some of a shared memory, however much others take.
   const double left = std::max(there - options_.host_taken, there / 16);
   if (host <= left) return;
   for (Task* task : active_) {

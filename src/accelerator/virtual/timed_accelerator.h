@@ -36,7 +36,7 @@ class TimedAccelerator : public Accelerator {
 
   // Seconds since it was made, by the host's clock.
   double now() const { return now_; }
-  // Of these: seconds with a kernel under way, and with a copy over the link.
+  // Seconds of these with a kernel under way, and with a copy over the link.
   double computing_seconds() const { return computing_seconds_; }
   double copying_seconds() const { return copying_seconds_; }
   uint64_t bytes_in() const { return bytes_in_; }
@@ -65,7 +65,7 @@ class TimedAccelerator : public Accelerator {
     uint64_t size = 0;
     bool imported = false;
   };
-  // What a task takes its time from.
+  // The resource whose time a task takes.
   enum class Share { kCompute, kLinkIn, kLinkOut };
   struct Task {
     double submitted = 0;

@@ -123,7 +123,7 @@ TEST(TimedAccelerator, NothingBeginsBeforeItIsSubmitted) {
   timed.gpu.write(timed.own.at(), std::vector<std::byte>(1000));  // 5 s
   EXPECT_NEAR(timed.gpu.now(), 5, kNear);
   EXPECT_NEAR(timed.takes({{timed.norm(1)}}, 1), 1, kNear);
-  // While the host writes, the queues go on.
+  // The queues go on while the host writes.
   timed.gpu.submit({{timed.norm(3)}});
   timed.gpu.write(timed.own.at(), std::vector<std::byte>(400));  // 2 s
   EXPECT_NEAR(timed.takes({{timed.norm(1)}}, 2), 2, kNear);

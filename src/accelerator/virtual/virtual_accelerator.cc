@@ -232,7 +232,8 @@ void VirtualAccelerator::submit(const CommandList& list) {
   steps_by_chance();
 }
 
-// Of a queue, those up to the first that waits, or that is ordered behind one that has not ended.
+// Returns the commands of each queue up to the first one that waits, or that is ordered behind one
+// that has not ended.
 std::vector<VirtualAccelerator::Ready> VirtualAccelerator::ready() const {
   std::vector<Ready> ready;
   for (size_t q = 0; q < queues_.size(); ++q) {
@@ -267,7 +268,7 @@ bool VirtualAccelerator::step() {
   return true;
 }
 
-// None as often as any, and so many at times that all is done.
+// Runs a random number of steps: none as often as any, and at times so many that all is done.
 void VirtualAccelerator::steps_by_chance() {
   const uint64_t chance = random_() % 4;
   const uint64_t steps = chance == 0 ? 0 : chance == 1 ? UINT64_MAX : random_() % 8;

@@ -23,7 +23,7 @@ struct VirtualOptions {
   bool second_computes = false;  // else the second copies alone
   uint64_t memory_bytes = uint64_t{1} << 30;
   bool imports = true;  // memory of the process
-  // What it is said to be, in place of the three above.
+  // The facts that it reports, in place of the three above.
   std::optional<AcceleratorFacts> facts = {};
 };
 

@@ -1,5 +1,6 @@
-// From a call by contract to a shader with its numbers. A shader's module is one of the table that
-// the build makes of shaders/*.comp (vulkan/shader_modules.h), each with both kinds of arithmetic.
+// Turns a call by contract into dispatches of a shader with its numbers. A shader's module is one
+// of the table that the build makes of shaders/*.comp (vulkan/shader_modules.h), each with both
+// kinds of arithmetic.
 #pragma once
 
 #include <array>
@@ -29,7 +30,8 @@ struct Dispatch {
   }
 };
 
-// On every Vulkan: workgroups in a direction, and the greatest index, which SPIR-V reads as signed.
+// Limits of every Vulkan: workgroups in a direction, and the greatest index, which SPIR-V reads as
+// signed.
 inline constexpr uint64_t kMostGroups = 65535;
 inline constexpr uint64_t kMostIndex = INT32_MAX;
 

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// As the block of attend.comp has it.
+// The push constants, as the block of attend.comp has them.
 struct AttendPush {
   uint64_t q, k, v, rows_of, slopes, out;
   uint32_t q_stride, k_stride, v_stride, out_stride;
@@ -56,7 +56,7 @@ AttendPush push_of(const AttendCall& call, const AddressOf& address) {
           .zero = 0};
 }
 
-// As the block of attend_pages.comp has it.
+// The push constants, as the block of attend_pages.comp has them.
 struct PagedAttendPush {
   uint64_t q, pages, rows_of, out;
   uint32_t q_stride, out_stride;
@@ -90,7 +90,7 @@ PagedAttendPush push_of(const PagedAttendCall& call, const AddressOf& address) {
           .zero = 0};
 }
 
-// As the block of attend_latent.comp has it.
+// The push constants, as the block of attend_latent.comp has them.
 struct LatentAttendPush {
   uint64_t q, turned, pages, rows_of, out;
   uint32_t q_stride, turned_stride, out_stride;
@@ -123,7 +123,7 @@ LatentAttendPush push_of(const LatentAttendCall& call, const AddressOf& address)
           .zero = 0};
 }
 
-// What dispatches are made of, whatever keys and values lie in.
+// The sizes that dispatches are made of, whatever holds keys and values.
 struct AttendWork {
   uint32_t rows = 0, heads = 0, group = 1;
   uint32_t positions = 0;  // that a row sees at most
@@ -162,7 +162,8 @@ std::vector<Dispatch> split_attention(const AttendWork& work, Dispatch like, Pus
 
 }  // namespace
 
-// What a row sees lies in the accelerator's memory, so each counts as if it saw the whole step.
+// Each row counts as if it saw the whole step, since what it sees stands in the accelerator's
+// memory.
 std::vector<Dispatch> dispatches_of(const AttendCall& call, const AddressOf& address) {
   const AttendWork work = {.rows = call.rows,
                            .heads = call.heads,
@@ -173,7 +174,7 @@ std::vector<Dispatch> dispatches_of(const AttendCall& call, const AddressOf& add
   return split_attention(work, {.shader = "attend"}, push_of(call, address));
 }
 
-// Likewise as if it saw all the positions that any does.
+// Each row counts as if it saw all the positions that any row sees.
 std::vector<Dispatch> dispatches_of(const PagedAttendCall& call, const AddressOf& address) {
   const AttendWork work = {.rows = call.rows,
                            .heads = call.heads,

@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// As in shaders/gemm.comp.
+// The push constants, as shaders/gemm.comp has them.
 struct GemmPush {
   uint64_t codes, scales, a, a_scale, a_sum, out;
   uint32_t codes_panel, scales_panel, block_scales;
@@ -36,7 +36,7 @@ constexpr uint32_t kGemmJointRows = 256;
 // one does at most else.
 constexpr uint64_t kMostSkew = 8;
 
-// What a work group computes.
+// The tile that a work group computes.
 struct GemmTile {
   uint32_t invocation_rows;  // rows of activations of an invocation
   bool few;                  // there are no more rows than that
@@ -50,12 +50,12 @@ GemmTile gemm_tile(uint32_t m) {
   return {rows, m <= rows};
 }
 
-// What the numbers of a dispatch are made from.
+// The numbers that a dispatch is made from.
 struct GemmProduct {
   const GemmCall& call;
   ShaderPack pack;
   GemmTile tile;
-  // Of the activations: elements from row to row, bytes of one, and addresses of row 0.
+  // The activations: elements from row to row, bytes of one, and addresses of row 0.
   size_t row_stride = 0, element_bytes = 0;
   uint64_t a = 0, a_scale = 0, a_sum = 0;
   bool of_expert = false, gathers = false;
@@ -88,7 +88,7 @@ void place_activations(const ActRows& rows, uint64_t address, bool halves, GemmP
   }
 }
 
-// In the order of shaders/gemm_kind.glsl.
+// Returns the constants in the order of shaders/gemm_kind.glsl.
 std::vector<uint32_t> gemm_constants(const GemmProduct& p) {
   std::vector<uint32_t> constants = p.pack.constants;
   constants.insert(constants.end(),
@@ -188,7 +188,7 @@ void add_expert(const ExpertGemmCall& call, uint32_t expert, const AddressOf& ad
   }
   const uint32_t most = most_panels(product, call);
   const GemmTile& tile = product.tile;
-  // Twice as many rows as are likely have a workgroup each.
+  // There are workgroups for twice as many rows as are likely.
   const uint64_t rows = std::min(uint64_t{2} * call.likely_rows, uint64_t{call.room});
   for (uint32_t panel = 0; panel < of.panels; panel += most) {
     const GemmPiece piece = {of.m, std::min(most, of.panels - panel), 0, panel};

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// As in shaders/kv_store.comp.
+// The push constants, as shaders/kv_store.comp has them.
 struct KvStorePush {
   uint64_t k, v, slots, pages;
   uint32_t k_stride, v_stride;
@@ -75,7 +75,7 @@ std::vector<Dispatch> dispatches_of(const KvStoreCall& call, const AddressOf& ad
   return dispatches;
 }
 
-// A copy is a head without values.
+// Stores latents as keys: a copy is a head without values.
 std::vector<Dispatch> dispatches_of(const LatentStoreCall& call, const AddressOf& address) {
   const LatentPages& pages = call.pages;
   const uint64_t elements = uint64_t{pages.copies} * pages.length;

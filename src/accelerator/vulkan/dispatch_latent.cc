@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// As in shaders/expand_latent.comp.
+// The push constants, as shaders/expand_latent.comp has them.
 struct ExpandPush {
   uint64_t from, key, value, to;
   uint32_t key_stride, value_stride;
@@ -60,7 +60,7 @@ std::vector<Dispatch> dispatches_of(const LatentExpandCall& call, const AddressO
       .zero = 0};
   const uint32_t tiles =
       (padded_length(to.key_length) + padded_length(to.value_length)) / kExpandTile;
-  // Of a head in a page.
+  // The multiply-adds of a head in a page.
   const uint64_t products = uint64_t{kPagePositions} * latent * tiles * kExpandTile;
   const uint64_t most = std::clamp<uint64_t>(kMostExpandProducts / products, 1, kMostGroups);
   const auto heads = static_cast<uint32_t>(std::min<uint64_t>(to.heads, most));

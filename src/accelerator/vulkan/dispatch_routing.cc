@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// As in shaders/route.comp.
+// The push constants, as shaders/route.comp has them.
 struct RoutePush {
   uint64_t logits, bias, chosen, weights;
   uint32_t logits_stride, experts, used;
@@ -18,13 +18,13 @@ struct RoutePush {
   uint32_t zero;
 };
 
-// As in shaders/group.comp.
+// The push constants, as shaders/group.comp has them.
 struct GroupPush {
   uint64_t chosen, place, row, first;
   uint32_t choices, used;
 };
 
-// As in shaders/expert_add.comp.
+// The push constants, as shaders/expert_add.comp has them.
 struct ExpertAddPush {
   uint64_t x, chosen, weights, place, first, result;
   uint32_t x_stride, result_stride, n, used;

@@ -19,7 +19,7 @@ constexpr uint32_t kRopeGroup = 64;
 constexpr uint32_t kQuantizeGroup = 64;
 constexpr uint32_t kHeadsOfGroup = 4;
 
-// What one dispatch does of a call.
+// The part of a call that one dispatch does.
 struct Part {
   uint32_t row = 0, rows = 0;
   uint32_t column = 0, columns = 0;
@@ -48,7 +48,7 @@ std::vector<Part> parts_of(uint32_t rows, uint64_t n, uint32_t group, uint64_t s
   return parts;
 }
 
-// Of a part of one row, which has none, a stride may be wider than that.
+// Only a part of one row may have a stride beyond 32 bits, and it uses none.
 uint32_t narrow(uint64_t stride) { return static_cast<uint32_t>(stride); }
 
 uint64_t address_of(const AddressOf& address, const FloatRows& matrix, const Part& part) {
@@ -70,7 +70,7 @@ std::array<uint32_t, 3> groups_of(const Part& part, uint32_t group) {
   return {(part.columns + group - 1) / group, part.rows, 1};
 }
 
-// A norm's row is one part.
+// Fails where a norm's row does not fit one part.
 void need_one_part(uint64_t n) {
   if (n <= kMostElements) return;
   fail(ErrorCode::kUnsupported, "a norm of {} elements is longer than shaders take", n);

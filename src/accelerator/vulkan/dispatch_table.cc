@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// As in shaders/table.comp.
+// The push constants, as shaders/table.comp has them.
 struct TablePush {
   uint64_t codes, scales, rows_of, out;
   uint32_t codes_panel, scales_panel;  // bytes

@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-// Of 32 bits.
+// The modes of floats of 32 bits that a device offers.
 struct FloatModes {
   bool keep_subnormals = false;
   bool round_to_even = false;

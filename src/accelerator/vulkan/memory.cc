@@ -111,7 +111,7 @@ BufferId DeviceMemory::import(std::span<std::byte> memory) {
          "the accelerator {} has no type of memory for the host's; copy through pinned memory",
          device_.name());
   }
-  // Some drivers take more, and lose the device when it is used.
+  // Some drivers allocate more than is free, and lose the device when it is used.
   const uint64_t free =
       free_bytes_of(device_.physical(), device_.physical().memory.memoryTypes[type].heapIndex);
   if (free > 0 && memory.size() > free) {

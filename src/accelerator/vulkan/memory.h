@@ -27,7 +27,7 @@ class DeviceMemory {
   // `visible`: buffers lie where the host sees them, if there is such memory.
   DeviceMemory(VulkanDevice& device, bool visible);
 
-  // As Accelerator's functions of these names say.
+  // Both do what Accelerator's functions of these names do.
   BufferId allocate(uint64_t bytes);
   BufferId import(std::span<std::byte> memory);
 
@@ -50,7 +50,8 @@ class DeviceMemory {
   OwnedBuffer make_buffer(uint64_t bytes, VkBufferUsageFlags usage, const void* next);
   void bind(DeviceBuffer* made, VkDeviceSize bytes, uint32_t type, const void* next);
   BufferId number(DeviceBuffer made);
-  // The first type among `bits` with all of `needed`, and of these one with `liked`; UINT32_MAX.
+  // Returns the first type among `bits` with all of `needed`, and of these one with `liked`;
+  // UINT32_MAX where there is none.
   uint32_t type_with(uint32_t bits, VkMemoryPropertyFlags needed,
                      VkMemoryPropertyFlags liked) const;
   [[noreturn]] void fail_short(uint64_t bytes) const;

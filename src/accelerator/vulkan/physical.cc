@@ -252,7 +252,7 @@ uint64_t free_bytes_of(const PhysicalDevice& device, uint32_t heap) {
   memory.pNext = &budget;
   vkGetPhysicalDeviceMemoryProperties2(device.handle, &memory);
   const uint64_t used = budget.heapUsage[heap];
-  // 0 would say that it does not tell.
+  // Returns 1 where nothing is free: 0 would mean that the driver does not tell.
   return budget.heapBudget[heap] > used ? budget.heapBudget[heap] - used : 1;
 }
 

@@ -1,4 +1,4 @@
-// What a driver says of one of its devices, and whether that is enough to compute on.
+// Reads what a driver says of one of its devices, and decides whether that is enough to compute on.
 #pragma once
 
 #include <volk.h>
@@ -51,7 +51,7 @@ PhysicalDevice describe_physical(VkPhysicalDevice handle);
 
 // Returns how much of a heap is free; 0 where the driver does not tell.
 uint64_t free_bytes_of(const PhysicalDevice& device, uint32_t heap);
-// Of the device's own.
+// Returns the free bytes of the device's own memory.
 inline uint64_t free_bytes_of(const PhysicalDevice& device) {
   return free_bytes_of(device, device.memory_heap);
 }

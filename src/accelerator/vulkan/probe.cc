@@ -31,7 +31,7 @@ class ProbeValues {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return static_cast<uint32_t>((z ^ (z >> 31)) >> 32);
   }
-  // With an exponent of -8 to 7.
+  // Returns a float with an exponent of -8 to 7.
   float mild() {
     const uint32_t b = bits();
     return std::bit_cast<float>((b & 0x807fffffu) | (119 + (b >> 23 & 15)) << 23);
@@ -109,7 +109,8 @@ struct BasicOperation {
   float (*of)(float a, float b);
 };
 
-// In the order in which shaders/probe_basic.comp writes them; the dot product is behind them.
+// The operations in the order in which shaders/probe_basic.comp writes them; the dot product is
+// behind them.
 constexpr BasicOperation kBasicOperations[] = {
     {"multiplication", [](float a, float b) { return a * b; }},
     {"addition", [](float a, float b) { return a + b; }},

@@ -32,7 +32,7 @@ void Recorder::submit(const CommandList& list, bool fused, std::vector<WorkQueue
     }
     bool begun = false;
     for (size_t q = 0; q < submitted; ++q) begun |= !lanes[q].batches.empty();
-    // One queue would wait for the other for ever.
+    // A part of the queues may have begun, and would wait for the others for ever.
     if (begun) device_.lose(error.what());
     throw;
   }
@@ -125,7 +125,7 @@ void Recorder::record(const Prepared& prepared, WorkQueue& queue, Lane* lane) {
     lane->open = true;
   }
   Batch& batch = lane->batches.back();
-  // What the host wrote before it signalled has to be seen behind a wait as well.
+  // A command behind a wait has to see as well what the host wrote before it signalled.
   if (command.ordered) {
     queue.barrier(batch.commands);
   } else if (!command.waits.empty()) {

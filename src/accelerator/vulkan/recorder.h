@@ -29,7 +29,7 @@ class Recorder {
     std::vector<Dispatch> dispatches = {};
     std::vector<VkPipeline> pipelines = {};
   };
-  // What was recorded for a queue.
+  // The commands recorded for a queue.
   struct Lane {
     std::vector<Batch> batches = {};
     bool open = false;  // the last batch takes more commands

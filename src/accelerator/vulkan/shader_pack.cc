@@ -89,7 +89,7 @@ ShaderPack shader_pack(const PackSpec& spec) {
     factor = form.table->factor;
   }
   const ScaleForm scale = info.grouped ? form.scale : ScaleForm::kF16;
-  // Of a super-block or a group.
+  // The bytes of a super-block's scales, or of a group's.
   const size_t super_bytes = info.grouped ? group_bytes(info, form)
                              : of_blocks  ? info.scale_bytes
                                           : info.super_bytes;

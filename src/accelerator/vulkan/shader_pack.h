@@ -1,5 +1,5 @@
-// What a pack kind and its form are made of (tensor/pack_kind.h), in the numbers by which shaders
-// read panels: shaders/gemm_kind.glsl, gemm_scales.glsl and gemm_values.glsl.
+// The numbers by which shaders read panels of a pack kind and its form (tensor/pack_kind.h): those
+// of shaders/gemm_kind.glsl, gemm_scales.glsl and gemm_values.glsl.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace hearth {
 
 struct ShaderPack {
-  // The first of shaders/gemm_kind.glsl, up to kParts.
+  // The first constants of shaders/gemm_kind.glsl, up to kParts.
   std::vector<uint32_t> constants;
-  // Of a panel's scales: bytes before those of blocks, and what super_of() takes.
+  // The scales of a panel: bytes before those of blocks, and what super_of() takes.
   uint32_t block_scales = 0, super_offset = 0, group_shift = 0;
 };
 

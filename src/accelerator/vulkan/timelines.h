@@ -20,7 +20,7 @@ class Timelines {
 
   TimelineId make();
   uint64_t reached(TimelineId timeline);
-  // By the host; kRequest for a value that is not above the one reached.
+  // The host signals; kRequest for a value that is not above the one reached.
   void signal(const Moment& moment);
   // Counts the device as lost where the moment does not come.
   void wait(const Moment& moment, double seconds);

@@ -11,9 +11,9 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kStagingBytes = 16 << 20;
-// For what the accelerator itself asks for, behind whatever the queue has to do.
+// Seconds that the accelerator's own requests may take, behind whatever the queue has to do.
 constexpr double kOwnSeconds = 60;
-// That work which was given up has to end, so that what it uses can be freed.
+// Seconds in which work that was given up has to end, so that its memory can be freed.
 constexpr double kLastSeconds = 2, kEndSeconds = 30;
 
 bool host_sees(const PhysicalDevice& physical, const VulkanOptions& options) {
@@ -163,10 +163,11 @@ void VulkanAccelerator::free(BufferId id) noexcept {
     }
     let_leave();
   } catch (const std::bad_alloc&) {
-    // It cannot be remembered until what was submitted has ended.
+    // The loss cannot be remembered for want of memory, so this waits until what was submitted has
+    // ended.
     for (WorkQueue& queue : queues_) static_cast<void>(queue.await_end(kLastSeconds / 2));
   } catch (const Error&) {
-    // It is lost, which the next call tells.
+    // The device is lost, which the next call tells.
   }
 }
 

@@ -46,7 +46,7 @@ bool holds(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// The first accelerator that can be used, as it is and with writes through pinned memory.
+// Tests the first accelerator that can be used, as it is and with writes through pinned memory.
 class VulkanTest : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -128,7 +128,7 @@ TEST_P(VulkanTest, CopiesInTheOrderOfTimelinesSubmittedAhead) {
   const Buffer from = filled(values), slot = gpu_->allocate(kBytes);
   const Buffer to = gpu_->allocate(kBytes * kRounds);
   const TimelineId go = gpu_->make_timeline(), full = gpu_->make_timeline();
-  // Through one slot: were a copy early or late, the wrong bytes would come out.
+  // All copies go through one slot: were one early or late, the wrong bytes would come out.
   CommandList list;
   for (uint64_t i = 0; i < kRounds; ++i) {
     Command in = copy_of(from.at(kBytes * i), slot.at(), kBytes);
@@ -238,7 +238,7 @@ TEST_P(VulkanTest, RunsKernelsAndCopiesInTurn) {
   EXPECT_EQ(got, std::vector<float>(kFloats, 1.0f + kRounds));
 }
 
-// What the validation layer is there for: two commands that write the same bytes, of which neither
+// The validation layer must report this: two commands that write the same bytes, of which neither
 // waits for the other.
 TEST_P(VulkanTest, DISABLED_WritesTwiceWithoutAnOrder) {
   const Buffer a = filled(pattern(100, 5)), b = gpu_->allocate(100);
@@ -312,7 +312,7 @@ TEST_P(VulkanTest, RefusesListsThatAskForWhatThereIsNot) {
                                  gpu_->read(gone, {&byte, 1});
                                }),
                     "was freed"));
-  // Nothing of these has begun, and it goes on.
+  // None of these lists has begun, and the accelerator goes on.
   command.signals = {{time, 4}};
   gpu_->submit({{command}});
   gpu_->wait({time, 4}, 20);
@@ -463,7 +463,8 @@ TEST(FloatModes, StandBehindTheEntryPoint) {
   EXPECT_TRUE(std::equal(same.begin(), same.end(), module.begin(), module.end()));
 }
 
-// No more panels in one where nearly all rows may choose an expert, however few are likely to.
+// A dispatch has no more panels where nearly all rows may choose an expert, however few are likely
+// to.
 TEST(VulkanDispatches, OfExpertsAreBoundedByTheRowsThatThereMayBe) {
   const auto count = [](uint32_t rows) {
     return dispatches_of(ExpertGemmCall{.spec = {PackKind::kBF16, 2048, 4096, 0},

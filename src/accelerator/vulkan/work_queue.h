@@ -27,9 +27,9 @@ class WorkQueue {
   // Ends it, so that what it wrote can be seen by the host.
   void end(VkCommandBuffer commands);
   void give_back(VkCommandBuffer commands);
-  // Everything behind it waits for everything before it.
+  // Makes everything behind it wait for everything before it.
   void barrier(VkCommandBuffer commands) const;
-  // Everything behind it sees what the host has written.
+  // Lets everything behind it see what the host has written.
   void host_barrier(VkCommandBuffer commands) const;
 
   // Batches of ended commands, at least one.
