@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/error.h"
@@ -26,7 +27,7 @@ void ServedStock::read_again(Configuration configuration) {
 void ServedStock::offer_again() {
   try {
     set_->offer(find_offers(setting_, configuration_, OfferTime::kLater, &known_));
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     tell(
         "hearth: a model that the server was given cannot be read now, so all but those of "
         "Hugging Face's cache stay as they were read before: {}\n",
