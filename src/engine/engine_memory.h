@@ -74,7 +74,7 @@ class EngineMemory {
   }
   // Takes the place of what was in use, which is freed.
   void replace(std::unique_ptr<PlanMemory> plans);
-  // Returns a shard's StepLogits::bytes().
+  // Returns a shard's memory for logits, StepLogits::bytes() of it.
   std::byte* logits(uint32_t shard) const { return logits_[shard]; }
   // [hidden rows][width].
   float* hidden() const { return hidden_; }

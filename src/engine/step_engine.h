@@ -82,7 +82,7 @@ class StepEngine {
   std::span<const float> hidden(size_t i) const;
 
  protected:
-  // Made before the first step. `hidden`: [hidden rows][width].
+  // Given before the first step.
   struct Pools {
     std::unique_ptr<KvPool> pages;
     std::unique_ptr<StatePool> states = {};    // or null: the model keeps none

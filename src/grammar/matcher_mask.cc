@@ -139,8 +139,8 @@ bool Matcher::takes_slice(PositionId at, size_t slice) {
   });
 }
 
-// Fills a slice's part of the mask by following all texts of its characters, where that goes in
-// circles soon.
+// Whether all tokens of a slice may follow, found by following all texts of its characters, where
+// that goes in circles soon.
 bool Matcher::walks_slice(PositionId from, const VocabularyTrie::Slice& slice) {
   std::vector<std::pair<PositionId, uint8_t>> pairs{{from, 0}};
   for (size_t i = 0; i < pairs.size(); ++i) {

@@ -59,8 +59,8 @@ struct Cutting {
   ProductShape product(const PackSpec& spec, uint32_t panels, uint32_t k) const {
     return {spec.kind, panels * kPanelRows, k, threads};
   }
-  // Returns the product of matrices side by side, of `panels` each; a row takes as many of them as
-  // it takes of `experts`; 0: all.
+  // Returns the product of `matrices` matrices side by side, of `panels` each: heads, or as many of
+  // `experts` experts as a row takes; 0: they are none.
   ScheduledProduct side_by_side(const PackSpec& spec, uint32_t panels, uint32_t matrices,
                                 uint32_t experts, uint32_t task_panels) const {
     ProductShape shape = product(spec, panels, spec.blocks() * kBlock);

@@ -198,7 +198,7 @@ template <typename Kind, int P, int R>
       const std::byte* x[kRows];
       HEARTH_UNROLL
       for (int n = 0; n < kRows; ++n) {
-        // An odd row out is multiplied in its neighbour's place, too.
+        // The last row stands in for a neighbour that is not there, where rows are odd in number.
         const int r = std::min(kRows * d + n, R - 1);
         x[n] = t.a.codes + t.a.codes_stride * static_cast<size_t>(r) + Dot::kBlockBytes * i;
       }
