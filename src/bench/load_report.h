@@ -16,9 +16,9 @@ struct LoadFigures {
   Spread seconds, packing_seconds, copying_seconds;
   double packed_per_second = 0, copied_per_second = 0;
   Spread share;  // of packing's rate in copying's, in each repetition
-  // The most of all repetitions; none: unknown.
+  // The highest number of bytes in any repetition; none: unknown.
   std::optional<uint64_t> peak_bytes;
-  // The least of all repetitions.
+  // The lowest numbers of bytes in any repetition.
   uint64_t huge_bytes = 0, copy_huge_bytes = 0;
 };
 

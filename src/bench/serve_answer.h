@@ -37,7 +37,7 @@ class AnswerReader {
   AnswerReader(const RequestShape& asked, double due);
 
   void take(const ReplyEvent& event);
-  // Ends it.
+  // Ends the answer with this error.
   void fail(std::string kind, std::string_view said, double when);
 
   bool ended() const { return ended_; }

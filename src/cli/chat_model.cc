@@ -83,7 +83,7 @@ class HostedModel {
   HostedModel(const HostedModel&) = delete;
   HostedModel& operator=(const HostedModel&) = delete;
 
-  // Takes time.
+  // Loads the model and starts the server; takes seconds or minutes.
   ChatEndpoint load() {
     AppOptions options = settle_app(args_);
     const std::string key = random_key();

@@ -189,8 +189,8 @@ PoolsOptions Setup::pools_of(const DeviceSpec& spec) const {
   return pools;
 }
 
-// Cores that a pool of this spec leaves to accelerators. Who says where it works leaves what he
-// likes.
+// The cores that a pool of this spec leaves to accelerators; none where the user says where it
+// works.
 uint32_t Setup::host_cores(const DeviceSpec& spec) const {
   if (!sits_anywhere(pool_placement(spec, machine_, options_.pools.where))) return 0;
   bool here = false;

@@ -293,8 +293,8 @@ void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& 
   tell(answers, lock);
 }
 
-// Tells what the device runs, or what waits where it runs nothing, that memory is short. Needs
-// none. What comes meanwhile is left: there may be memory again.
+// Fails the queries that a device runs, or those that wait where it runs none, with a shortage of
+// memory, and takes no memory itself. Queries that come meanwhile stay.
 void QueueManager::State::drop(size_t index, std::unique_lock<std::mutex>& lock) {
   const uint64_t end = next_id;
   const bool runs = dispatcher.running(index) > 0;

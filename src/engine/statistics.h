@@ -48,7 +48,7 @@ struct Statistics {
   // Seconds and tokens of each step that was not abandoned.
   Histogram step_seconds{{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}};
   Histogram step_tokens{{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}};
-  // Now.
+  // Counts as of now.
   Counter running, waiting;                    // sequences
   Counter pages, available_pages, kept_pages;  // kept: unused, with a prefix someone may want
   // Figures of passes beside the steps (StreamerFigures); 0 while there are none.

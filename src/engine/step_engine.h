@@ -48,7 +48,7 @@ class StepEngine {
 
   virtual ~StepEngine() = default;
   virtual const ModelSpec& spec() const = 0;
-  // Settled.
+  // Returns the options with every default chosen (settle_options()).
   virtual const EngineOptions& options() const = 0;
   uint32_t context() const { return options().context; }
 

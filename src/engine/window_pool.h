@@ -29,15 +29,15 @@ class WindowPool : public PageStock {
 
   // Returns the page kept beside this one of the tree; kNoPage where there is none.
   uint32_t find(uint32_t tree_page) const { return beside_[tree_page]; }
-  // Keeps a held page, which is not kept yet, beside one of the tree that has none.
+  // Keeps `page`, which a sequence holds, beside `tree_page`: neither has a partner yet.
   void keep_beside(uint32_t tree_page, uint32_t page);
-  // The page of the tree is somebody else's from now on.
+  // Drops the page kept beside `tree_page`, if any: the tree gives that page to another text.
   void leave(uint32_t tree_page);
 
   // Says that someone may begin behind this page.
   void want(uint32_t page) { wanted_[page] = true; }
-  // Gives back a page behind a window: one that is wanted goes in turn, another before all that is
-  // kept.
+  // Gives back a page that fell behind a window. A wanted one is taken again in its turn, any other
+  // before all kept pages.
   void give_back(uint32_t page) { release(page, wanted_[page] ? Goes::kInTurn : Goes::kFirst); }
 
  private:

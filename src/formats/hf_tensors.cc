@@ -215,8 +215,9 @@ class Maker {
     made_.set_f32(made, values);
   }
 
-  // Heads of a delta rule, of as many rows each. The convolution's weights may have a dimension of
-  // 1 between channels and taps; they and vectors are small, and copied.
+  // Adds the heads of a tensor of a delta rule, which all have equally many rows. The convolution's
+  // weights may have a dimension of 1 between channels and taps; they and vectors are small, and
+  // copied.
   void add_heads(const SafeTensor& tensor, const std::string& name, const HfHeads& heads,
                  bool copied = false) {
     if (!made_.has_rows(tensor)) return made_.add_plain(tensor, name);
@@ -243,7 +244,7 @@ class Maker {
     }
   }
 
-  // -e^x of every head's logarithm.
+  // Adds -e^x of every head's stored logarithm x.
   void add_decay(const SafeTensor& tensor, const std::string& name) {
     add_heads(tensor, name, value_heads(config_), true);
     SourceTensor& made = made_.out.tensors.back();

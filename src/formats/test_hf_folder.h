@@ -31,8 +31,8 @@ class SafetensorsWriter {
   std::vector<std::byte> data_;
 };
 
-// A family of its own, LlamaForCausalLM, with little but a table of embeddings: where what matters
-// is what stands beside the weights.
+// A family for tests, LlamaForCausalLM, that has little but a table of embeddings: for tests of the
+// files beside the weights.
 HfFamilies test_hf_families();
 
 class HfFolderWriter {
@@ -42,10 +42,10 @@ class HfFolderWriter {
   // Sets a key of config.json; `value` is JSON.
   void set(const std::string& key, const std::string& value) { config_[key] = value; }
   void erase(const std::string& key) { config_.erase(key); }
-  // Into the file numbered `part`. Where there is more than one, they get an index.
+  // Adds a tensor to the file numbered `part`. Where there is more than one, they get an index.
   void add(std::string_view name, const std::vector<uint64_t>& shape, std::string_view type,
            std::span<const std::byte> bytes, size_t part = 0);
-  // Zeros.
+  // Adds a tensor of zeros.
   void add_zeros(std::string_view name, const std::vector<uint64_t>& shape, std::string_view type,
                  size_t part = 0);
   void put(const std::string& file, std::string_view text) { documents_[file] = text; }
@@ -53,7 +53,7 @@ class HfFolderWriter {
   // Returns the bytes of the files by their names.
   std::map<std::string, std::vector<std::byte>> files() const;
   ModelSource source(UnknownTypes unknown = UnknownTypes::kRefuse) const;
-  // Into a folder that is there.
+  // Writes the files into a folder that is there.
   void save(const std::string& folder) const;
 
  private:

@@ -14,7 +14,7 @@ void describe_bert(SpecBuilder& m) {
   }
 }
 
-// Folders of this architecture.
+// How Hugging Face folders of this architecture are read.
 
 namespace {
 

@@ -155,7 +155,7 @@ TEST(Gemma4, WhatIsMissingOrDoesNotFitIsNamed) {
   expect_gemma_refused(lengths, file, "gemma4.attention.value_length = 8, where the 16 of a key");
 }
 
-// Folders.
+// The rest of the file tests Hugging Face folders.
 
 HfFolderWriter gemma4_folder() {
   HfFolderWriter writer(all_hf_families());

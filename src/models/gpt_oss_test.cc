@@ -89,7 +89,7 @@ TEST(GptOss, WhatIsMissingOrOfAnotherShapeIsNamed) {
                          ErrorCode::kUnsupported, "blk.0.attn_sinks.weight");
 }
 
-// Folders.
+// The rest of the file tests Hugging Face folders.
 
 constexpr uint64_t kStackExperts = 3, kStackWidth = 64, kStackFfn = 32;
 

@@ -23,7 +23,7 @@ void describe_jina_bert_v2(SpecBuilder& m) {
   }
 }
 
-// Folders of this architecture.
+// How Hugging Face folders of this architecture are read.
 
 namespace {
 

@@ -16,7 +16,7 @@ void describe_llama(SpecBuilder& m) {
   });
 }
 
-// Folders of this architecture.
+// How Hugging Face folders of this architecture are read.
 
 namespace {
 

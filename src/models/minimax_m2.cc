@@ -17,7 +17,7 @@ void describe_minimax_m2(SpecBuilder& m) {
   });
 }
 
-// Folders of this architecture.
+// How Hugging Face folders of this architecture are read.
 
 namespace {
 

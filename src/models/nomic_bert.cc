@@ -16,7 +16,7 @@ void describe_nomic_bert(SpecBuilder& m) {
   }
 }
 
-// Folders of this architecture.
+// How Hugging Face folders of this architecture are read.
 
 namespace {
 

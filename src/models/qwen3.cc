@@ -13,7 +13,7 @@ void describe_qwen3(SpecBuilder& m) {
   });
 }
 
-// Folders of this architecture.
+// How Hugging Face folders of this architecture are read.
 
 namespace {
 

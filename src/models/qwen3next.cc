@@ -15,7 +15,7 @@ void describe_qwen3next(SpecBuilder& m) {
   });
 }
 
-// Folders of this architecture.
+// How Hugging Face folders of this architecture are read.
 
 namespace {
 

@@ -16,8 +16,8 @@ class ModelStock {
   // thread at a time. False where `stop` was set before the end; what came is kept. Throws Error.
   virtual bool pull(const std::string& name, const std::atomic<bool>& stop,
                     const PullListener& listener) = 0;
-  // Takes one off the disk, which is served no more. Throws Error, RequestError where the name is
-  // none, or the model may not go.
+  // Removes a model from the disk; it is served no more. Throws Error, or RequestError where no
+  // model has the name or it may not go.
   virtual void remove(const std::string& name) = 0;
 };
 

@@ -82,8 +82,8 @@ inline void read_nibbles(const PackedLane& lane, const std::byte* codes, CodeBlo
   }
 }
 
-// Adds the bits above these, `Bits` a code: of a row's words at `high` each has those of 8 / Bits
-// groups.
+// Adds `Bits` bits of every code above the 4 low ones. A row's 32-bit words at `high` hold those of
+// 8 / Bits groups of 4 codes each.
 template <uint32_t Bits>
 inline void add_high_bits(const PackedLane& lane, const std::byte* high, CodeBlock& block) {
   constexpr size_t kShared = 8 / Bits;

@@ -123,8 +123,8 @@ std::vector<TopoTree::Site> TopoTree::sites() const {
   return all;
 }
 
-// Changes the like children of every node of the site: `decide` says into what. They stand where
-// the first of them stood. Returns whether there was any.
+// Replaces the like children of every node of the site with those that `decide` makes of them,
+// where the first of them stood. Returns whether there were any.
 bool TopoTree::transform(Node* node, uint32_t depth, const Site& site, Decide decide, uint32_t n,
                          uint32_t stride) {
   if (depth + 1 < site.depth) {

@@ -51,7 +51,7 @@ class TopoTree {
   // them. None with more than `most_groups`; from few groups to many.
   std::vector<Partition> cuts(uint32_t most_groups) const;
 
-  // Rising.
+  // Returns the PUs of all nodes, rising.
   std::vector<uint32_t> pus() const;
   // Returns a number that is the same for equal trees, and else another, as sure as 64 bits are.
   uint64_t hash() const { return hash_; }

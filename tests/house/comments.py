@@ -24,8 +24,9 @@ SLASHED = (".h", ".cc", ".comp", ".glsl", ".js", ".mjs")
 # Words that open a clause or a phrase, whose subject then comes late or not at all.
 OPENINGS = re.compile(
     r"(What|Which|Who|Whom|Whose|Whoever|Whatever|Why|That|Of|By|Where|When|While|Until|Without"
-    r"|With|Within|In|As|Behind|Before|After|Between|Beside|To|From|For|At|On|Over|Under|Above"
-    r"|Below|Beyond|Through|Among|Around|Against|About|Up|Than|Not|Nor|And|But|Or|So|Also)\b(?!')"
+    r"|With|Within|In|As|Behind|Before|After|Between|Beside|To|Into|Onto|From|For|At|On|Over|Under"
+    r"|Above|Below|Beyond|Through|Among|Around|Against|About|Up|Than|Not|Nor|And|But|Or"
+    r"|So|Also)\b(?!')"
 )
 LIMIT_NAME = re.compile(r"\bk(?:Most|Least)[A-Z0-9]\w*")
 

@@ -35,7 +35,7 @@ Matrix random_matrix(uint32_t rows, uint32_t columns, uint32_t seed) {
   return m;
 }
 
-// Copies a group's columns of matrices into its value, and of its value into a matrix.
+// CopyOp copies columns of matrices into a value or, with `out`, of a value into matrices.
 struct Stretch {
   Matrix* matrix;
   uint32_t from, count;  // columns of the matrix

@@ -14,7 +14,7 @@ constexpr KvType kSinkTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvTy
 // The sinks of scores that lie between -4 and 4 or so.
 constexpr float kSinks[] = {0.25f, 5.0f, -3.0f, 30.0f, -30.0f, 0.0f, 2.5f};
 
-// Rows of every sink that see up to random positions.
+// Makes `rows` queries, with kSinks in turn, each of which sees up to a random position.
 Queries sinking(uint32_t rows, HeadLengths lengths, uint32_t positions, uint32_t seed) {
   Queries queries(rows, lengths, seed);
   std::mt19937 random(seed);
