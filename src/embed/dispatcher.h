@@ -194,8 +194,8 @@ class Dispatcher {
     // The moment from which on the running batch has run too long.
     double stall_at(double slo) const;
     void learn(double ratio);
-    // Believes a little more in the line again, since nobody knows how fast the device would be
-    // now.
+    // Moves the learnt ratio of real times to those of the line an eighth of the way back to 1, at
+    // most once in kRelaxSeconds: nobody knows how fast the device is now.
     void relax(double now);
   };
 

@@ -148,7 +148,8 @@ class Sequence {
   bool must_copy() const;
   bool must_copy_window() const;
   uint32_t more_pages(uint32_t count) const;
-  // `ring`: from so many more window pages on they take turns.
+  // Adds pages and tokens. The first `ring` new window pages are taken; each later one is the page
+  // `ring` before it again.
   StateMove add(std::span<const int32_t> tokens, uint32_t ring);
   void cut(uint32_t length);
   // Whether the window pages are there that `length` tokens need; `behind`: pages of the tree that

@@ -141,7 +141,8 @@ class LinearMaker {
                         fmt::join(tensor_.shape, " x "));
   }
 
-  // The rows that the configuration has of the layout.
+  // Begins the codes of a tensor, named `name`, in this layout. Throws where quantization_config
+  // has no weights of the layout.
   void begin(HfLayout layout, const char* name) {
     codes().name = name;
     layout_ = layout;

@@ -20,7 +20,7 @@ inline int32_t add_token(Vocab& vocab, std::string text, TokenType type = TokenT
   return static_cast<int32_t>(vocab.tokens.size()) - 1;
 }
 
-// Words without a meaning, until there are so many tokens.
+// Adds words w<id> until the vocabulary has `tokens` tokens.
 inline void add_words(Vocab& vocab, size_t tokens) {
   while (vocab.tokens.size() < tokens) add_token(vocab, "w" + std::to_string(vocab.tokens.size()));
 }
