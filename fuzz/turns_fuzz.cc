@@ -2,8 +2,7 @@
 // asked; the rest is what a model says, in which bytes from 0xf8 on are tokens: markers and the
 // end.
 //   - what the language allows is read as such: calls that are whole have arguments that are JSON
-//   of
-//     their schemas, and turns that must have calls have nothing else
+//     of their schemas, and turns that must have calls have nothing else
 //   - any text is read, whether it is of the language or not
 // With a first byte of 0xff the rest is a chat template, in which a form is looked for.
 

@@ -126,7 +126,8 @@ class PagedText {
                             uint32_t positions = 0, std::vector<KernelCall> before = {}) {
     std::vector<float> all;
     std::vector<PagedRow> rows;
-    // Queries lie in the order of the text, so those of others lie between.
+    // A call takes a run of queries, so it has rows for tokens between those asked for, too; their
+    // results are not read.
     const uint32_t begin = *std::ranges::min_element(tokens);
     const uint32_t end = *std::ranges::max_element(tokens) + 1;
     for (uint32_t i = begin; i < end; ++i) {

@@ -193,7 +193,8 @@ class CallFormFinder {
     return true;
   }
 
-  // Ids that the template counts by itself, before names.
+  // Finds ids that the template makes by counting calls, and writes before names: the
+  // last words before both names, where they differ in digits alone.
   void find_counted_ids() {
     const size_t shared = common_ending(before_, behind_[0]);
     const auto last_word = [&](std::string_view text) {

@@ -115,7 +115,8 @@ struct StepCost {
   double remote_bytes() const;
 };
 
-// `table` passed check_bandwidth(); the plan's members have seats on nodes with threads.
+// Predicts what one step costs. `table` must have passed check_bandwidth(), and the plan's members
+// have seats on nodes with threads.
 StepCost predict_step(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
                       const PlacedPlan& plan, const StepShape& step,
                       const CostConstants& constants = {});

@@ -22,8 +22,8 @@ struct EmbedQuery {
   uint32_t second = 0;  // the first token of a pair's second text; 0: there is no second one
 };
 
-// Returns the tokens that slots count: the ids, or where there are none a guess, a token for every
-// 4 bytes and two more. At least 1.
+// Returns how many of a device's slot tokens a query takes: one for each of its ids, or where it
+// has none a guess from its text, one for every 4 bytes and two more. At least 1.
 uint64_t query_tokens(const EmbedQuery& query);
 
 enum class DeviceKind : uint8_t { kAccelerator, kCpu };

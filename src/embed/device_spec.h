@@ -1,8 +1,7 @@
-// Parses a user's description of a device: `--device SPEC`, once for each. `--device SPEC`, once
-// for each.
+// Parses a user's description of a device: `--device SPEC`, once for each.
 //
-//   cpu                              a pool of the cores that the process may use; of the maker
-//   cpu:nodes=1,threads=8            are what follows: keys and values, read by who makes the pool
+//   cpu                              a pool of the cores that the process may use
+//   cpu:nodes=1,threads=8            the same with settings, which whoever makes the pool reads
 //   http://host:port/v1              an endpoint of OpenAI's interface, also https
 //   https://host/v1,model=bge,key=NAME,timeout=10,encoding=base64,kind=cpu,name=gpu0
 //   gpu                              the first GPU of this machine (accelerator/), or by its name
@@ -32,7 +31,8 @@
 
 namespace hearth {
 
-// Keys and values as given; who makes the pool reads them and refuses what it does not know.
+// A pool's settings, by name, as the spec gives them. Whoever makes the pool reads them and refuses
+// names that it does not know.
 struct PoolSpec {
   std::map<std::string, std::string> settings;
 };

@@ -121,7 +121,8 @@ class Dispatcher {
   // The running batch is to be run again, each of its queries by itself, before all that waits:
   // one of them is at fault.
   void part(size_t device, double now);
-  // The running batch was not done, and the device goes on. Returns the batch.
+  // Takes the running batch away from its device, which could not compute it and is idle again.
+  // Returns the ids of the batch's queries.
   std::vector<uint64_t> give_up(size_t device, double now);
   // Takes one query away from the running batch, or the first of what waits where none runs, and
   // returns it; none: there is none, or its id is not below `end`. Needs no memory.

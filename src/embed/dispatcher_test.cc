@@ -114,7 +114,8 @@ TEST(Dispatcher, AdmitsWhatEndsBeforeTheEarliestDeadlineOfItsBatch) {
   dispatcher.begin(0, 0);  // until 0.3
   // A batch of n ends at 0.5 + 0.1 n; the first one must be there by 1.
   EXPECT_EQ(offer_some(dispatcher, 2, 6, 0), (std::vector<int>{0, 0, 0, 0, 0, -1}));
-  // This query has time by itself, and would make the first ones late.
+  // A sixth query moves the batch's end to 1.1: in time for its own deadline of 1.2, but too late
+  // for the first ones.
   EXPECT_EQ(dispatcher.offer(query_of(8, 1, 1.2), 0.2).admitted, Admitted::kBusy);
   EXPECT_EQ(dispatcher.finish(0, 0.3), 0u);
   EXPECT_EQ(dispatcher.begin(0, 0.3).size(), 5u);

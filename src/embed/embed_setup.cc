@@ -369,7 +369,7 @@ void Setup::measure() {
 void Setup::decide() {
   std::vector<DeviceSight> sights;
   for (Candidate& candidate : candidates_) {
-    // The name stands beside it.
+    // Reports say the device's name before its trouble, so the trouble need not begin with it.
     const std::string before = candidate.report.name + ": ";
     if (candidate.trouble.starts_with(before)) candidate.trouble.erase(0, before.size());
     sights.push_back({candidate.report.name, candidate.report.kind, candidate.trouble});

@@ -65,10 +65,11 @@ struct EngineOptions {
   uint32_t window_pages = 0;
   KvType kv_type = KvType::kF16;
 
-  // States kept for texts that begin alike (engine/state_pool.h), of a model whose layers keep
-  // some, beside one for each of `sequences`. The first that is not 0 decides: their number; as
-  // many as these bytes hold; as many as this share holds of the memory that is left without KV
-  // pages, kMostSharedStates for each of `sequences` at most. Settled, kept_states says how many.
+  // How many states are kept for texts that begin alike (engine/state_pool.h), where layers keep
+  // states, beside one for each of `sequences`: kept_states of them. Where that is 0, as many as
+  // state_bytes hold. Where both are 0, as many as fit in state_share of the memory that is left
+  // without KV pages, at most kMostSharedStates for each of `sequences`. Settled, kept_states has
+  // their number.
   uint32_t kept_states = 0;
   uint64_t state_bytes = 0;
   double state_share = 0;  // 0 to 1
@@ -91,8 +92,10 @@ struct EngineOptions {
 inline constexpr uint32_t kDefaultContext = 4096;
 // The kv_share of a server: whatever it leaves free is also what others on the machine have left.
 inline constexpr double kServingKvShare = 0.25;
-// The state_share of a server; no conversation has use for many more states than the number below.
+// The state_share of a server.
 inline constexpr double kServingStateShare = 0.125;
+// The most kept states for each of `sequences` that state_share comes to: no conversation has use
+// for many more.
 inline constexpr uint32_t kMostSharedStates = 8;
 
 // Replaces zeros by defaults and throws (kUsage) for what cannot be.

@@ -1,4 +1,5 @@
-// The logits of a row that a token is sampled from, of which often a few are enough.
+// RowLogits: the logits of one row as sampling reads them. The likeliest few tokens are often
+// enough; all() gives the whole row where they are not.
 #pragma once
 
 #include <cstdint>

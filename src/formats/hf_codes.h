@@ -1,4 +1,5 @@
-// Linears of codes, found by the names of their parts and described (formats/stored_codes.h).
+// Quantised Linears of a folder of safetensors, each stored as codes with scales and zeros beside
+// them: finds their tensors by name and describes each as StoredCodes (formats/stored_codes.h).
 #pragma once
 
 #include <cstdint>

@@ -111,7 +111,7 @@ struct HfKey {
     // The following tell the kind of every layer's FFN where newer files name it.
     kLeadingDense,  // so many dense ones, before those with experts
     kNoneDense,     // refused where there is any
-    // The following are not read, but said:
+    // The following read nothing: they set GGUF's key to what the row itself says.
     kSayCount,
     kSayFlag,
   };
@@ -248,8 +248,8 @@ struct HfWindows {
 };
 
 struct HfFamily {
-  // The family's names in `architectures` of config.json. A name in ForCausalLM stands for that in
-  // Model, too: the base model without a head.
+  // The family's names in `architectures` of config.json. A name that ends in ForCausalLM stands
+  // for the one that ends in Model, too, which a base model without a head has.
   HfTexts names;
   const char* gguf;  // the architecture's name in GGUF
   bool encoder = false;

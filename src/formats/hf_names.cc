@@ -41,8 +41,8 @@ const HfLeftOut* left_out_as(std::string_view name, const HfFamily& family) {
   return nullptr;
 }
 
-// Takes off ".weight" or ".bias", also as TensorFlow named them, and returns it; nothing where
-// another ending stands there.
+// Takes ".weight" or ".bias" off a name, or TensorFlow's ".gamma" or ".beta" for them, and returns
+// which of the first two it is; empty where the name ends otherwise.
 std::string_view take_ending(std::string_view* name) {
   constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
       {".weight", ".weight"}, {".bias", ".bias"}, {".gamma", ".weight"}, {".beta", ".bias"}};

@@ -13,8 +13,8 @@ double growth(double factor, double mscale) {
   return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
 
-// How much longer queries and keys become, and the logits with its square. GGUF's keys say what is
-// left when the usual growth is divided out.
+// Reads YaRN's keys. `length` is the factor by which queries and keys grow, so that logits grow by
+// its square. GGUF's attn_factor is that factor over growth(factor, 1), which YaRN applies anyway.
 void read_yarn(const ConfigReader& scaling, const HfReading& reading) {
   const double factor = scaling.real_or("factor", 1);
   const double all = scaling.real("mscale_all_dim").value_or(0);

@@ -170,7 +170,7 @@ void plain_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
 }
 
 // Brings a row's elements of so many bytes from the order in which they are stored to the row's, in
-// place: what a place gets lies where it was taken to, if that was before.
+// place, by swaps of runs. A run that an earlier swap moved away is found where that swap put it.
 void deal_columns(const DealtColumns& dealt, size_t element_bytes, std::byte* row) {
   const size_t runs = size_t{dealt.groups} * dealt.count, bytes = dealt.length * element_bytes;
   auto from = [&](size_t run) { return run % dealt.groups * dealt.count + run / dealt.groups; };

@@ -6,7 +6,8 @@
 
 namespace hearth {
 
-// Collects the alternatives of rules, and the shortest text of every list as one.
+// Collects the alternatives of all symbols: each of their rules, and for a repeated symbol what its
+// shortest list is made of, each symbol once.
 void GrammarReducer::find_alternatives() {
   alternatives_.clear();
   for (uint32_t id = 0; id < builder_.symbols_.size(); ++id) {

@@ -4,9 +4,8 @@
 //   - several Content-Length or Transfer-Encoding fields, or both, a list in either; a coding but
 //     `chunked` (501); a coding in HTTP/1.0
 //   - no Host in HTTP/1.1, two, or one that is no host and port
-//   - targets that are no path, with or without http://HOST before it: fragments, bytes that RFC
-//   3986
-//     wants escaped, escapes that are none, %00; methods that are no upper-case letters
+//   - targets that are no path, with or without http://HOST before it: fragments, bytes that
+//     RFC 3986 wants escaped, escapes that are none, %00; methods that are no upper-case letters
 //   - versions but 1.0 and 1.1 (505); expectations but 100-continue (417)
 //   - bodies that are compressed (415)
 // A host in the target takes the place of the one in Host (RFC 9112, 3.2.2).

@@ -66,7 +66,8 @@ void AcceleratorLayers::finish(const AttentionBlock& block, const Projected& of,
   add_partial(partials, heads, output, of.shard);
 }
 
-// Norms over all heads of a row wait for those of all shards.
+// Makes an attention block's commands, shard by shard. Where a norm spans all heads of a row, all
+// shards' queries and keys are projected first, then normed together, and then each shard goes on.
 Partials AcceleratorLayers::make(const AttentionBlock& block, ValueId input) {
   const WeightTable& table = weights_.model().weights();
   Partials partials = partials_of(block.output);

@@ -46,7 +46,8 @@ FloatRows part_of(FloatRows rows, uint64_t row, uint64_t column) {
   return rows;
 }
 
-// Positions that the last `rows` of so many see, all together.
+// Returns how many positions the last `rows` of a sequence of `positions` see, added up over these
+// rows: each sees all up to its own.
 uint64_t seen_by(uint32_t rows, uint32_t positions) {
   return uint64_t{rows} * (2 * uint64_t{positions} + 1 - rows) / 2;
 }

@@ -135,7 +135,8 @@ class AcceleratorLayers : public BlockBuilder {
   // Adds what a batch's experts make of rows onto a sum, which begins with them or not.
   void add_batch(const Routed& of, const ExpertRooms& rooms, const ExpertBatch& batch, ValueId sum,
                  bool begins);
-  // Adds those of some experts of the batch, whose numbers follow each other.
+  // Does as add_batch() for some experts of the batch: batch.experts[which], whose numbers follow
+  // each other.
   void add_experts(const Routed& of, const ExpertRooms& rooms, const ExpertBatch& batch,
                    const UnitRange& which, ValueId sum, bool begins);
   uint32_t room_of(const Routed& of, uint32_t experts) const;

@@ -164,7 +164,8 @@ class Planner {
     return plan;
   }
 
-  // The plan with the bytes that its very layers take.
+  // Returns the plan with pass_bytes as its layers really take them. Where kept and streamed layers
+  // have batches of different sizes, row_bytes() assumes that all have the dearer one.
   StreamPlan exact(StreamPlan plan) const {
     if (!differ(plan)) return plan;
     plan.pass_bytes = laid_out(plan.rows, room_of(plan)) + plan.page_bytes + vectors_;

@@ -19,7 +19,7 @@ using boost::json::value;
 // Each answer looks through the calls that wait for one, so a body may not have many of both.
 constexpr size_t kMostOpen = 1024;
 
-// The chat's reader refuses what is no text.
+// Returns the field's text, or "" where it is no string: the chat's reader refuses that afterwards.
 std::string text_or_nothing(const value& field) {
   if (!field.is_string()) return {};
   return {field.get_string().data(), field.get_string().size()};

@@ -3,9 +3,9 @@
 // characters and what stands for each. In a file it is
 //   4 bytes: N, little endian
 //   N bytes: a double-array trie over the bytes of the sequences, in units of 32 bits as
-//   Darts-clone
-//            writes them: bits 0 to 7 and 31 the label, bit 8 whether a sequence ends here, bits 10
-//            to 30 the offset to the children, times 256 where bit 9 is set. The child of the unit
+//            Darts-clone writes them: bits 0 to 7 and 31 the label, bit 8 whether a sequence ends
+//            here, bits 10 to 30 the offset to the children, times 256 where bit 9 is set. The
+//            child of the unit
 //            at i by byte b is at i ^ offset ^ b and has the label b; that by no byte holds the
 //            value in its low 31 bits, so no sequence holds a NUL.
 //   the rest: the replacements, each ended by a NUL; a value is the place where one begins

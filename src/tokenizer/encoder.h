@@ -19,7 +19,7 @@ inline constexpr size_t kMaxTextBytes = std::numeric_limits<int32_t>::max() / 4;
 // The kinds of what stands before a text.
 enum class Before : uint8_t { kNothing, kSpecial, kText };
 
-// Ids on their way.
+// A text's ids while it is encoded, and what bounds the work.
 struct Encoding {
   std::vector<int32_t>& ids;
   Pace& pace;

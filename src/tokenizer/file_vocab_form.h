@@ -10,7 +10,8 @@
 
 namespace hearth {
 
-// `tokenizer`: the folder's. `rows`: of the model's embeddings.
+// Makes the vocabulary of `folder`, whose tokenizer is given. `rows`: those of the model's table of
+// embeddings.
 Vocab file_vocab_form(const ModelSource& folder, const Tokenizer& tokenizer, uint32_t rows);
 
 }  // namespace hearth

@@ -16,8 +16,7 @@ namespace hearth {
 
 namespace {
 
-// The text that SentencePiece shows for the unknown token: U+2047 between spaces. U+2047 between
-// spaces.
+// The text that SentencePiece shows for the unknown token: U+2047 between spaces.
 constexpr std::string_view kUnknownSurface = " \xe2\x81\x87 ";
 
 std::unique_ptr<Encoder> make_encoder(Vocab& vocab, const TokenIndex& index) {

@@ -27,8 +27,9 @@ EngineOptions options_with(uint32_t threads, uint32_t shards, uint32_t groups) {
   return options;
 }
 
-// The logits of a prompt's end and of the likeliest tokens behind it. Of every step that says so,
-// the first layer begins when the other thread's has begun too.
+// Computes a prompt that begins with `first`, then decodes the likeliest tokens, and returns the
+// last row of logits of every step. With a meeting, each step goes on in its midst only once the
+// other thread's step is there too.
 std::vector<float> decode(Engine& engine, int32_t first, Meeting* meeting = nullptr) {
   constexpr uint32_t kPrompt = 21, kSteps = 40;
   const uint32_t vocabulary = engine.spec().hyper.vocabulary;

@@ -13,7 +13,7 @@ namespace hearth {
 // what there is not.
 void run_call(const KernelCall& call, const std::function<std::byte*(const Place&)>& at);
 
-// Runs calls over latents (run_latent.cc).
+// The overloads below run calls over latents (run_latent.cc), which the above hands on to them.
 using PlaceBytes = std::function<std::byte*(const Place&)>;
 void run_call(const LatentStoreCall& call, const PlaceBytes& at);
 void run_call(const LatentAttendCall& call, const PlaceBytes& at);

@@ -13,7 +13,9 @@ namespace {
 constexpr uint64_t kStagingBytes = 16 << 20;
 // Seconds that the accelerator's own requests may take, behind whatever the queue has to do.
 constexpr double kOwnSeconds = 60;
-// Seconds in which work that was given up has to end, so that its memory can be freed.
+// Seconds that the accelerator's end waits for each queue's work before it abandons the device:
+// kLastSeconds where that is lost, else kEndSeconds. Where free() must wait it takes half of the
+// former.
 constexpr double kLastSeconds = 2, kEndSeconds = 30;
 
 bool host_sees(const PhysicalDevice& physical, const VulkanOptions& options) {

@@ -1,5 +1,5 @@
-// Inputs in the order of a matrix's columns: every element is the one that the order says, in every
-// format and however shards and groups cut it.
+// Tests in_column_order(), which brings inputs into the order of a matrix's columns: each element
+// is the one that the order names, in every format and however shards and groups cut them.
 #include "graph/ops/gather.h"
 
 #include <gtest/gtest.h>

@@ -21,7 +21,8 @@ std::vector<Call> calls_by(const std::vector<PanelRange>& tasks, uint32_t rows, 
   });
   return calls;
 }
-// Returns the calls where one thread of `takers` claims everything.
+// Returns the calls of one thread that takes all tasks, in claims as one of `takers` threads makes
+// them.
 std::vector<Call> calls_of(const std::vector<PanelRange>& tasks, uint32_t rows, uint32_t takers) {
   ChunkCounter counter;
   return calls_by(tasks, rows,

@@ -12,7 +12,7 @@
 namespace hearth {
 
 inline constexpr float kGeluEnd = 5.5f;
-// The coefficients by ascending power.
+// The coefficients of P by ascending power.
 inline constexpr float kGelu[] = {-0x1.62e43p-1f,   0x1.988484p-1f,   -0x1.45ef3ep-2f,
                                   0x1.2a1574p-5f,   0x1.3f38a8p-8f,   0x1.784d9ap-15f,
                                   -0x1.6a7e8ap-13f, -0x1.8b7676p-15f, -0x1.be161ap-18f,

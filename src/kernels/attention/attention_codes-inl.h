@@ -193,7 +193,8 @@ class CodePages {
           scales_(b.unpacked),
           codes_(reinterpret_cast<int16_t*>(b.unpacked + size_t{blocks_} * kPagePositions)) {}
 
-    // Row r of a tile, which sees `slots`.
+    // Makes the int16 codes of row r of a tile, which sees `slots`: its probabilities times the
+    // scales of values, with a unit for each block.
     void take(const RowBlock& b, const Tile& tile, uint32_t r, SlotRange slots) {
       if (slots.empty()) return take_nothing(r, tile.rows);
       if (slots.begin != seen_.begin || slots.end != seen_.end) load_scales(slots);

@@ -43,8 +43,8 @@ constexpr size_t kBlockBytes = Kind::kStepBytes*(kBlock / Kind::kStep);
 // The distance in bytes of prefetches while codes are widened for many rows.
 constexpr size_t kWidenAhead = 4096;
 
-// Returns what was set by hand for tiles of so many panels and up to m rows. With as many rows as
-// `unpack_rows`, where it is not 0, codes are widened for all of them.
+// Returns the schedule set by hand for tiles of so many panels and up to m rows. From `unpack_rows`
+// rows on codes are widened once for all rows; 0: there is nothing to widen.
 template <typename Kind>
 constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t m, uint16_t unpack_rows) {
   const bool wide = panels == kWidePanels;

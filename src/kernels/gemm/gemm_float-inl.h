@@ -53,8 +53,8 @@ constexpr int float_rows(int panels) {
   return panels == 4 ? Kind::kFourPanelRows : panels == 2 ? Kind::kTwoPanelRows : Kind::kTileRows;
 }
 
-// Returns what was set by hand for products of up to m rows. With as many as `unpack_rows`, where
-// it is not 0, codes are unpacked for all of them.
+// Returns the schedule set by hand for products of up to m rows. From `unpack_rows` rows on codes
+// are unpacked once for all rows; 0: there is nothing to unpack.
 template <typename Kind>
 constexpr GemmSchedule float_by_hand(uint32_t m, uint16_t unpack_rows) {
   const int panels = m <= Kind::kFourPanelRows ? 4 : m <= Kind::kTwoPanelRows ? 2 : 1;

@@ -5,8 +5,7 @@
 //                                  [16][2] of the first two and of the other two elements, or what
 //                                  Fp8Sums takes
 //   Fp8Sums<R>                     the sums of R rows of a tile, and add_panels() of them
-//   (LaneSums;
-//                                  gemm_fp8_pairs-inl.h)
+//                                  (LaneSums; gemm_fp8_pairs-inl.h)
 //   struct Fp8Shape                how many panels and rows a tile has
 //
 // A tile adds up the columns of one super-block for P panels x R rows and adds the sums, times the

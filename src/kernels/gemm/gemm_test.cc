@@ -265,7 +265,8 @@ TEST_P(GemmTest, SegmentsAreAddedByTheTree) {
   }
 }
 
-// There are more rows than a branch of the tree takes at a time.
+// A product whose K is cut, of more rows than kBranchRows: those that a kernel keeps the sums of a
+// right branch for (gemm_segments-inl.h).
 TEST_P(GemmTest, SegmentsOfManyRows) {
   Problem p = make_problem(kind(), 1, 3, 0, 260, Fill::kRandom, 17);
   Outputs sums = run(p, 260, {0, 1, 0, 3, {2}});
