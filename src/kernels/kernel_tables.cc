@@ -46,7 +46,6 @@ void check_default(Isa isa, const ScheduleEntry& entry, const GemmMenu& menu) {
 KernelTables::KernelTables(const std::vector<ProcessorSchedules>& schedules) {
   for (const Kernels* level : built_levels()) {
     Kernels& kernels = levels_.emplace_back(*level);
-    for (GemmKernel& gemm : kernels.gemm) gemm.defaults = gemm.menu->defaults;
     for (const ProcessorSchedules& each : schedules) {
       for (Isa isa : lineage(level->isa)) {
         const Kernels* own = built(isa);
@@ -54,6 +53,10 @@ KernelTables::KernelTables(const std::vector<ProcessorSchedules>& schedules) {
           if (said.isa == isa && own != nullptr) take(said, *own, &kernels);
         }
       }
+    }
+    for (size_t kind = 0; kind < kPackKinds; ++kind) {
+      if (!kernels.gemm[kind].defaults.empty()) continue;
+      refuse(level->isa, static_cast<PackKind>(kind), "none is for products of all sizes");
     }
   }
 }

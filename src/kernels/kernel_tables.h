@@ -1,6 +1,5 @@
 // KernelTables: the table of every level that this build has, with how some processor computes what
-// no schedule of a product names: as was set by hand (GemmMenu::defaults), and where its schedules
-// (kernels/processor_schedules.h) say otherwise, by these.
+// no schedule of a product names, by its schedules (kernels/processor_schedules.h).
 #pragma once
 
 #include <deque>
@@ -18,7 +17,8 @@ std::span<const Kernels* const> built_levels();
 class KernelTables {
  public:
   // Later schedules of a kernel take the place of earlier ones. Those of levels that this build
-  // does not have are left out. Throws (kFile) where one is not on the kernel's menu.
+  // does not have are left out. Throws (kFile) where one is not on the kernel's menu, or
+  // none is for products of all sizes of some kernel.
   explicit KernelTables(const std::vector<ProcessorSchedules>& schedules);
   KernelTables(const KernelTables&) = delete;
   KernelTables& operator=(const KernelTables&) = delete;

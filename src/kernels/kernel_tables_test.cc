@@ -38,22 +38,57 @@ ProcessorSchedules schedules(const std::string& lines) {
 
 std::string at(Isa isa) { return fmt::format("isa {}\n", isa_name(isa)); }
 
-TEST(KernelTables, AreAsSetByHandWhereNothingIsSaid) {
-  const KernelTables tables({});
+// These behind what is for all processors.
+std::vector<ProcessorSchedules> behind_all(const std::vector<ProcessorSchedules>& some) {
+  std::vector<ProcessorSchedules> all = schedules_for({});
+  all.insert(all.end(), some.begin(), some.end());
+  return all;
+}
+
+std::string rows_text(const GemmKernel& gemm) {
+  std::string text;
+  for (const RowsDefault& of : gemm.defaults) {
+    text += schedule_text({{}, of.most_rows, of.schedule}) + "\n";
+  }
+  return text;
+}
+
+TEST(KernelTables, AKernelHasADefaultForAllRows) {
+  const KernelTables tables(schedules_for({}));
   for (const Kernels* level : built_levels()) {
     const Kernels& kernels = tables.at(level->isa);
-    EXPECT_EQ(kernels.attend_places, 1u);
     EXPECT_TRUE(kernels.products.empty());
     for (size_t kind = 0; kind < kPackKinds; ++kind) {
       EXPECT_EQ(kernels.gemm[kind].fn, level->gemm[kind].fn);
-      EXPECT_EQ(kernels.gemm[kind].defaults.data(), kernels.gemm[kind].menu->defaults.data());
+      EXPECT_EQ(kernels.gemm[kind].defaults.back().most_rows, kAnyRows);
     }
   }
 }
 
+TEST(KernelTables, AKernelWithoutADefaultIsRefused) {
+  std::vector<ProcessorSchedules> all = schedules_for({});
+  for (ProcessorSchedules::Level& level : all.front().levels) {
+    std::erase_if(level.entries, [&](const ScheduleEntry& entry) {
+      return level.isa == kLow && entry.product.kind == PackKind::kF32;
+    });
+  }
+  try {
+    const KernelTables tables(all);
+    FAIL() << "f32 has none at that level";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kFile);
+    EXPECT_EQ(std::string(error.what()),
+              fmt::format("the schedules of f32 at ISA level {} cannot be: none is for products of "
+                          "all sizes",
+                          isa_name(kLow)));
+  }
+}
+
 TEST(KernelTables, SchedulesAreOfALevelAndOfThoseWithItsKernels) {
-  const KernelTables tables({schedules(at(kLow) + "attend places 4\n" + any_line("f32", "4", 64) +
-                                       any_line("f32", "9", 128) + any_line("q4_0", "any", 256))});
+  const KernelTables by_all(schedules_for({}));
+  const KernelTables tables(
+      behind_all({schedules(at(kLow) + "attend places 4\n" + any_line("f32", "4", 64) +
+                            any_line("f32", "9", 128) + any_line("q4_0", "any", 256))}));
   for (Isa isa : {kLow, kHigh}) {
     const GemmKernel& gemm = tables.at(isa).gemm[kFloat];
     EXPECT_EQ(gemm.default_for(4).prefetch, 64) << isa_name(isa);
@@ -62,8 +97,7 @@ TEST(KernelTables, SchedulesAreOfALevelAndOfThoseWithItsKernels) {
     EXPECT_EQ(tables.at(isa).attend_places, 4u);
   }
   EXPECT_EQ(tables.at(kLow).gemm[kCodes].default_for(1).prefetch, 256);
-  EXPECT_EQ(tables.at(kHigh).gemm[kCodes].defaults.data(),
-            tables.at(kHigh).gemm[kCodes].menu->defaults.data())
+  EXPECT_EQ(rows_text(tables.at(kHigh).gemm[kCodes]), rows_text(by_all.at(kHigh).gemm[kCodes]))
       << "it has another kernel";
   EXPECT_EQ(tables.at(Isa::kReference).attend_places, 1u);
 }
@@ -73,7 +107,7 @@ TEST(KernelTables, WhatLaterSchedulesSayTakesThePlaceOfAll) {
       schedules(at(kLow) + any_line("f32", "4", 64) + any_line("f32", "any", 128) +
                 any_line("q4_0", "any", 256));
   const ProcessorSchedules second = schedules(at(kLow) + any_line("f32", "any", 192));
-  const KernelTables tables({first, second});
+  const KernelTables tables(behind_all({first, second}));
   EXPECT_EQ(tables.at(kLow).gemm[kFloat].default_for(1).prefetch, 192);
   EXPECT_EQ(tables.at(kLow).gemm[kCodes].default_for(1).prefetch, 256);
 }
@@ -86,19 +120,19 @@ TEST(KernelTables, ProductsOfOneSizeAreListed) {
                 line("q4_0", "64 64 threads 2", "1", 64, kTask));
   const ProcessorSchedules second =
       schedules(at(kLow) + line("f32", "64 64 threads 2", "1", 128, kTask));
-  const KernelTables tables({first, second});
+  const KernelTables by_all(schedules_for({}));
+  const KernelTables tables(behind_all({first, second}));
   const std::span<const ScheduleEntry> products = tables.at(kHigh).products;
   ASSERT_EQ(products.size(), 2u) << "the other kind has another kernel there";
   EXPECT_EQ(products[0].schedule.prefetch, 128);
   EXPECT_EQ(products[1].product.outputs, 96u);
   EXPECT_EQ(tables.at(kLow).products.size(), 3u);
-  EXPECT_EQ(tables.at(kLow).gemm[kFloat].defaults.data(),
-            tables.at(kLow).gemm[kFloat].menu->defaults.data());
+  EXPECT_EQ(rows_text(tables.at(kLow).gemm[kFloat]), rows_text(by_all.at(kLow).gemm[kFloat]));
 }
 
 std::string fault_of(const std::string& lines) {
   try {
-    const KernelTables tables({schedules(at(kLow) + lines)});
+    const KernelTables tables(behind_all({schedules(at(kLow) + lines)}));
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kFile);
     return error.what();

@@ -94,7 +94,7 @@ class SchedulesReader {
     const bool known = words[0] == "processor"  ? read_processor(words)
                        : words[0] == "isa"      ? read_level(words)
                        : words[0] == "attend"   ? read_places(words)
-                       : words[0] == "schedule" ? read_schedule(line)
+                       : words[0] == "schedule" ? read_schedules(words, line)
                                                 : false;
     if (!known) {
       refuse(fmt::format("line {} is '{}', which nobody knows here", number_, printable(line)));
@@ -134,14 +134,26 @@ class SchedulesReader {
     return true;
   }
 
-  bool read_schedule(std::string_view line) {
-    if (read_.levels.empty()) return false;
+  // One of each kind that the line names.
+  bool read_schedules(const std::vector<std::string_view>& words, std::string_view line) {
+    if (words.size() < 2 || read_.levels.empty()) return false;
+    const std::string_view rest(words[1].end(), line.end());
+    std::string_view kinds = words[1];
+    for (bool more = true; more;) {
+      const size_t end = std::min(kinds.find(','), kinds.size());
+      more = end < kinds.size();
+      read_schedule(fmt::format("schedule {}{}", kinds.substr(0, end), rest));
+      kinds.remove_prefix(end + (more ? 1 : 0));
+    }
+    return true;
+  }
+
+  void read_schedule(const std::string& line) {
     try {
       read_.levels.back().entries.push_back(parse_schedule(line, number_, SizesSaid::kOrAny));
     } catch (const Error& error) {
       refuse(error.what());
     }
-    return true;
   }
 
   const std::string& name_;

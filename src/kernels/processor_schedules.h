@@ -1,6 +1,6 @@
-// ProcessorSchedules: how the kernels of some processors compute what nobody tuned, where that is
-// not as it was set by hand for all: a text file, as `hearth tune --export` writes it. Those of
-// schedules/ are part of the program; another processor is another file there.
+// ProcessorSchedules: how the kernels of some processors compute what nobody tuned: a text file, as
+// `hearth tune --export` writes it. Those of schedules/ are part of the program: any.txt is for all
+// processors, and says of every kernel what it does by default; another processor is another file.
 //
 //   hearth-schedules 1
 //   # Why it is so, behind such a sign.
@@ -8,9 +8,9 @@
 //   isa avx512bw
 //   attend places 4
 //   isa avx512
-//   schedule q8_0 any any threads any rows 3 tile 4 3 slice 96 unpack 0 prefetch 3072 l1 parts 1
-//       task 0 0
-//   schedule q8_0 any any threads any rows any tile 2 6 ...
+//   schedule q8_0,q2_k any any threads any rows 3 tile 4 3 slice 96 unpack 0 prefetch 3072 l1
+//       parts 1 task 0 0
+//   schedule q8_0,q2_k any any threads any rows any tile 2 6 ...
 //
 // (a schedule on one line). The processor is named as /proc/cpuinfo does (topology/processor.h):
 // its vendor, with _ for a space, or `any`; a family and a model: a number, `any`, or 26+ for that
@@ -21,11 +21,11 @@
 // Lines behind `isa` are for the kernels of that level, at every level that takes them from it:
 //
 //   attend places   from how many places in turn a page of the cache is prefetched, 1 or 4
-//                   (AttendArgs::four_places)
-//   schedule        of a pack kind (kernels/gemm/schedule_text.h), by ascending rows. Of products
-//                   of all sizes it says what the kernel itself does, by its menu, and nothing of
-//                   tasks or parts of K, which are 0 and 1 there. Of a product of one size it is
-//                   for the engine (engine/tuned_plan.h).
+//                   (AttendArgs::four_places); 1 where no line says
+//   schedule        of a pack kind (kernels/gemm/schedule_text.h), by ascending rows, or of several
+//                   that do alike. Of products of all sizes it says what the kernel itself does, by
+//                   its menu, and nothing of tasks or parts of K, which are 0 and 1 there. Of a
+//                   product of one size it is for the engine (engine/tuned_plan.h).
 //
 // Errors (kFile): a text that is none; a line that nobody knows, with its number.
 #pragma once

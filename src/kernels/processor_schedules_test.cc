@@ -45,6 +45,18 @@ TEST(ProcessorSchedules, AreRead) {
   EXPECT_EQ(read.levels[1].entries[2].product, (ProductShape{PackKind::kQ8_0, 4096, 1024, 8}));
 }
 
+TEST(ProcessorSchedules, KindsThatDoAlikeShareALine) {
+  std::string shared = kText, apart = kText;
+  const std::string line = "schedule q8_0 4096 1024 threads 8 rows 1 ";
+  const size_t at = kText.find(line);
+  shared.replace(at, line.size(), "schedule q8_0,l4,fp8_rows 4096 1024 threads 8 rows 1 ");
+  for (const char* kind : {"l4", "fp8_rows"}) {
+    apart +=
+        "schedule " + std::string(kind) + kText.substr(at + std::string("schedule q8_0").size());
+  }
+  EXPECT_EQ(parse_processor_schedules(shared, "text"), parse_processor_schedules(apart, "text"));
+}
+
 TEST(ProcessorSchedules, ComeBackAsTheyWent) {
   const ProcessorSchedules read = parse_processor_schedules(kText, "text");
   const std::string text = processor_schedules_text(read);
@@ -106,6 +118,10 @@ TEST(ProcessorSchedules, TellOneFaultInASentence) {
             head + "line 6 is 'attend places 3', which nobody knows here");
   EXPECT_EQ(fault_of(with("q8_0", "q9_9")),
             head + "schedule line 8 is of type 'q9_9', which nobody knows");
+  EXPECT_EQ(fault_of(with("q8_0", "q4_0,q9_9")),
+            head + "schedule line 8 is of type 'q9_9', which nobody knows");
+  EXPECT_EQ(fault_of(with("q8_0", "q4_0,")),
+            head + "schedule line 8 is of type 'any', which nobody knows");
   EXPECT_EQ(
       fault_of(with("any any threads any", "any any threads 2")),
       head + "schedule line 8 says some sizes and not others: say all, or 'any any threads any'");

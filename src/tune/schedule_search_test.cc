@@ -24,8 +24,7 @@ constexpr GemmMenu kMenu = {.tiles = kTiles,
                             .slice = {4, 96},
                             .unpack_rows = {1, kNeverUnpack},
                             .prefetch = {0, 16384},
-                            .to_l2 = true,
-                            .defaults = {}};
+                            .to_l2 = true};
 constexpr ProductShape kProduct{PackKind::kQ4_K, 4096, 1024, 2};
 
 ScheduleSpace space_of(const ProductShape& product, uint32_t rows, uint32_t segments = 1) {

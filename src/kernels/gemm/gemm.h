@@ -88,8 +88,8 @@ inline constexpr uint32_t kGemmStreams = 4;
 
 using GemmFn = void (*)(const GemmArgs&);
 
-// The kernel of a pack kind at an ISA level, and the schedules that it takes where a call names
-// none.
+// The kernel of a pack kind at a level, and how it computes what no schedule names: by ascending
+// rows, the last of kAnyRows (kernels/kernel_tables.h).
 struct GemmKernel {
   GemmFn fn = nullptr;
   const GemmMenu* menu = nullptr;

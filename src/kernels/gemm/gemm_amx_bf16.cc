@@ -23,22 +23,13 @@ constexpr uint32_t kTileRows = 16;
 constexpr size_t kTileBytes = 1024;  // a block of a panel, or 16 x 16 outputs
 constexpr uint32_t kRowBlock = 128;
 constexpr uint32_t kPanelsAtOnce = 16;
-constexpr uint32_t kSliceBlocks = 40;  // by default
+// The codes are prefetched this far ahead of the loads, whatever the schedule's.
+constexpr size_t kPrefetchBytes = 8192;
 // The kernels by their tiles: vectors, one tile of rows, two.
 constexpr uint32_t kVectorRows = 2;
 constexpr TileRange kMenuTiles[] = {{kGemmStreams, 1, kVectorRows},
                                     {kGemmStreams, kTileRows, kTileRows},
                                     {2, 2 * kTileRows, 2 * kTileRows}};
-constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t rows) {
-  return {.tile_panels = static_cast<uint8_t>(panels),
-          .tile_rows = static_cast<uint8_t>(rows),
-          .slice = kSliceBlocks,
-          .unpack_rows = 0,
-          .prefetch = kPrefetchBytes / 2};
-}
-constexpr RowsDefault kDefaults[] = {{kVectorRows, set_by_hand(kGemmStreams, kVectorRows)},
-                                     {kTileRows, set_by_hand(kGemmStreams, kTileRows)},
-                                     {kAnyRows, set_by_hand(2, 2 * kTileRows)}};
 // The bytes of the outputs of a panel for a row block, tile after tile.
 constexpr size_t kPanelOutputs = kTileBytes * kRowBlock / kTileRows;
 static_assert(kPanelOutputs * kPanelsAtOnce <= kChainScratchBytes);
@@ -377,8 +368,7 @@ constinit const GemmMenu menu_bf16_amx = {.tiles = kMenuTiles,
                                           .slice = {4, 160},
                                           .unpack_rows = {0, 0},
                                           .prefetch = {kPrefetchBytes / 2, kPrefetchBytes / 2},
-                                          .to_l2 = false,
-                                          .defaults = kDefaults};
+                                          .to_l2 = false};
 
 void gemm_bf16_amx(const GemmArgs& g) {
   for_segments(g, g.m <= kTileRows ? kGemmStreams : kBranchPanels, chains);

@@ -28,9 +28,6 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kTileRows = 16, kSmallTileRows = 8;
-// The rows up to which AVX-512 is as fast, and by default takes over.
-constexpr uint32_t kFewRows = 24;
-static_assert(kFewRows >= kTileRows);
 constexpr uint32_t kTilePanels = 2;
 constexpr uint32_t kSliceBlocks = 24;
 
@@ -44,21 +41,6 @@ constexpr auto kMenuTiles = [] {
   tiles.back() = {kTilePanels, kTileRows, kTileRows};
   return tiles;
 }();
-// Returns what was set by hand for AVX-512 in several streams (schedules/intel.txt), or for AMX.
-template <typename Kind>
-constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t rows) {
-  const bool amx = rows == kTileRows;
-  return {.tile_panels = static_cast<uint8_t>(panels),
-          .tile_rows = static_cast<uint8_t>(rows),
-          .slice = static_cast<uint16_t>(amx ? kSliceBlocks
-                                             : (size_t{48} << 10) / UnpackedOf<Kind>::kCodeBytes),
-          .unpack_rows = static_cast<uint16_t>(kUnpacksByRows<Kind> ? 24 : 0),
-          .prefetch = 3072};
-}
-template <typename Kind>
-constexpr RowsDefault kDefaults[] = {{3, set_by_hand<Kind>(4, 3)},
-                                     {kFewRows, set_by_hand<Kind>(2, 6)},
-                                     {kAnyRows, set_by_hand<Kind>(kTilePanels, kTileRows)}};
 template <typename Kind>
 constexpr GemmMenu kMenu = {
     .tiles = kMenuTiles<Kind>,
@@ -66,8 +48,7 @@ constexpr GemmMenu kMenu = {
                                             size_t{64} * Kind::kHalves * (Kind::kMin ? 2 : 1)))},
     .unpack_rows = unpack_thresholds(kUnpacksByRows<Kind>),
     .prefetch = kPrefetchRange,
-    .to_l2 = true,
-    .defaults = kDefaults<Kind>};
+    .to_l2 = true};
 // The bytes of the sums of a block, or of a half of it.
 constexpr size_t kSumBytes = size_t{kTileRows} * kPanelRows * sizeof(int32_t);
 

@@ -162,8 +162,8 @@ namespace hearth {
 constinit const GemmMenu menu_f32_avx2 = kFloatMenu<FloatF32>;
 constinit const GemmMenu menu_f16_avx2 = kFloatMenu<FloatF16>;
 constinit const GemmMenu menu_bf16_avx2 = kBf16Menu;
-constinit const GemmMenu menu_fp8_avx2 = kFp8Menu<Fp8Shape::kWidePanels>;
-constinit const GemmMenu menu_fp8_rows_avx2 = kFp8Menu<Fp8Shape::kWidePanels>;
+constinit const GemmMenu menu_fp8_avx2 = kFp8Menu;
+constinit const GemmMenu menu_fp8_rows_avx2 = kFp8Menu;
 
 void gemm_f32_avx2(const GemmArgs& args) { gemm_float<FloatF32>(args); }
 void gemm_f16_avx2(const GemmArgs& args) { gemm_float<FloatF16>(args); }

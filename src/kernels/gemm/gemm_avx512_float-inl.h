@@ -9,14 +9,13 @@
 namespace hearth {
 namespace {
 
-constexpr TileRange kMenuTiles[] = {{1, 1, 12}, {2, 1, 12}, {4, 1, 6}};
 constexpr uint32_t kTileRows = 12;
 constexpr uint32_t kTilePanels = 2;
 constexpr uint32_t kWidePanels = 4, kMostWideRows = 6;
-// The rows up to which a tile has 4 panels by default.
-constexpr uint32_t kWideRows = 3;
-// The bytes of codes in a slice of K of one panel, by default: two slices stay in L2 for all rows.
-constexpr size_t kSliceBytes = size_t{64} << 10;
+constexpr TileRange kMenuTiles[] = {
+    {1, 1, kTileRows}, {kTilePanels, 1, kTileRows}, {kWidePanels, 1, kMostWideRows}};
+// The bytes of codes in a slice of K of one panel, at most.
+constexpr size_t kSliceBytes = size_t{256} << 10;
 
 // A kind tells how many elements of K a step takes, the bytes of 16 rows of them, how to load those
 // and how to add their products with one row's elements.
@@ -40,34 +39,13 @@ struct KindF16 : KindF32 {
 template <typename Kind>
 constexpr size_t kBlockBytes = Kind::kStepBytes*(kBlock / Kind::kStep);
 
-// The distance in bytes of prefetches while codes are widened for many rows.
-constexpr size_t kWidenAhead = 4096;
-
-// Returns the schedule set by hand for tiles of so many panels and up to m rows. From `unpack_rows`
-// rows on codes are widened once for all rows; 0: there is nothing to widen.
-template <typename Kind>
-constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t m, uint16_t unpack_rows) {
-  const bool wide = panels == kWidePanels;
-  const bool widened = unpack_rows != 0 && m >= unpack_rows;
-  return {.tile_panels = static_cast<uint8_t>(panels),
-          .tile_rows = static_cast<uint8_t>(wide ? kWideRows : kTileRows),
-          .prefetch_to = wide ? Cache::kL2 : Cache::kL1,
-          .slice = kSliceBytes / kBlockBytes<Kind>,
-          .unpack_rows = unpack_rows,
-          .prefetch = static_cast<uint16_t>(widened ? kWidenAhead : kPrefetchBytes)};
-}
-template <typename Kind, uint16_t UnpackRows = 0>
-constexpr RowsDefault kDefaults[] = {
-    {kWideRows, set_by_hand<Kind>(kWidePanels, kWideRows, UnpackRows)},
-    {kTileRows, set_by_hand<Kind>(kTilePanels, kTileRows, UnpackRows)},
-    {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows, UnpackRows)}};
-template <typename Kind, uint16_t UnpackRows = 0>
+// Unpacks: whether many rows have codes widened for all of them.
+template <typename Kind, bool Unpacks = false>
 constexpr GemmMenu kMenu = {.tiles = kMenuTiles,
-                            .slice = {2, 4 * kSliceBytes / kBlockBytes<Kind>},
-                            .unpack_rows = unpack_thresholds(UnpackRows != 0),
+                            .slice = {2, kSliceBytes / kBlockBytes<Kind>},
+                            .unpack_rows = unpack_thresholds(Unpacks),
                             .prefetch = kPrefetchRange,
-                            .to_l2 = true,
-                            .defaults = kDefaults<Kind, UnpackRows>};
+                            .to_l2 = true};
 
 // The prefetches of a tile: so many bytes ahead; 0: none.
 struct Prefetches {
@@ -138,7 +116,7 @@ void gemm_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, float
   });
 }
 
-// Panels that a wider tile left over are computed by the tiles that were set by hand.
+// Panels that a wider tile left over take tiles of all rows that fit, which prefetch to L1.
 template <typename Kind>
 void chains(const GemmArgs& g) {
   const GemmSchedule& wanted = g.schedule;

@@ -23,33 +23,6 @@ namespace {
 constexpr uint32_t kTilePanels = 2, kMostTilePanels = 4;
 // The rows from which on a tile of one panel holds a block's codes in registers for all of them.
 constexpr int kHeldRows = 5;
-// The bytes of codes of one panel in a slice of K, by default. Two panels come from L2, a line in 7
-// cycles, which costs a tile nothing; beginning and ending more often does: 12 KiB, for which L1
-// has room, are slower.
-constexpr size_t kSliceBytes = size_t{48} << 10;
-constexpr size_t kPrefetchStream = 3072;
-
-// Returns what was set by hand for tiles of so many panels and products of up to m rows. With 24
-// rows or more, unpacking to scratch pays.
-template <typename Kind>
-constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t m) {
-  using To = UnpackedOf<Kind>;
-  return {.tile_panels = static_cast<uint8_t>(panels),
-          .tile_rows = static_cast<uint8_t>(tile_rows<Kind>(panels)),
-          .prefetch_to = panels == 1 && m > 1 && m <= tile_rows<Kind>(1) ? Cache::kL2 : Cache::kL1,
-          .slice = kSliceBytes / To::kCodeBytes,
-          .unpack_rows = static_cast<uint16_t>(kUnpacksByRows<Kind> ? 24 : 0),
-          .prefetch = static_cast<uint16_t>(panels > 1 ? kPrefetchStream
-                                            : m == 1   ? kPrefetchOneRow
-                                                       : kPrefetchBytes)};
-}
-
-// Few rows are bound by memory, which on Zen 4 gives most in one stream.
-template <typename Kind>
-constexpr RowsDefault kDefaults[] = {{1, set_by_hand<Kind>(1, 1)},
-                                     {tile_rows<Kind>(1), set_by_hand<Kind>(1, tile_rows<Kind>(1))},
-                                     {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
-
 template <typename Kind>
 constexpr GemmMenu menu_of() {
   using To = UnpackedOf<Kind>;
@@ -58,8 +31,17 @@ constexpr GemmMenu menu_of() {
           .slice = {4, kChainScratchBytes / (kMostTilePanels * kBlockBytes)},
           .unpack_rows = unpack_thresholds(kUnpacksByRows<Kind>),
           .prefetch = kPrefetchRange,
-          .to_l2 = true,
-          .defaults = kDefaults<Kind>};
+          .to_l2 = true};
+}
+
+// Makes the schedule that of a tile of so many panels, of those that a wider one left over: it has
+// as many rows as fit, and prefetches as far ahead as one stream or several gain by.
+template <typename Kind>
+constexpr void take_tile(uint32_t panels, uint32_t m, GemmSchedule* s) {
+  constexpr uint16_t kOneRow = 6144, kOneStream = 8192, kSeveral = 3072;
+  s->tile_rows = static_cast<uint8_t>(tile_rows<Kind>(panels));
+  s->prefetch = panels > 1 ? kSeveral : m == 1 ? kOneRow : kOneStream;
+  s->prefetch_to = panels == 1 && m > 1 && m <= s->tile_rows ? Cache::kL2 : Cache::kL1;
 }
 
 // Returns the sums' start, which takes off what the codes' offset will add.
@@ -367,18 +349,12 @@ void gemm_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, float
   });
 }
 
-// Calls gemm_panels<Kind, P> as long as P panels are left from `panel` on. What a wider tile left
-// over is computed by the tiles that were set by hand.
+// Calls gemm_panels<Kind, P> as long as P panels are left from `panel` on.
 template <typename Kind, uint32_t P>
 void gemm_groups(const GemmArgs& g, const GemmSchedule& wanted, uint32_t* panel) {
   if (wanted.tile_panels < P || *panel + P > g.panels) return;
   GemmSchedule s = wanted;
-  if (wanted.tile_panels > P) {
-    const GemmSchedule own = set_by_hand<Kind>(P, g.m);
-    s.tile_rows = own.tile_rows;
-    s.prefetch = own.prefetch;
-    s.prefetch_to = own.prefetch_to;
-  }
+  if (wanted.tile_panels > P) take_tile<Kind>(P, g.m, &s);
   for (; *panel + P <= g.panels; *panel += P) {
     gemm_panels<Kind, P>(g, s, g.panel0 + *panel, g.out + kPanelRows * *panel);
   }

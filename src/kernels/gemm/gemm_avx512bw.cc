@@ -191,8 +191,8 @@ inline Vec16 add_pairs(const Bf16Pair& w, const Bf16Pair& x, Vec16 acc) {
 
 namespace hearth {
 
-constinit const GemmMenu menu_fp8_avx512bw = kFp8Menu<Fp8Shape::kWidePanels>;
-constinit const GemmMenu menu_fp8_rows_avx512bw = kFp8Menu<Fp8Shape::kWidePanels>;
+constinit const GemmMenu menu_fp8_avx512bw = kFp8Menu;
+constinit const GemmMenu menu_fp8_rows_avx512bw = kFp8Menu;
 
 void gemm_fp8_avx512bw(const GemmArgs& args) { gemm_fp8_widened<SharedFp8Scale>(args); }
 void gemm_fp8_rows_avx512bw(const GemmArgs& args) { gemm_fp8_widened<OwnFp8Scales>(args); }

@@ -58,7 +58,7 @@ void bf16_chains(const GemmArgs& g) {
 
 constinit const GemmMenu menu_f32_avx512bw = kMenu<KindF32>;
 constinit const GemmMenu menu_f16_avx512bw = kMenu<KindF16>;
-constinit const GemmMenu menu_bf16_avx512bw = kMenu<KindBF16, kTileRows + 1>;
+constinit const GemmMenu menu_bf16_avx512bw = kMenu<KindBF16, /*Unpacks=*/true>;
 
 void gemm_f32_avx512bw(const GemmArgs& args) { gemm<KindF32>(args); }
 void gemm_f16_avx512bw(const GemmArgs& args) { gemm<KindF16>(args); }

@@ -35,7 +35,7 @@ struct FloatBF16 {
   static const bf16_t* elements(const ActView& a) { return a.bf16; }
 };
 
-constexpr GemmMenu kBf16Menu = kFloatMenu<FloatBF16, 2 * FloatBF16::kTileRows + 1>;
+constexpr GemmMenu kBf16Menu = kFloatMenu<FloatBF16, /*Unpacks=*/true>;
 
 // BF16 by the chain of F32, of which a widened slice is a case. Tiles of those have the rows that
 // fit the registers, whatever the schedule's.

@@ -13,9 +13,8 @@
 namespace hearth {
 namespace {
 
-// The bytes of codes in a slice of K of one panel, by default, which stays in L1 for the tiles of
-// all rows.
-constexpr size_t kFloatSliceBytes = size_t{16} << 10;
+// The bytes of codes in a slice of K of one panel, at most.
+constexpr size_t kFloatSliceBytes = size_t{64} << 10;
 
 // A kind tells how many elements of K a step takes, how to load them for 16 weight rows, or from
 // one row of activations into all lanes, in what a tile holds the sums of R rows (as LaneSums
@@ -53,39 +52,24 @@ constexpr int float_rows(int panels) {
   return panels == 4 ? Kind::kFourPanelRows : panels == 2 ? Kind::kTwoPanelRows : Kind::kTileRows;
 }
 
-// Returns the schedule set by hand for products of up to m rows. From `unpack_rows` rows on codes
-// are unpacked once for all rows; 0: there is nothing to unpack.
-template <typename Kind>
-constexpr GemmSchedule float_by_hand(uint32_t m, uint16_t unpack_rows) {
-  const int panels = m <= Kind::kFourPanelRows ? 4 : m <= Kind::kTwoPanelRows ? 2 : 1;
-  return {.tile_panels = static_cast<uint8_t>(panels),
-          .tile_rows = static_cast<uint8_t>(float_rows<Kind>(panels)),
-          .slice = kFloatSliceBytes / kFloatBlockBytes<Kind>,
-          .unpack_rows = unpack_rows,
-          .prefetch = kPrefetchBytes};
-}
-// Kinds without tiles of four or two panels have two entries for the same rows.
-template <typename Kind, uint16_t UnpackRows = 0>
-constexpr RowsDefault kFloatDefaults[] = {
-    {Kind::kFourPanelRows, float_by_hand<Kind>(Kind::kFourPanelRows, UnpackRows)},
-    {Kind::kTwoPanelRows, float_by_hand<Kind>(Kind::kTwoPanelRows, UnpackRows)},
-    {kAnyRows, float_by_hand<Kind>(kAnyRows, UnpackRows)}};
 template <typename Kind>
 constexpr auto kFloatTiles = [] {
   std::array<TileRange, 1 + (Kind::kTwoPanelRows > 0) + (Kind::kFourPanelRows > 0)> tiles{};
   size_t n = 0;
-  tiles[n++] = {1, 1, Kind::kTileRows};
-  if (Kind::kTwoPanelRows > 0) tiles[n++] = {2, 1, Kind::kTwoPanelRows};
-  if (Kind::kFourPanelRows > 0) tiles[n++] = {4, 1, Kind::kFourPanelRows};
+  auto add = [&](uint8_t panels, uint8_t rows) {
+    tiles[n++] = {panels, 1, rows};
+  };
+  add(1, Kind::kTileRows);
+  if (Kind::kTwoPanelRows > 0) add(2, Kind::kTwoPanelRows);
+  if (Kind::kFourPanelRows > 0) add(4, Kind::kFourPanelRows);
   return tiles;
 }();
-template <typename Kind, uint16_t UnpackRows = 0>
+template <typename Kind, bool Unpacks = false>
 constexpr GemmMenu kFloatMenu = {.tiles = kFloatTiles<Kind>,
-                                 .slice = {1, 4 * kFloatSliceBytes / kFloatBlockBytes<Kind>},
-                                 .unpack_rows = unpack_thresholds(UnpackRows != 0),
+                                 .slice = {1, kFloatSliceBytes / kFloatBlockBytes<Kind>},
+                                 .unpack_rows = unpack_thresholds(Unpacks),
                                  .prefetch = kPrefetchRange,
-                                 .to_l2 = false,
-                                 .defaults = kFloatDefaults<Kind, UnpackRows>};
+                                 .to_l2 = false};
 
 template <typename Kind>
 struct FloatTile {

@@ -11,8 +11,8 @@
 // A tile adds up the columns of one super-block for P panels x R rows and adds the sums, times the
 // rows' scales, to the outputs: the scale costs one fma in 128. So a slice of K is a super-block.
 // Tiles do not depend on how scales are packed (SharedFp8Scale, OwnFp8Scales): they read 16 a
-// panel. Up to kFewRows rows, by default, every tile decodes for itself; more rows share what is
-// decoded into the scratch, kPanels panels at a time.
+// panel. Few rows are decoded by every tile for itself; more share what is decoded into the
+// scratch, kPanels panels at a time.
 #pragma once
 
 #include <algorithm>
@@ -32,37 +32,23 @@ constexpr size_t kFp8GroupBytes = 64;     // codes of 4 columns of 16 rows
 constexpr size_t kFp8DecodedBytes = 128;  // the same decoded
 constexpr size_t kFp8SuperGroups = size_t{kFp8SuperBlocks} * kBlock / 4;
 
-// The default: so many panels are read side by side with up to kWideRows rows. Tiles of kPanels
-// panels have more rows where they read what is decoded (fp8_rows).
-constexpr GemmSchedule fp8_by_hand(int panels, int rows) {
-  return {.tile_panels = static_cast<uint8_t>(panels),
-          .tile_rows = static_cast<uint8_t>(rows),
-          .slice = kFp8SuperBlocks,
-          .unpack_rows = Fp8Shape::kFewRows + 1,
-          .prefetch = kPrefetchBytes};
-}
-template <int Panels>
-constexpr RowsDefault kFp8Defaults[] = {
-    {Fp8Shape::kWideRows, fp8_by_hand(Panels, Fp8Shape::kWideRows)},
-    {Fp8Shape::kFewRows, fp8_by_hand(Fp8Shape::kPanels, Fp8Shape::kFewRows)},
-    {kAnyRows, fp8_by_hand(Fp8Shape::kPanels, Fp8Shape::kTileRows)}};
-constexpr TileRange kFp8Tiles[] = {{1, 1, Fp8Shape::kTileRows},
-                                   {Fp8Shape::kPanels, 1, Fp8Shape::kTileRows},
-                                   {Fp8Shape::kWidePanels, 1, Fp8Shape::kWideRows}};
-template <int Panels>
+// Tiles of kPanels panels have more rows where they read what is decoded (fp8_rows).
+constexpr TileRange kFp8Tiles[] = {
+    {1, 1, Fp8Shape::kTileRows},
+    {Fp8Shape::kPanels, 1, Fp8Shape::kTileRows},
+    {Fp8Shape::kWidePanels, 1, Fp8Shape::kWideRows}};
 constexpr GemmMenu kFp8Menu = {.tiles = kFp8Tiles,
                                .slice = {kFp8SuperBlocks, kFp8SuperBlocks},
                                .unpack_rows = unpack_thresholds(true),
                                .prefetch = kPrefetchRange,
-                               .to_l2 = false,
-                               .defaults = kFp8Defaults<Panels>};
+                               .to_l2 = false};
 
 // Returns how many rows the tiles of P panels have at most that read codes, or what is decoded.
 template <int P>
 uint32_t fp8_rows(const GemmSchedule& s, bool decoded) {
   using S = Fp8Shape;
   const int most = decoded ? S::kTileRows : P > S::kPanels ? S::kWideRows : S::kFewRows;
-  // Other tiles than the schedule's are those set by hand.
+  // Other tiles than the schedule's have all rows that fit.
   const bool asked = s.tile_panels == P;
   return static_cast<uint32_t>(asked ? std::min<int>(s.tile_rows, most) : most);
 }

@@ -192,21 +192,14 @@ struct FloatBf16Mmla : FloatBf16Ordered {
 };
 
 constexpr size_t kBf16BlockBytes = size_t{kBlock} * kPanelRows * sizeof(bf16_t);
-// The rows from which on ordering a slice for all of them pays: 3 tiles.
-constexpr uint16_t kOrderRows = 3 * FloatBf16Mmla::kTileRows;
-// Tiles of four panels are bfdot's, of one row, by default.
-constexpr TileRange kBf16Tiles[] = {{1, 1, FloatBf16Mmla::kTileRows},
-                                    {2, 1, FloatBf16Mmla::kTwoPanelRows},
-                                    {4, 1, FloatBf16Dot::kFourPanelRows}};
-constexpr RowsDefault kBf16Defaults[] = {
-    {1, float_by_hand<FloatBf16Dot>(1, kOrderRows)},
-    {FloatBf16Mmla::kTwoPanelRows,
-     float_by_hand<FloatBf16Mmla>(FloatBf16Mmla::kTwoPanelRows, kOrderRows)},
-    {kAnyRows, float_by_hand<FloatBf16Mmla>(kAnyRows, kOrderRows)}};
+// Tiles of four panels are bfdot's, of one row, which order nothing.
+constexpr TileRange kBf16Tiles[] = {
+    {1, 1, FloatBf16Mmla::kTileRows},
+    {2, 1, FloatBf16Mmla::kTwoPanelRows},
+    {4, 1, FloatBf16Dot::kFourPanelRows}};
 constexpr GemmMenu kMmlaMenu = [] {
-  GemmMenu menu = kFloatMenu<FloatBf16Mmla, kOrderRows>;
+  GemmMenu menu = kFloatMenu<FloatBf16Mmla, /*Unpacks=*/true>;
   menu.tiles = kBf16Tiles;
-  menu.defaults = kBf16Defaults;
   return menu;
 }();
 
@@ -253,8 +246,8 @@ void mmla_chains(const GemmArgs& g) {
 }  // namespace
 
 constinit const GemmMenu menu_bf16_i8mmbf16 = kMmlaMenu;
-constinit const GemmMenu menu_fp8_i8mmbf16 = kFp8Menu<Fp8Shape::kWidePanels>;
-constinit const GemmMenu menu_fp8_rows_i8mmbf16 = kFp8Menu<Fp8Shape::kWidePanels>;
+constinit const GemmMenu menu_fp8_i8mmbf16 = kFp8Menu;
+constinit const GemmMenu menu_fp8_rows_i8mmbf16 = kFp8Menu;
 
 void gemm_bf16_i8mmbf16(const GemmArgs& args) {
   if (args.schedule.tile_panels == 4) return gemm_float<FloatBf16Dot>(args);

@@ -66,32 +66,17 @@ using UnpackedOf = typename Unpacked<Kind>::type;
 template <typename Kind>
 inline constexpr bool kInPlace = std::is_same_v<Kind, UnpackedOf<Kind>>;
 
-// How many blocks of K make a slice by default: each has 512 B of codes and up to 256 B of scales,
-// which lie beside the activations in 32 KiB of L1.
-constexpr uint32_t kInt8SliceBlocks = 24;
 constexpr int int8_rows(int panels) { return static_cast<int>(kInt8TileRows) / panels; }
 constexpr TileRange kAllInt8Tiles[] = {
     {1, 1, int8_rows(1)}, {2, 1, int8_rows(2)}, {4, 1, int8_rows(4)}};
 constexpr std::span<const TileRange> kInt8Tiles(kAllInt8Tiles, kInt8Panels == 1 ? 1 : 3);
 
-// The default schedule. Unpacking pays with three tiles or more.
-template <typename Kind>
-constexpr GemmSchedule int8_by_hand() {
-  return {.tile_panels = 1,
-          .tile_rows = kInt8TileRows,
-          .slice = kInt8SliceBlocks,
-          .unpack_rows = static_cast<uint16_t>(kInPlace<Kind> ? 0 : 2 * kInt8TileRows + 1),
-          .prefetch = kPrefetchBytes};
-}
-template <typename Kind>
-constexpr RowsDefault kInt8Defaults[] = {{kAnyRows, int8_by_hand<Kind>()}};
 template <typename Kind>
 constexpr GemmMenu kInt8Menu = {.tiles = kInt8Tiles,
                                 .slice = {2, 256},
                                 .unpack_rows = unpack_thresholds(!kInPlace<Kind>),
                                 .prefetch = kPrefetchRange,
-                                .to_l2 = false,
-                                .defaults = kInt8Defaults<Kind>};
+                                .to_l2 = false};
 
 // Rows of activations from the first block of a tile on; bias and sum have an entry a half. Codes
 // of rows lie codes_stride bytes apart, entries of blocks `stride`.
@@ -339,7 +324,7 @@ void int8_panels(const GemmArgs& g, uint32_t tile_rows, uint32_t panel, float* o
   });
 }
 
-// Returns the rows of tiles of one panel: where the schedule's have several, as set by hand.
+// Returns the rows of tiles of one panel: where the schedule's have several, all that fit.
 inline uint32_t one_panel_rows(const GemmSchedule& s) {
   return s.tile_panels == 1 ? s.tile_rows : kInt8TileRows;
 }

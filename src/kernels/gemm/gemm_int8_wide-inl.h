@@ -13,32 +13,18 @@
 namespace hearth {
 namespace {
 
-// The default slices. A block has 1 KiB of codes and up to 256 B of scales; 24 KiB lie beside the
-// activations in L1.
-constexpr uint16_t kWideSliceBlocks = 16, kMostWideSliceBlocks = 28;
+// Each has 1 KiB of codes and up to 256 B of scales.
+constexpr uint16_t kMostWideSliceBlocks = 28;
 constexpr uint32_t kWideRowBlock = 256;
 constexpr size_t kWideBlockBytes = 2 * kBlock;
 // Rows of activations do not lie a power of two apart, which a cache has no room for.
 constexpr size_t wide_row_bytes(size_t slice) { return kWideBlockBytes * (slice | 1); }
 
-// The default schedule: widening pays with three tiles or more.
-template <typename Kind>
-constexpr GemmSchedule wide_by_hand(uint16_t slice) {
-  GemmSchedule s = int8_by_hand<Kind>();
-  s.slice = slice;
-  s.unpack_rows = 2 * kInt8TileRows + 1;
-  return s;
-}
-template <typename Kind>
-constexpr RowsDefault kWideDefaults[] = {{2 * kInt8TileRows, wide_by_hand<Kind>(kInt8SliceBlocks)},
-                                         {kAnyRows, wide_by_hand<Kind>(kWideSliceBlocks)}};
-template <typename Kind>
 constexpr GemmMenu kWideMenu = {.tiles = kInt8Tiles,
                                 .slice = {2, kMostWideSliceBlocks},
                                 .unpack_rows = unpack_thresholds(true),
                                 .prefetch = kPrefetchRange,
-                                .to_l2 = false,
-                                .defaults = kWideDefaults<Kind>};
+                                .to_l2 = false};
 
 template <int Halves, bool Min>
 struct KindWide : KindBytes<16, 0, Halves, Min> {
@@ -129,7 +115,7 @@ void gemm_wide(const GemmArgs& g) {
 template <typename Kind>
 constexpr GemmMenu int8_or_wide_menu() {
   if constexpr (Kind::kBits == 8) {
-    return kWideMenu<Kind>;
+    return kWideMenu;
   } else {
     return kInt8Menu<Kind>;
   }

@@ -64,8 +64,8 @@ namespace hearth {
 constinit const GemmMenu menu_f32_neon = kFloatMenu<FloatF32>;
 constinit const GemmMenu menu_f16_neon = kFloatMenu<FloatF16>;
 constinit const GemmMenu menu_bf16_neon = kBf16Menu;
-constinit const GemmMenu menu_fp8_neon = kFp8Menu<Fp8Shape::kWidePanels>;
-constinit const GemmMenu menu_fp8_rows_neon = kFp8Menu<Fp8Shape::kWidePanels>;
+constinit const GemmMenu menu_fp8_neon = kFp8Menu;
+constinit const GemmMenu menu_fp8_rows_neon = kFp8Menu;
 
 void gemm_f32_neon(const GemmArgs& args) { gemm_float<FloatF32>(args); }
 void gemm_f16_neon(const GemmArgs& args) { gemm_float<FloatF16>(args); }

@@ -165,14 +165,11 @@ Truth gemm_truth(const TruthArgs& t) {
 
 // The menu of the reference, which has nothing to choose.
 constexpr TileRange kMenuTiles[] = {{1, 1, 1}};
-constexpr RowsDefault kDefaults[] = {
-    {kAnyRows, {.tile_panels = 1, .tile_rows = 1, .slice = 1, .unpack_rows = 0, .prefetch = 0}}};
 constexpr GemmMenu kMenu = {.tiles = kMenuTiles,
                             .slice = {1, 1},
                             .unpack_rows = {0, 0},
                             .prefetch = {0, 0},
-                            .to_l2 = false,
-                            .defaults = kDefaults};
+                            .to_l2 = false};
 
 #define HEARTH_DEFINE(kind, name, level)                  \
   constinit const GemmMenu menu_##name##_##level = kMenu; \

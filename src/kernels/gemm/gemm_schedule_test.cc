@@ -140,8 +140,7 @@ constexpr GemmMenu kMenu = {.tiles = kTiles,
                             .slice = {4, 96},
                             .unpack_rows = {0, 0},
                             .prefetch = {0, 8192},
-                            .to_l2 = false,
-                            .defaults = {}};
+                            .to_l2 = false};
 constexpr GemmSchedule kGood = {
     .tile_panels = 1, .tile_rows = 4, .slice = 4, .task_panels = 4, .task_rows = 256};
 

@@ -14,9 +14,6 @@
 namespace hearth {
 namespace {
 
-// The codes are prefetched this far ahead of the loads.
-constexpr size_t kPrefetchBytes = 4096;
-
 inline void prefetch_range(const std::byte* p, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 64) prefetch(p + i);
 }

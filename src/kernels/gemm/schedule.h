@@ -3,13 +3,12 @@
 // read, what waits in which cache, and who computes what.
 //
 // GemmMenu: the values that the kernel of a pack kind at one ISA level has, as plain data. Tiles
-// are template instances, an entry each; slices, distances and thresholds are ranges. Its defaults
-// are what was set by hand, which a table of the processor may say otherwise
-// (kernels/processor_schedules.h). A schedule is held against the menu once, when it is loaded
-// (schedule_fault); kernels trust it.
+// are template instances, an entry each; slices, distances and thresholds are ranges. Which of them
+// a kernel takes by default is data of the processor (kernels/processor_schedules.h). A schedule is
+// held against the menu once, when it is loaded (schedule_fault); kernels trust it.
 //
-// Panels that a schedule's tile leaves over at the end of a call take smaller tiles, as set by
-// hand.
+// Panels that a schedule's tile leaves over at the end of a call take smaller tiles, with as many
+// rows as these have at most.
 #pragma once
 
 #include <cstddef>
@@ -87,8 +86,7 @@ struct GemmMenu {
   ValueRange slice;
   ValueRange unpack_rows;  // {0, 0}: nothing to unpack
   ValueRange prefetch;
-  bool to_l2;                             // whether prefetches may go to L2
-  std::span<const RowsDefault> defaults;  // ascending, the last of kAnyRows
+  bool to_l2;  // whether prefetches may go to L2
 };
 
 // The values of the fields that ops read and kernels do not, at every level. Tiles of a task's
