@@ -63,6 +63,28 @@ std::vector<ScheduleSpace::Tile> tiles_for(const GemmMenu& menu, uint32_t rows) 
   return tiles;
 }
 
+// Of a kernel that unpacks. Where a tile has all rows, segments of K are cut by its panels, so it
+// stands for itself.
+std::vector<uint8_t> unpacked_tiles_of(const GemmMenu& menu,
+                                       const std::vector<ScheduleSpace::Tile>& tiles,
+                                       uint32_t rows) {
+  std::vector<uint8_t> indices;
+  for (const ScheduleSpace::Tile& tile : tiles) {
+    const auto range = std::ranges::find_if(menu.tiles, [&](const TileRange& of) {
+      return of.panels == tile.panels && of.least_rows <= tile.rows && tile.rows <= of.most_rows;
+    });
+    ScheduleSpace::Tile does = tile;
+    if (range->unpacked_panels != 0) does.panels = range->unpacked_panels;
+    if (range->unpacked_rows != 0) does.rows = range->unpacked_rows;
+    auto found = std::ranges::find(tiles, does);
+    if (found == tiles.end() || std::max(tile.rows, does.rows) >= rows) {
+      found = std::ranges::find(tiles, tile);
+    }
+    indices.push_back(static_cast<uint8_t>(found - tiles.begin()));
+  }
+  return indices;
+}
+
 }  // namespace
 
 std::array<size_t, ScheduleSpace::kDimensions> ScheduleSpace::sizes() const {
@@ -75,8 +97,17 @@ size_t ScheduleSpace::size() const {
   for (uint32_t panels : task_panels) {
     for (uint32_t rows : task_rows) tasks += uint64_t{panels} * rows <= most_task ? 1 : 0;
   }
-  return tiles.size() * slices.size() * unpack_rows.size() * prefetches.size() * tasks *
-         parts.size();
+  size_t unpackings = tiles.size() * unpack_rows.size();
+  for (uint8_t tile = 0; tile < unpacked_tiles.size(); ++tile) {
+    if (unpacked_tiles[tile] != tile) --unpackings;
+  }
+  return unpackings * slices.size() * prefetches.size() * tasks * parts.size();
+}
+
+ScheduleSpace::Point ScheduleSpace::alike(Point point) const {
+  const bool unpacks = unpack_rows[point[kUnpack]] != kNeverUnpack;
+  if (unpacks && !unpacked_tiles.empty()) point[kTile] = unpacked_tiles[point[kTile]];
+  return point;
 }
 
 bool ScheduleSpace::has(const Point& point) const {
@@ -153,6 +184,7 @@ ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32
     // The call unpacks with this number of rows or does not.
     space.unpack_rows =
         sliced ? std::vector<uint16_t>{1, kNeverUnpack} : std::vector<uint16_t>{kNeverUnpack};
+    if (sliced) space.unpacked_tiles = unpacked_tiles_of(menu, space.tiles, rows);
   }
   const std::vector<uint32_t> distances =
       rows == 1 ? std::vector<uint32_t>{0, 1024, 2048, 3072, 4096, 6144, 8192}
@@ -233,7 +265,8 @@ class ScheduleSearch::Run {
   }
   // Returns the seconds of a point; infinity where it is not in the space, or where it would be one
   // too many.
-  double seconds(const Point& point) {
+  double seconds(const Point& asked) {
+    const Point point = space_.alike(asked);
     const auto known = timed_.find(point);
     if (known != timed_.end()) return known->second;
     if (!space_.has(point) || timed_.size() >= share(kMostShare)) {
@@ -278,7 +311,9 @@ class ScheduleSearch::Run {
     for (uint8_t tile = 0; tile < space_.tiles.size(); ++tile) {
       Point point = start;
       point[kTile] = tile;
-      if (tile == start[kTile] || allowed(point)) points.push_back(point);
+      const bool known = std::ranges::any_of(
+          points, [&](const Point& other) { return space_.alike(other) == space_.alike(point); });
+      if (!known && (tile == start[kTile] || allowed(point))) points.push_back(point);
     }
     std::sort(points.begin(), points.end(),
               [&](const Point& a, const Point& b) { return seconds(a) < seconds(b); });

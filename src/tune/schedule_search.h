@@ -39,6 +39,9 @@ struct ScheduleSpace {
   };
   // The values of each dimension: all but tiles and prefetches ascending, none empty.
   std::vector<Tile> tiles;
+  // By tile: the index of that which multiplies in its place with unpacked weights
+  // (TileRange::unpacked_panels). Empty: each does itself.
+  std::vector<uint8_t> unpacked_tiles = {};
   std::vector<uint16_t> slices, unpack_rows;
   std::vector<Prefetch> prefetches;
   std::vector<uint16_t> task_panels, task_rows;
@@ -50,9 +53,12 @@ struct ScheduleSpace {
   // A schedule by the index of its values, in the order of the members.
   using Point = std::array<uint8_t, kDimensions>;
   std::array<size_t, kDimensions> sizes() const;
-  // Returns the number of schedules, without those whose tasks are too large.
+  // Returns the number of schedules, without those whose tasks are too large; those that do the
+  // same count once.
   size_t size() const;
   bool has(const Point& point) const;
+  // The one that stands for all that do the same as the point's.
+  Point alike(Point point) const;
   GemmSchedule at(const Point& point) const;
   // Returns all points in the order of their indices, those that has() does not know among them.
   std::vector<Point> box() const;

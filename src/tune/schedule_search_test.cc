@@ -78,6 +78,35 @@ TEST(ScheduleSpace, TasksThatNoScheduleSaysStay) {
   }
 }
 
+// A menu whose kernel multiplies with what it unpacked by tiles of one panel.
+constexpr TileRange kOnePanelTiles[] = {{1, 1, 16}, {2, 1, 8, 1, 16}, {4, 1, 4, 1, 16}};
+constexpr GemmMenu kOnePanelMenu = [] {
+  GemmMenu menu = kMenu;
+  menu.tiles = kOnePanelTiles;
+  return menu;
+}();
+
+TEST(ScheduleSpace, SchedulesThatDoTheSameCountOnce) {
+  const ScheduleSpace space = schedule_space(kOnePanelMenu, {kProduct, 1}, 512);
+  ASSERT_EQ(space.tiles,
+            (std::vector<ScheduleSpace::Tile>{{1, 16}, {1, 8}, {2, 8}, {2, 4}, {4, 4}, {4, 2}}));
+  EXPECT_EQ(space.unpacked_tiles, (std::vector<uint8_t>{0, 1, 0, 0, 0, 0}));
+  size_t points = 0;
+  for (const ScheduleSpace::Point& point : space.box()) {
+    const ScheduleSpace::Point other = space.alike(point);
+    EXPECT_EQ(space.alike(other), other);
+    const GemmSchedule of = space.at(point), does = space.at(other);
+    const bool in_place = of.unpack_rows == 1 && of.tile_panels > 1;
+    EXPECT_EQ(does.tile_panels, in_place ? 1 : of.tile_panels);
+    EXPECT_EQ(does.tile_rows, in_place ? 16 : of.tile_rows);
+    points += space.has(point) && other == point ? 1 : 0;
+  }
+  EXPECT_EQ(points, space.size());
+  // A tile that has all rows unpacks nothing, or for other panels.
+  EXPECT_EQ(schedule_space(kOnePanelMenu, {kProduct, 1}, 12).unpacked_tiles,
+            (std::vector<uint8_t>{0, 1, 2, 3, 4, 5}));
+}
+
 TEST(ScheduleSpace, NearestFindsItsOwnPoints) {
   const ScheduleSpace space = space_of(kProduct, 64, 2);
   size_t points = 0;
@@ -137,6 +166,28 @@ TEST(ScheduleSearch, FindsTheBestOfASmoothCostWithFewTrials) {
   EXPECT_EQ(result.seconds, best);
   EXPECT_EQ(result.trials, calls) << "no schedule is timed twice";
   EXPECT_LE(calls, space.size() * 15 / 100);
+}
+
+TEST(ScheduleSearch, TriesSchedulesThatDoTheSameOnce) {
+  const ScheduleSpace space = schedule_space(kOnePanelMenu, {kProduct, 1}, 512);
+  ScheduleSpace each = space;
+  each.unpacked_tiles.clear();
+  std::set<ScheduleSpace::Point> tried;
+  auto cost = [&](const GemmSchedule& s) {
+    // What unpacks takes as long by every tile.
+    GemmSchedule does = s;
+    if (s.unpack_rows == 1) does.tile_panels = 1;
+    return smooth_cost(does);
+  };
+  const auto once = [&](const GemmSchedule& s) {
+    EXPECT_TRUE(tried.insert(space.alike(space.nearest(s))).second);
+    return cost(s);
+  };
+  const GemmSchedule start{.tile_panels = 4, .tile_rows = 4, .slice = 4};
+  const SearchResult less = ScheduleSearch().search(space, start, once);
+  const SearchResult more = ScheduleSearch().search(each, start, cost);
+  EXPECT_LT(less.trials, more.trials);
+  EXPECT_EQ(less.seconds, more.seconds);
 }
 
 TEST(ScheduleSearch, EightDealingsOfKTakeNoMoreTrialsThanTwo) {

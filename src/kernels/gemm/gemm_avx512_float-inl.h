@@ -12,8 +12,10 @@ namespace {
 constexpr uint32_t kTileRows = 12;
 constexpr uint32_t kTilePanels = 2;
 constexpr uint32_t kWidePanels = 4, kMostWideRows = 6;
-constexpr TileRange kMenuTiles[] = {
-    {1, 1, kTileRows}, {kTilePanels, 1, kTileRows}, {kWidePanels, 1, kMostWideRows}};
+// Widened weights (gemm_avx512bw_float.cc) are multiplied kTilePanels panels at a time.
+constexpr TileRange kMenuTiles[] = {{1, 1, kTileRows, kTilePanels},
+                                    {kTilePanels, 1, kTileRows},
+                                    {kWidePanels, 1, kMostWideRows, kTilePanels, kTileRows}};
 // The bytes of codes in a slice of K of one panel, at most.
 constexpr size_t kSliceBytes = size_t{256} << 10;
 

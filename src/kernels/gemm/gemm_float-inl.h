@@ -52,12 +52,13 @@ constexpr int float_rows(int panels) {
   return panels == 4 ? Kind::kFourPanelRows : panels == 2 ? Kind::kTwoPanelRows : Kind::kTileRows;
 }
 
+// What is unpacked is multiplied a panel at a time, with all rows that fit.
 template <typename Kind>
 constexpr auto kFloatTiles = [] {
   std::array<TileRange, 1 + (Kind::kTwoPanelRows > 0) + (Kind::kFourPanelRows > 0)> tiles{};
   size_t n = 0;
   auto add = [&](uint8_t panels, uint8_t rows) {
-    tiles[n++] = {panels, 1, rows};
+    tiles[n++] = {panels, 1, rows, 1, Kind::kTileRows};
   };
   add(1, Kind::kTileRows);
   if (Kind::kTwoPanelRows > 0) add(2, Kind::kTwoPanelRows);

@@ -36,7 +36,7 @@ constexpr size_t kFp8SuperGroups = size_t{kFp8SuperBlocks} * kBlock / 4;
 constexpr TileRange kFp8Tiles[] = {
     {1, 1, Fp8Shape::kTileRows},
     {Fp8Shape::kPanels, 1, Fp8Shape::kTileRows},
-    {Fp8Shape::kWidePanels, 1, Fp8Shape::kWideRows}};
+    {Fp8Shape::kWidePanels, 1, Fp8Shape::kWideRows, Fp8Shape::kPanels, Fp8Shape::kTileRows}};
 constexpr GemmMenu kFp8Menu = {.tiles = kFp8Tiles,
                                .slice = {kFp8SuperBlocks, kFp8SuperBlocks},
                                .unpack_rows = unpack_thresholds(true),

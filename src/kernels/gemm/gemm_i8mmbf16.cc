@@ -195,7 +195,7 @@ constexpr size_t kBf16BlockBytes = size_t{kBlock} * kPanelRows * sizeof(bf16_t);
 // Tiles of four panels are bfdot's, of one row, which order nothing.
 constexpr TileRange kBf16Tiles[] = {
     {1, 1, FloatBf16Mmla::kTileRows},
-    {2, 1, FloatBf16Mmla::kTwoPanelRows},
+    {2, 1, FloatBf16Mmla::kTwoPanelRows, 1, FloatBf16Ordered::kTileRows},
     {4, 1, FloatBf16Dot::kFourPanelRows}};
 constexpr GemmMenu kMmlaMenu = [] {
   GemmMenu menu = kFloatMenu<FloatBf16Mmla, /*Unpacks=*/true>;

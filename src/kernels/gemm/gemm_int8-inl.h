@@ -67,8 +67,9 @@ template <typename Kind>
 inline constexpr bool kInPlace = std::is_same_v<Kind, UnpackedOf<Kind>>;
 
 constexpr int int8_rows(int panels) { return static_cast<int>(kInt8TileRows) / panels; }
-constexpr TileRange kAllInt8Tiles[] = {
-    {1, 1, int8_rows(1)}, {2, 1, int8_rows(2)}, {4, 1, int8_rows(4)}};
+constexpr TileRange kAllInt8Tiles[] = {{1, 1, int8_rows(1)},
+                                       {2, 1, int8_rows(2), 1, int8_rows(1)},
+                                       {4, 1, int8_rows(4), 1, int8_rows(1)}};
 constexpr std::span<const TileRange> kInt8Tiles(kAllInt8Tiles, kInt8Panels == 1 ? 1 : 3);
 
 template <typename Kind>

@@ -51,6 +51,9 @@ struct GemmSchedule {
 struct TileRange {
   uint8_t panels;
   uint8_t least_rows, most_rows;
+  // The tile that multiplies with unpacked weights in place of this one; 0 panels: it does itself,
+  // 0 rows: as many as it has itself.
+  uint8_t unpacked_panels = 0, unpacked_rows = 0;
   bool operator==(const TileRange&) const = default;
 };
 
