@@ -231,6 +231,11 @@ bool is_worth_measuring(const Contention& known, double seconds) {
   return !known.whole && seconds >= kMuchLonger * known.seconds;
 }
 
+const Contention& newer_of(const Contention& known, const Contention& found) {
+  const bool less = !found.whole && (known.whole || known.seconds > found.seconds);
+  return less && known.cores == found.cores ? known : found;
+}
+
 Contention measure_contention(const Machine& machine, uint32_t node, const ContentionProbe& probe) {
   const std::vector<uint32_t> row = cores_in_row(machine, node);
   const size_t ways = ways_of(machine, row);

@@ -109,6 +109,22 @@ TEST(Contention, WhatWasLeftOutIsWorthTwiceTheTime) {
   EXPECT_TRUE(is_worth_measuring(known, 6));
 }
 
+TEST(Contention, WhatHadNoTimeReplacesNothingThatHadMore) {
+  Contention whole, shorter, longer, of_fewer;
+  whole.cores = shorter.cores = longer.cores = 24;
+  shorter.whole = longer.whole = of_fewer.whole = false;
+  shorter.seconds = 1;
+  longer.seconds = 3;
+  of_fewer.cores = 8;
+  EXPECT_EQ(&newer_of(whole, shorter), &whole);
+  EXPECT_EQ(&newer_of(longer, shorter), &longer);
+  EXPECT_EQ(&newer_of(shorter, longer), &longer);
+  EXPECT_EQ(&newer_of(shorter, whole), &whole);
+  const Contention other = whole;
+  EXPECT_EQ(&newer_of(other, whole), &whole) << "both are whole";
+  EXPECT_EQ(&newer_of(whole, of_fewer), &of_fewer) << "it is of another node";
+}
+
 TEST(Contention, KnowsWhatSecondThreadsBring) {
   const MachineTruth truth = threads_truth("numa:1 core:8 pu:2");
   const Contention found = found_of(truth);

@@ -97,22 +97,23 @@ class Tuning {
 
  private:
   // Returns the table that plans are ranked by. It is measured once on this machine, whatever the
-  // model, or again where the budget was short then and no longer is.
+  // model, or again where the budget was short then and no longer is, or where asked to; what was
+  // known of cores beside each other stays where the budget is too short for measuring that.
   BandwidthTable bandwidth(Isa isa) const {
     if (options_.table) return *options_.table;
     BandwidthOptions how;
     how.passes = kBandwidthPasses;
     how.contention_seconds = std::min(how.contention_seconds, kContentionPart * budget_.left());
     how.report = watch_.measured;
-    if (!options_.fresh) {
-      TunedStore::FoundBandwidth found = store_.find_bandwidth(machine_, tuned_.machine);
-      // An earlier release measured nodes alone, and a short budget leaves patterns out.
-      const bool enough = found.table && found.table->contention &&
-                          !is_worth_measuring(*found.table->contention, how.contention_seconds);
-      if (enough) return *std::move(found.table);
-      if (!found.note.empty()) listener_.warn(found.note);
-    }
+    TunedStore::FoundBandwidth found = store_.find_bandwidth(machine_, tuned_.machine);
+    // An earlier release measured nodes alone, and a short budget leaves patterns out.
+    const bool known = found.table && found.table->contention;
+    const bool enough =
+        known && !is_worth_measuring(*found.table->contention, how.contention_seconds);
+    if (enough && !options_.fresh) return *std::move(found.table);
+    if (!found.note.empty() && !options_.fresh) listener_.warn(found.note);
     BandwidthTable table = measure_bandwidth(machine_, isa, how);
+    if (known) table.contention = newer_of(*found.table->contention, *table.contention);
     store_.save_bandwidth(machine_, tuned_.machine, table);
     return table;
   }
