@@ -179,6 +179,10 @@ const TunedProduct* find_product(const std::vector<TunedProduct>& products,
 // Makes those that are used `products` of all that are known, and the rest `others`.
 void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)>& used);
 
+// Keeps an engine's plan, as text; empty: none. Whole steps, and attention in them, were timed
+// under the plan that was kept before, and are forgotten where this is another.
+void keep_engine_plan(const std::string& text, Tuned* tuned);
+
 // Returns a hash of the plan's text.
 uint64_t plan_hash(const Plan& plan);
 

@@ -77,6 +77,14 @@ void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)
   }
 }
 
+void keep_engine_plan(const std::string& text, Tuned* tuned) {
+  if (text != tuned->engine_plan) {
+    tuned->steps.clear();
+    tuned->attend.reset();
+  }
+  tuned->engine_plan = text;
+}
+
 uint64_t plan_hash(const Plan& plan) {
   FnvHash hash;
   hash.add(plan_text(plan));

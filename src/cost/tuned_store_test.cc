@@ -102,6 +102,18 @@ TEST_F(TunedStoreTest, AttentionIsAsItWasFound) {
   EXPECT_THROW(parse_tuned(before.insert(text.find(line), tried), "f"), Error);
 }
 
+TEST_F(TunedStoreTest, StepsAndAttentionAreOfOnePlan) {
+  tuned_.attend = {{.places = 4}, {0.75, 0.5, 0.875}, 20, {{.places = 4}}};
+  const Tuned before = tuned_;
+  keep_engine_plan(before.engine_plan, &tuned_);
+  EXPECT_EQ(tuned_, before);
+  keep_engine_plan("another", &tuned_);
+  EXPECT_EQ(tuned_.engine_plan, "another");
+  EXPECT_TRUE(tuned_.steps.empty());
+  EXPECT_FALSE(tuned_.attend);
+  EXPECT_EQ(tuned_.products, before.products);
+}
+
 TEST_F(TunedStoreTest, ProductsStayAsByHandWhereNoStepOfAsManyRowsWasTimed) {
   TunedProduct prompt = tuned_.products[1];
   prompt.entry.most_rows = 64;

@@ -65,7 +65,7 @@ bool ScheduleTuner::tune_steps(Tuned* tuned) {
     if (is_timed(one)) continue;
     TunedStep step{one.phase, one.size, {}, 0};
     const ScheduleTable table = tuned_schedules(*tuned);
-    if (!table.empty()) {
+    if (!table.entries.empty()) {
       const std::optional<PairedTrials> pairs = compare_steps(table, one.phase, one.size);
       if (!pairs) return false;
       step.trials = pairs->pairs();
@@ -103,7 +103,8 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
       return std::nullopt;
     };
   };
-  const ScheduleTable by_hand;
+  // What attention gains is no product's.
+  const ScheduleTable by_hand{.entries = {}, .attend = table.attend};
   progress_.about = kMostStepPairs;
   const PairedTrials::Verdict verdict = pairs.run(trial(by_hand), trial(table), [&] {
     progress_.trials = pairs.pairs();

@@ -123,7 +123,7 @@ class Tuning {
     tuned_.trials.clear();
     tuned_.threshold.reset();
     tuned_.threshold_trials.clear();
-    keep_plan("");
+    keep_engine_plan("", &tuned_);
   }
 
   void forget_kernels() {
@@ -132,15 +132,6 @@ class Tuning {
     tuned_.others.clear();
     tuned_.attend.reset();
     tuned_.steps.clear();
-  }
-
-  // Stores a plan; whole steps were timed under the one that was stored before.
-  void keep_plan(const std::string& text) {
-    if (text != tuned_.engine_plan) {
-      tuned_.steps.clear();
-      tuned_.attend.reset();
-    }
-    tuned_.engine_plan = text;
   }
 
   // A file that somebody else wrote may have a plan for CPUs that are not there, and schedules that
@@ -185,7 +176,8 @@ class Tuning {
     tune_phases(engine, timer, budget, result, best);
     const bool whole = result->left.empty();
     // The result of an earlier tuning stays until this one knows all that it did.
-    if (!whole || tuned_.engine_plan.empty()) keep_plan(whole ? kept_text(*best) : "");
+    if (!whole || tuned_.engine_plan.empty())
+      keep_engine_plan(whole ? kept_text(*best) : "", &tuned_);
     store_.save(tuned_);
     if (!whole || !tune_threshold(engine, timer, budget, result, best)) {
       result->left.emplace_back("rows up to which steps are decode's");
@@ -197,7 +189,7 @@ class Tuning {
       const std::optional<JointResult> known = known_joint(candidates, tuned_);
       if (known) take(*known, &outcome, best);
     }
-    keep_plan(kept_text(*best));
+    keep_engine_plan(kept_text(*best), &tuned_);
     store_.save(tuned_);
   }
 
@@ -264,7 +256,7 @@ class Tuning {
         continue;
       }
       take(*found, &outcome, best);
-      keep_plan(kept_text(*best));
+      keep_engine_plan(kept_text(*best), &tuned_);
       store_.save(tuned_);
     }
   }

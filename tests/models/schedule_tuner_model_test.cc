@@ -112,6 +112,23 @@ TEST_F(ScheduleTunerTest, WhatIsFoundIsOnTheMenuAndGainsForCertain) {
   ASSERT_TRUE(tune());
   EXPECT_EQ(tuned_, before);
   EXPECT_EQ(saved_, saved);
+  // A product that is searched again leaves what attention was found to do.
+  tuned_.products.pop_back();
+  ASSERT_TRUE(tune());
+  EXPECT_EQ(tuned_.products.size(), expected);
+  EXPECT_EQ(tuned_.attend, before.attend);
+}
+
+// Steps tell what products gain: where none has a schedule there is nothing to time.
+TEST_F(ScheduleTunerTest, WhatAttentionGainsIsNoProducts) {
+  for (const ProductCase& one : product_cases(*engine_, cases_)) {
+    for (uint32_t rows : one.rows) tuned_.products.push_back({{one.use.shape, rows, {}}, {}, 1});
+  }
+  tuned_.attend = {
+      .schedule = {.places = 4}, .cost = {0.9, 0.8, 0.95}, .trials = 9, .tried = {{.places = 4}}};
+  ASSERT_TRUE(tune());
+  ASSERT_EQ(tuned_.steps.size(), 4u);
+  for (const TunedStep& step : tuned_.steps) EXPECT_EQ(step.trials, 0u);
 }
 
 TEST_F(ScheduleTunerTest, WhoStopsItLosesTheProductThatItIsAt) {
