@@ -198,6 +198,18 @@ TEST(ScheduleSearch, EightDealingsOfKTakeNoMoreTrialsThanTwo) {
   EXPECT_LE(result.trials, two.size() * 15 / 100);
 }
 
+// Where there are few schedules 15 % of them say nothing.
+TEST(ScheduleSearch, TriesTwentyFourWhereThatIsMoreThanFifteenPercent) {
+  ScheduleSpace space = space_of(kProduct, 1);
+  ASSERT_EQ(space.size(), 234u);
+  const auto trials = [&] { return ScheduleSearch().search(space, {}, smooth_cost).trials; };
+  EXPECT_LE(trials(), 35u);
+  space.task_panels = {8, 16};
+  ASSERT_EQ(space.size(), 78u);
+  EXPECT_LE(trials(), 24u);
+  EXPECT_GT(trials(), 78u * 15 / 100);
+}
+
 TEST(ScheduleSearch, ThreeOfOneSliceAndDealingStayForLargerSteps) {
   ScheduleSearch search;
   const ScheduleSpace space = space_of(kProduct, 512, 2);

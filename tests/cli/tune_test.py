@@ -224,6 +224,13 @@ class TuneTest(ProgramTest):
         self.assertEqual(err.count(FOUND), 1)
         bench = ("bench", self.chain, "-p", "8", "-n", "2", "-r", "1")
         self.assertIn(FOUND, self.told(*bench)[1])
+        server = self.start("serve", self.chain, "--port", "0", env={**os.environ, **self.env},
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            self.assertTrue(any(FOUND in line for line in server.stderr))
+        finally:
+            server.terminate()
+            server.communicate()
         # Explicit options win.
         self.assertNotIn(FOUND, self.told(*run, "--plan", "none")[1])
         self.assertNotIn(FOUND, self.told(*run, "-t", "1")[1])

@@ -76,6 +76,17 @@ def layering(path, text):
     return found
 
 
+def told_by_tuning(path, text):
+    """The command line asks tuning for results, and knows nothing of how it comes to them."""
+    if module_of(path) != "cli" or not tree.is_cpp(path):
+        return []
+    return [
+        (line, f'cli includes "{included}": only tune/tuning.h is for it')
+        for line, included in includes(text)
+        if included.startswith("tune/") and included != "tune/tuning.h"
+    ]
+
+
 def link_order(path, text):
     """A module's CMakeLists.txt links only what its files may include."""
     own = module_of(path)
@@ -332,7 +343,7 @@ def file_maps(path, text):
 
 
 FILE_RULES = [
-    layering, link_order, file_budget, function_budget, header_contract, isa_isolation,
-    mutable_globals, long_lines, unfinished, commented_out_code, banned_words, printing,
-    file_maps,
+    layering, told_by_tuning, link_order, file_budget, function_budget, header_contract,
+    isa_isolation, mutable_globals, long_lines, unfinished, commented_out_code, banned_words,
+    printing, file_maps,
 ]

@@ -78,6 +78,11 @@ class FileRuleTest(unittest.TestCase):
         self.assertEqual(lines_of(rules.layering, "src/utils/u.cc", ""), [1])
         self.assertEqual(lines_of(rules.layering, "tools/t.cc", '#include "t.h"\n'), [])
 
+    def test_told_by_tuning(self):
+        text = '#include "tune/tuning.h"\n#include "tune/plan_search.h"\n'
+        self.assertEqual(lines_of(rules.told_by_tuning, "src/cli/verb_tune.cc", text), [2])
+        self.assertEqual(lines_of(rules.told_by_tuning, "src/tune/tuning.cc", text), [])
+
     def test_link_order(self):
         text = "hearth_module(plan SOURCES p.cc DEPS hearth_base hearth_graph)\n"
         self.assertEqual(lines_of(rules.link_order, "src/plan/CMakeLists.txt", text), [1])

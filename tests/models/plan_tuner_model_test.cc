@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tune/plan_pairs.h"
 #include "tune/plan_tuner.h"
 #include "tune/schedule_tuner.h"
 #include "tune/time_budget.h"
@@ -64,6 +65,19 @@ TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   EXPECT_EQ(saved_, saved);
   EXPECT_EQ(again, chosen);
   EXPECT_EQ(tuned.trials.size(), 3u);
+}
+
+// By invented times: one case takes half as long, the other 1.2 times.
+TEST_F(PlanTunerTest, CasesCountAlikeHoweverLongTheyTake) {
+  const EnginePlan first = engine_->plan(), other = with_plan(first, candidates_[0].plan);
+  PlanPairs pairs(*engine_, hooks_, [&] {
+    const bool is_first = engine_->plan().decode == first.decode;
+    return is_first ? std::vector<double>{1, 100} : std::vector<double>{0.5, 120};
+  });
+  const std::optional<PlanPairs::Comparison> compared = pairs.compare({first}, {other}, 20, {});
+  ASSERT_TRUE(compared);
+  EXPECT_NEAR(compared->cost.ratio, 0.85, 1e-9);
+  EXPECT_NEAR(compared->dearest, 1.2, 1e-9);
 }
 
 TEST_F(PlanTunerTest, GroupsAreTriedInLockstepToo) {

@@ -101,7 +101,10 @@ TEST_F(ScheduleTunerTest, WhatIsFoundIsOnTheMenuAndGainsForCertain) {
       EXPECT_LE(product.cost.high, 0.99);
     }
   }
-  for (const TunedStep& step : tuned_.steps) EXPECT_LE(step.cost.ratio, 1);
+  for (const TunedStep& step : tuned_.steps) {
+    EXPECT_LE(step.cost.ratio, 1);
+    EXPECT_LE(step.trials, 20u);
+  }
   ASSERT_TRUE(tuned_.attend);
   EXPECT_EQ(tuned_.attend->tried.size(), 1u) << "20 positions are one span";
   EXPECT_TRUE(engine_->options().schedules.empty()) << "the engine goes on as before";

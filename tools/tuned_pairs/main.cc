@@ -4,8 +4,8 @@
 //   tuned_pairs MODEL PAIRS [SEQUENCES PROMPTS]     e.g. tuned_pairs model.gguf 20 1,4,16 64,512
 //
 // Prints a line a case: decode of so many sequences behind 256 tokens, or a prompt of so many
-// tokens; the median of the default's time over the tuned one's, the quartiles of it, and the
-// default's median time.
+// tokens, and of an encoder the texts that it is tuned for; the median of the default's time over
+// the tuned one's, the quartiles of it, and the default's median time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class Pairs {
   Way by_hand_, tuned_;
 };
 
-int run(const std::string& path, uint32_t pairs, TuneCases cases) {
+int run(const std::string& path, uint32_t pairs, const TuneCases& asked) {
   const Machine machine = Machine::live();
   const Isa isa = environment_isa(detect_cpu_features());
   const OpenedModel model = open_model({path, {}, TokenizerUse::kNone});
@@ -78,6 +78,7 @@ int run(const std::string& path, uint32_t pairs, TuneCases cases) {
     fail(ErrorCode::kUsage, "nothing was tuned for this model here{}: run `hearth tune` first",
          found.note.empty() ? "" : " (" + found.note + ")");
   }
+  const TuneCases cases = cases_for(model.spec, asked);
   EngineOptions options = cases.engine_options();
   options.plan = with_all_pus(machine, plan_engine(machine, options));
   const std::unique_ptr<Engine> engine = start_engine(model, machine, isa, options);
