@@ -21,9 +21,28 @@ struct Placed {
   uint32_t value;
 };
 
+// The first offset from `from` on at which the value lies in one piece.
+size_t whole_from(size_t from, const ActivationValue& value, size_t piece_bytes) {
+  const size_t offset = round_up(from, value.align), in_piece = offset % piece_bytes;
+  return value.bytes <= piece_bytes - in_piece ? offset : offset - in_piece + piece_bytes;
+}
+
+// How long the pieces are that values at these offsets need.
+void measure_pieces(std::span<const ActivationValue> values, size_t piece_bytes,
+                    ActivationPlan* plan) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].bytes == 0) continue;
+    const size_t piece = plan->offsets[i] / piece_bytes;
+    if (piece >= plan->pieces.size()) plan->pieces.resize(piece + 1, 0);
+    size_t& bytes = plan->pieces[piece];
+    bytes = std::max(bytes, plan->offsets[i] % piece_bytes + values[i].bytes);
+  }
+  plan->peak_bytes = std::accumulate(plan->pieces.begin(), plan->pieces.end(), size_t{0});
+}
+
 // Places values in the given order, each in the tightest gap that holds it, or past the end.
 ActivationPlan place_in_order(std::span<const ActivationValue> values,
-                              const std::vector<uint32_t>& order) {
+                              const std::vector<uint32_t>& order, size_t piece_bytes) {
   ActivationPlan plan;
   plan.offsets.assign(values.size(), 0);
   std::vector<Placed> placed;
@@ -34,7 +53,7 @@ ActivationPlan place_in_order(std::span<const ActivationValue> values,
     bool found = false;
     for (const Placed& other : placed) {
       if (!overlap_in_time(value, values[other.value])) continue;
-      size_t offset = round_up(free_from, value.align);
+      size_t offset = whole_from(free_from, value, piece_bytes);
       if (other.offset >= offset + value.bytes && other.offset - free_from < best_gap) {
         best_offset = offset;
         best_gap = other.offset - free_from;
@@ -42,7 +61,7 @@ ActivationPlan place_in_order(std::span<const ActivationValue> values,
       }
       free_from = std::max(free_from, other.end);
     }
-    if (!found) best_offset = round_up(free_from, value.align);
+    if (!found) best_offset = whole_from(free_from, value, piece_bytes);
     Placed entry{best_offset, best_offset + value.bytes, index};
     placed.insert(std::upper_bound(placed.begin(), placed.end(), entry,
                                    [](const Placed& a, const Placed& b) {
@@ -51,8 +70,8 @@ ActivationPlan place_in_order(std::span<const ActivationValue> values,
                                    }),
                   entry);
     plan.offsets[index] = best_offset;
-    plan.peak_bytes = std::max(plan.peak_bytes, entry.end);
   }
+  measure_pieces(values, piece_bytes, &plan);
   return plan;
 }
 
@@ -60,17 +79,20 @@ ActivationPlan place_in_order(std::span<const ActivationValue> values,
 // they find room further down.
 void put_highest_first(std::span<const ActivationValue> values, const ActivationPlan& plan,
                        std::vector<uint32_t>* order) {
-  std::stable_partition(order->begin(), order->end(), [&](uint32_t i) {
-    return plan.offsets[i] + values[i].bytes == plan.peak_bytes;
-  });
+  const auto end_of = [&](uint32_t i) { return plan.offsets[i] + values[i].bytes; };
+  size_t end = 0;
+  for (uint32_t i : *order) end = std::max(end, end_of(i));
+  std::stable_partition(order->begin(), order->end(), [&](uint32_t i) { return end_of(i) == end; });
 }
 
 }  // namespace
 
-ActivationPlan plan_activations(std::span<const ActivationValue> values) {
+ActivationPlan plan_activations(std::span<const ActivationValue> values, size_t piece_bytes) {
   for (const ActivationValue& value : values) {
     HEARTH_CHECK(value.first_use <= value.last_use, "a value is used first before it is used last");
     HEARTH_CHECK(value.align != 0 && (value.align & (value.align - 1)) == 0, "a power of two");
+    HEARTH_CHECK(value.bytes <= piece_bytes, "a value lies in one piece");
+    HEARTH_CHECK(piece_bytes == SIZE_MAX || piece_bytes % value.align == 0, "pieces are aligned");
   }
   std::vector<uint32_t> order(values.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -91,7 +113,7 @@ ActivationPlan plan_activations(std::span<const ActivationValue> values) {
   best.peak_bytes = SIZE_MAX;
   for (std::vector<uint32_t>& each : orders) {
     for (int attempt = 0; attempt < 8 && best.peak_bytes > bound; ++attempt) {
-      ActivationPlan plan = place_in_order(values, each);
+      ActivationPlan plan = place_in_order(values, each, piece_bytes);
       put_highest_first(values, plan, &each);
       if (plan.peak_bytes < best.peak_bytes) best = std::move(plan);
     }

@@ -9,6 +9,9 @@
 // lifetime, and each order is tried again with the values first that ended highest. The smallest
 // result is taken: on random graphs 0.5 % above the lower bound on average. Equal input gives equal
 // offsets.
+//
+// An arena may consist of pieces, where nobody gives as much memory in one; then no value lies in
+// two of them.
 #pragma once
 
 #include <cstddef>
@@ -26,12 +29,18 @@ struct ActivationValue {
   uint32_t first_use = 0, last_use = 0;
 };
 
+// Offsets count through all pieces: offset o lies in piece o / piece_bytes, o % piece_bytes bytes
+// behind its base, which must have the largest alignment.
 struct ActivationPlan {
   std::vector<size_t> offsets;  // by value
-  size_t peak_bytes = 0;  // what the arena must hold; its base must have the largest alignment
+  std::vector<size_t> pieces;   // what each must hold; none if there is nothing to be held
+  size_t peak_bytes = 0;        // of all of them
 };
 
-ActivationPlan plan_activations(std::span<const ActivationValue> values);
+// `piece_bytes`: of a piece at most, a multiple of all alignments; no value is longer. If not
+// given, there is one piece.
+ActivationPlan plan_activations(std::span<const ActivationValue> values,
+                                size_t piece_bytes = SIZE_MAX);
 
 // Returns the most bytes alive at any one time: no plan can need less.
 size_t max_live_bytes(std::span<const ActivationValue> values);

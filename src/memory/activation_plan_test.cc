@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
 namespace hearth {
@@ -11,15 +12,17 @@ namespace {
 using Values = std::vector<ActivationValue>;
 
 // Expects that no two values that live at the same time share a byte, and that all lie aligned
-// within the peak.
-void expect_valid(const Values& values, const ActivationPlan& plan) {
+// within their pieces, which are no longer than they must be.
+void expect_valid(const Values& values, const ActivationPlan& plan, size_t piece_bytes = SIZE_MAX) {
   ASSERT_EQ(plan.offsets.size(), values.size());
-  size_t peak = 0;
+  std::vector<size_t> pieces(plan.pieces.size(), 0);
   for (size_t i = 0; i < values.size(); ++i) {
     const ActivationValue& a = values[i];
     if (a.bytes == 0) continue;
-    EXPECT_EQ(plan.offsets[i] % a.align, 0u);
-    peak = std::max(peak, plan.offsets[i] + a.bytes);
+    const size_t piece = plan.offsets[i] / piece_bytes, offset = plan.offsets[i] % piece_bytes;
+    EXPECT_EQ(offset % a.align, 0u);
+    ASSERT_LT(piece, pieces.size());
+    pieces[piece] = std::max(pieces[piece], offset + a.bytes);
     for (size_t j = 0; j < i; ++j) {
       const ActivationValue& b = values[j];
       if (b.bytes == 0 || a.first_use > b.last_use || b.first_use > a.last_use) continue;
@@ -28,7 +31,9 @@ void expect_valid(const Values& values, const ActivationPlan& plan) {
           << "values " << j << " and " << i;
     }
   }
-  EXPECT_EQ(plan.peak_bytes, peak);
+  EXPECT_EQ(plan.pieces, pieces);
+  for (size_t bytes : pieces) EXPECT_LE(bytes, piece_bytes);
+  EXPECT_EQ(plan.peak_bytes, std::accumulate(pieces.begin(), pieces.end(), size_t{0}));
 }
 
 TEST(ActivationPlanTest, Empty) {
@@ -84,6 +89,18 @@ TEST(ActivationPlanTest, LikeLayersTakeTheMemoryOfFew) {
   EXPECT_EQ(eighty.peak_bytes, max_live_bytes(layers(80)));
 }
 
+TEST(ActivationPlanTest, PiecesTakeWhatFits) {
+  // Two of three live together, and no two fit into a piece.
+  const Values values = {{600, 64, 0, 1}, {700, 64, 1, 2}, {650, 64, 2, 3}, {200, 64, 0, 3}};
+  const ActivationPlan plan = plan_activations(values, 1024);
+  expect_valid(values, plan, 1024);
+  EXPECT_EQ(plan.pieces.size(), 2u);
+  const ActivationPlan whole = plan_activations(values);
+  expect_valid(values, whole);
+  EXPECT_EQ(whole.pieces, std::vector<size_t>{whole.peak_bytes});
+  EXPECT_GT(plan_activations(layers(7), 22016 / 64 * 64 + 64).pieces.size(), 1u);
+}
+
 TEST(ActivationPlanTest, Deterministic) {
   EXPECT_EQ(plan_activations(layers(7)).offsets, plan_activations(layers(7)).offsets);
 }
@@ -94,15 +111,15 @@ TEST(ActivationPlanTest, MaxLiveBytes) {
 }
 
 // Returns the ratio of the peak to the lower bound for one random graph.
-double random_ratio(std::mt19937& random, uint32_t count) {
+double random_ratio(std::mt19937& random, uint32_t count, size_t piece_bytes = SIZE_MAX) {
   Values values;
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t first = random() % (2 * count);
     uint32_t length = random() % 8 == 0 ? random() % count : random() % 6;
     values.push_back({64 * (1 + size_t{random() % 256}), 64, first, first + length});
   }
-  ActivationPlan plan = plan_activations(values);
-  expect_valid(values, plan);
+  ActivationPlan plan = plan_activations(values, piece_bytes);
+  expect_valid(values, plan, piece_bytes);
   return static_cast<double>(plan.peak_bytes) / static_cast<double>(max_live_bytes(values));
 }
 
@@ -120,6 +137,17 @@ TEST(ActivationPlanTest, RandomGraphsAreValidAndNearTheLowerBound) {
   EXPECT_LT(sum / kGraphs, 1.05);
   RecordProperty("mean_ratio", std::to_string(sum / kGraphs));
   RecordProperty("worst_ratio", std::to_string(worst));
+}
+
+TEST(ActivationPlanTest, RandomGraphsInPieces) {
+  std::mt19937 random(13);
+  double sum = 0;
+  constexpr int kGraphs = 100;
+  for (int i = 0; i < kGraphs; ++i) {
+    const auto count = 5 + static_cast<uint32_t>(random() % 120);
+    sum += random_ratio(random, count, 16384 + 64 * (random() % 1024));
+  }
+  EXPECT_LT(sum / kGraphs, 1.1);
 }
 
 TEST(ActivationPlanTest, RandomAlignments) {
