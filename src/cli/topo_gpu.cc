@@ -133,9 +133,10 @@ GpuPrediction predict_gpu(const Machine& machine, const BandwidthTable& table,
                           const ModelSpec& model, const EnginePlan& plan,
                           const GpuPredictArgs& args) {
   const AcceleratorRates& rates = args.gpu.rates;
+  const uint32_t longest = std::max(kLastPrompt, args.plan.rows);
   GpuPrediction told{.name = args.gpu.facts.name,
                      .layers = static_cast<uint32_t>(model.layers.size()),
-                     .context = std::clamp(model.hyper.context, kFirstPrompt, kLastPrompt)};
+                     .context = std::clamp(model.hyper.context, kFirstPrompt, longest)};
   const ModelPlacement placement{plan.shard_nodes, plan.shares, Binding::kNode, plan.experts};
   const DescribedTarget described(model, machine, placement, KvType::kF16, told.context);
   const PassTarget& target = described.target();

@@ -174,7 +174,7 @@ TEST(EnginePlan, RefusesStreamingThatCannotBe) {
       (StreamChoice{64, 0, 2, 7}));
   for (const char* bad :
        {"", "rows 64\nkept 0\nberths 2\n", "rows 63\nkept 0\nberths 2\nthreshold 0\n",
-        "rows 32769\nkept 0\nberths 2\nthreshold 0\n",
+        "rows 65537\nkept 0\nberths 2\nthreshold 0\n",
         "rows 64\nkept 0\nberths 1025\nthreshold 0\n", "rows 64 7\nkept 0\nberths 2\nthreshold 0\n",
         "rows\nkept 0\nberths 2\nthreshold 0\n",
         "rows 64\nrows 64\nkept 0\nberths 2\nthreshold 0\n",

@@ -38,28 +38,17 @@ EncoderPass::Made EncoderPass::make(const StepView& step) const {
   AcceleratorLayers layers(weights_, limits_.context, step, &made.commands);
   walk_model(model_->spec(), layers);
   made.last = layers.last();
-  made.bytes = made.commands.lay_out(made.last.at);
   return made;
-}
-
-// Makes the buffers at least as long as the pass needs them; what was in a longer one is lost.
-PassCommands::Buffers EncoderPass::buffers(const Made& made) {
-  const auto grow = [&](Buffer* buffer, uint64_t bytes) {
-    if (buffer->bytes() >= bytes) return;
-    *buffer = {};
-    *buffer = accelerator_->allocate(bytes);
-  };
-  grow(&inputs_, made.commands.input_bytes());
-  grow(&values_, made.bytes);
-  return {inputs_.id(), values_.id()};
 }
 
 // Reserves memory and tries all calls, so that no text finds that there is no memory for its step,
 // or a call that cannot be done.
 void EncoderPass::reserve() {
   const LargestPass largest(limits_.context, limits_.rows);
-  const Made made = make(largest.step().view());
-  const CommandList list = made.commands.placed_in(buffers(made), done_);
+  Made made = make(largest.step().view());
+  made.commands.lay_out(accelerator_->facts().allocation_bytes, made.last.at);
+  memory_ = PassMemory(*accelerator_, made.commands);
+  const CommandList list = made.commands.placed_in(memory_.buffers(), done_);
   for (const Command& command : list.commands) {
     const auto* call = std::get_if<KernelCall>(&command.work);
     const std::string why = call == nullptr ? "" : accelerator_->why_not(*call);
@@ -68,10 +57,11 @@ void EncoderPass::reserve() {
 }
 
 void EncoderPass::run(const StepView& step) {
-  const Made made = make(step);
-  const PassCommands::Buffers in = buffers(made);
-  made.commands.write_inputs([this](uint64_t at, std::span<const std::byte> bytes) {
-    accelerator_->write(inputs_.at(at), bytes);
+  Made made = make(step);
+  made.commands.lay_out_as(memory_.layout());
+  const PassCommands::Buffers& in = memory_.buffers();
+  made.commands.write_inputs(in, [this](const Place& to, std::span<const std::byte> bytes) {
+    accelerator_->write(to, bytes);
   });
   accelerator_->submit(made.commands.placed_in(in, done_));
   for (uint64_t left = made.commands.moments(); left > 0; --left) {

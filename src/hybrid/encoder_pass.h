@@ -9,6 +9,7 @@
 #include "graph/step_runner.h"
 #include "hybrid/accelerator_weights.h"
 #include "hybrid/pass_commands.h"
+#include "hybrid/pass_memory.h"
 #include "models/model.h"
 
 namespace hearth {
@@ -34,17 +35,16 @@ class EncoderPass : public StepRunner {
   struct Made {
     PassCommands commands;
     FloatRows last;
-    uint64_t bytes = 0;  // of values
   };
+  // Without places of values.
   Made make(const StepView& step) const;
   void reserve();
-  PassCommands::Buffers buffers(const Made& made);
 
   std::shared_ptr<const Model> model_;
   std::shared_ptr<Accelerator> accelerator_;
   const PassLimits limits_;
   AcceleratorWeights weights_;
-  Buffer inputs_, values_;
+  PassMemory memory_;
   Moment done_;
 };
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/round_up.h"
-#include "memory/activation_plan.h"
 
 namespace hearth {
 namespace {
@@ -39,19 +39,25 @@ Place PassCommands::made_input(uint64_t bytes, uint64_t unit, MakePiece make) {
   return {kMadeInputs, at};
 }
 
-uint64_t PassCommands::made_begin() const {
-  return made_bytes_ == 0 ? held_bytes_ : round_up(held_bytes_, kPlaceAlign);
-}
-
-void PassCommands::write_inputs(const Write& write) const {
-  write(0, inputs_);
+void PassCommands::write_inputs(const Buffers& buffers, const Write& write) const {
+  if (!holds_inputs_) {
+    const std::vector<std::byte> zeros(std::min(std::max(held_bytes_, made_bytes_), kMadeBytes));
+    for (const auto& [buffer, bytes] :
+         {std::pair{buffers.inputs, held_bytes_}, {buffers.made, made_bytes_}}) {
+      for (uint64_t at = 0; at < bytes; at += zeros.size()) {
+        write({buffer, at}, std::span(zeros).first(std::min<uint64_t>(zeros.size(), bytes - at)));
+      }
+    }
+    return;
+  }
+  write({buffers.inputs, 0}, inputs_);
   std::vector<std::byte> piece;
   for (const MadeInput& input : made_) {
     const uint64_t most = std::max<uint64_t>(kMadeBytes / input.unit, 1) * input.unit;
     for (uint64_t at = 0; at < input.bytes; at += piece.size()) {
       piece.resize(std::min(most, input.bytes - at));
       input.make(at, piece);
-      write(made_begin() + input.at + at, piece);
+      write({buffers.made, input.at + at}, piece);
     }
   }
 }
@@ -65,8 +71,14 @@ void PassCommands::begin_stage(const LayerPart& part) {
   stages_.push_back({part, list_.commands.size()});
 }
 
+uint64_t PassLayout::least_piece() const {
+  uint64_t most = kPlaceAlign;
+  for (const Slot& slot : slots) most = std::max(most, round_up(slot.bytes, kPlaceAlign));
+  return most;
+}
+
 // Commands side by side count as one moment.
-uint64_t PassCommands::lay_out(const Place& kept) {
+std::vector<ActivationValue> PassCommands::lifetimes(const Place& kept) const {
   std::vector<ActivationValue> values;
   for (uint64_t bytes : bytes_) {
     values.push_back(
@@ -86,20 +98,40 @@ uint64_t PassCommands::lay_out(const Place& kept) {
     if (value.first_use == UINT32_MAX) value.first_use = value.last_use = 0;
   }
   if (kept) values[kept.buffer - kFirstValue].last_use = time;
-  const ActivationPlan plan = plan_activations(values);
-  offsets_.assign(plan.offsets.begin(), plan.offsets.end());
-  return plan.peak_bytes;
+  return values;
+}
+
+const PassLayout& PassCommands::lay_out(uint64_t piece_bytes, const Place& kept) {
+  layout_ = {};
+  for (uint64_t bytes : bytes_) layout_.slots.push_back({0, 0, bytes});
+  const uint64_t piece = std::max(piece_bytes / kPlaceAlign * kPlaceAlign, layout_.least_piece());
+  const ActivationPlan plan = plan_activations(lifetimes(kept), piece);
+  layout_.pieces.assign(plan.pieces.begin(), plan.pieces.end());
+  for (size_t i = 0; i < bytes_.size(); ++i) {
+    layout_.slots[i].piece = static_cast<uint32_t>(plan.offsets[i] / piece);
+    layout_.slots[i].offset = plan.offsets[i] % piece;
+  }
+  return layout_;
+}
+
+void PassCommands::lay_out_as(const PassLayout& larger) {
+  HEARTH_CHECK(larger.slots.size() == bytes_.size(), "passes differ in their rows alone");
+  for (size_t i = 0; i < bytes_.size(); ++i) {
+    HEARTH_CHECK(bytes_[i] <= larger.slots[i].bytes, "there is room for the pass's rows");
+  }
+  layout_ = larger;
 }
 
 Place PassCommands::place_in(const Buffers& buffers, const Place& place) const {
   if (!place || place.buffer < kMadeInputs) return place;
   if (place.buffer == kInputs) return {buffers.inputs, place.offset};
-  if (place.buffer == kMadeInputs) return {buffers.inputs, made_begin() + place.offset};
-  return {buffers.values, offsets_[place.buffer - kFirstValue] + place.offset};
+  if (place.buffer == kMadeInputs) return {buffers.made, place.offset};
+  const PassLayout::Slot& slot = layout_.slots[place.buffer - kFirstValue];
+  return {buffers.values[slot.piece], slot.offset + place.offset};
 }
 
 std::vector<PassCommands::Stage> PassCommands::stages_in(const Buffers& buffers) const {
-  HEARTH_CHECK(offsets_.size() == bytes_.size() && !list_.commands.empty(), "it was laid out");
+  HEARTH_CHECK(layout_.slots.size() == bytes_.size() && !list_.commands.empty(), "it was laid out");
   std::vector<Stage> stages;
   for (size_t i = 0; i < stages_.size(); ++i) {
     const bool last = i + 1 == stages_.size();
@@ -115,7 +147,7 @@ std::vector<PassCommands::Stage> PassCommands::stages_in(const Buffers& buffers)
 }
 
 CommandList PassCommands::placed_in(const Buffers& buffers, Moment before) const {
-  HEARTH_CHECK(offsets_.size() == bytes_.size() && !list_.commands.empty(), "it was laid out");
+  HEARTH_CHECK(layout_.slots.size() == bytes_.size() && !list_.commands.empty(), "it was laid out");
   CommandList placed = list_;
   for (Command& command : placed.commands) {
     for_each_place(&command, [&](Place* place) { *place = place_in(buffers, *place); });

@@ -1,16 +1,20 @@
 // The commands of one pass while it is made: calls over values that have no place yet. A value is a
-// buffer of its own as long as the list is made; then all lie in one, those that are never needed
-// together in the same bytes (memory/activation_plan.h).
+// buffer of its own as long as the list is made; then those that are never needed together lie in
+// the same bytes (memory/activation_plan.h), in as many pieces as an accelerator's longest buffer
+// asks for. A pass of more rows has the same values in the same order, longer ones: one of fewer
+// rows lies as it does.
 //
-// What the host makes for the pass lies in another, of inputs.
+// What the host makes for the pass lies apart: inputs that it holds in a buffer, and those that it
+// makes while it writes them in another.
 //
 //   PassCommands pass;
 //   Place x = pass.input(bytes), y = pass.value(bytes);
 //   pass.add(NormCall{...});               // after all before it
 //   pass.add(QuantizeCall{...}, false);    // beside the one before
 //   pass.begin_stage({1});                 // what follows uses other weights
-//   uint64_t bytes = pass.lay_out(y);
-//   CommandList list = pass.placed_in({inputs.id(), values.id()}, done);
+//   pass.lay_out(facts.allocation_bytes, y);
+//   PassMemory memory(accelerator, pass);  // hybrid/pass_memory.h
+//   CommandList list = pass.placed_in(memory.buffers(), done);
 #pragma once
 
 #include <cstdint>
@@ -20,13 +24,28 @@
 
 #include "accelerator/command_list.h"
 #include "hybrid/pass_weights.h"
+#include "memory/activation_plan.h"
 
 namespace hearth {
+
+// Where the values of a pass lie.
+struct PassLayout {
+  struct Slot {
+    uint32_t piece;
+    uint64_t offset, bytes;
+  };
+  std::vector<Slot> slots;       // by value
+  std::vector<uint64_t> pieces;  // bytes of each
+
+  // The shortest piece that any of them fits into.
+  uint64_t least_piece() const;
+};
 
 class PassCommands {
  public:
   struct Buffers {
-    BufferId inputs, values;
+    BufferId inputs, made;         // made: none where no input is
+    std::vector<BufferId> values;  // by piece
   };
 
   // `holds_inputs`: else inputs have places and sizes and no bytes, for who asks what a pass costs.
@@ -34,7 +53,7 @@ class PassCommands {
 
   // Reserves bytes, at least one.
   Place value(uint64_t bytes);
-  // 256-byte aligned in its buffer.
+  // 256-byte aligned in its buffer, as what is made.
   Place input(std::span<const std::byte> bytes);
   // The same, made piece by piece when it is written, so that the host never holds all of it. A
   // piece is whole units of so many bytes; `make` fills that from byte `first` on.
@@ -50,15 +69,21 @@ class PassCommands {
   // The command before gives a sign of life: a value of the timeline that the last one ends with.
   void mark() { list_.commands.back().signals.push_back({0, ++marks_}); }
 
-  bool holds_inputs() const { return holds_inputs_; }
-  // How long the buffer of inputs is.
-  uint64_t input_bytes() const { return made_begin() + made_bytes_; }
-  // Writes all of it, where inputs are held: write(offset in the buffer, bytes).
-  using Write = std::function<void(uint64_t at, std::span<const std::byte> bytes)>;
-  void write_inputs(const Write& write) const;
-  // Returns the bytes that all values take together. `kept`, if any, is not written again once it
-  // was made. Nothing is added afterwards.
-  uint64_t lay_out(const Place& kept = {});
+  // How long the buffers of inputs are.
+  uint64_t held_bytes() const { return held_bytes_; }
+  uint64_t made_bytes() const { return made_bytes_; }
+  // Writes all of them, in pieces of 4 MiB at most of what is made; where inputs are not held,
+  // zeros.
+  using Write = std::function<void(const Place& to, std::span<const std::byte> bytes)>;
+  void write_inputs(const Buffers& buffers, const Write& write) const;
+
+  // Gives values their places, in pieces of so many bytes at most, or where a value is longer as
+  // that. `kept`, if any, is not written again once it was made. Nothing is added afterwards.
+  const PassLayout& lay_out(uint64_t piece_bytes, const Place& kept = {});
+  // As a pass of at least as many rows lies.
+  void lay_out_as(const PassLayout& larger);
+  const PassLayout& layout() const { return layout_; }
+
   // The list with its inputs and values in these buffers. Its marks give the values behind `before`
   // on that timeline, moments() of them; the last one says that all has ended.
   CommandList placed_in(const Buffers& buffers, Moment before) const;
@@ -80,16 +105,15 @@ class PassCommands {
     MakePiece make;
   };
 
-  // Returns where inputs begin that are made piece by piece: behind the others.
-  uint64_t made_begin() const;
+  std::vector<ActivationValue> lifetimes(const Place& kept) const;
 
   bool holds_inputs_;
   uint64_t held_bytes_ = 0, made_bytes_ = 0;
   std::vector<std::byte> inputs_;  // held_bytes_, or none
   std::vector<MadeInput> made_;    // or none
   std::vector<uint64_t> bytes_;    // by value
-  std::vector<uint64_t> offsets_;  // by value, once laid out
-  CommandList list_;               // whose signals are marks, counted from 1
+  PassLayout layout_;
+  CommandList list_;  // whose signals are marks, counted from 1
   uint64_t marks_ = 0;
   struct StageBegin {
     LayerPart part;

@@ -84,28 +84,21 @@ bool PrefillPass::imported(const StreamedWeights::Load& load) const {
   });
 }
 
-PrefillPass::Made PrefillPass::make(const PrefillStep& step) const {
-  Made made{.commands = PassCommands(!target_.only_timed)};
+PassCommands PrefillPass::make(const PrefillStep& step) const {
+  PassCommands commands(!target_.only_timed);
   const PassPages pages(*target_.kv, shards_, pages_.at(), plan_.pages);
   const PrefillPages to{&pages, step.first_pages()};
-  AcceleratorLayers builder(weights_, target_.context, step.view(), &made.commands, &to);
+  AcceleratorLayers builder(weights_, target_.context, step.view(), &commands, &to);
   walk_model(target_.model->spec(), builder);
-  made.value_bytes = made.commands.lay_out();
-  return made;
+  return commands;
 }
 
 void PrefillPass::write_inputs(const PassCommands& commands) {
-  copied_bytes_ += commands.input_bytes();
-  if (commands.holds_inputs()) {
-    return commands.write_inputs([this](uint64_t at, std::span<const std::byte> bytes) {
-      accelerator_->write(inputs_.at(at), bytes);
-    });
-  }
-  const std::vector<std::byte> zeros(std::min<uint64_t>(commands.input_bytes(), 1 << 20));
-  for (uint64_t at = 0; at < commands.input_bytes(); at += zeros.size()) {
-    const uint64_t bytes = std::min<uint64_t>(zeros.size(), commands.input_bytes() - at);
-    accelerator_->write(inputs_.at(at), std::span(zeros).first(bytes));
-  }
+  copied_bytes_ += commands.held_bytes() + commands.made_bytes();
+  commands.write_inputs(memory_.buffers(),
+                        [this](const Place& to, std::span<const std::byte> bytes) {
+                          accelerator_->write(to, bytes);
+                        });
 }
 
 // Reserves memory and tries all calls, so that no prompt finds that there is no memory for it, or a
@@ -113,10 +106,10 @@ void PrefillPass::write_inputs(const PassCommands& commands) {
 void PrefillPass::reserve() {
   const auto layers = static_cast<uint32_t>(target_.model->spec().layers.size());
   pages_ = accelerator_->allocate(PassPages::bytes(*target_.kv, shards_, layers, plan_.pages));
-  const Made made = make(LargestPass(target_.context, plan_.rows).step());
-  inputs_ = accelerator_->allocate(made.commands.input_bytes());
-  values_ = accelerator_->allocate(made.value_bytes);
-  for (const auto& stage : made.commands.stages_in({inputs_.id(), values_.id()})) {
+  PassCommands largest = make(LargestPass(target_.context, plan_.rows).step());
+  largest.lay_out(accelerator_->facts().allocation_bytes);
+  memory_ = PassMemory(*accelerator_, largest);
+  for (const auto& stage : largest.stages_in(memory_.buffers())) {
     for (const Command& command : stage.list.commands) {
       const auto* call = std::get_if<KernelCall>(&command.work);
       const std::string why = call == nullptr ? "" : accelerator_->why_not(*call);
@@ -341,10 +334,10 @@ PrefillPass::Run::Stage PrefillPass::Run::stage_at(const std::vector<PassCommand
 void PrefillPass::Run::go() {
   // Copies run while the host makes the tokens' embeddings.
   load_ahead(of_.weights_.load_of({}));
-  const Made made = of_.make(step_);
-  of_.write_inputs(made.commands);
-  std::vector<PassCommands::Stage> stages =
-      made.commands.stages_in({of_.inputs_.id(), of_.values_.id()});
+  PassCommands commands = of_.make(step_);
+  commands.lay_out_as(of_.memory_.layout());
+  of_.write_inputs(commands);
+  std::vector<PassCommands::Stage> stages = commands.stages_in(of_.memory_.buffers());
   for (size_t i = 0; i < stages.size(); ++i) {
     const Stage stage = stage_at(stages, i);
     if (stage.first) drop_unwanted(of_.computed_);

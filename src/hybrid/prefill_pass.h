@@ -19,6 +19,7 @@
 #include "graph/step_view.h"
 #include "hybrid/host_memory.h"
 #include "hybrid/pass_commands.h"
+#include "hybrid/pass_memory.h"
 #include "hybrid/pass_runner.h"
 #include "hybrid/prefill_step.h"
 #include "hybrid/stream_plan.h"
@@ -54,12 +55,9 @@ class PrefillPass : public PassRunner {
 
  private:
   class Run;
-  struct Made {
-    PassCommands commands;
-    uint64_t value_bytes = 0;
-  };
 
-  Made make(const PrefillStep& step) const;
+  // Without places of values.
+  PassCommands make(const PrefillStep& step) const;
   void write_inputs(const PassCommands& commands);
   void import_memory();
   // Whether the accelerator copies what is to be loaded from where it lies.
@@ -76,7 +74,8 @@ class PrefillPass : public PassRunner {
   std::vector<HostMemory> arenas_;        // by shard, as far as they are imported
   std::vector<HostMemory> pages_memory_;  // by shard; none where not all are
   StreamedWeights weights_;
-  Buffer inputs_, values_, pages_;
+  Buffer pages_;
+  PassMemory memory_;
   const TimelineId loaded_, freed_;
   uint64_t loads_ = 0, computed_ = 0;  // values that commands were submitted for
   std::vector<uint64_t> berth_users_;  // by berth: `freed` when its last user has ended

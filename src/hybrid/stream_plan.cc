@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "base/bytes_text.h"
 #include "base/error.h"
@@ -48,9 +49,8 @@ uint32_t pass_pages(const PassTarget& target, uint32_t rows) {
   return pages_for(target.context) + pages_for(rows) + kPassTexts;
 }
 
-// Returns the commands of a pass over so many rows, laid out, and the bytes of its values.
-std::pair<PassCommands, uint64_t> commands_of(const PassTarget& target, uint32_t rows,
-                                              const StreamedRoom& room) {
+// Returns the commands of a pass over so many rows.
+PassCommands commands_of(const PassTarget& target, uint32_t rows, const StreamedRoom& room) {
   const Model& model = *target.model;
   const LargestPass largest(target.context, rows);
   const PassPages pages(*target.kv, model.weights().shard_count(), {0, 0},
@@ -60,8 +60,7 @@ std::pair<PassCommands, uint64_t> commands_of(const PassTarget& target, uint32_t
   const PrefillPages to{&pages, largest.step().first_pages()};
   AcceleratorLayers builder(weights, target.context, largest.step().view(), &commands, &to);
   walk_model(model.spec(), builder);
-  const uint64_t values = commands.lay_out();
-  return {std::move(commands), values};
+  return commands;
 }
 
 uint64_t bytes_of_pages(const PassTarget& target, uint32_t rows) {
@@ -90,6 +89,16 @@ struct LayerExperts {
   uint32_t segment = 0;  // the most of a segment
   uint64_t largest = 0;  // bytes of one
   uint64_t bytes = 0;    // of all
+  uint32_t used = 0;     // by a row
+  uint64_t widest = 0;   // bytes of a row that one makes
+
+  void grow_to(const LayerExperts& other) {
+    pieces = std::max(pieces, other.pieces);
+    segment = std::max(segment, other.segment);
+    largest = std::max(largest, other.largest);
+    used = std::max(used, other.used);
+    widest = std::max(widest, other.widest);
+  }
 };
 
 // Returns the sizes by layer; none for the last one, whose experts a pass never multiplies.
@@ -97,6 +106,14 @@ std::vector<LayerExperts> experts_of_layers(const Model& model) {
   std::vector<LayerExperts> layers(model.spec().layers.size());
   for (uint32_t layer = 0; layer + 1 < layers.size(); ++layer) {
     LayerExperts& of = layers[layer];
+    const auto* block = model.spec().block<ExpertsBlock>(layer);
+    if (block == nullptr) continue;
+    of.used = block->rule.used;
+    const ExpertsBlock::Expert& one = block->experts[0];
+    for (const WeightId id : {one.gate, one.up, one.down}) {
+      const uint64_t floats = round_up(model.weights().matrix(id).rows, kPanelRows);
+      of.widest = std::max(of.widest, floats * sizeof(float));
+    }
     for (const ExpertBatch& segment : expert_batches(model, layer, UINT32_MAX)) {
       const auto count = static_cast<uint32_t>(segment.experts.size());
       of.pieces += count;
@@ -123,11 +140,7 @@ class Planner {
   // The most that a layer of these has.
   LayerExperts largest(uint32_t begin, uint32_t end) const {
     LayerExperts most;
-    for (uint32_t layer = begin; layer < end; ++layer) {
-      most.pieces = std::max(most.pieces, experts_[layer].pieces);
-      most.segment = std::max(most.segment, experts_[layer].segment);
-      most.largest = std::max(most.largest, experts_[layer].largest);
-    }
+    for (uint32_t layer = begin; layer < end; ++layer) most.grow_to(experts_[layer]);
     return most;
   }
 
@@ -147,17 +160,20 @@ class Planner {
     const LayerExperts most = largest(kept, layers());
     const uint32_t usual = most.pieces > 0 ? 3 : 2;
     plan.berths = std::min(options_.berths > 0 ? options_.berths : usual, layers() - kept);
-    if (const LayerExperts of_kept = largest(0, kept); of_kept.pieces > 0) {
-      plan.kept_batch = batch_of(of_kept, of_kept.segment);
-    }
+    const LayerExperts of_kept = largest(0, kept);
+    if (of_kept.pieces > 0) plan.kept_batch = batch_of(of_kept, of_kept.segment, rows);
     if (most.pieces > 0) {
       // The ring needs no more berths than there are pieces, and two batches at least.
       ring = std::min(ring, std::max(pieces_from(kept), kLeastRing));
-      plan.expert_batch = batch_of(most, std::max(ring / 2, 1u));
+      plan.expert_batch = batch_of(most, std::max(ring / 2, 1u), rows);
       plan.expert_bytes = most.largest;
       plan.experts = std::max(ring / plan.expert_batch, 1u) * plan.expert_batch;
     }
-    plan.pass_bytes = row_bytes(plan) + plan.page_bytes + vectors_;
+    const RowMemory of_rows = row_memory(plan);
+    plan.pass_bytes = of_rows.bytes + plan.page_bytes + vectors_;
+    plan.least_piece =
+        std::max({of_rows.least_piece, plan.page_bytes, largest_layer(runs_, 0),
+                  plan.expert_bytes * plan.expert_batch, of_kept.largest * plan.kept_batch});
     for (uint32_t layer = 0; layer < kept; ++layer) {
       plan.kept_bytes += runs_[layer].bytes + experts_[layer].bytes;
     }
@@ -168,15 +184,15 @@ class Planner {
   // have batches of different sizes, row_bytes() assumes that all have the dearer one.
   StreamPlan exact(StreamPlan plan) const {
     if (!differ(plan)) return plan;
-    plan.pass_bytes = laid_out(plan.rows, room_of(plan)) + plan.page_bytes + vectors_;
+    plan.pass_bytes = laid_out(plan.rows, room_of(plan)).bytes + plan.page_bytes + vectors_;
     return plan;
   }
 
-  bool too_long(const StreamPlan& plan) const {
-    return std::max({plan.pass_bytes - plan.page_bytes, plan.page_bytes, plan.berth_bytes,
-                     plan.expert_bytes * plan.expert_batch}) > facts_.allocation_bytes;
+  bool has_memory(const StreamPlan& plan) const { return plan.bytes() <= memory_; }
+  bool has_pieces(const StreamPlan& plan) const {
+    return plan.least_piece <= facts_.allocation_bytes;
   }
-  bool fits(const StreamPlan& plan) const { return plan.bytes() <= memory_ && !too_long(plan); }
+  bool fits(const StreamPlan& plan) const { return has_memory(plan) && has_pieces(plan); }
 
   [[noreturn]] void refuse(const StreamPlan& plan) const {
     const bool by_asking =
@@ -188,19 +204,33 @@ class Planner {
             : "";
     fail(by_asking ? ErrorCode::kUsage : ErrorCode::kResource,
          "passes of {} rows, {} of them for pages of a context of {}, {} layers kept and {} berths"
-         "{} take {}, and {} has {} for them, {} in one piece: take a GPU with more memory, a "
-         "shorter context, or fewer rows{} or layers",
+         "{} take {}, {} of them in one piece, and {} has {} for them, {} in one piece: take a GPU "
+         "with more memory, a shorter context, or fewer rows{} or layers",
          plan.rows, bytes_text(plan.page_bytes), target_.context, plan.kept, plan.berths, ring,
-         bytes_text(plan.bytes()), facts_.name, bytes_text(memory_),
+         bytes_text(plan.bytes()), bytes_text(plan.least_piece), facts_.name, bytes_text(memory_),
          bytes_text(facts_.allocation_bytes), plan.experts > kLeastRing ? ", experts" : "");
   }
 
  private:
-  // Bytes of values and inputs, laid out: what a pass takes at a time is the most of many moments,
-  // of which some grow by the row and others do not.
-  uint64_t laid_out(uint32_t rows, const StreamedRoom& room) const {
-    const auto [commands, values] = commands_of(target_, rows, room);
-    return values + commands.input_bytes();
+  // Of values and inputs.
+  struct RowMemory {
+    uint64_t bytes = 0;
+    uint64_t least_piece = 0;  // the longest that lies in one
+
+    void grow_to(const RowMemory& other) {
+      bytes = std::max(bytes, other.bytes);
+      least_piece = std::max(least_piece, other.least_piece);
+    }
+  };
+
+  // Laid out: what a pass takes at a time is the most of many moments, of which some grow by the
+  // row and others do not.
+  RowMemory laid_out(uint32_t rows, const StreamedRoom& room) const {
+    PassCommands commands = commands_of(target_, rows, room);
+    const PassLayout& layout = commands.lay_out(facts_.allocation_bytes);
+    const uint64_t inputs = commands.held_bytes() + commands.made_bytes();
+    return {std::accumulate(layout.pieces.begin(), layout.pieces.end(), inputs),
+            std::max({layout.least_piece(), commands.held_bytes(), commands.made_bytes()})};
   }
 
   // Whether there are experts of layers that are kept and of others, in batches of their own.
@@ -210,21 +240,26 @@ class Planner {
 
   // The same of all layers: where batches differ, were all as those of layers that are kept, or as
   // the others, whatever takes more.
-  uint64_t row_bytes(const StreamPlan& plan) {
+  RowMemory row_memory(const StreamPlan& plan) {
     const auto of_all = [&](uint32_t batch) {
-      const auto [at, fresh] = row_bytes_.try_emplace({plan.rows, batch}, 0);
+      const auto [at, fresh] = row_memory_.try_emplace({plan.rows, batch});
       if (fresh) at->second = laid_out(plan.rows, {.expert_batch = batch});
       return at->second;
     };
     if (!differ(plan)) return of_all(std::max(plan.kept_batch, plan.expert_batch));
-    return std::max(of_all(plan.kept_batch), of_all(plan.expert_batch));
+    RowMemory most = of_all(plan.kept_batch);
+    most.grow_to(of_all(plan.expert_batch));
+    return most;
   }
 
-  // Copies of few bytes do not fill a link, nor do products of few experts a card.
-  static uint32_t batch_of(const LayerExperts& of, uint32_t most) {
+  // Copies of few bytes do not fill a link, nor do products of few experts a card. But there is
+  // room in one piece for what a batch makes of all rows, each of which chooses any once.
+  uint32_t batch_of(const LayerExperts& of, uint32_t most, uint32_t rows) const {
     constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
     const uint64_t whole = (kBatchBytes + of.largest - 1) / of.largest;
-    return static_cast<uint32_t>(std::min<uint64_t>({whole, most, of.segment}));
+    const uint64_t made = facts_.allocation_bytes / (rows * of.widest);
+    const uint64_t in_piece = made < of.used ? std::max<uint64_t>(made, 1) : UINT64_MAX;
+    return static_cast<uint32_t>(std::min<uint64_t>({whole, most, of.segment, in_piece}));
   }
 
   const PassTarget& target_;
@@ -233,7 +268,7 @@ class Planner {
   const uint64_t memory_, vectors_;
   const std::vector<LayerRuns> runs_;
   const std::vector<LayerExperts> experts_;
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> row_bytes_;  // by rows and experts of a batch
+  std::map<std::pair<uint32_t, uint32_t>, RowMemory> row_memory_;  // by rows and experts of a batch
 };
 
 }  // namespace
@@ -249,7 +284,9 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
       std::max<uint64_t>(kLeastPassRows, uint64_t{target.kv->page_count()} * kPagePositions);
   const auto most = static_cast<uint32_t>(std::min<uint64_t>(kUsualPassRows, useful));
   StreamPlan plan = planner.of(asked ? options.rows : most, kept, ring);
+  uint64_t no_piece = 0;
   while (!asked && !planner.fits(plan) && plan.rows > kLeastPassRows) {
+    no_piece = planner.has_memory(plan) ? plan.least_piece : 0;
     plan = planner.of(std::max(kLeastPassRows, plan.rows / 2), kept, ring);
   }
   if (!planner.fits(plan)) planner.refuse(plan);
@@ -269,6 +306,7 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
   }
   plan = planner.exact(plan);
   if (!planner.fits(plan)) planner.refuse(plan);
+  plan.no_piece = no_piece;
   return plan;
 }
 
@@ -285,9 +323,9 @@ PassKernels pass_kernels(const PassTarget& target) {
   const auto add = [](auto* all, const auto& one) {
     if (std::ranges::count(*all, one) == 0) all->push_back(one);
   };
-  const PassCommands commands =
-      commands_of(target, kLeastPassRows, {.expert_batch = UINT32_MAX}).first;
-  for (const PassCommands::Stage& stage : commands.stages_in({0, 1})) {
+  PassCommands commands = commands_of(target, kLeastPassRows, {.expert_batch = UINT32_MAX});
+  commands.lay_out(UINT64_MAX);
+  for (const PassCommands::Stage& stage : commands.stages_in({0, 1, {2}})) {
     for (const Command& command : stage.list.commands) {
       const auto& call = std::get<KernelCall>(command.work);
       if (const auto* product = std::get_if<GemmCall>(&call)) {
@@ -303,8 +341,11 @@ PassKernels pass_kernels(const PassTarget& target) {
 }
 
 std::string stream_plan_text(const StreamPlan& plan, uint32_t layers) {
-  std::string text =
-      fmt::format("passes of {} rows, {} of {} layers kept", plan.rows, plan.kept, layers);
+  std::string text = fmt::format("passes of {} rows", plan.rows);
+  if (plan.no_piece > 0) {
+    text += fmt::format(" (of more, {} would have to lie in one piece)", bytes_text(plan.no_piece));
+  }
+  text += fmt::format(", {} of {} layers kept", plan.kept, layers);
   if (plan.berths > 0) {
     text +=
         fmt::format(", {} berths of {} for the others", plan.berths, bytes_text(plan.berth_bytes));

@@ -37,6 +37,9 @@ struct StreamPlan {
   uint32_t berths = 0;                                       // for the others; 0: there are none
   uint64_t pass_bytes = 0, kept_bytes = 0, berth_bytes = 0;  // of one berth
   uint64_t page_bytes = 0;                                   // of pass_bytes, those of pages
+  uint64_t least_piece = 0;  // the longest of what must lie in one buffer: a value, pages, a berth
+  // Where twice as many rows have memory, but no buffer may be as long as they need one: so long.
+  uint64_t no_piece = 0;
   // The ring, of berths for what a shard has of an expert each, and how many of these are copied at
   // once; 0: there are no experts that are not kept.
   uint32_t experts = 0, expert_batch = 0;
@@ -74,7 +77,7 @@ struct StreamPlanOptions {
   bool operator==(const StreamPlanOptions&) const = default;
 };
 
-inline constexpr uint32_t kLeastPassRows = 64, kMostPassRows = 32768;
+inline constexpr uint32_t kLeastPassRows = 64, kMostPassRows = 65536;
 inline constexpr uint32_t kMostBerths = 1024;
 inline constexpr uint32_t kLeastRing = 2, kMostRing = 65536;
 // A pass with more rows may take a small GPU longer for a layer of a large model than the 20 s
@@ -82,7 +85,8 @@ inline constexpr uint32_t kLeastRing = 2, kMostRing = 65536;
 inline constexpr uint32_t kUsualPassRows = 8192;
 
 // Memory goes to berths and a ring of two first, then to rows, then to a longer ring, then to
-// layers that stay; values and pages are no longer than one allocation. Throws Error with both
+// layers that stay. Values take as many buffers as their lengths ask for, so that rows are cut only
+// where a single one, or the pages, are longer than a buffer may be. Throws Error with both
 // figures: kResource where the berths and 64 rows do not fit, kUsage where what is asked for does
 // not.
 StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,

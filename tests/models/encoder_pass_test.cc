@@ -12,10 +12,12 @@
 #include "accelerator/find_accelerators.h"
 #include "accelerator/virtual/virtual_accelerator.h"
 #include "base/error.h"
+#include "counted_accelerator.h"
 #include "engine/engine.h"
 #include "golden_set.h"
 #include "hybrid/accelerator_layers.h"
 #include "hybrid/encoder_pass.h"
+#include "hybrid/pass_memory.h"
 #include "models/registry.h"
 
 namespace hearth {
@@ -123,6 +125,20 @@ TEST_P(EncoderPassGolden, GivesTheBitsOfTheCores) {
   }
 }
 
+// Where no buffer is longer than the longest value or matrix.
+TEST_P(EncoderPassGolden, GivesThemInPieces) {
+  const GoldenModel& model = GetParam();
+  const std::unique_ptr<Engine> engine = cores(model, 1);
+  const PieceNeeds needs = piece_needs(
+      [&](const std::shared_ptr<Accelerator>& gpu) { EncoderPass(engine->model(), gpu, kLimits); });
+  EXPECT_GT(needs.values, needs.least_piece) << "one piece does not hold all values";
+  EncoderPass pass(
+      engine->model(),
+      std::make_shared<VirtualAccelerator>(VirtualOptions{.allocation_bytes = needs.least_piece}),
+      kLimits);
+  EXPECT_TRUE(same_bits(golden_rows(*engine, model, 64), pass_rows(model, pass, 3, 1)));
+}
+
 TEST_P(EncoderPassGolden, GivesThemByShadersToo) {
   const FoundAccelerators found = find_accelerators();
   if (found.all.empty()) GTEST_SKIP() << found.why_none;
@@ -149,13 +165,12 @@ TEST_P(EncoderPassGolden, ItsListIsSound) {
   PassCommands commands;
   AcceleratorLayers layers(weights, kLimits.context, view, &commands);
   walk_model(engine->spec(), layers);
-  const uint64_t bytes = commands.lay_out(layers.last().at);
-  const Buffer inputs = accelerator.allocate(commands.input_bytes());
-  const Buffer values = accelerator.allocate(bytes);
+  commands.lay_out(UINT64_MAX, layers.last().at);
+  const PassMemory memory(accelerator, commands);
   const Moment before{accelerator.make_timeline(), 0};
-  const CommandList list = commands.placed_in({inputs.id(), values.id()}, before);
+  const CommandList list = commands.placed_in(memory.buffers(), before);
   CommandsAround around;
-  for (BufferId id = 0; id < values.id(); ++id) {
+  for (BufferId id = 0; id < memory.buffers().values[0]; ++id) {
     around.filled.push_back({.at = {id, 0}, .bytes = uint64_t{1} << 40, .writes = true});
   }
   for (const CommandFault& fault : check_commands(list, around)) ADD_FAILURE() << fault.text;
@@ -173,12 +188,11 @@ std::vector<float> layers_rows(const Engine& engine, const StepView& step) {
   AcceleratorLayers layers(weights, kLimits.context, step, &commands);
   walk_model(engine.spec(), layers);
   const FloatRows last = layers.last();
-  const Buffer values = accelerator.allocate(commands.lay_out(last.at));
-  const Buffer inputs = accelerator.allocate(commands.input_bytes());
-  commands.write_inputs([&](uint64_t at, std::span<const std::byte> bytes) {
-    accelerator.write(inputs.at(at), bytes);
-  });
-  const PassCommands::Buffers in = {inputs.id(), values.id()};
+  commands.lay_out(UINT64_MAX, last.at);
+  const PassMemory memory(accelerator, commands);
+  const PassCommands::Buffers& in = memory.buffers();
+  commands.write_inputs(
+      in, [&](const Place& to, std::span<const std::byte> bytes) { accelerator.write(to, bytes); });
   const TimelineId done = accelerator.make_timeline();
   accelerator.submit(commands.placed_in(in, {done, 0}));
   accelerator.wait({done, commands.moments()}, 20);
@@ -233,20 +247,23 @@ TEST(PassCommands, InputsAreMadeInPieces) {
         for (size_t i = 0; i < piece.size(); ++i) piece[i] = byte_at(first + i);
       });
   const Place behind = commands.input(held);
-  std::vector<std::byte> all(commands.input_bytes());
+  const PassCommands::Buffers in = {0, 1, {}};
+  std::vector<std::byte> all[] = {std::vector<std::byte>(commands.held_bytes()),
+                                  std::vector<std::byte>(commands.made_bytes())};
   uint64_t most = 0;
-  commands.write_inputs([&](uint64_t at, std::span<const std::byte> bytes) {
-    ASSERT_LE(at + bytes.size(), all.size());
-    std::ranges::copy(bytes, all.begin() + static_cast<std::ptrdiff_t>(at));
+  commands.write_inputs(in, [&](const Place& to, std::span<const std::byte> bytes) {
+    ASSERT_LE(to.offset + bytes.size(), all[to.buffer].size());
+    std::ranges::copy(bytes, all[to.buffer].begin() + static_cast<std::ptrdiff_t>(to.offset));
     most = std::max<uint64_t>(most, bytes.size());
   });
   EXPECT_LE(most, uint64_t{4} << 20);
-  const auto offset = [&](const Place& place) { return commands.place_in({0, 1}, place).offset; };
-  EXPECT_TRUE(std::equal(held.begin(), held.end(), &all[offset(behind)]));
+  const auto at = [&](const Place& place) {
+    const Place there = commands.place_in(in, place);
+    return &all[there.buffer][there.offset];
+  };
+  EXPECT_TRUE(std::equal(held.begin(), held.end(), at(behind)));
   uint64_t differ = 0;
-  for (uint64_t i = 0; i < kUnit * kUnits; ++i) {
-    differ += all[offset(made) + i] == byte_at(i) ? 0 : 1;
-  }
+  for (uint64_t i = 0; i < kUnit * kUnits; ++i) differ += at(made)[i] == byte_at(i) ? 0 : 1;
   EXPECT_EQ(differ, 0u);
 }
 

@@ -14,6 +14,7 @@
 #include "accelerator/find_accelerators.h"
 #include "accelerator/virtual/virtual_accelerator.h"
 #include "base/error.h"
+#include "counted_accelerator.h"
 #include "engine/engine.h"
 #include "golden_set.h"
 #include "hybrid/accelerator_layers.h"
@@ -353,19 +354,45 @@ TEST_P(PrefillPassShaders, GiveTheBitsOfTheCores) {
   }
 }
 
-// Counts what is taken.
-class CountedAccelerator : public VirtualAccelerator {
- public:
-  using VirtualAccelerator::VirtualAccelerator;
-  Buffer allocate(uint64_t bytes) override {
-    bytes_ += bytes;
-    return VirtualAccelerator::allocate(bytes);
+// Where no buffer is longer than the longest value, pass after pass of fewer rows than there is
+// room for gives the bits of the cores.
+TEST(PrefillPassPieces, GiveTheBitsOfTheCores) {
+  uint32_t compared = 0;
+  for (const char* set : {"models", "moe_models", "mla_models"}) {
+    for (const GoldenModel& model : read_golden_set(set)) {
+      static constexpr std::string_view kNames[] = {"llama-f32", "qwen3moe-bf16", "deepseek2-bf16",
+                                                    "deepseek2-q8_0-dense"};
+      if (std::ranges::count(kNames, model.name) == 0) continue;
+      SCOPED_TRACE(model.name);
+      ++compared;
+      const Shape shape{2,
+                        KvType::kF16,
+                        {.rows = 400,
+                         .pages = 8,
+                         .kept = 1,
+                         .berths = 2,
+                         .experts = 4,
+                         .expert_batch = 2,
+                         .kept_batch = 1}};
+      const std::unique_ptr<Engine> engine = cores(model.path, shape);
+      const PieceNeeds needs = piece_needs([&](const std::shared_ptr<Accelerator>& gpu) {
+        PrefillPass(engine->pass_target(), gpu, shape.plan);
+      });
+      EXPECT_GT(needs.values, needs.least_piece) << "one piece does not hold all values";
+      uint64_t longest = 0;
+      const std::vector<Text> texts = texts_of(model, 3);
+      expect_same(by_cores(model, shape, texts), streamed(model, shape, texts, [&] {
+                    const auto gpu = std::make_shared<CountedAccelerator>(
+                        VirtualOptions{.seed = compared, .allocation_bytes = needs.least_piece});
+                    PrefillPass(engine->pass_target(), gpu, shape.plan);
+                    longest = gpu->longest();
+                    return gpu;
+                  }));
+      EXPECT_LE(longest, needs.least_piece);
+    }
   }
-  uint64_t bytes() const { return bytes_; }
-
- private:
-  uint64_t bytes_ = 0;
-};
+  EXPECT_EQ(compared, 4u);
+}
 
 TEST(PrefillPassPlan, IsWhatAPassTakes) {
   for (const GoldenModel& model : read_golden_set("moe_models")) {

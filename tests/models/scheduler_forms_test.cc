@@ -23,7 +23,11 @@ constexpr StreamRule kRule{100};
 // Imports so many pieces of a page of the operating system.
 class ShortOfImports : public VirtualAccelerator {
  public:
-  explicit ShortOfImports(uint64_t most) : VirtualAccelerator({.facts = small()}), most_(most) {}
+  explicit ShortOfImports(uint64_t most)
+      : VirtualAccelerator(VirtualOptions{}), facts_(VirtualAccelerator::facts()), most_(most) {
+    facts_.allocation_bytes = facts_.import_alignment;
+  }
+  const AcceleratorFacts& facts() const override { return facts_; }
   Buffer import(std::span<std::byte> memory) override {
     if (imports_ == most_) fail(ErrorCode::kResource, "there is room for {} pieces", most_);
     ++imports_;
@@ -31,12 +35,7 @@ class ShortOfImports : public VirtualAccelerator {
   }
 
  private:
-  static AcceleratorFacts small() {
-    AcceleratorFacts facts = VirtualAccelerator(VirtualOptions{}).facts();
-    facts.allocation_bytes = facts.import_alignment;
-    return facts;
-  }
-
+  AcceleratorFacts facts_;
   const uint64_t most_;
   uint64_t imports_ = 0;
 };

@@ -26,17 +26,18 @@ AcceleratorFacts facts_for(const VirtualOptions& options) {
     return facts;
   }
   HEARTH_CHECK(options.queues == 1 || options.queues == 2, "it has one queue or two");
-  AcceleratorFacts facts = {.name = "virtual accelerator",
-                            .driver = "the reference kernels",
-                            .api = "none",
-                            .kind = AcceleratorKind::kSoftware,
-                            .memory_bytes = options.memory_bytes,
-                            .free_bytes = options.memory_bytes,
-                            .allocation_bytes = options.memory_bytes,
-                            .import_alignment = options.imports ? kImportAlignment : 0,
-                            .queues = {{.computes = true}},
-                            .arithmetic = "the processor's fma",
-                            .lacks = {}};
+  AcceleratorFacts facts = {
+      .name = "virtual accelerator",
+      .driver = "the reference kernels",
+      .api = "none",
+      .kind = AcceleratorKind::kSoftware,
+      .memory_bytes = options.memory_bytes,
+      .free_bytes = options.memory_bytes,
+      .allocation_bytes = std::min(options.allocation_bytes, options.memory_bytes),
+      .import_alignment = options.imports ? kImportAlignment : 0,
+      .queues = {{.computes = true}},
+      .arithmetic = "the processor's fma",
+      .lacks = {}};
   if (options.queues == 2) facts.queues.push_back({.computes = options.second_computes});
   return facts;
 }
@@ -61,9 +62,10 @@ void VirtualAccelerator::check_alive() const {
 Buffer VirtualAccelerator::allocate(uint64_t bytes) {
   check_alive();
   const uint64_t size = std::max<uint64_t>(bytes, 1);
-  if (size > facts_.free_bytes) {
-    fail(ErrorCode::kResource, "the virtual accelerator has {} left, less than the {} asked for",
-         bytes_text(facts_.free_bytes), bytes_text(size));
+  if (size > facts_.free_bytes || size > facts_.allocation_bytes) {
+    fail(ErrorCode::kResource,
+         "the virtual accelerator has {} left, {} in one piece, less than the {} asked for",
+         bytes_text(facts_.free_bytes), bytes_text(facts_.allocation_bytes), bytes_text(size));
   }
   auto* memory =
       static_cast<std::byte*>(::operator new[](size, std::align_val_t{kAlignment}, std::nothrow));

@@ -22,8 +22,9 @@ struct VirtualOptions {
   uint32_t queues = 1;           // 1 or 2
   bool second_computes = false;  // else the second copies alone
   uint64_t memory_bytes = uint64_t{1} << 30;
-  bool imports = true;  // memory of the process
-  // The facts that it reports, in place of the three above.
+  uint64_t allocation_bytes = UINT64_MAX;  // the most of one buffer, where that is less
+  bool imports = true;                     // memory of the process
+  // The facts that it reports, in place of all of the above but the seed.
   std::optional<AcceleratorFacts> facts = {};
 };
 

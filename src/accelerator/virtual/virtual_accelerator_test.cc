@@ -52,7 +52,7 @@ TEST(VirtualAccelerator, MemoryIsLimitedAndPoisoned) {
   Buffer a = gpu.allocate(600);
   EXPECT_EQ(gpu.facts().free_bytes, 400u);
   for (float x : floats_at(gpu, a.at(), 150)) EXPECT_TRUE(std::isnan(x));
-  expect_error(ErrorCode::kResource, "400 B left, less than the 401 B", [&] { gpu.allocate(401); });
+  expect_error(ErrorCode::kResource, "400 B left", [&] { gpu.allocate(401); });
   put_floats(gpu, a.at(), Floats(150, 1.0f));
   a = {};
   EXPECT_EQ(gpu.facts().free_bytes, 1000u);
@@ -81,6 +81,14 @@ TEST(VirtualAccelerator, WhatThereIsNotIsRefused) {
   expect_error(ErrorCode::kRequest, "no longer", [&] { floats_at(gpu, freed, 1); });
   expect_error(ErrorCode::kRequest, "byte 67", [&] { put_floats(gpu, a.at(64), {1}); });
   expect_error(ErrorCode::kRequest, "no timeline", [&] { gpu.reached(0); });
+}
+
+TEST(VirtualAccelerator, NoBufferIsLongerThanOneMayBe) {
+  VirtualAccelerator gpu({.memory_bytes = 1000, .allocation_bytes = 300});
+  EXPECT_EQ(gpu.facts().allocation_bytes, 300u);
+  expect_error(ErrorCode::kResource, "300 B in one piece", [&] { gpu.allocate(301); });
+  const Buffer a = gpu.allocate(300), b = gpu.allocate(300);
+  EXPECT_EQ(VirtualAccelerator({.memory_bytes = 1000}).facts().allocation_bytes, 1000u);
 }
 
 TEST(VirtualAccelerator, MemoryOfTheProcessIsUsedWhereItLies) {

@@ -1,0 +1,192 @@
+// Dispatches of the largest passes: 65,536 rows as wide as those of large models, and as many
+// places of experts as all of them may choose. None has more workgroups in a direction than any
+// Vulkan has.
+#include "accelerator/vulkan/dispatch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMostRows = 65536, kModelWidth = 7168, kModelHeads = 128, kKeyLength = 192,
+                   kValueLength = 128;
+constexpr uint32_t kExperts = 256, kUsed = 8, kHidden = 2048,
+                   kPages = 2 * kMostRows / kPagePositions;
+
+Place somewhere(BufferId buffer) { return {buffer, 0}; }
+FloatRows rows_in(BufferId buffer, uint64_t stride) { return {somewhere(buffer), stride}; }
+
+// The workgroups of all of a call's dispatches, each of which has no more than it may.
+uint64_t groups_of(const KernelCall& call) {
+  SCOPED_TRACE(contract_name(call));
+  check_call(call);
+  const AddressOf address = [](const Place& place) -> uint64_t {
+    return place ? (uint64_t{place.buffer} + 1) << 40 | place.offset : 0;
+  };
+  uint64_t groups = 0;
+  for (const Dispatch& dispatch : dispatches_of(call, address)) {
+    uint64_t of_dispatch = 1;
+    for (uint32_t count : dispatch.groups) {
+      EXPECT_GT(count, 0u);
+      EXPECT_LE(count, kMostGroups);
+      of_dispatch *= count;
+    }
+    groups += of_dispatch;
+  }
+  return groups;
+}
+
+ActRows bf16_rows(uint32_t rows, uint32_t k) { return {somewhere(9), ActFormat::kBF16, rows, k}; }
+
+TEST(Dispatches, AllRowsOfTheLargestPass) {
+  EXPECT_EQ(groups_of(NormCall{.x = rows_in(0, kModelWidth),
+                               .weight = somewhere(1),
+                               .rows = kMostRows,
+                               .n = kModelWidth,
+                               .eps = 1e-6f,
+                               .out = rows_in(2, kModelWidth)}),
+            kMostRows);
+  EXPECT_EQ(groups_of(AddCall{.a = rows_in(0, kModelWidth),
+                              .b = rows_in(1, kModelWidth),
+                              .rows = kMostRows,
+                              .n = kModelWidth,
+                              .out = rows_in(2, kModelWidth)}),
+            uint64_t{kMostRows} * (kModelWidth / 256));
+  EXPECT_EQ(groups_of(QuantizeCall{.x = rows_in(0, kModelWidth),
+                                   .rows = kMostRows,
+                                   .n = kModelWidth,
+                                   .out = bf16_rows(kMostRows, kModelWidth)}),
+            uint64_t{kMostRows} * (kModelWidth / 128));
+  const uint32_t turned = kKeyLength - kValueLength;
+  EXPECT_EQ(groups_of(RopeCall{.x = rows_in(0, kModelHeads * kKeyLength),
+                               .rows = kMostRows,
+                               .heads = kModelHeads,
+                               .head_stride = kKeyLength,
+                               .cos = somewhere(1),
+                               .sin = somewhere(2),
+                               .n_rot = turned}),
+            uint64_t{kMostRows} * kModelHeads * (turned / 2) / 64);
+  const PackSpec spec{
+      .kind = PackKind::kBF16, .rows = kModelHeads * kKeyLength, .k = 1536, .k_origin = 0};
+  EXPECT_EQ(groups_of(GemmCall{.spec = spec,
+                               .codes = somewhere(0),
+                               .panels = spec.panels(),
+                               .block1 = spec.blocks(),
+                               .a = bf16_rows(kMostRows, spec.k),
+                               .m = kMostRows,
+                               .out = rows_in(2, kModelHeads * kKeyLength)}),
+            uint64_t{kMostRows} / 32 * spec.panels());
+}
+
+TEST(Dispatches, AllPagesOfTheLargestPass) {
+  KvPages pages{.at = somewhere(3),
+                .count = kPages,
+                .type = KvType::kF16,
+                .heads = kModelHeads,
+                .key_length = kKeyLength,
+                .value_length = kValueLength};
+  pages.stride = kModelHeads * pages.head_bytes();
+  const uint64_t halves = 2 + 1;  // groups of a head's key and value
+  EXPECT_EQ(groups_of(KvStoreCall{.k = rows_in(0, kModelHeads * kKeyLength),
+                                  .v = rows_in(1, kModelHeads * kValueLength),
+                                  .slots = somewhere(2),
+                                  .rows = kMostRows,
+                                  .pages = pages}),
+            uint64_t{kMostRows} * kModelHeads * halves);
+  EXPECT_EQ(groups_of(PagedAttendCall{.q = rows_in(0, kModelHeads * kKeyLength),
+                                      .rows_of = somewhere(1),
+                                      .rows = kMostRows,
+                                      .positions = kMostRows,
+                                      .heads = kModelHeads,
+                                      .pages = pages,
+                                      .out = rows_in(2, kModelHeads * kValueLength)}),
+            uint64_t{kMostRows} * kModelHeads);
+  LatentPages latents{
+      .at = somewhere(3), .count = kPages, .type = KvType::kF16, .copies = 1, .length = 576};
+  latents.stride = latents.copy_bytes();
+  EXPECT_GE(groups_of(LatentStoreCall{.x = rows_in(0, latents.length),
+                                      .slots = somewhere(1),
+                                      .rows = kMostRows,
+                                      .pages = latents}),
+            kMostRows);
+  constexpr uint32_t kAtOnce = 4;  // heads of absorbed rows
+  EXPECT_EQ(groups_of(LatentAttendCall{.q = rows_in(0, kAtOnce * 512),
+                                       .turned = rows_in(1, kModelHeads * kKeyLength),
+                                       .q_head = 512,
+                                       .turned_head = kKeyLength,
+                                       .rows_of = somewhere(2),
+                                       .rows = kMostRows,
+                                       .positions = kMostRows,
+                                       .heads = kAtOnce,
+                                       .latent_length = 512,
+                                       .pages = latents,
+                                       .out = rows_in(4, kAtOnce * 512)}),
+            uint64_t{kMostRows} * kAtOnce);
+}
+
+TEST(Dispatches, AllChoicesOfTheLargestPass) {
+  const Place chosen = somewhere(0), weights = somewhere(1), place = somewhere(2),
+              row = somewhere(3), first = somewhere(4);
+  EXPECT_EQ(groups_of(RouteCall{.rule = {.experts = kExperts, .used = kUsed},
+                                .logits = rows_in(5, kExperts),
+                                .rows = kMostRows,
+                                .chosen = chosen,
+                                .weights = weights}),
+            kMostRows);
+  EXPECT_EQ(groups_of(GroupCall{.chosen = chosen,
+                                .rows = kMostRows,
+                                .used = kUsed,
+                                .experts = kExperts,
+                                .place = place,
+                                .row = row,
+                                .first = first}),
+            kExperts);
+  constexpr uint32_t kBatch = 2, kRoom = kBatch * kMostRows;
+  const PlacedRows placed{first, 6, kBatch, kMostRows * kUsed / kExperts};
+  ExpertGemmCall product{
+      .spec = {.kind = PackKind::kBF16, .rows = kHidden, .k = kModelWidth, .k_origin = 0},
+      .codes = somewhere(5),
+      .codes_stride = uint64_t{1} << 25,
+      .expert0 = 6,
+      .experts = kBatch,
+      .choices = kMostRows * kUsed,
+      .first = first,
+      .row = row,
+      .a = bf16_rows(kMostRows, kModelWidth),
+      .likely_rows = placed.likely_rows,
+      .room = kRoom,
+      .out = rows_in(6, kHidden)};
+  EXPECT_GT(groups_of(product), 0u);
+  product.row = {};
+  product.spec.rows = kModelWidth;
+  product.spec.k = kHidden;
+  product.a = bf16_rows(kRoom, kHidden);
+  product.out = rows_in(6, kModelWidth);
+  EXPECT_GT(groups_of(product), 0u);
+  EXPECT_EQ(groups_of(GateCall{.x = rows_in(5, kHidden),
+                               .up = rows_in(6, kHidden),
+                               .rows = kRoom,
+                               .n = kHidden,
+                               .out = rows_in(5, kHidden),
+                               .placed = placed}),
+            uint64_t{kRoom} * (kHidden / 256));
+  EXPECT_EQ(groups_of(ExpertAddCall{.x = rows_in(6, kModelWidth),
+                                    .room = kRoom,
+                                    .chosen = chosen,
+                                    .weights = weights,
+                                    .place = place,
+                                    .first = first,
+                                    .rows = kMostRows,
+                                    .used = kUsed,
+                                    .expert0 = 6,
+                                    .experts = kBatch,
+                                    .likely_rows = placed.likely_rows,
+                                    .n = kModelWidth,
+                                    .out = rows_in(7, kModelWidth)}),
+            uint64_t{kMostRows} * (kModelWidth / 256));
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,28 @@
+// The memory of an accelerator in which passes compute: their inputs, and their values in as many
+// pieces as the largest pass was laid out in. Smaller ones lie there as that does.
+#pragma once
+
+#include <vector>
+
+#include "accelerator/accelerator.h"
+#include "hybrid/pass_commands.h"
+
+namespace hearth {
+
+class PassMemory {
+ public:
+  PassMemory() = default;
+  // Of the largest pass, which was laid out. Throws Error (kResource) where memory is short.
+  PassMemory(Accelerator& accelerator, const PassCommands& largest);
+
+  const PassCommands::Buffers& buffers() const { return ids_; }
+  // As the largest pass lies.
+  const PassLayout& layout() const { return layout_; }
+
+ private:
+  PassLayout layout_;
+  std::vector<Buffer> buffers_;
+  PassCommands::Buffers ids_ = {kNoBuffer, kNoBuffer, {}};
+};
+
+}  // namespace hearth
