@@ -57,7 +57,8 @@ void write_plan(const std::string& path, const Findings& found) {
   EnginePlan plan = found.plan;
   if (found.gpu) {
     const StreamPlan& stream = found.gpu->plan;
-    plan.stream = {stream.rows, stream.kept, stream.berths, found.gpu->threshold.value_or(0)};
+    plan.stream = {stream.rows, stream.kept, stream.berths, found.gpu->threshold.value_or(0),
+                   stream.experts};
   }
   AtomicFile file(path);
   const std::string text = engine_plan_text(found.machine, plan);

@@ -17,7 +17,9 @@ namespace {
 // version 3 may have a part on streaming.
 constexpr const char* kOldHeads[] = {"hearth-engine-plan 1", "hearth-engine-plan 2"};
 constexpr const char* kHead = "hearth-engine-plan 3";
-constexpr const char* kStreamHead = "hearth-stream-plan 1";
+// Version 1 says nothing of a ring.
+constexpr const char* kOldStreamHead = "hearth-stream-plan 1";
+constexpr const char* kStreamHead = "hearth-stream-plan 2";
 
 // Chooses where so many shards lie (0: on every node with threads and memory).
 void place_shards(const Machine& machine, uint32_t shards, EnginePlan* plan) {
@@ -87,35 +89,37 @@ void read_line(const Machine& machine, LineReader& line, EnginePlan* plan) {
   }
 }
 
-// Reads the four lines of a stream plan, in any order.
-StreamChoice parse_stream(const std::vector<std::pair<std::string, uint32_t>>& lines) {
+// Reads the lines of a stream plan, in any order.
+StreamChoice parse_stream(const std::vector<std::pair<std::string, uint32_t>>& lines,
+                          bool has_ring) {
   StreamChoice stream;
   std::set<std::string> seen;
   for (const auto& [text, number] : lines) {
     LineReader line(text, number);
     if (line.at_end()) continue;
     const std::string key = line.word();
-    uint32_t* value = key == "rows"        ? &stream.rows
-                      : key == "kept"      ? &stream.kept
-                      : key == "berths"    ? &stream.berths
-                      : key == "threshold" ? &stream.threshold
-                                           : nullptr;
+    uint32_t* value = key == "rows"                  ? &stream.rows
+                      : key == "kept"                ? &stream.kept
+                      : key == "berths"              ? &stream.berths
+                      : key == "threshold"           ? &stream.threshold
+                      : key == "experts" && has_ring ? &stream.experts
+                                                     : nullptr;
     if (value == nullptr || !seen.insert(key).second) {
       fail(ErrorCode::kUsage, "the plan of streaming has a line '{}', which is not expected", key);
     }
     *value = line.number();
     line.finish();
   }
-  if (seen.size() != 4) {
-    fail(ErrorCode::kUsage,
-         "the plan of streaming needs the lines rows, kept, berths and threshold");
+  if (seen.size() != (has_ring ? 5 : 4)) {
+    fail(ErrorCode::kUsage, "the plan of streaming needs the lines rows, kept, berths{} threshold",
+         has_ring ? ", experts and" : " and");
   }
   return stream;
 }
 
 std::string stream_text(const StreamChoice& stream) {
-  return fmt::format("{}\nrows {}\nkept {}\nberths {}\nthreshold {}\n", kStreamHead, stream.rows,
-                     stream.kept, stream.berths, stream.threshold);
+  return fmt::format("{}\nrows {}\nkept {}\nberths {}\nexperts {}\nthreshold {}\n", kStreamHead,
+                     stream.rows, stream.kept, stream.berths, stream.experts, stream.threshold);
 }
 
 void check_stream(const StreamChoice& stream) {
@@ -126,6 +130,10 @@ void check_stream(const StreamChoice& stream) {
   if (stream.berths > kMostBerths) {
     fail(ErrorCode::kUsage, "the plan has {} berths; there are {} at most", stream.berths,
          kMostBerths);
+  }
+  if (stream.experts != 0 && (stream.experts < kLeastRing || stream.experts > kMostRing)) {
+    fail(ErrorCode::kUsage, "the plan's ring has {} experts; it has {} to {}, or 0 for none",
+         stream.experts, kLeastRing, kMostRing);
   }
 }
 
@@ -233,14 +241,16 @@ EnginePlan parse_engine_plan(std::string_view text, const Machine& machine) {
   uint32_t number = 1;
   std::vector<std::string> phases;
   std::optional<std::vector<std::pair<std::string, uint32_t>>> stream;
+  bool has_ring = false;
   while (std::getline(in, line)) {
     ++number;
     if (stream) {
       stream->emplace_back(line, number);
       continue;
     }
-    if (may_stream && line == kStreamHead) {
+    if (may_stream && (line == kStreamHead || line == kOldStreamHead)) {
       stream.emplace();
+      has_ring = line == kStreamHead;
       continue;
     }
     if (is_plan_head(line)) phases.emplace_back();
@@ -257,7 +267,7 @@ EnginePlan parse_engine_plan(std::string_view text, const Machine& machine) {
   }
   plan.prefill = parse_plan(phases[0]);
   plan.decode = parse_plan(phases[1]);
-  if (stream) plan.stream = parse_stream(*stream);
+  if (stream) plan.stream = parse_stream(*stream, has_ring);
   check_engine_plan(plan);
   return plan;
 }

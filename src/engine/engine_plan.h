@@ -13,17 +13,19 @@
 //   hearth-plan 2
 //   phase decode
 //   ...
-//   hearth-stream-plan 1
+//   hearth-stream-plan 2
 //   rows 8192
 //   kept 52
 //   berths 2
+//   experts 0
 //   threshold 251
 //
 // thread_pus: the PU of every thread; shard_nodes: the NUMA node that each shard lies on, both by
 // the operating system's numbers; shares: each shard's part of every axis, in proportion; experts:
 // cut or spread (ExpertCut), cut where the line is missing; then both phases' plans (plan/plan.h),
 // and, if there is one, how prompts are streamed through an accelerator (StreamChoice): what nobody
-// asks for otherwise. Versions 1 and 2, which have no such part, are still read.
+// asks for otherwise. Versions 1 and 2, which have no such part, are still read, and so are parts
+// of version 1, which have no line for the ring of experts.
 #pragma once
 
 #include <optional>

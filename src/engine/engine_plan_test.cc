@@ -145,10 +145,13 @@ TEST(EnginePlan, TextRoundTrips) {
   EXPECT_TRUE(same(plan_engine(machine, saved), plan)) << "a plan says all";
   saved.plan->shares.clear();
   EXPECT_THROW(plan_engine(machine, saved), Error);
-  plan.stream = StreamChoice{.rows = 8192, .kept = 52, .berths = 2, .threshold = 251};
+  plan.stream =
+      StreamChoice{.rows = 8192, .kept = 52, .berths = 2, .threshold = 251, .experts = 64};
   text = engine_plan_text(machine, plan);
-  EXPECT_NE(text.find("hearth-stream-plan 1\nrows 8192\nkept 52\nberths 2\nthreshold 251\n"),
-            std::string::npos);
+  EXPECT_TRUE(
+      text.ends_with("hearth-stream-plan 2\nrows 8192\nkept 52\nberths 2\nexperts 64\n"
+                     "threshold 251\n"))
+      << text;
   EXPECT_TRUE(same(parse_engine_plan(text, machine), plan)) << text;
 }
 
@@ -168,10 +171,15 @@ TEST(EnginePlan, OldVersionsAreRead) {
 TEST(EnginePlan, RefusesStreamingThatCannotBe) {
   const Machine machine = Machine::from_synthetic("numa:2 core:1 pu:1");
   const std::string text = engine_plan_text(machine, plan_engine(machine, {}));
-  const std::string head = "hearth-stream-plan 1\n";
-  EXPECT_EQ(
-      parse_engine_plan(text + head + "threshold 7\nrows 64\n\nkept 0\nberths 2\n", machine).stream,
-      (StreamChoice{64, 0, 2, 7}));
+  const std::string head = "hearth-stream-plan 1\n", with_ring = "hearth-stream-plan 2\n";
+  const std::string lines = "threshold 7\nrows 64\n\nkept 0\nberths 2\n";
+  EXPECT_EQ(parse_engine_plan(text + head + lines, machine).stream, (StreamChoice{64, 0, 2, 7}));
+  EXPECT_EQ(parse_engine_plan(text + with_ring + lines + "experts 5\n", machine).stream,
+            (StreamChoice{64, 0, 2, 7, 5}));
+  for (const char* bad : {"", "experts 1\n", "experts 65537\n", "experts\n"}) {
+    EXPECT_THROW(parse_engine_plan(text + with_ring + lines + bad, machine), Error) << bad;
+  }
+  EXPECT_THROW(parse_engine_plan(text + head + lines + "experts 5\n", machine), Error);
   for (const char* bad :
        {"", "rows 64\nkept 0\nberths 2\n", "rows 63\nkept 0\nberths 2\nthreshold 0\n",
         "rows 65537\nkept 0\nberths 2\nthreshold 0\n",

@@ -31,6 +31,7 @@ PromptStreamOptions by_plan(PromptStreamOptions options, const EnginePlan& plan)
   if (how.rows == 0) how.rows = plan.stream->rows;
   if (!how.kept) how.kept = plan.stream->kept;
   if (plan.stream->berths > 0) how.berths = plan.stream->berths;
+  if (!how.experts && plan.stream->experts > 0) how.experts = plan.stream->experts;
   if (options.threshold == 0) options.threshold = plan.stream->threshold;
   return options;
 }

@@ -60,6 +60,7 @@ StreamedRoom room_of(const StreamPlan& plan);
 struct StreamChoice {
   uint32_t rows = 0, kept = 0, berths = 0;  // as in StreamPlan; berths of 0: nothing is streamed
   uint32_t threshold = 0;  // tokens from which on a prompt is streamed; 0: where it ends sooner
+  uint32_t experts = 0;    // of the ring, as in StreamPlan; 0: it says nothing of one
 
   bool operator==(const StreamChoice&) const = default;
 };

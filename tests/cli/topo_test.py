@@ -194,7 +194,8 @@ class TopoTest(ProgramTest):
         plan = self.folder / "gpu.plan"
         text = self.good(*words, "--gpu-rows", "128", "--gpu-layers", "0", "--write-plan", plan)
         self.assertIn("predicted through a GPU of a test: passes of 128 rows, 0 of ", text)
-        self.assertIn("hearth-stream-plan 1\nrows 128\nkept 0\nberths 2\n", plan.read_text())
+        self.assertIn("hearth-stream-plan 2\nrows 128\nkept 0\nberths 2\nexperts 0\n",
+                      plan.read_text())
         text = self.good("topo", "--machine", machine, "--plan", plan)
         self.assertEqual(text, self.good("topo", "--machine", machine))
         self.bad(2, "topo", "--gpu", gpu, says=["--predict"])
@@ -232,11 +233,14 @@ class TopoTest(ProgramTest):
         seconds = {key: one["prompts"][0]["gpu_seconds"] for key, one in ring.items()}
         self.assertLessEqual(seconds["8"], seconds["2"])
         self.assertLess(seconds["auto"], seconds["8"] * 1.02)
-        text = self.good(*words, "--gpu-experts", "2")
+        plan = self.folder / "experts.plan"
+        text = self.good(*words, "--gpu-experts", "2", "--write-plan", plan)
         self.assertIn("a ring of 2 experts of 768.00 KiB", text)
+        self.assertIn("\nrows 512\nkept 0\nberths 3\nexperts 2\n", plan.read_text())
         status, _, err = self.call(*words, "--gpu-memory", "2MiB")
         self.assertEqual(status, 2)
-        self.assertRegex(err, r"3 berths of [\d.]+ MiB and 2 of 768.00 KiB for experts take ")
+        self.assertRegex(err, r"3 berths of [\d.]+ MiB and 2 of 768.00 KiB for experts take [\d.]+ "
+                              r"MiB, [\d.]+ MiB of them in one piece, and ")
 
     def test_bench_and_run_play_a_gpu(self):
         gpu = "virtual:" + str(write_gpu(self.folder / "gpu.json"))
