@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/round_up.h"
 #include "hybrid/accelerator_layers.h"
+#include "hybrid/head_rows.h"
 #include "kernels/attention/latent.h"
 
 namespace hearth {
@@ -24,27 +25,6 @@ constexpr uint32_t kAbsorbedHeads = 4;
 constexpr uint64_t kExpandedBytes = 128 << 20;
 
 uint64_t aligned(uint64_t bytes) { return round_up(bytes, kWorkAlign); }
-
-// The panels of a row-cut weight that hold the rows of a head in a shard, and maybe some of its
-// neighbours'.
-struct HeadPanels {
-  uint32_t panel0, panels, lead;  // lead: rows of the head before
-
-  HeadPanels(const Shard& shard, uint32_t head, uint32_t length) {
-    const uint32_t begin = head * length - shard.row0;
-    panel0 = begin / kPanelRows;
-    panels = (begin + length + kPanelRows - 1) / kPanelRows - panel0;
-    lead = begin % kPanelRows;
-  }
-  uint32_t columns() const { return panels * kPanelRows; }
-};
-
-uint32_t most_columns(uint32_t length) { return round_up(length + kPanelRows - 1, kPanelRows); }
-
-FloatRows part_of(FloatRows rows, uint64_t row, uint64_t column) {
-  rows.at = rows.at + (row * rows.stride + column) * kFloat;
-  return rows;
-}
 
 // Returns how many positions the last `rows` of a sequence of `positions` see, added up over these
 // rows: each sees all up to its own.
@@ -72,7 +52,7 @@ class LatentCommands {
   Partials make(ValueId input);
 
  private:
-  // A shard's heads, their queries and what their attention gives.
+  // Some of a shard's heads, their queries and what their attention gives.
   struct Heads {
     uint32_t shard;
     UnitRange heads;
@@ -109,11 +89,20 @@ class LatentCommands {
   uint32_t query_head() const { return round_up(latent_, kPanelRows); }  // floats
 
   ValueId project_down(ValueId input, ValueId* low_queries);
+  uint32_t query_heads(uint32_t heads) const;
+  FloatRows queries_of(ValueId low, uint32_t s, UnitRange heads, const Place& to);
   void norm_in_place(ValueId x, const NormRef& by, uint32_t n, bool ordered);
   void turn(const FloatRows& x, uint32_t heads, uint32_t apart, bool ordered);
   LatentPages pages_of(uint32_t s, uint32_t first_page, uint32_t count) const;
   LatentPages all_pages(uint32_t s) const { return pages_of(s, 0, layers_.pages_->pages->count()); }
   void attend(const Heads& of);
+  // Calls act(heads) for all of them, `most` at a time.
+  template <typename Act>
+  static void for_heads(UnitRange all, uint32_t most, const Act& act) {
+    for (uint32_t head = all.begin; head < all.end; head += most) {
+      act(UnitRange{head, std::min(head + most, all.end)});
+    }
+  }
 
   AbsorbedSizes absorbed_sizes() const;
   std::vector<AbsorbedRows> absorbed_rows() const;
@@ -124,7 +113,7 @@ class LatentCommands {
 
   KvPages expanded_pages(uint32_t heads, uint32_t count, Place at) const;
   uint64_t expanded_head_bytes() const;
-  uint32_t expanded_heads(const Heads& of) const;
+  uint32_t expanded_heads(UnitRange heads) const;
   void attend_expanded(const Heads& of, UnitRange heads);
   FloatRows matrix_rows(const Heads& of, const Weight& by, UnitRange heads, uint32_t length,
                         Place* work, bool ordered);
@@ -166,14 +155,19 @@ Partials LatentCommands::make(ValueId input) {
   for (uint32_t s : shards) {
     const Shard& shard = key_.shards[s];
     const UnitRange heads{shard.row0 / latent_, (shard.row0 + shard.spec.rows) / latent_};
-    const ValueId queries = layers_.linear(low, {block_.query, {}}, s, true);
-    const FloatRows rows = layers_.values_[queries].rows;
-    turn(part_of(rows, 0, straight_), heads.size(), block_.key_length, true);
     const ValueId out = layers_.add_value(heads.size() * block_.value_length);
-    Heads of{s, heads, rows, layers_.values_[out].rows, {}};
-    of.work =
-        commands_.value(kAbsorbedHeads * absorbed_.all() + expanded_heads(of) * expanded_bytes_);
-    attend(of);
+    const uint32_t at_once = query_heads(heads.size());
+    const Place queries =
+        commands_.value(uint64_t{step_rows()} * most_columns(at_once * block_.key_length) * kFloat);
+    const Place work =
+        commands_.value(kAbsorbedHeads * absorbed_.all() + expanded_heads(heads) * expanded_bytes_);
+    for_heads(heads, at_once, [&](UnitRange some) {
+      const FloatRows rows = queries_of(low, s, some, queries);
+      turn(part_of(rows, 0, straight_), some.size(), block_.key_length, true);
+      const uint32_t before = some.begin - heads.begin;
+      attend({s, some, rows,
+              part_of(layers_.values_[out].rows, 0, uint64_t{before} * block_.value_length), work});
+    });
     layers_.add_partial(&partials, out, weight(block_.output), s);
   }
   return partials;
@@ -192,6 +186,33 @@ ValueId LatentCommands::project_down(ValueId input, ValueId* low_queries) {
     norm_in_place(*low_queries, *block_.query_norm, layers_.values_[*low_queries].width, false);
   }
   return latents;
+}
+
+// Of so many, those whose queries lie there at a time: no longer than what all heads' attention
+// gives, since those of all would be the longest value of a pass.
+uint32_t LatentCommands::query_heads(uint32_t heads) const {
+  const uint32_t most = std::max(heads * block_.value_length / block_.key_length, 1u);
+  const uint32_t parts = (heads + most - 1) / most;
+  return (heads + parts - 1) / parts;
+}
+
+FloatRows LatentCommands::queries_of(ValueId low, uint32_t s, UnitRange heads, const Place& to) {
+  const Shard& shard = weight(block_.query).shards[s];
+  const ShardPlace place = layers_.weights_.shard(weight(block_.query), s);
+  const HeadPanels panels(shard, heads, block_.key_length);
+  const ActFormat format = act_format_for(shard.spec.kind);
+  layers_.bring(low, format);
+  const FloatRows out{to, panels.columns()};
+  commands_.add(GemmCall{.spec = shard.spec,
+                         .codes = place.codes,
+                         .scales = place.scales,
+                         .panel0 = panels.panel0,
+                         .panels = panels.panels,
+                         .block1 = shard.spec.blocks(),
+                         .a = layers_.values_[low].formats.at(format),
+                         .m = step_rows(),
+                         .out = out});
+  return part_of(out, 0, panels.lead);
 }
 
 void LatentCommands::norm_in_place(ValueId x, const NormRef& by, uint32_t n, bool ordered) {
@@ -235,17 +256,14 @@ LatentPages LatentCommands::pages_of(uint32_t s, uint32_t first_page, uint32_t c
 // The rows that are expanded, then the others, some heads at a time: of all texts, so that short
 // ones beside each other take no more commands than a long one.
 void LatentCommands::attend(const Heads& of) {
-  const auto for_heads = [&](uint32_t most, const auto& act) {
-    for (uint32_t head = of.heads.begin; head < of.heads.end; head += most) {
-      act(UnitRange{head, std::min(head + most, of.heads.end)});
-    }
-  };
   const auto expands = [](const StepItem& item) { return item.expanded > 0; };
   if (std::ranges::any_of(layers_.step_.items, expands)) {
-    for_heads(expanded_heads(of), [&](UnitRange heads) { attend_expanded(of, heads); });
+    for_heads(of.heads, expanded_heads(of.heads),
+              [&](UnitRange heads) { attend_expanded(of, heads); });
   }
   for (const AbsorbedRows& which : absorbed_rows()) {
-    for_heads(kAbsorbedHeads, [&](UnitRange heads) { attend_absorbed(of, which, heads); });
+    for_heads(of.heads, kAbsorbedHeads,
+              [&](UnitRange heads) { attend_absorbed(of, which, heads); });
   }
 }
 
@@ -337,7 +355,7 @@ void LatentCommands::multiply(const Heads& of, UnitRange heads, uint32_t rows,
   const ShardPlace place = layers_.weights_.shard(by.weight, of.shard);
   std::vector<AddCall> copies;
   for (uint32_t i = 0; i < heads.size(); ++i) {
-    const HeadPanels panels(shard, heads.begin + i, by.length);
+    const HeadPanels panels(shard, {heads.begin + i, heads.begin + i + 1}, by.length);
     const FloatRows to = part_of(by.out, 0, uint64_t{i} * by.out_head);
     const bool whole = panels.columns() == by.length;
     const FloatRows wide{by.edges + i * by.edge_bytes, panels.columns()};
@@ -381,9 +399,9 @@ uint64_t LatentCommands::expanded_head_bytes() const {
          aligned(uint64_t{latent_} * block_.value_length * kFloat) + 2 * kWorkAlign;
 }
 
-uint32_t LatentCommands::expanded_heads(const Heads& of) const {
+uint32_t LatentCommands::expanded_heads(UnitRange heads) const {
   return static_cast<uint32_t>(
-      std::clamp<uint64_t>(kExpandedBytes / expanded_bytes_, 1, of.heads.size()));
+      std::clamp<uint64_t>(kExpandedBytes / expanded_bytes_, 1, heads.size()));
 }
 
 // The heads' matrices are read back once for all texts, and keys and values made once of every
