@@ -91,11 +91,12 @@ goldens-long: deps-units  ## golden models under every ISA level, plan and cut
 	  --output-on-failure -j $(JOBS)
 
 streams-long: deps-units  ## prompts through virtual GPUs and lavapipe, in hundreds of shapes
-	$(call build_preset,release,streamed prompts,prefill_pass_test scheduler_test)
+	$(call build_preset,release,streamed prompts,pass_order_test prefill_pass_test scheduler_test)
 	$(call say,streams-long: prompts through GPUs in hundreds of shapes and 10000 that come and go)
 	@ctest --test-dir build/release --no-tests=error --output-on-failure -R '^golden_set$$'
 	@HEARTH_ALL_STREAMS=1 build/release/bin/scheduler_test --gtest_brief=1 \
 	  --gtest_filter='SchedulerStream*'
+	@HEARTH_ALL_STREAMS=1 build/release/bin/pass_order_test --gtest_brief=1
 	@HEARTH_ALL_STREAMS=1 HEARTH_GOLDEN_DIR=build/release/golden \
 	  build/release/bin/prefill_pass_test --gtest_brief=1
 

@@ -45,6 +45,7 @@ PrefillPass::PrefillPass(const PassTarget& target, std::shared_ptr<Accelerator> 
       loaded_(accelerator_->make_timeline()),
       freed_(accelerator_->make_timeline()),
       berth_users_(weights_.berths(), 0),
+      load_lists_(weights_.loads().size()),
       copy_queue_(copy_queue(accelerator_->facts())) {
   import_memory();
   reserve();
@@ -82,6 +83,20 @@ bool PrefillPass::imported(const StreamedWeights::Load& load) const {
   return std::ranges::all_of(weights_.held(load.part).runs, [&](const LayerRun& run) {
     return arenas_[run.shard].holds(run.first, run.bytes);
   });
+}
+
+CommandList PrefillPass::copies_of(const StreamedWeights::Held& held) const {
+  CommandList list;
+  for (const LayerRun& run : held.runs) {
+    Place to = held.room + run.offset;
+    for (const HostMemory::Piece& piece : arenas_[run.shard].pieces(run.first, run.bytes)) {
+      list.commands.push_back({.queue = copy_queue_,
+                               .ordered = list.commands.empty(),
+                               .work = CopyBytes{piece.at, to, piece.bytes}});
+      to = to + piece.bytes;
+    }
+  }
+  return list;
 }
 
 PassCommands PrefillPass::make(const PrefillStep& step) const {
@@ -128,7 +143,9 @@ class PrefillPass::Run {
         step_(texts),
         pages_(*of.target_.kv, of.shards_, of.pages_.at(), of.plan_.pages),
         live_(texts.size(), true),
-        taken_(of.weights_.berths(), false) {}
+        taken_(of.weights_.berths(), false) {
+    arrivals_.reserve(of.weights_.loads().size());
+  }
 
   void go();
 
@@ -139,7 +156,7 @@ class PrefillPass::Run {
     bool first, last;
   };
   static Stage stage_at(const std::vector<PassCommands::Stage>& stages, size_t i);
-  void load(const StreamedWeights::Load& load);
+  void load(size_t number);
   // `needed`: the last load that is; none is.
   void load_ahead(std::optional<size_t> needed);
   void compute(const Stage& stage, CommandList list);
@@ -227,7 +244,8 @@ void PrefillPass::Run::move_pages_by_host(uint32_t layer, bool to_host) {
 }
 
 // Submits the copies of a part into its berth, which wait until that is free.
-void PrefillPass::Run::load(const StreamedWeights::Load& load) {
+void PrefillPass::Run::load(size_t number) {
+  const StreamedWeights::Load& load = of_.weights_.loads()[number];
   taken_[load.berth] = true;
   const uint64_t free = of_.berth_users_[load.berth];
   const StreamedWeights::Held& held = of_.weights_.held(load.part);
@@ -240,19 +258,11 @@ void PrefillPass::Run::load(const StreamedWeights::Load& load) {
     arrivals_.push_back(0);
     return;
   }
-  CommandList list;
-  for (const LayerRun& run : held.runs) {
-    Place to = held.room + run.offset;
-    for (const HostMemory::Piece& piece : of_.arenas_[run.shard].pieces(run.first, run.bytes)) {
-      list.commands.push_back({.queue = of_.copy_queue_,
-                               .ordered = list.commands.empty(),
-                               .work = CopyBytes{piece.at, to, piece.bytes}});
-      to = to + piece.bytes;
-    }
-  }
-  if (free > 0) list.commands.front().waits = {{of_.freed_, free}};
+  CommandList& list = of_.load_lists_[number];
+  if (list.commands.empty()) list = of_.copies_of(held);
+  list.commands.front().waits.assign(free > 0 ? 1 : 0, {of_.freed_, free});
+  list.commands.back().signals.assign(1, {of_.loaded_, of_.loads_ + 1});
   arrivals_.push_back(of_.loads_ + 1);
-  list.commands.back().signals = {{of_.loaded_, of_.loads_ + 1}};
   of_.accelerator_->submit(list);
   ++of_.loads_;
 }
@@ -320,7 +330,7 @@ void PrefillPass::Run::load_ahead(std::optional<size_t> needed) {
   for (; next_load_ < loads.size() && !taken_[loads[next_load_].berth]; ++next_load_) {
     // A copy of the host keeps this thread until the berth is free.
     if (!(needed && next_load_ <= *needed) && !of_.imported(loads[next_load_])) break;
-    load(loads[next_load_]);
+    load(next_load_);
   }
 }
 

@@ -62,6 +62,8 @@ class PrefillPass : public PassRunner {
   void import_memory();
   // Whether the accelerator copies what is to be loaded from where it lies.
   bool imported(const StreamedWeights::Load& load) const;
+  // The copies of what is imported, on the way to its berth.
+  CommandList copies_of(const StreamedWeights::Held& held) const;
   bool pages_imported() const { return !pages_memory_.empty(); }
   void reserve();
   void wait_for_all();
@@ -79,6 +81,9 @@ class PrefillPass : public PassRunner {
   const TimelineId loaded_, freed_;
   uint64_t loads_ = 0, computed_ = 0;  // values that commands were submitted for
   std::vector<uint64_t> berth_users_;  // by berth: `freed` when its last user has ended
+  // By load, once it was submitted: its copies are the same in every pass, and take no memory of
+  // the host's any more.
+  std::vector<CommandList> load_lists_;
   uint32_t copy_queue_ = 0;
   uint64_t copied_bytes_ = 0;
   bool ended_ = true;

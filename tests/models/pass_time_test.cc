@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "fast_gpu.h"
 #include "formats/gguf.h"
 #include "hybrid/described_target.h"
 #include "hybrid/layer_runs.h"
@@ -33,22 +34,8 @@ LlamaShape shape() {
 
 // Describes a GPU that takes time for copies in and products alone.
 MeasuredAccelerator described(double bytes_in, double multiply_adds) {
-  const auto exactly = [](double value) { return Spread{value, value, value}; };
-  MeasuredAccelerator gpu;
-  gpu.facts = {.name = "a GPU",
-               .driver = "",
-               .api = "",
-               .memory_bytes = uint64_t{1} << 34,
-               .free_bytes = 0,
-               .allocation_bytes = uint64_t{1} << 34,
-               .import_alignment = 4096,
-               .queues = {{.computes = true}, {.computes = false}},
-               .arithmetic = "",
-               .lacks = {}};
-  gpu.rates.write = gpu.rates.read = gpu.rates.memory = {1, exactly(kFast)};
+  MeasuredAccelerator gpu = fast_gpu();
   gpu.rates.import_to = TransferRate{1, exactly(bytes_in)};
-  gpu.rates.import_from = TransferRate{1, exactly(kFast)};
-  gpu.rates.submission_nanoseconds = exactly(1e-6);
   gpu.rates.products = {{PackKind::kQ8_0, 1, 256, exactly(multiply_adds)}};
   gpu.rates.kernels = {{"attend pages f16", 64, 64, exactly(kFast)}};
   return gpu;

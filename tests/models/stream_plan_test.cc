@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "accelerator/virtual/timed_accelerator.h"
+#include "fast_gpu.h"
 #include "hybrid/described_target.h"
 #include "hybrid/prefill_pass.h"
 #include "models/registry.h"
@@ -35,24 +36,11 @@ ModelSource described_source() {
 }
 
 MeasuredAccelerator described(bool imports) {
-  const auto exactly = [](double value) { return Spread{value, value, value}; };
-  MeasuredAccelerator gpu;
-  gpu.facts = {.name = "a GPU",
-               .driver = "",
-               .api = "",
-               .memory_bytes = uint64_t{1} << 36,
-               .free_bytes = 0,
-               .allocation_bytes = uint64_t{1} << 32,
-               .import_alignment = imports ? 4096u : 0u,
-               .queues = {{.computes = true}, {.computes = false}},
-               .arithmetic = "",
-               .lacks = {}};
-  gpu.rates.write = gpu.rates.read = gpu.rates.memory = {1, exactly(1e12)};
-  gpu.rates.import_to = TransferRate{1, exactly(1e10)};
-  gpu.rates.import_from = TransferRate{1, exactly(1e10)};
-  gpu.rates.submission_nanoseconds = exactly(1000);
+  MeasuredAccelerator gpu = fast_gpu();
+  gpu.facts.allocation_bytes = uint64_t{1} << 32;
+  if (!imports) gpu.facts.import_alignment = 0;
+  gpu.rates.import_to = gpu.rates.import_from = TransferRate{1, exactly(1e10)};
   gpu.rates.products = {{PackKind::kBF16, 1, 256, exactly(1e12)}};
-  gpu.rates.kernels = {{"attend pages f16", 64, 64, exactly(1e12)}};
   return gpu;
 }
 
