@@ -19,6 +19,7 @@ AcceleratorRates made_rates() {
   rates.kernels = {{"rms norm", 64, 2048, exactly(4)},
                    {"attend pages f16", 64, 64, exactly(8)},
                    {"attend pages f16", 64, 128, exactly(16)},
+                   {"attend latents f16", 64, 576, exactly(32)},
                    {"silu", 64, 2048, {}, "no silu"}};
   return rates;
 }
@@ -59,6 +60,10 @@ TEST(CallTime, OthersGoByTheirWork) {
   EXPECT_DOUBLE_EQ(times.seconds(attend), 3 * 2 * 192 * (1 / 8.0 + 1 / 16.0) / 2);
   attend.pages.key_length = attend.pages.value_length = 256;
   EXPECT_DOUBLE_EQ(times.seconds(attend), 3 * 2 * 512 / 16.0);
+  LatentAttendCall latents{.rows = 2, .seen = 3, .heads = 2, .latent_length = 40};
+  latents.pages.type = KvType::kF16;
+  latents.pages.length = 48;
+  EXPECT_DOUBLE_EQ(times.seconds(latents), 3 * 2 * (48 + 40) / 32.0);
 }
 
 // Each of three experts has four rows of 100: so many sums are read and written, and all where

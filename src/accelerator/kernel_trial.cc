@@ -15,6 +15,10 @@ namespace {
 constexpr uint32_t kRowFloats = 2048, kHeadFloats = 128;
 // Query heads of one key head, as a call of a pass has them.
 constexpr uint32_t kQueryHeads = 8;
+// Of released models with latents: what of a position's is turned, and a head's keys, but for that,
+// and values; and as many heads as a call of a pass has.
+constexpr uint32_t kTurned = 64, kLatentHeadFloats = 128, kLatentHeads = 4;
+constexpr uint32_t kLatentFloats = 512 + kTurned;
 
 KvType kv_type_in(const std::string& contract) {
   for (size_t i = 0; i < kKvTypes; ++i) {
@@ -41,6 +45,9 @@ std::vector<TrialKind> trial_kinds() {
     for (const uint32_t length : {64, 128}) {
       kinds.push_back({fmt::format("attend pages {}", type), length, true});
     }
+    kinds.push_back({fmt::format("latent store {}", type), kLatentFloats});
+    kinds.push_back({fmt::format("attend latents {}", type), kLatentFloats, true});
+    kinds.push_back({fmt::format("expand latents {}", type), kLatentFloats});
   }
   return kinds;
 }
@@ -123,6 +130,18 @@ KernelCall KernelTrial::quantize(const std::string& contract, uint32_t n) {
                       ActRows{zeros(act_bytes(format, rows_, n)), format, rows_, n}};
 }
 
+Place KernelTrial::slots() {
+  std::vector<uint32_t> slots(rows_);
+  std::iota(slots.begin(), slots.end(), 0);
+  return add(std::as_bytes(std::span<const uint32_t>(slots)));
+}
+
+Place KernelTrial::rows_seen() {
+  std::vector<PagedRow> rows;
+  for (uint32_t i = 0; i < rows_; ++i) rows.push_back({0, 0, i, 0});
+  return add(std::as_bytes(std::span<const PagedRow>(rows)));
+}
+
 KernelCall KernelTrial::paged(const TrialKind& kind) {
   KvPages pages{.count = rows_ / kPagePositions,
                 .type = kv_type_in(kind.contract),
@@ -132,18 +151,14 @@ KernelCall KernelTrial::paged(const TrialKind& kind) {
   pages.stride = round_up<uint64_t>(pages.head_bytes(), 64);
   pages.at = zeros(pages.count * pages.stride);
   if (!kind.attends) {
-    std::vector<uint32_t> slots(rows_);
-    std::iota(slots.begin(), slots.end(), 0);
     return KvStoreCall{.k = matrix(kind.length),
                        .v = matrix(kind.length),
-                       .slots = add(std::as_bytes(std::span<const uint32_t>(slots))),
+                       .slots = slots(),
                        .rows = rows_,
                        .pages = pages};
   }
-  std::vector<PagedRow> rows;
-  for (uint32_t i = 0; i < rows_; ++i) rows.push_back({0, 0, i, 0});
   return PagedAttendCall{.q = matrix(uint64_t{kQueryHeads} * kind.length),
-                         .rows_of = add(std::as_bytes(std::span<const PagedRow>(rows))),
+                         .rows_of = rows_seen(),
                          .rows = rows_,
                          .positions = rows_,
                          .seen = uint64_t{rows_} * (rows_ + 1) / 2,
@@ -154,11 +169,54 @@ KernelCall KernelTrial::paged(const TrialKind& kind) {
                          .out = matrix(uint64_t{kQueryHeads} * kind.length)};
 }
 
+KernelCall KernelTrial::latent(const TrialKind& kind) {
+  const uint32_t length = kind.length, latent = length - kTurned;
+  LatentPages pages{.count = rows_ / kPagePositions,
+                    .type = kv_type_in(kind.contract),
+                    .copies = 1,
+                    .length = length};
+  pages.stride = round_up<uint64_t>(pages.copy_bytes(), 64);
+  pages.at = zeros(pages.count * pages.stride);
+  if (kind.contract.starts_with("latent store")) {
+    return LatentStoreCall{.x = matrix(length), .slots = slots(), .rows = rows_, .pages = pages};
+  }
+  if (kind.attends) {
+    return LatentAttendCall{.q = matrix(uint64_t{kLatentHeads} * latent),
+                            .turned = matrix(uint64_t{kLatentHeads} * kTurned),
+                            .q_head = latent,
+                            .turned_head = kTurned,
+                            .rows_of = rows_seen(),
+                            .rows = rows_,
+                            .positions = rows_,
+                            .seen = uint64_t{rows_} * (rows_ + 1) / 2,
+                            .heads = kLatentHeads,
+                            .latent_length = latent,
+                            .scale = 1 / std::sqrt(static_cast<float>(kTurned)),
+                            .pages = pages,
+                            .out = matrix(uint64_t{kLatentHeads} * latent)};
+  }
+  KvPages to{.count = pages.count,
+             .type = KvType::kF32,
+             .heads = kLatentHeads,
+             .key_length = kLatentHeadFloats + kTurned,
+             .value_length = kLatentHeadFloats};
+  to.stride = to.heads * to.head_bytes();
+  to.at = zeros(to.count * to.stride);
+  const uint64_t keys = uint64_t{to.heads} * latent, values = uint64_t{to.heads} * to.value_length;
+  return LatentExpandCall{.from = pages,
+                          .positions = rows_,
+                          .latent_length = latent,
+                          .key = {floats(keys * kLatentHeadFloats), kLatentHeadFloats},
+                          .value = {floats(values * latent), latent},
+                          .to = to};
+}
+
 KernelCall KernelTrial::make(const TrialKind& kind) {
   const std::string& contract = kind.contract;
   const uint32_t n = kind.length;
   const auto begins = [&](const char* text) { return contract.starts_with(text); };
   if (begins("kv store") || begins("attend pages")) return paged(kind);
+  if (contract.find("latent") != std::string::npos) return latent(kind);
   if (begins("quantize")) return quantize(contract, n);
   if (begins("rope")) return rope(contract, n);
   if (begins("add")) {

@@ -10,7 +10,8 @@
 
 namespace hearth {
 
-// A kind of calls to be timed. `length`: floats of a row, for attention of a head.
+// A kind of calls to be timed. `length`: floats of a row; for attention, of a head; for latents, of a
+// position.
 struct TrialKind {
   std::string contract;
   uint32_t length = 0;
@@ -37,7 +38,11 @@ class KernelTrial {
   KernelCall rope(const std::string& contract, uint32_t n);
   KernelCall quantize(const std::string& contract, uint32_t n);
   KernelCall make(const TrialKind& kind);
+  // Of pages that the rows fill: rows' positions, and what each sees.
+  Place slots();
+  Place rows_seen();
   KernelCall paged(const TrialKind& kind);
+  KernelCall latent(const TrialKind& kind);
 
   Accelerator& accelerator_;
   const uint32_t rows_;
