@@ -10,8 +10,8 @@
 
 namespace hearth {
 
-// A kind of calls to be timed. `length`: floats of a row; for attention, of a head; for latents, of a
-// position.
+// A kind of calls to be timed. `length`: floats of a row; for attention, of a head; for latents, of
+// a position.
 struct TrialKind {
   std::string contract;
   uint32_t length = 0;
