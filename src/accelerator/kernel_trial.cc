@@ -15,8 +15,8 @@ namespace {
 constexpr uint32_t kRowFloats = 2048, kHeadFloats = 128;
 // Query heads of one key head, as a call of a pass has them.
 constexpr uint32_t kQueryHeads = 8;
-// Of released models with latents: what of a position's is turned, and a head's keys, but for that,
-// and values; and as many heads as a call of a pass has.
+// The lengths in released models with latents: of a position's part that RoPE rotates, and of a
+// head's values and keys without that part; and the heads that a call of a pass has.
 constexpr uint32_t kTurned = 64, kLatentHeadFloats = 128, kLatentHeads = 4;
 constexpr uint32_t kLatentFloats = 512 + kTurned;
 

@@ -38,7 +38,7 @@ class KernelTrial {
   KernelCall rope(const std::string& contract, uint32_t n);
   KernelCall quantize(const std::string& contract, uint32_t n);
   KernelCall make(const TrialKind& kind);
-  // Of pages that the rows fill: rows' positions, and what each sees.
+  // The slots that the rows have in the pages that they fill, and the positions that each row sees.
   Place slots();
   Place rows_seen();
   KernelCall paged(const TrialKind& kind);

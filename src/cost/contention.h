@@ -62,9 +62,9 @@ std::vector<uint32_t> cores_in_row(const Machine& machine, uint32_t node);
 // the time that they had.
 bool is_worth_measuring(const Contention& known, double seconds);
 
-// What is known once the same node was measured again. A curve is of one measuring, so `found`
-// takes the place of all of `known`, unless it lacks patterns that this has, or had less time for
-// them.
+// Returns what is known once the same node was measured again. A curve comes of one measuring, so
+// `found` replaces all of `known`, unless `known` has patterns that `found` lacks, or had more time
+// for them.
 const Contention& newer_of(const Contention& known, const Contention& found);
 
 // Patterns that measure_contention() reports; 0 where it says nothing of the node.

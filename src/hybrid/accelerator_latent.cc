@@ -188,8 +188,8 @@ ValueId LatentCommands::project_down(ValueId input, ValueId* low_queries) {
   return latents;
 }
 
-// Of so many, those whose queries lie there at a time: no longer than what all heads' attention
-// gives, since those of all would be the longest value of a pass.
+// Returns how many of the heads have their queries in memory at a time. These queries are no longer
+// than the result of all heads' attention; those of all heads would be the longest value of a pass.
 uint32_t LatentCommands::query_heads(uint32_t heads) const {
   const uint32_t most = std::max(heads * block_.value_length / block_.key_length, 1u);
   const uint32_t parts = (heads + most - 1) / most;

@@ -36,7 +36,7 @@ class EncoderPass : public StepRunner {
     PassCommands commands;
     FloatRows last;
   };
-  // Without places of values.
+  // Returns the pass before its values have places.
   Made make(const StepView& step) const;
   void reserve();
 

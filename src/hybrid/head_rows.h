@@ -1,4 +1,4 @@
-// Where some heads lie: in rows of floats, and in the panels of a weight whose rows are theirs.
+// The places of some heads: in rows of floats, and in the panels of a weight that has their rows.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@
 
 namespace hearth {
 
-// Where the values of a pass lie.
+// The places of the values of a pass.
 struct PassLayout {
   struct Slot {
     uint32_t piece;
@@ -80,7 +80,7 @@ class PassCommands {
   // Gives values their places, in pieces of so many bytes at most, or where a value is longer as
   // that. `kept`, if any, is not written again once it was made. Nothing is added afterwards.
   const PassLayout& lay_out(uint64_t piece_bytes, const Place& kept = {});
-  // As a pass of at least as many rows lies.
+  // Gives values the places that they have in a pass of at least as many rows.
   void lay_out_as(const PassLayout& larger);
   const PassLayout& layout() const { return layout_; }
 

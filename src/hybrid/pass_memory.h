@@ -12,11 +12,12 @@ namespace hearth {
 class PassMemory {
  public:
   PassMemory() = default;
-  // Of the largest pass, which was laid out. Throws Error (kResource) where memory is short.
+  // Allocates the buffers of the largest pass, which was laid out. Throws Error (kResource) where
+  // memory is short.
   PassMemory(Accelerator& accelerator, const PassCommands& largest);
 
   const PassCommands::Buffers& buffers() const { return ids_; }
-  // As the largest pass lies.
+  // The layout of the largest pass.
   const PassLayout& layout() const { return layout_; }
 
  private:

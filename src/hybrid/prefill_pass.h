@@ -56,7 +56,7 @@ class PrefillPass : public PassRunner {
  private:
   class Run;
 
-  // Without places of values.
+  // Returns the commands before their values have places.
   PassCommands make(const PrefillStep& step) const;
   void write_inputs(const PassCommands& commands);
   void import_memory();
@@ -81,8 +81,8 @@ class PrefillPass : public PassRunner {
   const TimelineId loaded_, freed_;
   uint64_t loads_ = 0, computed_ = 0;  // values that commands were submitted for
   std::vector<uint64_t> berth_users_;  // by berth: `freed` when its last user has ended
-  // By load, once it was submitted: its copies are the same in every pass, and take no memory of
-  // the host's any more.
+  // The copies of each load, made when it is first submitted. They are the same in every pass, so
+  // later passes allocate nothing for them.
   std::vector<CommandList> load_lists_;
   uint32_t copy_queue_ = 0;
   uint64_t copied_bytes_ = 0;

@@ -212,7 +212,7 @@ class Planner {
   }
 
  private:
-  // Of values and inputs.
+  // The memory that values and inputs take.
   struct RowMemory {
     uint64_t bytes = 0;
     uint64_t least_piece = 0;  // the longest that lies in one

@@ -38,7 +38,8 @@ struct StreamPlan {
   uint64_t pass_bytes = 0, kept_bytes = 0, berth_bytes = 0;  // of one berth
   uint64_t page_bytes = 0;                                   // of pass_bytes, those of pages
   uint64_t least_piece = 0;  // the longest of what must lie in one buffer: a value, pages, a berth
-  // Where twice as many rows have memory, but no buffer may be as long as they need one: so long.
+  // The bytes of the one buffer that twice as many rows would need, where memory has room for them
+  // and no buffer may be that long; else 0.
   uint64_t no_piece = 0;
   // The ring, of berths for what a shard has of an expert each, and how many of these are copied at
   // once; 0: there are no experts that are not kept.

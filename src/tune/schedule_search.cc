@@ -63,8 +63,8 @@ std::vector<ScheduleSpace::Tile> tiles_for(const GemmMenu& menu, uint32_t rows) 
   return tiles;
 }
 
-// Of a kernel that unpacks. Where a tile has all rows, segments of K are cut by its panels, so it
-// stands for itself.
+// Returns ScheduleSpace::unpacked_tiles of a kernel that unpacks. A tile that has all rows stands
+// for itself, since segments of K are cut by its panels.
 std::vector<uint8_t> unpacked_tiles_of(const GemmMenu& menu,
                                        const std::vector<ScheduleSpace::Tile>& tiles,
                                        uint32_t rows) {

@@ -39,8 +39,8 @@ struct ScheduleSpace {
   };
   // The values of each dimension: all but tiles and prefetches ascending, none empty.
   std::vector<Tile> tiles;
-  // By tile: the index of that which multiplies in its place with unpacked weights
-  // (TileRange::unpacked_panels). Empty: each does itself.
+  // The index, by tile, of the tile that takes its place with unpacked weights
+  // (TileRange::unpacked_panels). Empty: none is replaced.
   std::vector<uint8_t> unpacked_tiles = {};
   std::vector<uint16_t> slices, unpack_rows;
   std::vector<Prefetch> prefetches;

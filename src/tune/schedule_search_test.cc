@@ -174,7 +174,7 @@ TEST(ScheduleSearch, TriesSchedulesThatDoTheSameOnce) {
   each.unpacked_tiles.clear();
   std::set<ScheduleSpace::Point> tried;
   auto cost = [&](const GemmSchedule& s) {
-    // What unpacks takes as long by every tile.
+    // Every tile takes as long where weights are unpacked.
     GemmSchedule does = s;
     if (s.unpack_rows == 1) does.tile_panels = 1;
     return smooth_cost(does);
@@ -198,7 +198,7 @@ TEST(ScheduleSearch, EightDealingsOfKTakeNoMoreTrialsThanTwo) {
   EXPECT_LE(result.trials, two.size() * 15 / 100);
 }
 
-// Where there are few schedules 15 % of them say nothing.
+// A share of 15 % of few schedules would tell nothing.
 TEST(ScheduleSearch, TriesTwentyFourWhereThatIsMoreThanFifteenPercent) {
   ScheduleSpace space = space_of(kProduct, 1);
   ASSERT_EQ(space.size(), 234u);

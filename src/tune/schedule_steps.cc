@@ -103,7 +103,7 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
       return std::nullopt;
     };
   };
-  // What attention gains is no product's.
+  // Attention is alike on both sides: its gain is not counted as the products'.
   const ScheduleTable by_hand{.entries = {}, .attend = table.attend};
   progress_.about = kMostStepPairs;
   const PairedTrials::Verdict verdict = pairs.run(trial(by_hand), trial(table), [&] {

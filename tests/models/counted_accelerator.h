@@ -27,7 +27,7 @@ class CountedAccelerator : public VirtualAccelerator {
 
   uint64_t bytes() const { return bytes_; }
   uint64_t longest() const { return *std::max_element(lengths_.begin(), lengths_.end()); }
-  // Of buffers, in their order.
+  // The lengths of the buffers, in the order of their allocation.
   const std::vector<uint64_t>& lengths() const { return lengths_; }
 
  private:
@@ -36,8 +36,8 @@ class CountedAccelerator : public VirtualAccelerator {
   uint64_t bytes_ = 0;
 };
 
-// What one pass of each needs when values lie in one buffer, the last that is asked for, and how
-// long a buffer must be at least.
+// The bytes that a pass needs for its values in one buffer, the last that it allocates, and the
+// least length that a buffer must be allowed to have.
 struct PieceNeeds {
   uint64_t values = 0, least_piece = 0;
 };

@@ -125,7 +125,7 @@ TEST_P(EncoderPassGolden, GivesTheBitsOfTheCores) {
   }
 }
 
-// Where no buffer is longer than the longest value or matrix.
+// No buffer may be longer here than the longest value or matrix.
 TEST_P(EncoderPassGolden, GivesThemInPieces) {
   const GoldenModel& model = GetParam();
   const std::unique_ptr<Engine> engine = cores(model, 1);

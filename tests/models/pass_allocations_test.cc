@@ -1,6 +1,6 @@
-// What passes over prompts allocate: of an accelerator nothing once they are made, however many
-// tensors go through its berths (OSDI'26, "hybrid MoE", 3.1, has 44.5 thousand a pass); of the host
-// their lists, no more from pass to pass, and for a copy none.
+// Tests of the memory that passes over prompts allocate. On an accelerator it is none once they are
+// made, however many tensors go through its berths (OSDI'26, "hybrid MoE", 3.1, has 44.5 thousand a
+// pass). On the host it is their lists, no more from pass to pass, and nothing for a copy.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// By one thread.
+// The allocations of one thread.
 struct Allocations {
   mutable std::atomic<std::thread::id> thread{};
   mutable std::atomic<uint64_t> count{0};
@@ -134,7 +134,7 @@ TEST(PassAllocations, TensorsThatAreCopiedTakeNone) {
     EXPECT_EQ(streamed.of_accelerator, 0u);
     EXPECT_EQ(streamed.tenth, streamed.third);
     EXPECT_EQ(streamed.loads, kDeep + (kDeep - 1) * shape.experts.count);
-    // Whoever uses what is copied waits for a moment, which its list holds.
+    // A list that uses copied weights holds the moment that it waits for.
     EXPECT_LE(streamed.tenth, kept.tenth + streamed.loads + 8);
   }
 }

@@ -1,7 +1,7 @@
-// What orders the commands of streamed passes over models with experts: whatever it leaves open
-// gives the bits of the cores, for rings of every length. And lists that order less are found, by
-// the checker and by orders that are drawn. HEARTH_ALL_STREAMS in the environment takes more of
-// each.
+// Tests of the order of commands in streamed passes over models with experts, for rings of every
+// length. Any order that the lists allow gives the cores' bits. Lists that order too little are
+// found, by the checker and by running random orders. HEARTH_ALL_STREAMS in the environment takes
+// more of each.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,8 @@ constexpr uint32_t kLayers = 3;  // of the last one a pass multiplies no experts
 constexpr uint32_t kExperts = 10;
 constexpr uint32_t kCopyQueue = 1;
 
-// Of the checker's models. Some segments have two experts, so batches of two are some of one.
+// Returns the shape of the checker's models. Some segments have two experts and others one, so that
+// batches of up to two hold either number.
 ModelShape shape_of(bool latents) {
   return {.architecture = latents ? "deepseek2" : "qwen3moe",
           .layers = kLayers,
@@ -86,7 +87,7 @@ class Streamed {
         target_(model_.spec(), Machine::invented(shards, 1), placement(shards, cut), KvType::kF16,
                 256) {}
 
-  // Of all experts of the layers that are multiplied, with every shard that has some of them.
+  // The pieces of all experts of the layers that are multiplied, over all shards that hold some.
   uint32_t pieces() const {
     return (kLayers - 1) * kExperts * (cut_ == ExpertCut::kCut ? shards_ : 1);
   }
@@ -122,7 +123,7 @@ class Streamed {
   DescribedTarget target_;
 };
 
-// What else a plan with such a ring varies follows from its length.
+// Returns a plan with a ring of that length, from which its other values follow.
 StreamPlan plan_of(uint32_t ring) {
   const uint32_t batch = 1 + ring % 2;
   return {.rows = 70,
@@ -190,7 +191,7 @@ std::vector<Reuse> reuses_of(const CommandList& list) {
   std::vector<Reuse> reuses;
   for (size_t i = 0; i < list.commands.size(); ++i) {
     const Command& command = list.commands[i];
-    // Of loads that are one copy.
+    // Only loads of a single copy are changed.
     if (command.queue != kCopyQueue || command.waits.empty() || command.signals.empty()) continue;
     const auto& copy = std::get<CopyBytes>(command.work);
     const Access berth{.at = copy.to, .bytes = copy.bytes};

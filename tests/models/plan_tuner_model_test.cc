@@ -67,7 +67,7 @@ TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   EXPECT_EQ(tuned.trials.size(), 3u);
 }
 
-// By invented times: one case takes half as long, the other 1.2 times.
+// The times are invented: one case takes half as long, the other 1.2 times.
 TEST_F(PlanTunerTest, CasesCountAlikeHoweverLongTheyTake) {
   const EnginePlan first = engine_->plan(), other = with_plan(first, candidates_[0].plan);
   PlanPairs pairs(*engine_, hooks_, [&] {

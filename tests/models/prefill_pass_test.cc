@@ -354,8 +354,8 @@ TEST_P(PrefillPassShaders, GiveTheBitsOfTheCores) {
   }
 }
 
-// Where no buffer is longer than the longest value, pass after pass of fewer rows than there is
-// room for gives the bits of the cores.
+// Passes of fewer rows than there is room for, one after another, give the bits of the cores where
+// no buffer may be longer than the longest value.
 TEST(PrefillPassPieces, GiveTheBitsOfTheCores) {
   uint32_t compared = 0;
   for (const char* set : {"models", "moe_models", "mla_models"}) {

@@ -106,7 +106,7 @@ TEST_F(StreamPlanTest, MemoryIsWhatAPassTakes) {
   }
 }
 
-// As one is that was written and is read.
+// A plan that was written and read back asks for its own values.
 TEST_F(StreamPlanTest, APlanThatIsAskedForIsTheSame) {
   for (const std::optional<uint32_t> ring :
        {std::optional<uint32_t>{}, {2}, {3}, {5}, {8}, {31}, {256}}) {
@@ -149,7 +149,7 @@ TEST_F(StreamPlanTest, OnlyASingleValueCutsRows) {
   EXPECT_NE(stream_plan_text(fewer, 5).find("passes of 2048 rows (of more, "), std::string::npos);
 }
 
-// Of rows so many that what many experts make of them is longer than a buffer may be.
+// The results of many experts over that many rows would be longer than a buffer may be.
 TEST_F(StreamPlanTest, FewerExpertsAreMultipliedAtOnceOfManyRows) {
   const StreamPlan few = plan({.rows = 512, .memory = 0, .kept = 2, .experts = 128});
   const StreamPlan many = plan({.rows = kMostPassRows, .memory = 0, .kept = 2, .experts = 128});

@@ -24,8 +24,9 @@ struct Truth {
   std::vector<double> out, bound;
 };
 
-// Of positions [first, last], the sum of half a step of the int16 by which a page multiplies the
-// codes of a block, times the largest code. block: its first element; p: of each position.
+// Returns the error that rounding to int16 may bring to a value's sum over positions [first, last]:
+// half a step of each page's int16 factors of a block's codes, times the largest code. block: the
+// block's first element; p: the probability of each position.
 double value_steps(const KvHead& head, uint32_t first, uint32_t last, uint32_t block,
                    const double* p) {
   const uint32_t block_end = std::min(block + kKvBlock, head.value_length());

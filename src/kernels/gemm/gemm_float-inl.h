@@ -52,7 +52,7 @@ constexpr int float_rows(int panels) {
   return panels == 4 ? Kind::kFourPanelRows : panels == 2 ? Kind::kTwoPanelRows : Kind::kTileRows;
 }
 
-// What is unpacked is multiplied a panel at a time, with all rows that fit.
+// Unpacked weights are multiplied a panel at a time, with all rows that fit.
 template <typename Kind>
 constexpr auto kFloatTiles = [] {
   std::array<TileRange, 1 + (Kind::kTwoPanelRows > 0) + (Kind::kFourPanelRows > 0)> tiles{};
