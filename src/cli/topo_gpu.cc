@@ -39,12 +39,23 @@ class Cores {
     return seconds + sum / asked * whole;
   }
   double last_token(uint32_t depth) const { return step(Phase::kDecode, 1, depth); }
+  // A token of decoding where this part of the memory's rates is left for it.
+  StepCost decode(uint32_t depth, double left) const {
+    BandwidthTable table = table_;
+    for (std::vector<double>& rates : table.read) {
+      for (double& rate : rates) rate *= left;
+    }
+    return cost(table, Phase::kDecode, 1, depth);
+  }
 
  private:
-  double step(Phase phase, uint32_t rows, uint32_t depth) const {
+  StepCost cost(const BandwidthTable& table, Phase phase, uint32_t rows, uint32_t depth) const {
     PlacedPlan placed{plan_.of(phase), plan_.placement, plan_.shard_nodes, plan_.shares};
     placed.experts = plan_.experts;
-    return predict_step(machine_, table_, model_, placed, {rows, depth}).seconds;
+    return predict_step(machine_, table, model_, placed, {rows, depth});
+  }
+  double step(Phase phase, uint32_t rows, uint32_t depth) const {
+    return cost(table_, phase, rows, depth).seconds;
   }
 
   const Machine& machine_;
@@ -114,8 +125,40 @@ std::vector<GpuPrediction::Berths> berths_of(const PassTarget& target,
   return all;
 }
 
+// Copies take what the link can, all the time, and decoding what it reads alone.
+GpuPrediction::Beside beside_of(const GpuPrediction& told, const PassTarget& target,
+                                const MeasuredAccelerator& gpu, const Cores& cores,
+                                uint32_t depth) {
+  // Whoever shares a memory gets some of it, as by virtual time.
+  const double left = std::max(1 - told.link_rate / told.memory_rate, 1.0 / 16);
+  const StepCost alone = cores.decode(depth, 1), decode = cores.decode(depth, left);
+  GpuPrediction::Beside beside{.depth = depth,
+                               .rows = std::min(told.plan.rows, told.context),
+                               .decode_rate = alone.tokens_per_second,
+                               .decode_left = decode.tokens_per_second};
+  TimedOptions host{.host_bytes_per_second = told.memory_rate};
+  beside.pass_seconds = PassClock(target, gpu, told.plan, host).seconds(beside.rows);
+  host.host_taken = (alone.local_bytes() + alone.remote_bytes()) / alone.seconds;
+  try {
+    beside.pass_left = PassClock(target, gpu, told.plan, host).seconds(beside.rows);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kResource) throw;
+    beside.pass_left = kNever;
+  }
+  return beside;
+}
+
 std::string seconds_text(double seconds) {
   return std::isinf(seconds) ? "never" : fmt::format("{:.2f} s", seconds);
+}
+
+std::string beside_text(const GpuPrediction::Beside& of) {
+  return fmt::format(
+      "decode beside such a pass: {:.1f} in place of {:.1f} tokens/s ({:+.0f} %); a pass of {} "
+      "rows "
+      "beside decode: {} in place of {}\n",
+      of.decode_left, of.decode_rate, 100 * (of.decode_left / of.decode_rate - 1), of.rows,
+      seconds_text(of.pass_left), seconds_text(of.pass_seconds));
 }
 
 void json_seconds(Json& json, const char* key, double seconds) {
@@ -125,6 +168,20 @@ void json_seconds(Json& json, const char* key, double seconds) {
   } else {
     json.real(seconds);
   }
+}
+
+void json_beside(Json& json, const std::optional<GpuPrediction::Beside>& of) {
+  json.key("beside");
+  if (!of) {
+    json.null();
+    return;
+  }
+  json.object().key("depth").number(of->depth).key("rows").number(of->rows);
+  json.key("decode_tokens_per_second").real(of->decode_rate);
+  json.key("decode_tokens_per_second_left").real(of->decode_left);
+  json_seconds(json, "pass_seconds", of->pass_seconds);
+  json_seconds(json, "pass_seconds_left", of->pass_left);
+  json.end_object();
 }
 
 }  // namespace
@@ -162,6 +219,7 @@ GpuPrediction predict_gpu(const Machine& machine, const BandwidthTable& table,
   }
   if (!lost && told.plan.berths > 0) {
     told.berths = berths_of(target, args.gpu, told.plan, told.layers, host);
+    told.beside = beside_of(told, target, args.gpu, cores, args.depth);
   }
   return told;
 }
@@ -187,10 +245,10 @@ std::string gpu_prediction_text(const GpuPrediction& told) {
                        one.berths == 1 ? "" : "s", seconds_text(one.seconds));
   }
   const double left = std::max(0.0, told.memory_rate - told.link_rate);
-  return out + fmt::format(
-                   "while layers are copied, {:.0f} of {:.0f} GB/s of the host's memory are "
-                   "left for decoding\n",
-                   left * 1e-9, told.memory_rate * 1e-9);
+  out += fmt::format(
+      "while layers are copied, {:.0f} of {:.0f} GB/s of the host's memory are left for decoding\n",
+      left * 1e-9, told.memory_rate * 1e-9);
+  return told.beside ? out + beside_text(*told.beside) : out;
 }
 
 void json_gpu_prediction(Json& json, const GpuPrediction& told) {
@@ -231,7 +289,9 @@ void json_gpu_prediction(Json& json, const GpuPrediction& told) {
         .real(one.seconds)
         .end_object();
   }
-  json.end_array().end_object();
+  json.end_array();
+  json_beside(json, told.beside);
+  json.end_object();
 }
 
 }  // namespace hearth

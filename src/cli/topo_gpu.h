@@ -23,6 +23,12 @@ struct GpuPrediction {
     double cores_seconds = 0;
     PassFigures passes = {};  // of all of them
   };
+  // What a pass and decoding lose beside each other, by the host's memory that both read.
+  struct Beside {
+    uint32_t depth = 0, rows = 0;             // of decoding, and of the pass
+    double decode_rate = 0, decode_left = 0;  // tokens a second: alone, and while it copies
+    double pass_seconds = 0, pass_left = 0;   // alone, and while all of it somebody decodes
+  };
   struct Berths {
     uint32_t rows = 0, berths = 0;
     double seconds = 0;  // of a pass
@@ -35,11 +41,13 @@ struct GpuPrediction {
   std::optional<uint32_t> threshold = {};  // tokens from which on it is sooner
   std::vector<Prompt> prompts = {};
   std::vector<Berths> berths = {};
+  std::optional<Beside> beside = {};  // none: nothing is copied, or a layer counts as lost
 };
 
 struct GpuPredictArgs {
   MeasuredAccelerator gpu;
   StreamPlanOptions plan = {};
+  uint32_t depth = 512;  // positions that decoding beside a pass finds
 };
 
 // Throws Error where the model cannot be streamed, or there is no room for it.

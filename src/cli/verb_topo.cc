@@ -50,6 +50,7 @@ GpuPrediction find_gpu(const TopoArgs& args, const Findings& found, MeasuredAcce
                        const BandwidthTable& table, const ModelSpec& model) {
   GpuPredictArgs how{.gpu = std::move(gpu)};
   how.plan = stream_plan_options(args.gpu);
+  how.depth = found.predict.depth;
   return predict_gpu(found.machine, table, model, found.plan, how);
 }
 

@@ -233,10 +233,18 @@ class TopoTest(ProgramTest):
         seconds = {key: one["prompts"][0]["gpu_seconds"] for key, one in ring.items()}
         self.assertLessEqual(seconds["8"], seconds["2"])
         self.assertLess(seconds["auto"], seconds["8"] * 1.02)
+        beside = json.loads(self.good(*words, "--depth", "100", "--json"))["gpu"]["beside"]
+        self.assertEqual([beside["depth"], beside["rows"]], [100, 512])
+        self.assertGreater(beside["decode_tokens_per_second_left"], 0)
+        self.assertLess(beside["decode_tokens_per_second_left"],
+                        beside["decode_tokens_per_second"])
+        self.assertGreaterEqual(beside["pass_seconds_left"], beside["pass_seconds"])
         plan = self.folder / "experts.plan"
         text = self.good(*words, "--gpu-experts", "2", "--write-plan", plan)
         self.assertIn("a ring of 2 experts of 768.00 KiB", text)
         self.assertIn("\nrows 512\nkept 0\nberths 3\nexperts 2\n", plan.read_text())
+        self.assertRegex(text, r"\ndecode beside such a pass: [\d.]+ in place of [\d.]+ tokens/s "
+                               r"\(-\d+ %\); a pass of 512 rows beside decode: ")
         status, _, err = self.call(*words, "--gpu-memory", "2MiB")
         self.assertEqual(status, 2)
         self.assertRegex(err, r"3 berths of [\d.]+ MiB and 2 of 768.00 KiB for experts take [\d.]+ "

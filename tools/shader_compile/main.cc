@@ -36,11 +36,37 @@ using WantedPipelines = std::map<PipelineKey, WantedPipeline>;
 
 void add_pipelines(const KernelCall& call, WantedPipelines* wanted) {
   const auto* gemm = std::get_if<GemmCall>(&call);
-  const WantedPipeline of_call = {contract_name(call),
-                                  gemm != nullptr && gemm->a.format == ActFormat::kQ8};
+  const auto* of_experts = std::get_if<ExpertGemmCall>(&call);
+  const WantedPipeline of_call = {
+      contract_name(call), (gemm != nullptr && gemm->a.format == ActFormat::kQ8) ||
+                               (of_experts != nullptr && of_experts->a.format == ActFormat::kQ8)};
   const AddressOf address = [](const Place& place) { return place ? 4096 + place.offset : 0; };
   for (const Dispatch& dispatch : dispatches_of(call, address)) {
     wanted->try_emplace({std::string(dispatch.shader), dispatch.constants}, of_call);
+  }
+}
+
+// Other shaders for one row, few, some and many of them: each cut and whole, and of experts each
+// gathered and on end.
+constexpr uint32_t kRows[] = {1, 4, 16, 64};
+
+void add_all_rows(GemmCall call, WantedPipelines* wanted) {
+  for (const uint32_t rows : kRows) {
+    call.m = rows;
+    call.cuts = {call.block0 + 1};
+    add_pipelines(call, wanted);
+    call.cuts.clear();
+    add_pipelines(call, wanted);
+  }
+}
+
+void add_all_rows(ExpertGemmCall call, WantedPipelines* wanted) {
+  for (const uint32_t rows : kRows) {
+    call.likely_rows = rows;
+    for (const Place& row : {call.first, Place{}}) {
+      call.row = row;
+      add_pipelines(call, wanted);
+    }
   }
 }
 
@@ -50,18 +76,10 @@ WantedPipelines all_pipelines() {
   std::mt19937 random(1);
   for (const Contract& contract : all_contracts(false)) {
     for (const auto& make : contract.problems) {
-      KernelCall call = make(0, random).call;
+      const KernelCall call = make(0, random).call;
       add_pipelines(call, &wanted);
-      auto* gemm = std::get_if<GemmCall>(&call);
-      if (gemm == nullptr) continue;
-      // The shaders differ for one row, few, some and many, each cut and whole.
-      for (const uint32_t rows : {1u, 4u, 16u, 64u}) {
-        gemm->m = rows;
-        gemm->cuts = {gemm->block0 + 1};
-        add_pipelines(call, &wanted);
-        gemm->cuts.clear();
-        add_pipelines(call, &wanted);
-      }
+      if (const auto* gemm = std::get_if<GemmCall>(&call)) add_all_rows(*gemm, &wanted);
+      if (const auto* gemm = std::get_if<ExpertGemmCall>(&call)) add_all_rows(*gemm, &wanted);
     }
   }
   return wanted;
