@@ -125,11 +125,12 @@ std::vector<GpuPrediction::Berths> berths_of(const PassTarget& target,
   return all;
 }
 
-// Copies take what the link can, all the time, and decoding what it reads alone.
+// Returns what decoding and a pass lose, where copies always take the whole link's rate of the
+// host's memory, and decoding the rate at which it reads by itself.
 GpuPrediction::Beside beside_of(const GpuPrediction& told, const PassTarget& target,
                                 const MeasuredAccelerator& gpu, const Cores& cores,
                                 uint32_t depth) {
-  // Whoever shares a memory gets some of it, as by virtual time.
+  // Decoding always keeps some of the memory's rate, as in virtual time.
   const double left = std::max(1 - told.link_rate / told.memory_rate, 1.0 / 16);
   const StepCost alone = cores.decode(depth, 1), decode = cores.decode(depth, left);
   GpuPrediction::Beside beside{.depth = depth,

@@ -23,11 +23,12 @@ struct GpuPrediction {
     double cores_seconds = 0;
     PassFigures passes = {};  // of all of them
   };
-  // What a pass and decoding lose beside each other, by the host's memory that both read.
+  // The rates of a pass and of decoding, each alone and beside the other: both read the host's
+  // memory.
   struct Beside {
     uint32_t depth = 0, rows = 0;             // of decoding, and of the pass
     double decode_rate = 0, decode_left = 0;  // tokens a second: alone, and while it copies
-    double pass_seconds = 0, pass_left = 0;   // alone, and while all of it somebody decodes
+    double pass_seconds = 0, pass_left = 0;   // alone, and with decoding beside all of it
   };
   struct Berths {
     uint32_t rows = 0, berths = 0;

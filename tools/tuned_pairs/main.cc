@@ -85,7 +85,7 @@ int run(const std::string& path, uint32_t pairs, const TuneCases& asked) {
   std::optional<EnginePlan> plan = tuned_plan(*found.tuned, machine, engine->options());
   if (plan) plan = with_all_pus(machine, *plan);
   const Way by_hand{engine->plan(), {}};
-  Pairs all(*engine, cases, by_hand, {plan.value_or(by_hand.plan), tuned_schedules(*found.tuned)});
+  Pairs all(*engine, cases, by_hand, {plan.value_or(by_hand.plan), timed_schedules(*found.tuned)});
   for (uint32_t sequences : cases.sequences) all.run(Phase::kDecode, sequences, pairs);
   for (uint32_t prompt : cases.prompts) all.run(Phase::kPrefill, prompt, pairs);
   return 0;
