@@ -99,8 +99,12 @@ std::string file_stamp(const std::string& path) {
   fs::directory_iterator at(folder ? whole : whole.parent_path(), error);
   for (; !error && at != fs::directory_iterator(); at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (name.starts_with(begin)) stamps.push_back(name + " " + one_stamp(at->path().string()));
+    if (!name.starts_with(begin)) continue;
+    const std::string stamp = one_stamp(at->path().string());
+    if (stamp.empty()) return "";
+    stamps.push_back(name + " " + stamp);
   }
+  if (folder ? !fs::exists(whole / "config.json", error) : stamps.size() < part.parts) return "";
   std::ranges::sort(stamps);
   return fmt::format("{}", fmt::join(stamps, "\n"));
 }

@@ -16,8 +16,8 @@ struct FoundFile {
 // (kFile) where there is no such folder.
 std::vector<FoundFile> find_model_files(const std::string& folder);
 
-// Changes where the file at the path does, one of its parts, or a file in that folder. Empty: there
-// is no such file, and no such folder.
+// Changes where the file at the path does, one of its parts, or a file in that folder. Empty:
+// that, or a part of it, is not there.
 std::string file_stamp(const std::string& path);
 
 }  // namespace hearth

@@ -245,7 +245,7 @@ std::vector<OfferedModel> find_offers(const OfferSetting& setting,
   std::vector<OfferedModel> offers;
   KnownHeaders headers;
   // True where a request asked for a model that embeds or ranks: else cores would wait for nobody.
-  const auto queues_apart = std::make_shared<bool>(false);
+  const auto queues_apart = std::make_shared<bool>(setting.queues_apart);
   for (const FoundModel& model : find_models(setting, configuration, time)) {
     try {
       const std::shared_ptr<const ModelArgs> args = read_args(setting, configuration, model);

@@ -25,6 +25,8 @@ struct OfferSetting {
   const Machine& machine;
   std::shared_ptr<StepTurns> turns;
   std::shared_ptr<const std::vector<uint32_t>> others;  // PUs that somebody else works on
+  // Whether a model that find_offers() does not read has queues, and was asked for.
+  bool queues_apart = false;
 };
 
 // Models that are not here are fetched at the start; later nothing is.

@@ -37,18 +37,22 @@ void ServedStock::offer_again() {
 }
 
 void ServedStock::offer_cached_anew() {
+  std::vector<OfferedModel> offers;
+  bool queues = false;
+  for (const ModelRow& row : set_->rows()) {
+    if (row.model->removable) continue;
+    offers.push_back(*row.model);
+    const bool asked =
+        row.model->named || configuration_.contains(std::string(kModelTable) + row.model->name);
+    queues = queues || (asked && row.model->kind != ModelKind::kText);
+  }
   ServeArgs args = setting_.args;
   args.models.clear();
-  const OfferSetting unnamed{args, setting_.told, setting_.machine, setting_.turns,
-                             setting_.others};
+  const OfferSetting unnamed{args,           setting_.told,   setting_.machine,
+                             setting_.turns, setting_.others, queues};
   Configuration verbs = configuration_;
   std::erase_if(verbs, [](const auto& each) { return each.first.starts_with(kModelTable); });
   KnownHeaders known = known_;
-
-  std::vector<OfferedModel> offers;
-  for (const ModelRow& row : set_->rows()) {
-    if (!row.model->removable) offers.push_back(*row.model);
-  }
   for (OfferedModel& found : find_offers(unnamed, verbs, OfferTime::kLater, &known)) {
     const bool stands = std::ranges::find(offers, found.name, &OfferedModel::name) != offers.end();
     if (found.removable && !stands) offers.push_back(std::move(found));

@@ -112,7 +112,9 @@ StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerat
     if (!near) continue;
     // More layers may have room now.
     shorter.kept = options.kept;
-    return plan_stream(target, gpu.facts, shorter);
+    StreamPlan chosen = plan_stream(target, gpu.facts, shorter);
+    chosen.no_piece = longest.no_piece;  // of rows that were not given
+    return chosen;
   }
   return longest;
 }

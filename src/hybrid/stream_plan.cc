@@ -181,7 +181,7 @@ class Planner {
   }
 
   // Returns the plan with pass_bytes as its layers really take them. Where kept and streamed layers
-  // have batches of different sizes, row_bytes() assumes that all have the dearer one.
+  // have batches of different sizes, row_memory() assumes that all have the dearer one.
   StreamPlan exact(StreamPlan plan) const {
     if (!differ(plan)) return plan;
     plan.pass_bytes = laid_out(plan.rows, room_of(plan)).bytes + plan.page_bytes + vectors_;
@@ -256,8 +256,10 @@ class Planner {
   // room in one piece for what a batch makes of all rows, each of which chooses any once.
   uint32_t batch_of(const LayerExperts& of, uint32_t most, uint32_t rows) const {
     constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
+    // Shaders index floats by 31 bits.
+    constexpr uint64_t kReached = uint64_t{7} << 30;
     const uint64_t whole = (kBatchBytes + of.largest - 1) / of.largest;
-    const uint64_t made = facts_.allocation_bytes / (rows * of.widest);
+    const uint64_t made = std::min(facts_.allocation_bytes, kReached) / (rows * of.widest);
     const uint64_t in_piece = made < of.used ? std::max<uint64_t>(made, 1) : UINT64_MAX;
     return static_cast<uint32_t>(std::min<uint64_t>({whole, most, of.segment, in_piece}));
   }

@@ -113,7 +113,9 @@ class Tuning {
     if (enough && !options_.fresh) return *std::move(found.table);
     if (!found.note.empty() && !options_.fresh) listener_.warn(found.note);
     BandwidthTable table = measure_bandwidth(machine_, isa, how);
-    if (known) table.contention = newer_of(*found.table->contention, *table.contention);
+    if (known && table.contention) {
+      table.contention = newer_of(*found.table->contention, *table.contention);
+    }
     store_.save_bandwidth(machine_, tuned_.machine, table);
     return table;
   }
@@ -176,8 +178,9 @@ class Tuning {
     tune_phases(engine, timer, budget, result, best);
     const bool whole = result->left.empty();
     // The result of an earlier tuning stays until this one knows all that it did.
-    if (!whole || tuned_.engine_plan.empty())
+    if (!whole || tuned_.engine_plan.empty()) {
       keep_engine_plan(whole ? kept_text(*best) : "", &tuned_);
+    }
     store_.save(tuned_);
     if (!whole || !tune_threshold(engine, timer, budget, result, best)) {
       result->left.emplace_back("rows up to which steps are decode's");

@@ -1,5 +1,6 @@
 """Tests of `hearth tune`: what it finds is kept, told and used; damaged files are no danger."""
 
+import itertools
 import json
 import os
 import re
@@ -227,7 +228,8 @@ class TuneTest(ProgramTest):
         server = self.start("serve", self.chain, "--port", "0", env={**os.environ, **self.env},
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         try:
-            self.assertTrue(any(FOUND in line for line in server.stderr))
+            said = list(itertools.takewhile(lambda line: "serving" not in line, server.stderr))
+            self.assertTrue(any(FOUND in line for line in said), said)
         finally:
             server.terminate()
             server.communicate()

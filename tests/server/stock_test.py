@@ -17,6 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "store"))
 
 from fake_hub import FakeHub, drip  # noqa: E402
+from serve_case import chain_models, u32  # noqa: E402
 from serving import Server, wait_for  # noqa: E402
 from store_case import DEMO, StoreCase  # noqa: E402
 
@@ -183,6 +184,20 @@ class StockTest(StoreCase):
         self.assertEqual(self.text(server, "org/model:Q4_0"), text)
         for part in ("stay as they were read before", "own.gguf' does not exist"):
             self.assertIn(part, server.said())
+
+    def test_that_reading_leaves_loaded_models_and_cores_as_they_were(self):
+        own, vectors = self.home / "own.gguf", self.home / "vectors.gguf"
+        own.write_bytes(DATA)
+        chain_models.write_random(vectors, {"llama.pooling_type": u32(3)})
+        server = self.serve(self.hub(), own, vectors)
+        self.assertEqual(self.pull(server, "org/model:Q4_0")[-1], DONE)
+        text = self.text(server, "org/model:Q4_0")
+        own.unlink()
+        self.assertEqual(self.pull(server, "org/model:Q8_0")[-1], DONE)
+        for name in ("org/model:Q8_0", "org/model:Q4_0"):
+            self.assertEqual(self.text(server, name), text)
+        self.assertIn("stay as they were read before", server.said())
+        self.assertEqual(server.said().count("org/model:Q4_0 is loaded"), 1, server.said())
 
     def test_headers_are_read_again_where_a_file_is_another(self):
         server = self.serve(self.hub())

@@ -124,6 +124,17 @@ TEST(Dispatches, AllPagesOfTheLargestPass) {
                                        .pages = latents,
                                        .out = rows_in(4, kAtOnce * 512)}),
             uint64_t{kMostRows} * kAtOnce);
+  KvPages expanded = pages;
+  expanded.heads = kAtOnce;
+  expanded.type = KvType::kF32;
+  expanded.stride = kAtOnce * expanded.head_bytes();
+  EXPECT_GE(groups_of(LatentExpandCall{.from = latents,
+                                       .positions = kMostRows,
+                                       .latent_length = 512,
+                                       .key = rows_in(0, kKeyLength - 64),
+                                       .value = rows_in(1, 512),
+                                       .to = expanded}),
+            kPages / 2 * kAtOnce);
 }
 
 TEST(Dispatches, AllChoicesOfTheLargestPass) {
