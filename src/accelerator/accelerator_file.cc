@@ -97,7 +97,8 @@ class Field {
 
   [[noreturn]] void refuse(const std::string& why) const {
     fail(ErrorCode::kFile,
-         "'{}' describes no accelerator: {} {}; 'hearth gpu --bench --save' writes such a file",
+         "'{}' is not a description of a GPU: {} {}; write one with 'hearth gpu --bench --save "
+         "FILE'",
          file_, path_.empty() ? "it" : fmt::format("'{}'", path_), why);
   }
 
@@ -105,7 +106,7 @@ class Field {
 
   Field operator[](const char* key) const {
     const boost::json::object* object = value_.if_object();
-    if (object == nullptr) refuse(fmt::format("is no object with '{}'", key));
+    if (object == nullptr) refuse(fmt::format("is not an object with '{}'", key));
     const boost::json::value* member = object->if_contains(key);
     if (member == nullptr) refuse(fmt::format("has no '{}'", key));
     return {*member, file_, path_.empty() ? key : fmt::format("{}.{}", path_, key)};
@@ -114,7 +115,7 @@ class Field {
   std::vector<Field> items() const {
     const boost::json::array* array = value_.if_array();
     if (array == nullptr || array->size() > kMostItems) {
-      refuse(fmt::format("is no list of up to {}", kMostItems));
+      refuse(fmt::format("is not a list of up to {}", kMostItems));
     }
     std::vector<Field> fields;
     for (const boost::json::value& item : *array) {
@@ -126,7 +127,7 @@ class Field {
   std::string text() const {
     const boost::json::string* text = value_.if_string();
     if (text == nullptr || text->size() > kMostText) {
-      refuse(fmt::format("is no text of up to {} bytes", kMostText));
+      refuse(fmt::format("is not a string of up to {} bytes", kMostText));
     }
     return printable(*text, kMostText);
   }
@@ -144,7 +145,7 @@ class Field {
       number = static_cast<uint64_t>(*any);
     }
     if (!number || *number < least || *number > most) {
-      refuse(fmt::format("is no whole number from {} to {}", least, most));
+      refuse(fmt::format("is not a whole number from {} to {}", least, most));
     }
     return *number;
   }
@@ -176,7 +177,7 @@ AcceleratorKind read_accelerator_kind(const Field& field) {
     const auto kind = static_cast<AcceleratorKind>(i);
     if (name == accelerator_kind_name(kind)) return kind;
   }
-  field.refuse(fmt::format("is '{}', which is no kind of accelerator", name));
+  field.refuse(fmt::format("is '{}', which is not a kind of accelerator", name));
 }
 
 PackKind read_pack_kind(const Field& field) {
@@ -185,7 +186,7 @@ PackKind read_pack_kind(const Field& field) {
     const auto kind = static_cast<PackKind>(i);
     if (name == pack_kind_info(kind).name) return kind;
   }
-  field.refuse(fmt::format("is '{}', which is no kind of weights", name));
+  field.refuse(fmt::format("is '{}', which is not a kind of weights", name));
 }
 
 AcceleratorFacts read_facts(const Field& field) {
@@ -208,7 +209,7 @@ AcceleratorFacts read_facts(const Field& field) {
     facts.queues.push_back({queue["computes"].flag()});
   }
   if (facts.queues.empty() || !facts.queues[0].computes) {
-    field["queues"].refuse("has no first one that computes");
+    field["queues"].refuse("must begin with a queue that computes");
   }
   for (const Field& lack : field["lacks"].items()) {
     facts.lacks.push_back({lack["what"].text(), lack["cost"].text()});
@@ -224,7 +225,7 @@ ProductRate read_product(const Field& field) {
                          .refused = field["refused"].text()};
   const Field rate = field["multiply_adds_per_second"];
   if (rate.is_null() == product.refused.empty()) {
-    rate.refuse("has to be null where the product is refused, and nowhere else");
+    rate.refuse("must be null exactly where the product is refused");
   }
   if (!rate.is_null()) product.per_second = read_spread(rate);
   return product;
@@ -238,7 +239,7 @@ KernelRate read_kernel(const Field& field) {
                        .refused = field["refused"].text()};
   const Field rate = field["work_per_second"];
   if (rate.is_null() == kernel.refused.empty()) {
-    rate.refuse("has to be null where the kernel is refused, and nowhere else");
+    rate.refuse("must be null exactly where the kernel is refused");
   }
   if (!rate.is_null()) kernel.per_second = read_spread(rate);
   return kernel;
@@ -252,7 +253,7 @@ AcceleratorRates read_rates(const Field& field, uint64_t version) {
   const auto imported = [&](const char* key) -> std::optional<TransferRate> {
     const Field rate = field[key];
     if (rate.is_null() == rates.import_refused.empty()) {
-      rate.refuse("has to be null where importing is refused, and nowhere else");
+      rate.refuse("must be null exactly where importing is refused");
     }
     if (rate.is_null()) return std::nullopt;
     return read_transfer(rate);
@@ -278,8 +279,8 @@ boost::json::value json_of(const std::string& text, const std::string& name) {
     return read_json(text);
   } catch (const Error& error) {
     fail(ErrorCode::kFile,
-         "'{}' describes no accelerator: {}; 'hearth gpu --bench --save' writes such a file", name,
-         error.what());
+         "'{}' is not a description of a GPU: {}; write one with 'hearth gpu --bench --save FILE'",
+         name, error.what());
   }
 }
 
@@ -315,8 +316,8 @@ MeasuredAccelerator parse_accelerator(const std::string& text, const std::string
   const Field file(json, name, "");
   const uint64_t version = file[kVersionKey].number();
   if (version != 1 && version != kFileVersion) {
-    file.refuse(
-        fmt::format("has version {}, and this program reads 1 and {}", version, kFileVersion));
+    file.refuse(fmt::format("has version {}, and this version of hearth reads 1 and {}", version,
+                            kFileVersion));
   }
   return {read_facts(file["facts"]), read_rates(file["rates"], version)};
 }

@@ -106,12 +106,13 @@ void expect_no_accelerator(const std::string& text, const std::string& why) {
 
 TEST(AcceleratorFile, OtherFilesAreRefused) {
   expect_no_accelerator("", "JSON");
-  expect_no_accelerator("[1]", "it is no object with 'hearth_accelerator'");
+  expect_no_accelerator("[1]", "it is not an object with 'hearth_accelerator'");
   expect_no_accelerator("{}", "it has no 'hearth_accelerator'");
   expect_no_accelerator(R"({"hearth_accelerator":3})", "it has version 3");
-  expect_no_accelerator(R"({"hearth_accelerator":"1"})", "'hearth_accelerator' is no whole number");
+  expect_no_accelerator(R"({"hearth_accelerator":"1"})",
+                        "'hearth_accelerator' is not a whole number");
   expect_no_accelerator(R"({"hearth_accelerator":1})", "it has no 'facts'");
-  expect_no_accelerator(R"({"hearth_accelerator":1,"facts":[]})", "'facts' is no object");
+  expect_no_accelerator(R"({"hearth_accelerator":1,"facts":[]})", "'facts' is not an object");
   expect_no_accelerator(std::string(100000, '['), "nested deeper");
   const std::string good = made_file();
   // Wherever the file is cut off there is no accelerator any more.
@@ -130,35 +131,42 @@ TEST(AcceleratorFile, DamagedFieldsAreNamed) {
     expect_no_accelerator(bad, why);
   };
   refused(R"("kind":"integrated")", R"("kind":"quantum")", "'facts.kind' is 'quantum'");
-  refused(R"("name":"Some)", R"("name":7,"x":"Some)", "'facts.name' is no text");
-  refused(R"("driver":"a)", R"("driver":")" + std::string(2000, 'a'), "'facts.driver' is no text");
-  refused(R"("free_bytes":12345)", R"("free_bytes":-1)", "'facts.free_bytes' is no whole number");
-  refused(R"("free_bytes":12345)", R"("free_bytes":1.5)", "'facts.free_bytes' is no whole number");
+  refused(R"("name":"Some)", R"("name":7,"x":"Some)", "'facts.name' is not a string");
+  refused(R"("driver":"a)", R"("driver":")" + std::string(2000, 'a'),
+          "'facts.driver' is not a string");
+  refused(R"("free_bytes":12345)", R"("free_bytes":-1)",
+          "'facts.free_bytes' is not a whole number");
+  refused(R"("free_bytes":12345)", R"("free_bytes":1.5)",
+          "'facts.free_bytes' is not a whole number");
   refused("18446744073709551615", "18446744073709551616", "'facts.allocation_bytes'");
   refused(R"("import_alignment":4096)", R"("import_alignment":4095)", "a power of two");
   refused(R"([{"computes":true})", R"([{"computes":1})", "'facts.queues[0].computes' is neither");
-  refused(R"([{"computes":true},)", "[", "'facts.queues' has no first one that computes");
+  refused(R"([{"computes":true},)", "[", "'facts.queues' must begin with a queue that computes");
   refused(R"({"what":"another")", R"({"wha":"another")", "'facts.lacks[1]' has no 'what'");
-  refused(R"("write":{)", R"("write":null,"x":{)", "'rates.write' is no object");
-  refused("12500000000", "0", "'rates.write.bytes_per_second.median' is no whole number from 1");
-  refused("12500000000", "-1", "'rates.write.bytes_per_second.median' is no whole number from 1");
-  refused("12500000000", "1.25e10", "'rates.write.bytes_per_second.median' is no whole number");
+  refused(R"("write":{)", R"("write":null,"x":{)", "'rates.write' is not an object");
+  refused("12500000000", "0", "'rates.write.bytes_per_second.median' is not a whole number from 1");
+  refused("12500000000", "-1",
+          "'rates.write.bytes_per_second.median' is not a whole number from 1");
+  refused("12500000000", "1.25e10", "'rates.write.bytes_per_second.median' is not a whole number");
   refused("12500000000", "1e999", "beyond the range");
   refused("12500000000", "1", "'rates.write.bytes_per_second' has a median");
-  refused(R"("bytes":67108864)", R"("bytes":0)", "'rates.write.bytes' is no whole number");
-  refused(R"("import_to":{)", R"("import_to":null,"x":{)", "'rates.import_to' has to be null");
-  refused(R"("import_refused":"")", R"("import_refused":"no")", "'rates.import_to' has to be null");
+  refused(R"("bytes":67108864)", R"("bytes":0)", "'rates.write.bytes' is not a whole number");
+  refused(R"("import_to":{)", R"("import_to":null,"x":{)",
+          "'rates.import_to' must be null exactly");
+  refused(R"("import_refused":"")", R"("import_refused":"no")",
+          "'rates.import_to' must be null exactly");
   refused(R"("kind":"q4_k")", R"("kind":"q9_z")", "'rates.products[0].kind' is 'q9_z'");
   refused(R"("rows":1,)", R"("rows":4294967297,)", "'rates.products[0].rows'");
-  refused(R"("side":256,)", R"("side":[256],)", "'rates.products[1].side' is no whole number");
+  refused(R"("side":256,)", R"("side":[256],)", "'rates.products[1].side' is not a whole number");
   refused(R"("command_nanoseconds":{)", R"("command_nanoseconds":7,"x":{)",
-          "'rates.command_nanoseconds' is no object");
-  refused(R"("contract":"rms norm")", R"("contract":7)", "'rates.kernels[0].contract' is no text");
+          "'rates.command_nanoseconds' is not an object");
+  refused(R"("contract":"rms norm")", R"("contract":7)",
+          "'rates.kernels[0].contract' is not a string");
   refused(R"("work_per_second":null)", R"("work_per_second":{})",
-          "'rates.kernels[1].work_per_second' has to be null");
-  refused(R"("length":2048)", R"("length":0)", "'rates.kernels[0].length' is no whole number");
+          "'rates.kernels[1].work_per_second' must be null exactly");
+  refused(R"("length":2048)", R"("length":0)", "'rates.kernels[0].length' is not a whole number");
   refused(R"("multiply_adds_per_second":null)", R"("multiply_adds_per_second":{})",
-          "'rates.products[1].multiply_adds_per_second' has to be null");
+          "'rates.products[1].multiply_adds_per_second' must be null exactly");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class Checker {
     need_size(call.rows, call.n);
     const uint64_t all = need_heads(call.heads, call.length);
     if (call.n > all || call.n % call.length != 0) {
-      refuse("{} floats are no heads of {} of {}", call.n, call.heads, call.length);
+      refuse("{} floats are not {} heads of {}", call.n, call.heads, call.length);
     }
     need_input(call.x, call.n, "x");
     need_input(call.moments, uint64_t{2} * call.heads, "moments");
@@ -104,7 +104,7 @@ class Checker {
  private:
   template <typename... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> why, Args&&... args) const {
-    fail(ErrorCode::kRequest, "{} cannot be called so: {}", contract_name(call_),
+    fail(ErrorCode::kRequest, "{} cannot be called like this: {}", contract_name(call_),
          fmt::format(why, std::forward<Args>(args)...));
   }
   void need(bool holds, std::string_view else_why) const {
@@ -114,7 +114,7 @@ class Checker {
     need(rows > 0 && n > 0, "there is nothing to do");
   }
   void need_eps(float eps) const {
-    need(std::isfinite(eps) && eps >= 0, "eps is no number from 0 up");
+    need(std::isfinite(eps) && eps >= 0, "eps must be a number from 0 up");
   }
   // Returns the floats of all.
   uint64_t need_heads(uint32_t heads, uint32_t length) const {
@@ -135,13 +135,13 @@ class Checker {
   }
   void need_aligned(const Place& at, uint64_t alignment, std::string_view what) const {
     if (!at || at.offset % alignment == 0) return;
-    refuse("{} lies at {}, which is no multiple of {}", what, at.offset, alignment);
+    refuse("{} is at {}, which is not a multiple of {}", what, at.offset, alignment);
   }
   // Rows that are read: apart, or all one.
   void need_input(const FloatRows& x, uint64_t n, std::string_view what) const {
     if (!x) refuse("there is no {}", what);
     need_aligned(x.at, 4, what);
-    if (x.stride > kMostStride) refuse("the rows of {} lie too far apart", what);
+    if (x.stride > kMostStride) refuse("the rows of {} are too far apart", what);
     if (x.stride != 0 && x.stride < n) refuse("the rows of {} overlap", what);
   }
   void need_output(const FloatRows& out, uint64_t rows, uint64_t n) const {
@@ -149,14 +149,14 @@ class Checker {
     need(rows == 1 || out.stride != 0, "all rows of the output are one");
   }
   void need_head(uint32_t length) const {
-    if (length == 0 || length > kMaxHeadDim) refuse("a head of {} is none", length);
+    if (length == 0 || length > kMaxHeadDim) refuse("a head cannot have {} elements", length);
   }
   void need_page_places(const Place& at, uint64_t stride, uint32_t count) const {
     need(static_cast<bool>(at) && count > 0, "there are no pages");
     need_aligned(at, 64, "the first page");
-    need(stride % 64 == 0, "the stride of pages is no multiple of 64");
+    need(stride % 64 == 0, "the stride of pages is not a multiple of 64");
     need(count <= UINT32_MAX / kPagePositions, "there are more pages than can be numbered");
-    need(stride <= kMostBufferBytes, "pages lie too far apart");
+    need(stride <= kMostBufferBytes, "pages are too far apart");
   }
   void need_pages(const KvPages& pages) const {
     need_page_places(pages.at, pages.stride, pages.count);
@@ -172,7 +172,7 @@ class Checker {
     need(pages.copies > 0, "there are no copies");
     if (pages.length == 0 || pages.length > kMaxLatentKey || latent_length == 0 ||
         latent_length > kMaxLatentValue || latent_length > pages.length) {
-      refuse("a latent of {} in {} is none", latent_length, pages.length);
+      refuse("a latent of {} in {} is not possible", latent_length, pages.length);
     }
     if (pages.stride / pages.copies < pages.copy_bytes()) {
       refuse("{} copies of {} bytes do not fit into pages of {}", pages.copies, pages.copy_bytes(),
@@ -209,7 +209,7 @@ class Checker {
   void need_memory(bool in_place) const {
     const std::vector<Access> all = accesses_of(call_);
     for (const Access& access : all) {
-      need(end_of(access) <= kMostBufferBytes, "it works on what lies behind all memory");
+      need(end_of(access) <= kMostBufferBytes, "it reaches beyond the end of memory");
     }
     for (const Access& write : all) {
       if (!write.writes) continue;
@@ -234,13 +234,13 @@ void Checker::operator()(const GemmCall& call) const {
            call.panels);
   }
   if (call.block0 >= call.block1 || call.block1 > spec.blocks()) {
-    refuse("blocks [{}, {}) are none of the shard's {}", call.block0, call.block1, spec.blocks());
+    refuse("blocks [{}, {}) are outside the shard's {}", call.block0, call.block1, spec.blocks());
   }
   need_activations(call.a, call.m);
   need(call.a.format == act_format_for(spec.kind), "activations are in another format");
   need(call.a.k > (call.block1 - 1) * uint64_t{kBlock}, "activations are shorter than the blocks");
   need_output(call.out, call.m, uint64_t{call.panels} * kPanelRows);
-  need(call.out.stride % kPanelRows == 0, "the output's stride is no multiple of 16");
+  need(call.out.stride % kPanelRows == 0, "the output's stride is not a multiple of 16");
   need(call.cuts.size() <= kMostCuts, "there are more cuts than 7");
   uint32_t last = call.block0;
   for (uint32_t cut : call.cuts) {
@@ -255,7 +255,7 @@ void Checker::operator()(const TableCall& call) const {
   need_shard(call.spec, call.codes, call.scales);
   need(static_cast<bool>(call.rows_of), "nothing says which rows");
   need_aligned(call.rows_of, 4, "which rows");
-  need(std::isfinite(call.scale), "the scale is no number");
+  need(std::isfinite(call.scale), "the scale is not a number");
   need_output(call.out, call.rows, call.spec.k);
   need_memory(call.keep);
 }
@@ -265,7 +265,7 @@ void Checker::operator()(const AttendCall& call) const {
   need(call.step_rows > 0, "there are no keys");
   need(call.group > 0 && call.heads % call.group == 0, "heads do not share keys evenly");
   for (uint32_t length : {call.key_length, call.value_length}) need_head(length);
-  need(std::isfinite(call.scale), "the scale is no number");
+  need(std::isfinite(call.scale), "the scale is not a number");
   const uint64_t heads = call.heads, kv_heads = heads / call.group;
   need_input(call.q, heads * call.key_length, "q");
   need_input(call.k, kv_heads * call.key_length, "k");
@@ -299,7 +299,7 @@ void Checker::operator()(const PagedAttendCall& call) const {
   if (kv_heads > call.pages.heads || call.kv_head0 > call.pages.heads - kv_heads) {
     refuse("pages have {} heads, fewer than {} and {}", call.pages.heads, call.kv_head0, kv_heads);
   }
-  need(std::isfinite(call.scale), "the scale is no number");
+  need(std::isfinite(call.scale), "the scale is not a number");
   need_input(call.q, uint64_t{call.heads} * call.pages.key_length, "q");
   need(static_cast<bool>(call.rows_of), "nothing says what rows see");
   need_aligned(call.rows_of, 4, "what rows see");
@@ -318,9 +318,9 @@ void Checker::operator()(const LatentStoreCall& call) const {
 void Checker::operator()(const LatentAttendCall& call) const {
   need_size(call.rows, call.heads);
   need_pages(call.pages, call.latent_length);
-  need(call.turned_length() > 0, "nothing is turned");
+  need(call.turned_length() > 0, "RoPE rotates nothing");
   need(call.positions > 0, "rows see nothing");
-  need(std::isfinite(call.scale), "the scale is no number");
+  need(std::isfinite(call.scale), "the scale is not a number");
   need(call.q_head >= call.latent_length && call.turned_head >= call.turned_length(),
        "heads overlap");
   const uint64_t others = call.heads - 1;
@@ -338,7 +338,7 @@ void Checker::operator()(const LatentExpandCall& call) const {
   need(call.to.type == KvType::kF32, "keys and values are not made in f32");
   const uint32_t turned = call.from.length - call.latent_length;
   if (call.to.key_length <= turned) {
-    refuse("of a key of {} nothing is before the {} that are turned", call.to.key_length, turned);
+    refuse("a key of {} has nothing before the {} that RoPE rotates", call.to.key_length, turned);
   }
   const uint32_t pages = pages_for(call.positions);
   if (pages > std::min(call.from.count, call.to.count)) {
@@ -363,7 +363,7 @@ void Checker::operator()(const RouteCall& call) const {
       rule.experts / rule.groups * rule.groups_used < rule.used) {
     refuse("{} of {} groups do not hold {} experts", rule.groups_used, rule.groups, rule.used);
   }
-  need(std::isfinite(rule.scale) && std::isfinite(rule.logit_scale), "a scale is no number");
+  need(std::isfinite(rule.scale) && std::isfinite(rule.logit_scale), "a scale is not a number");
   need_input(call.logits, rule.experts, "logits");
   need_aligned(call.bias, 4, "the bias");
   need_words(call.chosen, "the choices");
@@ -390,7 +390,7 @@ void Checker::operator()(const ExpertGemmCall& call) const {
   for (const auto& [stride, bytes] : {std::pair(call.codes_stride, spec.codes_bytes()),
                                       std::pair(call.scales_stride, spec.scales_bytes())}) {
     if (call.experts > 1 && stride < bytes) refuse("experts of {} bytes overlap", bytes);
-    need(stride % 64 == 0 && stride <= kMostBufferBytes, "experts lie no multiple of 64 apart");
+    need(stride % 64 == 0 && stride <= kMostBufferBytes, "experts are not a multiple of 64 apart");
   }
   need_words(call.first, "the first places");
   need_aligned(call.row, 4, "rows");
@@ -400,7 +400,7 @@ void Checker::operator()(const ExpertGemmCall& call) const {
   need(call.a.format == act_format_for(spec.kind), "activations are in another format");
   need(call.a.k >= spec.k, "activations are shorter than the blocks");
   need_output(call.out, call.room, uint64_t{spec.panels()} * kPanelRows);
-  need(call.out.stride % kPanelRows == 0, "the output's stride is no multiple of 16");
+  need(call.out.stride % kPanelRows == 0, "the output's stride is not a multiple of 16");
   need_memory(false);
 }
 

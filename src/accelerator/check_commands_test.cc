@@ -101,8 +101,8 @@ TEST(CheckCommands, RefusedWork) {
             just("command 0 (copy) is refused: a copy of 16 bytes in buffer 0 from 0 to 8 overlaps "
                  "itself"));
   EXPECT_EQ(two_queues({{.work = NormCall{}}}),
-            just("command 0 (rms norm) is refused: rms norm cannot be called so: there is nothing "
-                 "to do"));
+            just("command 0 (rms norm) is refused: rms norm cannot be called like this: there is "
+                 "nothing to do"));
 }
 
 TEST(CheckCommands, WaitsThatAreNeverOver) {

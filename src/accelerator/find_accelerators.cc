@@ -33,8 +33,7 @@ const FoundAccelerator& by_default(const FoundAccelerators& found) {
   }
   if (best == nullptr) {
     fail(ErrorCode::kUnsupported,
-         "this machine has no GPU, only software that stands in for one: name it to use it all the "
-         "same: {}",
+         "this machine has no GPU, only a software driver: to use it anyway, give its name: {}",
          names_of(found.all));
   }
   return *best;
@@ -51,14 +50,14 @@ const FoundAccelerator& by_name(const FoundAccelerators& found, std::string_view
               : ascii_lower(one.facts.name).find(ascii_lower(name)) == std::string::npos)
       continue;
     if (chosen != nullptr && chosen->facts.name != one.facts.name) {
-      fail(ErrorCode::kUsage, "'{}' may mean '{}' and '{}': give more of the name", printable(name),
-           chosen->facts.name, one.facts.name);
+      fail(ErrorCode::kUsage, "'{}' matches both '{}' and '{}': give more of the name",
+           printable(name), chosen->facts.name, one.facts.name);
     }
     if (chosen == nullptr || (!chosen->refused.empty() && one.refused.empty())) chosen = &one;
   }
   if (chosen == nullptr) {
-    fail(ErrorCode::kUsage, "no GPU here has '{}' in its name; there are {}", printable(name),
-         names_of(found.all));
+    fail(ErrorCode::kUsage, "no GPU of this machine has '{}' in its name; its GPUs are {}",
+         printable(name), names_of(found.all));
   }
   return *chosen;
 }

@@ -41,7 +41,7 @@ TEST(FindAccelerators, TheFirstDiscreteOneIsMeantWithoutAName) {
 TEST(FindAccelerators, SoftwareAnswersToItsNameAlone) {
   const FoundAccelerators found{{one("llvmpipe (LLVM 15)", kSoftware)}, {}};
   EXPECT_EQ(chosen(found, "LLVMpipe"), "llvmpipe (LLVM 15)");
-  EXPECT_NE(chosen(found, "").find("name it to use it all the same: 'llvmpipe (LLVM 15)'"),
+  EXPECT_NE(chosen(found, "").find("to use it anyway, give its name: 'llvmpipe (LLVM 15)'"),
             std::string::npos);
 }
 
@@ -50,9 +50,10 @@ TEST(FindAccelerators, ANameMustMeanOne) {
       {one("RTX 5090", kDiscrete), one("RTX 5090", kDiscrete), one("RTX 3090", kDiscrete)}, {}};
   EXPECT_EQ(chosen(found, "5090"), "RTX 5090");
   EXPECT_EQ(chosen(found, "rtx"),
-            "'rtx' may mean 'RTX 5090' and 'RTX 3090': give more of the name");
+            "'rtx' matches both 'RTX 5090' and 'RTX 3090': give more of the name");
   EXPECT_EQ(chosen(found, "arc"),
-            "no GPU here has 'arc' in its name; there are 'RTX 5090', 'RTX 5090', 'RTX 3090'");
+            "no GPU of this machine has 'arc' in its name; its GPUs are 'RTX 5090', 'RTX 5090', "
+            "'RTX 3090'");
 }
 
 TEST(FindAccelerators, AWholeNameIsMeantAlone) {

@@ -236,7 +236,7 @@ TEST(KernelCalls, ContradictionsAreRefusedOfRows) {
   expect_refused<N>(
       good_norm(), [](N& c) { c.x = {}; }, "there is no x");
   expect_refused<N>(
-      good_norm(), [](N& c) { c.x.at.offset = 2; }, "no multiple of 4");
+      good_norm(), [](N& c) { c.x.at.offset = 2; }, "not a multiple of 4");
   expect_refused<N>(
       good_norm(), [](N& c) { c.x.stride = 32; }, "rows of x overlap");
   expect_refused<N>(
@@ -262,7 +262,8 @@ TEST(KernelCalls, ContradictionsAreRefusedOfRows) {
   expect_refused<N>(
       good_norm(), [](N& c) { c.x.stride = UINT64_MAX / 4; }, "too far apart");
   expect_refused<N>(
-      good_norm(), [](N& c) { c.x.at.offset = UINT64_MAX - 3; }, "behind all memory");
+      good_norm(), [](N& c) { c.x.at.offset = UINT64_MAX - 3; },
+      "it reaches beyond the end of memory");
   NormCall in_place = good_norm();
   in_place.out = in_place.x;
   EXPECT_NO_THROW(check_call(in_place));
@@ -273,7 +274,7 @@ TEST(KernelCalls, ContradictionsAreRefusedOfRows) {
   expect_refused<Q>(
       good_quantize(), [](Q& c) { c.rows = 6; }, "do not fit");
   expect_refused<Q>(
-      good_quantize(), [](Q& c) { c.out.at.offset += 32; }, "no multiple of 64");
+      good_quantize(), [](Q& c) { c.out.at.offset += 32; }, "not a multiple of 64");
   expect_refused<Q>(
       good_quantize(), [](Q& c) { c.out.at = {}; }, "no activations");
   expect_refused<AddCall>(
@@ -293,7 +294,7 @@ TEST(KernelCalls, ContradictionsAreRefusedOfGates) {
       [](G& c) {
         c.placed = {{kB, (1 << 20) + 2}, 0, 1, 1};
       },
-      "no multiple of 4");
+      "not a multiple of 4");
   expect_refused<G>(
       good_gate(), [](G& c) { c.up = {}; }, "there is none");
   expect_refused<G>(
@@ -327,7 +328,7 @@ TEST(KernelCalls, ContradictionsAreRefusedOfHeads) {
   expect_refused<A>(
       good_attend(), [](A& c) { c.group = 0; }, "evenly");
   expect_refused<A>(
-      good_attend(), [](A& c) { c.key_length = 513; }, "a head of 513");
+      good_attend(), [](A& c) { c.key_length = 513; }, "a head cannot have 513");
   expect_refused<A>(
       good_attend(), [](A& c) { c.v.stride = 0; }, "are one");
   expect_refused<A>(
@@ -353,12 +354,12 @@ TEST(KernelCalls, ContradictionsAreRefusedOfProducts) {
   refused([](G& c) { c.panel0 = UINT32_MAX; }, "4 panels");
   refused([](G& c) { c.block1 = 17; }, "blocks [3, 17)");
   refused([](G& c) { c.block0 = 16; }, "blocks [16, 16)");
-  refused([](G& c) { c.codes.offset += 32; }, "no multiple of 64");
+  refused([](G& c) { c.codes.offset += 32; }, "not a multiple of 64");
   refused([](G& c) { c.scales = {}; }, "no scales");
   refused([](G& c) { c.a.format = ActFormat::kBF16; }, "another format");
   refused([](G& c) { c.a.rows = 3; }, "4 rows do not fit");
   refused([](G& c) { c.a.k = 480; }, "shorter than the blocks");
-  refused([](G& c) { c.out.stride = 40; }, "no multiple of 16");
+  refused([](G& c) { c.out.stride = 40; }, "not a multiple of 16");
   refused([](G& c) { c.out.at.offset = 0; }, "overwrites");
   refused([](G& c) { c.cuts = {5, 5}; }, "ascend");
   refused([](G& c) { c.cuts = {3}; }, "ascend");
@@ -381,7 +382,7 @@ TEST(KernelCalls, ContradictionsAreRefusedOfHeadsOfARow) {
       good_moments(), [](M& c) { c.out.at.offset = 0; }, "overwrites");
   using N = NormByCall;
   expect_refused<N>(
-      good_norm_by(), [](N& c) { c.n = 19; }, "19 floats are no heads of 4 of 9");
+      good_norm_by(), [](N& c) { c.n = 19; }, "19 floats are not 4 heads of 9");
   expect_refused<N>(
       good_norm_by(), [](N& c) { c.n = 45; }, "45 floats");
   expect_refused<N>(
@@ -404,7 +405,7 @@ TEST(KernelCalls, ContradictionsAreRefusedOfTables) {
   refused([](T& c) { c.codes = {}; }, "no codes");
   refused([](T& c) { c.scales = {}; }, "no scales");
   refused([](T& c) { c.rows_of = {}; }, "which rows");
-  refused([](T& c) { c.rows_of.offset = 2; }, "no multiple of 4");
+  refused([](T& c) { c.rows_of.offset = 2; }, "not a multiple of 4");
   refused([](T& c) { c.scale = std::numeric_limits<float>::quiet_NaN(); }, "scale");
   refused([](T& c) { c.out.stride = 500; }, "output overlap");
   refused([](T& c) { c.out.at.offset = 0; }, "overwrites");
@@ -418,10 +419,10 @@ TEST(KernelCalls, ContradictionsAreRefusedOfPages) {
   store([](S& c) { c.rows = 0; }, "nothing to do");
   store([](S& c) { c.pages.at = {}; }, "no pages");
   store([](S& c) { c.pages.count = 0; }, "no pages");
-  store([](S& c) { c.pages.at.offset = 32; }, "no multiple of 64");
-  store([](S& c) { c.pages.stride += 32; }, "no multiple of 64");
+  store([](S& c) { c.pages.at.offset = 32; }, "not a multiple of 64");
+  store([](S& c) { c.pages.stride += 32; }, "not a multiple of 64");
   store([](S& c) { c.pages.stride -= 128; }, "3 heads of 4096 bytes do not fit");
-  store([](S& c) { c.pages.value_length = 513; }, "a head of 513");
+  store([](S& c) { c.pages.value_length = 513; }, "a head cannot have 513");
   store([](S& c) { c.pages.count = UINT32_MAX / 64 + 1; }, "more pages");
   store([](S& c) { c.pages.stride = uint64_t{1} << 50; }, "too far apart");
   store([](S& c) { c.slots = {}; }, "which slots");
@@ -435,7 +436,7 @@ TEST(KernelCalls, ContradictionsAreRefusedOfPages) {
   paged([](P& c) { c.positions = 0; }, "see nothing");
   paged([](P& c) { c.group = 3; }, "evenly");
   paged([](P& c) { c.kv_head0 = 2; }, "3 heads, fewer than 2 and 2");
-  paged([](P& c) { c.pages.key_length = 0; }, "a head of 0");
+  paged([](P& c) { c.pages.key_length = 0; }, "a head cannot have 0");
   paged([](P& c) { c.rows_of = {}; }, "what rows see");
   paged([](P& c) { c.scale = std::numeric_limits<float>::infinity(); }, "scale");
   paged([](P& c) { c.q.stride = 60; }, "rows of q overlap");

@@ -94,7 +94,7 @@ TEST(LatentCalls, ContradictionsAreRefused) {
   store([](S& c) { c.rows = 0; }, "nothing to do");
   store([](S& c) { c.pages.copies = 3; }, "3 copies of 4096 bytes do not fit");
   store([](S& c) { c.pages.length = 641; }, "in 641 is none");
-  store([](S& c) { c.pages.stride += 4; }, "no multiple of 64");
+  store([](S& c) { c.pages.stride += 4; }, "not a multiple of 64");
   store([](S& c) { c.pages.at = {}; }, "no pages");
   store([](S& c) { c.x.stride = 23; }, "rows of x overlap");
   store([](S& c) { c.slots = {}; }, "no place for slots");
@@ -104,14 +104,14 @@ TEST(LatentCalls, ContradictionsAreRefused) {
     expect_refused<A>(latent_attend(), spoil, text);
   };
   attend([](A& c) { c.heads = 0; }, "nothing to do");
-  attend([](A& c) { c.latent_length = 25; }, "a latent of 25 in 24 is none");
-  attend([](A& c) { c.latent_length = 24; }, "nothing is turned");
+  attend([](A& c) { c.latent_length = 25; }, "a latent of 25 in 24 is not possible");
+  attend([](A& c) { c.latent_length = 24; }, "RoPE rotates nothing");
   attend([](A& c) { c.positions = 0; }, "see nothing");
   attend([](A& c) { c.q_head = 19; }, "heads overlap");
   attend([](A& c) { c.turned_head = 3; }, "heads overlap");
   attend([](A& c) { c.turned.stride = 59; }, "rows of turned overlap");
   attend([](A& c) { c.scale = std::numeric_limits<float>::infinity(); }, "scale");
-  attend([](A& c) { c.rows_of.offset += 2; }, "no multiple of 4");
+  attend([](A& c) { c.rows_of.offset += 2; }, "not a multiple of 4");
   attend([](A& c) { c.out.stride = 59; }, "output overlap");
   attend([](A& c) { c.out.at.offset = 65536; }, "overwrites");
 }
@@ -124,7 +124,7 @@ TEST(LatentCalls, ContradictionsAreRefusedOfExpandedPages) {
   expand([](E& c) { c.positions = 0; }, "nothing to do");
   expand([](E& c) { c.positions = 129; }, "129 positions have 3 pages, and there are 3 and 2");
   expand([](E& c) { c.to.type = KvType::kF16; }, "not made in f32");
-  expand([](E& c) { c.to.key_length = 4; }, "nothing is before the 4");
+  expand([](E& c) { c.to.key_length = 4; }, "has nothing before the 4");
   expand([](E& c) { c.latent_length = 25; }, "a latent of 25");
   expand([](E& c) { c.key.stride = 11; }, "key's matrix overlap");
   expand([](E& c) { c.value.stride = 0; }, "are one");

@@ -281,7 +281,8 @@ class Measurement {
     const AlignedBytes memory(
         static_cast<std::byte*>(std::aligned_alloc(static_cast<size_t>(alignment), bytes)));
     if (memory == nullptr) {
-      fail(ErrorCode::kResource, "there is no memory for {} to copy from", bytes_text(bytes));
+      fail(ErrorCode::kResource, "not enough memory for a buffer of {} to copy from: free memory",
+           bytes_text(bytes));
     }
     std::fill_n(memory.get(), bytes, std::byte{1});
     Buffer host;

@@ -122,9 +122,9 @@ TEST(RoutingCalls, ContradictionsAreRefused) {
   route([](R& c) { c.rule.scale = std::numeric_limits<float>::infinity(); }, "scale");
   route([](R& c) { c.rule.logit_scale = std::numeric_limits<float>::quiet_NaN(); }, "scale");
   route([](R& c) { c.logits.stride = 7; }, "rows of logits overlap");
-  route([](R& c) { c.bias.offset = 2; }, "no multiple of 4");
+  route([](R& c) { c.bias.offset = 2; }, "not a multiple of 4");
   route([](R& c) { c.chosen = {}; }, "no place for the choices");
-  route([](R& c) { c.weights.offset += 2; }, "no multiple of 4");
+  route([](R& c) { c.weights.offset += 2; }, "not a multiple of 4");
   route([](R& c) { c.weights.offset = 64; }, "overwrites");
   using G = GroupCall;
   auto group = [](const std::function<void(G&)>& spoil, const char* text) {
@@ -135,7 +135,7 @@ TEST(RoutingCalls, ContradictionsAreRefused) {
   group([](G& c) { c.used = 65, c.experts = 100; }, "65 of 100 experts");
   group([](G& c) { c.chosen = {}; }, "no place for the choices");
   group([](G& c) { c.first = {}; }, "no place for first places");
-  group([](G& c) { c.row.offset = 130; }, "no multiple of 4");
+  group([](G& c) { c.row.offset = 130; }, "not a multiple of 4");
   group([](G& c) { c.rows = UINT32_MAX; }, "more choices");
   group([](G& c) { c.place.offset = 8; }, "overwrites");
 }
@@ -149,13 +149,13 @@ TEST(RoutingCalls, ContradictionsAreRefusedOfExperts) {
   gemm([](E& c) { c.experts = 0; }, "nothing to do");
   gemm([](E& c) { c.expert0 = 1022; }, "no 3 experts from 1022 on");
   gemm([](E& c) { c.codes_stride = 960; }, "experts of 1024 bytes overlap");
-  gemm([](E& c) { c.scales_stride = 200; }, "no multiple of 64");
+  gemm([](E& c) { c.scales_stride = 200; }, "not a multiple of 64");
   gemm([](E& c) { c.first = {}; }, "no place for the first places");
   gemm([](E& c) { c.choices = 0; }, "nobody has chosen");
   gemm([](E& c) { c.row = {}; }, "9 rows do not fit into activations of 4");
   gemm([](E& c) { c.a.format = ActFormat::kF32; }, "another format");
   gemm([](E& c) { c.a.k = 32; }, "shorter");
-  gemm([](E& c) { c.out.stride = 40; }, "no multiple of 16");
+  gemm([](E& c) { c.out.stride = 40; }, "not a multiple of 16");
   gemm([](E& c) { c.out.at.offset = 20480; }, "overwrites");
   using A = ExpertAddCall;
   auto add = [](const std::function<void(A&)>& spoil, const char* text) {

@@ -135,7 +135,7 @@ void AtomicFile::commit_to_disk() {
 }
 
 void AtomicFile::fail_to_write(int error) const {
-  fail(ErrorCode::kFile, "'{}' cannot be written: {}", path_, std::strerror(error));
+  fail(ErrorCode::kFile, "cannot write '{}': {}", path_, std::strerror(error));
 }
 
 }  // namespace hearth

@@ -146,7 +146,7 @@ TEST_F(AtomicFileTest, NamesAFullDevice) {
     write(file, "much");
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), "'/dev/full' cannot be written: No space left on device");
+    EXPECT_EQ(std::string(error.what()), "cannot write '/dev/full': No space left on device");
   }
 }
 

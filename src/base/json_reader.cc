@@ -41,9 +41,10 @@ boost::json::value read_json(std::string_view text, uint32_t depth) {
     fail(ErrorCode::kRequest, "the JSON is nested deeper than {} levels at byte {}", depth, read);
   }
   if (error == boost::json::error::incomplete) {
-    fail(ErrorCode::kRequest, "the JSON ends at byte {} before it is complete", text.size());
+    fail(ErrorCode::kRequest, "the JSON is incomplete: it ends at byte {}", text.size());
   }
-  if (error) fail(ErrorCode::kRequest, "this is no JSON: {} at byte {}", error.message(), read);
+  if (error)
+    fail(ErrorCode::kRequest, "this is not valid JSON: {} at byte {}", error.message(), read);
   boost::json::value value = parser.release();
   if (!all_finite(value)) {
     fail(ErrorCode::kRequest, "the JSON has a number beyond the range of a double");

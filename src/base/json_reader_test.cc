@@ -27,10 +27,10 @@ TEST(JsonReader, ReadsValues) {
 }
 
 TEST(JsonReader, SaysWhereTextIsNoJson) {
-  EXPECT_EQ(error_of("[1,]"), "this is no JSON: syntax error at byte 3");
-  EXPECT_EQ(error_of("[1] x"), "this is no JSON: extra data at byte 4");
-  EXPECT_EQ(error_of("[1, 2"), "the JSON ends at byte 5 before it is complete");
-  EXPECT_EQ(error_of(""), "the JSON ends at byte 0 before it is complete");
+  EXPECT_EQ(error_of("[1,]"), "this is not valid JSON: syntax error at byte 3");
+  EXPECT_EQ(error_of("[1] x"), "this is not valid JSON: extra data at byte 4");
+  EXPECT_EQ(error_of("[1, 2"), "the JSON is incomplete: it ends at byte 5");
+  EXPECT_EQ(error_of(""), "the JSON is incomplete: it ends at byte 0");
   for (const char* text : {"NaN", "'a'", "\"\xff\"", "\"\\ud800\"", "01", "+1", "{a:1}", "[1 2]"}) {
     EXPECT_NE(error_of(text), "") << text;
   }
@@ -39,9 +39,9 @@ TEST(JsonReader, SaysWhereTextIsNoJson) {
 TEST(JsonReader, TakesNoNoticeOfAByteOrderMark) {
   const std::string mark = "\xef\xbb\xbf";
   EXPECT_EQ(read_json(mark + "[1]").as_array().size(), 1u);
-  EXPECT_EQ(error_of(mark + "[1,]"), "this is no JSON: syntax error at byte 6");
-  EXPECT_EQ(error_of(mark + mark + "[1]"), "this is no JSON: syntax error at byte 3");
-  EXPECT_EQ(error_of(mark + "[1"), "the JSON ends at byte 5 before it is complete");
+  EXPECT_EQ(error_of(mark + "[1,]"), "this is not valid JSON: syntax error at byte 6");
+  EXPECT_EQ(error_of(mark + mark + "[1]"), "this is not valid JSON: syntax error at byte 3");
+  EXPECT_EQ(error_of(mark + "[1"), "the JSON is incomplete: it ends at byte 5");
 }
 
 TEST(JsonReader, RefusesWhatWouldBecomeInfinite) {

@@ -27,7 +27,8 @@ std::string ask_model(Transport& transport, const ServeUrl& url, const std::stri
       body += event.text;
       ended = event.kind != ReplyEvent::Kind::kBody;
       if (!ended || event.status == 200) continue;
-      fail(ErrorCode::kResource, "{}/v1/models answers {}: {}; name a model with --model",
+      fail(ErrorCode::kResource,
+           "cannot list the models: {}/v1/models answered {}: {}; name a model with --model",
            url.authority, event.status == 0 ? event.failure : fmt::format("HTTP {}", event.status),
            error_message(body));
     }
@@ -37,7 +38,7 @@ std::string ask_model(Transport& transport, const ServeUrl& url, const std::stri
     boost::json::value told = read_json(body);
     return std::string(told.at("data").at(0).at("id").as_string());
   } catch (const std::exception&) {
-    fail(ErrorCode::kResource, "{}/v1/models names no model; name one with --model", url.authority);
+    fail(ErrorCode::kResource, "{}/v1/models lists no model; name one with --model", url.authority);
   }
 }
 

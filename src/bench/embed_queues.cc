@@ -54,7 +54,7 @@ void BenchQueues::run_together(std::vector<EmbedQuery> texts, std::vector<double
     changed_.notify_all();
   };
   if (manager_->submit_all(std::move(texts), done).admitted != Admitted::kAccepted) {
-    fail(ErrorCode::kResource, "a device left the list while it was measured");
+    fail(ErrorCode::kResource, "a device failed while it was measured: check it and measure again");
   }
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return under_way_ == 0; });

@@ -162,7 +162,7 @@ std::string markdown(const EmbedReport& report) {
   if (report.dispatch) out += dispatch_line(*report.dispatch);
   if (!report.notes.empty() || report.interrupted) out += "\n";
   for (const std::string& note : report.notes) out += "note: " + note + "\n";
-  if (report.interrupted) out += "note: interrupted; what had not ended is left out\n";
+  if (report.interrupted) out += "note: interrupted; unfinished measurements are left out\n";
   return out;
 }
 

@@ -89,7 +89,7 @@ std::string grammar_report_text(const GrammarBenchResult& result) {
   for (const GrammarCaseResult& one : result.cases) {
     if (!one.refusal.empty()) out += fmt::format("{}: refused: {}\n", one.id, one.refusal);
     for (const std::string& text : one.dropped)
-      out += fmt::format("{}: left out: {}\n", one.id, text);
+      out += fmt::format("{}: keywords ignored: {}\n", one.id, text);
     for (size_t number : one.lost) out += fmt::format("{}: lost: test {}\n", one.id, number);
     for (size_t number : one.let_through) {
       out += fmt::format("{}: let through: test {}\n", one.id, number);

@@ -45,10 +45,10 @@ void LoadBench::read_through(const Machine& machine) {
   // Packed weights take about as much as the file again.
   uint64_t needed = 2 * model_.source.file_bytes();
   if (machine.memory_available != 0 && machine.memory_available < needed) {
-    hooks_.note(fmt::format(
-        "the file and what is packed of it take about {}, and {} are available: the file "
-        "may not stay in the page cache, and the disk be measured with it",
-        bytes_text(needed), bytes_text(machine.memory_available)));
+    hooks_.note(
+        fmt::format("the file and its packed copy take about {}, and {} are available: the file "
+                    "may drop out of the page cache, so the times may include the disk",
+                    bytes_text(needed), bytes_text(machine.memory_available)));
     return;
   }
   // This is the smallest page that there is.
@@ -82,7 +82,7 @@ LoadResult LoadBench::run(const Machine& machine, const EngineOptions& options,
   }
   if (was_cached_ && cached < model_.source.file_bytes()) {
     hooks_.note(
-        fmt::format("{} of the file did not stay in the page cache: the disk is measured with it",
+        fmt::format("{} of the file dropped out of the page cache, so the times include the disk",
                     bytes_text(model_.source.file_bytes() - cached)));
   }
   return result;

@@ -174,7 +174,7 @@ std::string markdown(const BenchReport& report) {
   }
   if (!report.notes.empty() || report.interrupted) out += "\n";
   for (const std::string& note : report.notes) out += "note: " + note + "\n";
-  if (report.interrupted) out += "note: interrupted; what was not measured is missing\n";
+  if (report.interrupted) out += "note: interrupted; the remaining measurements are missing\n";
   return out;
 }
 

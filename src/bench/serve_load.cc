@@ -62,12 +62,12 @@ std::vector<RequestShape> read_shapes(std::string_view csv, const std::string& n
     if (comma == line.npos || !read_length(line.substr(0, comma), &shape.prompt) ||
         !read_length(line.substr(comma + 1), &shape.output)) {
       fail(ErrorCode::kFile,
-           "{}:{}: '{}' is no pair of lengths like 512,128, each from 1 to {} tokens", name, number,
-           line.substr(0, 40), kMostShapeTokens);
+           "{}:{}: '{}' is not a pair of lengths such as 512,128, each from 1 to {} tokens", name,
+           number, line.substr(0, 40), kMostShapeTokens);
     }
     shapes.push_back(shape);
   }
-  if (shapes.empty()) fail(ErrorCode::kFile, "{} has no line of lengths like 512,128", name);
+  if (shapes.empty()) fail(ErrorCode::kFile, "{} has no line with lengths such as 512,128", name);
   return shapes;
 }
 

@@ -183,7 +183,7 @@ std::string markdown(const ServeReport& report) {
   out += goodput_line(report);
   if (!report.notes.empty() || report.interrupted) out += "\n";
   for (const std::string& note : report.notes) out += "note: " + note + "\n";
-  if (report.interrupted) out += "note: interrupted; requests that had not ended are left out\n";
+  if (report.interrupted) out += "note: interrupted; unfinished requests are left out\n";
   return out;
 }
 

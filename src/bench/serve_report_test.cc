@@ -79,7 +79,7 @@ TEST(ServeReport, MarkdownWithoutObjectivesOrOfAClosedLoop) {
       << text;
   EXPECT_EQ(text.find("goodput"), std::string::npos);
   EXPECT_EQ(text.find("objectives"), std::string::npos);
-  EXPECT_TRUE(text.ends_with("\nnote: interrupted; requests that had not ended are left out\n"));
+  EXPECT_TRUE(text.ends_with("\nnote: interrupted; unfinished requests are left out\n"));
   told = report();
   told.slo.ttft = 0.1;
   EXPECT_NE(markdown(told).find("goodput: at no rate measured"), std::string::npos);

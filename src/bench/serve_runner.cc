@@ -95,7 +95,8 @@ void ServeRunner::give_up(double timeout, ServedLoad* served) {
   double now = hooks_.clock();
   while (!under_way_.empty() && now - under_way_.begin()->second.started > timeout) {
     auto which = under_way_.begin();
-    which->second.answer.fail("timeout", fmt::format("no end within {} s", timeout), now);
+    which->second.answer.fail("timeout", fmt::format("no complete answer within {} s", timeout),
+                              now);
     finish(which, served);
   }
 }

@@ -36,11 +36,11 @@ bool is_authority(std::string_view text) {
 ServeUrl parse_serve_url(const std::string& url) {
   constexpr std::string_view kScheme = "http://";
   if (url.starts_with("https://")) {
-    fail(ErrorCode::kUsage,
-         "--serve '{}': a load is sent over http alone; give the http address behind it", url);
+    fail(ErrorCode::kUsage, "--serve '{}': only http is supported; give the server's http address",
+         url);
   }
   if (!url.starts_with(kScheme) || !std::ranges::all_of(url, can_stand_in_url)) {
-    fail(ErrorCode::kUsage, "--serve '{}' is no address like http://127.0.0.1:8080", url);
+    fail(ErrorCode::kUsage, "--serve '{}' is not an address such as http://127.0.0.1:8080", url);
   }
   std::string_view rest = std::string_view(url).substr(kScheme.size());
   ServeUrl out;
@@ -48,7 +48,7 @@ ServeUrl parse_serve_url(const std::string& url) {
   out.authority = rest.substr(0, slash);
   out.base = rest.substr(slash);
   if (!is_authority(out.authority) || out.base.find_first_of("?#") != std::string::npos) {
-    fail(ErrorCode::kUsage, "--serve '{}' is no address like http://127.0.0.1:8080", url);
+    fail(ErrorCode::kUsage, "--serve '{}' is not an address such as http://127.0.0.1:8080", url);
   }
   while (out.base.ends_with('/')) out.base.pop_back();
   if (out.base.ends_with("/v1")) out.base.resize(out.base.size() - 3);

@@ -32,7 +32,7 @@ Tool read_tool(const json::value& given, const json::object& definitions) {
     value = definitions.if_contains(given.get_string());
     if (value == nullptr) return {.name = std::string(given.get_string()), .parameters = "{}"};
   }
-  if (!value->is_object()) fail(ErrorCode::kRequest, "'tools' must have objects or names");
+  if (!value->is_object()) fail(ErrorCode::kRequest, "'tools' must contain objects or names");
   const json::object* tool = &value->get_object();
   if (const json::value* inner = tool->if_contains("function"); inner && inner->is_object()) {
     tool = &inner->get_object();
@@ -98,7 +98,7 @@ RecordedTurn read_recorded_turn(const json::object& turn, const json::object& de
   const json::array* pieces = list_of(turn, "pieces");
   if (pieces == nullptr) fail(ErrorCode::kRequest, "'pieces' is missing");
   for (const json::value& piece : *pieces) {
-    if (!piece.is_object()) fail(ErrorCode::kRequest, "'pieces' must have objects");
+    if (!piece.is_object()) fail(ErrorCode::kRequest, "'pieces' must contain objects");
     const bool control = piece.get_object().contains("control");
     read.pieces.push_back({text_of(piece.get_object(), control ? "control" : "text"), control});
   }

@@ -73,7 +73,7 @@ std::vector<int32_t> walk(const TurnLanguage& language, uint32_t seed) {
     int32_t token = from[random() % from.size()];
     if (has_bit(bits, 256) && tokens.size() > 300) token = 256;
     if (!matcher.accept(token)) {
-      ADD_FAILURE() << "token " << token << " was allowed";
+      ADD_FAILURE() << "token " << token << " and then rejected it";
       break;
     }
     tokens.push_back(token);

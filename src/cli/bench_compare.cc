@@ -29,11 +29,10 @@ std::vector<std::string> names_of(const std::vector<std::string>& paths) {
 
 void add_compare_option(CLI::App& verb, BenchArgs* args) {
   const std::vector<CLI::Option*> others = verb.get_options();
-  CLI::Option* compare =
-      verb.add_option("--compare", args->compared,
-                      "Measure nothing: put reports of --json beside one another, two or more")
-          ->expected(2, kMostSeries)
-          ->type_name("FILE FILE...");
+  CLI::Option* compare = verb.add_option("--compare", args->compared,
+                                         "Measure nothing: compare two or more reports of --json")
+                             ->expected(2, kMostSeries)
+                             ->type_name("FILE FILE...");
   for (CLI::Option* other : others) {
     // An option that needs another is excluded with that one.
     if (!other->get_needs().empty()) continue;

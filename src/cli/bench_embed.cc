@@ -147,7 +147,7 @@ class EmbedMeasurement {
     report_.cases.push_back(one);
     if (one.together() == 0) {
       report_.notes.push_back(
-          fmt::format("no device answers one text of {} tokens within {:.4g} s", length, slo));
+          fmt::format("no device answers a single text of {} tokens within {:.4g} s", length, slo));
       return;
     }
     for (double part : args_.parts) {
@@ -181,45 +181,46 @@ CLI::AsNumberWithUnit seconds_or_milliseconds() {
 
 void add_bench_embed_options(CLI::App& verb, BenchEmbedArgs* args,
                              const std::vector<CLI::Option*>& others) {
-  CLI::Option* embed = verb.add_flag(
-      "--embed", args->embed,
-      fmt::format("Measure how many texts devices embed at once within an objective, alone and "
-                  "together; -p are lengths of texts ({})",
-                  kProbeTokens));
+  CLI::Option* embed =
+      verb.add_flag("--embed", args->embed,
+                    fmt::format("Measure how many texts devices embed at once within a time "
+                                "objective, alone and together; -p sets the lengths of texts ({})",
+                                kProbeTokens));
   for (CLI::Option* other : others) embed->excludes(other);
   CLI::Option* device =
       verb.add_option("--device", args->devices,
-                      "With --embed: a device, such as sim:alpha=0.018,beta=0.27,kind=accelerator, "
-                      "http://host:port/v1, gpu or cpu; once for each")
+                      "With --embed: a device; repeat for more; such as "
+                      "sim:alpha=0.018,beta=0.27,kind=accelerator, http://host:port/v1, gpu or cpu")
           ->allow_extra_args(false)
           ->type_name("SPEC");
   CLI::Option* slo = verb.add_option("--slo", args->slos,
-                                     "With --embed: objectives, the longest that an answer may "
-                                     "take, such as 1s,500ms")
+                                     "With --embed: time objectives, the longest that an answer "
+                                     "may take, such as 1s,500ms")
                          ->delimiter(',')
                          ->allow_extra_args(false)
                          ->transform(seconds_or_milliseconds())
                          ->check(CLI::Range(1e-3, 1e4))
                          ->default_str("1s,2s")
                          ->type_name("X,X,...");
-  CLI::Option* admission = verb.add_option("--admission", args->admissions,
-                                           "With --embed: how queues admit random arrivals: "
-                                           "deadline, depth or both")
-                               ->delimiter(',')
-                               ->allow_extra_args(false)
-                               ->check(CLI::IsMember({"deadline", "depth"}))
-                               ->default_str("deadline")
-                               ->type_name("X,X");
+  CLI::Option* admission =
+      verb.add_option(
+              "--admission", args->admissions,
+              "With --embed: how queues admit texts that arrive at random: deadline, depth or both")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->check(CLI::IsMember({"deadline", "depth"}))
+          ->default_str("deadline")
+          ->type_name("X,X");
   CLI::Option* parts = verb.add_option("--parts", args->parts,
-                                       "With --embed: random arrivals at these parts of what the "
-                                       "devices can answer in time; 0: none")
+                                       "With --embed: random arrival rates, as fractions of what "
+                                       "the devices can answer in time; 0: none")
                            ->delimiter(',')
                            ->allow_extra_args(false)
                            ->check(CLI::Range(0.0, 100.0))
                            ->default_str("0.5,1,1.5")
                            ->type_name("X,X,...");
   CLI::Option* seconds = verb.add_option("--arrival-seconds", args->arrival_seconds,
-                                         "With --embed: how long texts arrive at each rate")
+                                         "With --embed: seconds of arrivals at each rate")
                              ->check(CLI::Range(1e-2, 1e5))
                              ->capture_default_str()
                              ->type_name("X");
@@ -229,7 +230,8 @@ void add_bench_embed_options(CLI::App& verb, BenchEmbedArgs* args,
 
 int measure_embed(BenchSession& session, const BenchEmbedArgs& args) {
   if (std::ranges::find(args.lengths, 0u) != args.lengths.end()) {
-    fail(ErrorCode::kUsage, "-p 0: a text to embed has a token at least; give a length from 1 up");
+    fail(ErrorCode::kUsage,
+         "-p 0: a text to embed needs at least one token; give a length of 1 or more");
   }
   EmbedMeasurement measurement(session, args);
   return write_report(session.args, measurement.run());

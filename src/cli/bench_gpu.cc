@@ -26,7 +26,8 @@ std::vector<uint32_t> lengths_for(const BenchArgs& args) {
   std::vector<uint32_t> lengths = args.lists.prefill;
   std::erase(lengths, 0);
   if (lengths.empty()) {
-    fail(ErrorCode::kUsage, "-p 0 leaves no prompt for the GPU: give a length");
+    fail(ErrorCode::kUsage,
+         "--gpu measures prompts, and -p 0 has none: give a length of 1 or more");
   }
   return lengths;
 }
@@ -82,10 +83,10 @@ std::string json_text(const PromptPass& made, bool is_virtual,
 
 void add_bench_gpu_options(CLI::App& verb, PromptGpuArgs* args,
                            const std::vector<CLI::Option*>& others) {
-  CLI::Option* gpu = add_text(verb, "--gpu", &args->gpu, "GPU",
-                              "Measure passes over prompts of -p through a GPU, beside what they "
-                              "were predicted to take: auto, what `hearth gpu` calls one, or "
-                              "virtual:FILE, one that a file describes, by virtual time");
+  CLI::Option* gpu = add_text(
+      verb, "--gpu", &args->gpu, "GPU",
+      "Measure prefill of the prompts of -p through a GPU, beside the predicted time: auto, a name "
+      "that `hearth gpu` shows, or virtual:FILE for a GPU that a file describes (in virtual time)");
   for (CLI::Option* other : others) gpu->excludes(other);
   for (CLI::Option* one : add_gpu_plan_options(verb, args)) one->needs(gpu);
 }
@@ -93,10 +94,11 @@ void add_bench_gpu_options(CLI::App& verb, PromptGpuArgs* args,
 int measure_gpu(BenchSession& session, const PromptGpuArgs& gpu) {
   const BenchArgs& args = session.args;
   if (args.form == "csv" || draws_charts(args)) {
-    fail(ErrorCode::kUsage, "--gpu has no form {}: take -o md or -o json", args.form);
+    fail(ErrorCode::kUsage, "--gpu cannot write a report as {}: give -o md or -o json", args.form);
   }
   const PromptStreamOptions how = prompt_stream_options(gpu);
-  if (how.gpu == "none") fail(ErrorCode::kUsage, "--gpu none leaves nothing to measure");
+  if (how.gpu == "none")
+    fail(ErrorCode::kUsage, "--gpu none leaves nothing to measure: give auto or the name of a GPU");
   const std::vector<uint32_t> lengths = lengths_for(args);
   OpenedModel model =
       open_named_model(args.model, {}, args.engine, TokenizerUse::kNone, ModelUse::kText);
@@ -117,7 +119,9 @@ int measure_gpu(BenchSession& session, const PromptGpuArgs& gpu) {
   for (const uint32_t rows : lengths) {
     if (session.interrupted()) break;
     if (rows > made.plan.rows) {
-      fail(ErrorCode::kUsage, "a pass has {} rows at most, and -p asks for {}: see --gpu-rows",
+      fail(ErrorCode::kUsage,
+           "a pass through the GPU has at most {} tokens, and -p asks for {}: raise --gpu-rows, or "
+           "give a shorter prompt",
            made.plan.rows, rows);
     }
     const std::vector<double> seconds = clock ? std::vector<double>{clock->seconds(rows)}

@@ -29,7 +29,8 @@ std::vector<WeightType> types_named(const std::vector<std::string>& names) {
     if (known == all.end()) {
       std::vector<std::string_view> choices;
       for (const WeightType& type : all) choices.push_back(type.name);
-      fail(ErrorCode::kUsage, "--types '{}' is none of {}", name, fmt::join(choices, ", "));
+      fail(ErrorCode::kUsage, "--types '{}' is not a weight type: give one of {}", name,
+           fmt::join(choices, ", "));
     }
     types.push_back(*known);
   }
@@ -48,8 +49,8 @@ Placement place(const BenchSession& session, uint32_t threads) {
   Placement placement = place_threads(session.machine, where);
   if (placement.by_node().size() > 1) {
     fail(ErrorCode::kUsage,
-         "{} threads are more than NUMA node {} has cores, and --kernels measures one node: lower "
-         "-t, or name one node with --nodes",
+         "--kernels measures one NUMA node, and node {1} has fewer cores than the {0} threads "
+         "asked for: lower -t, or choose a node with --nodes",
          threads, session.machine.nodes[placement.seats[0].node].os_index);
   }
   return placement;
@@ -102,8 +103,8 @@ void measure_team(BenchSession& session, const std::vector<MatrixShape>& shapes,
 }  // namespace
 
 void add_kernel_options(CLI::App& verb, BenchArgs* args, const std::vector<CLI::Option*>& others) {
-  CLI::Option* kernels = verb.add_flag("--kernels", args->kernels,
-                                       "Measure the products of the model's matrices alone");
+  CLI::Option* kernels =
+      verb.add_flag("--kernels", args->kernels, "Measure only the matrix products of the model");
   for (CLI::Option* other : others) kernels->excludes(other);
   for (CLI::Option* option : add_product_options(verb, args)) {
     option->needs(kernels)->description("With --kernels: " + option->get_description());
@@ -111,13 +112,14 @@ void add_kernel_options(CLI::App& verb, BenchArgs* args, const std::vector<CLI::
 }
 
 std::vector<CLI::Option*> add_product_options(CLI::App& verb, BenchArgs* args) {
-  return {add_counts(verb, "-m,--rows", &args->kernel_rows, 1, kMostRows, "rows of activations")
-              ->default_str("1,4,16,64,512"),
-          verb.add_option("--types", args->kernel_types,
-                          "types of weights, such as q8_0,bf16,fp8; default: the file's")
-              ->delimiter(',')
-              ->allow_extra_args(false)
-              ->type_name("NAME,...")};
+  return {
+      add_counts(verb, "-m,--rows", &args->kernel_rows, 1, kMostRows, "numbers of activation rows")
+          ->default_str("1,4,16,64,512"),
+      verb.add_option("--types", args->kernel_types,
+                      "weight types, such as q8_0,bf16,fp8; default: those in the file")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->type_name("NAME,...")};
 }
 
 void measure_kernels(BenchSession& session, Contenders& contenders) {

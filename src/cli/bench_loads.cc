@@ -24,8 +24,8 @@ EngineOptions run_options(const BenchSession& session, uint32_t threads) {
 
 CLI::Option* add_load_option(CLI::App& verb, BenchArgs* args,
                              const std::vector<CLI::Option*>& others) {
-  CLI::Option* load =
-      verb.add_flag("--load", args->load, "Measure loading the model, beside copying its bytes");
+  CLI::Option* load = verb.add_flag(
+      "--load", args->load, "Measure the time to load the model, beside that to copy its bytes");
   for (CLI::Option* other : others) load->excludes(other);
   return load;
 }

@@ -28,7 +28,7 @@ CLI::Validator number_above_zero() {
     const char* end = input.data() + input.size();
     auto [stop, error] = std::from_chars(input.data(), end, value);
     if (error == std::errc{} && stop == end && value > 0 && value <= kMostLoadSeconds) return {};
-    return fmt::format("'{}' is no number above 0, up to {}", input, kMostLoadSeconds);
+    return fmt::format("'{}' is not a number above 0 and up to {}", input, kMostLoadSeconds);
   };
   return CLI::Validator(check, "");
 }
@@ -43,7 +43,9 @@ CLI::Option* add_amount(CLI::App& verb, const std::string& name, std::optional<d
 
 uint32_t only_length(const std::vector<uint32_t>& lengths, const char* option) {
   if (lengths.size() == 1 && lengths[0] > 0) return lengths[0];
-  fail(ErrorCode::kUsage, "{} takes one length above 0 with --serve; --lengths takes many", option);
+  fail(ErrorCode::kUsage,
+       "with --serve, {} takes one length above 0: give one, or a file of lengths with --lengths",
+       option);
 }
 
 // The measurement of one --serve: its server, its requests and their figures.
@@ -131,7 +133,7 @@ class ServeMeasurement {
     load.seconds = kMostLoadSeconds;
     for (const ServedRequest& request : runner.run(load).requests) {
       if (request.completed()) continue;
-      fail(ErrorCode::kResource, "{}{} does not serve the first request: {}{}{}", report_.url,
+      fail(ErrorCode::kResource, "{}{} did not answer the first request: {}{}{}", report_.url,
            report_.call.path(), request.failure, request.said.empty() ? "" : ": ", request.said);
     }
   }
@@ -179,61 +181,66 @@ class ServeMeasurement {
 void add_loads(CLI::App& verb, BenchServeArgs* args, std::vector<CLI::Option*>* options) {
   CLI::Option* rate =
       verb.add_option("--rate", args->rates,
-                      "With --serve: requests a second on average, at random moments (Poisson)")
+                      "With --serve: requests a second on average, at random times (Poisson)")
           ->delimiter(',')
           ->allow_extra_args(false)
           ->check(number_above_zero())
           ->type_name("X,X,...");
   CLI::Option* find = verb.add_flag("--find-rate", args->find_rate,
-                                    "With --serve: look for the highest rate at which 90 % of the "
-                                    "requests meet the objectives, from --rate (1) on");
+                                    "With --serve: find the highest rate at which 90 % of the "
+                                    "requests meet the objectives; starts at --rate (1)");
   CLI::Option* at_once =
-      add_counts(verb, "--concurrency", &args->concurrency, 1, kMostAtOnce,
-                 "With --serve: requests under way, each answer starting the next; default: 1")
+      add_counts(
+          verb, "--concurrency", &args->concurrency, 1, kMostAtOnce,
+          "With --serve: requests running at once; each answer starts the next request; default: 1")
           ->excludes(rate)
           ->excludes(find);
   CLI::Option* requests = add_count(verb, "--requests", &args->requests, 1, kMostRequests,
-                                    "With --serve: requests of each load")
+                                    "With --serve: number of requests at each load")
                               ->capture_default_str();
-  CLI::Option* seconds = verb.add_option("--seconds", args->seconds,
-                                         "With --serve: start requests for so long, however many")
-                             ->check(number_above_zero())
-                             ->excludes(requests)
-                             ->type_name("X");
+  CLI::Option* seconds =
+      verb.add_option(
+              "--seconds", args->seconds,
+              "With --serve: start requests for this many seconds, instead of a fixed number")
+          ->check(number_above_zero())
+          ->excludes(requests)
+          ->type_name("X");
   CLI::Option* timeout = verb.add_option("--timeout", args->timeout,
                                          "With --serve: seconds after which a request has failed")
                              ->check(number_above_zero())
                              ->capture_default_str()
                              ->type_name("X");
-  CLI::Option* warmup = add_count(verb, "--warmup", &args->warmup, 0, kMostRequests,
-                                  "With --serve: requests before, one by one, that do not count")
-                            ->capture_default_str();
-  CLI::Option* seed =
-      add_count(verb, "--seed", &args->seed, 0, UINT32_MAX, "With --serve: of the random moments")
+  CLI::Option* warmup =
+      add_count(verb, "--warmup", &args->warmup, 0, kMostRequests,
+                "With --serve: warm-up requests, one at a time, that are not counted")
           ->capture_default_str();
+  CLI::Option* seed = add_count(verb, "--seed", &args->seed, 0, UINT32_MAX,
+                                "With --serve: random seed of the arrival times")
+                          ->capture_default_str();
   options->insert(options->end(), {rate, find, at_once, requests, seconds, timeout, warmup, seed});
 }
 
 void add_calls(CLI::App& verb, BenchServeArgs* args, std::vector<CLI::Option*>* options) {
   ServeCall& call = args->call;
   CLI::Option* text =
-      verb.add_flag("--text", call.text, "With --serve: prompts as text and not as token ids");
-  CLI::Option* chat =
-      verb.add_flag("--chat", call.chat, "With --serve: /v1/chat/completions, prompts as text")
-          ->excludes(text);
+      verb.add_flag("--text", call.text, "With --serve: send prompts as text instead of token ids");
+  CLI::Option* chat = verb.add_flag("--chat", call.chat,
+                                    "With --serve: use /v1/chat/completions, with prompts as text")
+                          ->excludes(text);
   CLI::Option* model =
       verb.add_option("--model", call.model,
                       "With --serve: name of the model; default: the first of /v1/models")
           ->type_name("NAME");
   CLI::Option* key = add_text(verb, "--api-key-file", &args->key_file, "FILE",
-                              "With --serve: send the key in FILE's first line");
-  CLI::Option* prefix = add_count(verb, "--shared-prefix", &call.shared_prefix, 0, kMostShapeTokens,
-                                  "With --serve: tokens that all prompts begin with");
+                              "With --serve: send the API key in FILE's first line");
+  CLI::Option* prefix =
+      add_count(verb, "--shared-prefix", &call.shared_prefix, 0, kMostShapeTokens,
+                "With --serve: length of the prefix that all prompts share, in tokens");
   CLI::Option* ttft = add_amount(verb, "--slo-ttft-ms", &args->ttft_ms,
-                                 "With --serve: objective for the time to the first token");
+                                 "With --serve: objective for the time to first token");
   CLI::Option* tpot =
       add_amount(verb, "--slo-tpot-ms", &args->tpot_ms,
-                 "With --serve: objective for the time of each token after the first");
+                 "With --serve: objective for the time per output token after the first");
   options->insert(options->end(), {text, chat, model, key, prefix, ttft, tpot});
 }
 
@@ -244,15 +251,16 @@ void add_bench_serve_options(CLI::App& verb, BenchServeArgs* args,
                              const std::vector<CLI::Option*>& lengths) {
   CLI::Option* serve =
       verb.add_option("--serve", args->url,
-                      "Measure a server of OpenAI's interface instead, such as "
-                      "http://127.0.0.1:8080: -p and -n are the lengths of its requests")
+                      "Measure a server with OpenAI's API instead, such as http://127.0.0.1:8080; "
+                      "-p and -n are the lengths of prompts and outputs")
           ->type_name("URL");
   for (CLI::Option* other : others) serve->excludes(other);
   std::vector<CLI::Option*> options;
   add_loads(verb, args, &options);
   add_calls(verb, args, &options);
-  CLI::Option* file = add_text(verb, "--lengths", &args->lengths, "FILE",
-                               "With --serve: lengths of requests, PROMPT,OUTPUT tokens a line");
+  CLI::Option* file =
+      add_text(verb, "--lengths", &args->lengths, "FILE",
+               "With --serve: read request lengths from FILE, a line PROMPT,OUTPUT in tokens each");
   for (CLI::Option* length : lengths) file->excludes(length);
   options.push_back(file);
   for (CLI::Option* option : options) option->needs(serve);
@@ -260,10 +268,10 @@ void add_bench_serve_options(CLI::App& verb, BenchServeArgs* args,
 
 int measure_serve(BenchSession& session, const BenchServeArgs& args) {
   if (args.find_rate && !args.ttft_ms && !args.tpot_ms) {
-    fail(ErrorCode::kUsage, "--find-rate needs an objective: --slo-ttft-ms or --slo-tpot-ms");
+    fail(ErrorCode::kUsage, "--find-rate needs an objective: give --slo-ttft-ms or --slo-tpot-ms");
   }
   if (args.find_rate && args.rates.size() > 1) {
-    fail(ErrorCode::kUsage, "--find-rate begins with one --rate");
+    fail(ErrorCode::kUsage, "--find-rate starts from a single rate: give one value with --rate");
   }
   ServeMeasurement measurement(session, args);
   return write_report(session.args, measurement.run());

@@ -43,7 +43,9 @@ void BenchSession::note(const std::string& text) {
 void BenchSession::note_threads(const Placement& placement,
                                 const std::vector<std::string>& warnings) {
   if (placement.oversubscribed) {
-    note(fmt::format("{} threads are more than the CPUs they may use", placement.seats.size()));
+    note(fmt::format(
+        "{} threads share fewer CPUs, so the measured speed is too low: lower --threads",
+        placement.seats.size()));
   }
   for (const std::string& warning : warnings) note(warning);
 }
@@ -52,7 +54,7 @@ CLI::Option* add_team_options(CLI::App& verb, BenchArgs* args, const std::string
   CLI::Option* threads = add_counts(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
                                     "Numbers of threads; default: " + default_threads);
   add_count(verb, "-r,--repetitions", &args->repetitions, 1, kMaxRepetitions,
-            "Times that each is measured")
+            "Repetitions of each measurement")
       ->capture_default_str();
   return threads;
 }
@@ -85,10 +87,11 @@ std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
   auto limits = std::make_unique<TeamLimits>(team, Machine::live(), placement, isas);
   const ReadBufferInfo& buffer = limits->buffer();
   if (buffer.is_short()) {
-    session.note(fmt::format(
-        "memory left {} to measure reading over, less than {}, 4 times the last-level cache: part "
-        "of it may have come from the cache, and the limit be too high",
-        bytes_text(buffer.bytes), bytes_text(buffer.wanted)));
+    session.note(
+        fmt::format("the read bandwidth was measured over only {}, as little memory is free, "
+                    "instead of {} (4 times the last-level cache): part may have come from the "
+                    "cache, so the limit may be too high",
+                    bytes_text(buffer.bytes), bytes_text(buffer.wanted)));
   }
   session.note_threads(placement, team.warnings());
   return limits;

@@ -146,8 +146,9 @@ class LocalModels {
         if (!taken_) throw;
         const auto* own = dynamic_cast<const Error*>(&error);
         const std::string what = own != nullptr ? command_line_text(*own) : error.what();
-        const char* lost = restore(endpoint) ? "" : "; nor does the model of before load any more";
-        fail(ErrorCode::kResource, "'{}' is not taken: {}{}", args.model, what, lost);
+        const char* lost =
+            restore(endpoint) ? "" : "; the previous model cannot be loaded again either";
+        fail(ErrorCode::kResource, "cannot switch to '{}': {}{}", args.model, what, lost);
       }
     });
   }
@@ -186,7 +187,8 @@ ChatEndpoint remote_endpoint(const ChatArgs& args, const TerminalSignals& signal
     return false;
   });
   if (names.empty()) {
-    fail(ErrorCode::kResource, "{} has no model: name one with --model", endpoint.url);
+    fail(ErrorCode::kResource, "the server at {} lists no model: name one with --model",
+         endpoint.url);
   }
   endpoint.model = names[0];
   return endpoint;

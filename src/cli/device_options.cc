@@ -29,18 +29,17 @@ constexpr uint32_t kMostHostCores = 1u << 16;
 void add_dispatch_options(CLI::App& verb, DeviceArgs* args) {
   auto is_seconds = [](std::string& input) -> std::string {
     double seconds = parse_seconds(input);
-    if (seconds == 0) return fmt::format("'{}' is no time, such as 1s or 500ms", input);
+    if (seconds == 0) return fmt::format("'{}' is not a time such as 1s or 500ms", input);
     input = fmt::format("{}", seconds);
     return {};
   };
   verb.add_option("--slo", args->slo,
-                  "Time within which a text is to be answered, as 1s or 500ms: devices are "
-                  "measured first, and take no more than they can do within it")
+                  "Time objective for each text, such as 1s or 500ms: devices are measured first, "
+                  "and accept only what they can finish in time")
       ->transform(CLI::Validator(is_seconds, ""))
       ->type_name("TIME");
-  add_choice(
-      verb, "--admission", &args->admission, {"deadline", "depth"},
-      "With --slo: when a device takes a text, by the predicted end or by the queue's depth");
+  add_choice(verb, "--admission", &args->admission, {"deadline", "depth"},
+             "With --slo: accept a text by its predicted end or by the queue's depth");
   auto is_time = [is_seconds](std::string& input) -> std::string {
     if (input == "0" || input == "0s" || input == "0ms") {
       input = "0";
@@ -49,13 +48,13 @@ void add_dispatch_options(CLI::App& verb, DeviceArgs* args) {
     return is_seconds(input);
   };
   verb.add_option("--gather", args->gather,
-                  "With --slo: how long an idle device waits for more texts before it begins; at "
-                  "most 2 % of the objective, default 20ms; 0: not at all")
+                  "With --slo: how long an idle device waits for more texts before it starts; at "
+                  "most 2 % of the objective; default: 20ms; 0: no wait")
       ->transform(CLI::Validator(is_time, ""))
       ->type_name("TIME");
-  verb.add_option("--host-cores", args->host_cores,
-                  "With --offload: cores that processors leave to the host's work for accelerators "
-                  "of this machine; default: a quarter")
+  verb.add_option(
+          "--host-cores", args->host_cores,
+          "With --offload: CPU cores reserved for driving the accelerators; default: a quarter")
       ->check(CLI::Range(0u, kMostHostCores))
       ->type_name("N");
 }
@@ -65,25 +64,24 @@ void add_dispatch_options(CLI::App& verb, DeviceArgs* args) {
 void add_device_options(CLI::App& verb, DeviceArgs* args) {
   verb.add_option(
           "--device", args->devices,
-          "What computes, once for each: cpu, cpu:nodes=0-1+3,threads=8, gpu, gpu:NAME (of `hearth "
-          "gpu`), "
-          "http://host:port/v1,model=NAME,key=VARIABLE (a server of OpenAI's interface with "
-          "the same model), sim:alpha=0.018,beta=0.27; default: cpu")
+          "Device that computes, repeated for several: cpu, cpu:nodes=0-1+3,threads=8, gpu, "
+          "gpu:NAME (see `hearth gpu`), http://host:port/v1,model=NAME,key=VARIABLE (a server with "
+          "OpenAI's API and the same model), sim:alpha=0.018,beta=0.27; default: cpu")
       ->allow_extra_args(false)
       ->type_name("SPEC");
   verb.add_flag("--offload", args->offload,
-                "Give the processors what accelerators have no room for; else accelerators work "
-                "alone where there are some");
-  verb.add_flag("--list-devices", args->list, "Tell which devices get texts, and why, and end");
+                "Use CPUs for what accelerators cannot take; without it, CPUs are idle if there is "
+                "an accelerator");
+  verb.add_flag("--list-devices", args->list, "Show which devices are used, and why, then exit");
   add_dispatch_options(verb, args);
   add_choice(verb, "--pools", &args->pools, {"auto", "nodes", "one"},
-             "On machines with several NUMA nodes: a copy of the model for each, one for all, or "
-             "whichever measures better");
+             "Copies of the model on several NUMA nodes: one per node (nodes), one for all (one), "
+             "or whichever is measured to be faster (auto). One of");
 }
 
 std::string host_cores_text(const DeviceReport& report) {
   if (report.host_cores == 0) return {};
-  return fmt::format("; {} {} left to accelerators", report.host_cores,
+  return fmt::format("; {} {} reserved for accelerators", report.host_cores,
                      report.host_cores == 1 ? "core is" : "cores are");
 }
 

@@ -90,7 +90,7 @@ Finding check_stores(const std::vector<LocalModel>& models, bool all) {
   if (broken > 0) {
     finding.level = FindingLevel::kNote;
     finding.found += fmt::format("; {} cannot be read", count_text(broken, "more model"));
-    finding.remedy = "`hearth list` says which, and why";
+    finding.remedy = "`hearth list` shows which, and why";
   }
   return finding;
 }
@@ -115,8 +115,9 @@ Finding check_tuned(const std::vector<TunedStore::Entry>& entries, const TunedFi
                   ""};
   if (others.empty()) return finding;
   finding.level = FindingLevel::kNote;
-  finding.found += fmt::format("; what is kept and does not fit: {}", others);
-  finding.remedy = "it is not used: `hearth tune MODEL` tunes anew, `hearth tune --list` tells all";
+  finding.found += fmt::format("; saved results that do not fit: {}", others);
+  finding.remedy =
+      "saved results are not used: run `hearth tune MODEL` again; `hearth tune --list` lists all";
   return finding;
 }
 

@@ -65,7 +65,7 @@ TEST(DoctorChecksTest, TunedPlansOfAnotherMachine) {
       {"/p/a", mine, ""}, {"/p/b", other, ""}, {"/p/c", std::nullopt, "/p/c: line 1"}};
   Finding finding = check_tuned(entries, here, false);
   EXPECT_EQ(finding.level, FindingLevel::kNote);
-  EXPECT_EQ(finding.found, "1 model tuned here; what is kept and does not fit: " +
+  EXPECT_EQ(finding.found, "1 model tuned here; saved results that do not fit: " +
                                difference(other.machine, here) + "; the file cannot be read");
   finding = check_tuned(entries, here, true);
   EXPECT_NE(finding.found.find("(/p/b)"), std::string::npos);

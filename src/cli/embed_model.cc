@@ -26,7 +26,8 @@ EmbedOptions settle_embedding(const EmbedModelArgs& args, const ModelSpec& spec)
   for (const std::string& device : args.devices.devices) {
     if (embed.normalise || device.starts_with("cpu") || device.starts_with("gpu")) continue;
     fail(ErrorCode::kUsage,
-         "--no-normalize goes with this machine's devices alone: '{}' gives vectors of length 1",
+         "--no-normalize works only on this machine's devices: '{}' always returns vectors of "
+         "length 1; leave one of them out",
          device);
   }
   return embed;
@@ -46,15 +47,15 @@ EngineOptions settle_engine(const EmbedModelArgs& args, const ModelSpec& spec,
 YesNo yes_and_no(const ModelSpec& spec, const Tokenizer& tokenizer) {
   if (!spec.head) {
     fail(ErrorCode::kUnsupported,
-         "'{}' has no head that scores pairs of texts (cls.output): it is no reranker, or was "
-         "converted without one",
+         "'{}' has no head that scores pairs of texts (cls.output): it is not a reranker, or was "
+         "converted without its head; use a reranker",
          spec.source);
   }
   const YesNo words{tokenizer.find_token("yes"), tokenizer.find_token("no")};
   if (words.yes != Vocab::kNone && words.no != Vocab::kNone) return words;
   fail(ErrorCode::kUnsupported,
-       "'{}' has no head that scores pairs of texts, and its vocabulary no tokens 'yes' and 'no': "
-       "it is no reranker",
+       "'{}' is not a reranker: it has no head that scores pairs of texts, and its vocabulary has "
+       "no tokens 'yes' and 'no'; use a reranker",
        spec.source);
 }
 
@@ -64,20 +65,21 @@ void add_pooling(CLI::App& verb, std::optional<std::string>* pooling) {
   std::vector<std::string> poolings;
   for (PoolingType type : kPoolings) poolings.emplace_back(pooling_name(type));
   add_text(verb, "--pooling", pooling, "NAME",
-           "How a text's vector is made of its tokens': the first one's (cls), their mean, or the "
-           "last one's (last); default: as the file says")
+           "Which token vectors make a text's vector: the first (cls), the mean of all, or the "
+           "last; default: as the file says")
       ->check(CLI::IsMember(poolings));
 }
 
 void add_embed_model_options(CLI::App& verb, EmbedModelArgs* args) {
   add_pooling(verb, &args->pooling);
-  verb.add_flag("--no-normalize", args->no_normalise,
-                "Leave vectors as pooled, instead of giving them the length 1");
-  add_count(verb, "-b,--batch", &args->batch, 1, kMostBatch, "Tokens a step; changes no bit")
+  verb.add_flag("--no-normalize", args->no_normalise, "Do not scale vectors to length 1");
+  add_count(verb, "-b,--batch", &args->batch, 1, kMostBatch,
+            "Tokens per step; the vectors are the same to the bit")
       ->capture_default_str();
   add_device_options(verb, &args->devices);
-  add_engine_options(verb, &args->engine,
-                     "Tokens a text may have; default: the model's own, of a decoder at most 4096");
+  add_engine_options(
+      verb, &args->engine,
+      "Most tokens of a text; default: the model's context, for decoders at most 4096");
   add_pre(verb, &args->pre);
 }
 
@@ -96,13 +98,14 @@ EmbedModel settle_embed_model(OpenedModel model, const EmbedModelArgs& args) {
 EmbedModel settle_reranker(OpenedModel model, const EmbedModelArgs& args) {
   if (args.pooling) {
     fail(ErrorCode::kUsage,
-         "--pooling is for embeddings: '{}' is a reranker, which scores the row that its head was "
-         "trained with",
+         "--pooling works only with embedding models, and '{}' is a reranker, whose pooling is "
+         "fixed: leave --pooling out",
          model.spec.source);
   }
   for (const std::string& device : args.devices.devices) {
     if (device.starts_with("cpu")) continue;
-    fail(ErrorCode::kUsage, "rerankers run on this machine's processors alone, not on '{}'",
+    fail(ErrorCode::kUsage,
+         "rerankers run only on this machine's CPUs, not on '{}': leave --device out or give cpu",
          device);
   }
   EmbedModel settled{std::move(model), {}, {}};

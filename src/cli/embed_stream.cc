@@ -129,8 +129,8 @@ void Stream::skip(const Pending& pending) {
   output_.skip();
   if (++totals_.without > kMostTold) return;
   progress_.finish();
-  print_note(fmt::format("{}: {}, so it has no vector{}", pending.place, pending.no_tokens,
-                         totals_.without == kMostTold ? "; further ones are counted" : ""));
+  print_note(fmt::format("{}: {}, so it gets no vector{}", pending.place, pending.no_tokens,
+                         totals_.without == kMostTold ? "; further ones are only counted" : ""));
 }
 
 // Writes what is ready at the front, and waits so long for the first.
@@ -210,8 +210,7 @@ StreamQuery make_query(const Tokenizer& tokenizer, const StreamOptions& options,
   }
   if (tokens.was_cut() && !options.truncate) {
     fail(ErrorCode::kRequest,
-         "{}: the text has {} tokens and the context holds {}: part it, raise --ctx "
-         "where the "
+         "{}: the text has {} tokens, more than the context of {}: split it, raise --ctx if the "
          "model allows it, or cut it with --truncate",
          row.place, tokens.whole, options.context);
   }

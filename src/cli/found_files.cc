@@ -82,7 +82,7 @@ std::vector<FoundFile> find_model_files(const std::string& folder) {
   fs::path path = fs::path(folder).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
   if (!search.look(path, kMostBelow, &error)) {
-    fail(ErrorCode::kFile, "'{}' cannot be listed: {}", folder, error.message());
+    fail(ErrorCode::kFile, "cannot list the folder '{}': {}", folder, error.message());
   }
   return search.take();
 }

@@ -26,7 +26,7 @@ KvType kv_type_of(const std::string& name) {
     auto type = static_cast<KvType>(i);
     if (name == kv_type_name(type)) return type;
   }
-  fail(ErrorCode::kUsage, "--kv-type {} is not known", name);
+  fail(ErrorCode::kUsage, "--kv-type {} does not exist: give one of those in --help", name);
 }
 
 void tell_plan(const Engine& engine) {
@@ -48,7 +48,7 @@ void tell_plan(const Engine& engine) {
        groups, engine.options().interleave ? ", memory interleaved" : "");
   const uint32_t usual = std::min(EngineOptions{}.decode_rows, prefill.max_rows);
   if (decode.max_rows == usual) return;
-  tell("hearth: steps of up to {} are decode's\n", count_text(decode.max_rows, "row"));
+  tell("hearth: decode plan: steps of up to {}\n", count_text(decode.max_rows, "row"));
 }
 
 // Returns the text about a model's states; "" where it keeps none.
@@ -58,7 +58,7 @@ std::string states_text(size_t bytes) {
 
 void tell_nodes(const Machine& machine, const Engine& engine) {
   if (engine.options().interleave && machine.binds_memory()) {
-    tell("hearth: weights, keys and values lie on all nodes in turn\n");
+    tell("hearth: weights and KV cache are interleaved over all NUMA nodes\n");
     return;
   }
   for (const NodeMemory& node : engine.node_memory()) {
@@ -84,7 +84,7 @@ std::string context_text(const Engine& engine) {
                         uint64_t{windows->page_count()} * kPagePositions, windows->window());
   }
   if (const StatePool* states = engine.states(); states != nullptr) {
-    text += fmt::format(", and for the states of {} and {} kept ones",
+    text += fmt::format(", and for the states of {} and {} saved ones",
                         count_text(states->places(), "text"), states->most_kept());
   }
   return text;
@@ -183,7 +183,9 @@ PromptStreamOptions prompt_stream_options(const PromptGpuArgs& args) {
   const bool more =
       args.threshold != 0 || args.rows != 0 || args.memory != 0 || args.layers || args.experts;
   if (options.gpu == "none" && more) {
-    fail_field(ErrorCode::kUsage, "gpu", "is missing, and other options say how it is used");
+    fail_field(
+        ErrorCode::kUsage, "gpu",
+        "is missing, and other options of the GPU need it: give --gpu auto, or leave them out");
   }
   constexpr std::string_view kVirtual = "virtual:";
   if (options.gpu.starts_with(kVirtual)) {

@@ -62,7 +62,7 @@ class PullTeller {
 
   void begin(const RepoModel& model, uint64_t missing) const {
     if (json_) return;
-    tell("hearth: fetching {}:{}: {}, of which {} are missing, in {}\n", name_,
+    tell("hearth: downloading {}:{}: {}, of which {} are missing, in {}\n", name_,
          printable(model.label), bytes_text(model.bytes), bytes_text(missing),
          count_text(model.files.size(), "file"));
   }
@@ -129,17 +129,17 @@ NamedModel find_named_model(const std::string& typed, StoredModels* stored) {
   if (exists(typed)) return {.path = typed, .name = {}};
   const std::optional<HubName> hub = find_hub_name(typed);
   if (names_revision(hub)) {
-    fail(
-        ErrorCode::kFile,
-        "'{}' names a revision or a file, which only `hearth pull`, `run`, `chat` and `serve` take",
-        printable(typed));
+    fail(ErrorCode::kFile,
+         "'{}' names a revision or a file, which only `hearth pull`, `run`, `chat` and `serve` "
+         "accept: pull it first and use its path",
+         printable(typed));
   }
   NamedModel found = find_in_stores(typed, hub, stored);
   if (!found.path.empty()) return found;
   if (!hub || looks_like_file(typed)) return {.path = typed, .name = {}};
   fail(ErrorCode::kFile,
-       "'{0}' is neither a path nor a model that is here (`hearth list` tells those): check the "
-       "name, or get it with `hearth pull {0}`",
+       "'{0}' is neither a path nor a model on this machine (see `hearth list`): check the name, "
+       "or download it with `hearth pull {0}`",
        printable(typed));
 }
 
@@ -171,7 +171,7 @@ void take_model_name(CLI::Option* option) {
 
 void add_offline(CLI::App& verb, bool* offline) {
   verb.add_flag("--offline", *offline,
-                "Fetch no model: MODEL is one that is here (HF_HUB_OFFLINE=1 says the same)");
+                "Download nothing: MODEL must be on this machine (same as HF_HUB_OFFLINE=1)");
 }
 
 }  // namespace hearth

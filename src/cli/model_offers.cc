@@ -103,8 +103,8 @@ std::vector<FoundModel> find_models(const OfferSetting& setting, const Configura
     FoundModel model = table != nullptr ? finding.of_table(typed, *table) : finding.of_word(typed);
     if (has(model.name)) {
       fail(ErrorCode::kUsage,
-           "two models are called '{}': give one another name, by a table [model.NAME] of the "
-           "configuration",
+           "two models are named '{}': give one of them another name in a [model.NAME] table of "
+           "the configuration",
            printable(model.name));
     }
     model.named = true;
@@ -255,11 +255,11 @@ std::vector<OfferedModel> find_offers(const OfferSetting& setting,
       if (asked && offers.back().kind != ModelKind::kText) *queues_apart = true;
     } catch (const Error& error) {
       if (model.named || model.table != nullptr) throw;
-      print_note(fmt::format("'{}' is left out: {}", printable(model.name), error.what()));
+      print_note(fmt::format("'{}' is not served: {}", printable(model.name), error.what()));
     }
   }
   if (offers.empty() && !setting.args.allow_pull) {
-    fail(ErrorCode::kUsage, "there is no model to serve: name one, or get one with `hearth pull`");
+    fail(ErrorCode::kUsage, "no model to serve: name one, or download one with `hearth pull`");
   }
   for (OfferedModel& offer : offers) {
     if (*queues_apart) offer.made_of += "\nbeside queues";

@@ -34,7 +34,7 @@ CLI::Validator number_in(T low, T high) {
       input = fmt::format("{}", value);
       return {};
     }
-    return fmt::format("'{}' is no whole number from {} to {}", input, low, high);
+    return fmt::format("'{}' is not a whole number from {} to {}", input, low, high);
   };
   return CLI::Validator(std::move(check), "");
 }
@@ -45,7 +45,7 @@ CLI::Validator any_number() {
     const char* end = input.data() + input.size();
     auto [stop, error] = std::from_chars(input.data(), end, value);
     if (error == std::errc{} && stop == end) return {};
-    return fmt::format("'{}' is no number", input);
+    return fmt::format("'{}' is not a number", input);
   };
   return CLI::Validator(check, "");
 }
@@ -124,7 +124,8 @@ CLI::Option* add_size(CLI::App& verb, const std::string& names, uint64_t* bytes,
                       const std::string& help) {
   auto check = [](std::string& input) -> std::string {
     uint64_t parsed = parse_size(input);
-    if (parsed == 0) return fmt::format("'{}' is no size, such as 512MiB, 1.5G or 1000000", input);
+    if (parsed == 0)
+      return fmt::format("'{}' is not a size such as 512MiB, 1.5G or 1000000", input);
     input = fmt::format("{}", parsed);
     return {};
   };
@@ -137,7 +138,7 @@ CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string* v
                         const std::vector<std::string>& choices, const std::string& help) {
   auto check = [choices](std::string& input) -> std::string {
     if (std::find(choices.begin(), choices.end(), input) != choices.end()) return {};
-    return fmt::format("'{}' is none of {}", input, fmt::join(choices, ", "));
+    return fmt::format("'{}' is not one of {}", input, fmt::join(choices, ", "));
   };
   return verb.add_option(names, *value, fmt::format("{}: {}", help, fmt::join(choices, ", ")))
       ->check(CLI::Validator(std::move(check), ""))
@@ -169,7 +170,8 @@ CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model, ModelFetch fe
 }
 
 void add_pre(CLI::App& verb, std::optional<std::string>* pre) {
-  add_text(verb, "--pre", pre, "NAME", "Pre-tokenizer, where the file names none or a wrong one");
+  add_text(verb, "--pre", pre, "NAME",
+           "Pre-tokenizer to use, where the file names none or a wrong one");
 }
 
 void add_text_source(CLI::App& verb, TextSource* source) {
@@ -179,7 +181,7 @@ void add_text_source(CLI::App& verb, TextSource* source) {
 
 void add_text_sources(CLI::App& verb, TextSources* sources) {
   CLI::Option* text = verb.add_option("-p,--prompt", sources->texts,
-                                      "The text; several run together, as one batch");
+                                      "The prompt; repeat it to run several as one batch");
   text->allow_extra_args(false)->type_name("TEXT");
   add_text_file(verb, &sources->path)->excludes(text);
 }
@@ -188,7 +190,7 @@ std::string read_source(const TextSource& source, const std::string& what) {
   if (source.text) return *source.text;
   if (source.path) return read_text(*source.path);
   if (stdin_is_terminal()) {
-    print_note(fmt::format("type {} and end it with Ctrl-D on an empty line", what));
+    print_note(fmt::format("type {}, and end it with Ctrl-D on an empty line", what));
   }
   return read_text("-");
 }
@@ -208,8 +210,8 @@ WeightPolicy weight_policy_of(const std::string& choice,
   if (!importance) return policy;
   if (!policy.type && !policy.automatic) {
     fail(ErrorCode::kUsage,
-         "--importance says how weights are quantised, and they are not: name a type with "
-         "--weights, such as --weights q4_k");
+         "--importance works only with quantised weights: name a type with --weights, such as "
+         "--weights q4_k");
   }
   policy.importance = std::make_shared<const Importance>(Importance::open(*importance));
   return policy;
@@ -217,17 +219,16 @@ WeightPolicy weight_policy_of(const std::string& choice,
 
 CLI::Option* add_importance(CLI::App& verb, std::optional<std::string>* importance) {
   return add_text(verb, "--importance", importance, "FILE",
-                  "Importance matrix of llama-imatrix for --weights: what the columns of the "
-                  "model's matrices count where they are quantised");
+                  "With --weights: importance matrix of llama-imatrix, which weighs the columns of "
+                  "each matrix");
 }
 
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help) {
   CLI::Option* threads = add_threads(verb, &args->plan);
   add_count(verb, "--ctx", &args->context, 1, kMaxContext, context_help);
-  add_size(
-      verb, "--kv-cache", &args->kv_bytes,
-      "Memory for keys and values, as 512MiB or 2G; a context that was not asked for is lowered "
-      "to what it holds");
+  add_size(verb, "--kv-cache", &args->kv_bytes,
+           "Size of the KV cache, such as 512MiB or 2G; without --ctx, the context is lowered to "
+           "what it holds");
   add_storage_options(verb, args, threads);
 }
 
@@ -236,68 +237,67 @@ void add_state_cache(CLI::App& verb, std::optional<uint64_t>* bytes) {
   auto check = [](std::string& input) -> std::string {
     const uint64_t parsed = parse_size(input);
     if (parsed == 0 && input != "0") {
-      return fmt::format("'{}' is no size, such as 2G or 0", input);
+      return fmt::format("'{}' is not a size such as 2G or 0", input);
     }
     input = fmt::format("{}", parsed);
     return {};
   };
   verb.add_option_function<std::string>(
           "--state-cache", set,
-          "Memory for states that are kept for texts which begin alike, as 2G, of a model whose "
-          "layers keep states; 0: none; default: an eighth of what is left, 8 a text at most")
+          "Models with recurrent layers: memory for saved states, which texts with the same "
+          "beginning share, such as 2G; 0: none; default: an eighth of the free memory, at most 8 "
+          "states a text")
       ->transform(CLI::Validator(check, ""))
       ->type_name("SIZE");
 }
 
 void add_gpu_options(CLI::App& verb, PromptGpuArgs* args) {
-  add_text(
-      verb, "--gpu", &args->gpu, "GPU",
-      "Stream long prompts through a GPU, whatever of the model fits there, while the cores go "
-      "on: none, auto, what `hearth gpu` calls one, or virtual:FILE, one that a file describes, "
-      "played by the cores; the texts are the same to the bit, but for weights in BF16 and FP8");
+  add_text(verb, "--gpu", &args->gpu, "GPU",
+           "Stream long prompts through a GPU, even if the model does not fit into its memory, "
+           "while the cores decode: none, auto, a name that `hearth gpu` shows, or virtual:FILE, a "
+           "GPU that a file describes, computed by the cores. Texts are the same to the bit, "
+           "except with weights in BF16 and FP8");
   add_auto_count(
       verb, "--gpu-threshold",
       [args](std::optional<uint32_t> tokens) { args->threshold = tokens.value_or(0); }, 1,
       kMaxContext,
-      "Tokens from which on a prompt is streamed; auto, the default: where it is predicted to end "
-      "sooner");
+      "Stream prompts of at least this many tokens; auto, the default: where the GPU is predicted "
+      "to be faster");
   add_gpu_plan_options(verb, args);
 }
 
 std::vector<CLI::Option*> add_gpu_plan_options(CLI::App& verb, PromptGpuArgs* args) {
   return {
-      add_count(
-          verb, "--gpu-rows", &args->rows, kLeastPassRows, kMostPassRows,
-          "Tokens of prompts that go through the GPU together; default: what there is memory for"),
+      add_count(verb, "--gpu-rows", &args->rows, kLeastPassRows, kMostPassRows,
+                "Prompt tokens per pass through the GPU; default: as many as fit into its memory"),
       add_size(verb, "--gpu-memory", &args->memory,
-               "Memory of the GPU to use; default: nine tenths of what it has free"),
+               "GPU memory to use; default: 90 % of the free memory"),
       add_auto_count(
           verb, "--gpu-layers", [args](std::optional<uint32_t> layers) { args->layers = layers; },
           0, ModelMost::kLayers,
-          "Layers that stay in its memory, the first ones; auto, the default: as many as there is "
-          "room for"),
+          "Number of first layers to keep in GPU memory; auto, the default: as many as fit"),
       add_auto_count(
           verb, "--gpu-experts",
           [args](std::optional<uint32_t> experts) { args->experts = experts; }, kLeastRing,
           kMostRing,
-          "Experts that other layers have room for there at a time; auto, the default: as few as "
-          "cost no time")};
+          "Experts of the other layers to hold in GPU memory at a time; auto, the default: the "
+          "fewest that cost no time")};
 }
 
 void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads) {
   std::vector<std::string> types;
   for (size_t i = 0; i < kKvTypes; ++i) types.emplace_back(kv_type_name(static_cast<KvType>(i)));
-  add_choice(verb, "--kv-type", &args->kv_type, types, "Type of stored keys and values");
+  add_choice(verb, "--kv-type", &args->kv_type, types, "Type of the KV cache");
   add_choice(verb, "--weights", &args->weights, weight_choices(),
-             "Type that float weights are quantised to while they are loaded, or auto: the finest "
-             "that fits into memory");
+             "Type to quantise float weights to while loading; stored: as in the file; auto: the "
+             "finest that fits into memory");
   add_importance(verb, &args->importance);
   add_plan_options(verb, &args->plan, threads);
   verb.add_flag(
       "--interleave", args->interleave,
-      "Lay weights, keys and values over all nodes in turn, to measure what placing gives");
+      "Interleave weights and KV cache over all NUMA nodes, to measure what placement gains");
   verb.add_flag("-v,--verbose", args->verbose,
-                "Tell what was loaded, where, and how much it takes");
+                "Show what was loaded, where, and how much memory it takes");
 }
 
 void add_examples(CLI::App& verb, const std::string& examples) {

@@ -43,13 +43,14 @@ TEST(Options, ReadsNumbersAsDecimal) {
 
 TEST(Options, NamesOptionValueAndRange) {
   Parsed parsed;
-  EXPECT_EQ(parse({"-t", "5000"}, &parsed), "--threads: '5000' is no whole number from 1 to 4096");
-  EXPECT_EQ(parse({"-t", "-1"}, &parsed), "--threads: '-1' is no whole number from 1 to 4096");
+  EXPECT_EQ(parse({"-t", "5000"}, &parsed),
+            "--threads: '5000' is not a whole number from 1 to 4096");
+  EXPECT_EQ(parse({"-t", "-1"}, &parsed), "--threads: '-1' is not a whole number from 1 to 4096");
   EXPECT_EQ(parse({"--threads", "2x"}, &parsed),
-            "--threads: '2x' is no whole number from 1 to 4096");
-  EXPECT_EQ(parse({"--real", "warm"}, &parsed), "--real: 'warm' is no number");
+            "--threads: '2x' is not a whole number from 1 to 4096");
+  EXPECT_EQ(parse({"--real", "warm"}, &parsed), "--real: 'warm' is not a number");
   EXPECT_EQ(parse({"--kv-type", "f12"}, &parsed),
-            "--kv-type: 'f12' is none of f32, f16, bf16, q8_0");
+            "--kv-type: 'f12' is not one of f32, f16, bf16, q8_0");
 }
 
 TEST(Options, ReadsSizes) {
@@ -73,7 +74,7 @@ TEST(Options, ReadsSizes) {
   }
   Parsed parsed;
   EXPECT_EQ(parse({"--kv-cache", "1KB"}, &parsed),
-            "--kv-cache: '1KB' is no size, such as 512MiB, 1.5G or 1000000");
+            "--kv-cache: '1KB' is not a size such as 512MiB, 1.5G or 1000000");
 }
 
 TEST(Options, ReadsListsOfNumbers) {
@@ -85,7 +86,7 @@ TEST(Options, ReadsListsOfNumbers) {
   EXPECT_EQ(parse({"--counts", "1", "--counts", "2,3"}, &parsed), "");
   EXPECT_EQ(parsed.counts, (std::vector<uint32_t>{1, 2, 3}));
   for (const char* wrong : {"1,5000", "1,-2", "1,x", "1;2", "1.5"}) {
-    EXPECT_NE(parse({"--counts", wrong}, &parsed).find("no whole number from 0 to 4096"),
+    EXPECT_NE(parse({"--counts", wrong}, &parsed).find("not a whole number from 0 to 4096"),
               std::string::npos)
         << wrong;
   }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/tell.h"
 #include "cli/field_options.h"
+#include "cli/help_groups.h"
 #include "cli/serve_options.h"
 #include "cli/text_io.h"
 #include "setup/foreign_words.h"
@@ -22,43 +23,6 @@ namespace {
 constexpr int kUsageStatus = 2, kFailureStatus = 1;
 constexpr size_t kPageColumns = 80, kMostPageColumns = 120;
 constexpr const char* kHelpAll = "--help-all";
-
-// The groups of options on a page of help, beside "Options".
-struct OptionGroup {
-  std::string_view name;
-  std::initializer_list<const char*> options;
-};
-constexpr OptionGroup kGroups[] = {
-    {"Sampling",
-     {"--temp", "--top-p", "--min-p", "--top-k", "--repeat-penalty", "--presence-penalty",
-      "--frequency-penalty", "--penalty-window", "--logit-bias", "--seed"}},
-    {"Machine",
-     {"--threads", "--shards", "--groups", "--nodes", "--cpus", "--sync", "--experts", "--plan",
-      "--interleave", "--kv-cache", "--kv-type", "--weights", "--importance"}},
-    {"Prompts on a GPU",
-     {"--gpu", "--gpu-threshold", "--gpu-rows", "--gpu-memory", "--gpu-layers", "--gpu-experts"}},
-    {kRareSection, {"--max-connections", "--max-address-connections",
-                    "--max-header",      "--max-header-fields",
-                    "--max-body",        "--max-bodies",
-                    "--max-replies",     "--header-timeout",
-                    "--body-timeout",    "--idle-timeout",
-                    "--write-timeout",   "--max-depth",
-                    "--max-messages",    "--max-prompts",
-                    "--max-stops",       "--max-biases",
-                    "--max-choices",     "--max-top-logprobs",
-                    "--embed-memory",    "--max-inputs"}}};
-
-void group_options(CLI::App& program) {
-  for (CLI::App* verb : program.get_subcommands({})) {
-    for (const OptionGroup& group : kGroups) {
-      for (const char* name : group.options) {
-        if (CLI::Option* option = verb->get_option_no_throw(name)) {
-          option->group(std::string(group.name));
-        }
-      }
-    }
-  }
-}
 
 void print_error(const std::string& sentence) { tell("hearth: {}\n", sentence); }
 
@@ -74,24 +38,25 @@ void add_verbs(Program* all) {
   CLI::App& program = all->app;
   Action& action = all->action;
   program.name("hearth");
-  program.get_formatter()->column_width(kHelpColumn);
+  set_help_format(program);
   auto set_config = [all](const std::string& path) { all->told.file = path; };
   program
-      .add_option_function<std::string>("--config", set_config,
-                                        "Before the verb: the file of options (docs/config.md)")
+      .add_option_function<std::string>(
+          "--config", set_config,
+          "Read options from FILE; give it before the verb (docs/config.md)")
       ->type_name("FILE");
   add_serve(program, action, all->told);
   add_run(program, action);
   add_chat(program, action);
+  add_embed(program, action);
   add_pull(program, action);
   add_list(program, action);
   add_remove(program, action);
-  add_embed(program, action);
   add_inspect(program, action);
+  add_quantize(program, action);
   add_tokenize(program, action);
   add_perplexity(program, action);
   add_logits(program, action);
-  add_quantize(program, action);
   add_chat_format(program, action);
   add_grammar(program, action);
   add_bench(program, action);
@@ -104,7 +69,7 @@ void add_verbs(Program* all) {
   add_version(program, action);
   program.require_subcommand(1);
   program.footer(
-      "`hearth VERB --help` tells a verb's options.\n"
+      "`hearth VERB --help` lists a verb's options.\n"
       "Examples:\n"
       "  hearth pull unsloth/Qwen3-4B-GGUF\n"
       "  hearth serve model.gguf\n"
@@ -132,7 +97,7 @@ std::string extras_sentence(const CLI::App& program) {
   word = word.substr(0, word.find('='));
   const CLI::App* verb = chosen_verb(program);
   if (verb == nullptr || !word.starts_with("-")) {
-    return fmt::format("'{}' is one word too many", word);
+    return fmt::format("unexpected word '{}': remove it, or put several words into quotes", word);
   }
   std::vector<std::string> names;
   for (const CLI::Option* option : verb->get_options()) {
@@ -202,9 +167,9 @@ std::optional<int> parse(Program* program, std::vector<std::string> words) {
     std::string foreign = foreign_sentence(program->app, said);
     const bool lacks = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
     if (!lacks || !foreign.empty() || chosen_verb(program->app) == nullptr) {
-      return usage_error(program->app, foreign.empty() ? error.what() : foreign);
+      return usage_error(program->app, foreign.empty() ? parse_sentence(error) : foreign);
     }
-    program->lacks = error.what();
+    program->lacks = parse_sentence(error);
   }
   return std::nullopt;
 }
@@ -222,7 +187,7 @@ int run_configured(const std::vector<std::string>& words, size_t place,
     program.app.parse(std::move(all));
   } catch (const CLI::ParseError& error) {
     const std::string source = configured_source(error.what(), options);
-    return usage_error(program.app, (source.empty() ? "" : source + ": ") + error.what());
+    return usage_error(program.app, (source.empty() ? "" : source + ": ") + parse_sentence(error));
   }
   return program.action();
 }
@@ -289,7 +254,7 @@ int run_program(const std::vector<std::string>& words) {
     print_error(command_line_text(error));
     return error.exit_status();
   } catch (const std::bad_alloc&) {
-    print_error("there is not enough memory: take a smaller model or context, or free memory");
+    print_error("not enough memory: use a smaller model or context, or free memory");
   } catch (const std::exception& error) {
     print_error(error.what());
   }

@@ -41,7 +41,7 @@ class PullStop {
 };
 
 void die_of_pull(PullStop* stop) {
-  print_note("stopped: what was fetched is kept, and the same command goes on with it");
+  print_note("stopped; what was downloaded is kept: run the same command again to continue");
   stop->die();
 }
 

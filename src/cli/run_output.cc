@@ -129,7 +129,7 @@ void RunOutput::summarise(const std::vector<Continuation>& completions) const {
     first = std::max(first, c.first_token_seconds);
     total = std::max(total, c.total_seconds);
   }
-  tell("hearth: {} prompts, {} tokens ({} shared), all read after {:.3f} s\n",
+  tell("hearth: {} prompts, {} tokens ({} shared), prefilled in {:.3f} s\n",
        completions.size() / choices_, prompt_tokens, cached, first);
   tell("hearth: generated {} tokens in {} texts in {:.3f} s, {:.1f} tokens/s; seed {}\n", tokens,
        completions.size(), total, total > 0 ? static_cast<double>(tokens) / total : 0,

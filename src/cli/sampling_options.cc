@@ -13,15 +13,17 @@ struct RealOption {
   const char* help;
 };
 constexpr RealOption kReals[] = {
-    {"--temp", &SamplingParams::temperature, "Temperature; 0 takes the likeliest token"},
-    {"--top-p", &SamplingParams::top_p, "Among the likeliest that sum up to P; 1: all"},
-    {"--min-p", &SamplingParams::min_p, "Among those at least P times as likely as the first"},
+    {"--temp", &SamplingParams::temperature, "Temperature; 0: always the likeliest token"},
+    {"--top-p", &SamplingParams::top_p,
+     "Sample from the likeliest tokens that sum up to this probability; 1: all"},
+    {"--min-p", &SamplingParams::min_p,
+     "Sample from tokens at least this fraction as likely as the likeliest"},
     {"--repeat-penalty", &SamplingParams::repeat_penalty,
-     "Divides the logits of tokens seen lately; 1: off"},
+     "Divide the logits of recent tokens by this; 1: off"},
     {"--presence-penalty", &SamplingParams::presence_penalty,
-     "Taken from the logits of tokens seen lately; 0: off"},
+     "Subtract this from the logits of recent tokens; 0: off"},
     {"--frequency-penalty", &SamplingParams::frequency_penalty,
-     "The same for every time they were seen; 0: off"}};
+     "Subtract this for each recent occurrence of a token; 0: off"}};
 
 struct CountOption {
   const char* name;
@@ -30,9 +32,9 @@ struct CountOption {
   const char* help;
 };
 constexpr CountOption kCounts[] = {
-    {"--top-k", &SamplingParams::top_k, 1u << 24, "Among the K likeliest; 0: all"},
+    {"--top-k", &SamplingParams::top_k, 1u << 24, "Sample from the K likeliest tokens; 0: all"},
     {"--penalty-window", &SamplingParams::penalty_window, 1u << 20,
-     "The last tokens that the penalties look at"}};
+     "How many tokens count as recent for the penalties"}};
 
 bool given(const CLI::App& verb, const char* name) { return verb.get_option(name)->count() > 0; }
 

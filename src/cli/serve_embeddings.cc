@@ -61,7 +61,7 @@ void ServedEmbeddings::load(const std::string& name, const std::vector<uint32_t>
     if (!rest.empty()) args_.engine.plan.cpus = ranges_text(rest);
   }
   if (role_.ranks && !model_.model.spec.score) {
-    tell("hearth: pairs are scored by the logits of 'yes' and 'no'\n");
+    tell("hearth: reranking scores come from the logits of 'yes' and 'no'\n");
   }
   setup_ = load_devices(args_, model_, machine_, clock_);
   for (const DeviceReport& report : setup_.reports) {

@@ -34,44 +34,46 @@ void add_set_options(CLI::App& verb, ServeArgs* args) {
   auto set_all = [args](const std::string& folder) { args->all_models = folder; };
   verb.add_option_function<std::string>("--models", set_all,
                                         "Serve every model on this machine (`hearth list`), or in "
-                                        "DIR, beside MODEL; each is loaded when it is asked for")
+                                        "DIR, besides MODEL; each is loaded on its first request")
       ->expected(0, 1)
       ->type_name("DIR");
   verb.add_flag("--allow-pull", args->allow_pull,
-                "With --models of this machine: clients of ollama's API may get models of a hub, "
-                "and remove those that lie in Hugging Face's cache");
+                "With --models without DIR: let clients of ollama's API pull models from a hub, "
+                "and delete models of Hugging Face's cache");
   add_size(verb, "--memory", &args->memory,
-           "Memory of all models, where there are several; those that were used longest ago make "
-           "room; default: 85 % of what there is");
+           "Memory for all models together; the least recently used are unloaded to make room; "
+           "default: 85 % of the memory");
 }
 
 void add_address_options(CLI::App& verb, ServeArgs* args) {
   HttpOptions& http = args->app.http;
-  verb.add_option("--host", http.host, "Name or address to listen at; 0.0.0.0 is every one")
+  verb.add_option("--host", http.host, "Name or address to listen at; 0.0.0.0: all addresses")
       ->capture_default_str()
       ->type_name("HOST");
   add_count(verb, "--port", &args->port, 0, 65'535,
-            "Port to listen at; 0 is any free one, which is printed")
+            "Port to listen at; 0: any free port, which is printed")
       ->capture_default_str()
       ->type_name("PORT");
   verb.add_flag("--ollama", args->ollama,
-                "Listen at 127.0.0.1 port 11434 as well, where clients of ollama look for it");
+                "Listen at 127.0.0.1 port 11434 as well, where ollama's clients connect");
   verb.add_option("--ollama-port", args->ollama_port,
-                  "The same at another port of 127.0.0.1; 0 is any free one, which is printed")
+                  "As --ollama, at another port; 0: any free port, which is printed")
       ->check(CLI::Range(0, 65'535).description(""))
       ->type_name("PORT");
-  add_text(verb, "--api-key-file", &args->key_file, "FILE",
-           "Keys, one a line; every request but for the page and health needs one");
-  verb.add_flag("--no-auth", args->no_auth, "Let others than this machine ask without a key");
-  verb.add_option("--allow-host", args->app.names,
-                  "Name by which clients may ask besides localhost and addresses; may be given "
-                  "several times")
+  add_text(
+      verb, "--api-key-file", &args->key_file, "FILE",
+      "File of API keys, one a line; every request but those for the page and health needs one");
+  verb.add_flag("--no-auth", args->no_auth,
+                "Allow requests from other machines without an API key");
+  verb.add_option(
+          "--allow-host", args->app.names,
+          "Host name that requests may use, besides localhost and addresses; may be repeated")
       ->allow_extra_args(false)
       ->type_name("NAME");
   verb.add_option("--allow-origin", args->app.origins,
-                  "Origin of web pages that may ask and read answers (CORS), as "
-                  "https://chat.example, tauri://localhost or null; may be given several times; * "
-                  "is every one, with keys or --no-auth only")
+                  "Origin of web pages that may send requests (CORS), such as "
+                  "https://chat.example, tauri://localhost or null; may be repeated; *: any "
+                  "origin, only with API keys or --no-auth")
       ->allow_extra_args(false)
       ->type_name("ORIGIN");
 }
@@ -79,45 +81,48 @@ void add_address_options(CLI::App& verb, ServeArgs* args) {
 void add_load_options(CLI::App& verb, ServeArgs* args) {
   CompletionOptions& options = args->app.completions;
   add_count(verb, "--max-running", &options.max_running, 1, 4096,
-            "Texts that are generated at the same time")
+            "Texts to generate at the same time")
       ->capture_default_str();
   add_count(verb, "--max-queue", &options.max_queue, 0, kMost,
-            "Texts that may wait for a place, half of them one client's; beyond, 429")
+            "Texts that may wait, at most half of them from one client; more are refused with 429")
       ->capture_default_str();
   add_seconds(verb, "--stall-timeout", &options.stall_seconds,
-              "A stream that its client lets wait so long is ended where others want its place");
+              "End a stream whose client has not read for so long, if other requests wait");
   add_seconds(verb, "--drain-timeout", &args->app.drain_seconds,
-              "How long requests under way have after SIGTERM");
-  CLI::Option* as_json = verb.add_flag("--log-json", args->log_json, "Log requests as JSON");
-  verb.add_flag("--no-log", args->no_log, "Log no requests")->excludes(as_json);
+              "How long running requests may continue after SIGTERM");
+  CLI::Option* as_json = verb.add_flag("--log-json", args->log_json, "Log each request as JSON");
+  verb.add_flag("--no-log", args->no_log, "Do not log requests")->excludes(as_json);
 }
 
 void add_http_limits(CLI::App& verb, HttpOptions* http) {
   add_count(verb, "--max-connections", &http->connections, 1, kMost,
-            "Open connections; beyond, the longest-idle one is closed for a new one")
+            "Open connections; for one more, the connection idle for longest is closed")
       ->capture_default_str();
   add_count(verb, "--max-address-connections", &http->address_connections, 0, kMost,
-            "Those of one address (of a /64 of IPv6), of all clients behind a proxy too; 0 is a "
-            "quarter of all")
+            "Open connections from one address (for IPv6, from one /64 network), such as a proxy; "
+            "0: a quarter of --max-connections")
       ->capture_default_str();
   add_count(verb, "--max-header", &http->header_bytes, 1u << 10, 1u << 24,
-            "Bytes of a request's header; beyond, 431")
+            "Bytes of a request's header; more is refused with 431")
       ->capture_default_str();
   add_count(verb, "--max-header-fields", &http->header_fields, 1, kMost,
-            "Fields of it; beyond, 431")
+            "Fields of a request's header; more are refused with 431")
       ->capture_default_str();
-  add_size(verb, "--max-body", &http->body_bytes, "Bytes of a request's body; beyond, 413");
+  add_size(verb, "--max-body", &http->body_bytes,
+           "Bytes of a request's body; more is refused with 413");
   add_size(verb, "--max-bodies", &http->all_body_bytes,
-           "Bytes of all bodies under way, half of them one client's; beyond, 503");
+           "Bytes of all request bodies being read, at most half of them from one client; more is "
+           "refused with 503");
   add_size(verb, "--max-replies", &http->all_reply_bytes,
-           "Bytes of all replies under way; beyond, 503");
-  add_seconds(verb, "--header-timeout", &http->header_seconds, "For a request's header; 408");
-  add_seconds(verb, "--body-timeout", &http->body_seconds, "For its body; 408");
+           "Bytes of all replies being sent; more is refused with 503");
+  add_seconds(verb, "--header-timeout", &http->header_seconds,
+              "Time to receive a request's header; later: 408");
+  add_seconds(verb, "--body-timeout", &http->body_seconds,
+              "Time to receive a request's body; later: 408");
   add_seconds(verb, "--idle-timeout", &http->idle_seconds,
-              "A connection without requests is closed after that");
+              "Close a connection after so long without a request");
   add_seconds(verb, "--write-timeout", &http->write_seconds,
-              "A client is cut off that lets its answer wait so long in all for each MiB that it "
-              "takes");
+              "Disconnect a client that reads slower than 1 MiB in so many seconds");
 }
 
 void add_body_limits(CLI::App& verb, RequestLimits* limits) {
@@ -127,58 +132,58 @@ void add_body_limits(CLI::App& verb, RequestLimits* limits) {
     const char* help;
   };
   for (const Limit& limit : std::initializer_list<Limit>{
-           {"--max-depth", &RequestLimits::depth, "How deep JSON may be nested"},
-           {"--max-messages", &RequestLimits::messages, "Messages of a chat"},
+           {"--max-depth", &RequestLimits::depth, "Nesting depth of JSON"},
+           {"--max-messages", &RequestLimits::messages, "Messages of one chat"},
            {"--max-prompts", &RequestLimits::prompts, "Prompts of one request"},
-           {"--max-stops", &RequestLimits::stops, "Stop strings"},
+           {"--max-stops", &RequestLimits::stops, "Stop strings of one request"},
            {"--max-biases", &RequestLimits::biases, "Entries of logit_bias"},
            {"--max-choices", &RequestLimits::choices, "`n`"},
            {"--max-top-logprobs", &RequestLimits::top_logprobs, "`top_logprobs`"}}) {
     add_count(verb, limit.name, &(limits->*limit.value), 1, kMost,
-              std::string(limit.help) + "; beyond, 400")
+              std::string(limit.help) + "; more is refused with 400")
         ->capture_default_str();
   }
 }
 
 void add_embedding_options(CLI::App& verb, ServeArgs* args) {
   add_text(verb, "--embed", &args->embed, "FILE",
-           "A model for embeddings beside the one for text; it works on a quarter of the cores, "
-           "unless --device says where");
+           "An embedding model to serve besides the text model; it runs on a quarter of the cores, "
+           "unless --device is given");
   add_text(verb, "--rerank", &args->rerank, "FILE",
-           "A reranker beside the others: a cross-encoder, or a model that answers yes or no "
-           "(Qwen3-Reranker); it works on a quarter of the cores, and where there is no model for "
-           "embeddings --device says where");
+           "A reranker to serve besides the others: a cross-encoder, or a model that answers yes "
+           "or no (Qwen3-Reranker); it runs on a quarter of the cores, or without an embedding "
+           "model on --device");
   add_count(verb, "--embed-queue", &args->embed_queue, 1, kMostQueueTokens,
-            "Tokens that may wait and run on a device where there is no --slo, of texts to embed, "
-            "and of documents to rank; beyond, 429")
+            "Without --slo: tokens of texts or documents that may wait and run on a device; more "
+            "are refused with 429")
       ->capture_default_str();
   add_size(verb, "--embed-memory", &args->app.embedding_limits.memory_bytes,
-           "Memory of texts, vectors and replies under way; beyond, 429");
+           "Memory for texts, vectors and replies being processed; more is refused with 429");
   add_count(verb, "--max-inputs", &args->app.embedding_limits.inputs, 1, kMost,
-            "Texts of one request for embeddings, or documents of one to rank them; beyond, 400")
+            "Texts of one embedding request, or documents of one rerank request; more is refused "
+            "with 400")
       ->capture_default_str();
 }
 
 // Adds the options that belong to one model.
 void add_model_options(CLI::App& verb, ServeArgs* args) {
-  add_text(
-      verb, "--alias", &args->alias, "NAME",
-      "What requests call the model; default: the file's name; in a configuration's table of a "
-      "model another name of it");
-  verb.add_flag("--pin", args->pin, "Of several models: what is loaded stays, whoever needs room");
+  add_text(verb, "--alias", &args->alias, "NAME",
+           "Model name in requests; default: the file's name; in a configuration's [model.NAME] "
+           "table: one more name");
+  verb.add_flag("--pin", args->pin, "Never unload a loaded model to make room for another");
   auto set_ttl = [args](const double& seconds) { args->ttl_seconds = seconds; };
-  verb.add_option_function<double>("--ttl", set_ttl,
-                                   "Unload a model that nobody has used for so long; default: it "
-                                   "stays while nobody needs its memory")
+  verb.add_option_function<double>(
+          "--ttl", set_ttl,
+          "Unload a model after so long without use; default: only when its memory is needed")
       ->check(CLI::Range(0.0, kMostTtlSeconds).description(""))
       ->type_name("SECONDS");
   add_text(verb, "--chat-template", &args->template_path, "FILE",
-           "Chat template (Jinja) in place of the model's own");
+           "Chat template (Jinja) instead of the model's own");
   args->sampling = openai_sampling();
   args->take_sampling = add_sampling_options(verb, &args->sampling);
   add_engine_options(verb, &args->engine,
-                     "Positions of a text, its prompt included; default: the model's own, or what "
-                     "--kv-cache holds");
+                     "Context length of a text in tokens, with its prompt; default: the model's "
+                     "own, or what --kv-cache holds");
   add_state_cache(verb, &args->engine.state_bytes);
   add_gpu_options(verb, &args->gpu);
   add_pre(verb, &args->pre);
@@ -226,15 +231,15 @@ AppOptions settle_app(const ServeArgs& args) {
   if (args.key_file) app.keys = read_keys(*args.key_file);
   if (!is_loopback(app.http.host) && app.keys.empty() && !args.no_auth) {
     fail(ErrorCode::kUsage,
-         "--host {} lets others than this machine ask: give --api-key-file FILE, or --no-auth "
-         "where anybody may",
+         "--host {} accepts requests from other machines: give --api-key-file FILE, or --no-auth "
+         "to allow anybody",
          app.http.host);
   }
   for (std::string& origin : app.origins) origin = origin_option(origin);
   if (std::ranges::count(app.origins, "*") > 0 && app.keys.empty() && !args.no_auth) {
     fail(ErrorCode::kUsage,
-         "--allow-origin * lets every page that a browser opens ask: give --api-key-file FILE, or "
-         "--no-auth where anybody may");
+         "--allow-origin * accepts requests from every web page: give --api-key-file FILE, or "
+         "--no-auth to allow anybody");
   }
   app.log = args.no_log     ? RequestLog::Form::kNone
             : args.log_json ? RequestLog::Form::kJson
@@ -254,8 +259,8 @@ void refuse_embedding_options(const ServeArgs& args) {
                embed.devices.list || std::isfinite(embed.devices.slo);
   if (!given) return;
   fail(ErrorCode::kUsage,
-       "--pooling, --device, --offload, --slo and --list-devices are for embeddings and rerankers: "
-       "name such a model, by --embed FILE or --rerank FILE beside this one");
+       "--pooling, --device, --offload, --slo and --list-devices work only with embedding models "
+       "and rerankers: add one with --embed FILE or --rerank FILE");
 }
 
 ServiceOptions service_options(const ServeArgs& args) {

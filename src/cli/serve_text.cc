@@ -51,10 +51,11 @@ void ServedText::tell_start() const {
   const Engine& engine = service_->engine();
   std::string bytes = bytes_text(engine.memory().kv);
   if (engine.states() != nullptr) bytes += ", " + bytes_text(engine.memory().states);
-  tell("hearth: {} ({}); the model was made for {}\n", context_text(engine), bytes,
+  tell("hearth: {} ({}); the model was trained for a context of {}\n", context_text(engine), bytes,
        model_.spec.hyper.context);
   if (!chat_->has_template()) {
-    print_note("the model has no chat template: /v1/chat/completions needs --chat-template FILE");
+    print_note(
+        "the model has no chat template: to use /v1/chat/completions, give --chat-template FILE");
   }
 }
 
@@ -65,10 +66,10 @@ void ServedText::find_turns() {
   if (args_.quiet) return;
   const TurnFormat& format = turns_.format;
   if (format.calls_tools()) {
-    tell("hearth: tools are called in the form '{}'{}\n", format.name,
-         format.reasons() ? "; reasoning is told apart" : "");
+    tell("hearth: tool calls have the form '{}'{}\n", format.name,
+         format.reasons() ? "; reasoning is separated from the answer" : "");
   } else {
-    print_note("no tools can be called: the chat template " + turns_.problem);
+    print_note("tool calls are not available: the chat template " + turns_.problem);
   }
 }
 

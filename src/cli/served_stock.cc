@@ -29,8 +29,8 @@ void ServedStock::offer_again() {
     set_->offer(find_offers(setting_, configuration_, OfferTime::kLater, &known_));
   } catch (const std::exception& error) {
     tell(
-        "hearth: a model that the server was given cannot be read now, so all but those of "
-        "Hugging Face's cache stay as they were read before: {}\n",
+        "hearth: a model named on the command line or in the configuration cannot be read, so only "
+        "the models of Hugging Face's cache were updated: {}\n",
         error.what());
     offer_cached_anew();
   }
@@ -70,9 +70,7 @@ bool ServedStock::pull(const std::string& name, const std::atomic<bool>& stop,
   std::lock_guard lock(mutex_);
   offer_again();
   if (set_->find(pulled.name) == nullptr) {
-    fail(ErrorCode::kFile,
-         "'{}' is on the disk now, and cannot be served; the server's log says "
-         "why",
+    fail(ErrorCode::kFile, "'{}' was downloaded, but cannot be served: see the server's log",
          printable(pulled.name));
   }
   return true;
@@ -85,14 +83,15 @@ void ServedStock::remove(const std::string& name) {
     throw RequestError(no_such_model(name, fmt::format("{}", fmt::join(set_->names(), "' and '"))));
   }
   if (!model->removable) {
-    throw RequestError({400,
-                        "",
-                        "model_stays",
-                        fmt::format("'{}' was named when the server was started, or lies outside "
-                                    "Hugging Face's cache: remove it yourself",
-                                    model->name),
-                        "model",
-                        {}});
+    throw RequestError(
+        {400,
+         "",
+         "model_stays",
+         fmt::format("'{}' cannot be deleted through the API, as it was named when the server was "
+                     "started, or is outside Hugging Face's cache: delete its file yourself",
+                     model->name),
+         "model",
+         {}});
   }
   const StorePlaces places = find_places();
   const std::optional<LocalModel> local = find_local_model(find_local_models(places), model->name);

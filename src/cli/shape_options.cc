@@ -25,13 +25,13 @@ OutputShape shape_of(const ShapeArgs& args) {
 void add_shape_options(CLI::App& verb, ShapeArgs* args) {
   CLI::Option* all[] = {
       add_text(verb, "--json-schema", &args->schema, "FILE",
-               "Generate JSON that satisfies this JSON Schema: a file, or the schema itself where "
-               "it begins with {"),
+               "Generate JSON that satisfies this JSON Schema: a file, or the schema itself if it "
+               "begins with {"),
       add_text(verb, "--regex", &args->regex, "PATTERN",
-               "Generate a text that this pattern matches from beginning to end"),
+               "Generate a text that matches this regular expression as a whole"),
       add_text(verb, "--grammar", &args->grammar, "FILE", "Generate a text of this grammar (GBNF)"),
       verb.add_option("--choice", args->choices,
-                      "Generate one of these texts; given once for each of them")
+                      "Generate one of these texts; repeat the option for each")
           ->allow_extra_args(false)
           ->type_name("TEXT")};
   for (CLI::Option* one : all) {

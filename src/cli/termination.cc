@@ -42,7 +42,7 @@ void handle(int signal, struct sigaction* before) {
 Termination::Termination() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    fail(ErrorCode::kResource, "no pipe could be made: raise the limit on open files");
+    fail(ErrorCode::kResource, "cannot create a pipe: raise the limit on open files (ulimit -n)");
   }
   reader_ = ends[0];
   signal_writer = ends[1];

@@ -30,7 +30,7 @@ std::string read_all(int fd, const std::string& name) {
       return text;
     }
     if (got < 0 && errno != EINTR) {
-      fail(ErrorCode::kFile, "{} cannot be read: {}", name, std::strerror(errno));
+      fail(ErrorCode::kFile, "cannot read {}: {}", name, std::strerror(errno));
     }
   }
 }
@@ -40,7 +40,7 @@ std::string read_all(int fd, const std::string& name) {
 std::string read_text(const std::string& path) {
   if (path == "-") return read_all(STDIN_FILENO, "standard input");
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail(ErrorCode::kFile, "'{}' cannot be opened: {}", path, std::strerror(errno));
+  if (fd < 0) fail(ErrorCode::kFile, "cannot open '{}': {}", path, std::strerror(errno));
   auto close_fd = [](const int* open_fd) { ::close(*open_fd); };
   std::unique_ptr<int, decltype(close_fd)> closer(&fd, close_fd);
   return read_all(fd, fmt::format("'{}'", path));
@@ -48,7 +48,7 @@ std::string read_text(const std::string& path) {
 
 void write_stdout(std::string_view text) {
   if (int error = write_all(STDOUT_FILENO, text)) {
-    fail(ErrorCode::kFile, "standard output cannot be written: {}", std::strerror(error));
+    fail(ErrorCode::kFile, "cannot write to standard output: {}", std::strerror(error));
   }
 }
 
@@ -56,10 +56,13 @@ std::string read_key(const std::string& path) {
   std::string text = read_text(path);
   text.resize(std::min(text.find_first_of("\r\n"), text.size()));
   size_t first = text.find_first_not_of(" \t");
-  if (first == std::string::npos) fail(ErrorCode::kFile, "{} begins with no key", path);
+  if (first == std::string::npos)
+    fail(ErrorCode::kFile, "the first line of {} is empty: put the API key there", path);
   text = text.substr(first, text.find_last_not_of(" \t") - first + 1);
   for (char c : text) {
-    if (c <= ' ' || c > '~') fail(ErrorCode::kFile, "{}: the key has other than ASCII", path);
+    if (c <= ' ' || c > '~')
+      fail(ErrorCode::kFile, "the API key in {} has characters other than ASCII: check the file",
+           path);
   }
   return text;
 }

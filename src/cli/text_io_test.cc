@@ -16,8 +16,7 @@ TEST(ReadText, NamesWhatIsMissing) {
     read_text("/no/such/file");
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "'/no/such/file' cannot be opened: No such file or directory");
+    EXPECT_EQ(std::string(error.what()), "cannot open '/no/such/file': No such file or directory");
     EXPECT_EQ(error.exit_status(), 1);
   }
 }

@@ -24,7 +24,7 @@ constexpr size_t kLineReadBytes = 1 << 16;
 FileLines::FileLines(const std::string& path)
     : name_(path == "-" ? "standard input" : fmt::format("'{}'", path)) {
   fd_ = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd_ < 0) fail(ErrorCode::kFile, "{} cannot be opened: {}", name_, std::strerror(errno));
+  if (fd_ < 0) fail(ErrorCode::kFile, "cannot open {}: {}", name_, std::strerror(errno));
   struct stat facts {};
   if (::fstat(fd_, &facts) == 0 && S_ISREG(facts.st_mode)) {
     file_bytes_ = static_cast<uint64_t>(facts.st_size);
@@ -54,8 +54,8 @@ bool FileLines::take_line(std::string* line) {
 
 FileLines::Got FileLines::read_more(std::chrono::milliseconds wait) {
   if (buffer_.size() - begin_ > kMostLineBytes) {
-    fail(ErrorCode::kRequest, "line {} of {} has more than {} MiB: part the text", line_ + 1, name_,
-         kMostLineBytes >> 20);
+    fail(ErrorCode::kRequest, "line {} of {} has more than {} MiB: split the text", line_ + 1,
+         name_, kMostLineBytes >> 20);
   }
   pollfd look{fd_, POLLIN, 0};
   int ready = ::poll(&look, 1, static_cast<int>(wait.count()));
@@ -69,7 +69,7 @@ FileLines::Got FileLines::read_more(std::chrono::milliseconds wait) {
   int error = errno;
   buffer_.resize(size + static_cast<size_t>(std::max<ssize_t>(got, 0)));
   if (got < 0 && error != EINTR) {
-    fail(ErrorCode::kFile, "{} cannot be read: {}", name_, std::strerror(error));
+    fail(ErrorCode::kFile, "cannot read {}: {}", name_, std::strerror(error));
   }
   if (got > 0) bytes_read_ += static_cast<uint64_t>(got);
   ended_ = got == 0;
@@ -91,19 +91,21 @@ TextRow read_json_row(std::string_view line, const JsonFields& fields, std::stri
   } catch (const Error& error) {
     fail(ErrorCode::kRequest, "{}: {}", place, error.what());
   }
-  if (!value.is_object()) fail(ErrorCode::kRequest, "{} is no JSON object", place);
+  if (!value.is_object()) fail(ErrorCode::kRequest, "{} is not a JSON object", place);
   const boost::json::object& object = value.get_object();
   const boost::json::value* text = object.if_contains(fields.text);
   if (text == nullptr || !text->is_string()) {
-    fail(ErrorCode::kRequest, "{} has no field '{}' with a string: name the text's with --field",
-         place, fields.text);
+    fail(ErrorCode::kRequest,
+         "{} has no string in field '{}': name the field of the text with --field", place,
+         fields.text);
   }
   TextRow row{std::string(text->get_string()), {}, std::move(place)};
   if (fields.id) {
     const boost::json::value* id = object.if_contains(*fields.id);
     bool plain = id != nullptr && (id->is_string() || id->is_int64() || id->is_uint64());
     if (!plain) {
-      fail(ErrorCode::kRequest, "{} has no field '{}' with a string or a whole number (--id)",
+      fail(ErrorCode::kRequest,
+           "{} has no string or whole number in field '{}': name another field with --id",
            row.place, *fields.id);
     }
     row.id = boost::json::serialize(*id);

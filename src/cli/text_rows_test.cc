@@ -100,7 +100,7 @@ TEST_F(TextRowsTest, ReadsJson) {
   EXPECT_EQ(row.id, R"("a\"b")");
   EXPECT_EQ(read_json_row(R"({"key": 12, "body": ""})", fields, "").id, "12");
   EXPECT_NE(refusal("{", fields).find("line 3: "), std::string::npos);
-  EXPECT_NE(refusal("3", fields).find("no JSON object"), std::string::npos);
+  EXPECT_NE(refusal("3", fields).find("is not a JSON object"), std::string::npos);
   EXPECT_NE(refusal(R"({"text": "a", "key": 1})", fields).find("'body'"), std::string::npos);
   EXPECT_NE(refusal(R"({"body": "a", "key": 1.5})", fields).find("'key'"), std::string::npos);
 }

@@ -18,7 +18,8 @@ double parse_budget(std::string_view text) {
   const double seconds = unit == "s" ? value : unit == "m" ? 60 * value : 3600 * value;
   const bool known = unit == "s" || unit == "m" || unit == "h";
   if (end.ec != std::errc() || !known || !(seconds >= kLeastBudget && seconds <= kMostBudget)) {
-    fail(ErrorCode::kUsage, "--budget '{}' is no time such as 90s, 10m or 1.5h, up to 168h", text);
+    fail(ErrorCode::kUsage, "--budget '{}' is not a time such as 90s, 10m or 1.5h, up to 168h",
+         text);
   }
   return seconds;
 }

@@ -228,7 +228,7 @@ std::string stored_text(const TunedStore::Entry& entry) {
   if (!entry.tuned->products.empty()) out += "  " + kernels_text(*entry.tuned, false);
   const bool begun = !entry.tuned->phases.empty() || !entry.tuned->trials.empty();
   if (begun && !(entry.tuned->threshold && !entry.tuned->engine_plan.empty())) {
-    out += "  not finished: the next `hearth tune` goes on\n";
+    out += "  not finished: run `hearth tune` again to continue\n";
   }
   return out;
 }

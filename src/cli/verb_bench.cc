@@ -29,7 +29,7 @@ EngineOptions engine_options(const BenchArgs& args, const std::vector<BenchCase>
   for (uint32_t prompt : args.arriving) fit_arrival(prompt, &options);
   if (options.context > kMaxContext) {
     fail(ErrorCode::kUsage,
-         "a depth and a length come to {} positions, and {} is the most: lower -d, -p or -n",
+         "depth and length add up to {} tokens, and a context has at most {}: lower -d, -p or -n",
          options.context - 1, kMaxContext - 1);
   }
   return options;
@@ -140,7 +140,7 @@ void measure_limits(BenchSession& session) {
 int bench(const BenchArgs& args, const BenchServeArgs& serve, const BenchEmbedArgs& embed,
           const PromptGpuArgs& gpu) {
   if ((args.profile || !args.arriving.empty()) && args.form == "csv") {
-    fail(ErrorCode::kUsage, "--profile and --arrive have no CSV form: take -o md or -o json");
+    fail(ErrorCode::kUsage, "--profile and --arrive cannot write CSV: give -o md or -o json");
   }
   if (!args.compared.empty()) return compare_reports(args);
   BenchSession session(args);
@@ -165,23 +165,25 @@ std::vector<CLI::Option*> add_step_options(CLI::App& verb, BenchArgs* args) {
   BenchLists& lists = args->lists;
   std::vector<CLI::Option*> options = {
       add_counts(verb, "-p,--prefill", &lists.prefill, 0, kMaxContext,
-                 "Lengths of prompts; 0: none")
+                 "Prompt lengths to prefill; 0: no prefill")
           ->default_str("512"),
       add_counts(verb, "-n,--decode", &lists.decode, 0, kMaxContext,
-                 "Numbers of tokens to decode; 0: none")
+                 "Numbers of tokens to decode; 0: no decode")
           ->default_str("128"),
       add_counts(verb, "-d,--depth", &lists.depths, 0, kMaxContext,
-                 "Tokens in the context before what is measured")
+                 "Tokens already in the context before measuring")
           ->default_str("0"),
       add_counts(verb, "-b,--batch", &lists.sequences, 1, kMaxSequences,
-                 "Numbers of sequences that decode together")
+                 "Numbers of sequences that decode together (batch sizes)")
           ->default_str("1"),
-      add_counts(verb, "--arrive", &args->arriving, 1, kMaxContext,
-                 "Lengths of prompts that arrive while a sequence decodes: its longest wait"),
+      add_counts(
+          verb, "--arrive", &args->arriving, 1, kMaxContext,
+          "Measure the longest pause of a decoding sequence while prompts of these lengths arrive"),
       add_counts(verb, "--step-ms", &args->step_limits, 0, 1u << 20,
-                 "With --arrive: limits of a step in milliseconds; 0: none")
+                 "With --arrive: time limits of a step in milliseconds; 0: no limit")
           ->default_str("0,250"),
-      verb.add_flag("--profile", args->profile, "Time of every op and thread, and their waits")};
+      verb.add_flag("--profile", args->profile,
+                    "Show the time of every op and thread, and their waits")};
   verb.get_option("--step-ms")->needs(verb.get_option("--arrive"));
   return options;
 }
@@ -201,8 +203,7 @@ std::vector<CLI::Option*> not_with_serve(CLI::App& verb, CLI::Option* model) {
 }  // namespace
 
 void add_bench(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand(
-      "bench", "Measure how fast a model runs, beside what the machine can do");
+  CLI::App& verb = *program.add_subcommand("bench", "Measure speed beside the machine's limits");
   auto args = std::make_shared<BenchArgs>();
   auto serve = std::make_shared<BenchServeArgs>();
   auto embed = std::make_shared<BenchEmbedArgs>();
@@ -213,8 +214,8 @@ void add_bench(CLI::App& program, Action& action) {
       verb, args.get(),
       "one per core that may be used, less one from 8 cores up; with --kernels 1,2");
   add_storage_options(verb, &args->engine, threads);
-  CLI::Option* limits =
-      verb.add_flag("--limits", args->limits, "Measure the machine alone, without a model");
+  CLI::Option* limits = verb.add_flag(
+      "--limits", args->limits, "Measure the machine's bandwidth and arithmetic, without a model");
   limits->excludes(model);
   for (CLI::Option* option : of_steps) limits->excludes(option);
   // These options say how an engine stores and shares what it has, and are no use here.

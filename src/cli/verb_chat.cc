@@ -18,7 +18,8 @@ namespace {
 void check_chat(const ChatArgs& args) {
   if (!names_server(args.serve.model) && (args.server_model || args.serve.key_file)) {
     fail(ErrorCode::kUsage,
-         "--model and --api-key-file are for a server: name one, such as http://127.0.0.1:8080");
+         "--model and --api-key-file work only with a server: give its URL, such as "
+         "http://127.0.0.1:8080, in place of MODEL");
   }
 }
 
@@ -34,18 +35,18 @@ void add_chat(CLI::App& program, Action& action) {
       ->type_name("MODEL|URL");
   add_offline(verb, &serve->offline);
   add_text(verb, "--system", &args->system, "TEXT", "System message");
-  verb.add_flag("--no-history", args->no_history, "Neither read nor keep what was typed");
+  verb.add_flag("--no-history", args->no_history, "Do not read or save the history of typed lines");
   add_text(verb, "--model", &args->server_model, "NAME",
            "With a URL: which of its models; default: the first");
   add_text(verb, "--api-key-file", &serve->key_file, "FILE",
            "With a URL: send the key in FILE's first line");
   add_text(verb, "--chat-template", &serve->template_path, "FILE",
-           "Chat template (Jinja) in place of the model's own");
+           "Chat template (Jinja) instead of the model's own");
   serve->sampling = openai_sampling();
   serve->take_sampling = add_sampling_options(verb, &serve->sampling);
   add_engine_options(verb, &serve->engine,
-                     "Positions of the conversation; default: the model's own, or what there is "
-                     "memory for");
+                     "Context length of the conversation in tokens; default: the model's own, or "
+                     "what fits into memory");
   add_state_cache(verb, &serve->engine.state_bytes);
   add_pre(verb, &serve->pre);
   add_examples(verb,

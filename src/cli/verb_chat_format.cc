@@ -39,7 +39,7 @@ struct TurnSetting {
 const KnownFormat& known_format(const std::string& name) {
   const KnownFormat* known = find_known_format(name);
   if (known != nullptr) return *known;
-  fail(ErrorCode::kUsage, "there is no form called '{}'; the forms are: {}", name,
+  fail(ErrorCode::kUsage, "there is no form '{}': give one of {}", name,
        fmt::join(known_format_names(), ", "));
 }
 
@@ -78,7 +78,8 @@ TurnSetting model_setting(const ChatFormatArgs& args) {
 
 TurnSetting setting_of(const ChatFormatArgs& args) {
   if (args.form && (args.model || args.template_path)) {
-    fail(ErrorCode::kUsage, "--form takes the place of a model and of --template; give one");
+    fail(ErrorCode::kUsage,
+         "--form cannot be combined with a model or --template: give only one of them");
   }
   if (args.form) return setting_of(known_format(*args.form));
   if (!args.model && !args.template_path) {
@@ -108,7 +109,7 @@ class TurnLines {
   const TurnSetting& named(const std::string& form) {
     if (form.empty()) {
       fail(ErrorCode::kUsage,
-           "a turn does not name its 'form': give a model, --template FILE or --form NAME");
+           "a turn has no 'form': add it, or give a model, --template FILE or --form NAME");
     }
     auto [at, added] = named_.try_emplace(form);
     if (added) at->second = setting_of(known_format(form));
@@ -122,7 +123,7 @@ class TurnLines {
 
 const boost::json::object& object_of(const boost::json::value& value) {
   if (value.is_object()) return value.get_object();
-  fail(ErrorCode::kRequest, "a turn must be an object of JSON");
+  fail(ErrorCode::kRequest, "a turn must be a JSON object");
 }
 
 void read_one(TurnLines& lines, const boost::json::object& line) {
@@ -215,14 +216,14 @@ void print_format(const TurnSetting& setting) {
     text += format.reasons()
                 ? fmt::format("reasoning  {} ... {}\n", in_marks(format.reasoning_begin),
                               in_marks(format.reasoning_end))
-                : "reasoning  not told apart\n";
+                : "reasoning  not separated\n";
     text += format.calls ? fmt::format("calls      {}\n", in_marks(call_shown(*format.calls)))
                          : fmt::format("calls      none: the chat template {}\n", setting.problem);
   }
   if (format.calls && !format.calls->separator.empty()) {
     text += fmt::format("between    {}\n", in_marks(format.calls->separator));
   }
-  if (format.calls && format.calls->one) text += "a turn     has one call at most\n";
+  if (format.calls && format.calls->one) text += "a turn     has at most one call\n";
   if (format.calls_tools()) {
     text += fmt::format("history    arguments {}{}\n",
                         format.history.arguments_as_text ? "as text" : "as an object",
@@ -282,8 +283,8 @@ int chat_format(const ChatFormatArgs& args) {
 }  // namespace
 
 void add_chat_format(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand(
-      "chat-format", "Tell how a model calls tools and reasons, and read what one wrote");
+  CLI::App& verb =
+      *program.add_subcommand("chat-format", "Show how a model calls tools and reasons");
   auto args = std::make_shared<ChatFormatArgs>();
   take_model_name(verb.add_option(
       "MODEL", args->model,

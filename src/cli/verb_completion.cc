@@ -11,7 +11,7 @@
 namespace hearth {
 
 void add_completion(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand("completion", "Print what lets a shell complete words");
+  CLI::App& verb = *program.add_subcommand("completion", "Print a completion script for a shell");
   auto shell = std::make_shared<std::string>();
   add_choice(verb, "SHELL", shell.get(), completion_shells(), "The shell")->required();
   add_examples(verb,

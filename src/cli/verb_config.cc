@@ -85,9 +85,9 @@ int show_configuration(const OptionTree& tree, const std::optional<std::string>&
 }  // namespace
 
 void add_config(CLI::App& program, Action& action, const std::optional<std::string>& file) {
-  CLI::App& verb = *program.add_subcommand("config", "Show the options' values and their sources");
+  CLI::App& verb = *program.add_subcommand("config", "Show option values and where they are set");
   auto wanted = std::make_shared<std::string>();
-  verb.add_option("VERB", *wanted, "Only this verb's")->type_name("NAME");
+  verb.add_option("VERB", *wanted, "Show only this verb's options")->type_name("NAME");
   verb.footer("Examples:\n  hearth config serve\n  hearth --config my.toml config");
   verb.callback([wanted, &program, &file, &action] {
     action = [wanted, &program, &file] {

@@ -54,7 +54,7 @@ Finding check_port() {
     const HttpServer server(
         usual, [](HttpRequest&) { return std::nullopt; }, [](const std::shared_ptr<Exchange>&) {});
   } catch (const Error&) {
-    finding = {FindingLevel::kNote, "port", fmt::format("{} is taken", usual.port),
+    finding = {FindingLevel::kNote, "port", fmt::format("{} is in use", usual.port),
                "serve at another one, such as `hearth serve --port 8081`"};
   }
   return finding;
@@ -70,7 +70,7 @@ std::optional<BandwidthTable> measure_reading(const Machine& machine, const Syst
   } catch (const Error& error) {
     findings->push_back({FindingLevel::kNote, "reading memory",
                          fmt::format("it was not measured: {}", error.what()),
-                         "see what else stands here, and try again"});
+                         "see the other problems listed here, and try again"});
     return std::nullopt;
   }
 }
@@ -97,7 +97,7 @@ Finding check_model(const std::string& path, const Machine& machine,
     const ModelSpec& spec = model.spec;
     const MemoryUse memory = needed_memory(spec, machine);
     Finding finding{FindingLevel::kOk, "model",
-                    fmt::format("it runs here, and was made for {} positions; it needs {}",
+                    fmt::format("it runs here, with a context of up to {} tokens; it needs {}",
                                 spec.hyper.context, bytes_text(memory.total())),
                     ""};
     finding.found += fmt::format(", {} of them weights", bytes_text(memory.weights));
@@ -155,15 +155,15 @@ void check_models(const Machine& machine, bool all, std::vector<Finding>* findin
   } catch (const Error& error) {
     findings->push_back({FindingLevel::kBad, "stores",
                          all ? error.what() : "a variable names no folder that can be read",
-                         "set the variable right that says where models are"});
+                         "correct the environment variable that names the folder of models"});
   }
   try {
     const TunedFields fields = machine_fields(machine, environment_isa(detect_cpu_features()));
     findings->push_back(check_tuned(TunedStore::of_environment().list(), fields, all));
   } catch (const Error& error) {
     findings->push_back({FindingLevel::kNote, "tuning",
-                         all ? error.what() : "what was tuned cannot be read",
-                         "`hearth tune --list` says why"});
+                         all ? error.what() : "results of `hearth tune` cannot be read",
+                         "`hearth tune --list` shows why"});
   }
 }
 
@@ -189,12 +189,13 @@ int examine(const DoctorArgs& args) {
 }  // namespace
 
 void add_doctor(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand("doctor", "Tell what is not as it should be here");
+  CLI::App& verb = *program.add_subcommand("doctor", "Check this machine's setup for problems");
   auto args = std::make_shared<DoctorArgs>();
-  verb.add_option("MODEL", args->model, "A model that should run here")->type_name("FILE");
+  verb.add_option("MODEL", args->model, "Check whether this model can run here, too")
+      ->type_name("FILE");
   verb.add_flag("--json", args->as_json, "Print one JSON object");
   verb.add_flag("--all", args->all,
-                "Name folders and models, too: for your own eyes, not for a report");
+                "Show names of folders and models, too: private, not for a report");
   add_examples(verb, "  hearth doctor\n  hearth doctor --all\n  hearth doctor model.gguf --json");
   verb.callback([args, &action] { action = [args] { return examine(*args); }; });
 }

@@ -40,13 +40,11 @@ std::unique_ptr<TextRows> open_rows(const EmbedArgs& args) {
   std::optional<JsonFields> fields;
   if (args.field || args.id) fields = JsonFields{args.field.value_or("text"), args.id};
   if (path == "-" && stdin_is_terminal()) {
-    print_note("type a text a line and end with Ctrl-D on an empty line");
+    print_note("type one text a line, and end with Ctrl-D on an empty line");
   }
   if (!fields && is_json_name(path)) {
-    print_note(
-        fmt::format("every line of '{}' is taken as a text as it is; --field text reads JSON "
-                    "objects",
-                    path));
+    print_note(fmt::format(
+        "every line of '{}' is read as plain text; to read JSON objects, give --field text", path));
   }
   return std::make_unique<TextRows>(path, fields);
 }
@@ -87,7 +85,8 @@ StreamTotals stream_to(VectorOutput& output, const EmbedArgs& args, TextRows& ro
   } catch (const Error&) {
     if (args.out && output.rows() > 0) {
       output.end();
-      print_note(fmt::format("'{}' has the {} rows before what follows", *args.out, output.rows()));
+      print_note(fmt::format("'{}' has the {} rows that were finished before this error", *args.out,
+                             output.rows()));
     }
     throw;
   }
@@ -135,21 +134,21 @@ void add_input_options(CLI::App& verb, EmbedArgs* args) {
       verb.add_option("-p,--prompt", args->texts, "A text; may be given several times");
   text->allow_extra_args(false)->type_name("TEXT");
   add_text(verb, "FILE", &args->file, "FILE",
-           "A file with a text on every line; default, and as -: standard input")
+           "A file with one text a line; default, or -: standard input")
       ->excludes(text);
   add_text(verb, "--field", &args->field, "NAME",
-           "Every line is a JSON object, whose field NAME is the text")
+           "Read every line as a JSON object with the text in field NAME")
       ->excludes(text);
   add_text(verb, "--id", &args->id, "NAME",
-           "And its field NAME, a string or a whole number, comes with the vector; alone: with the "
-           "text in the field `text`")
+           "Copy field NAME, a string or a whole number, from each JSON object to its vector; "
+           "without --field the text is in `text`")
       ->excludes(text);
   verb.add_option("--prefix", args->prefix,
-                  "Put before every text, as models ask for: 'query: ', 'search_document: '")
+                  "Prefix of every text, where the model wants one: 'query: ', 'search_document: '")
       ->type_name("TEXT");
   verb.add_flag(
       "--truncate", args->truncate,
-      "Cut texts that are longer than the context, and count them; else they are refused");
+      "Cut texts that are longer than the context, and count them, instead of refusing them");
 }
 
 void add_vector_options(CLI::App& verb, EmbedArgs* args) {
@@ -163,15 +162,13 @@ void add_vector_options(CLI::App& verb, EmbedArgs* args) {
           },
           ""));
   add_count(verb, "--dimensions", &args->dimensions, 1, kMostDimensions,
-            "Cut vectors to the first N, for models trained for that (Matryoshka); they are "
-            "normalised again");
+            "Keep only the first N dimensions (for Matryoshka models) and normalise again");
 }
 
 }  // namespace
 
 void add_embed(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand(
-      "embed", "Turn texts into vectors: texts alike in meaning get vectors alike in direction");
+  CLI::App& verb = *program.add_subcommand("embed", "Turn texts into embeddings (vectors)");
   auto args = std::make_shared<EmbedArgs>();
   add_model(verb, &args->model.model);
   add_input_options(verb, args.get());

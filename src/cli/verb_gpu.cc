@@ -90,8 +90,8 @@ int check(const FoundAccelerators& found, const GpuArgs& args) {
                   if (!args.json) write_stdout(check_text(check));
                 });
   if (contracts == 0) {
-    fail(ErrorCode::kUsage, "no contract has '{}' in its name; `hearth gpu --check` lists them",
-         args.only);
+    fail(ErrorCode::kUsage,
+         "--only {}: no kernel has this in its name; `hearth gpu --check` lists them", args.only);
   }
   if (args.json) {
     json.end_array().key("good").boolean(good == contracts);
@@ -146,7 +146,7 @@ int gpu(const GpuArgs& args) {
     return 0;
   }
   if (!args.name.empty() && !args.check && !args.bench) {
-    fail(ErrorCode::kUsage, "'{}' names a GPU for --check or --bench: give one of them",
+    fail(ErrorCode::kUsage, "the name '{}' works only with --check or --bench: give one of them",
          printable(args.name));
   }
   const FoundAccelerators found = find_accelerators();
@@ -155,18 +155,18 @@ int gpu(const GpuArgs& args) {
 }
 
 void add_benching(CLI::App& verb, GpuArgs* args, CLI::Option* checks) {
-  CLI::Option* benches = verb.add_flag("--bench", args->bench,
-                                       "Measure the link, the memory, products and submissions")
-                             ->excludes(checks);
+  CLI::Option* benches =
+      verb.add_flag("--bench", args->bench, "Measure link, memory, matrix products and submissions")
+          ->excludes(checks);
   add_count(verb, "--seconds", &args->seconds, 1, 600,
-            "With --bench: about how long it takes where the GPU is slow")
+            "With --bench: about how long to measure on a slow GPU")
       ->capture_default_str()
       ->needs(benches);
   add_text(verb, "--save", &args->save, "FILE",
-           "With --bench: write the GPU to FILE as data, what it is and how fast")
+           "With --bench: write a description of the GPU and its speed to FILE")
       ->needs(benches);
   add_text(verb, "--describe", &args->describe, "FILE",
-           "Show the GPU that such a file describes instead of this machine's")
+           "Show the GPU that a file of --save describes, instead of this machine's")
       ->excludes(checks)
       ->excludes(benches)
       ->excludes("NAME");
@@ -175,23 +175,19 @@ void add_benching(CLI::App& verb, GpuArgs* args, CLI::Option* checks) {
 }  // namespace
 
 void add_gpu(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand(
-      "gpu",
-      "Show the GPUs: driver, memory, what each lacks, whether it computes right, and how fast");
+  CLI::App& verb = *program.add_subcommand("gpu", "Show, check and measure GPUs");
   auto args = std::make_shared<GpuArgs>();
-  CLI::Option* checks = verb.add_flag(
-      "--check", args->check,
-      "Hold every shader against the reference kernels, bit by bit, on random and hostile values; "
-      "exit status 1 where any differs");
+  CLI::Option* checks =
+      verb.add_flag("--check", args->check,
+                    "Compare every shader with the reference kernels, bit by bit, on random and "
+                    "extreme values; exit status 1 if any differs");
   verb.add_option("NAME", args->name,
-                  "With --check or --bench: the GPU whose name holds this, in letters of any case; "
-                  "default: the first discrete one. Drivers that are software answer to their name "
-                  "alone");
-  verb.add_option("--only", args->only, "With --check: the contracts whose names hold this")
+                  "With --check or --bench: the GPU whose name contains this, in any case; "
+                  "default: the first discrete one. Software drivers are used only when named");
+  verb.add_option("--only", args->only, "With --check: only the kernels whose names contain this")
       ->type_name("TEXT")
       ->needs(checks);
-  add_count(verb, "--seed", &args->seed, 0, UINT32_MAX,
-            "With --check: what the values are drawn from")
+  add_count(verb, "--seed", &args->seed, 0, UINT32_MAX, "With --check: random seed of the values")
       ->capture_default_str()
       ->needs(checks);
   add_benching(verb, args.get(), checks);

@@ -78,7 +78,7 @@ int check_documents(const GrammarArgs& args) {
   if (!args.schema) fail(ErrorCode::kUsage, "`hearth grammar check` needs --schema FILE");
   const GrammarVocabulary vocabulary = vocabulary_of(args);
   const SchemaGrammar made = compile_schema(read_text(*args.schema), {.relaxed = args.relaxed});
-  for (const std::string& dropped : made.dropped) print_note("left out: " + dropped);
+  for (const std::string& dropped : made.dropped) print_note("keywords ignored: " + dropped);
   bool all = true;
   for (const std::string& path : args.documents) {
     const std::string text = trimmed(read_text(path));
@@ -112,8 +112,8 @@ int bench_schemas(const GrammarArgs& args) {
 int grammar(const GrammarArgs& args) {
   if (args.action == "bench" && !args.documents.empty()) {
     fail(ErrorCode::kUsage,
-         "'{}' is one word too many; documents of `hearth grammar bench` lie in "
-         "the file of --schemas",
+         "unexpected word '{}': `hearth grammar bench` reads its documents from the file of "
+         "--schemas",
          args.documents[0]);
   }
   return args.action == "check" ? check_documents(args) : bench_schemas(args);
@@ -122,8 +122,7 @@ int grammar(const GrammarArgs& args) {
 }  // namespace
 
 void add_grammar(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand(
-      "grammar", "Tell which documents a JSON Schema takes, or measure many schemas");
+  CLI::App& verb = *program.add_subcommand("grammar", "Check documents against a JSON Schema");
   auto args = std::make_shared<GrammarArgs>();
   verb.add_option("WHAT", args->action, "check: documents against a schema; bench: many schemas")
       ->required()
@@ -132,19 +131,20 @@ void add_grammar(CLI::App& program, Action& action) {
   verb.add_option("DOCUMENT", args->documents,
                   "Files with a document each to check; -: standard input")
       ->option_text("DOCUMENT...");
-  add_text(verb, "--schema", &args->schema, "FILE", "The JSON Schema that check holds them to");
-  add_text(
-      verb, "--schemas", &args->schemas, "FILE",
-      "What bench measures: a line for each schema, {\"id\", \"schema\", \"tests\": [{\"data\", "
-      "\"valid\"}]}");
+  add_text(verb, "--schema", &args->schema, "FILE", "check: the JSON Schema");
+  add_text(verb, "--schemas", &args->schemas, "FILE",
+           "bench: the schemas to measure, one a line, {\"id\", \"schema\", \"tests\": [{\"data\", "
+           "\"valid\"}]}");
   take_model_name(add_text(verb, "--tokenizer", &args->tokenizer, "MODEL",
-                           "Take the documents in this model's tokens, not in bytes"));
-  verb.add_flag("--relaxed", args->relaxed,
-                "Leave out keywords that can't be held, and name them, instead of refusing them");
+                           "Read documents as this model's tokens instead of bytes"));
+  verb.add_flag(
+      "--relaxed", args->relaxed,
+      "Ignore keywords that cannot be enforced, and name them, instead of refusing the schema");
   add_count(verb, "--walks", &args->walks, 0, kMostWalks,
-            "Random documents that bench makes of each schema; --json prints them");
+            "bench: random documents to generate from each schema; --json prints them");
   add_seed(verb, &args->seed);
-  verb.add_flag("--json", args->json, "Print JSON: check an object a document, bench one in all");
+  verb.add_flag("--json", args->json,
+                "Print JSON: with check one object a document, with bench one object");
   add_examples(verb,
                "  hearth grammar check --schema person.json alice.json bob.json\n"
                "  hearth grammar check --schema person.json --tokenizer model.gguf - < alice.json\n"

@@ -288,7 +288,7 @@ int inspect(const InspectArgs& args) {
 }  // namespace
 
 void add_inspect(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand("inspect", "Tell what is in a model");
+  CLI::App& verb = *program.add_subcommand("inspect", "Show a model's metadata and tensors");
   auto args = std::make_shared<InspectArgs>();
   add_model(verb, &args->model);
   verb.add_flag("--tensors", args->tensors, "List every tensor");

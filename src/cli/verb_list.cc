@@ -41,7 +41,8 @@ int list(bool as_json) {
     json.end_object();
   }
   json.end_array().end_object();
-  if (text.empty() && !as_json) print_note("there is none; `hearth pull ORG/REPO` gets one");
+  if (text.empty() && !as_json)
+    print_note("no models on this machine; `hearth pull ORG/REPO` downloads one");
   write_stdout(as_json ? json.line() : text);
   return 0;
 }
@@ -65,14 +66,14 @@ int list_names() {
 }  // namespace
 
 void add_list(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand(
-      "list", "List the models here: Hugging Face's cache, ollama's and LM Studio's stores");
+  CLI::App& verb = *program.add_subcommand("list", "List the models on this machine");
   struct Ways {
     bool json = false, names = false;
   };
   auto ways = std::make_shared<Ways>();
   CLI::Option* json = verb.add_flag("--json", ways->json, "Print one JSON object");
-  verb.add_flag("--names", ways->names, "Print the names alone, a line each, and open no model")
+  verb.add_flag("--names", ways->names,
+                "Print only the names, one a line, without opening the models")
       ->excludes(json);
   add_examples(verb, "  hearth list\n  hearth list --json | jq -r '.models[].name'");
   verb.callback([ways, &action] {

@@ -110,7 +110,8 @@ std::vector<int32_t> read_tokens(const LogitsArgs& args, const Tokenizer* tokeni
     encode.parse_special = args.special;
     tokens = tokenizer->encode(*args.prompt, encode);
   }
-  if (tokens.empty()) fail(ErrorCode::kUsage, "there are no tokens: give --tokens or --prompt");
+  if (tokens.empty())
+    fail(ErrorCode::kUsage, "there are no tokens: give --tokens or a --prompt that is not empty");
   for (int32_t token : tokens) {
     if (token < 0 || static_cast<uint32_t>(token) >= hyper.vocabulary) {
       fail(ErrorCode::kUsage, "--tokens names token {}; the vocabulary has 0 to {}", token,
@@ -139,7 +140,7 @@ int logits(const LogitsArgs& args) {
   std::vector<int32_t> tokens = read_tokens(args, tokenizer, hyper);
   uint32_t context = args.engine.context;
   if (context != 0 && tokens.size() > context) {
-    fail(ErrorCode::kRequest, "there are {} tokens and the context holds {}: raise --ctx",
+    fail(ErrorCode::kRequest, "there are {} tokens, more than the context of {}: raise --ctx",
          tokens.size(), context);
   }
   std::unique_ptr<Output> output;
@@ -170,7 +171,7 @@ void add_token_options(CLI::App& verb, LogitsArgs* args) {
       input = fmt::format("{}", id);
       return {};
     }
-    return fmt::format("'{}' is no token id", input);
+    return fmt::format("'{}' is not a token id", input);
   };
   CLI::Option* tokens = verb.add_option("--tokens", args->tokens, "Token ids, as 1,2,3");
   tokens->delimiter(',')
@@ -179,9 +180,9 @@ void add_token_options(CLI::App& verb, LogitsArgs* args) {
       ->type_name("IDS");
   add_text(verb, "-p,--prompt", &args->prompt, "TEXT", "Text instead of token ids")
       ->excludes(tokens);
-  verb.add_flag("--no-bos", args->no_bos, "Put no beginning-of-text token before the text")
-      ->excludes(tokens);
-  verb.add_flag("--special", args->special, "Take control tokens in the text for what they are")
+  verb.add_flag("--no-bos", args->no_bos, "Add no beginning-of-text token")->excludes(tokens);
+  verb.add_flag("--special", args->special,
+                "Read control tokens in the text as tokens, not as text")
       ->excludes(tokens);
   add_pre(verb, &args->pre);
 }
@@ -194,12 +195,14 @@ void add_logits(CLI::App& program, Action& action) {
   add_model(verb, &args->model);
   add_token_options(verb, args.get());
   CLI::Option* out = add_text(verb, "-o,--output", &args->out, "FILE.npy",
-                              "Save all of them as float32 [tokens, vocabulary]");
-  add_count(verb, "--top", &args->top, 1, 1u << 24, "Without -o: the likeliest tokens to print")
+                              "Save all logits as float32 [tokens, vocabulary]");
+  add_count(verb, "--top", &args->top, 1, 1u << 24,
+            "Without -o: how many of the likeliest tokens to print")
       ->excludes(out)
       ->capture_default_str();
   verb.add_flag("--json", args->json, "Print one JSON object a position")->excludes(out);
-  add_count(verb, "--chunk", &args->chunk, 1, kMaxChunk, "Tokens a step; changes no bit")
+  add_count(verb, "--chunk", &args->chunk, 1, kMaxChunk,
+            "Tokens per step; the logits are the same to the bit")
       ->capture_default_str();
   add_engine_options(verb, &args->engine, "Positions of the context; default: as many as tokens");
   add_examples(verb,

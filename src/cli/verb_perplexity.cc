@@ -91,7 +91,8 @@ int perplexity(const PerplexityArgs& args) {
   size_t windows = tokens.size() / window;
   if (windows == 0) {
     fail(ErrorCode::kRequest,
-         "the text has {} tokens and a window needs {}: give a longer text or a smaller --ctx",
+         "the text has {} tokens, fewer than one window of {}: give a longer text or a smaller "
+         "--ctx",
          tokens.size(), window);
   }
 
@@ -116,13 +117,12 @@ int perplexity(const PerplexityArgs& args) {
 }  // namespace
 
 void add_perplexity(CLI::App& program, Action& action) {
-  CLI::App& verb =
-      *program.add_subcommand("perplexity", "Measure how well a model foretells a text");
+  CLI::App& verb = *program.add_subcommand("perplexity", "Measure a model's perplexity on a text");
   auto args = std::make_shared<PerplexityArgs>();
   args->engine.context = kDefaultWindow;
   add_model(verb, &args->model);
   add_text_source(verb, &args->source);
-  add_engine_options(verb, &args->engine, "Tokens of a window");
+  add_engine_options(verb, &args->engine, "Window length in tokens");
   verb.get_option("--ctx")->check(CLI::Validator(
       [](std::string& input) -> std::string {
         if (std::stoul(input) >= kSmallestWindow) return {};

@@ -102,8 +102,9 @@ void list_models(const PullArgs& args) {
 
 void print_pulled(const PullArgs& args, const PulledModel& pulled) {
   if (!args.json) {
-    print_note(fmt::format("{} ({}) {}", pulled.name, bytes_text(pulled.model.bytes),
-                           pulled.fetched == 0 ? "is here" : "is here now, every byte checked"));
+    print_note(fmt::format(
+        "{} ({}) {}", pulled.name, bytes_text(pulled.model.bytes),
+        pulled.fetched == 0 ? "is already here" : "was downloaded and its checksums match"));
     write_stdout(pulled.path + "\n");
     return;
   }
@@ -132,7 +133,7 @@ int pull(const PullArgs& args) {
 }  // namespace
 
 void add_pull(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand("pull", "Get a model from a hub, or finish getting it");
+  CLI::App& verb = *program.add_subcommand("pull", "Download a model from a hub, or resume it");
   auto args = std::make_shared<PullArgs>();
   FetchOptions& fetch = args->options.fetch;
   verb.add_option("MODEL", args->model,
@@ -140,21 +141,21 @@ void add_pull(CLI::App& program, Action& action) {
       ->required()
       ->type_name("NAME");
   CLI::Option* list = verb.add_flag("--list", args->list,
-                                    "List the models of the repository, with sizes, and get none");
+                                    "List the models of the repository, with sizes; download none");
   verb.add_flag("--anyway", args->options.anyway,
-                "Get it although it would not run here, without looking")
+                "Download even a model that would not run here; skips the check")
       ->excludes(list);
-  add_count(verb, "--connections", &fetch.connections, 1, kMostConnections,
-            "Connections at the same time")
+  add_count(verb, "--connections", &fetch.connections, 1, kMostConnections, "Parallel connections")
       ->capture_default_str();
-  add_size(verb, "--piece", &fetch.piece, "Bytes that one request asks for (default: 64MiB)");
+  add_size(verb, "--piece", &fetch.piece, "Bytes of one request (default: 64MiB)");
   add_count(verb, "--tries", &fetch.hub.tries, 0, kMostTries,
-            "Tries in a row that bring nothing, with longer pauses, before it gives up")
+            "Give up after this many failed tries in a row, with ever longer pauses between")
       ->capture_default_str();
   add_count(verb, "--stall", &fetch.hub.stall, 1, kMostStall,
-            "Seconds after which a connection that brings next to nothing is tried again")
+            "Reconnect after so many seconds with hardly any data")
       ->capture_default_str();
-  verb.add_flag("--json", args->json, "Print a JSON object a second, then one with the result");
+  verb.add_flag("--json", args->json,
+                "Print progress as a JSON object every second, then the result as one");
   add_examples(verb,
                "  hearth pull unsloth/Qwen3-4B-GGUF\n"
                "  hearth pull unsloth/Qwen3-4B-GGUF:Q8_0\n"

@@ -49,7 +49,7 @@ int quantize(const QuantizeFileArgs& args) {
   if (policy.importance) policy.importance->require_whole();
   file.commit();
   progress.finish();
-  tell("hearth: {} of {}, {} before\n", args.out, bytes_text(written),
+  tell("hearth: wrote {} of {}, from {}\n", args.out, bytes_text(written),
        bytes_text(model.source.file_bytes()));
   return 0;
 }
@@ -57,21 +57,20 @@ int quantize(const QuantizeFileArgs& args) {
 }  // namespace
 
 void add_quantize(CLI::App& program, Action& action) {
-  CLI::App& verb =
-      *program.add_subcommand("quantize", "Write a GGUF model with its float weights quantised");
+  CLI::App& verb = *program.add_subcommand("quantize", "Quantise a model's float weights to GGUF");
   auto args = std::make_shared<QuantizeFileArgs>();
   add_model(verb, &args->model);
-  verb.add_option("OUT", args->out, "The file to write; it appears when it is whole")
+  verb.add_option("OUT", args->out, "The file to write; it appears once it is complete")
       ->required()
       ->type_name("FILE");
   std::vector<std::string> types;
   for (const DType type : quantized_dtypes()) types.emplace_back(dtype_info(type).name);
-  add_choice(verb, "--weights", &args->weights, types, "Type that float weights are quantised to")
+  add_choice(verb, "--weights", &args->weights, types, "Type to quantise float weights to")
       ->required();
   add_importance(verb, &args->importance);
   add_count(verb, "-t,--threads", &args->threads, 1, 1024,
             "Threads; the file does not depend on them; default: one per core that may be used");
-  verb.add_flag("-v,--verbose", args->verbose, "Tell how many tensors become what");
+  verb.add_flag("-v,--verbose", args->verbose, "Show how many tensors are written in each type");
   add_examples(verb,
                "  hearth quantize model-bf16.gguf model-q4_k.gguf --weights q4_k\n"
                "  hearth quantize Qwen3-8B qwen3-8b-q8_0.gguf --weights q8_0 -t 8\n"

@@ -26,18 +26,17 @@ int remove(const RemoveArgs& args) {
   const StorePlaces places = find_places();
   const std::optional<LocalModel> model = find_local_model(find_local_models(places), args.model);
   if (!model) {
-    fail(ErrorCode::kFile, "there is no model '{}' here; `hearth list` tells those that are",
+    fail(ErrorCode::kFile, "there is no model '{}' on this machine; `hearth list` lists them",
          printable(args.model));
   }
   if (model->store != kCacheStore) {
     fail(ErrorCode::kFile,
-         "'{}' is in the store of {}, which is read alone: let {} remove it, or delete '{}'",
+         "'{}' is in the store of {}, which hearth only reads: remove it with {}, or delete '{}'",
          printable(model->name), model->store, model->store, model->path);
   }
   const uint64_t freed = remove_from_cache(places, *model);
   if (!args.json) {
-    print_note(
-        fmt::format("removed {}: {} are free now", printable(model->name), bytes_text(freed)));
+    print_note(fmt::format("removed {} and freed {}", printable(model->name), bytes_text(freed)));
     return 0;
   }
   Json json;
@@ -49,10 +48,9 @@ int remove(const RemoveArgs& args) {
 }  // namespace
 
 void add_remove(CLI::App& program, Action& action) {
-  CLI::App& verb =
-      *program.add_subcommand("remove", "Remove a model from Hugging Face's cache, and no other");
+  CLI::App& verb = *program.add_subcommand("remove", "Delete a model from Hugging Face's cache");
   auto args = std::make_shared<RemoveArgs>();
-  verb.add_option("MODEL", args->model, "Its name, as `hearth list` tells it")
+  verb.add_option("MODEL", args->model, "Its name, as `hearth list` shows it")
       ->required()
       ->type_name("NAME");
   verb.add_flag("--json", args->json, "Print one JSON object");

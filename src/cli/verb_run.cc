@@ -66,7 +66,7 @@ std::pair<int32_t, float> parse_bias(const std::string& text) {
     }
   }
   fail(ErrorCode::kUsage,
-       "--logit-bias: '{}' is not of the form ID=VALUE, ID+VALUE or ID-VALUE, such as 15=-inf",
+       "--logit-bias '{}' is not of the form ID=VALUE, ID+VALUE or ID-VALUE, such as 15=-inf",
        text);
 }
 
@@ -99,7 +99,10 @@ std::vector<int32_t> encode_turn(const RunArgs& args, const ChatPrompt& chat,
   if (args.system) messages.push_back({{"role", "system"}, {"content", *args.system}});
   messages.push_back({{"role", "user"}, {"content", text}});
   std::vector<int32_t> tokens = chat.encode(chat.render(messages, {}));
-  if (tokens.empty()) fail(ErrorCode::kRequest, "the chat template made an empty prompt");
+  if (tokens.empty())
+    fail(ErrorCode::kRequest,
+         "the chat template turns the message into an empty prompt: give another with "
+         "--chat-template FILE");
   return tokens;
 }
 
@@ -112,8 +115,8 @@ std::vector<int32_t> encode_prompt(const RunArgs& args, const Tokenizer& tokeniz
   std::vector<int32_t> tokens = tokenizer.encode(text, encode);
   if (tokens.empty()) {
     fail(ErrorCode::kRequest,
-         "the prompt is empty and no token stands before it: give text with -p, -f or on standard "
-         "input");
+         "the prompt is empty, and the model adds no beginning-of-text token: give text with -p, "
+         "-f or on standard input");
   }
   return tokens;
 }
@@ -124,8 +127,8 @@ uint32_t choose_context(const RunArgs& args, const HyperParameters& hyper, size_
   uint32_t most = std::min(hyper.context, kMaxContext);
   if (asked == 0 && prompt > most) {
     fail(ErrorCode::kRequest,
-         "the prompt has {} tokens and the model was made for {}: shorten the prompt, or force "
-         "more with --ctx",
+         "the prompt has {} tokens, more than the model's context of {}: shorten the prompt, or "
+         "force a longer context with --ctx",
          prompt, most);
   }
   if (asked == 0) {
@@ -135,8 +138,8 @@ uint32_t choose_context(const RunArgs& args, const HyperParameters& hyper, size_
   }
   if (prompt > asked) {
     fail(ErrorCode::kRequest,
-         "the prompt has {} tokens and the context holds {}: raise --ctx (the model was made for "
-         "{}) or shorten the prompt",
+         "the prompt has {} tokens, more than the context of {}: raise --ctx (the model was "
+         "trained for {}) or shorten the prompt",
          prompt, asked, hyper.context);
   }
   return asked;
@@ -241,42 +244,41 @@ void add_choice_options(CLI::App& verb, RunArgs* args) {
   args->take_sampling = add_sampling_options(verb, &args->sampling);
   add_seed(verb, &args->seed);
   verb.add_option("--logit-bias", args->biases,
-                  "Added to a token's logit: ID=VALUE, ID+VALUE or ID-VALUE; -inf forbids it; may "
-                  "be given several times")
+                  "Add a value to a token's logit: ID=VALUE, ID+VALUE or ID-VALUE; -inf forbids "
+                  "it; may be repeated")
       ->allow_extra_args(false)
       ->type_name("BIAS");
 }
 
 void add_stop_options(CLI::App& verb, RunArgs* args) {
   add_count(verb, "-n,--max-tokens", &args->max_tokens, 1, kMaxContext,
-            "Tokens to generate at most; default: until the text or the context ends");
+            "Most tokens to generate; default: until the text or the context ends");
   add_count(verb, "--repeat", &args->repeat, 1, kMostRepeats,
-            "Texts for each prompt, with seeds SEED, SEED + 1, ...; the prompt is read once")
+            "Texts to generate for each prompt, with seeds SEED, SEED + 1, ...; the prompt is "
+            "prefilled once")
       ->capture_default_str();
-  verb.add_option("--stop", args->stops,
-                  "Ends the text where TEXT would come; may be given several times")
+  verb.add_option("--stop", args->stops, "End the text before TEXT; may be repeated")
       ->allow_extra_args(false)
       ->check(CLI::Validator(
           [](std::string& text) { return std::string(text.empty() ? "a stop text is empty" : ""); },
           ""))
       ->type_name("TEXT");
-  verb.add_flag("--ignore-eos", args->ignore_eos, "Never choose a token that ends the text");
+  verb.add_flag("--ignore-eos", args->ignore_eos, "Never generate an end-of-text token");
 }
 
 void add_chat_options(CLI::App& verb, RunArgs* args) {
-  CLI::Option* chat = verb.add_flag(
-      "--chat", args->chat,
-      "Take the prompt as a user's turn, by the model's chat template; without one, on a "
-      "terminal: as `hearth chat`");
-  add_text(verb, "--system", &args->system, "TEXT", "System message before the turn")->needs(chat);
+  CLI::Option* chat = verb.add_flag("--chat", args->chat,
+                                    "Send the prompt as a user message, through the model's chat "
+                                    "template; with no prompt on a terminal: as `hearth chat`");
+  add_text(verb, "--system", &args->system, "TEXT", "With --chat: system message")->needs(chat);
   add_text(verb, "--chat-template", &args->template_path, "FILE",
-           "Chat template (Jinja) instead of the model's own")
+           "With --chat: chat template (Jinja) instead of the model's own")
       ->needs(chat);
   CLI::Option* no_bos =
-      verb.add_flag("--no-bos", args->no_bos, "Put no beginning-of-text token before the prompt");
+      verb.add_flag("--no-bos", args->no_bos, "Add no beginning-of-text token to the prompt");
   CLI::Option* special =
       verb.add_flag("--special", args->special,
-                    "Take control tokens such as <|im_end|> in the prompt for what they are");
+                    "Read control tokens such as <|im_end|> in the prompt as tokens, not as text");
   chat->excludes(no_bos)->excludes(special);
 }
 
@@ -292,15 +294,16 @@ void add_run(CLI::App& program, Action& action) {
   add_choice_options(verb, args.get());
   add_shape_options(verb, &args->shape);
   add_engine_options(verb, &args->engine,
-                     "Positions of the context; default: 4096, or what prompt and -n need");
+                     "Context length in tokens; default: 4096, or what prompt and -n need");
   add_state_cache(verb, &args->engine.state_bytes);
   add_gpu_options(verb, &args->gpu);
   add_pre(verb, &args->pre);
   add_chat_options(verb, args.get());
-  CLI::Option* echo = verb.add_flag("--echo", args->echo, "Print the prompt before the text");
-  verb.add_flag("--json", args->json, "Print one JSON object a token, then one with a summary")
+  CLI::Option* echo =
+      verb.add_flag("--echo", args->echo, "Print the prompt before the generated text");
+  verb.add_flag("--json", args->json, "Print one JSON object per token, then one with a summary")
       ->excludes(echo);
-  verb.add_flag("-q,--quiet", args->quiet, "No summary on standard error");
+  verb.add_flag("-q,--quiet", args->quiet, "Print no summary on standard error");
   add_examples(verb,
                "  hearth run\n"
                "  hearth run model.gguf -p 'Once upon a time' -n 64\n"

@@ -66,8 +66,7 @@ void tell_listening(const App& app, const HttpOptions& http) {
   }
   if (app.connection_limit() < http.connections) {
     print_note(
-        fmt::format("the limit on open files leaves {} connections; raise it (ulimit -n) for "
-                    "more",
+        fmt::format("the limit on open files allows {} connections; for more, raise it (ulimit -n)",
                     app.connection_limit()));
   }
 }
@@ -123,8 +122,7 @@ enum class FirstModel : uint8_t { kText, kEmbeddings, kReranker };
 FirstModel first_model(const ServeArgs& args, const ModelSpec& spec) {
   if (spec.is_reranker()) {
     if (!args.rerank) return FirstModel::kReranker;
-    fail(ErrorCode::kUsage, "'{}' is a reranker, and --rerank names another: give one of them",
-         spec.source);
+    fail(ErrorCode::kUsage, "'{}' is a reranker already: leave out --rerank", spec.source);
   }
   return !args.embed && embeds(spec) ? FirstModel::kEmbeddings : FirstModel::kText;
 }
@@ -156,7 +154,7 @@ void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
   if (text && !embeds && !ranks) refuse_embedding_options(args);
   if (!text && args.gpu.gpu) {
     fail(ErrorCode::kUsage,
-         "--gpu is for prompts of models for text; one that embeds takes --device gpu");
+         "--gpu works only with text models: for an embedding model give --device gpu");
   }
   EmbedRole embedder{.engine = first == FirstModel::kEmbeddings, .share = share};
   EmbedRole reranker{
@@ -213,17 +211,19 @@ void serve_until_end(const ServeArgs& args, const Termination& termination, App*
       if (args.key_file) keys = read_keys(*args.key_file);
       if (more) more();
       app->take_keys(std::move(keys));
-      tell("hearth: what this server was told was read again\n");
+      tell("hearth: API keys and models were read again\n");
     } catch (const std::exception& error) {
-      tell("hearth: nothing is taken of what was read again: {}\n", error.what());
+      tell("hearth: reading again failed, so nothing changes: {}\n", error.what());
     }
   }
 }
 
 void end_serving(const AppOptions& options, App* app, Reactor* reactor) {
   app->drain();
-  tell("hearth: ending; requests under way have {} s, a second signal ends at once\n",
-       options.drain_seconds);
+  tell(
+      "hearth: shutting down; running requests may finish within {} s; a second signal stops them "
+      "at once\n",
+      options.drain_seconds);
   reactor->join();
   // A request that is held up must not hold up the end; nothing is left to write.
   if (!app->settled()) std::_Exit(0);
@@ -301,7 +301,7 @@ uint64_t set_memory(const ServeArgs& args, const ToServe& beside) {
 int serve_set(const ServeArgs& args, const ToldWords& told, const OptionTree& tree) {
   if (args.alias && (args.models.size() != 1 || args.all_models)) {
     fail(ErrorCode::kUsage,
-         "--alias names one model, and here are several: name them by tables [model.NAME] of the "
+         "--alias names one model, and there are several: name them in [model.NAME] tables of the "
          "configuration");
   }
   AppOptions options = settle_app(args);
@@ -350,7 +350,7 @@ int serve_told(ServeArgs args, const ToldWords& told, const OptionTree& tree) {
   std::signal(SIGPIPE, SIG_IGN);
   if (args.allow_pull && args.all_models != "") {
     fail(ErrorCode::kUsage,
-         "--allow-pull is for a server of all models on this machine: give --models as well, "
+         "--allow-pull works only when all models of this machine are served: add --models, "
          "without a folder");
   }
   if (serves_set(args, told.configuration)) return serve_set(args, told, tree);
@@ -361,7 +361,7 @@ int serve_told(ServeArgs args, const ToldWords& told, const OptionTree& tree) {
 }  // namespace
 
 void add_serve(CLI::App& program, Action& action, const ToldWords& told) {
-  CLI::App& verb = *program.add_subcommand("serve", "Serve models over HTTP, as OpenAI's API does");
+  CLI::App& verb = *program.add_subcommand("serve", "Serve models over HTTP, as OpenAI's API");
   auto args = std::make_shared<ServeArgs>();
   add_serve_options(verb, args.get());
   add_examples(verb,

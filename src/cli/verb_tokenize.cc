@@ -38,7 +38,7 @@ std::vector<int32_t> parse_ids(std::string_view text) {
     auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, id);
     if (error != std::errc{} || stop != text.data() + end) {
       fail(ErrorCode::kRequest,
-           "'{}' is no token id: give whole numbers with spaces or commas between them",
+           "'{}' is not a token id: give whole numbers, separated by spaces or commas",
            printable(text.substr(at, end - at)));
     }
     ids.push_back(id);
@@ -135,17 +135,16 @@ void add_tokenize(CLI::App& program, Action& action) {
   add_pre(verb, &args->pre);
   CLI::Option* decode_flag =
       verb.add_flag("--decode", args->decode, "Read ids and print their text");
-  verb.add_flag("--special", args->special,
-                "Take control tokens in the text for what they are; with --decode, show them");
-  verb.add_flag("--no-bos", args->no_bos, "Put no beginning-of-text token before the text")
-      ->excludes(decode_flag);
-  verb.add_flag("--no-special", args->no_special,
-                "Put no token before or behind the text that is not in it")
+  verb.add_flag(
+      "--special", args->special,
+      "Read control tokens in the text as tokens, not as text; with --decode, print them");
+  verb.add_flag("--no-bos", args->no_bos, "Add no beginning-of-text token")->excludes(decode_flag);
+  verb.add_flag("--no-special", args->no_special, "Add no token before or after the text")
       ->excludes(decode_flag);
   verb.add_flag("--json", args->json, "Print one JSON array of ids; with --decode, a JSON string");
   verb.add_flag("--lines", args->lines,
-                "Take every line for a text of its own, or the ids of one; print a line for each");
-  verb.add_flag("-v,--verbose", args->verbose, "Tell what is odd about the vocabulary");
+                "Treat every line as a separate text (or its ids); print one line for each");
+  verb.add_flag("-v,--verbose", args->verbose, "Show what is unusual about the vocabulary");
   add_examples(verb,
                "  hearth tokenize model.gguf -p 'Hello, world'\n"
                "  hearth tokenize model.gguf --json < page.txt > ids.json\n"

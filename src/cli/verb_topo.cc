@@ -94,7 +94,7 @@ Findings find_all(const TopoArgs& args) {
   if (!model) return found;
   if (!found.bandwidth) {
     print_note(
-        "no bandwidth is known: this assumes 100 GB/s a node and the distances; measure it with "
+        "bandwidth is not known: 100 GB/s a node is assumed, less over distances; measure it with "
         "--bandwidth, or give --bandwidth-table");
   }
   BandwidthTable table = found.bandwidth ? *found.bandwidth : assumed_bandwidth(found.machine);
@@ -131,33 +131,33 @@ int topo(const TopoArgs& args) {
 
 void add_gpu_predicting(CLI::App& verb, TopoArgs* args, CLI::Option* predict) {
   add_choice(verb, "--weights", &args->weights, weight_choices(),
-             "Type that float weights of the model that --predict reads are quantised to")
+             "With --predict: type to quantise the model's float weights to")
       ->needs(predict);
-  CLI::Option* gpu =
-      add_text(verb, "--gpu", &args->gpu.gpu, "FILE",
-               "Predict prompts that are streamed through the GPU that FILE describes, which "
-               "`hearth gpu --bench --save` writes");
+  CLI::Option* gpu = add_text(verb, "--gpu", &args->gpu.gpu, "FILE",
+                              "With --predict: predict prompts streamed through the GPU that FILE "
+                              "describes (see `hearth gpu --bench --save`)");
   gpu->needs(predict);
   for (CLI::Option* one : add_gpu_plan_options(verb, &args->gpu)) one->needs(gpu);
 }
 
 void add_measuring(CLI::App& verb, TopoArgs* args) {
   CLI::Option* measure = verb.add_flag("--bandwidth", args->bandwidth,
-                                       "Measure how fast each node reads the memory of each");
-  add_text(verb, "-o,--output", &args->out, "FILE", "Write the measured table to FILE")
+                                       "Measure how fast each NUMA node reads the memory of each");
+  add_text(verb, "-o,--output", &args->out, "FILE",
+           "With --bandwidth: write the measured table to FILE")
       ->needs(measure);
   add_text(verb, "--bandwidth-table", &args->table, "FILE",
-           "Take the table from FILE instead of measuring")
+           "Read the bandwidth table from FILE instead of measuring")
       ->excludes(measure);
   CLI::Option* predict = add_text(verb, "--predict", &args->model, "MODEL",
-                                  "Predict the rates of a model, under this plan and others");
+                                  "Predict a model's tokens a second, under this plan and others");
   take_model_name(predict);
   add_count(verb, "--depth", &args->predict.depth, 0, kMaxContext,
-            "Positions before the token that --predict decodes")
+            "With --predict: tokens in the context before the one that is decoded")
       ->capture_default_str()
       ->needs(predict);
   add_count(verb, "--prompt", &args->predict.prompt, 1, EngineOptions{}.prefill_rows,
-            "Tokens of the step that --predict prefills")
+            "With --predict: tokens of the prefill step")
       ->capture_default_str()
       ->needs(predict);
   add_gpu_predicting(verb, args, predict);
@@ -166,14 +166,14 @@ void add_measuring(CLI::App& verb, TopoArgs* args) {
 }  // namespace
 
 void add_topo(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand(
-      "topo", "Show the machine: nodes, caches, cores, limits, and who would work where");
+  CLI::App& verb =
+      *program.add_subcommand("topo", "Show nodes, caches, cores and thread placement");
   auto args = std::make_shared<TopoArgs>();
   add_text(verb, "--machine", &args->machine, "MACHINE",
            "Another machine: hwloc's XML file, or 'synthetic DESCRIPTION'");
   add_plan_options(verb, &args->plan, add_threads(verb, &args->plan));
   add_text(verb, "--write-plan", &args->plan_out, "FILE",
-           "Write the plan to FILE, for --plan; with --gpu how prompts are streamed, too");
+           "Write the plan to FILE, for --plan; with --gpu also how prompts are streamed");
   add_measuring(verb, args.get());
   verb.add_flag("--json", args->json, "Print one JSON object");
   add_examples(verb,

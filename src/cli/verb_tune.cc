@@ -59,7 +59,7 @@ int tell_tuned(const TuneArgs& args, const TuningResult& result, bool kernels) {
   if (kernels) {
     text += kernels_text(result.tuned, args.verbose) + doubt_text(result.kernels, "schedule");
   }
-  write_stdout(text + (result.path.empty() ? "" : fmt::format("kept in {}\n", result.path)));
+  write_stdout(text + (result.path.empty() ? "" : fmt::format("saved in {}\n", result.path)));
   return 0;
 }
 
@@ -79,7 +79,7 @@ int predict_only(const TuneArgs& args) {
   result.outcomes = predict_tuning(model.spec, machine, table, cases_of(args), args.threads);
   if (!args.table) {
     print_note(
-        "no bandwidth is known of that machine: 100 GB/s a node are assumed; measure it there "
+        "that machine's bandwidth is not known, so 100 GB/s a node is assumed; measure it there "
         "with `hearth topo --bandwidth -o FILE`, and give --bandwidth-table FILE");
   }
   return tell_tuned(args, result, false);
@@ -137,7 +137,7 @@ int tune_here(const TuneArgs& args) {
   tell_tuned(args, result, options.kernels);
   if (interrupts.received()) return kInterruptedStatus;
   if (!result.left.empty()) {
-    print_note(fmt::format("the time was too short for {}: the next `hearth tune` goes on",
+    print_note(fmt::format("the time was too short for {}: run `hearth tune` again to continue",
                            fmt::join(result.left, ", ")));
   }
   return 0;
@@ -183,48 +183,46 @@ int tune(const TuneArgs& args) {
 }  // namespace
 
 void add_tune(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand(
-      "tune",
-      "Find how a model is computed fastest here, and keep it for run, bench, serve "
-      "and embed");
+  CLI::App& verb = *program.add_subcommand("tune", "Find and save a model's fastest settings here");
   auto args = std::make_shared<TuneArgs>();
   take_model_name(verb.add_option("model", args->model,
                                   "GGUF file, a folder of safetensors, or a name (`hearth list`)")
                       ->type_name("MODEL"));
   add_choice(verb, "--only", &args->only, {"plans", "kernels"},
-             "Tune plans or kernels alone; without it both");
+             "Tune only plans or only kernels; default: both");
   verb.add_option("--budget", args->budget, "Time to take at most, such as 90s, 10m or 1h")
       ->type_name("TIME")
       ->capture_default_str();
   add_text(verb, "--trace", &args->trace, "CSV",
            "Tune for requests of these lengths: a line 'prompt,output' for each, in tokens");
-  add_count(verb, "-t,--threads", &args->threads, 1, kMostMembers,
-            "Cores that may be at work at a time; default: as many as the engine takes, which from "
-            "8 on is all but one");
+  add_count(
+      verb, "-t,--threads", &args->threads, 1, kMostMembers,
+      "Cores to use at most; default: as the engine, which leaves one core free from 8 cores up");
   add_count(verb, "--candidates", &args->candidates, 1, 10,
-            "Plans of a phase that are held against each other with kernels of their own")
+            "Plans of a phase to compare, each with its own tuned kernels")
       ->capture_default_str();
   CLI::Option* machine =
       add_text(verb, "--machine", &args->machine, "MACHINE",
                "Predict for another machine: hwloc's XML file, or 'synthetic DESCRIPTION'");
   add_text(verb, "--bandwidth-table", &args->table, "FILE",
            "Rank plans by the table in FILE, which `hearth topo --bandwidth -o FILE` measures");
-  verb.add_flag("--fresh", args->fresh, "Forget what was measured before")->excludes(machine);
+  verb.add_flag("--fresh", args->fresh, "Discard earlier measurements and start again")
+      ->excludes(machine);
   verb.add_flag("--json", args->json, "Print one JSON object");
-  CLI::Option* list = verb.add_flag("--list", args->list, "Show all that is kept");
-  CLI::Option* show = verb.add_flag("--show", args->show, "Show what is kept for MODEL here");
+  CLI::Option* list = verb.add_flag("--list", args->list, "List all saved results");
+  CLI::Option* show =
+      verb.add_flag("--show", args->show, "Show the results saved for MODEL on this machine");
   CLI::Option* removal =
-      verb.add_flag("--remove", args->remove, "Remove what is kept for MODEL here")
+      verb.add_flag("--remove", args->remove, "Remove the results saved for MODEL on this machine")
           ->excludes(list)
           ->excludes(show);
   list->excludes(show);
   verb.add_flag("--export", args->exported,
-                "Print the schedules kept for MODEL here as a processor's: a file of "
-                "src/kernels/schedules")
+                "Print the kernel schedules saved for MODEL as a file of src/kernels/schedules")
       ->excludes(list)
       ->excludes(show)
       ->excludes(removal);
-  verb.add_flag("-v,--verbose", args->verbose, "Tell more");
+  verb.add_flag("-v,--verbose", args->verbose, "Print more details");
   add_examples(verb,
                "  hearth tune model.gguf\n"
                "  hearth tune model.gguf --only kernels\n"

@@ -53,7 +53,7 @@ int version(bool as_json) {
 }  // namespace
 
 void add_version(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand("version", "Tell the version, compiler and kernels");
+  CLI::App& verb = *program.add_subcommand("version", "Show version, compiler and kernels");
   auto as_json = std::make_shared<bool>(false);
   verb.add_flag("--json", *as_json, "Print one JSON object");
   add_examples(verb, "  hearth version\n  hearth version --json | jq -r .version");

@@ -165,7 +165,8 @@ uint32_t node_core_count(const Machine& machine, uint32_t node) {
 
 BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const BandwidthOptions& options) {
   if (machine.source == MachineSource::kDescribed) {
-    fail(ErrorCode::kUsage, "'{}' is only a description: bandwidth is measured on the machine",
+    fail(ErrorCode::kUsage,
+         "'{}' is only a description of a machine: measure bandwidth on the machine itself",
          machine.description);
   }
   const LimitLoops& loops = kernels_for(isa).limits;
@@ -231,8 +232,8 @@ void check_bandwidth(const BandwidthTable& table, const Machine& machine) {
   for (const NumaNode& node : machine.nodes) nodes.push_back(node.os_index);
   if (table.nodes != nodes) {
     fail(ErrorCode::kUsage,
-         "the bandwidth table is of {} nodes of '{}', the machine has {} others: measure it there "
-         "with 'hearth topo --bandwidth -o FILE'",
+         "the bandwidth table has {} nodes of '{}', which are not the {} nodes of this machine: "
+         "measure it there with 'hearth topo --bandwidth -o FILE'",
          table.nodes.size(), table.machine, nodes.size());
   }
   for (uint32_t i = 0; i < nodes.size(); ++i) {
@@ -240,8 +241,9 @@ void check_bandwidth(const BandwidthTable& table, const Machine& machine) {
       if (node_core_count(machine, i) == 0 || !has_memory(machine, j)) continue;
       if (table.read[i][j] > 0) continue;
       fail(ErrorCode::kUsage,
-           "the bandwidth table lacks how fast node {} reads the memory of node {}", nodes[i],
-           nodes[j]);
+           "the bandwidth table has no value for node {} reading the memory of node {}: measure it "
+           "again",
+           nodes[i], nodes[j]);
     }
   }
 }

@@ -63,27 +63,28 @@ class TableReader {
 
   [[noreturn]] void refuse(const std::string& why) const {
     fail(ErrorCode::kFile,
-         "'{}' is no bandwidth table: {}; 'hearth topo --bandwidth -o' writes one", name_, why);
+         "'{}' is not a bandwidth table: {}; write one with 'hearth topo --bandwidth -o FILE'",
+         name_, why);
   }
   const JsonValue& member(const JsonValue& object, const char* key) const {
-    if (!object.IsObject()) refuse(fmt::format("there is no object around '{}'", key));
+    if (!object.IsObject()) refuse(fmt::format("'{}' must be inside an object", key));
     auto found = object.FindMember(key);
     if (found == object.MemberEnd()) refuse(fmt::format("it has no '{}'", key));
     return found->value;
   }
   std::string text(const JsonValue& object, const char* key) const {
     const JsonValue& value = member(object, key);
-    if (!value.IsString()) refuse(fmt::format("'{}' is no text", key));
+    if (!value.IsString()) refuse(fmt::format("'{}' is not a string", key));
     return {value.GetString(), value.GetStringLength()};
   }
   uint32_t number(const JsonValue& object, const char* key) const {
     const JsonValue& value = member(object, key);
-    if (!value.IsUint()) refuse(fmt::format("'{}' is no number", key));
+    if (!value.IsUint()) refuse(fmt::format("'{}' is not a number", key));
     return value.GetUint();
   }
   std::span<const JsonValue> array(const JsonValue& value, const char* what) const {
     if (!value.IsArray() || value.Empty() || value.Size() > kMostNodes) {
-      refuse(fmt::format("'{}' is no list of 1 to {}", what, kMostNodes));
+      refuse(fmt::format("'{}' is not a list of 1 to {}", what, kMostNodes));
     }
     return {value.Begin(), value.Size()};
   }
@@ -100,7 +101,7 @@ class TableReader {
     constexpr double kUnknown = 7.5;
     if (!object.HasMember("seconds")) return kUnknown;
     const JsonValue& value = member(object, "seconds");
-    if (!value.IsNumber() || !(value.GetDouble() >= 0)) refuse("'seconds' is no time");
+    if (!value.IsNumber() || !(value.GetDouble() >= 0)) refuse("'seconds' is not a duration");
     return value.GetDouble();
   }
   // Billions a second; null is 0.
@@ -137,11 +138,11 @@ Contention contention_of(const TableReader& reader, const JsonValue& object) {
     of.cluster_read = rates_of(reader, way, "cluster_gb_per_second");
     const std::vector<double> wanted = rates_of(reader, way, "wanted_gb_per_second");
     const std::vector<double> read = rates_of(reader, way, "gb_per_second");
-    if (wanted.size() != read.size()) reader.refuse("a curve has more of one than of the other");
+    if (wanted.size() != read.size()) reader.refuse("the two lists of a curve differ in length");
     for (size_t i = 0; i < read.size(); ++i) of.node.emplace_back(wanted[i], read[i]);
     of.ops = reader.rate(reader.member(way, "operations_part")) / kGiga;
   }
-  if (!is_sound(contention)) reader.refuse("its 'contention' is of no machine");
+  if (!is_sound(contention)) reader.refuse("its 'contention' has values that no machine has");
   return contention;
 }
 
@@ -189,9 +190,11 @@ BandwidthTable parse_bandwidth(const std::string& text, const std::string& name)
   for (const JsonValue& row : reader.array(reader.member(document, rates), rates)) {
     std::vector<double>& read = table.read.emplace_back();
     for (const JsonValue& rate : reader.array(row, rates)) read.push_back(reader.rate(rate));
-    if (read.size() != table.nodes.size()) reader.refuse("a row is longer or shorter than 'nodes'");
+    if (read.size() != table.nodes.size())
+      reader.refuse("a row does not have one entry for each of 'nodes'");
   }
-  if (table.read.size() != table.nodes.size()) reader.refuse("'nodes' is not as long as the table");
+  if (table.read.size() != table.nodes.size())
+    reader.refuse("'nodes' does not have one entry for each row of the table");
   const JsonValue& one = reader.member(document, "one_thread");
   table.core_read = reader.rate(reader.member(one, rates));
   for (size_t u = 0; u < kArithmeticUnits; ++u) {

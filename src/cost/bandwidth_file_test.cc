@@ -73,7 +73,7 @@ void expect_refused(const std::string& text, const std::string& why) {
 
 TEST(BandwidthFile, OtherFilesAreRefused) {
   expect_refused("", "not JSON");
-  expect_refused("[1]", "no object");
+  expect_refused("[1]", "an object");
   expect_refused("{}", "no 'hearth_bandwidth'");
   expect_refused(R"({"hearth_bandwidth":1})", "version");
   expect_refused(std::string(100000, '['), "not JSON");
@@ -86,18 +86,24 @@ TEST(BandwidthFile, OtherFilesAreRefused) {
   };
   expect_refused(with("\"gb_per_second\":[[100.0]]", "\"gb_per_second\":[[-1]]"), "rate");
   expect_refused(with("\"gb_per_second\":[[100.0]]", "\"gb_per_second\":[[1,2]]"), "row");
-  expect_refused(with("\"gb_per_second\":[[100.0]]", "\"gb_per_second\":[[1],[2]]"), "as long");
+  expect_refused(with("\"gb_per_second\":[[100.0]]", "\"gb_per_second\":[[1],[2]]"),
+                 "'nodes' does not have one entry for each row of the table");
   expect_refused(with("\"gb_per_second\":[[100.0]]", "\"gb_per_second\":[]"), "list");
   expect_refused(with("\"gb_per_second\":[[100.0]]", "\"gb_per_second\":[[\"fast\"]]"), "rate");
-  expect_refused(with("\"node\":0", "\"node\":-1"), "'node' is no number");
-  expect_refused(with("\"cluster\":2", "\"cluster\":3"), "of no machine");
-  expect_refused(with("\"cores\":3", "\"cores\":-3"), "'cores' is no number");
-  expect_refused(with("\"cores\":3", "\"cores\":1"), "of no machine");
-  expect_refused(with("\"cores\":3", "\"cores\":4000000000"), "of no machine");
-  expect_refused(with("[10.0,25.0]", "[25.0,10.0]"), "of no machine");
-  expect_refused(with("[10.0,25.0]", "[25.0]"), "more of one");
+  expect_refused(with("\"node\":0", "\"node\":-1"), "'node' is not a number");
+  expect_refused(with("\"cluster\":2", "\"cluster\":3"),
+                 "its 'contention' has values that no machine has");
+  expect_refused(with("\"cores\":3", "\"cores\":-3"), "'cores' is not a number");
+  expect_refused(with("\"cores\":3", "\"cores\":1"),
+                 "its 'contention' has values that no machine has");
+  expect_refused(with("\"cores\":3", "\"cores\":4000000000"),
+                 "its 'contention' has values that no machine has");
+  expect_refused(with("[10.0,25.0]", "[25.0,10.0]"),
+                 "its 'contention' has values that no machine has");
+  expect_refused(with("[10.0,25.0]", "[25.0]"), "the two lists of a curve differ in length");
   expect_refused(with("\"whole\":true", "\"whole\":1"), "neither true nor false");
-  expect_refused(with("\"whole\":true", "\"whole\":false,\"seconds\":-1"), "no time");
+  expect_refused(with("\"whole\":true", "\"whole\":false,\"seconds\":-1"),
+                 "'seconds' is not a duration");
   const std::string before = with(",\"whole\":true", "");
   EXPECT_TRUE(is_worth_measuring(*parse_bandwidth(before, "file").contention, 15));
   expect_refused(with("\"one_thread\":{", "\"one_thread\":{},\"x\":{"), "'gb_per_second'");

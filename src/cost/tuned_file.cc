@@ -62,7 +62,7 @@ class Reader {
 
   [[noreturn]] void refuse(const std::string& why) const {
     fail(ErrorCode::kFile,
-         "'{}' is no file of tuned plans: {}; `hearth tune --remove` takes it away",
+         "'{}' is not a file of tuned plans: {}; delete it with `hearth tune --remove`",
          printable(name_), why);
   }
   [[noreturn]] void refuse_line(const std::string& why) const {
@@ -91,13 +91,13 @@ class Reader {
   }
   std::string_view rest() const { return rest_; }
   void finish() const {
-    if (!rest_.empty()) refuse_line("has more words than belong");
+    if (!rest_.empty()) refuse_line("has too many words");
   }
   [[noreturn]] void refuse_unknown() const {
-    refuse_line(fmt::format("is '{}', which nobody knows", printable(line_)));
+    refuse_line(fmt::format("is '{}', which is unknown", printable(line_)));
   }
 
-  [[noreturn]] void refuse_unended() const { refuse("its last section does not end"); }
+  [[noreturn]] void refuse_unended() const { refuse("its last section has no end"); }
 
   template <typename Number>
   Number number(const char* what, Number least, Number most, int base = 10) {
@@ -111,7 +111,7 @@ class Reader {
     }
     if (text.empty() || end.ec != std::errc() || end.ptr != text.data() + text.size() ||
         !(value >= least && value <= most)) {
-      refuse_line(fmt::format("has '{}' where {} belongs", printable(text), what));
+      refuse_line(fmt::format("has '{}' instead of {}", printable(text), what));
     }
     return value;
   }
@@ -120,7 +120,7 @@ class Reader {
     for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
       if (text == phase_name(phase)) return phase;
     }
-    refuse_line(fmt::format("has '{}' where prefill or decode belongs", printable(text)));
+    refuse_line(fmt::format("has '{}' instead of prefill or decode", printable(text)));
   }
   TimeRatio ratio() {
     TimeRatio of;
@@ -245,13 +245,13 @@ LineRead read_kernels_line(Reader& reader, std::string_view key, Tuned* tuned) {
     product.trials = reader.trials();
     product.entry = reader.schedule();
   } else if (key == "attend") {
-    if (tuned->attend) reader.refuse_line("says it for the second time");
+    if (tuned->attend) reader.refuse_line("repeats an entry");
     TunedAttend& attend = tuned->attend.emplace();
     attend.cost = reader.ratio();
     attend.trials = reader.trials();
     attend.schedule = read_attention(reader);
   } else if (key == "attend_tried") {
-    if (!tuned->attend) reader.refuse_line("stands before what was found of attention");
+    if (!tuned->attend) reader.refuse_line("comes before the section on attention");
     tuned->attend->tried.push_back(read_attention(reader));
   } else if (key == "step") {
     TunedStep& step = tuned->steps.emplace_back();
@@ -320,7 +320,7 @@ void read_section(Reader& reader, std::vector<std::string>* read, Tuned* tuned) 
   const std::string name(reader.word());
   reader.finish();
   if (std::find(read->begin(), read->end(), name) != read->end()) {
-    reader.refuse_line("begins a section for the second time");
+    reader.refuse_line("begins a section twice");
   }
   read->push_back(name);
   for (const Section& section : kSections) {
@@ -417,7 +417,7 @@ Tuned parse_tuned(std::string_view text, const std::string& name) {
     reader.refuse(fmt::format("its first line is not '{}'", kHead));
   }
   if (reader.line() != kHead) {
-    reader.refuse(fmt::format("its first line is '{}' and this program reads '{}'",
+    reader.refuse(fmt::format("its first line is '{}', and this version reads '{}'",
                               printable(reader.line()), kHead));
   }
   Tuned tuned;

@@ -43,12 +43,13 @@ ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& proce
   const AttendSchedule& attend = table.attend;
   if (table.entries.empty() && attend.places == 0 && attend.tasks != 0) {
     fail(ErrorCode::kUsage,
-         "of this model gains here how many tasks attention has, which no schedules of a processor "
-         "say: it stays in what `hearth tune` keeps");
+         "this model gains only from attention's number of tasks, which a processor's schedules "
+         "cannot express: nothing to export; the result stays saved for `hearth tune`");
   }
   if (table.entries.empty() && attend.places == 0) {
     fail(ErrorCode::kUsage,
-         "no schedule of this model is known to gain here: `hearth tune MODEL` looks for some");
+         "no kernel schedule saved for this model is faster than the default: search for some with "
+         "`hearth tune MODEL`");
   }
   return {.vendor = processor.vendor,
           .family = {processor.family, processor.family},

@@ -27,7 +27,7 @@ constexpr const char* kSuffix = ".tuned";
 
 [[noreturn]] void fail_to_write(const std::string& path, int error) {
   fail(ErrorCode::kFile,
-       "'{}' cannot be written ({}), and tuning would be lost: make it writable, or set "
+       "cannot write '{}' ({}), so tuning results would be lost: make it writable, or set "
        "XDG_CONFIG_HOME to another folder",
        printable(path, 400), std::strerror(error));
 }
@@ -56,7 +56,7 @@ std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kMostTunedBytes + 1, '\0');
   if (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && !file.eof()) {
-    fail(ErrorCode::kFile, "'{}' cannot be read: make it readable, or remove it",
+    fail(ErrorCode::kFile, "cannot read '{}': make it readable, or remove it",
          printable(path, 400));
   }
   text.resize(static_cast<size_t>(file.gcount()));
@@ -82,7 +82,7 @@ TunedLock::TunedLock(const std::string& folder) {
   if (fd_ < 0) fail_to_write(path, errno);
   if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
   close(fd_);
-  fail(ErrorCode::kBusy, "another `hearth tune` writes to '{}': wait until it ends, or end it",
+  fail(ErrorCode::kBusy, "another `hearth tune` is writing to '{}': wait until it ends, or stop it",
        printable(folder, 400));
 }
 
@@ -141,10 +141,9 @@ TunedStore::Found TunedStore::find(const TunedFields& machine, const TunedFields
     for (const std::string& path : files_in(folder)) {
       if (!fs::path(path).filename().string().starts_with(shape)) continue;
       try {
-        found.note = fmt::format(
-            "this model was tuned on another machine alone ({}); `hearth tune` "
-            "tunes it here",
-            difference(read_tuned(path).machine, machine));
+        found.note =
+            fmt::format("this model was tuned only on another machine ({}): run `hearth tune` here",
+                        difference(read_tuned(path).machine, machine));
         return found;
       } catch (const Error& error) {
         found.note = error.what();

@@ -167,12 +167,18 @@ TEST_F(TunedStoreTest, SchedulesOfProductsAreExportedAsAProcessors) {
                    ErrorCode::kUsage);
   };
   const std::vector<TunedStep> steps = std::exchange(tuned_.steps, {});
-  EXPECT_NE(refused().find("no schedule of this model"), std::string::npos);
+  EXPECT_NE(refused().find("no kernel schedule saved for this model is faster than the default: "
+                           "search for some with `hearth tune MODEL`"),
+            std::string::npos);
   tuned_.steps = {{Phase::kDecode, 4, {}, 20}};
-  EXPECT_NE(refused().find("no schedule of this model"), std::string::npos);
+  EXPECT_NE(refused().find("no kernel schedule saved for this model is faster than the default: "
+                           "search for some with `hearth tune MODEL`"),
+            std::string::npos);
   tuned_.steps = steps;
   tuned_.products.pop_back();
-  EXPECT_NE(refused().find("no schedule of this model"), std::string::npos);
+  EXPECT_NE(refused().find("no kernel schedule saved for this model is faster than the default: "
+                           "search for some with `hearth tune MODEL`"),
+            std::string::npos);
   // Attention alone gains.
   tuned_.attend = {{.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20, {}};
   const ProcessorSchedules attend = exported_schedules(tuned_, processor, Isa::kReference);
@@ -181,7 +187,11 @@ TEST_F(TunedStoreTest, SchedulesOfProductsAreExportedAsAProcessors) {
   EXPECT_TRUE(attend.levels[0].entries.empty());
   EXPECT_EQ(parse_processor_schedules(processor_schedules_text(attend), "f"), attend);
   tuned_.attend->schedule.places = 0;
-  EXPECT_NE(refused().find("how many tasks attention has"), std::string::npos);
+  EXPECT_NE(
+      refused().find(
+          "this model gains only from attention's number of tasks, which a processor's schedules "
+          "cannot express: nothing to export; the result stays saved for `hearth tune`"),
+      std::string::npos);
 }
 
 TEST_F(TunedStoreTest, KeepsTheBandwidthsOfEachMachine) {
@@ -207,7 +217,7 @@ TEST_F(TunedStoreTest, KeepsTheBandwidthsOfEachMachine) {
   const Machine two = Machine::from_synthetic("numa:2 core:2 pu:1");
   const TunedStore::FoundBandwidth strange = store.find_bandwidth(two, fields);
   EXPECT_FALSE(strange.table.has_value());
-  EXPECT_NE(strange.note.find("is not used: the bandwidth table is of 1 nodes"), std::string::npos)
+  EXPECT_NE(strange.note.find("is not used: the bandwidth table has 1 nodes"), std::string::npos)
       << strange.note;
   write(found.path, "{");
   EXPECT_NE(store.find_bandwidth(machine_, fields).note.find("is not used: "), std::string::npos);
@@ -226,50 +236,46 @@ TEST_F(TunedStoreTest, RefusesWhatItDoesNotKnow) {
     changed.replace(at, from.size(), to);
     return refusal([&] { parse_tuned(changed, "f"); });
   };
-  const std::string head = "'f' is no file of tuned plans: ";
-  const std::string tail = "; `hearth tune --remove` takes it away";
+  const std::string head = "'f' is not a file of tuned plans: ";
+  const std::string tail = "delete it with `hearth tune --remove`";
   auto line = [&](const std::string& fault) { return head + "line " + fault + tail; };
   EXPECT_EQ(
       with("hearth-tuned 1", "hearth-tuned 2"),
-      head + "its first line is 'hearth-tuned 2' and this program reads 'hearth-tuned 1'" + tail);
+      head + "its first line is 'hearth-tuned 2', and this version reads 'hearth-tuned 1'" + tail);
   EXPECT_EQ(with("hearth-tuned 1", "tuned"),
             head + "its first line is not 'hearth-tuned 1'" + tail);
-  EXPECT_EQ(with("machine cpu", "colour cpu"),
-            line("2 is 'colour cpu unknown', which nobody knows"));
+  EXPECT_EQ(with("machine cpu", "colour cpu"), line("2 is 'colour cpu unknown', which is unknown"));
   EXPECT_EQ(with("section plans", "section colours"),
-            line("11 is 'section colours', which nobody knows"));
-  EXPECT_EQ(with("trial decode", "trial both"),
-            line("14 has 'both' where prefill or decode belongs"));
-  EXPECT_EQ(with("0123456789abcdef", "xyz"), line("14 has 'xyz' where a hash belongs"));
-  EXPECT_EQ(with("1.5 1.25 2", "nan 1 2"), line("14 has 'nan' where a ratio belongs"));
+            line("11 is 'section colours', which is unknown"));
+  EXPECT_EQ(with("trial decode", "trial both"), line("14 has 'both' instead of prefill or decode"));
+  EXPECT_EQ(with("0123456789abcdef", "xyz"), line("14 has 'xyz' instead of a hash"));
+  EXPECT_EQ(with("1.5 1.25 2", "nan 1 2"), line("14 has 'nan' instead of a ratio"));
   EXPECT_EQ(with("1.5 1.25 2", "3 1 2"), line("14 has a ratio outside of its interval"));
-  EXPECT_EQ(with("1.5 1.25 2", "1.5 1.25 2 4"), line("14 has more words than belong"));
-  EXPECT_EQ(with("trials 41", "trials -1"), line("12 has '-1' where a number belongs"));
-  EXPECT_EQ(with("0.93 0.91 0.95", "0.93 0.91 1e9"), line("12 has '1e9' where a ratio belongs"));
-  EXPECT_EQ(with("threshold 32", "threshold 0"), line("15 has '0' where a number of rows belongs"));
+  EXPECT_EQ(with("1.5 1.25 2", "1.5 1.25 2 4"), line("14 has too many words"));
+  EXPECT_EQ(with("trials 41", "trials -1"), line("12 has '-1' instead of a number"));
+  EXPECT_EQ(with("0.93 0.91 0.95", "0.93 0.91 1e9"), line("12 has '1e9' instead of a ratio"));
+  EXPECT_EQ(with("threshold 32", "threshold 0"), line("15 has '0' instead of a number of rows"));
   EXPECT_EQ(with("threshold_trial 32", "threshold 32"), line("16 has a second threshold"));
   EXPECT_EQ(with("dearest 1.0625", "cheapest 1.0625"),
             line("16 is 'threshold_trial 32 fedcba9876543210 0.75 0.5 0.875 cheapest 1.0625', "
-                 "which nobody knows"));
-  EXPECT_EQ(with("dearest 1.0625", "dearest 0"), line("16 has '0' where a ratio belongs"));
-  EXPECT_EQ(with("product 1 1 1", "product 1 1"), line("23 has 'trials' where a ratio belongs"));
+                 "which is unknown"));
+  EXPECT_EQ(with("dearest 1.0625", "dearest 0"), line("16 has '0' instead of a ratio"));
+  EXPECT_EQ(with("product 1 1 1", "product 1 1"), line("23 has 'trials' instead of a ratio"));
   EXPECT_EQ(with("trials 17 schedule q8_0", "trials 17 schedule q9_0"),
-            head + "schedule line 23 is of type 'q9_0', which nobody knows" + tail);
-  EXPECT_EQ(with("task 0 0", "task 0 0 0"),
-            head + "schedule line 23 has '0' behind its end" + tail);
-  EXPECT_EQ(with("step decode 16", "step decode 0"), line("25 has '0' where a number belongs"));
+            head + "schedule line 23 has the unknown type 'q9_0'" + tail);
+  EXPECT_EQ(with("task 0 0", "task 0 0 0"), head + "schedule line 23 has '0' after its end" + tail);
+  EXPECT_EQ(with("step decode 16", "step decode 0"), line("25 has '0' instead of a number"));
   EXPECT_EQ(with("step prefill 512", "steps prefill 512"),
-            line("26 is 'steps prefill 512 1 1 1 trials 0', which nobody knows"));
-  EXPECT_EQ(with("trials 0\nend\n", "trials 0\n"), head + "its last section does not end" + tail);
-  EXPECT_EQ(with("\nend\n", "\nend\nsection plans\nend\n"),
-            line("22 begins a section for the second time"));
+            line("26 is 'steps prefill 512 1 1 1 trials 0', which is unknown"));
+  EXPECT_EQ(with("trials 0\nend\n", "trials 0\n"), head + "its last section has no end" + tail);
+  EXPECT_EQ(with("\nend\n", "\nend\nsection plans\nend\n"), line("22 begins a section twice"));
   EXPECT_EQ(with("machine cpu unknown", "machine cpu"), line("2 lacks a name or a value"));
   EXPECT_EQ(refusal([&] { parse_tuned(text + std::string(5000, 'x'), "f"); }),
             line("28 is longer than 4096 bytes"));
   EXPECT_EQ(refusal([&] { parse_tuned(std::string(kMostTunedBytes + 1, '\n'), "f"); }),
             head + "it is longer than 1 MiB" + tail);
   EXPECT_EQ(refusal([&] { parse_tuned("hearth-tuned 1" + std::string(20000, '\n'), "f"); }),
-            line("2 is '', which nobody knows"));
+            line("2 is '', which is unknown"));
 }
 
 TEST_F(TunedStoreTest, SavesAndFinds) {
@@ -303,8 +309,7 @@ TEST_F(TunedStoreTest, AnotherMachineIsNamedByTheFieldThatDiffers) {
   Machine machine = machine_;
   auto note = [&](const TunedFields& fields) { return store.find(fields, tuned_.model).note; };
   auto says = [](const std::string& what) {
-    return "this model was tuned on another machine alone (" + what +
-           "); `hearth tune` tunes it here";
+    return "this model was tuned only on another machine (" + what + "): run `hearth tune` here";
   };
   EXPECT_EQ(note(machine_fields(machine, Isa::kAvx2)),
             says("isa is reference there and avx2 here"));
@@ -356,8 +361,9 @@ TEST_F(TunedStoreTest, TwoThatTuneExcludeEachOther) {
   const TunedStore store(folder_, {});
   {
     const TunedLock lock = store.lock();
-    EXPECT_EQ(refusal([&] { store.lock(); }, ErrorCode::kBusy),
-              "another `hearth tune` writes to '" + folder_ + "': wait until it ends, or end it");
+    EXPECT_EQ(
+        refusal([&] { store.lock(); }, ErrorCode::kBusy),
+        "another `hearth tune` is writing to '" + folder_ + "': wait until it ends, or stop it");
   }
   EXPECT_EQ(refusal([&] { store.lock(); }), "nothing");
 }
@@ -365,7 +371,9 @@ TEST_F(TunedStoreTest, TwoThatTuneExcludeEachOther) {
 TEST_F(TunedStoreTest, AFolderThatCannotBeIsTold) {
   write(folder_ + "/file", "");
   const TunedStore store(folder_ + "/file/tuned", {});
-  EXPECT_NE(refusal([&] { store.lock(); }).find("and tuning would be lost: make it writable"),
+  EXPECT_NE(refusal([&] { store.lock(); })
+                .find("), so tuning results would be lost: make it writable, or set "
+                      "XDG_CONFIG_HOME to another folder"),
             std::string::npos);
 }
 

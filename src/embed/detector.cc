@@ -23,10 +23,10 @@ std::vector<QueueDecision> decide_queues(const std::vector<DeviceSight>& devices
     } else if (device.kind == DeviceKind::kAccelerator) {
       out.push_back({true, "an accelerator: queries go to it first"});
     } else if (offload) {
-      out.push_back({true, "takes what accelerators have no room for"});
+      out.push_back({true, "takes what accelerators cannot"});
     } else {
       out.push_back(
-          {false, "accelerators work alone; --offload gives it what they have no room for"});
+          {false, "unused, as there is an accelerator; with --offload it takes what that cannot"});
     }
   }
   return out;
@@ -34,8 +34,8 @@ std::vector<QueueDecision> decide_queues(const std::vector<DeviceSight>& devices
 
 std::string trouble_of_slo(double seconds_alone, double slo) {
   if (seconds_alone <= slo) return {};
-  return fmt::format("one query alone takes {:.3g} s, and the objective is {:.3g} s", seconds_alone,
-                     slo);
+  return fmt::format("a single text takes {:.3g} s, longer than the objective of {:.3g} s",
+                     seconds_alone, slo);
 }
 
 }  // namespace hearth

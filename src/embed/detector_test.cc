@@ -39,7 +39,8 @@ TEST(Detector, CountsNoKindThatIsInTrouble) {
 
 TEST(Detector, TellsWhoMissesTheObjectiveAlone) {
   EXPECT_EQ(trouble_of_slo(1, 1), "");
-  EXPECT_EQ(trouble_of_slo(1.25, 1), "one query alone takes 1.25 s, and the objective is 1 s");
+  EXPECT_EQ(trouble_of_slo(1.25, 1),
+            "a single text takes 1.25 s, longer than the objective of 1 s");
 }
 
 // Gives the vectors of another device, changed.
@@ -76,7 +77,7 @@ TEST(Agreement, RefusesOtherVectors) {
   EXPECT_EQ(troubles[1], "");
   EXPECT_EQ(troubles[2], "");
   EXPECT_NE(troubles[3].find("embeds otherwise than first"), std::string::npos);
-  EXPECT_EQ(troubles[4], "gives vectors of 9 elements, and first of 8");
+  EXPECT_EQ(troubles[4], "returns vectors of 9 elements, and first vectors of 8");
 }
 
 TEST(Agreement, HasACosine) {

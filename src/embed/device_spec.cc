@@ -31,10 +31,10 @@ std::vector<std::pair<std::string, std::string>> settings_of(std::string_view sp
     list.remove_prefix(std::min(end + 1, list.size()));
     size_t equals = part.find('=');
     if (equals == part.npos || equals == 0 || equals + 1 == part.size()) {
-      refuse(spec, part, "is no KEY=VALUE");
+      refuse(spec, part, "is not KEY=VALUE");
     }
     out.emplace_back(part.substr(0, equals), part.substr(equals + 1));
-    if (!keys.insert(out.back().first).second) refuse(spec, part, "gives its key again");
+    if (!keys.insert(out.back().first).second) refuse(spec, part, "repeats a key: give it once");
   }
   return out;
 }
@@ -69,7 +69,7 @@ class Settings {
     std::optional<std::string> text = take("kind");
     if (!text) return;
     if (*text != "accelerator" && *text != "cpu") {
-      refuse(spec_, *text, "is no kind; kind=accelerator and kind=cpu are");
+      refuse(spec_, *text, "is not a kind: give kind=accelerator or kind=cpu");
     }
     *kind = *text == "cpu" ? DeviceKind::kCpu : DeviceKind::kAccelerator;
   }
@@ -77,7 +77,8 @@ class Settings {
   // Checks that no key is left; `known`: those that there could be.
   void end(std::string_view known) const {
     if (!left_.empty()) {
-      refuse(spec_, left_[0].first, fmt::format("is no setting of this device; {} are", known));
+      refuse(spec_, left_[0].first,
+             fmt::format("is not a setting of this device: its settings are {}", known));
     }
   }
 
@@ -89,7 +90,7 @@ class Settings {
     auto [stop, error] = std::from_chars(text.data(), last, value);
     if (error == std::errc{} && stop == last && value >= least && value <= most) return value;
     refuse(spec_, fmt::format("{}={}", key, text),
-           fmt::format("is no number from {} to {}", least, most));
+           fmt::format("is not a number from {} to {}", least, most));
   }
 
   std::string_view spec_;
@@ -120,13 +121,14 @@ DeviceSpec endpoint_spec(std::string_view text) {
   while (!base.empty() && base.back() == '/') base.remove_suffix(1);
   for (char c : base) {
     if (c <= ' ' || c > '~' || c == '?' || c == '#' || c == '@') {
-      refuse(text, base, "is no address like http://host:port/v1; a key goes into key=VARIABLE");
+      refuse(text, base,
+             "is not an address such as http://host:port/v1; give an API key with key=VARIABLE");
     }
   }
   std::string_view authority = base.substr(std::min(host, base.size()));
   authority = authority.substr(0, authority.find('/'));
   if (authority.empty() || authority.front() == ':') {
-    refuse(text, base, "names no host; an address is like http://host:port/v1");
+    refuse(text, base, "has no host: give an address such as http://host:port/v1");
   }
   DeviceSpec spec{std::string(text), std::string(authority), DeviceKind::kAccelerator, {}};
   EndpointOptions endpoint;
@@ -141,7 +143,7 @@ DeviceSpec endpoint_spec(std::string_view text) {
   std::string encoding = "float";
   settings.take("encoding", &encoding);
   if (encoding != "float" && encoding != "base64") {
-    refuse(text, encoding, "is no encoding; encoding=float and encoding=base64 are");
+    refuse(text, encoding, "is not an encoding: give encoding=float or encoding=base64");
   }
   endpoint.base64 = encoding == "base64";
   settings.end("connect_timeout, encoding, key, kind, model, name and timeout");
@@ -172,7 +174,8 @@ DeviceSpec parse_device_spec(std::string_view text) {
             GpuSpec{std::string(list)}};
   }
   refuse(text, text.substr(0, colon),
-         "is no device; cpu, gpu, http://host:port/v1 and sim:alpha=0.018,beta=0.27 are like one");
+         "is not a device: give one such as cpu, gpu, http://host:port/v1 or "
+         "sim:alpha=0.018,beta=0.27");
 }
 
 std::vector<DeviceSpec> parse_device_specs(const std::vector<std::string>& texts) {

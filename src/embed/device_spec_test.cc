@@ -68,21 +68,27 @@ TEST(DeviceSpec, TakesAGpuByItsName) {
 }
 
 TEST(DeviceSpec, NamesWhatIsWrong) {
-  EXPECT_NE(error_of("npu").find("'npu' is no device"), std::string::npos);
-  EXPECT_NE(error_of("").find("'' is no device"), std::string::npos);
-  EXPECT_NE(error_of("sim:alpha").find("'alpha' is no KEY=VALUE"), std::string::npos);
-  EXPECT_NE(error_of("sim:alpha=1,alpha=2").find("gives its key again"), std::string::npos);
-  EXPECT_NE(error_of("sim:alpha=-1").find("'alpha=-1' is no number"), std::string::npos);
-  EXPECT_NE(error_of("sim:alpha=nan").find("'alpha=nan' is no number"), std::string::npos);
-  EXPECT_NE(error_of("sim:width=0").find("is no number from 1"), std::string::npos);
-  EXPECT_NE(error_of("sim:gamma=1").find("'gamma' is no setting"), std::string::npos);
-  EXPECT_NE(error_of("sim:kind=gpu").find("'gpu' is no kind"), std::string::npos);
-  EXPECT_NE(error_of("http:///v1").find("names no host"), std::string::npos);
-  EXPECT_NE(error_of("http://:80/v1").find("names no host"), std::string::npos);
-  EXPECT_NE(error_of("http://").find("names no host"), std::string::npos);
+  EXPECT_NE(error_of("npu").find("'npu' is not a device"), std::string::npos);
+  EXPECT_NE(error_of("").find("'' is not a device"), std::string::npos);
+  EXPECT_NE(error_of("sim:alpha").find("'alpha' is not KEY=VALUE"), std::string::npos);
+  EXPECT_NE(error_of("sim:alpha=1,alpha=2").find("repeats a key: give it once"), std::string::npos);
+  EXPECT_NE(error_of("sim:alpha=-1").find("'alpha=-1' is not a number"), std::string::npos);
+  EXPECT_NE(error_of("sim:alpha=nan").find("'alpha=nan' is not a number"), std::string::npos);
+  EXPECT_NE(error_of("sim:width=0").find("is not a number from 1"), std::string::npos);
+  EXPECT_NE(error_of("sim:gamma=1").find("'gamma' is not a setting"), std::string::npos);
+  EXPECT_NE(error_of("sim:kind=gpu").find("'gpu' is not a kind"), std::string::npos);
+  EXPECT_NE(error_of("http:///v1").find("has no host: give an address such as http://host:port/v1"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of("http://:80/v1").find("has no host: give an address such as http://host:port/v1"),
+      std::string::npos);
+  EXPECT_NE(error_of("http://").find("has no host: give an address such as http://host:port/v1"),
+            std::string::npos);
   EXPECT_NE(error_of("http://me:secret@host/v1").find("key=VARIABLE"), std::string::npos);
-  EXPECT_NE(error_of("http://host/v1,encoding=hex").find("is no encoding"), std::string::npos);
-  EXPECT_NE(error_of("http://host/v1,alpha=1").find("'alpha' is no setting"), std::string::npos);
+  EXPECT_NE(error_of("http://host/v1,encoding=hex")
+                .find("is not an encoding: give encoding=float or encoding=base64"),
+            std::string::npos);
+  EXPECT_NE(error_of("http://host/v1,alpha=1").find("'alpha' is not a setting"), std::string::npos);
 }
 
 TEST(DeviceSpec, TellsDevicesOfOneNameApart) {

@@ -34,7 +34,7 @@ std::vector<uint32_t> read_numbers(const DeviceSpec& spec, const std::string& ke
                                    const std::string& text) {
   std::optional<std::vector<uint32_t>> numbers = parse_number_list(text, '+', kMostNumber);
   if (!numbers) {
-    fail(ErrorCode::kUsage, "device '{}': {}={} is no list of numbers such as 0-3+8", spec.text,
+    fail(ErrorCode::kUsage, "device '{}': {}={} is not a list of numbers such as 0-3+8", spec.text,
          key, text);
   }
   return *std::move(numbers);
@@ -346,7 +346,7 @@ void Setup::tune(uint64_t tokens, const EmbedQuery& query) {
         tune_depths(devices, options_.slo, EstimateOptions{}.most, round);
     for (size_t i = 0; i < queues.size(); ++i) {
       queues[i]->report.depth = depths[i];
-      if (depths[i] == 0) queues[i]->trouble = "late with one text beside the others";
+      if (depths[i] == 0) queues[i]->trouble = "too late with one text when the others run, too";
     }
   }
   for (Candidate* queue : queues) {
@@ -391,13 +391,14 @@ EmbedSetup Setup::take() {
       if (queue.slots == 0) queue.slots = kBatchesAhead * candidate.batch + candidate.context;
       setup.texts = setup.texts || (!candidate.pool() && candidate.gpu() == nullptr);
       if (std::holds_alternative<SimOptions>(candidate.spec.what)) {
-        listener_.warn(
-            fmt::format("{} is a simulation: its vectors mean nothing", candidate.report.name));
+        listener_.warn(fmt::format(
+            "{} is a simulation, and its vectors are meaningless: use it only to measure",
+            candidate.report.name));
       }
       setup.queues.push_back(std::move(queue));
     } else if (!candidate.trouble.empty()) {
       listener_.warn(
-          fmt::format("{} is left out: {}", candidate.report.name, candidate.report.why));
+          fmt::format("{} is not used: {}", candidate.report.name, candidate.report.why));
     }
     setup.reports.push_back(std::move(candidate.report));
   }
@@ -437,8 +438,8 @@ PlacementOptions pool_placement(const DeviceSpec& spec, const Machine& machine,
       where.threads = numbers[0];
     } else {
       fail(ErrorCode::kUsage,
-           "device '{}': {}={} says nothing of a pool; name, nodes, cpus and "
-           "threads do",
+           "device '{}': {}={} is not a setting of cpu: its settings are name, nodes, cpus and "
+           "threads",
            spec.text, key, value);
     }
   }

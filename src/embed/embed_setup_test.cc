@@ -113,7 +113,7 @@ TEST(EmbedSetup, LeavesOutDevicesWithoutADepth) {
   for (const DeviceReport& report : setup.reports) {
     EXPECT_FALSE(report.queue);
     EXPECT_EQ(report.depth, 0u);
-    EXPECT_EQ(report.why, "late with one text beside the others");
+    EXPECT_EQ(report.why, "too late with one text when the others run, too");
   }
 }
 

@@ -20,7 +20,8 @@ EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint
   if (tokens.whole > context) {
     if (context <= before + behind) {
       fail(ErrorCode::kRequest,
-           "the context of {} holds no token of a text beside the special ones", context);
+           "a context of {} tokens has no room for text besides the special tokens: raise --ctx",
+           context);
     }
     tokens.ids.resize(context);
     if (behind > 0) {

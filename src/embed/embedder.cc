@@ -181,12 +181,12 @@ void Embedder::check(std::span<const EmbedText> texts) const {
   for (const auto& [text, second] : texts) {
     if (text.empty()) fail(ErrorCode::kRequest, "the text has no tokens");
     if (text.size() > context()) {
-      fail(ErrorCode::kRequest, "the text has {} tokens and the context holds {}", text.size(),
+      fail(ErrorCode::kRequest, "the text has {} tokens, more than the context of {}", text.size(),
            context());
     }
     for (int32_t token : text) {
       if (token >= 0 && static_cast<uint32_t>(token) < engine_.spec().hyper.vocabulary) continue;
-      fail(ErrorCode::kRequest, "token {} is outside the vocabulary of {}", token,
+      fail(ErrorCode::kRequest, "token {} is not in the vocabulary of {} tokens", token,
            engine_.spec().hyper.vocabulary);
     }
   }
@@ -207,8 +207,8 @@ std::vector<float> Embedder::finish(Pooler* pooler) const {
   if (head_ && all_finite(vector)) vector = {head_->score(vector)};
   if (!all_finite(vector)) {
     fail(ErrorCode::kFile,
-         "the model gives {}: its weights are damaged, or too large for it; get the file again",
-         head_ ? "a score that is no number" : "a vector whose elements are not all numbers");
+         "the model computes {}: its weights are damaged or overflow; download the file again",
+         head_ ? "a score that is not a number" : "a vector whose elements are not all numbers");
   }
   if (options_.normalise && !head_) normalise(vector);
   return vector;

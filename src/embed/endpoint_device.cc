@@ -23,12 +23,16 @@ std::vector<std::string> header_lines(const EndpointOptions& options) {
   if (options.key_variable.empty()) return lines;
   const char* key = std::getenv(options.key_variable.c_str());
   if (key == nullptr || *key == '\0') {
-    fail(ErrorCode::kUsage, "the environment has no {}, which should hold the endpoint's key",
+    fail(ErrorCode::kUsage,
+         "the environment variable {} is not set: set it to the endpoint's API key",
          options.key_variable);
   }
   for (const char* c = key; *c != '\0'; ++c) {
     if (*c <= ' ' || *c > '~') {
-      fail(ErrorCode::kUsage, "the key in {} has other than visible ASCII", options.key_variable);
+      fail(ErrorCode::kUsage,
+           "the API key in the environment variable {} has characters other than visible ASCII: "
+           "correct it",
+           options.key_variable);
     }
   }
   lines.push_back(fmt::format("Authorization: Bearer {}", key));
@@ -82,7 +86,7 @@ void EndpointDevice::refuse(unsigned status, const std::string& body) const {
   if (status == 400 || status == 413 || status == 422) code = ErrorCode::kRequest;
   if (status == 429 || status == 503) code = ErrorCode::kBusy;
   std::string said = refusal_text(body);
-  fail(code, "it answers with status {}{}{}", status, said.empty() ? "" : ": ", said);
+  fail(code, "it answered with status {}{}{}", status, said.empty() ? "" : ": ", said);
 }
 
 std::vector<EmbedVector> EndpointDevice::embed(std::string body, size_t count) {
@@ -97,7 +101,8 @@ std::vector<EmbedVector> EndpointDevice::run(std::span<const EmbedQuery* const> 
   try {
     std::string body = endpoint_body(batch, options_);
     if (body.size() > kMostRequestBytes) {
-      fail(ErrorCode::kRequest, "a request of {} bytes is larger than {}", body.size(),
+      fail(ErrorCode::kRequest,
+           "a request of {} bytes is larger than the limit of {}: shorten the texts", body.size(),
            kMostRequestBytes);
     }
     return embed(std::move(body), batch.size());

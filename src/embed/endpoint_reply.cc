@@ -32,7 +32,7 @@ json::value read_reply(std::string_view text) {
   try {
     return read_json(text, kReplyDepth);
   } catch (const Error& error) {
-    fail(ErrorCode::kResource, "the reply is no JSON: {}", error.what());
+    fail(ErrorCode::kResource, "the reply is not JSON: {}", error.what());
   }
 }
 
@@ -57,7 +57,7 @@ EmbedVector vector_of_numbers(const json::array& numbers) {
   vector.reserve(numbers.size());
   for (const json::value& value : numbers) {
     std::optional<double> number = number_of(value);
-    if (!number) fail(ErrorCode::kResource, "a vector has an element that is no number");
+    if (!number) fail(ErrorCode::kResource, "a vector has an element that is not a number");
     if (std::abs(*number) > std::numeric_limits<float>::max()) {
       fail(ErrorCode::kResource, "a vector has an element that is not finite");
     }
@@ -69,7 +69,7 @@ EmbedVector vector_of_numbers(const json::array& numbers) {
 EmbedVector vector_of_base64(std::string_view text) {
   std::optional<std::string> bytes = base64_decode(text);
   if (!bytes || bytes->size() % sizeof(float) != 0) {
-    fail(ErrorCode::kResource, "a vector is no base64 of floats");
+    fail(ErrorCode::kResource, "a vector is not base64 of floats");
   }
   EmbedVector vector(bytes->size() / sizeof(float));
   static_assert(std::endian::native == std::endian::little);
@@ -107,8 +107,7 @@ size_t index_of(const json::object& item, size_t place, size_t count) {
   std::optional<double> index = number_of(*value);
   if (!index || !(*index >= 0) || !(*index < static_cast<double>(count)) ||
       *index != std::floor(*index)) {
-    fail(ErrorCode::kResource, "an item of the reply has an index that none of {} texts has",
-         count);
+    fail(ErrorCode::kResource, "an item of the reply has an index outside the {} texts", count);
   }
   return static_cast<size_t>(*index);
 }
@@ -124,14 +123,14 @@ std::vector<EmbedVector> read_embeddings(std::string_view text, size_t count, ui
   std::vector<EmbedVector> vectors(count);
   for (size_t place = 0; place < count; ++place) {
     const json::object* item = data[place].if_object();
-    if (item == nullptr) fail(ErrorCode::kResource, "an item of the reply is no object");
+    if (item == nullptr) fail(ErrorCode::kResource, "an item of the reply is not an object");
     EmbedVector& vector = vectors[index_of(*item, place, count)];
-    if (!vector.empty()) fail(ErrorCode::kResource, "two items of the reply have one index");
+    if (!vector.empty()) fail(ErrorCode::kResource, "two items of the reply have the same index");
     vector = vector_of(*item);
     if (width == 0) width = static_cast<uint32_t>(vector.size());
     if (vector.size() != width || width == 0) {
-      fail(ErrorCode::kResource, "a vector of the reply has {} elements and not {}", vector.size(),
-           width);
+      fail(ErrorCode::kResource, "a vector of the reply has {} elements instead of {}",
+           vector.size(), width);
     }
     normalise(&vector);
   }
@@ -144,7 +143,7 @@ std::string read_first_model(std::string_view text) {
   const json::object* first = data.empty() ? nullptr : data[0].if_object();
   const json::value* id = first != nullptr ? first->if_contains("id") : nullptr;
   if (id == nullptr || !id->is_string() || id->get_string().empty()) {
-    fail(ErrorCode::kResource, "the list of models names none");
+    fail(ErrorCode::kResource, "the list of models is empty");
   }
   return {id->get_string().data(), id->get_string().size()};
 }

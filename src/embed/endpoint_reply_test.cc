@@ -35,37 +35,38 @@ TEST(EndpointReply, ReadsBase64OfFloats) {
 }
 
 TEST(EndpointReply, RefusesWhatIsNoReply) {
-  EXPECT_NE(reply_error("").find("no JSON"), std::string::npos);
-  EXPECT_NE(reply_error("<html>").find("no JSON"), std::string::npos);
-  EXPECT_NE(reply_error(R"({"data":[{"embedding":[NaN,1]}]})").find("no JSON"), std::string::npos);
+  EXPECT_NE(reply_error("").find("the reply is not JSON"), std::string::npos);
+  EXPECT_NE(reply_error("<html>").find("the reply is not JSON"), std::string::npos);
+  EXPECT_NE(reply_error(R"({"data":[{"embedding":[NaN,1]}]})").find("the reply is not JSON"),
+            std::string::npos);
   EXPECT_NE(reply_error("[1]").find("\"data\""), std::string::npos);
   EXPECT_NE(reply_error(R"({"data":{}})").find("\"data\""), std::string::npos);
-  EXPECT_NE(reply_error(R"({"data":[7]})").find("no object"), std::string::npos);
+  EXPECT_NE(reply_error(R"({"data":[7]})").find("not an object"), std::string::npos);
   EXPECT_NE(reply_error(R"({"data":[{}]})").find("\"embedding\""), std::string::npos);
   EXPECT_NE(reply_error(R"({"data":[{"embedding":null}]})").find("\"embedding\""),
             std::string::npos);
-  EXPECT_NE(reply_error(std::string(100, '[')).find("no JSON"), std::string::npos);
+  EXPECT_NE(reply_error(std::string(100, '[')).find("the reply is not JSON"), std::string::npos);
 }
 
 TEST(EndpointReply, RefusesOtherCountsAndWidths) {
   EXPECT_EQ(reply_error(R"({"data":[{"embedding":""}]})"),
-            "a vector of the reply has 0 elements and not 2");
+            "a vector of the reply has 0 elements instead of 2");
   EXPECT_EQ(reply_error(R"({"data":[]})"), "the reply has 0 vectors for 1 texts");
   EXPECT_EQ(reply_error(R"({"data":[{"embedding":[1,2]},{"embedding":[1,2]}]})"),
             "the reply has 2 vectors for 1 texts");
   EXPECT_EQ(reply_error(R"({"data":[{"embedding":[1,2,3]}]})"),
-            "a vector of the reply has 3 elements and not 2");
+            "a vector of the reply has 3 elements instead of 2");
   EXPECT_EQ(reply_error(R"({"data":[{"embedding":[]}]})", 1, 0),
-            "a vector of the reply has 0 elements and not 0");
+            "a vector of the reply has 0 elements instead of 0");
   EXPECT_EQ(reply_error(R"({"data":[{"embedding":[1]},{"embedding":[1,2]}]})", 2, 0),
-            "a vector of the reply has 2 elements and not 1");
+            "a vector of the reply has 2 elements instead of 1");
 }
 
 TEST(EndpointReply, RefusesElementsThatAreNoFiniteNumbers) {
   EXPECT_EQ(reply_error(R"({"data":[{"embedding":[null,1]}]})"),
-            "a vector has an element that is no number");
+            "a vector has an element that is not a number");
   EXPECT_EQ(reply_error(R"({"data":[{"embedding":["1",1]}]})"),
-            "a vector has an element that is no number");
+            "a vector has an element that is not a number");
   EXPECT_EQ(reply_error(R"({"data":[{"embedding":[1e39,1]}]})"),
             "a vector has an element that is not finite");
   // 7fc00000, a NaN, and 1.
@@ -81,7 +82,7 @@ TEST(EndpointReply, RefusesIndicesThatAreNone) {
   }
   EXPECT_EQ(
       reply_error(R"({"data":[{"embedding":[1,2],"index":1},{"embedding":[1,2],"index":1}]})", 2),
-      "two items of the reply have one index");
+      "two items of the reply have the same index");
 }
 
 TEST(EndpointReply, NamesTheFirstModel) {

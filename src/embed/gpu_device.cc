@@ -43,9 +43,9 @@ std::string bits_beside_cores(const ModelSpec& spec, Isa isa) {
   }
   if (terms == 0) return "";
   return fmt::format(
-      "the last bits differ from those of cores with instructions for BF16, which add up in "
-      "another order: elements of products by at most {:.2g} of the sum of the magnitudes of their "
-      "{} terms",
+      "results differ in the last bits from those of the cores, whose BF16 instructions sum in "
+      "another order: by at most {:.2g} times the sum of the magnitudes of the {} terms of each "
+      "element",
       2 * product_error_bound(terms), terms);
 }
 

@@ -28,8 +28,8 @@ std::string rank_prompt(const ModelSource& source, const Tokenizer& tokenizer) {
     const int32_t id = tokenizer.find_token(marker);
     if (id != Vocab::kNone && tokenizer.is_control(id)) continue;
     fail(ErrorCode::kUnsupported,
-         "'{}' does not say how it is asked about a query and a document: it has no template named "
-         "rerank, and not the tokens of Qwen3-Reranker's prompt ({})",
+         "'{}' cannot rank documents, as its prompt format is unknown: it has no chat template "
+         "named rerank, and lacks the token {} of Qwen3-Reranker's prompt",
          source.name(), marker);
   }
   return kQwen3Prompt;
@@ -40,7 +40,8 @@ PairText::PairText(const Tokenizer& tokenizer, const std::optional<std::string>&
   if (!prompt) return;
   const size_t query = prompt->find(kQuery), document = prompt->find(kDocument);
   if (document == std::string::npos || query > document) {
-    fail(ErrorCode::kFile, "the template rerank has no {} with a {} behind it", kQuery, kDocument);
+    fail(ErrorCode::kFile, "the chat template named rerank must contain {} followed by {}", kQuery,
+         kDocument);
   }
   const size_t between = query + kQuery.size(), behind = document + kDocument.size();
   prompt_ = Prompt{prompt->substr(0, query), prompt->substr(between, document - between), {}};
@@ -74,8 +75,8 @@ PairQuery PairText::query(std::string_view text, uint32_t most, Pace* pace) cons
   }
   if (query.before + behind().size() < most) return query;
   fail_field(ErrorCode::kRequest, "query",
-             "takes, with the marks of a pair, at least {} of the context's {} tokens, and leaves "
-             "a document none: shorten it",
+             "takes at least {} of the context's {} tokens, including special tokens, and leaves "
+             "no room for a document: shorten it",
              query.before + behind().size(), most);
 }
 

@@ -9,16 +9,15 @@ namespace hearth {
 PoolingType settle_pooling(const ModelSpec& spec, std::optional<PoolingType> asked) {
   if (spec.is_reranker()) {
     fail(ErrorCode::kUnsupported,
-         "'{}' is a reranker, which scores pairs of texts and gives no vectors: `hearth serve` "
-         "ranks documents by it, alone or as --rerank beside another model",
+         "'{}' is a reranker, which scores pairs of texts and has no vectors: serve it with "
+         "`hearth serve`, alone or as --rerank FILE",
          spec.source);
   }
   PoolingType pooling = asked.value_or(spec.hyper.pooling);
   if (pooling == PoolingType::kNone) {
     fail_field(ErrorCode::kUsage, "pooling",
-               "is needed: '{}' does not say how a text's vector is made of its tokens' (a model "
-               "for generating text never does); name one of cls, mean and last, by the model's "
-               "page",
+               "is needed, as '{}' does not name its pooling (models that generate text never do): "
+               "give cls, mean or last, as the model's page says",
                spec.source);
   }
   return pooling;

@@ -108,7 +108,8 @@ TEST(Pooling, ComesFromTheFileOrIsAskedFor) {
 }
 
 TEST(Pooling, RefusesWhatItCannotDo) {
-  EXPECT_EQ(refusal(PoolingType::kNone, std::nullopt).find("pooling is needed: 'some.gguf'"), 0u);
+  EXPECT_EQ(refusal(PoolingType::kNone, std::nullopt).find("pooling is needed, as 'some.gguf'"),
+            0u);
   for (auto asked : {std::optional<PoolingType>(), std::optional(PoolingType::kCls)}) {
     EXPECT_NE(refusal(PoolingType::kRank, asked).find("rank"), std::string::npos);
   }

@@ -64,7 +64,8 @@ struct QueueManager::State {
     for (const DeviceQueue& queue : queues) {
       if (queue.device->width() != queues[0].device->width()) {
         fail(ErrorCode::kUnsupported,
-             "{} gives vectors of {} elements and {} of {}: they embed with different models",
+             "{} returns vectors of {} elements and {} vectors of {}: use the same model on all "
+             "devices",
              queues[0].device->name(), queues[0].device->width(), queue.device->name(),
              queue.device->width());
       }
@@ -458,7 +459,9 @@ bool QueueManager::submit_waiting(EmbedQuery query, EmbedDone done, double patie
     SubmitResult result = state_->offer(&query, done, 0, now);
     if (result.admitted == Admitted::kAccepted) break;
     if (result.admitted == Admitted::kTooLong) {
-      fail(ErrorCode::kRequest, "a text of {} tokens is longer than the queue of any device",
+      fail(ErrorCode::kRequest,
+           "a text of {} tokens is longer than the queue of every device: shorten it, or raise "
+           "--embed-queue",
            query_tokens(query));
     }
     if (stop()) return false;

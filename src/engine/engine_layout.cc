@@ -113,8 +113,8 @@ uint32_t least_kv_pages(const EngineLayout& layout) {
   const auto held = static_cast<uint32_t>(units_in(options.kv_bytes, kMost, room));
   if (held < least) {
     fail_field(ErrorCode::kUsage, "kv_bytes",
-               "of {} holds {} positions and one context of {} takes {}: raise it or lower the "
-               "context",
+               "of {} holds {} tokens, and one context of {} tokens takes {}: raise it or lower "
+               "the context",
                bytes_text(options.kv_bytes), uint64_t{held} * kPagePositions, options.least_context,
                bytes_text(kv_bytes(layout, least)));
   }
@@ -199,8 +199,8 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
   std::optional<uint32_t> fits = kv_pages_that_fit(machine, layout, 1, least);
   if (fits && *fits < least) {
     fail_field(ErrorCode::kResource, "kv_bytes",
-               "of {} is more than the {} that weights and activations leave: lower it, or free "
-               "memory",
+               "of {} is more than the {} that are free besides weights and activations: lower it, "
+               "or free memory",
                bytes_text(options.kv_bytes), bytes_text(kv_bytes(layout, *fits)));
   }
   return least;
@@ -226,15 +226,15 @@ uint32_t states_of_bytes(const Machine& machine, const EngineLayout& layout) {
   const uint64_t bytes = layout.options.state_bytes, slot = layout.states.slot_bytes();
   if (bytes < slot) {
     fail_field(ErrorCode::kUsage, "state_bytes",
-               "of {} holds no state, which takes {}: raise it, or give 0 to keep none",
+               "of {} is too small for one state of {}: raise it, or give 0 to save no states",
                bytes_text(bytes), bytes_text(slot));
   }
   const auto asked = static_cast<uint32_t>(std::min(kMost, bytes / slot));
   const std::optional<uint32_t> fits = states_that_fit(machine, layout, 1, asked);
   if (fits && *fits < asked) {
     fail_field(ErrorCode::kResource, "state_bytes",
-               "of {} is more than the {} that weights and activations leave: lower it, or free "
-               "memory",
+               "of {} is more than the {} that are free besides weights and activations: lower it, "
+               "or free memory",
                bytes_text(bytes), bytes_text(*fits * slot));
   }
   return asked;
@@ -383,8 +383,8 @@ EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa,
   if (plan.prefill.max_rows != now.options.prefill_rows ||
       plan.decode.max_rows > now.options.prefill_rows) {
     fail(ErrorCode::kUsage,
-         "the plan's steps have up to {} rows, {} in decode, and the engine was made for {}: give "
-         "prefill that many and decode no more",
+         "the plan has max_rows {} in prefill and {} in decode, and the engine was loaded for {}: "
+         "give prefill exactly that many, and decode no more",
          plan.prefill.max_rows, plan.decode.max_rows, now.options.prefill_rows);
   }
   EngineLayout layout = now;
@@ -397,8 +397,8 @@ EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa,
     for (uint32_t layer = 0; layer < model.spec().layers.size(); ++layer) {
       if (kv.heads(s, layer) <= layout.kv.heads(s, layer)) continue;
       fail(ErrorCode::kUsage,
-           "the plan has {} groups on shard {} and the KV pages hold copies of latents for {}: "
-           "take fewer groups, or load with a plan that has as many",
+           "the plan has {} groups on shard {}, and the KV cache holds copies of latents for only "
+           "{}: use fewer groups, or load the model with this plan",
            kv.heads(s, layer), s, layout.kv.heads(s, layer));
     }
   }

@@ -202,8 +202,10 @@ TEST(EngineLayout, KeptStatesAreANumberOrBytesOrAShareOfWhatIsLeft) {
   options.kept_states = 2;
   expect_kept(2);
   options.kept_states = 0;
-  for (const auto& [bytes, says] : {std::pair{slot - 1, "holds no state"},
-                                    std::pair{1000 * slot, "activations leave: lower it"}}) {
+  for (const auto& [bytes, says] :
+       {std::pair{slot - 1, "raise it, or give 0 to save no states"},
+        std::pair{1000 * slot,
+                  "that are free besides weights and activations: lower it, or free memory"}}) {
     options.state_bytes = bytes;
     try {
       lay_out();

@@ -26,13 +26,13 @@ void settle_options(const ModelSpec& spec, EngineOptions* options) {
   options->least_context = std::min(options->least_context, options->context);
   if (options->context > kMaxContext) {
     fail_field(ErrorCode::kUsage, "context",
-               "of {} is more than the {} positions this program handles", options->context,
-               kMaxContext);
+               "of {} is longer than the {} tokens this program supports: lower it",
+               options->context, kMaxContext);
   }
   if (spec.embedding.positions && options->context > spec.hyper.context) {
     fail_field(ErrorCode::kUsage, "context",
-               "of {} is more than the {} positions that the model has a row for", options->context,
-               spec.hyper.context);
+               "of {} is longer than the {} positions that the model has embeddings for: lower it",
+               options->context, spec.hyper.context);
   }
   // More rows than the contexts of a step's sequences hold are never used.
   options->items = std::max(1u, options->items);
@@ -48,7 +48,7 @@ void settle_options(const ModelSpec& spec, EngineOptions* options) {
   uint32_t least = pages_for(options->least_context);
   if (options->kv_pages != 0 && options->kv_pages < least) {
     fail_field(ErrorCode::kUsage, "kv_pages",
-               "is {}, and one context of {} takes {}: raise it or lower the context",
+               "is {}, and one context of {} tokens takes {} pages: raise it or lower the context",
                options->kv_pages, options->least_context, least);
   }
 }

@@ -30,8 +30,10 @@ void place_shards(const Machine& machine, uint32_t shards, EnginePlan* plan) {
   auto count = static_cast<uint32_t>(nodes.size());
   if (shards == 0) shards = count;
   if (shards > count) {
-    fail(ErrorCode::kUsage, "the model cannot be cut over {} nodes: threads sit beside {}", shards,
-         count);
+    fail(ErrorCode::kUsage,
+         "the model cannot be split over {} NUMA nodes, as its threads run on {}: lower --shards, "
+         "or allow more nodes",
+         shards, count);
   }
   for (uint32_t s = 0; s < shards; ++s) plan->shard_nodes.push_back(nodes[s * count / shards]);
 }
@@ -60,7 +62,10 @@ Seat seat_on(const Machine& machine, uint32_t pu) {
       return {pu, c, core.node};
     }
   }
-  fail(ErrorCode::kUsage, "the plan has a thread on CPU {}, which this machine does not have", pu);
+  fail(ErrorCode::kUsage,
+       "the plan has a thread on CPU {}, which this machine does not have: make a plan on this "
+       "machine",
+       pu);
 }
 
 void read_line(const Machine& machine, LineReader& line, EnginePlan* plan) {
@@ -72,7 +77,9 @@ void read_line(const Machine& machine, LineReader& line, EnginePlan* plan) {
     for (uint32_t number : line.numbers()) {
       std::optional<uint32_t> node = machine.node_numbered(number);
       if (!node) {
-        fail(ErrorCode::kUsage, "the plan has a shard on node {}, which this machine does not have",
+        fail(ErrorCode::kUsage,
+             "the plan has a shard on NUMA node {}, which this machine does not have: make a plan "
+             "on this machine",
              number);
       }
       plan->shard_nodes.push_back(*node);
@@ -82,10 +89,11 @@ void read_line(const Machine& machine, LineReader& line, EnginePlan* plan) {
   } else if (key == "experts") {
     const std::string name = line.word();
     std::optional<ExpertCut> cut = expert_cut_named(name);
-    if (!cut) fail(ErrorCode::kUsage, "the plan's experts are '{}'; it is cut or spread", name);
+    if (!cut)
+      fail(ErrorCode::kUsage, "the plan's experts are '{}'; they must be cut or spread", name);
     plan->experts = *cut;
   } else {
-    fail(ErrorCode::kUsage, "the plan has a line '{}', which nobody knows", key);
+    fail(ErrorCode::kUsage, "the plan has an unknown line '{}'", key);
   }
 }
 
@@ -105,13 +113,14 @@ StreamChoice parse_stream(const std::vector<std::pair<std::string, uint32_t>>& l
                       : key == "experts" && has_ring ? &stream.experts
                                                      : nullptr;
     if (value == nullptr || !seen.insert(key).second) {
-      fail(ErrorCode::kUsage, "the plan of streaming has a line '{}', which is not expected", key);
+      fail(ErrorCode::kUsage, "the plan's streaming section has an unknown line '{}'", key);
     }
     *value = line.number();
     line.finish();
   }
   if (seen.size() != (has_ring ? 5 : 4)) {
-    fail(ErrorCode::kUsage, "the plan of streaming needs the lines rows, kept, berths{} threshold",
+    fail(ErrorCode::kUsage,
+         "the plan's streaming section needs the lines rows, kept, berths{} threshold",
          has_ring ? ", experts and" : " and");
   }
   return stream;
@@ -124,12 +133,11 @@ std::string stream_text(const StreamChoice& stream) {
 
 void check_stream(const StreamChoice& stream) {
   if (stream.rows < kLeastPassRows || stream.rows > kMostPassRows) {
-    fail(ErrorCode::kUsage, "the plan's passes have {} rows; they have {} to {}", stream.rows,
+    fail(ErrorCode::kUsage, "the plan's passes have {} rows; give {} to {}", stream.rows,
          kLeastPassRows, kMostPassRows);
   }
   if (stream.berths > kMostBerths) {
-    fail(ErrorCode::kUsage, "the plan has {} berths; there are {} at most", stream.berths,
-         kMostBerths);
+    fail(ErrorCode::kUsage, "the plan has {} berths; give {} at most", stream.berths, kMostBerths);
   }
   if (stream.experts != 0 && (stream.experts < kLeastRing || stream.experts > kMostRing)) {
     fail(ErrorCode::kUsage, "the plan's ring has {} experts; it has {} to {}, or 0 for none",
@@ -146,7 +154,9 @@ EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
     check_engine_plan(saved);
     if (model != nullptr && (saved.shard_nodes != model->shard_nodes ||
                              saved.shares != model->shares || saved.experts != model->experts)) {
-      fail(ErrorCode::kUsage, "the plan cuts the model otherwise than it was loaded");
+      fail(ErrorCode::kUsage,
+           "the plan splits the model differently from how it was loaded: load it again with this "
+           "plan");
     }
     return saved;
   }
@@ -187,27 +197,27 @@ void check_engine_plan(const EnginePlan& plan) {
     refuse("must have the prefill phase first and the decode phase second");
   }
   if (plan.prefill.member_shards != plan.decode.member_shards) {
-    refuse("must have the same member_shards in both phases: threads do not move");
+    refuse("must have the same member_shards in both phases, as threads stay on their nodes");
   }
   if (plan.prefill.member_count() != plan.placement.seats.size()) {
-    refuse(fmt::format("has {} members and {} thread_pus", plan.prefill.member_count(),
-                       plan.placement.seats.size()));
+    refuse(fmt::format("has {} members, but {} thread_pus: give one for each member",
+                       plan.prefill.member_count(), plan.placement.seats.size()));
   }
   size_t shards = plan.prefill.shard_count();
   if (plan.decode.shard_count() != shards || plan.shard_nodes.size() != shards ||
       plan.shares.size() != shards) {
-    refuse("must have one shard_nodes and one shares for each of the shards of both phases");
+    refuse("must have one entry in shard_nodes and in shares for each shard of both phases");
   }
   if (std::all_of(plan.shares.begin(), plan.shares.end(), [](uint32_t s) { return s == 0; })) {
-    refuse("gives no shard a share: one at least must be above 0");
+    refuse("has only zeros in shares: at least one must be above 0");
   }
   if (plan.stream) check_stream(*plan.stream);
 }
 
 void check_same_cut(const EnginePlan& now, const EnginePlan& next) {
   auto refuse = [](const char* what) {
-    fail(ErrorCode::kUsage, "the plan has other {} than the engine was made with: load it anew",
-         what);
+    fail(ErrorCode::kUsage,
+         "the plan's {} differ from those the engine was loaded with: load the model again", what);
   };
   if (next.placement.seats != now.placement.seats) refuse("threads");
   if (next.prefill.member_shards != now.prefill.member_shards) refuse("member_shards");
@@ -235,7 +245,7 @@ EnginePlan parse_engine_plan(std::string_view text, const Machine& machine) {
   std::istringstream in{std::string(text)};
   std::string line;
   if (!std::getline(in, line) || (line != kHead && std::ranges::count(kOldHeads, line) == 0)) {
-    fail(ErrorCode::kUsage, "not a plan of an engine: its first line must be '{}'", kHead);
+    fail(ErrorCode::kUsage, "this is not an engine plan: its first line must be '{}'", kHead);
   }
   const bool may_stream = line == kHead;
   uint32_t number = 1;
@@ -262,7 +272,7 @@ EnginePlan parse_engine_plan(std::string_view text, const Machine& machine) {
     if (!reader.at_end()) read_line(machine, reader, &plan);
   }
   if (phases.size() != 2) {
-    fail(ErrorCode::kUsage, "the plan has {} phases where it needs two, prefill and decode",
+    fail(ErrorCode::kUsage, "the plan has {} phases; it needs two, prefill and decode",
          phases.size());
   }
   plan.prefill = parse_plan(phases[0]);

@@ -242,7 +242,9 @@ std::optional<int32_t> Generation::sample_row(std::span<const float> row) {
 // Returns whether nothing may follow the token.
 bool Generation::ends_language(int32_t token) {
   if (!language_->accept(token)) {
-    fail(ErrorCode::kResource, "token {} was allowed and cannot be taken: a fault of the grammar",
+    fail(ErrorCode::kResource,
+         "the grammar allowed token {} and then rejected it: this is a bug in the grammar engine; "
+         "please report it",
          token);
   }
   return language_->must_end();

@@ -80,7 +80,7 @@ void check_window_pages(const EngineLayout& layout) {
   const uint32_t least = std::min(least_window_pages(layout), layout.kv.page_count());
   if (layout.kv.page_count(KvKind::kWindow) >= least) return;
   fail_field(ErrorCode::kUsage, "window_pages",
-             "is {}, and a step of one sequence takes {}: raise it or lower prefill_rows",
+             "is {}, and one step of one sequence needs {}: raise it or lower prefill_rows",
              layout.kv.page_count(KvKind::kWindow), least);
 }
 

@@ -21,7 +21,8 @@ namespace {
 void check_vocabulary(const OpenedModel& model) {
   if (model.tokenizer->size() <= model.spec.hyper.vocabulary) return;
   fail(ErrorCode::kFile,
-       "'{}': the vocabulary has {} tokens and token_embd.weight rows for {}: the file is damaged",
+       "'{}': the vocabulary has {} tokens, but token_embd.weight has {} rows: the file is "
+       "damaged, download it again",
        model.source.name(), model.tokenizer->size(), model.spec.hyper.vocabulary);
 }
 
@@ -31,12 +32,13 @@ void check_use(const ModelSource& source, const ModelSpec& spec, ModelUse use) {
   if (use != ModelUse::kText || !spec.is_encoder()) return;
   if (spec.is_reranker()) {
     fail(ErrorCode::kUnsupported,
-         "'{}' is a reranker ({}), which scores pairs of texts and gives no text: `hearth serve` "
-         "ranks documents by it",
+         "'{}' is a reranker ({}), which cannot generate text: use `hearth serve` to rank "
+         "documents with it",
          source.name(), spec.architecture->name);
   }
   fail(ErrorCode::kUnsupported,
-       "'{}' is an encoder ({}), which gives vectors and no text: use `hearth embed`",
+       "'{}' is an encoder ({}), which computes embeddings and cannot generate text: use `hearth "
+       "embed`",
        source.name(), spec.architecture->name);
 }
 
@@ -60,12 +62,11 @@ void tell_choice(const WeightChoice& choice, const Machine& machine, size_t engi
   } else if (!spec.policy.type && choice.fits) {
     listener.detail(fmt::format("{} stay as they are: {} of memory hold {}", weights, room, whole));
   } else if (!spec.policy.type) {
-    listener.warn(
-        fmt::format("{} stay as they are, since no type changes them, and {} of memory "
-                    "do not hold {}",
-                    weights, room, whole));
+    listener.warn(fmt::format(
+        "{} are not quantised, as no type changes them, and {} of memory are too little for {}",
+        weights, room, whole));
   } else {
-    listener.warn(fmt::format("{} become {}, {} {} of memory {} {}", weights,
+    listener.warn(fmt::format("{} are quantised to {}, {} {} of memory {} {}", weights,
                               policy_type_name(*spec.policy.type),
                               choice.fits ? "the finest type with which" : "and even so", room,
                               choice.fits ? "hold" : "do not hold", whole));
@@ -102,7 +103,7 @@ OpenedModel open_model(const OpenOptions& options, const Listener& listener) {
   std::string path = options.path;
   if (path.empty()) {
     path = find_demo_model().native();
-    listener.warn(fmt::format("no MODEL is named: taking the demo model, {}", path));
+    listener.warn(fmt::format("no MODEL given: using the demo model, {}", path));
   }
   ModelSource source =
       options.use == ModelUse::kShape ? open_model_shape(path) : open_model_source(path);
@@ -129,7 +130,8 @@ void settle_weights(OpenedModel* model, const Machine& machine, Isa isa,
   model->spec = std::move(choice.spec);
   const WeightPolicy& policy = model->spec.policy;
   if (policy.importance != nullptr && !policy.type) {
-    listener.warn(fmt::format("'{}' is not used: nothing is quantised", policy.importance->name()));
+    listener.warn(
+        fmt::format("'{}' is not used, as nothing is quantised", policy.importance->name()));
   }
 }
 
@@ -148,12 +150,12 @@ std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& ma
   uint32_t wanted =
       options.context != 0 ? options.context : std::min(model.spec.hyper.context, kMaxContext);
   if (options.asks_kv_size() && engine->context() < wanted) {
-    listener.warn(fmt::format("{} of keys and values hold a context of {} instead of {}",
+    listener.warn(fmt::format("the KV cache of {} holds a context of {} tokens instead of {}",
                               bytes_text(engine->memory().kv), engine->context(), wanted));
   }
   if (engine->context() > model.spec.hyper.context) {
     listener.warn(
-        fmt::format("a context of {} goes beyond the {} positions the model was trained for",
+        fmt::format("a context of {} is longer than the {} tokens the model was trained for",
                     engine->context(), model.spec.hyper.context));
   }
   return engine;
@@ -172,10 +174,10 @@ fs::path find_demo_model(const fs::path& program_folder) {
   for (const fs::path& path : {built, installed}) {
     if (fs::is_regular_file(path, error)) return path;
   }
-  fail_field(ErrorCode::kUsage, "model",
-             "is missing, and the demo model that comes with the program is neither at '{}' nor at "
-             "'{}': name a model file",
-             built.native(), installed.native());
+  fail_field(
+      ErrorCode::kUsage, "model",
+      "is missing, and the bundled demo model is neither at '{}' nor at '{}': name a model file",
+      built.native(), installed.native());
 }
 
 fs::path find_demo_model() {

@@ -117,7 +117,7 @@ TEST_F(OpenModelTest, TellsTheListenerOfWarningsAndProgress) {
   std::unique_ptr<Engine> engine = start(model, 256);
   ASSERT_EQ(warnings_.size(), 2u);
   EXPECT_EQ(warnings_[1],
-            "a context of 256 goes beyond the 128 positions the model was trained for");
+            "a context of 256 is longer than the 128 tokens the model was trained for");
   ASSERT_FALSE(progress_.empty());
   EXPECT_EQ(progress_.back(), total_);
   EXPECT_EQ(total_, model.spec.matrix_bytes());
@@ -145,7 +145,7 @@ TEST_F(OpenModelTest, TellsOfAContextThatIsSmallerThanTheModels) {
       start_engine(model, Machine::invented(1, 1), Isa::kReference, options, listener_);
   EXPECT_EQ(engine->context(), 64u);
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_NE(warnings_[0].find("hold a context of 64 instead of 128"), std::string::npos);
+  EXPECT_NE(warnings_[0].find("holds a context of 64 tokens instead of 128"), std::string::npos);
 }
 
 TEST_F(OpenModelTest, TellsWhyWeightsThatItChoseAreAsTheyAre) {
@@ -171,16 +171,16 @@ TEST_F(OpenModelTest, TellsWhyWeightsThatItChoseAreAsTheyAre) {
       told(&details_, 2, 1u << 30),
       weights + "stay as they are: 1.00 GiB of memory hold 2 copies of it with keys and values");
   EXPECT_EQ(warnings_, std::vector<std::string>{});
-  EXPECT_EQ(told(&warnings_, 1, 1024),
-            weights +
-                "become q4_k, and even so 1.00 KiB of memory do not hold the model with keys "
-                "and values");
+  EXPECT_EQ(
+      told(&warnings_, 1, 1024),
+      weights +
+          "are quantised to q4_k, and even so 1.00 KiB of memory do not hold the model with keys "
+          "and values");
   source_ = encoder_source({.width = 64, .heads = 2, .ffn = 64, .type = DType::kQ8_0});
   model = open(TokenizerUse::kNone);
-  EXPECT_EQ(told(&warnings_, 1, 1024),
-            weights +
-                "stay as they are, since no type changes them, and 1.00 KiB of memory do not "
-                "hold the model");
+  EXPECT_EQ(told(&warnings_, 1, 1024), weights +
+                                           "are not quantised, as no type changes them, and 1.00 "
+                                           "KiB of memory are too little for the model");
 }
 
 TEST_F(OpenModelTest, SaysNothingWhereNothingIsOdd) {
@@ -199,7 +199,8 @@ TEST_F(OpenModelTest, TellsDetails) {
   EXPECT_EQ(warnings_, std::vector<std::string>{});
   EXPECT_EQ(std::count_if(details_.begin(), details_.end(),
                           [](const std::string& detail) {
-                            return detail.find("whose text another token has") != std::string::npos;
+                            return detail.find("tokens with the same text as another") !=
+                                   std::string::npos;
                           }),
             1);
 }
@@ -219,11 +220,10 @@ TEST_F(OpenModelTest, AVocabularyLargerThanTheTableIsRefused) {
     ADD_FAILURE() << "nothing thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kFile);
-    EXPECT_EQ(
-        std::string(error.what()),
-        "'" + path_ +
-            "': the vocabulary has 256 tokens and token_embd.weight rows for 255: the file is "
-            "damaged");
+    EXPECT_EQ(std::string(error.what()),
+              "'" + path_ +
+                  "': the vocabulary has 256 tokens, but token_embd.weight has 255 rows: the file "
+                  "is damaged, download it again");
   }
 }
 

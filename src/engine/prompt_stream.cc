@@ -100,7 +100,7 @@ class Maker {
       return make_prompt_pass(target_, options_, timed, &rates_);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUsage || options_.plan == asked_.plan) throw;
-      listener_.warn(fmt::format("the plan's passes are left out: {}", error.what()));
+      listener_.warn(fmt::format("the plan's streaming section is not used: {}", error.what()));
     }
     options_.plan = asked_.plan;
     return make_prompt_pass(target_, options_, timed, &rates_);
@@ -164,9 +164,9 @@ bool settle_threshold(Engine& engine, const Maker& maker, uint32_t asked, Stream
   if (asked == 0) found = find_threshold(engine, maker);
   const bool own_bits = pass_has_own_bits(engine.spec(), engine.isa());
   if (!found.tokens) {
-    const std::string none = "no prompt of a pass ends sooner by the GPU alone: " + found.text;
+    const std::string none = "no prompt is computed faster by the GPU alone: " + found.text;
     if (own_bits) {
-      listener.warn("the cores compute all prompts: " + none);
+      listener.warn("prompts are not streamed through a GPU: " + none);
     } else {
       listener.detail(none);
     }
@@ -178,10 +178,10 @@ bool settle_threshold(Engine& engine, const Maker& maker, uint32_t asked, Stream
     return true;
   }
   streamer->set_rule({*found.tokens});
-  listener.warn(fmt::format(
-      "prompts of {} tokens and more have the bits of the GPU, which are not those of these cores' "
-      "instructions for BF16: {}",
-      *found.tokens, found.text));
+  listener.warn(
+      fmt::format("results for prompts of {} tokens and more may differ in the last bits from "
+                  "those of the cores, whose BF16 instructions round differently from the GPU: {}",
+                  *found.tokens, found.text));
   return true;
 }
 
@@ -243,7 +243,7 @@ std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStrea
     const bool left_out =
         error.code() == ErrorCode::kUnsupported || error.code() == ErrorCode::kResource;
     if (options.gpu != "auto" || !left_out) throw;
-    listener.warn(fmt::format("the cores compute all prompts: {}", error.what()));
+    listener.warn(fmt::format("prompts are not streamed through a GPU: {}", error.what()));
     return nullptr;
   }
 }

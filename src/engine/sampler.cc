@@ -32,10 +32,10 @@ void check_some_allowed(std::span<const std::pair<int32_t, float>> biases, uint3
     if (bias == -INFINITY) forbidden[static_cast<size_t>(token)] = true;
   }
   if (std::ranges::count(forbidden, true) < static_cast<ptrdiff_t>(vocabulary)) return;
-  fail_field(ErrorCode::kUsage, "logit_bias",
-             "forbids every one of the {} tokens: -100 in a request, or -inf, forbids one; leave "
-             "one without",
-             vocabulary);
+  fail_field(
+      ErrorCode::kUsage, "logit_bias",
+      "forbids all {} tokens: leave at least one without a bias of -inf (in a request, -100)",
+      vocabulary);
 }
 
 void check_ids(const char* field, std::span<const int32_t> ids, uint32_t vocabulary) {
@@ -57,7 +57,7 @@ void check_allowed(const SamplingParams& params) {
   auto may_come = [&](int32_t token) { return !forbidden.contains(token); };
   if (std::ranges::any_of(params.allowed, may_come)) return;
   fail_field(ErrorCode::kUsage, "allowed_token_ids",
-             "has only tokens that another field forbids: logit_bias, ignore_eos or min_tokens");
+             "allows only tokens that logit_bias, ignore_eos or min_tokens forbids: allow others");
 }
 
 // Tokens without a bit; those beyond the mask have none.

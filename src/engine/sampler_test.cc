@@ -381,8 +381,8 @@ TEST(CheckSampling, NamesTheField) {
     });
   };
   EXPECT_EQ(forbidding(10, 1).second,
-            "logit_bias forbids every one of the 10 tokens: -100 in a request, or -inf, forbids "
-            "one; leave one without");
+            "logit_bias forbids all 10 tokens: leave at least one without a bias of -inf (in a "
+            "request, -100)");
   EXPECT_EQ(forbidding(10, 2).first, "logit_bias");
   EXPECT_EQ(forbidding(9, 2).first, "");
   EXPECT_EQ(refused([](SamplingParams& p) { p.allowed = {10}; }).first, "allowed_token_ids");

@@ -23,8 +23,9 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOption
       options_(std::move(options)),
       statistics_(statistics) {
   if (options_.step_tokens == 1) {
-    fail_field(ErrorCode::kUsage, "step_tokens",
-               "is 1, which leaves prompts nothing while somebody decodes: give 2 or more");
+    fail_field(
+        ErrorCode::kUsage, "step_tokens",
+        "is 1, which leaves no room for prompts while other requests decode: give 2 or more");
   }
   const EngineOptions& limits = engine.options();
   auto settle = [](uint32_t asked, uint32_t most) {

@@ -69,7 +69,7 @@ JobHandle Service::submit(Request request, std::shared_ptr<ResultStream> stream)
     std::lock_guard lock(mailbox_->mutex);
     uint64_t waiting = statistics_->waiting + mailbox_->newcomers.size();
     if (waiting >= options_.max_waiting) {
-      fail(ErrorCode::kBusy, "{} requests wait already: try again later", waiting);
+      fail(ErrorCode::kBusy, "{} requests are already waiting: try again later", waiting);
     }
     auto job = std::make_shared<Job>(++last_id_, std::move(request), std::move(stream));
     // A job that has ended is gone.

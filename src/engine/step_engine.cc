@@ -28,37 +28,38 @@ void StepEngine::check(std::span<const StepRequest> requests) const {
   for (const StepRequest& request : requests) {
     size_t length = request.sequence->length() + request.tokens.size();
     if (length > options().context) {
-      fail_field(ErrorCode::kRequest, "context",
-                 "of {} positions does not hold a sequence of {} tokens: raise it or shorten the "
-                 "sequence",
-                 options().context, length);
+      fail_field(
+          ErrorCode::kRequest, "context",
+          "of {} tokens is too short for a sequence of {} tokens: raise it or shorten the sequence",
+          options().context, length);
     }
     for (int32_t token : request.tokens) {
       if (token < 0 || static_cast<uint32_t>(token) >= spec().hyper.vocabulary) {
-        fail(ErrorCode::kRequest, "token {} is outside the vocabulary of {}", token,
+        fail(ErrorCode::kRequest, "token {} is not in the vocabulary of {} tokens", token,
              spec().hyper.vocabulary);
       }
     }
     if (spec().is_encoder() && (request.want == Want::kLast || request.want == Want::kAll)) {
-      fail(ErrorCode::kRequest, "the model is an encoder: it gives hidden states and no logits");
+      fail(ErrorCode::kRequest,
+           "the model is an encoder, which has hidden states and no logits: ask for hidden states");
     }
     if (!spec().has_kv_cache() && request.sequence->length() > 0) {
       fail(ErrorCode::kRequest,
-           "the model keeps nothing of a text from step to step: give all its tokens at once");
+           "the model has no KV cache to continue a text: give all its tokens in one step");
     }
     pages += request.sequence->pages_needed(static_cast<uint32_t>(request.tokens.size()));
     places += request.sequence->needs_place() ? 1 : 0;
   }
   if (states_ && places > states_->free_places()) {
     fail(ErrorCode::kRequest,
-         "{} states of sequences are needed and {} are free: end a sequence or load with more",
-         places, states_->free_places());
+         "{} sequence states are needed, and {} are free: end a sequence or load with more", places,
+         states_->free_places());
   }
   const PageCounts free = available_pages();
   if (pages.fit(free)) return;
   const bool windows = pages.full <= free.full;
-  fail(ErrorCode::kRequest, "{} {} are needed and {} are free: end a sequence or load with more",
-       windows ? pages.window : pages.full, windows ? "pages of windows" : "KV pages",
+  fail(ErrorCode::kRequest, "{} {} are needed, and {} are free: end a sequence or load with more",
+       windows ? pages.window : pages.full, windows ? "pages of sliding windows" : "KV pages",
        windows ? free.window : free.full);
 }
 

@@ -50,10 +50,10 @@ PackedType integers(const SourceTensor& tensor, const StoredCodes& of) {
 const char* reason_for_floats(const SourceTensor& tensor) {
   const StoredCodes& first = *tensor.runs[0].codes;
   if (first.value == CodeValue::kE4M3) return nullptr;
-  if (first.k % kBlock != 0) return "rows are no multiple of 32 long";
+  if (first.k % kBlock != 0) return "the length of rows is not a multiple of 32";
   const bool halves = first.value == CodeValue::kE2M1 && first.scale == ScaleForm::kE4M3;
   if (!halves && first.group < first.k && first.group % kBlock != 0) {
-    return "groups of columns are no multiple of 32";
+    return "the length of column groups is not a multiple of 32";
   }
   if (tensor.dealt.length != 0) return "columns of heads get another order";
   const bool of_experts = tensor.run_rows() == tensor.matrix_rows();

@@ -256,8 +256,9 @@ TEST(CodePacks, RowsAsFloats) {
   order.set_group_of_columns(false);
   expect_code_floats(order, "groups of columns have different sizes");
   expect_code_floats({96, 48, 4, kAlongRows, kInteger, f16},
-                     "groups of columns are no multiple of 32");
-  expect_code_floats({40, 40, 8, kAlongRows, kSigned, f16}, "rows are no multiple of 32 long");
+                     "the length of column groups is not a multiple of 32");
+  expect_code_floats({40, 40, 8, kAlongRows, kSigned, f16},
+                     "the length of rows is not a multiple of 32");
   CodeMatrix wide(64, 32, 8, kAlongColumns, kInteger, f16, ZeroOrder::kAlongRows);
   wide.of.zero_offset = 1;
   wide.of.wide_zeros = true;

@@ -16,7 +16,7 @@ boost::json::value read_document(const MappedFile& file, uint64_t most_bytes) {
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
                               file.bytes().size());
   if (text.size() > most_bytes) {
-    fail(ErrorCode::kFile, "'{}' has {} bytes, more than the {} that this program reads",
+    fail(ErrorCode::kFile, "'{}' has {} bytes, more than the limit of {}: download the file again",
          file.name(), text.size(), most_bytes);
   }
   try {
@@ -38,7 +38,7 @@ const boost::json::value* find_in(const boost::json::object& object, std::string
 boost::json::value read_json_file(const MappedFile& file, uint64_t most_bytes) {
   boost::json::value value = read_document(file, most_bytes);
   if (!value.is_object()) {
-    fail(ErrorCode::kFile, "'{}' is JSON, but no object; download the file again", file.name());
+    fail(ErrorCode::kFile, "'{}' is not a JSON object; download the file again", file.name());
   }
   return value;
 }
@@ -46,7 +46,7 @@ boost::json::value read_json_file(const MappedFile& file, uint64_t most_bytes) {
 boost::json::value read_json_array(const MappedFile& file, uint64_t most_bytes) {
   boost::json::value value = read_document(file, most_bytes);
   if (!value.is_array()) {
-    fail(ErrorCode::kFile, "'{}' is JSON, but no array; download the file again", file.name());
+    fail(ErrorCode::kFile, "'{}' is not a JSON array; download the file again", file.name());
   }
   return value;
 }
@@ -70,18 +70,19 @@ std::string ConfigReader::shown(std::string_view key) const {
 }
 
 void ConfigReader::refuse(std::string_view key, const std::string& wanted) const {
-  fail(ErrorCode::kFile,
-       "'{}' says {} = {}, where {} is needed: the file is damaged or made for another program",
-       file_, full(key), shown(key), wanted);
+  fail(
+      ErrorCode::kFile,
+      "'{}' has {} = {}, but the value must be {}: the file is damaged or made for another program",
+      file_, full(key), shown(key), wanted);
 }
 
 void ConfigReader::fail_unsupported(std::string_view key, const std::string& known) const {
-  fail(ErrorCode::kUnsupported, "'{}' says {} = {}, which this version cannot run; {}", file_,
+  fail(ErrorCode::kUnsupported, "'{}' has {} = {}, which this version does not support: {}", file_,
        full(key), shown(key), known);
 }
 
 void ConfigReader::fail_missing(std::string_view key) const {
-  fail(ErrorCode::kFile, "'{}' does not say {}: the file is incomplete, download it again", file_,
+  fail(ErrorCode::kFile, "'{}' has no {}: the file is incomplete, download it again", file_,
        full(key));
 }
 

@@ -10,8 +10,8 @@ FileRows::FileRows(const ModelSource& source, const SourceTensor& tensor)
     : dtype_(tensor.dtype), rows_(tensor.rows()), length_(tensor.dims[0]) {
   if (!tensor.type_known || tensor.data.empty()) {
     fail(ErrorCode::kUnsupported,
-         "'{}': tensor {} of type {} is read a row at a time, which this version cannot do of its "
-         "form: convert the model to GGUF",
+         "'{}': tensor {} of type {} cannot be read row by row in this form: convert the model to "
+         "GGUF",
          source.name(), tensor.name, tensor.type_text);
   }
   row_bytes_ = hearth::row_bytes(dtype_, length_);

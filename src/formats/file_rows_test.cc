@@ -76,7 +76,7 @@ TEST(FileRows, OfAFileThatIsCutAreToldOf) {
   rows.read(6, row.data());
   EXPECT_EQ(row[0], 0.0f);
   const std::string error = file_error([&] { rows.require_whole(); });
-  EXPECT_NE(error.find("'" + path + "' was cut short"), std::string::npos) << error;
+  EXPECT_NE(error.find("'" + path + "' was truncated"), std::string::npos) << error;
 }
 
 TEST(FileRows, OfMemoryAreCopied) {

@@ -24,7 +24,7 @@ TEST(GgufHeader, OtherVersionsAreNamed) {
       error(1),
       "'m.gguf' has GGUF version 1, which was replaced in 2023; download or convert the model "
       "again");
-  EXPECT_TRUE(says(error(4), "has GGUF version 4, this program reads 2 and 3"));
+  EXPECT_TRUE(says(error(4), "has GGUF version 4, and this program reads 2 and 3"));
   EXPECT_TRUE(says(error(0), "has GGUF version 0"));
   EXPECT_TRUE(says(error(0x03000000), "is a big-endian GGUF file"));
 }
@@ -37,13 +37,14 @@ TEST(GgufHeader, OtherFormatsAreNamedWithTheWayOut) {
   EXPECT_TRUE(says(error_of_text("version https://git-lfs.github.com/spec/v1"), "git lfs pull"));
   EXPECT_TRUE(says(error_of_text("<!DOCTYPE html>"), "web page"));
   EXPECT_TRUE(says(error_of_text("{\"error\": 404}"), "is JSON"));
-  EXPECT_TRUE(says(error_of_text("ABCDEFGHIJKL"), "begins with 'ABCD' where the magic 'GGUF'"));
+  EXPECT_TRUE(says(error_of_text("ABCDEFGHIJKL"), "begins with 'ABCD' instead of 'GGUF'"));
   EXPECT_TRUE(says(error_of_text("\x1b[2J"), "begins with '\\x1b[2J'"));
-  EXPECT_TRUE(says(error_of_text("G"), "begins with 'G' where the magic"));
+  EXPECT_TRUE(says(error_of_text("G"), "begins with 'G' instead of"));
   GgufBytes safetensors;
   safetensors.str("{\"weight\":{\"dtype\":\"F32\"}}");
-  EXPECT_TRUE(
-      says(parse_error(safetensors), "is a safetensors file; give it the ending .safetensors"));
+  EXPECT_TRUE(says(parse_error(safetensors),
+                   "' is a safetensors file; name the folder that it is in, or rename it to end in "
+                   ".safetensors"));
 }
 
 TEST(GgufHeader, EmptyAndTruncatedFilesSaySo) {
@@ -56,8 +57,8 @@ TEST(GgufHeader, EmptyAndTruncatedFilesSaySo) {
 TEST(GgufHeader, CountsThatTheFileCannotHoldAreNamed) {
   std::string keys = parse_error(GgufBytes().header(0, 1));
   EXPECT_EQ(keys,
-            "'m.gguf': the number of metadata keys is 1, but in the 0 bytes that follow is no room "
-            "for them; the file is truncated or corrupt, download it again");
+            "'m.gguf': the number of metadata keys is 1, too many for the 0 bytes that follow; the "
+            "file is truncated or corrupt, download it again");
   EXPECT_TRUE(says(parse_error(GgufBytes().header(0, UINT64_MAX)),
                    "the number of metadata keys is 18446744073709551615"));
   EXPECT_TRUE(says(parse_error(GgufBytes().header(UINT64_MAX / 2, 0)), "the number of tensors is"));

@@ -36,9 +36,9 @@ constexpr std::array kLookalikes = {
     Lookalike{"tjgg",
               "is in the old GGJT format, which came before GGUF; download the model as GGUF"},
     Lookalike{"\x89HDF", "is an HDF5 file; download the model as GGUF"},
-    Lookalike{"<",
-              "is a web page, most likely an error in place of the download; download the "
-              "model again"},
+    Lookalike{
+        "<",
+        "is a web page, probably an error page instead of the model; download the model again"},
     Lookalike{"{", "is JSON, not a model; name the .gguf file, or the model's folder"},
 };
 
@@ -46,18 +46,17 @@ constexpr std::array kLookalikes = {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (looks_like_safetensors(bytes)) {
     fail(ErrorCode::kFile,
-         "'{}' is a safetensors file; give it the ending .safetensors, or name the folder that it "
-         "lies in",
+         "'{}' is a safetensors file; name the folder that it is in, or rename it to end in "
+         ".safetensors",
          name);
   }
   for (const Lookalike& kind : kLookalikes) {
     if (text.starts_with(kind.start)) fail(ErrorCode::kFile, "'{}' {}", name, kind.advice);
   }
-  fail(
-      ErrorCode::kFile,
-      "'{}' is not a GGUF file: it begins with '{}' where the magic 'GGUF' is wanted; name a .gguf "
-      "file or download it again",
-      name, printable(text.substr(0, 4)));
+  fail(ErrorCode::kFile,
+       "'{}' is not a GGUF file: it begins with '{}' instead of 'GGUF'; name a .gguf file or "
+       "download it again",
+       name, printable(text.substr(0, 4)));
 }
 
 }  // namespace
@@ -88,8 +87,8 @@ uint32_t check_gguf_magic(std::span<const std::byte> bytes, const std::string& n
   }
   if (version < kGgufMinVersion || version > kGgufMaxVersion) {
     fail(ErrorCode::kFile,
-         "'{}' has GGUF version {}, this program reads {} and {}; download or convert the model "
-         "again",
+         "'{}' has GGUF version {}, and this program reads {} and {}; download or convert the "
+         "model again",
          name, version, kGgufMinVersion, kGgufMaxVersion);
   }
   return version;

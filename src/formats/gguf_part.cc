@@ -32,8 +32,8 @@ uint64_t read_count(GgufCursor& cursor, std::string_view what, uint64_t min_byte
   // Indices are 32 bits wide, which is a limit for files beyond 60 GB of names only.
   if (count > cursor.left() / min_bytes || count > UINT32_MAX) {
     cursor.fail_at(
-        "{} is {}, but in the {} bytes that follow is no room for them; the file is truncated or "
-        "corrupt, download it again",
+        "{} is {}, too many for the {} bytes that follow; the file is truncated or corrupt, "
+        "download it again",
         what, count, cursor.left());
   }
   return count;
@@ -42,7 +42,7 @@ uint64_t read_count(GgufCursor& cursor, std::string_view what, uint64_t min_byte
 std::string_view read_name(GgufCursor& cursor, const GgufOwner& owner) {
   std::string_view name = cursor.read_string(owner, "its name");
   if (name.empty() || name.size() > kMaxKeyBytes) {
-    cursor.fail_corrupt(owner, "its name is {} bytes long where 1 to {} are allowed", name.size(),
+    cursor.fail_corrupt(owner, "its name has {} bytes, and 1 to {} are allowed", name.size(),
                         kMaxKeyBytes);
   }
   return name;
@@ -52,8 +52,8 @@ MetaType read_type(GgufCursor& cursor, const GgufOwner& owner, std::string_view 
   uint32_t number = cursor.read<uint32_t>(owner, field);
   if (number >= kMetaTypeCount) {
     cursor.fail_at(
-        "{}: {} is {} where 0 to {} are defined; the file is corrupt or from a newer "
-        "format, download or convert it again",
+        "{}: {} is {}, and only 0 to {} are defined; the file is corrupt or from a newer format, "
+        "download or convert it again",
         owner.text(), field, number, kMetaTypeCount - 1);
   }
   return static_cast<MetaType>(number);
@@ -63,7 +63,7 @@ void check_bools(const GgufCursor& cursor, const GgufOwner& owner,
                  std::span<const std::byte> bytes) {
   for (std::byte b : bytes) {
     if (b > std::byte{1}) {
-      cursor.fail_corrupt(owner, "a bool is the byte {} where 0 or 1 is wanted",
+      cursor.fail_corrupt(owner, "a bool has the byte {} instead of 0 or 1",
                           std::to_integer<int>(b));
     }
   }
@@ -72,7 +72,7 @@ void check_bools(const GgufCursor& cursor, const GgufOwner& owner,
 MetaValue read_array(GgufCursor& cursor, const GgufOwner& owner) {
   MetaType type = read_type(cursor, owner, "the type of its elements");
   if (type == MetaType::kArray) {
-    cursor.fail_at("{}: it is an array of arrays, which no model uses; convert the model again",
+    cursor.fail_at("{}: it is an array of arrays, which is not supported; convert the model again",
                    owner.text());
   }
   uint64_t count = cursor.read<uint64_t>(owner, "the length of its array");
@@ -80,8 +80,8 @@ MetaValue read_array(GgufCursor& cursor, const GgufOwner& owner) {
   uint64_t min_bytes = is_string ? sizeof(uint64_t) : meta_type_bytes(type);
   if (count > cursor.left() / min_bytes) {
     cursor.fail_at(
-        "{}: the length of its array is {}, but only {} bytes follow in the file; it is truncated "
-        "or corrupt, download it again",
+        "{}: its array has the length {}, but only {} bytes follow; the file is truncated or "
+        "corrupt, download it again",
         owner.text(), count, cursor.left());
   }
   const std::byte* start = cursor.here();
@@ -111,7 +111,7 @@ MetaEntry read_entry(GgufCursor& cursor, uint64_t index) {
 std::vector<uint64_t> read_dims(GgufCursor& cursor, const GgufOwner& owner) {
   uint32_t n_dims = cursor.read<uint32_t>(owner, "the number of dimensions");
   if (n_dims < 1 || n_dims > kGgufMaxDims) {
-    cursor.fail_corrupt(owner, "the number of dimensions is {} where 1 to {} are allowed", n_dims,
+    cursor.fail_corrupt(owner, "the number of dimensions is {}, and 1 to {} are allowed", n_dims,
                         kGgufMaxDims);
   }
   std::vector<uint64_t> dims(n_dims);
@@ -165,7 +165,8 @@ ListedTensor read_tensor(GgufCursor& cursor, uint64_t index, uint32_t part, Unkn
   }
   listed.block = gguf_block(type);
   if (listed.block && tensor.dims[0] % listed.block->elements != 0) {
-    cursor.fail_corrupt(owner, "its rows have {} elements, not whole blocks of {} as {} wants",
+    cursor.fail_corrupt(owner,
+                        "its rows have {} elements, not a multiple of the {} in a block of {}",
                         tensor.dims[0], listed.block->elements, tensor.type_text);
   }
   return listed;
@@ -175,8 +176,8 @@ uint64_t read_alignment(const GgufCursor& cursor, const Metadata& metadata) {
   uint64_t alignment = metadata.get<uint64_t>("general.alignment").value_or(kGgufDefaultAlignment);
   if (!std::has_single_bit(alignment) || alignment < kMinAlignment || alignment > kMaxAlignment) {
     cursor.fail_at(
-        "metadata key 'general.alignment' is {} where a power of two from {} to {} is "
-        "wanted; the file is corrupt, download or convert it again",
+        "metadata key 'general.alignment' is {}, and must be a power of two from {} to {}; the "
+        "file is corrupt, download or convert it again",
         alignment, kMinAlignment, kMaxAlignment);
   }
   return alignment;
@@ -186,9 +187,9 @@ uint64_t read_alignment(const GgufCursor& cursor, const Metadata& metadata) {
 void refuse_other_q2_0(const GgufCursor& cursor, const SourceTensor& tensor) {
   if (!tensor.type_known || tensor.dtype != DType::kQ2_0) return;
   cursor.fail_at(
-      "tensor '{}': it has fewer bytes than q2_0 takes: the file is truncated, or from PrismML's "
-      "llama.cpp, which wrote blocks of 128 elements as q2_0 that this program does not read; "
-      "download the same model in another type, such as a file of Q4_K_M or IQ4_XS",
+      "tensor '{}': it has fewer bytes than q2_0 needs: the file is truncated, or written by "
+      "PrismML's llama.cpp, whose q2_0 has blocks of 128 elements and is not supported; download "
+      "the model in another type, such as Q4_K_M or IQ4_XS",
       printable(tensor.name));
 }
 

@@ -37,8 +37,7 @@ std::string gguf_part_path(const std::string& first, uint32_t index, uint32_t co
   if (!std::string_view(first).ends_with(suffix)) {
     fail(ErrorCode::kFile,
          "'{}' is the first of {} parts of a split model ({}), but its name does not end in '{}', "
-         "so "
-         "the others cannot be found; give the parts their names back",
+         "so the others cannot be found; rename the parts to their original names",
          first, count, kCountKey, suffix);
   }
   return first.substr(0, first.size() - suffix.size()) + part_suffix(index, count);

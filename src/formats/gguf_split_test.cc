@@ -96,7 +96,7 @@ TEST_F(GgufSplit, ATensorInTwoPartsIsNamed) {
   std::vector<float> values(8);
   writer.add_tensor("t0", {8}, values);
   writer.save(path(1));
-  EXPECT_NE(open_error().find("tensor 't0' stands twice"), std::string::npos);
+  EXPECT_NE(open_error().find("tensor 't0' appears twice"), std::string::npos);
 }
 
 TEST_F(GgufSplit, ACorruptPartIsNamed) {
@@ -111,7 +111,7 @@ TEST_F(GgufSplit, CountsThatCannotBeAreErrors) {
   EXPECT_NE(open_error().find("'split.count' holds 70000"), std::string::npos);
   writer.set("split.count", "three");
   writer.save(path(0));
-  EXPECT_NE(open_error().find("'split.count' is of type string"), std::string::npos);
+  EXPECT_NE(open_error().find("'split.count' has the type string"), std::string::npos);
 }
 
 TEST_F(GgufSplit, AMergedModelIsOneFile) {

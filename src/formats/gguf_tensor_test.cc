@@ -53,10 +53,9 @@ TEST(SourceTensor, MissingTensorsAreNamed) {
 
 TEST(SourceTensor, BadShapesNameTheTensor) {
   EXPECT_EQ(parse_error(one_tensor({8}, kF32, 0, 32)), "");
-  EXPECT_EQ(
-      parse_error(one_tensor({8, 1, 1, 1, 1}, kF32, 0, 32)),
-      "'m.gguf': tensor 't': the number of dimensions is 5 where 1 to 4 are allowed; the file "
-      "is corrupt, download or convert it again");
+  EXPECT_EQ(parse_error(one_tensor({8, 1, 1, 1, 1}, kF32, 0, 32)),
+            "'m.gguf': tensor 't': the number of dimensions is 5, and 1 to 4 are allowed; the file "
+            "is corrupt, download or convert it again");
   GgufBytes none = GgufBytes().header(1, 0).tensor("t", {}, kF32, 0).data(32);
   EXPECT_TRUE(says(parse_error(none), "tensor 't': the number of dimensions is 0"));
   EXPECT_TRUE(
@@ -71,18 +70,18 @@ TEST(SourceTensor, BadShapesNameTheTensor) {
 
 TEST(SourceTensor, RowsAreWholeBlocks) {
   EXPECT_EQ(parse_error(one_tensor({32, 3}, kQ8_0, 0, 102)), "");
-  EXPECT_EQ(
-      parse_error(one_tensor({48, 2}, kQ8_0, 0, 102)),
-      "'m.gguf': tensor 't': its rows have 48 elements, not whole blocks of 32 as q8_0 wants; "
-      "the file is corrupt, download or convert it again");
+  EXPECT_EQ(parse_error(one_tensor({48, 2}, kQ8_0, 0, 102)),
+            "'m.gguf': tensor 't': its rows have 48 elements, not a multiple of the 32 in a block "
+            "of q8_0; the file is corrupt, download or convert it again");
   for (DType dtype : gguf_dtypes()) {
     const DTypeInfo& info = dtype_info(dtype);
     if (info.block_elements == 1) continue;
     const uint64_t k = info.block_elements + 16;
     const std::string error = parse_error(one_tensor({k}, gguf_type_of(dtype), 0, 1024));
-    EXPECT_TRUE(says(error, fmt::format("'t': its rows have {} elements, not whole blocks of {} "
-                                        "as {} wants",
-                                        k, info.block_elements, info.name)))
+    EXPECT_TRUE(says(
+        error,
+        fmt::format("'t': its rows have {} elements, not a multiple of the {} in a block of {}", k,
+                    info.block_elements, info.name)))
         << error;
   }
 }
@@ -110,7 +109,7 @@ TEST(SourceTensor, UnknownTypesCanBeKept) {
   EXPECT_EQ(parse_gguf(strange.bytes(), "m.gguf", UnknownTypes::kKeep).tensors()[0].n_bytes(), 0u);
   GgufBytes odd = one_tensor({250}, 15, 0, 292);
   EXPECT_TRUE(says(file_error([&] { parse_gguf(odd.bytes(), "m.gguf", UnknownTypes::kKeep); }),
-                   "its rows have 250 elements, not whole blocks of 256 as q8_k"));
+                   "its rows have 250 elements, not a multiple of the 256 in a block of q8_k"));
 }
 
 TEST(SourceTensor, OffsetsOutsideTheFileNameTheTensor) {
@@ -158,15 +157,15 @@ TEST(SourceTensor, Q2_0OfOtherBlocksIsRefusedAsSuch) {
                    "tensor 't': it has fewer bytes than q2_0 takes"));
   GgufBytes two = GgufBytes().header(2, 0).tensor("a", {2048}, q2_0, 0);
   EXPECT_TRUE(says(parse_error(two.tensor("b", {8}, kF32, 544).data(576)),
-                   "tensor 'a': it has fewer bytes than q2_0 takes: the file is truncated, or "
-                   "from PrismML's llama.cpp"));
+                   "tensor 'a': it has fewer bytes than q2_0 needs: the file is truncated, or "
+                   "written by PrismML's llama.cpp"));
 }
 
 TEST(SourceTensor, NamesThatStandTwiceAreNamed) {
   GgufBytes bytes;
   bytes.header(2, 0).tensor("t", {8}, kF32, 0).tensor("t", {8}, kF32, 32).data(64);
   EXPECT_EQ(parse_error(bytes),
-            "'m.gguf': tensor 't' stands twice in the model; download or convert it again");
+            "'m.gguf': tensor 't' appears twice in the model; download or convert it again");
 }
 
 TEST(SourceTensor, TruncatedTablesSayWhichField) {

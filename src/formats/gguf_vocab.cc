@@ -18,11 +18,10 @@ constexpr std::string_view kPre = "tokenizer.ggml.pre";
 constexpr std::string_view kMarkedBpe = "gemma4";
 
 [[noreturn]] void fail_no_vocabulary(const ModelSource& file, std::string_view why) {
-  fail(
-      ErrorCode::kFile,
-      "{}: the file has no vocabulary ({}): text cannot be turned into tokens; use a file that was "
-      "converted with its vocabulary",
-      file.name(), why);
+  fail(ErrorCode::kFile,
+       "{}: the file has no vocabulary ({}), so text cannot be tokenized; use a file that was "
+       "converted with its vocabulary",
+       file.name(), why);
 }
 
 VocabKind kind_of(const ModelSource& file) {
@@ -36,9 +35,8 @@ VocabKind kind_of(const ModelSource& file) {
   if (*model == "bert") return VocabKind::kWordPiece;
   if (*model == "t5") return VocabKind::kUnigram;
   fail(ErrorCode::kUnsupported,
-       "{}: tokenizer.ggml.model is '{}', which this program cannot tokenize with; it knows gpt2 "
-       "(byte-level BPE), gemma4 (BPE), llama (SentencePiece), bert (WordPiece) and t5 "
-       "(SentencePiece unigram)",
+       "{}: tokenizer.ggml.model is '{}', which is not supported; supported are gpt2 (byte-level "
+       "BPE), gemma4 (BPE), llama (SentencePiece), bert (WordPiece) and t5 (SentencePiece unigram)",
        file.name(), printable(*model));
 }
 
@@ -47,8 +45,9 @@ int32_t read_id(const ModelSource& file, std::string_view key) {
   auto id = file.metadata().get<int64_t>(key);
   if (!id || *id == -1 || *id == std::numeric_limits<uint32_t>::max()) return Vocab::kNone;
   if (*id < 0 || *id > std::numeric_limits<int32_t>::max()) {
-    fail(ErrorCode::kFile, "{}: {} is {}, which is no token's id; the file is damaged", file.name(),
-         key, *id);
+    fail(ErrorCode::kFile,
+         "{}: {} is {}, which is not a token id; the file is damaged, get or convert it again",
+         file.name(), key, *id);
   }
   return static_cast<int32_t>(*id);
 }
@@ -97,8 +96,7 @@ void read_bpe(const ModelSource& file, Vocab& vocab) {
   auto merges = file.metadata().get<std::vector<std::string>>("tokenizer.ggml.merges");
   if (!merges) {
     fail(ErrorCode::kFile,
-         "{}: tokenizer.ggml.merges is missing, which a BPE vocabulary needs; convert the model "
-         "again",
+         "{}: tokenizer.ggml.merges is missing; a BPE vocabulary needs it, convert the model again",
          file.name());
   }
   vocab.merges = parse_merge_rules(vocab, TokenIndex(vocab.tokens), *merges);
@@ -119,11 +117,10 @@ TextRules marked_rules() {
 void read_scores(const ModelSource& file, Vocab& vocab) {
   auto scores = file.metadata().get<std::vector<float>>("tokenizer.ggml.scores");
   if (!scores) {
-    fail(
-        ErrorCode::kFile,
-        "{}: tokenizer.ggml.scores is missing, which a SentencePiece vocabulary needs; convert the "
-        "model again",
-        file.name());
+    fail(ErrorCode::kFile,
+         "{}: tokenizer.ggml.scores is missing; a SentencePiece vocabulary needs it, convert the "
+         "model again",
+         file.name());
   }
   vocab.scores = *std::move(scores);
 }
@@ -173,8 +170,9 @@ std::string read_charsmap(const ModelSource& file) {
   }
   auto bytes = base64_decode(*file.metadata().get<std::string_view>(kKey));
   if (!bytes) {
-    fail(ErrorCode::kFile, "{}: {} is a string, but not base64; the file is damaged", file.name(),
-         kKey);
+    fail(ErrorCode::kFile,
+         "{}: {} is a string, but not base64; the file is damaged, get or convert it again",
+         file.name(), kKey);
   }
   return *std::move(bytes);
 }

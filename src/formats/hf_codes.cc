@@ -121,23 +121,24 @@ class LinearMaker {
   const SafeTensor& need(std::string_view ending) {
     const SafeTensor* found = take(ending);
     if (found != nullptr) return *found;
-    stored_.fail_tensor(tensor_.name, "holds codes of {}, but their part '{}{}' is missing",
+    stored_.fail_tensor(tensor_.name,
+                        "holds quantised codes of {}, but their part '{}{}' is missing",
                         codes().name, printable(module_), ending);
   }
   void check_words(const SafeTensor& of) const {
     if (is_words(of)) return;
-    stored_.fail_tensor(of.name, "is stored as {}, where I32 is needed", of.type);
+    stored_.fail_tensor(of.name, "is stored as {} instead of I32", of.type);
   }
   void check_shape(const SafeTensor& of, const Shape& wanted) const {
     if (of.shape == wanted) return;
-    stored_.fail_tensor(of.name, "is {}, where {} of its Linear are needed",
+    stored_.fail_tensor(of.name, "is {} instead of the {} that its Linear needs",
                         fmt::join(of.shape, " x "), fmt::join(wanted, " x "));
   }
   // Tensors of blocks may have more dimensions, at most `most`.
   void check_dims(size_t dims, size_t most) const {
     const size_t has = tensor_.shape.size();
     if (has >= dims && has <= most && tensor_.elements > 0) return;
-    stored_.fail_tensor(tensor_.name, "is {}, which is no matrix of codes",
+    stored_.fail_tensor(tensor_.name, "is {}, which is not a matrix of codes",
                         fmt::join(tensor_.shape, " x "));
   }
 
@@ -148,7 +149,7 @@ class LinearMaker {
     layout_ = layout;
     if (quant_.find(layout) != nullptr) return;
     stored_.fail_tensor(tensor_.name,
-                        "holds codes of {}, of which quantization_config says nothing",
+                        "holds quantised codes of {}, which quantization_config does not mention",
                         hf_layout_name(layout));
   }
   void set_size(uint64_t rows, uint64_t k, uint32_t bits) {
@@ -161,7 +162,7 @@ class LinearMaker {
     });
     if (said || quant_.varies) return;
     stored_.fail_tensor(tensor_.name,
-                        "has {} bits a code, of which quantization_config says nothing", bits);
+                        "has {} bits a code, which quantization_config does not mention", bits);
   }
   void set_along_rows(CodeValue value, uint64_t line_bytes) {
     codes().order = CodeOrder::kAlongRows;
@@ -181,8 +182,8 @@ class LinearMaker {
     if (!group && quant_.varies && groups > 0 && k % groups == 0) group = k / groups;
     if (!group || (*group < k && *group % kGroupGranule != 0)) {
       stored_.fail_tensor(scales.name,
-                          "is {}: so many scales for {} columns do not fit what "
-                          "quantization_config says, or are not each for a multiple of {}",
+                          "is {}: its number of scales for {} columns does not fit "
+                          "quantization_config, or gives groups that are not a multiple of {}",
                           fmt::join(scales.shape, " x "), k, kGroupGranule);
     }
     codes().group = *group;
@@ -193,8 +194,7 @@ class LinearMaker {
     if (at == types.end()) {
       std::string names;
       for (const ScaleType& type : types) names += fmt::format(" {}", type.name);
-      stored_.fail_tensor(scales.name, "is stored as {}, where one of{} is needed", scales.type,
-                          names);
+      stored_.fail_tensor(scales.name, "is stored as {} instead of one of{}", scales.type, names);
     }
     codes().scale = at->form;
     codes().scales = part(scales);
@@ -246,13 +246,13 @@ class LinearMaker {
   // Sets the factor of the whole Linear.
   void set_factor(const SafeTensor& of, bool divided) {
     if (of.type != "F32" || of.elements != 1) {
-      stored_.fail_tensor(of.name, "is {} of {}, where one F32 is needed",
-                          fmt::join(of.shape, " x "), of.type);
+      stored_.fail_tensor(of.name, "is {} of {} instead of one F32", fmt::join(of.shape, " x "),
+                          of.type);
     }
     std::memcpy(&codes().factor, stored_.bytes_of(of).data(), sizeof(float));
     codes().divided = divided;
     if (std::isfinite(codes().factor) && codes().factor > 0) return;
-    stored_.fail_tensor(of.name, "is {}, which is no scale", codes().factor);
+    stored_.fail_tensor(of.name, "is {}, which is not a scale", codes().factor);
   }
 
   void make_packed() {
@@ -281,14 +281,14 @@ class LinearMaker {
   std::pair<uint64_t, uint64_t> stored_shape() {
     const SafeTensor& shape = need(kWeightShape);
     if (shape.elements != 2 || (shape.type != "I64" && shape.type != "I32")) {
-      stored_.fail_tensor(shape.name, "is {} of {}, where two I64 are needed",
+      stored_.fail_tensor(shape.name, "is {} of {} instead of two I64",
                           fmt::join(shape.shape, " x "), shape.type);
     }
     const std::span<const std::byte> data = stored_.bytes_of(shape);
     const int64_t rows = whole_number(shape.type, data, 0), k = whole_number(shape.type, data, 1);
     constexpr int64_t kMost = int64_t{1} << 31;
     if (rows < 1 || k < 1 || rows > kMost || k > kMost) {
-      stored_.fail_tensor(shape.name, "says {} x {}, which is no matrix", rows, k);
+      stored_.fail_tensor(shape.name, "gives the shape {} x {}, which is not a matrix", rows, k);
     }
     return {rows, k};
   }
@@ -322,7 +322,7 @@ class LinearMaker {
     codes().value = CodeValue::kInteger;
     const uint64_t rows = codes().rows, per = kWordBits / codes().bits;
     if (rows % per != 0) {
-      stored_.fail_tensor(tensor_.name, "has {} rows, no multiple of {}", rows, per);
+      stored_.fail_tensor(tensor_.name, "has {} rows, which is not a multiple of {}", rows, per);
     }
     set_scales_down(need(kQscales));
     set_zeros(zeros, order, {codes().groups, rows / per});
@@ -376,7 +376,7 @@ class LinearMaker {
   void set_pairs() {
     check_dims(2, 2);
     if (tensor_.type != "U8") {
-      stored_.fail_tensor(tensor_.name, "is stored as {}, where U8 is needed", tensor_.type);
+      stored_.fail_tensor(tensor_.name, "is stored as {} instead of U8", tensor_.type);
     }
     set_size(tensor_.shape[0], tensor_.shape[1] * 2, 4);
     set_along_rows(CodeValue::kE2M1, tensor_.shape[1]);
@@ -399,7 +399,7 @@ class LinearMaker {
     check_dims(3, 4);
     const Shape& shape = tensor_.shape;
     if (shape.back() != kBlockBytes || tensor_.type != "U8") {
-      stored_.fail_tensor(tensor_.name, "is {} of {}, where blocks of 16 U8 are needed",
+      stored_.fail_tensor(tensor_.name, "is {} of {} instead of blocks of 16 U8",
                           fmt::join(shape, " x "), tensor_.type);
     }
     const SafeTensor& scales = need(kMxScales);

@@ -438,51 +438,52 @@ TEST(HfCodes, PartsThatDoNotFit) {
   Folder lone(packed);
   lone.add_zeros(".weight_packed", {16, 8}, "I32");
   expect(lone,
-         "weight_packed' holds codes of packed4, but their part 'model.layers.0.mlp.up_proj."
-         "weight_shape' is missing");
+         "weight_packed' holds quantised codes of packed4, but their part "
+         "'model.layers.0.mlp.up_proj.weight_shape' is missing");
   Folder orphan(packed);
   orphan.add_zeros(".weight_scale", {16, 2}, "BF16");
-  expect(orphan, "weight_scale' belongs to no tensor that has such a part");
+  expect(orphan, "weight_scale' belongs to no tensor that can have such a part");
   Folder more = packed_folder(w, true);
   more.add_zeros(".qzeros", {2, 2}, "I32");
-  expect(more, "qzeros' belongs to no tensor that has such a part");
+  expect(more, "qzeros' belongs to no tensor that can have such a part");
   Folder beside = packed_folder(w, true);
   beside.add_zeros(".weight", {16, 64}, "BF16");
-  expect(beside, "weight' stands beside 'model.layers.0.mlp.up_proj.weight_packed'");
+  expect(beside, "weight' is there as well as 'model.layers.0.mlp.up_proj.weight_packed'");
   Folder columns(packed);
   columns.add_zeros(".weight_packed", {16, 9}, "I32")
       .add(".weight_shape", {2}, "I64", std::vector<int64_t>{16, 64});
-  expect(columns, "weight_packed' is 16 x 9, where 16 x 16 of its Linear are needed");
+  expect(columns, "weight_packed' is 16 x 9 instead of the 16 x 16 that its Linear needs");
   for (const auto& shape : {std::vector<int64_t>{0, 64}, {-1, 64}, {16, int64_t{1} << 60}}) {
     Folder sizes(packed);
     sizes.add_zeros(".weight_packed", {16, 8}, "I32").add(".weight_shape", {2}, "I64", shape);
-    expect(sizes, "which is no matrix");
+    expect(sizes, "which is not a matrix");
   }
   Folder scales(packed);
   scales.add_zeros(".weight_packed", {16, 8}, "I32")
       .add(".weight_shape", {2}, "I64", std::vector<int64_t>{16, 64})
       .add_zeros(".weight_scale", {16, 4}, "BF16");
-  expect(scales, "weight_scale' is 16 x 4: so many scales for 64 columns do not fit");
+  expect(scales, "weight_scale' is 16 x 4: its number of scales for 64 columns does not fit");
   Folder types(packed);
   types.add_zeros(".weight_packed", {16, 8}, "I32")
       .add(".weight_shape", {2}, "I64", std::vector<int64_t>{16, 64})
       .add_zeros(".weight_scale", {16, 2}, "I32");
-  expect(types, "weight_scale' is stored as I32, where one of F32 BF16 F16 is needed");
+  expect(types, "weight_scale' is stored as I32 instead of one of F32 BF16 F16");
   Folder other(R"("quant_method": "fp8")");
   other.add_zeros(".qweight", {8, 16}, "I32");
-  expect(other, "qweight' holds codes of gptq, of which quantization_config says nothing");
+  expect(other,
+         "qweight' holds quantised codes of gptq, which quantization_config does not mention");
   Folder bits = gptq_folder(Weights(16, 64, 32, 4), "gptq", R"(, "bits": 8)");
-  expect(bits, "qweight' has 4 bits a code, of which quantization_config says nothing");
+  expect(bits, "qweight' has 4 bits a code, which quantization_config does not mention");
   Folder factor(R"("quant_method": "modelopt", "quant_algo": "NVFP4")");
   factor.add_zeros(".weight", {4, 16}, "U8")
       .add_zeros(".weight_scale", {4, 2}, "F8_E4M3")
       .add_zeros(".weight_scale_2", {}, "F32");
-  expect(factor, "weight_scale_2' is 0, which is no scale");
+  expect(factor, "weight_scale_2' is 0, which is not a scale");
   Folder rows(R"("quant_method": "awq", "bits": 4, "group_size": 32)");
   rows.add_zeros(".qweight", {64, 2}, "I32")
       .add_zeros(".qzeros", {2, 3}, "I32")
       .add_zeros(".scales", {2, 16}, "F16");
-  expect(rows, "qzeros' is 2 x 3, where 2 x 2 of its Linear are needed");
+  expect(rows, "qzeros' is 2 x 3 instead of the 2 x 2 that its Linear needs");
 }
 
 // Bits and groups that the configuration leaves to each Linear follow from the parts.

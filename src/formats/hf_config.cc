@@ -35,7 +35,7 @@ const HfFamily& family_of(const ConfigReader& config, HfFamilies families) {
     }
   }
   fail(ErrorCode::kUnsupported,
-       "'{}' is of architecture '{}', which this version cannot run from a folder; it runs {}",
+       "'{}' has the architecture '{}', which this version cannot run from a folder; it runs {}",
        config.file(), printable(names[0]), known);
 }
 

@@ -11,17 +11,19 @@ namespace hearth {
 void HfExperts::add_expert(const SafeTensor& tensor, const HfName& what) {
   const auto experts = static_cast<uint32_t>(made_.config[HfValue::kExperts]);
   if (what.expert >= experts) {
-    made_.stored.fail_tensor(tensor.name, "is of an expert beyond the {} of config.json", experts);
+    made_.stored.fail_tensor(tensor.name, "belongs to an expert beyond the {} in config.json",
+                             experts);
   }
   if (!made_.has_rows(tensor)) return made_.add_plain(tensor, tensor.name);
   if (!met_.insert(what.gguf).second) return;
-  if (tensor.shape.size() != 2) made_.stored.fail_tensor(tensor.name, "is no matrix");
+  if (tensor.shape.size() != 2) made_.stored.fail_tensor(tensor.name, "is not a matrix");
   std::vector<SourceRun> runs;
   for (uint32_t e = 0; e < experts; ++e) {
     std::string name = tensor.name;
     name.replace(what.expert_at, std::to_string(what.expert).size(), std::to_string(e));
     const SafeTensor* expert = made_.stored.find(name);
-    if (expert == nullptr) made_.stored.fail_tensor(name, "is missing, one of {} experts", experts);
+    if (expert == nullptr)
+      made_.stored.fail_tensor(name, "is missing, and is one of {} experts", experts);
     if (expert->shape != tensor.shape || expert->type != tensor.type) {
       made_.stored.fail_tensor(name, "has another shape or type than that of expert {}",
                                what.expert);
@@ -37,7 +39,7 @@ void HfExperts::add_expert(const SafeTensor& tensor, const HfName& what) {
 void HfExperts::add_matrices(const SafeTensor& tensor, const std::string& name) {
   const uint64_t experts = made_.config[HfValue::kExperts];
   if (tensor.shape.size() != 3 || tensor.shape[0] != experts) {
-    made_.stored.fail_tensor(tensor.name, "is {}, where config.json calls for {} experts",
+    made_.stored.fail_tensor(tensor.name, "is {}, but config.json requires {} experts",
                              fmt::join(tensor.shape, " x "), experts);
   }
   made_.add_plain(tensor, name);
@@ -52,7 +54,7 @@ void HfExperts::add_stack(const SafeTensor& tensor, const std::string& name, uin
   }
   if (tensor.shape.size() != (bias ? 2 : 3) || tensor.shape[0] != experts ||
       tensor.shape[1] % step != 0) {
-    made_.stored.fail_tensor(tensor.name, "is {}, where config.json calls for {} experts{}",
+    made_.stored.fail_tensor(tensor.name, "is {}, but config.json requires {} experts{}",
                              fmt::join(tensor.shape, " x "), experts,
                              step == 1 ? "" : " with pairs of rows");
   }
@@ -74,12 +76,12 @@ void HfExperts::add_transposed_stack(const SafeTensor& tensor, const std::string
   if (!made_.has_rows(tensor)) return made_.add_plain(tensor, name);
   if (tensor.dtype == DType::kF8E4M3) {
     fail(ErrorCode::kUnsupported,
-         "'{}': tensor '{}' holds the matrices of all experts as {}, which this version reads in "
-         "MXFP4, as the model was released, BF16, F16 and F32; take one of these",
+         "'{}': tensor '{}' holds the matrices of all experts as {}; this version reads them as "
+         "MXFP4 (as the model was released), BF16, F16 and F32: download one of these",
          made_.name, printable(tensor.name), tensor.type);
   }
   if (tensor.shape.size() != 3 || tensor.shape[0] != experts || tensor.shape[2] % step != 0) {
-    made_.stored.fail_tensor(tensor.name, "is {}, where config.json calls for {} experts{}",
+    made_.stored.fail_tensor(tensor.name, "is {}, but config.json requires {} experts{}",
                              fmt::join(tensor.shape, " x "), experts,
                              step == 1 ? "" : " with pairs of columns");
   }

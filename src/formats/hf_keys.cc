@@ -89,7 +89,7 @@ class KeyRow {
     const auto at = std::ranges::find_if(
         key_.choices, [&](const HfChoice& choice) { return said == choice.text; });
     if (at == key_.choices.end()) {
-      config_.fail_unsupported(from_, fmt::format("it runs {}", list_of(key_.choices)));
+      config_.fail_unsupported(from_, fmt::format("it supports {}", list_of(key_.choices)));
     }
     return at->number;
   }
@@ -105,7 +105,7 @@ class KeyRow {
       config_.refuse(kKinds, fmt::format("the kinds of {} layers", layers));
     }
     if (std::any_of(first, kinds->end(), [](auto& kind) { return kind != "sparse"; })) {
-      config_.fail_unsupported(kKinds, "it runs dense layers, and behind them sparse ones");
+      config_.fail_unsupported(kKinds, "it supports dense layers followed by sparse ones");
     }
     return dense;
   }
@@ -132,12 +132,13 @@ class KeyRow {
   [[noreturn]] void fail_unsupported() const {
     if (key_.known != nullptr) config_.fail_unsupported(from_, key_.known);
     if (key_.kind == Kind::kMustText) {
-      config_.fail_unsupported(from_, fmt::format("it runs {}", key_.text));
+      config_.fail_unsupported(from_, fmt::format("it supports {}", key_.text));
     }
     if (key_.kind == Kind::kMustFlag) {
-      config_.fail_unsupported(from_, fmt::format("it runs {}", key_.otherwise.value_or(0) != 0));
+      config_.fail_unsupported(from_,
+                               fmt::format("it supports {}", key_.otherwise.value_or(0) != 0));
     }
-    config_.fail_unsupported(from_, fmt::format("it runs {}", *key_.otherwise));
+    config_.fail_unsupported(from_, fmt::format("it supports {}", *key_.otherwise));
   }
 
   const HfKey& key_;

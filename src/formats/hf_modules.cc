@@ -17,7 +17,7 @@ constexpr std::array<Pooling, 3> kPoolings = {
     {{"pooling_mode_mean_tokens", "mean", gguf_number(PoolingType::kMean)},
      {"pooling_mode_cls_token", "cls", gguf_number(PoolingType::kCls)},
      {"pooling_mode_lasttoken", "lasttoken", gguf_number(PoolingType::kLast)}}};
-constexpr const char* kKnown = "it runs one of mean, cls and lasttoken";
+constexpr const char* kKnown = "it supports one of mean, cls and lasttoken";
 
 uint32_t pooling_of(const ConfigReader& config) {
   constexpr std::string_view kMode = "pooling_mode";
@@ -36,7 +36,8 @@ uint32_t pooling_of(const ConfigReader& config) {
                             "pooling_mode_weightedmean_tokens"}) {
     if (config.flag_or(other, false)) config.fail_unsupported(other, kKnown);
   }
-  if (type == 0) config.refuse("pooling_mode_mean_tokens", "true, or another way of pooling");
+  if (type == 0)
+    config.refuse("pooling_mode_mean_tokens", "true, or another pooling mode must be true");
   return type;
 }
 
@@ -47,7 +48,7 @@ std::string hf_pooling_folder(const MappedFile& modules) {
   std::string folder;
   for (const boost::json::value& element : json.get_array()) {
     if (!element.is_object()) {
-      fail(ErrorCode::kFile, "'{}' lists what is no object; download the file again",
+      fail(ErrorCode::kFile, "'{}' has an entry that is not an object; download the file again",
            modules.name());
     }
     const ConfigReader step(element.get_object(), modules.name());
@@ -55,12 +56,12 @@ std::string hf_pooling_folder(const MappedFile& modules) {
     const std::string kind = type.substr(type.rfind('.') + 1);
     if (kind == "Transformer" || kind == "Normalize") continue;
     if (kind != "Pooling" || !folder.empty()) {
-      step.fail_unsupported("type", "it runs Transformer, one Pooling, and Normalize");
+      step.fail_unsupported("type", "it supports Transformer, one Pooling, and Normalize");
     }
     folder = step.text_or("path", "");
     if (folder.empty() || folder.front() == '.' ||
         folder.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos) {
-      step.refuse("path", "the plain name of a folder beside it");
+      step.refuse("path", "the plain name of a folder next to it");
     }
   }
   return folder;

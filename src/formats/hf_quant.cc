@@ -12,7 +12,7 @@ namespace hearth {
 namespace {
 
 constexpr const char* kInstead =
-    "take the model in BF16 or FP8 as safetensors, or as a GGUF file, instead";
+    "use the model in BF16 or FP8 as safetensors, or as a GGUF file, instead";
 constexpr uint32_t kMostGroup = 1u << 16;
 constexpr uint32_t kMxGroup = 32, kNvfp4Group = 16;
 
@@ -27,7 +27,7 @@ void set_group(const ConfigReader& of, const char* key, HfWeights* weights) {
 
 uint32_t bits_of(const ConfigReader& of, const char* key) {
   const uint32_t bits = of.need_count(key, 64);
-  if (bits != 4 && bits != 8) of.fail_unsupported(key, "it runs 4 and 8");
+  if (bits != 4 && bits != 8) of.fail_unsupported(key, "it supports 4 and 8");
   return bits;
 }
 
@@ -40,11 +40,11 @@ void keep_texts(const ConfigReader& of, const char* key, HfQuant* quant) {
 void check_block(const ConfigReader& of, const char* key) {
   const boost::json::value* block = of.find(key);
   const boost::json::value wanted = {128, 128};
-  if (block == nullptr || *block != wanted) of.fail_unsupported(key, "it runs [128,128]");
+  if (block == nullptr || *block != wanted) of.fail_unsupported(key, "it supports [128,128]");
 }
 
 void read_fp8(const ConfigReader& of, HfQuant* quant) {
-  if (of.text_or("fmt", "e4m3") != "e4m3") of.fail_unsupported("fmt", "it runs e4m3");
+  if (of.text_or("fmt", "e4m3") != "e4m3") of.fail_unsupported("fmt", "it supports e4m3");
   keep_texts(of, "modules_to_not_convert", quant);
   keep_texts(of, "ignored_layers", quant);
   const bool blocks = of.has("weight_block_size");
@@ -71,7 +71,7 @@ void read_gptq(const ConfigReader& of, HfQuant* quant) {
   const char* key = of.has("checkpoint_format") ? "checkpoint_format" : "format";
   const std::string format = of.text_or(key, "gptq");
   if (format != "gptq" && format != "gptq_v2") {
-    of.fail_unsupported(key, "it knows gptq and gptq_v2");
+    of.fail_unsupported(key, "it supports gptq and gptq_v2");
   }
   HfWeights weights{HfLayout::kGptq, bits_of(of, "bits"), HfScaled::kRow};
   set_group(of, "group_size", &weights);
@@ -84,12 +84,12 @@ void read_gptq(const ConfigReader& of, HfQuant* quant) {
 
 void read_awq(const ConfigReader& of, HfQuant* quant) {
   const std::string version = of.text_or("version", "gemm");
-  if (version != "gemm" && version != "GEMM") of.fail_unsupported("version", "it knows gemm");
+  if (version != "gemm" && version != "GEMM") of.fail_unsupported("version", "it supports gemm");
   const char* bits = of.has("bits") ? "bits" : "w_bit";
-  if (bits_of(of, bits) != 4) of.fail_unsupported(bits, "it knows 4");
+  if (bits_of(of, bits) != 4) of.fail_unsupported(bits, "it supports 4");
   HfWeights weights{HfLayout::kAwq, 4, HfScaled::kRow};
   set_group(of, of.has("group_size") ? "group_size" : "q_group_size", &weights);
-  if (!of.flag_or("zero_point", true)) of.fail_unsupported("zero_point", "it knows true");
+  if (!of.flag_or("zero_point", true)) of.fail_unsupported("zero_point", "it supports true");
   weights.symmetric = false;
   quant->weights.push_back(weights);
   keep_texts(of, "modules_to_not_convert", quant);
@@ -102,7 +102,8 @@ void read_auto_round(const ConfigReader& of, HfQuant* quant) {
   } else if (format == "auto_round:auto_awq") {
     read_awq(of, quant);
   } else {
-    of.fail_unsupported("packing_format", "it knows auto_round:auto_gptq and auto_round:auto_awq");
+    of.fail_unsupported("packing_format",
+                        "it supports auto_round:auto_gptq and auto_round:auto_awq");
   }
   quant->varies = quant->varies || of.has("extra_config");
 }
@@ -125,7 +126,8 @@ void add_algorithm(const ConfigReader& of, HfQuant* quant) {
   const std::string name = of.text_or(kKey, "");
   const auto* at = std::ranges::find(kAlgorithms, std::string_view(name), &Algorithm::name);
   if (at == kAlgorithms.end()) {
-    of.fail_unsupported(kKey, "it knows FP8, FP8_PER_CHANNEL_PER_TOKEN, FP8_PB_WO, NVFP4, MXFP8");
+    of.fail_unsupported(kKey,
+                        "it supports FP8, FP8_PER_CHANNEL_PER_TOKEN, FP8_PB_WO, NVFP4, MXFP8");
   }
   if (quant->find(at->weights.layout) == nullptr) quant->weights.push_back(at->weights);
 }
@@ -173,7 +175,7 @@ void set_strategy(const ConfigReader& of, HfWeights* weights) {
     weights->scaled = HfScaled::kGroup;
     weights->group = of.need_count("group_size", kMostGroup);
   } else {
-    of.fail_unsupported(kKey, "it knows tensor, channel, block, group and tensor_group");
+    of.fail_unsupported(kKey, "it supports tensor, channel, block, group and tensor_group");
   }
 }
 
@@ -206,7 +208,7 @@ void read_config_group(const ConfigReader& all, const ConfigReader& group, HfQua
       kFormats, [&](const Format& row) { return row.name == format && row.type == type; });
   if (at == kFormats.end()) {
     says.fail_unsupported("format",
-                          "it knows pack-quantized, int-quantized, float-quantized, "
+                          "it supports pack-quantized, int-quantized, float-quantized, "
                           "naive-quantized, nvfp4-pack-quantized, mxfp4-pack-quantized and "
                           "mxfp8-quantized, each with weights of its own type");
   }
@@ -214,14 +216,14 @@ void read_config_group(const ConfigReader& all, const ConfigReader& group, HfQua
   set_strategy(*of, &weights);
   weights.symmetric = of->flag_or("symmetric", true);
   if (!weights.symmetric && weights.layout != HfLayout::kPacked) {
-    of->fail_unsupported("symmetric", "it knows zero points in pack-quantized alone");
+    of->fail_unsupported("symmetric", "it supports zero points only in pack-quantized");
   }
   if (!fits(weights)) {
     of->fail_unsupported(
         "num_bits",
-        "it knows 4 and 8 bits in groups and rows (pack-quantized), 8 bits "
-        "(int-quantized, float-quantized, groups of 32 in mxfp8-quantized), and 4 "
-        "bits in groups of 16 (nvfp4-pack-quantized) or 32 (mxfp4-pack-quantized)");
+        "it supports 4 and 8 bits in groups and rows (pack-quantized), 8 bits (int-quantized, "
+        "float-quantized, groups of 32 in mxfp8-quantized), and 4 bits in groups of 16 "
+        "(nvfp4-pack-quantized) or 32 (mxfp4-pack-quantized)");
   }
   quant->weights.push_back(weights);
 }
@@ -230,7 +232,7 @@ void read_compressed(const ConfigReader& of, HfQuant* quant) {
   keep_texts(of, "ignore", quant);
   if (const std::optional<ConfigReader> sparsity = of.object("sparsity_config")) {
     if (sparsity->text_or("format", "dense") != "dense") {
-      sparsity->fail_unsupported("format", "it knows dense");
+      sparsity->fail_unsupported("format", "it supports dense");
     }
   }
   const std::optional<ConfigReader> groups = of.object("config_groups");
@@ -265,10 +267,9 @@ constexpr std::array<Method, 16> kMethods = {{{"fp8", read_fp8},
 HfQuant read_method(const ConfigReader& of, const std::string& method) {
   const auto* at = std::ranges::find(kMethods, std::string_view(method), &Method::name);
   if (at == kMethods.end()) {
-    of.fail_unsupported(
-        "quant_method",
-        "it knows fp8, fbgemm_fp8, mxfp8, mxfp4, modelopt, compressed-tensors, gptq, "
-        "awq and auto-round");
+    of.fail_unsupported("quant_method",
+                        "it supports fp8, fbgemm_fp8, mxfp8, mxfp4, modelopt, compressed-tensors, "
+                        "gptq, awq and auto-round");
   }
   if (at->read == nullptr) of.fail_unsupported("quant_method", kInstead);
   HfQuant quant{method};
@@ -347,7 +348,7 @@ HfQuant read_hf_quant(const ConfigReader& config) {
   const bool mlx = config.has("quantization");
   const std::optional<ConfigReader> of = config.object(mlx ? "quantization" : kKey);
   if (!of) return {};
-  if (mlx) of->fail_unsupported("bits", std::string("it is MLX's own format; ") + kInstead);
+  if (mlx) of->fail_unsupported("bits", std::string("this is MLX's own format; ") + kInstead);
   return read_method(*of, of->text_or("quant_method", ""));
 }
 

@@ -151,11 +151,12 @@ TEST(HfQuantConfig, WhatIsRefusedIsNamed) {
   };
   const Case cases[] = {
       {R"("quant_method": "bitsandbytes")",
-       "quantization_config.quant_method = \"bitsandbytes\", which this version cannot run; take "
+       "quantization_config.quant_method = \"bitsandbytes\", which this version does not support: "
+       "use "
        "the model in BF16 or FP8"},
-      {R"("quant_method": "hqq")", "\"hqq\", which this version cannot run; take"},
-      {R"("quant_method": "aqlm")", "\"aqlm\", which this version cannot run; take"},
-      {R"("quant_method": "exl2")", "\"exl2\", which this version cannot run; take"},
+      {R"("quant_method": "hqq")", "\"hqq\", which this version does not support: use"},
+      {R"("quant_method": "aqlm")", "\"aqlm\", which this version does not support: use"},
+      {R"("quant_method": "exl2")", "\"exl2\", which this version does not support: use"},
       {R"("bits": 4)", "quantization_config.quant_method = missing"},
       {R"("quant_method": "fp8", "fmt": "e5m2")", "fmt = \"e5m2\""},
       {R"("quant_method": "fp8", "weight_block_size": [64, 128])", "weight_block_size = an array"},

@@ -33,7 +33,7 @@ void read_yarn(const ConfigReader& scaling, const HfReading& reading) {
   if (!scaling.flag_or("truncate", true)) reading.set("rope.scaling.yarn_truncate", false);
   if (reading.model.family->rope.scaled_scores && all != 0) {
     if (length != 1) {
-      scaling.fail_unsupported("mscale", "it runs an mscale that is equal to mscale_all_dim");
+      scaling.fail_unsupported("mscale", "it supports only an mscale equal to mscale_all_dim");
     }
     reading.set("rope.scaling.yarn_log_multiplier", static_cast<float>(0.1 * all));
   } else if (length != growth(factor, 1)) {
@@ -61,8 +61,8 @@ std::vector<float> llama3_factors(const ConfigReader& scaling, double base, uint
 
 double proportional_part(const ConfigReader& scaling) {
   const double part = scaling.real_or("partial_rotary_factor", 1);
-  if (part > 1) scaling.refuse("partial_rotary_factor", "1 at most");
-  if (scaling.real_or("factor", 1) != 1) scaling.fail_unsupported("factor", "it runs 1");
+  if (part > 1) scaling.refuse("partial_rotary_factor", "at most 1");
+  if (scaling.real_or("factor", 1) != 1) scaling.fail_unsupported("factor", "it supports 1");
   return part;
 }
 
@@ -99,7 +99,7 @@ std::optional<ConfigReader> rope_settings(const ConfigReader& config, bool may_d
     if (!rope->has(kind)) continue;
     if (!kinds.empty() && std::ranges::find(kinds, kind) == kinds.end()) continue;
     if (!found.empty() && *rope->find(kind) != *rope->find(found)) {
-      rope->fail_unsupported(kind, "all layers must turn positions alike");
+      rope->fail_unsupported(kind, "it supports only models whose layers all use the same RoPE");
     }
     found = kind;
   }
@@ -116,8 +116,9 @@ uint32_t turned_length(const HfReading& reading, const std::optional<ConfigReade
   }
   std::optional<double> part = reading.config.real(kKey);
   if (!part && settings) part = settings->real(kKey);
-  if (part.value_or(1) > 1) reading.config.refuse(kKey, "1 at most");
-  if (!rules.part_said && part.value_or(1) != 1) reading.config.fail_unsupported(kKey, "it runs 1");
+  if (part.value_or(1) > 1) reading.config.refuse(kKey, "at most 1");
+  if (!rules.part_said && part.value_or(1) != 1)
+    reading.config.fail_unsupported(kKey, "it supports 1");
   const auto head = static_cast<double>(reading.model[HfValue::kHeadLength]);
   return static_cast<uint32_t>(head * part.value_or(rules.part));
 }
@@ -126,7 +127,7 @@ double read_base(const HfReading& reading, const std::optional<ConfigReader>& se
   const std::optional<double> outer = reading.config.real("rope_theta");
   const std::optional<double> inner = settings ? settings->real("rope_theta") : std::nullopt;
   if (outer && inner && *outer != *inner) {
-    settings->refuse("rope_theta", fmt::format("{}, as beside it,", *outer));
+    settings->refuse("rope_theta", fmt::format("{}, as in the key beside it", *outer));
   }
   return outer.value_or(inner.value_or(reading.model.family->rope.base));
 }
@@ -140,7 +141,8 @@ void read_windowed_base(const HfReading& reading) {
     const ConfigReader settings = *rope->object(kSliding);
     if (!base) base = settings.real("rope_theta");
     if (settings.text_or("rope_type", "default") != "default") {
-      settings.fail_unsupported("rope_type", "it runs default in layers with a window");
+      settings.fail_unsupported("rope_type",
+                                "it supports only default in layers with a sliding window");
     }
   }
   reading.set("rope.freq_base_swa", static_cast<float>(base.value_or(rules.windowed_base)));
@@ -150,12 +152,12 @@ void read_scaling(const HfReading& reading, const ConfigReader& settings, double
   const auto turned = static_cast<uint32_t>(reading.model[HfValue::kTurned]);
   const boost::json::value* beta = settings.find("llama_4_scaling_beta");
   if (beta != nullptr && *beta != 0) {
-    settings.fail_unsupported("llama_4_scaling_beta", "the text would be wrong without it");
+    settings.fail_unsupported("llama_4_scaling_beta", "ignoring it would make the text wrong");
   }
   const char* name = settings.has("rope_type") ? "rope_type" : "type";
   // Readers differ in what they make of a factor alone: one takes none, another ends.
   if (!settings.has(name) && settings.has("factor")) {
-    settings.fail_unsupported("rope_type", "with a factor it must be said");
+    settings.fail_unsupported("rope_type", "with a factor it must be given");
   }
   const std::string type = settings.text_or(name, "default");
   if (type == "default") return;
@@ -168,7 +170,7 @@ void read_scaling(const HfReading& reading, const ConfigReader& settings, double
     return;
   }
   if (type != "linear" && type != "yarn") {
-    settings.fail_unsupported(name, "it runs default, linear, yarn, llama3 and proportional");
+    settings.fail_unsupported(name, "it supports default, linear, yarn, llama3 and proportional");
   }
   if (!settings.has("factor")) settings.refuse("factor", "a positive number");
   reading.set("rope.scaling.type", type);

@@ -38,7 +38,7 @@ class Lister {
     const std::string name = config.text_or(key, "bfloat16");
     auto at = std::ranges::find(kConfigTypes, std::string_view(name), &ConfigType::in_config);
     if (at == kConfigTypes.end())
-      config.fail_unsupported(key, "it runs bfloat16, float16 and float32");
+      config.fail_unsupported(key, "it supports bfloat16, float16 and float32");
     plain_ = *at;
     const HfQuant& quant = model.quant;
     if (quant.weights.empty()) return;
@@ -46,7 +46,7 @@ class Lister {
     mxfp4_ = quant.find(HfLayout::kMxfp4) != nullptr && has_stacks();
     if ((fp8_ == nullptr && !mxfp4_) || quant.weights.size() != 1) {
       fail(ErrorCode::kUnsupported,
-           "'{}' is quantised by {}, whose tensors its config.json alone does not tell; name a "
+           "'{}' is quantised by {}, whose tensors are not known from config.json alone; name a "
            "folder with weights",
            config.file(), printable(quant.method));
     }
@@ -131,7 +131,9 @@ class Lister {
     // Floats lie the other way round.
     if (!mxfp4_) return add(name, plain_, {experts, k, rows});
     if (k % kBlockColumns != 0) {
-      fail(ErrorCode::kFile, "'{}' has experts in MXFP4, whose rows of {} are no multiple of {}",
+      fail(ErrorCode::kFile,
+           "'{}' has experts in MXFP4 with rows of {}, which is not a multiple of {}: the file is "
+           "damaged",
            config_.file(), k, kBlockColumns);
     }
     push(name + "_blocks", "U8", {experts, rows, k / kBlockColumns, kBlockBytes});
@@ -147,7 +149,8 @@ class Lister {
   // Elements of a byte.
   SafeTensor& push(std::string name, std::string_view type, std::vector<uint64_t> shape) {
     if (tensors_.size() == kMostTensors) {
-      fail(ErrorCode::kFile, "'{}' calls for more than {} tensors; the file is damaged",
+      fail(ErrorCode::kFile,
+           "'{}' requires more than {} tensors; the file is damaged, download it again",
            config_.file(), kMostTensors);
     }
     SafeTensor tensor;

@@ -77,7 +77,7 @@ std::optional<MappedFile> take_pooling(std::vector<MappedFile>* documents) {
   const auto at = std::ranges::find_if(
       *documents, [&](const MappedFile& file) { return file.name().ends_with(name); });
   if (at == documents->end()) {
-    fail(ErrorCode::kFile, "'{}' names the folder '{}', which has no {}: download it, too",
+    fail(ErrorCode::kFile, "'{}' names the folder '{}', which has no {}: download that file, too",
          modules->name(), printable(folder), kConfig);
   }
   std::optional<MappedFile> pooling = std::move(*at);
@@ -154,7 +154,7 @@ void check_index(const MappedFile& index, const std::vector<MappedFile>& files,
   for (const IndexEntry& entry : read_safetensors_index(index)) {
     if (there.contains({entry.file, entry.tensor})) continue;
     fail(ErrorCode::kFile,
-         "'{}' says that tensor '{}' is in '{}', where it is not: the files do not belong "
+         "'{}' places tensor '{}' in '{}', which does not have it: the files do not belong "
          "together, download them again",
          index.name(), printable(entry.tensor), printable(entry.file));
   }
@@ -167,8 +167,8 @@ void check_file_name(const MappedFile& index, std::string_view file) {
                      !file.starts_with('.');
   if (plain) return;
   fail(ErrorCode::kFile,
-       "'{}' names the file '{}', which is no plain name of a {} file in its own folder; download "
-       "the model from somebody you trust",
+       "'{}' names the file '{}', which is not the plain name of a {} file in its own folder; "
+       "download the model from a source you trust",
        index.name(), printable(file), kEnding);
 }
 
@@ -191,8 +191,8 @@ void check_file_name(const MappedFile& index, std::string_view file) {
   if (gguf) fail(ErrorCode::kFile, "'{}' is a folder; name the .gguf file in it", folder.native());
   if (pickled) {
     fail(ErrorCode::kFile,
-         "'{}' has weights as PyTorch pickles them (.bin), which may hold programs and are not "
-         "read; download or convert the model as safetensors",
+         "'{}' has its weights in PyTorch pickle files (.bin), which are not read, as they may "
+         "contain programs; download or convert the model as safetensors",
          folder.native());
   }
   fail(ErrorCode::kFile, "'{}' has no weights: neither {} nor {}; download the model",
@@ -264,7 +264,7 @@ std::vector<IndexEntry> read_safetensors_index(const MappedFile& file) {
   const boost::json::value json = read_json_file(file, kMostIndexBytes);
   const boost::json::value* map = json.get_object().if_contains("weight_map");
   if (map == nullptr || !map->is_object() || map->get_object().empty()) {
-    fail(ErrorCode::kFile, "'{}' has no weight_map with tensors; download it again", file.name());
+    fail(ErrorCode::kFile, "'{}' has no weight_map of tensors; download it again", file.name());
   }
   std::vector<IndexEntry> entries;
   for (const auto& [tensor, where] : map->get_object()) {
@@ -297,8 +297,9 @@ ModelSource open_hf_folder(const std::string& folder, HfFamilies families, Unkno
   std::vector<MappedFile> files = open_documents(folder);
   for (const std::string& name : weight_files(path)) {
     if (!fs::exists(path / name, error)) {
-      fail(ErrorCode::kFile, "'{}' lacks '{}', which {} names: the download is incomplete", folder,
-           name, kIndex);
+      fail(ErrorCode::kFile,
+           "'{}' has no '{}', which {} names: the download is incomplete, download it again",
+           folder, name, kIndex);
     }
     files.push_back(MappedFile::open((path / name).native()));
   }

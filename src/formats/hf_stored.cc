@@ -42,7 +42,7 @@ HfStored::HfStored(const std::vector<MappedFile>& files,
     for (const SafeTensor& tensor : tensors[part]) {
       auto [at, added] = by_name_.insert({tensor.name, {&tensor, part}});
       if (added) continue;
-      fail_tensor(tensor.name, "stands in '{}' and '{}'", files_[at->second.part].name(),
+      fail_tensor(tensor.name, "is in both '{}' and '{}'", files_[at->second.part].name(),
                   files_[part].name());
     }
   }
@@ -65,7 +65,8 @@ void HfStored::add_linears(const std::vector<SafeTensor>& tensors, std::deque<St
     const StoredCodes* kept = &codes->emplace_back(made.codes);
     const auto [at, added] = by_name_.insert({linear.name, {}});
     if (!added && at->second.tensor != &tensor) {
-      fail_tensor(linear.name, "stands beside '{}', which holds its codes", printable(tensor.name));
+      fail_tensor(linear.name, "is there as well as '{}', which holds its quantised codes",
+                  printable(tensor.name));
     }
     at->second = {&linear, part, false, kept};
   }
@@ -128,7 +129,7 @@ SourceRun HfStored::run_of(const SafeTensor& tensor) {
     run.codes = entry.codes;
     return run;
   }
-  if (tensor.shape.size() != 2) fail_tensor(tensor.name, "is no matrix");
+  if (tensor.shape.size() != 2) fail_tensor(tensor.name, "is not a matrix");
   run.stored = matrix_of(entry);
   if (tensor.dtype == DType::kF8E4M3) run.scales = scales_of(tensor);
   return run;
@@ -151,7 +152,7 @@ StoredMatrix HfStored::scales_of(const SafeTensor& tensor) {
     fail_tensor(tensor.name, "is F8_E4M3, but its scales '{}' are missing", printable(blocks));
   }
   if (has_others && find(blocks) != nullptr) {
-    fail_tensor(tensor.name, "has scales twice, '{}' and '{}'", printable(blocks),
+    fail_tensor(tensor.name, "has two sets of scales, '{}' and '{}'", printable(blocks),
                 printable(others));
   }
   const Entry& entry = by_name_.find(has_others ? others : blocks)->second;
@@ -159,12 +160,13 @@ StoredMatrix HfStored::scales_of(const SafeTensor& tensor) {
   const auto grid = scale_grid(scales.shape, tensor.shape);
   if (!grid) {
     fail_tensor(scales.name,
-                "is {}, where {} x {} scales of 128 x 128 elements are needed, {} of rows, or one",
+                "is {} instead of {} x {} scales (one for 128 x 128 elements), {} scales (one a "
+                "row), or one scale",
                 fmt::join(scales.shape, " x "), fp8_scale_blocks(tensor.shape[0]),
                 fp8_scale_blocks(tensor.shape[1]), tensor.shape[0]);
   }
   if (!scales.dtype || scales.dtype == DType::kF8E4M3) {
-    fail_tensor(scales.name, "is stored as {}, where F32, BF16 or F16 is needed", scales.type);
+    fail_tensor(scales.name, "is stored as {} instead of F32, BF16 or F16", scales.type);
   }
   return {*scales.dtype, grid->first, grid->second, bytes_of(entry), entry.part, scales.offset};
 }
@@ -181,7 +183,7 @@ void HfStored::check_parts_used() const {
     if (quant_.method.empty()) {
       fail_tensor(name, "holds scales of a tensor that is not F8_E4M3, or is missing");
     }
-    fail_tensor(name, "belongs to no tensor that has such a part");
+    fail_tensor(name, "belongs to no tensor that can have such a part");
   }
 }
 

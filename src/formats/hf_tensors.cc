@@ -117,8 +117,8 @@ class Maker {
     const uint64_t layers = config_[HfValue::kLayers], more = config_[HfValue::kPredictLayers];
     if (layer - layers >= more) {
       stored_.fail_tensor(tensor.name,
-                          "is of layer {}, but config.json says num_hidden_layers = {} and {} "
-                          "of multi-token prediction",
+                          "belongs to layer {}, but config.json has num_hidden_layers = {} and {} "
+                          "for multi-token prediction",
                           layer, layers, more);
     }
     ++skipped_[layer];
@@ -131,7 +131,7 @@ class Maker {
     if (stored_.codes_of(tensor) != nullptr) return;
     fail(ErrorCode::kFile,
          "'{}': tensor '{}' is stored as {}, and this program reads only F32, F16, BF16 and "
-         "F8_E4M3; use the model in one of these types",
+         "F8_E4M3: download the model in one of these types",
          made_.name, printable(tensor.name), tensor.type);
   }
 
@@ -140,7 +140,7 @@ class Maker {
                 uint64_t least) {
     if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return made_.add_plain(tensor, name);
     if (tensor.shape.empty() || tensor.shape.size() > 2 || tensor.shape[0] < least) {
-      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} rows",
+      stored_.fail_tensor(tensor.name, "is {}, but config.json requires {} rows",
                           fmt::join(tensor.shape, " x "), least);
     }
     std::vector<uint64_t> dims(tensor.shape.rbegin(), tensor.shape.rend());
@@ -159,7 +159,7 @@ class Maker {
   void add_gate_and_up(const SafeTensor& tensor, const std::string& up, bool gate_first) {
     const uint64_t rows = config_[HfValue::kFfn], all = 2 * rows;
     if (!tensor.shape.empty() && tensor.shape[0] != all) {
-      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} rows",
+      stored_.fail_tensor(tensor.name, "is {}, but config.json requires {} rows",
                           fmt::join(tensor.shape, " x "), all);
     }
     add_rows(tensor, gate_of(up), gate_first ? 0 : rows, rows, all);
@@ -173,7 +173,7 @@ class Maker {
     const uint64_t length = config_[HfValue::kHeadLength];
     if (tensor.shape.empty() || tensor.shape.size() > 2 || tensor.shape[0] != heads * length ||
         length % 2 != 0) {
-      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} heads of {} rows",
+      stored_.fail_tensor(tensor.name, "is {}, but config.json requires {} heads of {} rows",
                           fmt::join(tensor.shape, " x "), heads, length);
     }
     if (!made_.has_rows(tensor) || tensor.shape.size() == 1)
@@ -206,7 +206,7 @@ class Maker {
   void add_plus_one(const SafeTensor& tensor, const std::string& name) {
     if (!tensor.dtype) return made_.add_plain(tensor, name);
     if (tensor.shape.size() != 1 || tensor.dtype == DType::kF8E4M3) {
-      stored_.fail_tensor(tensor.name, "is no vector of F32, F16 or BF16");
+      stored_.fail_tensor(tensor.name, "is not a vector of F32, F16 or BF16");
     }
     SourceTensor& made = made_.push(tensor, name, {tensor.shape[0]});
     std::vector<float> values(tensor.shape[0]);
@@ -224,7 +224,7 @@ class Maker {
     std::vector<uint64_t> shape = tensor.shape;
     if (shape.size() == 3 && shape[1] == 1) shape.erase(shape.begin() + 1);
     if (shape.empty() || shape.size() > 2 || shape[0] % heads.stored != 0) {
-      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for rows of {} heads",
+      stored_.fail_tensor(tensor.name, "is {}, but config.json requires rows of {} heads",
                           fmt::join(tensor.shape, " x "), heads.stored);
     }
     const uint64_t rows = shape[0] / heads.stored;
@@ -233,7 +233,7 @@ class Maker {
     const bool matrix = tensor.shape.size() == 2 && !copied;
     if (matrix && heads.as_stored()) return made_.add_plain(tensor, name);
     if (!matrix && (!tensor.dtype || tensor.dtype == DType::kF8E4M3)) {
-      stored_.fail_tensor(tensor.name, "is stored as {}, where floats must be", tensor.type);
+      stored_.fail_tensor(tensor.name, "is stored as {} instead of floats", tensor.type);
     }
     SourceTensor& made = made_.push(tensor, name, std::move(dims));
     if (!matrix) return made_.set_copy(made, copied_heads(heads, stored_.bytes_of(tensor)));
@@ -260,7 +260,7 @@ class Maker {
     if (dealt.length == 0 || !made_.has_rows(tensor)) return made_.add_plain(tensor, name);
     const uint64_t columns = config_[HfValue::kDeltaValueRows];
     if (tensor.shape.size() != 2 || tensor.shape[1] != columns) {
-      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} columns",
+      stored_.fail_tensor(tensor.name, "is {}, but config.json requires {} columns",
                           fmt::join(tensor.shape, " x "), columns);
     }
     SourceTensor& made = made_.push(tensor, name, {tensor.shape[1], tensor.shape[0]});
@@ -275,7 +275,7 @@ class Maker {
     const uint64_t nope = config_[HfValue::kNopeLength], value = config_[HfValue::kValueLength];
     const std::vector<uint64_t> wanted = {heads * (nope + value), rank};
     if (tensor.shape != wanted) {
-      stored_.fail_tensor(tensor.name, "is {}, but config.json calls for {}",
+      stored_.fail_tensor(tensor.name, "is {}, but config.json requires {}",
                           fmt::join(tensor.shape, " x "), fmt::join(wanted, " x "));
     }
     SourceRun run = stored_.run_of(tensor);
@@ -327,7 +327,7 @@ class Maker {
     }
     for (const auto& [layer, tensors] : skipped_) {
       made_.out.notes.push_back(fmt::format(
-          "layer {} is for multi-token prediction and is left out, {} tensors", layer, tensors));
+          "layer {} is for multi-token prediction and is ignored, {} tensors", layer, tensors));
     }
     if (stored_.unused() == 0) return;
     made_.out.notes.push_back(fmt::format(
@@ -340,8 +340,8 @@ class Maker {
         made_.out.tensors, [](const SourceTensor& tensor) { return tensor.name == kHeadName; });
     if (head || config_[HfValue::kTied] != 0) return;
     made_.out.notes.emplace_back(
-        "there is no lm_head, and config.json does not tie it to the embeddings: the model gives "
-        "vectors, and its text would be wrong");
+        "there is no lm_head, and config.json does not tie it to the embeddings: use this model "
+        "only for embeddings, as its text would be wrong");
   }
 
   const HfConfig& config_;

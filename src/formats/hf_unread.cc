@@ -69,7 +69,7 @@ void refuse_unread_keys(const ConfigReader& config, const HfFamily& family) {
   for (const Key& key : kKeys) {
     const boost::json::value* value = config.find(key.name);
     if (value == nullptr || is_neutral(*value, key.neutral) || reads(family, key.name)) continue;
-    config.fail_unsupported(key.name, "the text would be wrong without it");
+    config.fail_unsupported(key.name, "ignoring it would make the text wrong");
   }
 }
 

@@ -68,7 +68,7 @@ void read_names(const ConfigReader& config, const TokenIndex& index, Vocab* voca
     if (!name || vocab->*id != Vocab::kNone) continue;
     vocab->*id = index.find(*name);
     if (vocab->*id != Vocab::kNone) continue;
-    vocab->warnings.push_back(fmt::format("{}: {} is '{}', which is no token, and is not used",
+    vocab->warnings.push_back(fmt::format("{}: {} is '{}', which is not a token and is ignored",
                                           config.file(), key, printable(*name)));
   }
 }
@@ -111,8 +111,8 @@ void add_special_tokens(const ConfigReader& config, uint32_t most, Vocab* vocab)
     if (error != std::errc{} || stop != key.data() + key.size() || id < ranks || id >= end ||
         !value.is_object()) {
       fail(ErrorCode::kFile,
-           "'{}': added_tokens_decoder has '{}', which is no id from {} to {} with a token: the "
-           "files do not belong together, download them again",
+           "'{}': added_tokens_decoder has '{}', which is not an id from {} to {} with a token: "
+           "the files do not belong together, download them again",
            config.file(), printable({key.data(), key.size()}), ranks, end - 1);
     }
     const ConfigReader token(value.get_object(), config.file(), "added_tokens_decoder.");
@@ -126,7 +126,7 @@ void lower_text(const ConfigReader& config, Vocab* vocab) {
   constexpr std::string_view kKey = "do_lower_case";
   if (!config.flag_or(kKey, false)) return;
   if (vocab->kind != VocabKind::kWordPiece) {
-    config.fail_unsupported(kKey, "with this vocabulary it runs false");
+    config.fail_unsupported(kKey, "with this vocabulary it supports false");
   }
   vocab->lowercase = true;
 }
@@ -149,8 +149,8 @@ Vocab hf_vocabulary(const ModelSource& source) {
     vocab.pre = kRanksPre;
   } else {
     fail(ErrorCode::kFile,
-         "'{}': the folder has no vocabulary ({} or {}): text cannot be turned into tokens; "
-         "download these files, too",
+         "'{}': the folder has no vocabulary ({} or {}), so text cannot be tokenized; download one "
+         "of these files, too",
          source.name(), kTokenizer, kRanks);
   }
   lower_text(Document(source, kHfLengths).reader(), &vocab);

@@ -8,11 +8,11 @@ namespace hearth {
 namespace {
 
 constexpr const char* kLayerTypes = "layer_types";
-constexpr const char* kAllOrNone = "all layers must have a window, or none";
+constexpr const char* kAllOrNone = "it supports a sliding window only in all layers or in none";
 
 std::optional<std::vector<bool>> named_windows(const HfReading& reading) {
   return layers_of_kind(reading, "sliding_attention", "full_attention",
-                        "it runs full_attention and sliding_attention");
+                        "it supports full_attention and sliding_attention");
 }
 
 std::optional<uint32_t> window_length(const HfReading& reading) {
@@ -37,7 +37,7 @@ void read_named(const HfReading& reading, const std::vector<bool>& sliding,
   }
   if ((length && rules.use == nullptr && others) || (none_known && some)) {
     reading.config.fail_unsupported(kLayerTypes,
-                                    "it contradicts what the architecture says of windows");
+                                    "it contradicts the architecture's sliding windows");
   }
   if (length && some) reading.set("attention.sliding_window", *length);
 }

@@ -40,8 +40,8 @@ template <typename... Args>
 
 [[noreturn]] void fail_foreign(const MappedFile& file) {
   fail(ErrorCode::kFile,
-       "'{}' is no importance matrix: it has neither the tensors NAME.in_sum2 of a GGUF file nor "
-       "the entries of the older form; make one with llama-imatrix",
+       "'{}' is not an importance matrix: it has neither tensors NAME.in_sum2 (GGUF) nor entries "
+       "in the older format; make one with llama-imatrix",
        file.name());
 }
 
@@ -118,9 +118,9 @@ void Importance::read_gguf() {
     if (!name.ends_with(kSums)) continue;
     name.remove_suffix(kSums.size());
     const auto of = counts.find(std::string(name) + std::string(kCounts));
-    if (of == counts.end()) fail_entry(file_, name, "has sums and no counts");
+    if (of == counts.end()) fail_entry(file_, name, "has sums but no counts");
     if (tensor.dtype != DType::kF32 || of->second->dtype != DType::kF32) {
-      fail_entry(file_, name, "has sums of {} and counts of {} in place of f32", tensor.type_text,
+      fail_entry(file_, name, "has sums of {} and counts of {} instead of f32", tensor.type_text,
                  of->second->type_text);
     }
     entries_.push_back({name, tensor.data, floats_of(of->second->data)});
@@ -152,7 +152,7 @@ void Importance::check_entries() {
   std::string_view last;
   for (const ImportanceEntry& entry : entries_) {
     if (entry.name.empty()) fail_entry(file_, entry.name, "has no name");
-    if (entry.name == last) fail_entry(file_, entry.name, "stands there twice");
+    if (entry.name == last) fail_entry(file_, entry.name, "appears twice");
     last = entry.name;
     if (entry.values() % entry.counts.size() != 0) {
       fail_entry(file_, entry.name, "has {} counts for {} sums", entry.counts.size(),
@@ -162,7 +162,7 @@ void Importance::check_entries() {
       if (!is_amount(count)) fail_entry(file_, entry.name, "has a count of {}", count);
     }
     if (std::ranges::all_of(entry.counts, [](float count) { return count == 0; })) {
-      fail_entry(file_, entry.name, "counted nothing");
+      fail_entry(file_, entry.name, "has counts of 0");
     }
     for (uint64_t i = 0; i < entry.values(); ++i) {
       const float sum = value_at(entry.sums, i);

@@ -130,10 +130,12 @@ TEST(Importance, GgufFilesThatAreNoneAreRefused) {
     writer.add_tensor(name, std::move(dims), values);
     return importance_error(writer.finish());
   };
-  EXPECT_TRUE(says(error_with("x.in_sum2", {1}, {1}), "entry 'x' has sums and no counts"));
+  EXPECT_TRUE(says(error_with("x.in_sum2", {1}, {1}), "entry 'x' has sums but no counts"));
   GgufWriter model;
   model.add_tensor("token_embd.weight", {1}, Floats{1});
-  EXPECT_TRUE(says(importance_error(model.finish()), "is no importance matrix"));
+  EXPECT_TRUE(says(importance_error(model.finish()),
+                   "' is not an importance matrix: it has neither tensors NAME.in_sum2 (GGUF) nor "
+                   "entries in the older format; make one with llama-imatrix"));
 
   auto error_of = [](const Floats& sums, const Floats& counts) {
     GgufWriter writer;
@@ -143,7 +145,7 @@ TEST(Importance, GgufFilesThatAreNoneAreRefused) {
   };
   EXPECT_EQ(error_of({1, 2}, {1}), "");
   EXPECT_TRUE(says(error_of({1, 2, 3}, {1, 1}), "entry 'q' has 2 counts for 3 sums"));
-  EXPECT_TRUE(says(error_of({1, 2}, {0}), "entry 'q' counted nothing"));
+  EXPECT_TRUE(says(error_of({1, 2}, {0}), "entry 'q' has counts of 0"));
   EXPECT_TRUE(says(error_of({1, 2}, {1, -1}), "a count of -1"));
   EXPECT_TRUE(says(error_of({1, 2}, {std::nanf("")}), "a count of nan"));
   EXPECT_TRUE(says(error_of({1, -2}, {1}), "a sum of squares of -2"));
@@ -160,12 +162,12 @@ TEST(Importance, OlderFilesThatAreNoneAreRefused) {
   auto error_of = [](const std::vector<OlderEntry>& entries) {
     return importance_error(older(entries).bytes());
   };
-  EXPECT_TRUE(says(error_of({{"q", 0, {1}}}), "entry 'q' counted nothing"));
+  EXPECT_TRUE(says(error_of({{"q", 0, {1}}}), "entry 'q' has counts of 0"));
   EXPECT_TRUE(says(error_of({{"q", -3, {1}}}), "a count of -3"));
   EXPECT_TRUE(says(error_of({{"q", 1, {}}, {"r", 1, {1, 2}}}), "it has 0 values"));
   EXPECT_TRUE(says(error_of({{"", 1, {1, 2}}}), "has no name"));
   EXPECT_TRUE(says(error_of({{"q", 1, {1, kInfinite}}}), "a sum of squares of inf"));
-  EXPECT_TRUE(says(error_of({{"q", 1, {1}}, {"p", 1, {1}}, {"q", 1, {1}}}), "'q' stands there tw"));
+  EXPECT_TRUE(says(error_of({{"q", 1, {1}}, {"p", 1, {1}}, {"q", 1, {1}}}), "'q' appears tw"));
   GgufBytes long_name;
   long_name.put(int32_t{1}).put(int32_t{1 << 30}).raw("some letters");
   EXPECT_TRUE(says(importance_error(long_name.put(int32_t{1}).bytes()), "its name"));
@@ -174,7 +176,9 @@ TEST(Importance, OlderFilesThatAreNoneAreRefused) {
   EXPECT_TRUE(says(importance_error(negative.bytes()), "a length of -1"));
   GgufBytes text;
   text.raw("{\"this\": \"is something else\"}");
-  EXPECT_TRUE(says(importance_error(text.bytes()), "is no importance matrix"));
+  EXPECT_TRUE(says(importance_error(text.bytes()),
+                   "' is not an importance matrix: it has neither tensors NAME.in_sum2 (GGUF) nor "
+                   "entries in the older format; make one with llama-imatrix"));
 }
 
 // However many bytes are left of it, but where entries end.

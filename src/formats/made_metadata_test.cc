@@ -33,7 +33,7 @@ TEST(MadeMetadata, AValueForEveryLayer) {
   EXPECT_EQ(metadata.of_layer<bool>("flag", 3), true);
   EXPECT_EQ(metadata.of_layer<uint32_t>("each", 1), 6u);
   EXPECT_EQ(file_error([&] { metadata.of_layer<uint32_t>("each", 3); }),
-            "'m': metadata key 'each' has values for 3 layers, and none for layer 3; the file is "
+            "'m': metadata key 'each' has values for 3 layers, but none for layer 3; the file is "
             "incomplete, convert the model again");
   EXPECT_NE(file_error([&] { metadata.of_layer<bool>("each", 2); }).find("array of bool"),
             std::string::npos);

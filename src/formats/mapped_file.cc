@@ -36,9 +36,9 @@ class Descriptor {
     case ENOTDIR:
       fail(ErrorCode::kFile, "'{}' does not exist; check the path", path);
     case EACCES:
-      fail(ErrorCode::kFile, "'{}' may not be read by this user; check its permissions", path);
+      fail(ErrorCode::kFile, "this user may not read '{}'; check its permissions", path);
     default:
-      fail(ErrorCode::kFile, "'{}' cannot be opened: {}; check the path and the device", path,
+      fail(ErrorCode::kFile, "cannot open '{}': {}; check the path and the device", path,
            std::strerror(error));
   }
 }
@@ -56,15 +56,16 @@ MappedFile MappedFile::open(const std::string& path) {
   }
   if (!S_ISREG(status.st_mode)) {
     fail(ErrorCode::kFile,
-         "'{}' is not a regular file and cannot be mapped; copy it to a disk first", path);
+         "'{}' is not a regular file and cannot be mapped into memory; copy it to a disk first",
+         path);
   }
   if (status.st_size <= 0) fail(ErrorCode::kFile, "'{}' is empty; download it again", path);
   size_t size = static_cast<size_t>(status.st_size);
   void* base = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (base == MAP_FAILED) {
     fail(ErrorCode::kFile,
-         "'{}' cannot be mapped ({} bytes): {}; check the limit of the address space (ulimit -v) "
-         "and the file system",
+         "cannot map '{}' ({} bytes) into memory: {}; check the limit of the address space (ulimit "
+         "-v) and the file system",
          path, size, std::strerror(errno));
   }
   MappedFile mapped(path, {static_cast<const std::byte*>(base), size}, true);
@@ -88,7 +89,8 @@ MappedFile MappedFile::own(std::vector<std::byte> bytes, std::string name) {
 MappedFile MappedFile::zeros(size_t size, std::string name) {
   void* base = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) {
-    fail(ErrorCode::kResource, "'{}': {} bytes of address space are not to be had: {}", name, size,
+    fail(ErrorCode::kResource,
+         "'{}': cannot reserve {} bytes of address space: {}; check ulimit -v", name, size,
          std::strerror(errno));
   }
   return MappedFile(std::move(name), {static_cast<const std::byte*>(base), size}, true);
@@ -121,7 +123,8 @@ MappedFile::~MappedFile() {
 void MappedFile::require_whole() const {
   if (guard_.was_cut()) {
     fail(ErrorCode::kFile,
-         "'{}' was cut short while it was read, or its disk fails: load it again once it is whole",
+         "'{}' was truncated while it was read, or its disk fails: load it again once the file is "
+         "complete",
          name_);
   }
   struct stat now = {};
@@ -133,7 +136,7 @@ void MappedFile::require_whole() const {
     return;
   }
   fail(ErrorCode::kFile,
-       "'{}' was written to while it was read: load it again once nobody changes it", name_);
+       "'{}' was changed while it was read: load it again once nothing writes to it", name_);
 }
 
 size_t MappedFile::cached_bytes() const {

@@ -17,8 +17,8 @@ std::vector<MergeRule> parse_merge_rules(const Vocab& vocab, const TokenIndex& i
     const size_t space = rule.find(' ', 1);
     if (space == std::string_view::npos || space + 1 == rule.size()) {
       fail(ErrorCode::kFile,
-           "{}: tokenizer.ggml.merges[{}] is '{}', not two tokens parted by a space", vocab.source,
-           rank, printable(rule));
+           "{}: tokenizer.ggml.merges[{}] is '{}', not two tokens separated by a space",
+           vocab.source, rank, printable(rule));
     }
     auto id_of = [&](std::string_view token) {
       const int32_t id = index.find(token);

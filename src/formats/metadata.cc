@@ -94,7 +94,7 @@ struct Wanted<T> {
 [[noreturn]] void fail_type(const std::string& file, std::string_view key, const MetaValue& value,
                             const std::string& wanted) {
   fail(ErrorCode::kFile,
-       "'{}': metadata key '{}' is of type {} where {} is wanted; convert the model again", file,
+       "'{}': metadata key '{}' has the type {} instead of {}; convert the model again", file,
        printable(key), meta_value_type_text(value), wanted);
 }
 
@@ -186,7 +186,7 @@ Metadata::Metadata(std::string file, std::vector<MetaEntry> entries)
   for (size_t i = 1; i < by_key_.size(); ++i) {
     std::string_view key = entries_[by_key_[i]].key;
     if (key != entries_[by_key_[i - 1]].key) continue;
-    fail(ErrorCode::kFile, "'{}': metadata key '{}' stands twice; convert the model again", file_,
+    fail(ErrorCode::kFile, "'{}': metadata key '{}' appears twice; convert the model again", file_,
          printable(key));
   }
 }
@@ -224,7 +224,7 @@ void Metadata::fail_missing(std::string_view key) const {
 
 void Metadata::fail_short(std::string_view key, const MetaValue& value, size_t layer) const {
   fail(ErrorCode::kFile,
-       "'{}': metadata key '{}' has values for {} layers, and none for layer {}; the file is "
+       "'{}': metadata key '{}' has values for {} layers, but none for layer {}; the file is "
        "incomplete, convert the model again",
        file_, printable(key), value.count, layer);
 }

@@ -88,15 +88,15 @@ TEST(Metadata, WrongTypesNameKeyFoundAndWanted) {
   ModelSource file = read(writer);
   EXPECT_EQ(
       get_error<std::string>(file, "n"),
-      "'m.gguf': metadata key 'n' is of type uint32 where string is wanted; convert the model "
-      "again");
-  EXPECT_NE(get_error<uint32_t>(file, "s").find("'s' is of type string where uint32"),
+      "'m.gguf': metadata key 'n' has the type uint32 instead of string; convert the model again");
+  EXPECT_NE(get_error<uint32_t>(file, "s").find("'s' has the type string instead of uint32"),
             std::string::npos);
   EXPECT_NE(get_error<uint32_t>(file, "f").find("float32 where uint32"), std::string::npos);
   EXPECT_NE(get_error<uint32_t>(file, "b").find("bool where uint32"), std::string::npos);
   EXPECT_NE(get_error<bool>(file, "n").find("uint32 where bool"), std::string::npos);
-  EXPECT_NE(get_error<float>(file, "n").find("uint32 where float32"), std::string::npos);
-  EXPECT_NE(get_error<float>(file, "a").find("array of float32 where float32"), std::string::npos);
+  EXPECT_NE(get_error<float>(file, "n").find("uint32 instead of float32"), std::string::npos);
+  EXPECT_NE(get_error<float>(file, "a").find("array of float32 instead of float32"),
+            std::string::npos);
   EXPECT_NE(get_error<std::vector<std::string>>(file, "a").find("where array of string"),
             std::string::npos);
   EXPECT_NE(get_error<std::vector<float>>(file, "f").find("float32 where array of float32"),
@@ -140,10 +140,10 @@ TEST(Metadata, LengthsBeyondTheFileNameTheKey) {
   EXPECT_NE(parse_error(one_key(8).u64(UINT64_MAX).raw("x")).find("metadata key 'k'"),
             std::string::npos);
   EXPECT_NE(parse_error(one_key(9).u32(6).u64(UINT64_MAX / 4 + 2).u64(0))
-                .find("metadata key 'k': the length of its array is 4611686018427387905"),
+                .find("metadata key 'k': its array has the length 4611686018427387905"),
             std::string::npos);
   EXPECT_NE(parse_error(one_key(9).u32(8).u64(3).str("a").u64(0))
-                .find("metadata key 'k': the length of its array is 3"),
+                .find("metadata key 'k': its array has the length 3"),
             std::string::npos);
   EXPECT_NE(parse_error(one_key(9).u32(8).u64(2).str("a").u64(99).raw("b"))
                 .find("metadata key 'k': a string of its array needs 99 bytes"),
@@ -169,23 +169,24 @@ TEST(Metadata, ArraysOfArraysAreRefused) {
 
 TEST(Metadata, BoolsAreZeroOrOne) {
   EXPECT_EQ(parse_error(one_key(7).put(uint8_t{1})), "");
-  EXPECT_NE(parse_error(one_key(7).put(uint8_t{2})).find("metadata key 'k': a bool is the byte 2"),
+  EXPECT_NE(parse_error(one_key(7).put(uint8_t{2})).find("metadata key 'k': a bool has the byte 2"),
             std::string::npos);
   GgufBytes array = one_key(9).u32(7).u64(2).put(uint8_t{0}).put(uint8_t{255});
-  EXPECT_NE(parse_error(array).find("a bool is the byte 255"), std::string::npos);
+  EXPECT_NE(parse_error(array).find("a bool has the byte 255"), std::string::npos);
 }
 
 TEST(Metadata, KeysThatStandTwiceOrAreEmptyAreNamed) {
   GgufBytes twice;
   twice.header(0, 2).str("k").u32(4).u32(1).str("k").u32(4).u32(2);
-  EXPECT_EQ(parse_error(twice), "'m.gguf': metadata key 'k' stands twice; convert the model again");
+  EXPECT_EQ(parse_error(twice),
+            "'m.gguf': metadata key 'k' appears twice; convert the model again");
   GgufBytes empty;
   empty.header(0, 1).str("").u32(4).u32(1);
-  EXPECT_NE(parse_error(empty).find("metadata key number 0: its name is 0 bytes long"),
+  EXPECT_NE(parse_error(empty).find("metadata key number 0: its name has 0 bytes"),
             std::string::npos);
   GgufBytes huge;
   huge.header(0, 1).str(std::string(65536, 'x')).u32(4).u32(1);
-  EXPECT_NE(parse_error(huge).find("its name is 65536 bytes long"), std::string::npos);
+  EXPECT_NE(parse_error(huge).find("its name has 65536 bytes"), std::string::npos);
 }
 
 TEST(Metadata, NamesInMessagesArePrintable) {
@@ -202,10 +203,10 @@ TEST(Metadata, AlignmentIsAPowerOfTwoFromEight) {
   EXPECT_EQ(error(8u), "");
   EXPECT_EQ(error(4096u), "");
   for (uint32_t bad : {0u, 1u, 24u, 1u << 30}) {
-    EXPECT_NE(error(bad).find(fmt::format("'general.alignment' is {} where", bad)),
+    EXPECT_NE(error(bad).find(fmt::format("metadata key 'general.alignment' is {}, and must", bad)),
               std::string::npos);
   }
-  EXPECT_NE(parse_error(alignment(8).str("32")).find("'general.alignment' is of type string"),
+  EXPECT_NE(parse_error(alignment(8).str("32")).find("'general.alignment' has the type string"),
             std::string::npos);
   EXPECT_NE(parse_error(alignment(5).put(-32)).find("'general.alignment' holds -32"),
             std::string::npos);

@@ -46,7 +46,7 @@ ModelSource::ModelSource(const SourceFormat& format, uint32_t version,
     const SourceTensor& tensor = tensors_[by_name_[i]];
     if (tensor.name != tensors_[by_name_[i - 1]].name) continue;
     fail(ErrorCode::kFile,
-         "'{}': tensor '{}' stands twice in the model; download or convert it again",
+         "'{}': tensor '{}' appears twice in the model; download or convert it again",
          tensor.part == kNoPart ? name() : files_[tensor.part].name(), printable(tensor.name));
   }
 }

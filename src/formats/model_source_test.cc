@@ -81,7 +81,7 @@ TEST(ModelSource, OpensAFileAndLetsGoOfWhatWasCopied) {
 TEST(ModelSource, OneNameForTwoTensorsIsRefused) {
   GgufBytes file;
   file.header(2, 0).tensor("x", {8}, 0, 0).tensor("x", {8}, 0, 32).data(64);
-  EXPECT_NE(parse_error(file).find("tensor 'x' stands twice"), std::string::npos);
+  EXPECT_NE(parse_error(file).find("tensor 'x' appears twice"), std::string::npos);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ std::string_view header_of(const MappedFile& file) {
   const auto length = load_number<uint64_t>(file.bytes().data());
   if (length > kMostHeaderBytes) {
     fail_file(file,
-              "the header has {} bytes, more than the {} of the format: this is no "
+              "the header has {} bytes, more than the format's limit of {}: this is not a "
               "safetensors file, or it is damaged",
               length, kMostHeaderBytes);
   }
@@ -71,9 +71,9 @@ void check_size(const MappedFile& file, SafeTensor& tensor) {
   tensor.elements = elements;
   tensor.bytes -= tensor.offset;
   if (!fits || tensor.bytes != bits / 8) {
-    fail_file(file, "tensor '{}' has {} bytes of data, where {} of {} are {}",
+    fail_file(file, "tensor '{}' has {} bytes of data, but {} of {} need {}",
               printable(tensor.name), tensor.bytes, fmt::join(tensor.shape, " x "), tensor.type,
-              fits ? std::to_string(bits / 8) : "no whole number of bytes");
+              fits ? std::to_string(bits / 8) : "a fraction of a byte");
   }
 }
 
@@ -86,8 +86,8 @@ void check_ranges(const MappedFile& file, const std::vector<SafeTensor>& tensors
       fail_file(file, "the data of tensor '{}' overlaps that of another", printable(tensor.name));
     }
     if (tensor.offset > end) {
-      fail_file(file, "{} bytes before the data of tensor '{}' belong to none", tensor.offset - end,
-                printable(tensor.name));
+      fail_file(file, "{} bytes before the data of tensor '{}' belong to no tensor",
+                tensor.offset - end, printable(tensor.name));
     }
     if (tensor.bytes > size - end) {
       fail_file(file,
@@ -97,7 +97,8 @@ void check_ranges(const MappedFile& file, const std::vector<SafeTensor>& tensors
     }
     end += tensor.bytes;
   }
-  if (end != size) fail_file(file, "{} bytes behind the last tensor belong to none", size - end);
+  if (end != size)
+    fail_file(file, "{} bytes after the last tensor belong to no tensor", size - end);
 }
 
 void check_names(const MappedFile& file, const std::vector<SafeTensor>& tensors) {
@@ -106,7 +107,7 @@ void check_names(const MappedFile& file, const std::vector<SafeTensor>& tensors)
   for (const SafeTensor& tensor : tensors) names.push_back(tensor.name);
   std::sort(names.begin(), names.end());
   auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) fail_file(file, "tensor '{}' stands twice", printable(*twice));
+  if (twice != names.end()) fail_file(file, "tensor '{}' appears twice", printable(*twice));
 }
 
 }  // namespace

@@ -148,8 +148,8 @@ class HeaderHandler {
       return;
     }
     fail(ErrorCode::kFile,
-         "'{}': tensor '{}' is of type {}, which this program does not know; use the model in "
-         "F32, F16, BF16 or F8_E4M3",
+         "'{}': tensor '{}' has the type {}, which is not supported: download the model in F32, "
+         "F16, BF16 or F8_E4M3",
          file_, printable(tensors_.back().name), printable(value_));
   }
   bool add_number(uint64_t number) {
@@ -206,7 +206,7 @@ std::vector<SafeTensor> parse_safetensors_header(std::string_view json, const st
   const bool rest = json.find_first_not_of(' ', read) != std::string_view::npos;
   if (error || !parser.done() || rest) {
     fail(ErrorCode::kFile,
-         "'{}': the header is no JSON at byte {}; the file is damaged, download it again", name,
+         "'{}': the header is not JSON at byte {}; the file is damaged, download it again", name,
          8 + read);
   }
   return parser.handler().take();

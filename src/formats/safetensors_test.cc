@@ -53,7 +53,7 @@ TEST(Safetensors, HeadersOfNoGoodLength) {
   std::vector<std::byte> cut = SafetensorsWriter::file(R"({"a":{}})", 0);
   cut.resize(cut.size() - 1);
   expect_found(error_of(cut), "the header has 8 bytes, but the file ends after 15");
-  expect_found(header_error(""), "no JSON");
+  expect_found(header_error(""), "not JSON");
   std::string_view pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\n";
   const auto* bytes = reinterpret_cast<const std::byte*>(pointer.data());
   expect_found(error_of({bytes, bytes + pointer.size()}), "git lfs pull");
@@ -68,8 +68,8 @@ TEST(Safetensors, HeadersThatAreNotWhatTheFormatSays) {
       {"[]", "the header has an array"},
       {"{\"a\":1}", "the header has a number for 'a'"},
       {"{\"a\":\"x\"}", "the header has text for 'a'"},
-      {"{\"a\":", "no JSON"},
-      {"{} x", "no JSON at byte 11"},
+      {"{\"a\":", "not JSON"},
+      {"{} x", "not JSON at byte 11"},
       {"{\"a\":{\"dtype\":{\"b\":{}}}}", "tensor 'a' has an object for 'dtype'"},
       {"{\"a\":{\"shape\":[[[1]]]}}", "deeper than 3 levels"},
       {"{\"__metadata__\":{\"x\":1}}", "a number for 'x'"},
@@ -85,7 +85,7 @@ TEST(Safetensors, HeadersThatAreNotWhatTheFormatSays) {
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"codec\":true}}", "a bool for 'codec'"},
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1]}}", "more than 8 dimensions"},
       {"{\"a\":{\"dtype\":\"Q4\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-       "tensor 'a' is of type Q4, which this program does not know"},
+       "tensor 'a' has the type Q4, which is not supported"},
   };
   for (const Case& test : kCases) expect_found(header_error(test.header), test.found);
 }
@@ -100,15 +100,15 @@ TEST(Safetensors, RangesThatAreNotThoseOfTheShapes) {
   auto both = [&](const std::string& x, const std::string& y) { return "{" + x + "," + y + "}"; };
   EXPECT_EQ(header_error(both(a, b), 12), "");
   expect_found(header_error(both(a, b), 11), "ends at 12, but the file has 11 bytes of data");
-  expect_found(header_error(both(a, b), 13), "1 bytes behind the last tensor");
-  expect_found(header_error(both(a, a), 8), "tensor 'a' stands twice");
+  expect_found(header_error(both(a, b), 13), "1 bytes after the last tensor");
+  expect_found(header_error(both(a, a), 8), "tensor 'a' appears twice");
   expect_found(header_error(both(a, one("b", "F32", "1", "4,8")), 8), "'b' overlaps");
   expect_found(header_error(both(a, one("b", "F32", "1", "12,16")), 16), "4 bytes before");
   expect_found(header_error("{" + one("a", "F32", "2", "8,0") + "}", 8), "before its beginning");
   expect_found(header_error("{" + one("a", "F32", "3", "0,8") + "}", 8), "3 of F32 are 12");
-  expect_found(header_error("{" + one("a", "F4", "3", "0,2") + "}", 2), "no whole number");
+  expect_found(header_error("{" + one("a", "F4", "3", "0,2") + "}", 2), "a fraction of a byte");
   expect_found(header_error("{" + one("a", "F32", "4294967296,4294967296,2", "0,8") + "}", 8),
-               "no whole number of bytes");
+               "a fraction of a byte");
   expect_found(
       header_error("{" + one("a", "F32", "2", "18446744073709551608,18446744073709551615") + "}",
                    8),

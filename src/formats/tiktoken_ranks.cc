@@ -29,7 +29,8 @@ class RankReader {
   RankReader(const MappedFile& file, uint32_t most_tokens)
       : file_(file.name()), most_tokens_(most_tokens) {
     if (file.bytes().size() > kMostFileBytes) {
-      fail(ErrorCode::kFile, "'{}' has {} bytes, and more than {} are not read", file_,
+      fail(ErrorCode::kFile,
+           "'{}' has {} bytes, more than the limit of {}: download the file again", file_,
            file.bytes().size(), kMostFileBytes);
     }
     text_ = {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
@@ -46,13 +47,14 @@ class RankReader {
       if (line.empty()) continue;
       Line found = parse(line);
       if (found.rank >= tokens.size()) tokens.resize(found.rank + 1);
-      if (!tokens[found.rank].empty()) refuse("has a rank that stands twice");
+      if (!tokens[found.rank].empty()) refuse("has a rank that appears twice");
       tokens[found.rank] = std::move(found.bytes);
     }
     for (size_t rank = 0; rank < tokens.size(); ++rank) {
       if (!tokens[rank].empty()) continue;
-      fail(ErrorCode::kFile, "'{}' has no token of rank {}, but of {}: download the file again",
-           file_, rank, tokens.size() - 1);
+      fail(ErrorCode::kFile,
+           "'{}' has no token of rank {}, but one of rank {}: download the file again", file_, rank,
+           tokens.size() - 1);
     }
     return tokens;
   }
@@ -76,7 +78,7 @@ class RankReader {
     uint32_t rank = 0;
     const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), rank);
     if (error != std::errc{} || stop != number.data() + number.size() || rank >= most_tokens_) {
-      refuse(fmt::format("has no rank below {}, the tokens of the model", most_tokens_));
+      refuse(fmt::format("has no rank below {}, the number of tokens of the model", most_tokens_));
     }
     return {*std::move(bytes), rank};
   }
@@ -98,7 +100,7 @@ void read_tiktoken_ranks(const MappedFile& file, uint32_t most_tokens, Vocab* vo
   vocab->types.assign(vocab->tokens.size(), TokenType::kNormal);
   const TokenIndex index(vocab->tokens);
   if (index.duplicates() > 0) {
-    fail(ErrorCode::kFile, "'{}' has {} tokens twice; the file is damaged, download it again",
+    fail(ErrorCode::kFile, "'{}' has {} duplicate tokens; the file is damaged, download it again",
          file.name(), index.duplicates());
   }
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -115,7 +117,8 @@ void read_tiktoken_ranks(const MappedFile& file, uint32_t most_tokens, Vocab* vo
       const int32_t right = index.find(token.substr(at));
       if (right == TokenIndex::kNone) continue;
       if (vocab->merges.size() == kMostMerges) {
-        fail(ErrorCode::kFile, "'{}' gives more than {} merges; the file is damaged", file.name(),
+        fail(ErrorCode::kFile,
+             "'{}' needs more than {} merges; the file is damaged, download it again", file.name(),
              kMostMerges);
       }
       vocab->merges.push_back(

@@ -50,14 +50,14 @@ class TokenizerReader {
  private:
   void read_rules(const ConfigReader& model) {
     if (model.text_or("type", "BPE") != "BPE") {
-      model.fail_unsupported("type", "it knows BPE, WordPiece and Unigram");
+      model.fail_unsupported("type", "it supports BPE, WordPiece and Unigram");
     }
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
       if (!model.text_or(key, "").empty()) model.fail_unsupported(key, "it must be empty");
     }
     const boost::json::value* dropout = model.find("dropout");
     if (dropout != nullptr && !(dropout->is_number() && dropout->to_number<double>() == 0)) {
-      model.fail_unsupported("dropout", "it must be 0, or text would have several ids");
+      model.fail_unsupported("dropout", "it must be 0, or tokenizing would be random");
     }
     TextRules rules;
     rules.normalize = read_normalizer(config_);
@@ -76,11 +76,11 @@ class TokenizerReader {
     constexpr uint32_t kWordCharacters = 100;
     vocab_.kind = VocabKind::kWordPiece;
     if (model.text_or("continuing_subword_prefix", "##") != kGoesOn) {
-      model.fail_unsupported("continuing_subword_prefix", "it knows ##");
+      model.fail_unsupported("continuing_subword_prefix", "it supports ##");
     }
     if (model.count_or("max_input_chars_per_word", kWordCharacters, UINT32_MAX) !=
         kWordCharacters) {
-      model.fail_unsupported("max_input_chars_per_word", "it knows 100");
+      model.fail_unsupported("max_input_chars_per_word", "it supports 100");
     }
     read_bert_steps(config_, &vocab_);
     read_tokens(model);
@@ -101,7 +101,7 @@ class TokenizerReader {
   void read_unigram(const ConfigReader& model) {
     vocab_.kind = VocabKind::kUnigram;
     if (model.flag_or("byte_fallback", false)) {
-      model.fail_unsupported("byte_fallback", "with Unigram it knows false");
+      model.fail_unsupported("byte_fallback", "with Unigram it supports false");
     }
     read_unigram_steps(config_, &vocab_);
     const boost::json::value* pieces = model.find("vocab");
@@ -110,13 +110,13 @@ class TokenizerReader {
       const boost::json::array* pair = piece.if_array();
       if (pair == nullptr || pair->size() != 2 || !pair->at(0).is_string() ||
           !pair->at(1).is_number()) {
-        model.refuse("vocab", "an array of tokens with their scores");
+        model.refuse("vocab", "an array of tokens with scores");
       }
       put(static_cast<int64_t>(vocab_.scores.size()), string_of(pair->at(0).get_string()),
           "model.vocab");
       vocab_.scores.push_back(static_cast<float>(pair->at(1).to_number<double>()));
     }
-    if (vocab_.tokens.empty()) model.refuse("vocab", "an array of tokens with their scores");
+    if (vocab_.tokens.empty()) model.refuse("vocab", "an array of tokens with scores");
     vocab_.types.assign(vocab_.tokens.size(), TokenType::kNormal);
     vocab_.unk = static_cast<int32_t>(
         model.need_count("unk_id", static_cast<uint32_t>(vocab_.tokens.size() - 1), 0));
@@ -140,7 +140,8 @@ class TokenizerReader {
     }
     if (taken_[at]) {
       fail(ErrorCode::kFile,
-           "'{}': {} gives '{}' the id {}, which '{}' has: the file is damaged, download it again",
+           "'{}': {} gives '{}' the id {}, which '{}' already has: the file is damaged, download "
+           "it again",
            config_.file(), where, printable(text), id, printable(vocab_.tokens[at]));
     }
     taken_[at] = true;
@@ -192,7 +193,8 @@ class TokenizerReader {
       auto id_of = [&](const std::string& text) {
         const int32_t id = index.find(text);
         if (id == TokenIndex::kNone) {
-          refuse_merge(rank, fmt::format("needs the token '{}', which is none", printable(text)));
+          refuse_merge(rank, fmt::format("needs the token '{}', which is not in the vocabulary",
+                                         printable(text)));
         }
         return id;
       };

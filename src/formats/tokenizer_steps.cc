@@ -29,7 +29,7 @@ void visit(const ConfigReader& step, std::string_view list, uint32_t* left,
            const StepReader& read) {
   const std::string type = type_of(step);
   if (type != "Sequence") {
-    if ((*left)-- == 0) step.refuse("type", fmt::format("one of {} steps at most", kMostSteps));
+    if ((*left)-- == 0) step.refuse("type", fmt::format("one of at most {} steps", kMostSteps));
     return read(type, step);
   }
   auto inner = step.objects(list);
@@ -72,9 +72,9 @@ CutBehavior behavior_of(const ConfigReader& step) {
   for (const auto& [name, behavior] : kNames) {
     if (said == name) return behavior;
   }
-  step.fail_unsupported("behavior",
-                        "it knows Removed, Isolated, MergedWithPrevious, MergedWithNext and "
-                        "Contiguous");
+  step.fail_unsupported(
+      "behavior",
+      "it supports Removed, Isolated, MergedWithPrevious, MergedWithNext and Contiguous");
 }
 
 PrependScheme prepend_of(const ConfigReader& step) {
@@ -84,7 +84,7 @@ PrependScheme prepend_of(const ConfigReader& step) {
   if (said == "always") return PrependScheme::kAlways;
   if (said == "never") return PrependScheme::kNever;
   if (said == "first") return PrependScheme::kFirst;
-  step.fail_unsupported("prepend_scheme", "it knows always, never and first");
+  step.fail_unsupported("prepend_scheme", "it supports always, never and first");
 }
 
 std::string mark_of(const ConfigReader& step) {
@@ -112,8 +112,8 @@ Around read_pieces(const ConfigReader& step, const char* key, std::string_view t
     if (auto sequence = piece.object("Sequence")) {
       const size_t seen = around.size() - 1;
       if (seen == texts.size() || sequence->text_or("id", "A") != texts.substr(seen, 1)) {
-        piece.fail_unsupported(
-            "Sequence", texts.size() == 1 ? "it knows one text, A" : "it knows two texts, A and B");
+        piece.fail_unsupported("Sequence", texts.size() == 1 ? "it supports one text, A"
+                                                             : "it supports two texts, A and B");
       }
       around.emplace_back();
       continue;
@@ -179,10 +179,10 @@ void read_bert_steps(const ConfigReader& config, Vocab* vocab) {
   visit_at(config, "normalizer", "normalizers",
            [&](const std::string& type, const ConfigReader& step) {
              if (type != "BertNormalizer" || normalized) {
-               step.fail_unsupported("type", "with WordPiece it knows one BertNormalizer");
+               step.fail_unsupported("type", "with WordPiece it supports one BertNormalizer");
              }
              for (const char* key : {"clean_text", "handle_chinese_chars"}) {
-               if (!step.flag_or(key, true)) step.fail_unsupported(key, "it does so always");
+               if (!step.flag_or(key, true)) step.fail_unsupported(key, "it always does this");
              }
              normalized = true;
              vocab->lowercase = step.flag_or("lowercase", true);
@@ -191,52 +191,52 @@ void read_bert_steps(const ConfigReader& config, Vocab* vocab) {
   visit_at(config, "pre_tokenizer", "pretokenizers",
            [&](const std::string& type, const ConfigReader& step) {
              if (type != "BertPreTokenizer") {
-               step.fail_unsupported("type", "with WordPiece it knows BertPreTokenizer");
+               step.fail_unsupported("type", "with WordPiece it supports BertPreTokenizer");
              }
              cut = true;
            });
-  if (!normalized) config.fail_unsupported("normalizer", "with WordPiece it knows BertNormalizer");
-  if (!cut) config.fail_unsupported("pre_tokenizer", "with WordPiece it knows BertPreTokenizer");
+  if (!normalized)
+    config.fail_unsupported("normalizer", "with WordPiece it supports BertNormalizer");
+  if (!cut) config.fail_unsupported("pre_tokenizer", "with WordPiece it supports BertPreTokenizer");
 }
 
 void read_unigram_steps(const ConfigReader& config, Vocab* vocab) {
   bool stripped = false, joined = false, split = false, marked = false;
-  visit_at(config, "normalizer", "normalizers",
-           [&](const std::string& type, const ConfigReader& step) {
-             if (type == "Precompiled" && vocab->charsmap.empty()) {
-               vocab->charsmap = charsmap_of(step);
-             } else if (type == "Strip") {
-               stripped = step.flag_or("strip_right", true);
-             } else if (type == "Replace" && joins_spaces(step)) {
-               joined = true;
-             } else {
-               step.fail_unsupported("type",
-                                     "with Unigram it knows Precompiled, Strip, and Replace of "
-                                     "several spaces by one");
-             }
-           });
-  visit_at(config, "pre_tokenizer", "pretokenizers",
-           [&](const std::string& type, const ConfigReader& step) {
-             if (type == "WhitespaceSplit" && !marked) {
-               split = true;
-             } else if (type == "Metaspace" && !marked) {
-               marked = true;
-               if (mark_of(step) != "\xe2\x96\x81" || prepend_of(step) != PrependScheme::kAlways) {
-                 step.fail_unsupported("prepend_scheme",
-                                       "with Unigram it knows always, and U+2581");
-               }
-             } else {
-               step.fail_unsupported("type", "with Unigram it knows WhitespaceSplit and Metaspace");
-             }
-           });
-  if (!marked) config.fail_unsupported("pre_tokenizer", "with Unigram it knows Metaspace");
+  visit_at(
+      config, "normalizer", "normalizers", [&](const std::string& type, const ConfigReader& step) {
+        if (type == "Precompiled" && vocab->charsmap.empty()) {
+          vocab->charsmap = charsmap_of(step);
+        } else if (type == "Strip") {
+          stripped = step.flag_or("strip_right", true);
+        } else if (type == "Replace" && joins_spaces(step)) {
+          joined = true;
+        } else {
+          step.fail_unsupported(
+              "type",
+              "with Unigram it supports Precompiled, Strip, and Replace of several spaces by one");
+        }
+      });
+  visit_at(
+      config, "pre_tokenizer", "pretokenizers",
+      [&](const std::string& type, const ConfigReader& step) {
+        if (type == "WhitespaceSplit" && !marked) {
+          split = true;
+        } else if (type == "Metaspace" && !marked) {
+          marked = true;
+          if (mark_of(step) != "\xe2\x96\x81" || prepend_of(step) != PrependScheme::kAlways) {
+            step.fail_unsupported("prepend_scheme", "with Unigram it supports always, and U+2581");
+          }
+        } else {
+          step.fail_unsupported("type", "with Unigram it supports WhitespaceSplit and Metaspace");
+        }
+      });
+  if (!marked) config.fail_unsupported("pre_tokenizer", "with Unigram it supports Metaspace");
   vocab->add_space_prefix = true;
   vocab->remove_extra_whitespaces = true;
   if (split || (stripped && joined)) return;
   vocab->warnings.push_back(
-      fmt::format("{}: runs of spaces and those at the end of a text are read as one and none, as "
-                  "SentencePiece "
-                  "reads them, though the file does not say so",
+      fmt::format("{}: several spaces become one, and spaces at the end are dropped, as "
+                  "SentencePiece does, though the file does not say so",
                   config.file()));
 }
 
@@ -251,7 +251,7 @@ std::vector<NormalizeStep> read_normalizer(const ConfigReader& config) {
              } else if (type == "Replace") {
                steps.emplace_back(replace_of(step));
              } else {
-               step.fail_unsupported("type", "it knows NFC, Prepend, Replace and Sequence");
+               step.fail_unsupported("type", "it supports NFC, Prepend, Replace and Sequence");
              }
            });
   return steps;
@@ -274,7 +274,7 @@ std::vector<CutStep> read_pre_tokenizer(const ConfigReader& config) {
       steps.emplace_back(
           MetaspaceStep{mark_of(step), prepend_of(step), step.flag_or("split", true)});
     } else {
-      step.fail_unsupported("type", "it knows Split, ByteLevel, Digits, Metaspace and Sequence");
+      step.fail_unsupported("type", "it supports Split, ByteLevel, Digits, Metaspace and Sequence");
     }
   };
   visit_at(config, "pre_tokenizer", "pretokenizers", read);
@@ -301,7 +301,8 @@ std::vector<DecodeStep> read_decoder(const ConfigReader& config) {
       steps.emplace_back(SpaceMarkStep{mark_of(step), prepend_of(step) != PrependScheme::kNever});
     } else {
       step.fail_unsupported(
-          "type", "it knows ByteLevel, ByteFallback, Fuse, Replace, Strip, Metaspace and Sequence");
+          "type",
+          "it supports ByteLevel, ByteFallback, Fuse, Replace, Strip, Metaspace and Sequence");
     }
   };
   visit_at(config, "decoder", "decoders", read);
@@ -316,9 +317,9 @@ TextTemplate read_post_processor(const ConfigReader& config, uint32_t tokens) {
     if (type == "ByteLevel") return;
     const bool pair = type == "BertProcessing" || type == "RobertaProcessing";
     if ((type != "TemplateProcessing" && !pair) || found) {
-      step.fail_unsupported("type",
-                            "it knows ByteLevel, and one TemplateProcessing, BertProcessing or "
-                            "RobertaProcessing");
+      step.fail_unsupported(
+          "type",
+          "it supports ByteLevel, and one TemplateProcessing, BertProcessing or RobertaProcessing");
     }
     found = true;
     if (pair) return read_pair(step, tokens, type == "RobertaProcessing", &made);

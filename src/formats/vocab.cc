@@ -98,7 +98,7 @@ void find_end_tokens(Vocab& vocab, std::vector<int32_t> ends) {
       if (!kEndNames[i].certain) continue;
       vocab.types[id] = TokenType::kControl;
       vocab.warnings.push_back(
-          fmt::format("{}: token {} '{}' is taken as a control token, as its name says",
+          fmt::format("{}: token {} '{}' is treated as a control token because of its name",
                       vocab.source, id, printable(vocab.tokens[id])));
     }
     if (!(end_is_inner && kEndNames[i].name == "<|end|>")) ends.push_back(id);
@@ -115,12 +115,15 @@ const AddedRule* find_added_rule(const Vocab& vocab, int32_t id) {
 
 void check_vocab(const Vocab& vocab) {
   if (vocab.tokens.empty()) {
-    fail(ErrorCode::kFile, "{}: {} is empty: the file has no vocabulary", vocab.source,
-         vocab.tokens_field);
+    fail(ErrorCode::kFile,
+         "{}: {} is empty, so the file has no vocabulary: use a file with its vocabulary",
+         vocab.source, vocab.tokens_field);
   }
   if (vocab.tokens.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
-    fail(ErrorCode::kFile, "{}: {} has {} tokens, more than 31-bit ids can name", vocab.source,
-         vocab.tokens_field, vocab.tokens.size());
+    fail(ErrorCode::kFile,
+         "{}: {} has {} tokens, more than 31-bit ids can number: the file is damaged, get or "
+         "convert it again",
+         vocab.source, vocab.tokens_field, vocab.tokens.size());
   }
   check_count(vocab, "tokenizer.ggml.token_type", vocab.types.size());
   bool scored = vocab.kind == VocabKind::kSpm || vocab.kind == VocabKind::kUnigram;
@@ -129,11 +132,16 @@ void check_vocab(const Vocab& vocab) {
   }
   for (size_t i = 0; i < vocab.scores.size(); ++i) {
     if (std::isnan(vocab.scores[i])) {
-      fail(ErrorCode::kFile, "{}: tokenizer.ggml.scores[{}] is not a number", vocab.source, i);
+      fail(ErrorCode::kFile,
+           "{}: tokenizer.ggml.scores[{}] is not a number: the file is damaged, get or convert it "
+           "again",
+           vocab.source, i);
     }
   }
   if (vocab.merges.size() > std::numeric_limits<uint32_t>::max()) {
-    fail(ErrorCode::kFile, "{}: the vocabulary has {} merges, more than 32-bit ranks can name",
+    fail(ErrorCode::kFile,
+         "{}: the vocabulary has {} merges, more than 32-bit ranks can number: the file is "
+         "damaged, get or convert it again",
          vocab.source, vocab.merges.size());
   }
   for (const MergeRule& rule : vocab.merges) {

@@ -22,8 +22,8 @@ class GbnfReader {
  public:
   explicit GbnfReader(std::string_view text) : text_(text) {
     if (text.size() > kLongestGbnf) {
-      fail(ErrorCode::kRequest, "has {} bytes; at most {} are supported", text.size(),
-           kLongestGbnf);
+      fail(ErrorCode::kRequest, "has {} bytes, and at most {} are supported: shorten it",
+           text.size(), kLongestGbnf);
     }
     if (!is_well_formed(text)) fail(ErrorCode::kRequest, "is not well-formed UTF-8");
   }
@@ -32,13 +32,13 @@ class GbnfReader {
     for (skip_space(true); !done(); skip_space(true)) read_rule();
     for (const GbnfRule& rule : result_.rules) {
       if (!rule.defined) {
-        fail(ErrorCode::kRequest, "has no rule \"{}\", which another one names",
+        fail(ErrorCode::kRequest, "has no rule \"{}\", which another rule uses: add it",
              printable(rule.name));
       }
     }
     auto root = numbers_.find("root");
     if (root == numbers_.end()) {
-      fail(ErrorCode::kRequest, "has no rule \"root\", with which a text begins");
+      fail(ErrorCode::kRequest, "has no rule \"root\", where every text starts: add it");
     }
     result_.root = root->second;
     return std::move(result_);
@@ -91,7 +91,7 @@ class GbnfReader {
     if (result_.rules[rule].defined) refuse("this rule is defined a second time");
     result_.rules[rule].defined = true;
     skip_space(false);
-    if (!take("::=")) refuse("\"::=\" is expected behind the rule's name");
+    if (!take("::=")) refuse("\"::=\" is expected after the rule's name");
     skip_space(true);
     GbnfNode body = choice(0);
     if (!done() && peek() != '\n' && peek() != '\r') {
@@ -116,7 +116,7 @@ class GbnfReader {
       char c = peek();
       if (done() || c == '|' || c == ')' || c == '\n' || c == '\r') return node;
       if (c == '*' || c == '+' || c == '?' || c == '{') {
-        if (node.parts.empty()) refuse("a repetition stands with nothing before it");
+        if (node.parts.empty()) refuse("a repetition has nothing before it");
         repeat_last(&node);
       } else {
         node.parts.push_back(part(depth));
@@ -129,7 +129,7 @@ class GbnfReader {
     if (take("[")) return char_class();
     if (take(".")) return {.kind = GbnfNode::Kind::kClass, .points = CodePoints::all()};
     if (take("(")) {
-      if (depth + 1 > kDeepestGbnf) refuse("groups lie more than 64 deep in each other");
+      if (depth + 1 > kDeepestGbnf) refuse("groups are nested more than 64 deep");
       GbnfNode inner = choice(depth + 1);
       if (!take(")")) refuse("a group is not closed");
       return inner;
@@ -154,9 +154,9 @@ class GbnfReader {
         most = peek() == '}' ? kNoLimit : times();
         skip_space(true);
       }
-      if (!take("}")) refuse("\"}\" is expected behind the bounds of a repetition");
+      if (!take("}")) refuse("\"}\" is expected after the bounds of a repetition");
     }
-    if (least > most) refuse("the bounds of a repetition are the wrong way round");
+    if (least > most) refuse("the bounds of a repetition are in the wrong order");
     GbnfNode inner = std::move(sequence->parts.back());
     sequence->parts.back() = {.kind = GbnfNode::Kind::kRepeat, .least = least, .most = most};
     sequence->parts.back().parts.push_back(std::move(inner));
@@ -191,7 +191,7 @@ class GbnfReader {
       if (range) {
         ++at_;
         last = character();
-        if (first > last) refuse("the ends of a range are the wrong way round");
+        if (first > last) refuse("the ends of a range are in the wrong order");
       }
       node.points.add(first, last);
     }
@@ -240,7 +240,7 @@ class GbnfReader {
       ++at_;
     }
     if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) {
-      refuse("an escape is no character of Unicode");
+      refuse("an escape is not a Unicode character");
     }
     return value;
   }

@@ -56,7 +56,8 @@ void GrammarBuilder::add(Symbol lhs, std::span<const Symbol> rhs) {
 Symbol GrammarBuilder::repeated(Symbol item, Symbol separator, uint64_t least, uint64_t most) {
   if (least > most) return rule("nothing");
   if (least > kMostItems) {
-    fail(ErrorCode::kRequest, "asks for at least {} items; at most {} are supported", least,
+    fail(ErrorCode::kRequest,
+         "asks for at least {} items, and at most {} are supported: ask for fewer", least,
          kMostItems);
   }
   return add_symbol({.kind = Kind::kRepeated,

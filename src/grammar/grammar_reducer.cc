@@ -80,7 +80,7 @@ void GrammarReducer::find_productive() {
   }
   productive_ = close(std::move(holds));
   if (!productive_[start_.id]) {
-    fail(ErrorCode::kRequest, "accepts no text at all; nothing can satisfy it");
+    fail(ErrorCode::kRequest, "accepts no text at all: correct it");
   }
   for (Info& info : builder_.symbols_) {
     std::erase_if(info.rules, [&](const std::vector<Symbol>& rule) {
@@ -109,7 +109,7 @@ void GrammarReducer::find_nullable() {
     if (info.kind == Kind::kRepeated && info.separator != kNoSymbol && info.most > 1 &&
         nullable_[info.item.id] && nullable_[info.separator.id]) {
       fail(ErrorCode::kRequest,
-           "has a list whose items and separators may both be empty; let one of them not be");
+           "has a list whose items and separators may both be empty: make one of them non-empty");
     }
   }
 }

@@ -146,7 +146,7 @@ void Matcher::note_tags(PositionId from, int32_t token) {
 
 void Matcher::rollback(size_t tokens) {
   if (tokens > history_.size()) {
-    fail(ErrorCode::kResource, "{} tokens of a grammar's text cannot be taken back; it knows {}",
+    fail(ErrorCode::kResource, "cannot take back {} tokens of a grammar's text, which has only {}",
          tokens, history_.size());
   }
   if (tokens == 0) return;

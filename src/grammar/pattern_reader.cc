@@ -27,8 +27,8 @@ CodePoints one(char32_t c) { return {{c, c}}; }
 
 PatternReader::PatternReader(std::string_view pattern) : text_(pattern) {
   if (pattern.size() > kLongestPattern) {
-    fail(ErrorCode::kRequest, "has {} bytes; at most {} are supported", pattern.size(),
-         kLongestPattern);
+    fail(ErrorCode::kRequest, "has {} bytes, and at most {} are supported: shorten it",
+         pattern.size(), kLongestPattern);
   }
   if (!is_well_formed(pattern)) fail(ErrorCode::kRequest, "is not well-formed UTF-8");
 }
@@ -70,7 +70,8 @@ std::optional<RepeatBounds> PatternReader::quantifier() {
     bounds = {0, 1};
   } else if (take('{')) {
     bounds = braces();
-    if (!bounds) fail(ErrorCode::kRequest, "has a \"{{\" that begins no quantifier; write \\{{");
+    if (!bounds)
+      fail(ErrorCode::kRequest, "has a \"{{\" that does not begin a quantifier: write \\{{");
   } else {
     return std::nullopt;
   }
@@ -84,14 +85,14 @@ void PatternReader::group_kind() {
   if (take('=') || take('!')) {
     fail(ErrorCode::kRequest, "has a lookahead, which is not supported");
   }
-  if (!take('<')) fail(ErrorCode::kRequest, "has a group of an unknown kind behind \"(?\"");
+  if (!take('<')) fail(ErrorCode::kRequest, "has a group of an unknown kind after \"(?\"");
   if (take('=') || take('!')) {
     fail(ErrorCode::kRequest, "has a lookbehind, which is not supported");
   }
   size_t begin = at_;
   while (!done() && (is_letter(peek()) || is_digit(peek()) || peek() == '_' || peek() == '$'))
     ++at_;
-  if (at_ == begin || !take('>')) fail(ErrorCode::kRequest, "has a group with a name that is none");
+  if (at_ == begin || !take('>')) fail(ErrorCode::kRequest, "has a group with an invalid name");
 }
 
 char32_t PatternReader::character() {
@@ -128,7 +129,7 @@ CodePoints PatternReader::char_class() {
     CodePoints other = class_member(&last);
     if (first && last) {
       if (*first > *last)
-        fail(ErrorCode::kRequest, "has a range whose ends are the wrong way round");
+        fail(ErrorCode::kRequest, "has a range whose ends are in the wrong order");
       points.add(*first, *last);
     } else {  // [\w-.]: no range, as most readers have it
       points.add(member);
@@ -191,7 +192,7 @@ CodePoints PatternReader::escape(bool in_class, std::optional<char32_t>* single)
     }
     case 'c':
       if (done() || !is_letter(peek())) {
-        fail(ErrorCode::kRequest, "has \\c without a letter behind it");
+        fail(ErrorCode::kRequest, "has \\c without a letter after it");
       }
       return is(static_cast<char32_t>(text_[at_++] & 31));
     case 'b':
@@ -215,7 +216,7 @@ CodePoints PatternReader::escape(bool in_class, std::optional<char32_t>* single)
 CodePoints PatternReader::property(bool negated) {
   size_t end = text_.find('}', at_);
   if (!take('{') || end == std::string_view::npos) {
-    fail(ErrorCode::kRequest, "has \\p without a name in braces behind it");
+    fail(ErrorCode::kRequest, "has \\p without a name in braces after it");
   }
   std::string_view name = text_.substr(at_, end - at_);
   at_ = end + 1;
@@ -227,8 +228,7 @@ CodePoints PatternReader::property(bool negated) {
     std::optional<CodePoints> points = CodePoints::category(name);
     if (!points) {
       fail(ErrorCode::kRequest,
-           "has \\p{{{}}}; of Unicode's properties only general categories are supported",
-           printable(name));
+           "has \\p{{{}}}, and only Unicode's general categories are supported", printable(name));
     }
     found = categories_.emplace(std::string(name), std::move(*points)).first;
   }

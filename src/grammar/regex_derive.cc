@@ -17,7 +17,7 @@ constexpr size_t kMostSearched = 100'000;
 void check_search(size_t met) {
   if (met <= kMostSearched) return;
   fail(ErrorCode::kRequest,
-       "is too complex: whether any text matches shows only after {} steps; make it simpler",
+       "is too complex: after {} steps it is not known whether any text matches; simplify it",
        kMostSearched);
 }
 
@@ -45,7 +45,7 @@ RegexId RegexSet::derive(RegexId regex, uint8_t byte) {
   });
   if (found != kNoId) return derivatives_[found].result;
   if (work_left_ == 0) {
-    fail(ErrorCode::kRequest, "takes too long to work out; make it simpler");
+    fail(ErrorCode::kRequest, "is too complex to compile: simplify it");
   }
   --work_left_;
   RegexId result = derive_node(regex, byte);

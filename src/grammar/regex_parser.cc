@@ -49,7 +49,7 @@ class PatternParser {
 
   Anchored alternatives(uint32_t depth) {
     if (depth > kDeepestGroup) {
-      fail(ErrorCode::kRequest, "has groups more than {} deep in each other", kDeepestGroup);
+      fail(ErrorCode::kRequest, "has groups nested more than {} deep", kDeepestGroup);
     }
     std::vector<Anchored> ways{sequence(depth)};
     while (reader_.take('|')) ways.push_back(sequence(depth));
@@ -93,11 +93,11 @@ class PatternParser {
     if (!bounds) return part;
     uint64_t largest = bounds->most == kNoLimit ? bounds->least : bounds->most;
     if (largest > kMostRepeated) {
-      fail(ErrorCode::kRequest, "repeats something {} times; at most {} is supported", largest,
+      fail(ErrorCode::kRequest, "repeats something {} times, and at most {} are supported", largest,
            kMostRepeated);
     }
     if (bounds->least > bounds->most) {
-      fail(ErrorCode::kRequest, "has a quantifier whose bounds are the wrong way round");
+      fail(ErrorCode::kRequest, "has a quantifier whose bounds are in the wrong order");
     }
     bool anchored = part[1][0] + part[0][1] + part[1][1] != set_.nothing();
     if (!anchored) return plain(set_.repeat(part[0][0], bounds->least, bounds->most));

@@ -47,8 +47,7 @@ RegexId RegexSet::add(Node node) {
   uint32_t found = node_table_.find(key, [&](uint32_t other) { return same(nodes_[other], node); });
   if (found != kNoId) return found;
   if (node.height > kDeepest) {
-    fail(ErrorCode::kRequest,
-         "has parts that lie more than {} deep in each other; write it flatter", kDeepest);
+    fail(ErrorCode::kRequest, "has parts nested more than {} deep: make it flatter", kDeepest);
   }
   if (nodes_.size() >= kMostNodes) {
     fail(ErrorCode::kRequest, "is too complex: it needs more than {} expressions; make it smaller",

@@ -76,8 +76,8 @@ ValueCases SchemaReader::any_of(const Scope& scope, const Member& member) {
   }
   if (all.size() > kMostTrackedBranches) {
     refuse(scope, member.key(),
-           fmt::format("has more than {} branches beside a keyword that asks what they evaluated; "
-                       "give fewer",
+           fmt::format("has more than {} branches next to unevaluatedProperties or "
+                       "unevaluatedItems: give fewer",
                        kMostTrackedBranches));
   }
   ValueCases some;

@@ -70,7 +70,7 @@ Symbol SchemaWriter::plain_items(const ArrayCase& array) {
 Symbol SchemaWriter::counted_items(GoalId goal, const ArrayCase& array) {
   if (array.contains.size() > kMostContains) {
     document_.refuse(reader_.origin(goal), "contains",
-                     "is asked for too often of one array; join what it asks for");
+                     "applies too often to one array: combine its conditions");
   }
   const Symbol whole = builder_.rule("array");
   States states;
@@ -155,7 +155,7 @@ Symbol SchemaWriter::unique_items(GoalId goal, const ArrayCase& array) {
   auto refuse = [&](std::string_view sentence) {
     document_.refuse(reader_.origin(goal), "uniqueItems", sentence);
   };
-  if (!array.contains.empty()) refuse("cannot be held beside \"contains\"; leave one out");
+  if (!array.contains.empty()) refuse("cannot be combined with \"contains\": leave one out");
   std::vector<std::vector<Scalar>> allowed;  // by place, the last for all behind
   std::map<std::string, uint32_t> bits;
   for (size_t place = 0; place <= array.prefix.size() && place < array.most; ++place) {
@@ -166,7 +166,8 @@ Symbol SchemaWriter::unique_items(GoalId goal, const ArrayCase& array) {
       }
     }
     if (!scalars || bits.size() > SchemaTexts::kFew) {
-      refuse("can be held for few values alone; list them by \"enum\", or leave it out");
+      refuse(
+          "is supported only for a small set of values: list them with \"enum\", or leave it out");
     }
     allowed.push_back(std::move(*scalars));
   }

@@ -128,7 +128,7 @@ bool SchemaReader::assert_number(const Scope& scope, const Member& member, Value
       refuse(scope, keyword, "must be a number above 0");
     }
     const std::optional<RegexId> multiples = texts_.multiple_of(*divisor);
-    if (!multiples) refuse(scope, keyword, "has more digits than can be held; give at most 9");
+    if (!multiples) refuse(scope, keyword, "has too many digits: give at most 9");
     value.numbers = texts_.both(value.numbers, *multiples);
   } else {
     return false;
@@ -173,7 +173,7 @@ RegexId SchemaReader::pattern(const Scope& scope, std::string_view keyword,
   } catch (const SchemaTooComplex&) {
     throw;
   } catch (const Error& error) {
-    refuse(scope, keyword, fmt::format("cannot be held: {}", error.what()));
+    refuse(scope, keyword, fmt::format("is not supported: {}", error.what()));
   }
 }
 

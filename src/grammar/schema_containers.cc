@@ -127,7 +127,7 @@ std::vector<NameClass> SchemaReader::split_classes(const Scope& scope,
     others = texts_.without(others, rule.names);
     matched = std::move(finer);
     if (matched.size() > kMostClasses) {
-      refuse(scope, "patternProperties", "has too many patterns that overlap; give fewer");
+      refuse(scope, "patternProperties", "has too many overlapping patterns: give fewer");
     }
   }
   if (!texts_.is_empty(others)) {

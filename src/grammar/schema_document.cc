@@ -114,8 +114,9 @@ SchemaDocument::SchemaDocument(std::string_view text, std::string_view name,
                                const SchemaLimits& limits)
     : name_(name) {
   if (text.size() > limits.bytes) {
-    fail(ErrorCode::kRequest, "{}: the schema has {} bytes; give one of at most {}", name,
-         text.size(), limits.bytes);
+    fail(ErrorCode::kRequest,
+         "{}: the schema has {} bytes, and at most {} are supported: shorten it", name, text.size(),
+         limits.bytes);
   }
   try {
     root_ = read_json(text, limits.depth);
@@ -131,7 +132,7 @@ SchemaDocument::SchemaDocument(std::string_view text, std::string_view name,
 void SchemaDocument::count(const json::value& value, const SchemaLimits& limits) {
   auto check = [&](size_t count, size_t limit, std::string_view what) {
     if (count <= limit) return;
-    fail(ErrorCode::kRequest, "{}: the schema has more than {} {}; give a smaller one", path(value),
+    fail(ErrorCode::kRequest, "{}: the schema has more than {} {}: give a smaller one", path(value),
          limit, what);
   };
   check(++nodes_, limits.nodes, "values");
@@ -227,16 +228,19 @@ const json::value& SchemaDocument::resolve(const json::value& from, std::string_
   const json::value* found = find(uri, uri_fragment(reference));
   if (found == nullptr) {
     const bool inside = uri == resources_[resource].uri;
-    refuse(from, keyword,
-           inside ? fmt::format("names \"{}\", which the schema does not have; correct it, or add "
-                                "what it names",
-                                reference)
-                  : fmt::format("names \"{}\", which lies outside of the schema, and nothing is "
-                                "fetched; put it into \"$defs\" and refer to it there",
-                                reference));
+    refuse(
+        from, keyword,
+        inside
+            ? fmt::format(
+                  "refers to \"{}\", which the schema does not have: correct it, or add that part",
+                  reference)
+            : fmt::format("refers to \"{}\", which is outside the schema and is not fetched: copy "
+                          "it into \"$defs\" and refer to it there",
+                          reference));
   }
   if (!found->is_object() && !found->is_bool()) {
-    refuse(from, keyword, fmt::format("names \"{}\", which is no schema; correct it", reference));
+    refuse(from, keyword,
+           fmt::format("refers to \"{}\", which is not a schema: correct it", reference));
   }
   return *found;
 }
@@ -252,9 +256,9 @@ const json::value& SchemaDocument::resolve_dynamic(const json::value& from,
   const bool moves = recursive || (anchor != nullptr && std::string_view(*anchor) == fragment);
   auto same = dynamic_anchors_.find(name);
   if (moves && same != dynamic_anchors_.end() && same->second > 1) {
-    refuse(from, keyword,
-           "names an anchor that several schemas have, so what it means depends on the way that "
-           "led here; use \"$ref\"");
+    refuse(
+        from, keyword,
+        "refers to an anchor that several schemas have, so its meaning is ambiguous: use \"$ref\"");
   }
   return found;
 }

@@ -61,7 +61,7 @@ TEST(SchemaDocument, HasLimits) {
   EXPECT_PRED2(has_part, refusal_of(R"({"properties": {"a": 1, "b": 2}})", {.properties = 1}),
                "more than 1 properties");
   EXPECT_PRED2(has_part, refusal_of("{\"type\":\"string\"}", {.bytes = 9}), "17 bytes");
-  EXPECT_PRED2(has_part, refusal_of("{\"type\":"), "schema: the JSON ends");
+  EXPECT_PRED2(has_part, refusal_of("{\"type\":"), "schema: the JSON is incomplete");
 }
 
 }  // namespace

@@ -101,17 +101,15 @@ ValueCases SchemaReader::evaluate(const Value& schema, bool tracks) {
   }
   const json::object* object = schema.if_object();
   if (object == nullptr) {
-    fail(ErrorCode::kRequest, "{}: this is no schema; give an object, true or false",
+    fail(ErrorCode::kRequest, "{}: this is not a schema: give an object, true or false",
          document_.path(schema));
   }
   const Scope scope{
       schema, *object,
       tracks || object->contains("unevaluatedProperties") || object->contains("unevaluatedItems")};
-  if (open_.size() >= kMostOpen) refuse(scope, "$ref", "is one of too many in a row; join them");
+  if (open_.size() >= kMostOpen) refuse(scope, "$ref", "is one of too many in a row: combine them");
   if (!open_.insert(&schema).second) {
-    refuse(scope, "$ref",
-           "leads back to where it stands, without a property or an item between; "
-           "take it out");
+    refuse(scope, "$ref", "refers back to itself without a property or an item between: remove it");
   }
   try {
     ValueCases cases = evaluate_object(scope);
@@ -153,8 +151,8 @@ ValueCases SchemaReader::negate(const ValueCases& cases, const Value& schema,
     return algebra_.negation(cases, &schema);
   } catch (const CannotNegate& cannot) {
     document_.refuse(schema, keyword,
-                     fmt::format("needs the contrary of \"{}\", which cannot be held; say what is "
-                                 "allowed instead",
+                     fmt::format("needs the opposite of \"{}\", which is not supported: describe "
+                                 "what is allowed instead",
                                  cannot.what));
   }
 }

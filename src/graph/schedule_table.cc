@@ -100,10 +100,10 @@ void check_schedules(const ScheduleTable& table, const Kernels& kernels) {
   const AttendSchedule& attend = table.attend;
   if ((attend.places != 0 && attend.places != 1 && attend.places != 4) ||
       attend.tasks > AttendSchedule::kMostTasks) {
-    fail(
-        ErrorCode::kUsage,
-        "attention cannot prefetch from {} places with {} tasks a thread: give 1 or 4, and 1 to {}",
-        attend.places, attend.tasks, AttendSchedule::kMostTasks);
+    fail(ErrorCode::kUsage,
+         "the schedule of attention has {} prefetch streams and {} tasks a thread: give 1 or 4 "
+         "streams, and 1 to {} tasks",
+         attend.places, attend.tasks, AttendSchedule::kMostTasks);
   }
   for (size_t i = 0; i < table.entries.size(); ++i) {
     const ScheduleEntry& entry = table.entries[i];
@@ -111,12 +111,12 @@ void check_schedules(const ScheduleTable& table, const Kernels& kernels) {
     const std::string fault =
         entry.schedule.is_default() ? "" : schedule_fault(entry.schedule, menu);
     if (!fault.empty()) {
-      fail(ErrorCode::kUsage, "{} cannot be at ISA level {}: {}", name_of(entry),
+      fail(ErrorCode::kUsage, "{} is not possible at ISA level {}: {}", name_of(entry),
            isa_name(kernels.isa), fault);
     }
     for (size_t j = 0; j < i; ++j) {
       if (table.entries[j].is_case_of(entry)) {
-        fail(ErrorCode::kUsage, "{} stands twice: take one of them out", name_of(entry));
+        fail(ErrorCode::kUsage, "{} is given twice: remove one", name_of(entry));
       }
     }
   }

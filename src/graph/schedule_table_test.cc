@@ -80,15 +80,15 @@ TEST(ScheduleTable, IsHeldAgainstTheMenu) {
   EXPECT_EQ(fault_of({}), "");
   EXPECT_EQ(fault_of({{{kProduct, 16, with_slice(1)}, {kProduct, 1, with_slice(1)}}}), "");
   EXPECT_EQ(fault_of({{{kProduct, 16, with_slice(2)}}}),
-            "the schedule of q8_0 4096 x 1024 with 2 threads and 16 rows cannot be at ISA level "
-            "reference: slice is 2, not 1");
-  EXPECT_EQ(fault_of({{{kProduct, 16, with_slice(1)}, {kProduct, 16, with_slice(1)}}}),
-            "the schedule of q8_0 4096 x 1024 with 2 threads and 16 rows stands twice: take one of "
-            "them out");
+            "the schedule of q8_0 4096 x 1024 with 2 threads and 16 rows is not possible at ISA "
+            "level reference: slice is 2, not 1");
+  EXPECT_EQ(
+      fault_of({{{kProduct, 16, with_slice(1)}, {kProduct, 16, with_slice(1)}}}),
+      "the schedule of q8_0 4096 x 1024 with 2 threads and 16 rows is given twice: remove one");
   EXPECT_EQ(fault_of({{}, {.places = 4, .tasks = 16}}), "");
   EXPECT_EQ(fault_of({{}, {.places = 2, .tasks = 17}}),
-            "attention cannot prefetch from 2 places with 17 tasks a thread: give 1 or 4, and 1 to "
-            "16");
+            "the schedule of attention has 2 prefetch streams and 17 tasks a thread: give 1 or 4 "
+            "streams, and 1 to 16 tasks");
 }
 
 }  // namespace

@@ -87,10 +87,8 @@ std::string fault_of(const std::string& line, uint32_t number = 1) {
 }
 
 TEST(ScheduleText, TellsOneFaultInASentence) {
-  EXPECT_EQ(fault_of(with("schedule", "plan")),
-            "schedule line 1 has 'plan' where 'schedule' belongs");
-  EXPECT_EQ(fault_of(with("q8_0", "q9_9")),
-            "schedule line 1 is of type 'q9_9', which nobody knows");
+  EXPECT_EQ(fault_of(with("schedule", "plan")), "schedule line 1 has 'plan' instead of 'schedule'");
+  EXPECT_EQ(fault_of(with("q8_0", "q9_9")), "schedule line 1 has the unknown type 'q9_9'");
   EXPECT_EQ(fault_of(with("4096", "-1"), 2),
             "schedule line 2 has '-1' as its outputs: give a number from 16 to 16777216");
   EXPECT_EQ(fault_of(with("1024", "1024x")),
@@ -100,11 +98,11 @@ TEST(ScheduleText, TellsOneFaultInASentence) {
             "65536");
   EXPECT_EQ(fault_of(with("tile 1", "tile 256")),
             "schedule line 1 has '256' as its tile: give a number from 0 to 255");
-  EXPECT_EQ(fault_of(with("l2", "l3")), "schedule line 1 prefetches to 'l3': it is l1 or l2");
-  EXPECT_EQ(fault_of(with(" 256", "")), "schedule line 1 ends before its task");
-  EXPECT_EQ(fault_of(kLine + " and more"), "schedule line 1 has 'and' behind its end");
+  EXPECT_EQ(fault_of(with("l2", "l3")), "schedule line 1 prefetches to 'l3': give l1 or l2");
+  EXPECT_EQ(fault_of(with(" 256", "")), "schedule line 1 ends before 'task'");
+  EXPECT_EQ(fault_of(kLine + " and more"), "schedule line 1 has 'and' after its end");
   EXPECT_EQ(fault_of(with("slice", std::string(100, '\x1b'))),
-            "schedule line 1 has '" + std::string(32, '?') + "' where 'slice' belongs");
+            "schedule line 1 has '" + std::string(32, '?') + "' instead of 'slice'");
 }
 
 // A line is read or refused, whatever bytes it has.

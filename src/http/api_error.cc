@@ -72,7 +72,7 @@ std::string streamed_error(const ApiError& error, HttpDialect dialect) {
 }
 
 ShortageWords::ShortageWords(HttpDialect dialect)
-    : error{503, "", "no_memory", "there is not enough memory for this request: ask for less"},
+    : error{503, "", "no_memory", "not enough memory for this request: ask for less"},
       reply(error_reply(error, dialect)),
       event(streamed_error(error, dialect)) {}
 

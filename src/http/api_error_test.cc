@@ -28,7 +28,7 @@ TEST(ApiErrorTest, IsASentenceInLines) {
   EXPECT_EQ(streamed_error(error, kLines), error_body(error, kLines) + "\n");
   EXPECT_EQ(streamed_error(error, HttpDialect::kEvents), "data: " + error_body(error) + "\n\n");
   EXPECT_EQ(error_reply(error, kLines).fields, error.fields);
-  EXPECT_TRUE(shortage_words(kLines).reply.body.starts_with("{\"error\":\"there is not enough"));
+  EXPECT_TRUE(shortage_words(kLines).reply.body.starts_with("{\"error\":\"not enough"));
   EXPECT_LE(error_body({400, "", "c", std::string(3000, '\x01')}, kLines).size(), kErrorBytes);
 }
 

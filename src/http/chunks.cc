@@ -40,7 +40,7 @@ size_t ChunkDecoder::take(std::string_view bytes, std::string_view& data) {
 }
 
 void ChunkDecoder::expect(char c, char expected, State next) {
-  if (c != expected) return set_fault("A line of the chunked body does not end as it must.");
+  if (c != expected) return set_fault("A line of the chunked body does not end with CR and LF.");
   state_ = next;
 }
 

@@ -50,9 +50,10 @@ ClientReply HttpClient::ask(const ClientRequest& request, uint64_t most) {
   if (sink.no_memory || code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
   if (sink.full) fail(ErrorCode::kResource, "the reply is longer than {} bytes", most);
   if (code == CURLE_OPERATION_TIMEDOUT) {
-    fail(ErrorCode::kResource, "no reply in time: {}", handle_.problem(code));
+    fail(ErrorCode::kResource, "the server did not reply in time: {}", handle_.problem(code));
   }
-  if (code != CURLE_OK) fail(ErrorCode::kResource, "no reply: {}", handle_.problem(code));
+  if (code != CURLE_OK)
+    fail(ErrorCode::kResource, "the server did not reply: {}", handle_.problem(code));
   reply.status = handle_.status();
   return reply;
 }

@@ -151,7 +151,8 @@ void HttpConnection::on_end() {
   ended_ = true;
   if (phase_ == Phase::kAnswering) return on_half_closed();
   if (phase_ == Phase::kReading && reader_.stage() != HttpReader::Stage::kStart) {
-    return refuse(http_error(400, "incomplete_request", "The request ended before it was whole."));
+    return refuse(
+        http_error(400, "incomplete_request", "The request ended before it was complete."));
   }
   close();
 }

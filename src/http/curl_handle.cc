@@ -15,7 +15,7 @@ CurlHandle::CurlHandle() {
   // Counts its users, and any thread may call it.
   CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (code != CURLE_OK) {
-    fail(ErrorCode::kResource, "libcurl does not start: {}", curl_easy_strerror(code));
+    fail(ErrorCode::kResource, "cannot start libcurl: {}", curl_easy_strerror(code));
   }
   handle_ = curl_easy_init();
   if (handle_ == nullptr) {

@@ -122,7 +122,7 @@ std::optional<ApiError> check_host(const HttpRequest& request) {
   if (count == 0 && request.minor == 0) return std::nullopt;
   if (count == 0) return http_error(400, "invalid_host", "The request has no Host field.");
   if (is_host(*request.find("host"))) return std::nullopt;
-  return http_error(400, "invalid_host", "The Host field is no host with an optional port.");
+  return http_error(400, "invalid_host", "The Host field must be a host with an optional port.");
 }
 
 // Checks Transfer-Encoding: no error where it is exactly `chunked`.
@@ -137,10 +137,11 @@ std::optional<ApiError> check_coding(std::string_view value) {
     at = end + 1;
   }
   if (known) {
-    return http_error(400, "invalid_framing", "Transfer-Encoding must be chunked, and once.");
+    return http_error(400, "invalid_framing",
+                      "Transfer-Encoding must be chunked, and appear once.");
   }
   return http_error(501, "unsupported_transfer_encoding",
-                    "The only transfer coding that this server knows is chunked.");
+                    "The only transfer coding that this server supports is chunked.");
 }
 
 std::optional<ApiError> read_framing(HttpHead& head) {
@@ -150,13 +151,13 @@ std::optional<ApiError> read_framing(HttpHead& head) {
     if (name != "content-length" && name != "transfer-encoding") continue;
     if (length || coding) {
       return http_error(400, "invalid_framing",
-                        "The length of the request's body is told more than once.");
+                        "The request gives the length of its body more than once.");
     }
     (name == "content-length" ? length : coding) = &value;
   }
   if (coding) {
     if (head.request.minor == 0) {
-      return http_error(400, "invalid_framing", "HTTP/1.0 has no Transfer-Encoding.");
+      return http_error(400, "invalid_framing", "HTTP/1.0 does not allow Transfer-Encoding.");
     }
     head.chunked = true;
     return check_coding(*coding);
@@ -170,7 +171,7 @@ std::optional<ApiError> read_framing(HttpHead& head) {
     head.content_length = std::numeric_limits<uint64_t>::max();
     return std::nullopt;
   }
-  return http_error(400, "invalid_framing", "Content-Length is no number.");
+  return http_error(400, "invalid_framing", "Content-Length is not a number.");
 }
 
 std::optional<ApiError> read_wishes(HttpHead& head) {
@@ -179,7 +180,7 @@ std::optional<ApiError> read_wishes(HttpHead& head) {
     if (name == "expect" && head.request.minor == 1) {
       if (!same_text(value, "100-continue")) {
         return http_error(417, "expectation_failed",
-                          "The only expectation that this server meets is 100-continue.");
+                          "The only expectation that this server supports is 100-continue.");
       }
       head.expects_continue = true;
     }
@@ -198,7 +199,7 @@ std::optional<ApiError> check_content_coding(const HttpHead& head) {
     if (name != "content-encoding" || value.empty() || same_text(value, "identity")) continue;
     ApiError error = http_error(415, "unsupported_content_encoding",
                                 "The request's body is compressed (Content-Encoding), which this "
-                                "server does not read: send it as it is.");
+                                "server does not support: send it uncompressed.");
     error.fields.emplace_back("Accept-Encoding", "identity");
     return error;
   }
@@ -216,7 +217,7 @@ std::optional<ApiError> read_absolute_target(HttpRequest& request) {
   size_t end = std::min(rest.find_first_of("/?#"), rest.size());
   std::string host = rest.substr(0, end);
   if (!is_host(host)) {
-    return http_error(400, "invalid_host", "The request's target names no host.");
+    return http_error(400, "invalid_host", "The request's target has no host.");
   }
   request.path = rest.substr(end);
   if (!request.path.starts_with('/')) {
@@ -241,7 +242,8 @@ std::optional<ApiError> beast_parse(std::string_view block, HttpRequest& request
   parser.put(boost::asio::const_buffer(block.data(), block.size()), error);
   if (!error && parser.is_header_done()) return std::nullopt;
   if (error == http::error::bad_version && other_version(block.substr(0, block.find('\r')))) {
-    return http_error(505, "unsupported_version", "This server speaks HTTP/1.1 and HTTP/1.0.");
+    return http_error(505, "unsupported_version",
+                      "This server supports only HTTP/1.1 and HTTP/1.0.");
   }
   std::string message = "The request's header is malformed";
   if (error) message += ": " + error.message();
@@ -272,7 +274,7 @@ std::optional<ApiError> parse_head(std::string_view block, HttpHead& head) {
   if (auto refused = beast_parse(block, head.request)) return refused;
   HttpRequest& request = head.request;
   if (request.method.size() > kMethodLetters || !std::ranges::all_of(request.method, is_upper)) {
-    return http_error(400, "malformed_request", "The request's method is none.");
+    return http_error(400, "malformed_request", "The request's method is not valid.");
   }
   if (auto refused = check_host(request)) return refused;
   if (auto refused = read_absolute_target(request)) return refused;

@@ -51,7 +51,8 @@ Tcp::endpoint find_endpoint(asio::io_context& context, std::string host, uint16_
   Tcp::resolver resolver(context);
   auto found = resolver.resolve(host, std::to_string(port), Tcp::resolver::passive, error);
   if (error || found.empty()) {
-    fail_field(ErrorCode::kUsage, "host", "is {}, which no address belongs to", host);
+    fail_field(ErrorCode::kUsage, "host",
+               "is {}, which has no address: give another name or an IP address", host);
   }
   return found.begin()->endpoint();
 }

@@ -63,7 +63,8 @@ ManyClient::ManyClient(const std::string& origin, std::function<double()> clock)
   multi_.reset(curl_multi_init());
   if (!multi_) throw std::bad_alloc();
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  if (epoll_ < 0) fail(ErrorCode::kResource, "no epoll: {}", std::strerror(errno));
+  if (epoll_ < 0)
+    fail(ErrorCode::kResource, "cannot create an epoll instance: {}", std::strerror(errno));
   curl_multi_setopt(multi_.get(), CURLMOPT_SOCKETFUNCTION, watch);
   curl_multi_setopt(multi_.get(), CURLMOPT_SOCKETDATA, this);
   curl_multi_setopt(multi_.get(), CURLMOPT_TIMERFUNCTION, set_timer);

@@ -39,9 +39,9 @@ std::string why_not(const ExpertsBlock& experts) {
 
 std::string why_not(const Block& block) {
   if (block.held || block.norms.outer) {
-    return "blocks that stand beside each other are not computed on a GPU yet";
+    return "parallel blocks (attention beside feed-forward) are not supported on a GPU yet";
   }
-  if (block.norms.scale) return "layers whose result is scaled are not computed on a GPU yet";
+  if (block.norms.scale) return "layers whose result is scaled are not supported on a GPU yet";
   return "";
 }
 
@@ -128,10 +128,10 @@ bool layers_take_bf16(const ModelSpec& spec) {
 std::string why_no_prefill(const ModelSpec& spec) {
   return why_not_computed(
       spec, true,
-      "only models of attention, feed-forward layers and experts are streamed through a GPU yet, "
-      "none that keep states",
+      "only models of attention, feed-forward layers and experts can be streamed through a GPU "
+      "yet, not those with recurrent layers",
       [](const AttentionBlock& of) {
-        if (of.kept != KvKept::kCached) return "the model keeps no keys and values to be filled";
+        if (of.kept != KvKept::kCached) return "the model has no KV cache to fill";
         return of.max_alibi > 0 || of.mask != Mask::kCausal
                    ? "only causal attention without ALiBi is streamed through a GPU yet"
                    : "";

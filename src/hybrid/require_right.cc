@@ -34,7 +34,7 @@ void require_right(Accelerator& accelerator, const ModelSpec& spec,
                       check.refused.empty()
                           ? fmt::format("computes '{}' wrong: {}", check.contract, check.first)
                           : fmt::format("cannot compute '{}': {}", check.contract, check.refused);
-                  fail(ErrorCode::kUnsupported, "{} {}; `hearth gpu --check` tells more",
+                  fail(ErrorCode::kUnsupported, "{} {}; see `hearth gpu --check`",
                        accelerator.facts().name, what);
                 });
 }

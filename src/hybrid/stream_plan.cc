@@ -203,8 +203,9 @@ class Planner {
                           plan.experts, bytes_text(plan.expert_bytes))
             : "";
     fail(by_asking ? ErrorCode::kUsage : ErrorCode::kResource,
-         "passes of {} rows, {} of them for pages of a context of {}, {} layers kept and {} berths"
-         "{} take {}, {} of them in one piece, and {} has {} for them, {} in one piece: take a GPU "
+         "passes of {} rows ({} for KV cache pages of a context of {}), {} kept layers and {} "
+         "buffers for other layers{} need {}, {} of it in one piece, and {} has {} free, {} of it in "
+         "one piece: use a GPU "
          "with more memory, a shorter context, or fewer rows{} or layers",
          plan.rows, bytes_text(plan.page_bytes), target_.context, plan.kept, plan.berths, ring,
          bytes_text(plan.bytes()), bytes_text(plan.least_piece), facts_.name, bytes_text(memory_),

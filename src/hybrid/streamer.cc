@@ -241,7 +241,7 @@ void Streamer::remake() {
     next_try_ = options_.clock() + options_.retry_seconds;
     return;
   }
-  if (options_.tell) options_.tell("the GPU is back: prompts are streamed again");
+  if (options_.tell) options_.tell("the GPU works again: prompts are streamed through it");
 }
 
 uint32_t Streamer::tokens_of(const Texts& texts) {
@@ -327,7 +327,7 @@ void Streamer::run_pass(const Texts& texts) {
   options_.on_done();
   if (trouble) give_up(trouble);
   if (outcome == Outcome::kLost && options_.tell) {
-    options_.tell("pages of keys and values that the GPU may still write are not used again");
+    options_.tell("some KV cache pages stay unused, as the GPU may still write to them");
   }
 }
 
@@ -339,11 +339,13 @@ void Streamer::give_up(const std::exception_ptr& trouble) {
     std::rethrow_exception(trouble);
   } catch (const std::exception& error) {
     const std::string bits =
-        rule_ ? fmt::format(", and prompts of {} tokens and more have their bits, which are others",
-                            rule_->threshold)
+        rule_ ? fmt::format(
+                    ", so results for prompts of {} tokens and more may differ in the last bits",
+                    rule_->threshold)
               : "";
     options_.tell(
-        fmt::format("the GPU is left out, the cores compute all{}: {}", bits, error.what()));
+        fmt::format("the GPU is not used any more, and the cores compute all prompts{}: {}", bits,
+                    error.what()));
   }
 }
 

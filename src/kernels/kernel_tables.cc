@@ -25,8 +25,8 @@ std::vector<Isa> lineage(Isa isa) {
 }
 
 [[noreturn]] void refuse(Isa isa, PackKind kind, const std::string& why) {
-  fail(ErrorCode::kFile, "the schedules of {} at ISA level {} cannot be: {}", pack_kind_name(kind),
-       isa_name(isa), why);
+  fail(ErrorCode::kFile, "the schedules of {} at ISA level {} are not possible: {}",
+       pack_kind_name(kind), isa_name(isa), why);
 }
 
 void check_default(Isa isa, const ScheduleEntry& entry, const GemmMenu& menu) {

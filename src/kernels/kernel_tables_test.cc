@@ -142,7 +142,7 @@ std::string fault_of(const std::string& lines) {
 
 TEST(KernelTables, RefuseWhatIsOnNoMenu) {
   const std::string head =
-      fmt::format("the schedules of f32 at ISA level {} cannot be: ", isa_name(kLow));
+      fmt::format("the schedules of f32 at ISA level {} are not possible: ", isa_name(kLow));
   EXPECT_EQ(fault_of(any_line("f32", "any", 20000)), head + "prefetch is 20000, not 0 to 16384");
   EXPECT_EQ(fault_of(line("f32", "64 64 threads 2", "1", 20000)),
             head + "prefetch is 20000, not 0 to 16384");

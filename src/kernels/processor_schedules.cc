@@ -81,7 +81,7 @@ class SchedulesReader {
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    fail(ErrorCode::kFile, "'{}' is no table of schedules: {}", printable(name_), why);
+    fail(ErrorCode::kFile, "'{}' is not a table of schedules: {}", printable(name_), why);
   }
 
   void read_line(std::string_view line) {
@@ -97,7 +97,7 @@ class SchedulesReader {
                        : words[0] == "schedule" ? read_schedules(words, line)
                                                 : false;
     if (!known) {
-      refuse(fmt::format("line {} is '{}', which nobody knows here", number_, printable(line)));
+      refuse(fmt::format("line {} is '{}', which is unknown", number_, printable(line)));
     }
   }
 

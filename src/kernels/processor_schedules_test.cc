@@ -103,28 +103,24 @@ std::string with(const std::string& from, const std::string& to) {
 }
 
 TEST(ProcessorSchedules, TellOneFaultInASentence) {
-  const std::string head = "'zen9.txt' is no table of schedules: ";
+  const std::string head = "'zen9.txt' is not a table of schedules: ";
   EXPECT_EQ(fault_of(with("schedules 1", "schedules 2")),
             head + "its first line is not 'hearth-schedules 1'");
   EXPECT_EQ(fault_of("hearth-schedules 1\nisa avx2\n"), head + "it names no processor");
-  EXPECT_EQ(
-      fault_of(with("143+", "143-")),
-      head + "line 3 is 'processor GenuineIntel family 6 model 143-', which nobody knows here");
+  EXPECT_EQ(fault_of(with("143+", "143-")),
+            head + "line 3 is 'processor GenuineIntel family 6 model 143-', which is unknown");
   EXPECT_EQ(fault_of(with("isa avx512bw", "isa avx1024")),
-            head + "line 5 is 'isa avx1024', which nobody knows here");
+            head + "line 5 is 'isa avx1024', which is unknown");
   EXPECT_EQ(fault_of(with("isa avx512\n", "isa avx512bw\n")),
-            head + "line 7 is 'isa avx512bw', which nobody knows here");
+            head + "line 7 is 'isa avx512bw', which is unknown");
   EXPECT_EQ(fault_of(with("places 4", "places 3")),
-            head + "line 6 is 'attend places 3', which nobody knows here");
-  EXPECT_EQ(fault_of(with("q8_0", "q9_9")),
-            head + "schedule line 8 is of type 'q9_9', which nobody knows");
+            head + "line 6 is 'attend places 3', which is unknown");
+  EXPECT_EQ(fault_of(with("q8_0", "q9_9")), head + "schedule line 8 has the unknown type 'q9_9'");
   EXPECT_EQ(fault_of(with("q8_0", "q4_0,q9_9")),
-            head + "schedule line 8 is of type 'q9_9', which nobody knows");
-  EXPECT_EQ(fault_of(with("q8_0", "q4_0,")),
-            head + "schedule line 8 is of type 'any', which nobody knows");
-  EXPECT_EQ(
-      fault_of(with("any any threads any", "any any threads 2")),
-      head + "schedule line 8 says some sizes and not others: say all, or 'any any threads any'");
+            head + "schedule line 8 has the unknown type 'q9_9'");
+  EXPECT_EQ(fault_of(with("q8_0", "q4_0,")), head + "schedule line 8 has the unknown type 'any'");
+  EXPECT_EQ(fault_of(with("any any threads any", "any any threads 2")),
+            head + "schedule line 8 gives only some sizes: give all, or 'any any threads any'");
 }
 
 // A text is read or refused, whatever bytes it has.

@@ -43,13 +43,14 @@ bool parse_range(const std::string& line, uintptr_t* begin, uintptr_t* end) {
 Arena::Arena(const Machine& machine, uint32_t node, size_t bytes, std::string name, Binding binding)
     : name_(std::move(name)), node_(machine.memory_node(node)), binding_(binding) {
   if (node_ != node) {
-    notes_.push_back(fmt::format("node {} has no memory: {} lies on node {}",
+    notes_.push_back(fmt::format("NUMA node {} has no memory: {} is placed on node {}",
                                  machine.nodes[node].os_index, name_,
                                  machine.nodes[node_].os_index));
   }
   size_t page = bytes >= kHugePageBytes ? kHugePageBytes : static_cast<size_t>(getpagesize());
   if (bytes > SIZE_MAX / 2) {
-    fail(ErrorCode::kResource, "{} would need {}, more than can be addressed", name_,
+    fail(ErrorCode::kResource,
+         "{} would need {}, more than the address space: use a smaller model or context", name_,
          bytes_text(bytes));
   }
   capacity_ = round_up(bytes, page);
@@ -101,7 +102,8 @@ void Arena::map(const Machine& machine) {
   }
   if (mapping == MAP_FAILED || mprotect(base_, capacity_, PROT_READ | PROT_WRITE) != 0) {
     fail(ErrorCode::kResource,
-         "{} of address space for {} are refused ({}); look at ulimit -v and vm.overcommit_memory",
+         "the system refuses {} of address space for {} ({}): check ulimit -v and "
+         "vm.overcommit_memory",
          bytes_text(capacity_), name_, std::strerror(errno));
   }
   if (capacity_ >= kHugePageBytes) {
@@ -170,9 +172,9 @@ void Arena::bind(const Machine& machine) {
   const char* remedy =
       error == EPERM ? "; the container's seccomp profile must allow mbind, or give it CAP_SYS_NICE"
                      : "";
-  notes_.push_back(
-      fmt::format("{} could not be bound to node {} ({}): it lies where first touched{}", name_,
-                  machine.nodes[node_].os_index, std::strerror(error), remedy));
+  notes_.push_back(fmt::format(
+      "{} could not be bound to NUMA node {} ({}): it is placed where it is first used{}", name_,
+      machine.nodes[node_].os_index, std::strerror(error), remedy));
 }
 
 std::byte* Arena::allocate(size_t bytes, size_t align) {
@@ -212,7 +214,7 @@ void check_memory(uint64_t needed, const std::string& what, const Machine& machi
     limit = fmt::format(" (the cgroup's limit is {})", bytes_text(*machine.memory_limit));
   }
   fail(ErrorCode::kResource,
-       "{} needs {} and {} are available{}; take a smaller quantisation or context, or free memory",
+       "{} needs {}, and {} are available{}: use a smaller quantisation or context, or free memory",
        what, bytes_text(needed), bytes_text(available), limit);
 }
 
@@ -222,7 +224,7 @@ void check_node_memory(uint64_t needed, const std::string& what, const Machine& 
   uint64_t available = home.available_bytes;
   if (!machine.binds_memory() || available == 0 || needed <= available) return;
   fail(ErrorCode::kResource,
-       "{} needs {} on NUMA node {} and {} are available there; use more nodes, or free memory on "
+       "{} needs {} on NUMA node {}, and {} are available there: use more nodes, or free memory on "
        "it",
        what, bytes_text(needed), home.os_index, bytes_text(available));
 }

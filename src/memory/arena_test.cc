@@ -140,7 +140,8 @@ TEST(ArenaTest, RefusedBindingIsANote) {
   Arena arena(two_nodes(), 1, 1 << 20, "weights");
   EXPECT_FALSE(arena.bound());
   ASSERT_EQ(arena.notes().size(), 1u);
-  EXPECT_NE(arena.notes()[0].find("weights could not be bound to node 1000"), std::string::npos)
+  EXPECT_NE(arena.notes()[0].find("weights could not be bound to NUMA node 1000"),
+            std::string::npos)
       << arena.notes()[0];
   std::fill_n(arena.data(), arena.capacity(), std::byte{1});
 }

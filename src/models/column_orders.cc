@@ -55,11 +55,11 @@ class OrderSettler {
       bytes += uint64_t{left.rows} * left.k * sizeof(float);
     }
     if (tensors.empty()) return;
-    spec_.notes.push_back(fmt::format(
-        "{} of '{}' become F32, {} in memory and as slow as that: their columns are in no "
-        "order of groups (act-order), and activations are gathered for attention and feed-forward "
-        "layers alone, where all matrices that read them have one order",
-        count_text(tensors.size(), "tensor"), spec_.source, bytes_text(bytes)));
+    spec_.notes.push_back(
+        fmt::format("{} of '{}' become F32, which takes {} of memory and is slow: their columns "
+                    "are reordered (act-order), which is supported only in attention and "
+                    "feed-forward layers whose matrices all have the same order",
+                    count_text(tensors.size(), "tensor"), spec_.source, bytes_text(bytes)));
   }
 
  private:

@@ -51,7 +51,8 @@ inline constexpr HfKey kRoutedKeys[] = {
     need_up_to("num_experts_per_tok", "expert_used_count", kExperts),
     need("moe_intermediate_size", "expert_feed_forward_length", kExpertFfn, ModelMost::kFfn),
     count("n_shared_experts", "expert_shared_count", kSharedExperts, ModelMost::kExperts, 0),
-    must_count("moe_layer_freq", 1, "every layer behind the dense ones must have experts")};
+    must_count("moe_layer_freq", 1,
+               "it supports only experts in every layer after the dense ones")};
 inline constexpr HfChoice kGatings[] = {{"softmax", GgufGating::kSoftmax},
                                         {"sigmoid", GgufGating::kSigmoid}};
 

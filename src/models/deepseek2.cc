@@ -82,7 +82,7 @@ void read_expert_groups(const HfReading& reading, const ExpertGroups& otherwise)
   const std::string method = config.text_or("topk_method", otherwise.method);
   if (method == "greedy") return;
   if (method != "group_limited_greedy" && method != "noaux_tc") {
-    config.fail_unsupported("topk_method", "it runs greedy, group_limited_greedy and noaux_tc");
+    config.fail_unsupported("topk_method", "it supports greedy, group_limited_greedy and noaux_tc");
   }
   const auto experts = static_cast<uint32_t>(reading.model[HfValue::kExperts]);
   const uint32_t groups = config.count_or("n_group", otherwise.groups, experts);

@@ -102,13 +102,13 @@ TEST(DeltaSpec, SizesThatCannotBeAreRefusedByTheirKey) {
     const char* says;
   };
   for (const Case& c : {
-           Case{"ssm.conv_kernel", 0, "where 1 to 16 is needed"},
-           Case{"ssm.conv_kernel", 17, "where 1 to 16 is needed"},
-           Case{"ssm.state_size", 0, "where 1 to 512 is needed"},
+           Case{"ssm.conv_kernel", 0, "but the value must be 1 to 16"},
+           Case{"ssm.conv_kernel", 17, "but the value must be 1 to 16"},
+           Case{"ssm.state_size", 0, "but the value must be 1 to 512"},
            Case{"ssm.state_size", 20, ""},
            Case{"ssm.group_count", 3, ""},
-           Case{"ssm.time_step_rank", 5, "a multiple of the 2 heads of keys"},
-           Case{"ssm.inner_size", 65, "where 4 heads of 16 is needed"},
+           Case{"ssm.time_step_rank", 5, "a multiple of the 2 key heads"},
+           Case{"ssm.inner_size", 65, "but the value must be 4 heads of 16"},
            Case{"full_attention_interval", 0, ""},
        }) {
     SCOPED_TRACE(c.key);
@@ -135,8 +135,9 @@ TEST(DeltaSpec, TensorsOfAnotherShapeAreRefused) {
 TEST(DeltaSpec, AModelWithoutFullAttentionIsRefused) {
   TestSource source = delta_source("qwen35", {});
   source.set("qwen35.full_attention_interval", 5u);
-  EXPECT_NE(spec_refusal(source, ErrorCode::kUnsupported).find("none of which has attention"),
-            std::string::npos);
+  EXPECT_NE(
+      spec_refusal(source, ErrorCode::kUnsupported).find("layers, none with full attention ("),
+      std::string::npos);
 }
 
 // A layer's list may say which have attention.

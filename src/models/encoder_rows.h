@@ -24,7 +24,7 @@ inline constexpr HfKey kAbsoluteKeys[] = {must_be("position_embedding_type", "ab
 // Keys of all encoders: vectors need no head.
 inline constexpr HfKey kEncoderKeys[] = {
     say(nullptr, 1, kTied), must_be("is_decoder", false),
-    must_lack("quantization_config", "it runs encoders without")};
+    must_lack("quantization_config", "it supports encoders without it")};
 
 inline constexpr HfTensor kEmbeddingTensors[] = {
     of_model("embeddings.word_embeddings", "token_embd"),
@@ -46,7 +46,7 @@ inline constexpr HfTensor kBertTensors[] = {
 // itself.
 inline constexpr HfLeftOut kHeadsLeftOut = {
     {"pooler.", "cls.", "lm_head.", "embeddings.position_ids", "embeddings.token_type_ids"},
-    "of a pooler or of a head for pre-training are left out: vectors need none"};
+    "of a pooler or of a head for pre-training are ignored: embeddings do not need them"};
 
 // Heads of rerankers: BERT's pooler and what reads it, and RoBERTa's two matrices.
 inline constexpr HfTensor kBertScoreTensors[] = {of_model("pooler.dense", "cls"),
@@ -54,6 +54,6 @@ inline constexpr HfTensor kBertScoreTensors[] = {of_model("pooler.dense", "cls")
 inline constexpr HfTensor kRobertaScoreTensors[] = {at_top("classifier.dense", "cls"),
                                                     at_top("classifier.out_proj", "cls.output")};
 inline constexpr HfLeftOut kNumbersLeftOut = {
-    {"embeddings.position_ids", "embeddings.token_type_ids"}, "of numbers are left out"};
+    {"embeddings.position_ids", "embeddings.token_type_ids"}, "of numbers are ignored"};
 
 }  // namespace hearth::hf

@@ -185,9 +185,9 @@ void expect_refused(const char* key, T value, const char* says, const char* arch
 }
 
 TEST(Encoder, KeysThatCannotBe) {
-  expect_refused("attention.causal", true, "attention.causal = true, where false is needed");
+  expect_refused("attention.causal", true, "attention.causal = true, but the value must be false");
   expect_refused("attention.causal", uint32_t{0}, "attention.causal");
-  expect_refused("pooling_type", uint32_t{5}, "pooling_type = 5, where 0 to 4 is needed");
+  expect_refused("pooling_type", uint32_t{5}, "pooling_type = 5, but the value must be 0 to 4");
   expect_refused("attention.layer_norm_epsilon", 0.0f, "a positive number");
   expect_refused("context_length", uint32_t{41}, "position_embd.weight is 48 x 40");
   expect_refused("context_length", uint32_t{1} << 24, "position_embd.weight is 48 x 40");
@@ -213,11 +213,11 @@ TEST(Encoder, TensorsThatCannotBe) {
        "'position_embd.weight' is missing");
   says(encoder_source({}).remove("token_embd_norm.weight"), ErrorCode::kFile, "is missing");
   says(encoder_source({}).add("token_types.weight", {48, 2, 2}), ErrorCode::kFile, "48 x 2 x 2");
-  says(encoder_source({}).add("token_types.weight", {24, 2}), ErrorCode::kFile, "calls for 48 x 2");
+  says(encoder_source({}).add("token_types.weight", {24, 2}), ErrorCode::kFile, "requires 48 x 2");
   says(encoder_source(nomic).add("blk.0.attn_qkv.weight", {48, 143}), ErrorCode::kFile,
-       "calls for 48 x 144");
+       "requires 48 x 144");
   says(encoder_source(nomic).add("blk.0.attn_qkv.bias", {48}), ErrorCode::kFile,
-       "calls for 144 x 1");
+       "requires 144 x 1");
   says(encoder_source(nomic).remove("blk.0.ffn_gate.weight"), ErrorCode::kFile,
        "'blk.0.ffn_gate.weight' is missing");
   says(encoder_source(nomic).add("position_embd.weight", {48, 40}), ErrorCode::kUnsupported,
@@ -233,10 +233,11 @@ TEST(Encoder, TensorsThatCannotBe) {
   says(encoder_source(jina).add("blk.0.attn_q_norm.weight", {48}), ErrorCode::kFile,
        "norms queries of layer 0 and not keys");
   says(encoder_source(jina).remove("blk.0.ffn_gate.weight").add("blk.0.ffn_up.weight", {48, 71}),
-       ErrorCode::kFile, "calls for 48 x 140");
+       ErrorCode::kFile, "requires 48 x 140");
   // A block of 32 that holds the end of one vector and the beginning of the next.
   says(encoder_source(nomic).add("blk.0.attn_qkv.bias", {144}, DType::kQ8_0),
-       ErrorCode::kUnsupported, "whose blocks lie across the vectors in it");
+       ErrorCode::kUnsupported,
+       "whose blocks span several of its vectors: this version does not support it");
 }
 
 std::vector<std::string> score_texts(const ModelSpec& spec) {
@@ -280,12 +281,12 @@ TEST(Encoder, HeadsOfYesAndNo) {
     EXPECT_NE(spec_refusal(std::move(of), code).find(text), std::string::npos) << text;
   };
   says(source({"maybe", "no"}), ErrorCode::kUnsupported,
-       "tells 2 classes apart (llama.classifier.output_labels maybe, no)");
+       "is a classifier with 2 classes (llama.classifier.output_labels maybe, no)");
   says(encoder_source({}).add("cls.output.weight", {48, 3}), ErrorCode::kUnsupported,
-       "tells 3 classes apart");
+       "is a classifier with 3 classes");
   says(encoder_source({}).add("cls.weight", {48, 48}), ErrorCode::kFile, "no cls.output.weight");
   says(encoder_source({}).add("cls.weight", {48, 47}).add("cls.output.weight", {48, 1}),
-       ErrorCode::kFile, "calls for 48 x 48");
+       ErrorCode::kFile, "requires 48 x 48");
 }
 
 TEST(Encoder, DecodersThatGiveVectors) {

@@ -102,7 +102,7 @@ TEST(HfConfig, BaseModelsHaveNamesOfTheirOwn) {
   EXPECT_STREQ(Read("Qwen3Model", "").config.family->gguf, "qwen3");
   EXPECT_STREQ(Read("MistralModel", "").config.family->gguf, "llama");
   for (const char* name : {"Model", "QwenModel", "Qwen3", "Qwen3ForCausalLMModel"}) {
-    EXPECT_NE(error_of(name, "", ErrorCode::kUnsupported).find("is of architecture"),
+    EXPECT_NE(error_of(name, "", ErrorCode::kUnsupported).find("' has the architecture '"),
               std::string::npos)
         << name;
   }
@@ -122,8 +122,8 @@ TEST(HfConfig, WindowsAndLengthsOfHeads) {
   EXPECT_EQ(Read("Qwen2ForCausalLM", on + std::string("4")).keys().find("window"),
             std::string::npos);
   EXPECT_EQ(error_of("Qwen2ForCausalLM", on + std::string("2"), ErrorCode::kUnsupported),
-            "'config.json' says max_window_layers = 2, which this version cannot run; all layers "
-            "must have a window, or none");
+            "'config.json' has max_window_layers = 2, which this version does not support: it "
+            "supports a sliding window only in all layers or in none");
 }
 
 // layer_types of a letter for each layer: s is sliding_attention, f full_attention.
@@ -154,12 +154,13 @@ TEST(HfConfig, KindsOfLayersTellOfWindows) {
     const std::string error = error_of(architecture, more, code);
     EXPECT_NE(error.find(found), std::string::npos) << error;
   };
-  refused("Qwen3ForCausalLM", on + kinds("sfsf"), "all layers must have a window, or none");
+  refused("Qwen3ForCausalLM", on + kinds("sfsf"),
+          "it supports a sliding window only in all layers or in none");
   refused("MistralForCausalLM", on + kinds("ffff"), "contradicts");
   refused("DeepseekV3ForCausalLM", kDeepseek + kinds("ssss"), "contradicts");
   refused("LlamaForCausalLM", R"(, "layer_types": ["linear_attention", "full_attention",
       "full_attention", "full_attention"])",
-          "it runs full_attention and sliding_attention");
+          "it supports full_attention and sliding_attention");
   refused("LlamaForCausalLM", kinds("fff"), "the kinds of 4 layers", ErrorCode::kFile);
 }
 
@@ -318,7 +319,7 @@ TEST(HfConfig, RopeUnderBothNames) {
   EXPECT_EQ(full.get<float>("qwen2.rope.freq_base"), 5e5f);
   EXPECT_NE(
       error_of("Qwen2ForCausalLM", fmt::format(fmt::runtime(by_kind), ""), ErrorCode::kUnsupported)
-          .find("all layers must turn positions alike"),
+          .find("it supports only models whose layers all use the same RoPE"),
       std::string::npos);
 }
 
@@ -367,12 +368,14 @@ TEST(HfConfig, WhatCannotBeRunIsNamed) {
   };
   constexpr Case kCases[] = {
       {"FalconForCausalLM", "",
-       "of architecture 'FalconForCausalLM', which this version cannot run from a folder; it runs "
+       "has the architecture 'FalconForCausalLM', which this version cannot run from a folder; it "
+       "runs "
        "LlamaForCausalLM, MistralForCausalLM"},
       {"LlamaForCausalLM", R"(, "hidden_act": "gelu")", "hidden_act = \"gelu\""},
       {"LlamaForCausalLM", R"(, "rope_scaling": {"type": "longrope"})",
-       "rope_scaling.type = \"longrope\", which this version cannot run; it runs default, linear, "
-       "yarn, llama3 and proportional"},
+       "rope_scaling.type = \"longrope\", which this version does not support: it supports "
+       "default, "
+       "linear, yarn, llama3 and proportional"},
       {"LlamaForCausalLM", R"(, "rope_parameters": {"full_attention": {},
           "sliding_attention": {"rope_theta": 1e6}})",
        "rope_parameters.sliding_attention"},
@@ -415,24 +418,27 @@ TEST(HfConfig, ValuesThatCannotBeAreNamed) {
   };
   constexpr Case kCases[] = {
       {R"(, "num_hidden_layers": -3)",
-       "'config.json' says num_hidden_layers = -3, where a whole number from 1 to 1024 is needed"},
+       "'config.json' has num_hidden_layers = -3, but the value must be a whole number from 1 to "
+       "1024"},
       {R"(, "num_hidden_layers": 1e300)", "num_hidden_layers = 1E300"},
       {R"(, "num_hidden_layers": "4")", "num_hidden_layers = \"4\""},
       {R"(, "num_hidden_layers": null)", "does not say num_hidden_layers"},
       {R"(, "hidden_size": 1.5)", "hidden_size = 1.5"},
       {R"(, "vocab_size": 18446744073709551615)", "vocab_size = 18446744073709551615"},
-      {R"(, "rms_norm_eps": 0)", "rms_norm_eps = 0, where a positive number is needed"},
+      {R"(, "rms_norm_eps": 0)", "rms_norm_eps = 0, but the value must be a positive number"},
       {R"(, "rope_theta": 1e-50)", "rope_theta"},
-      {R"(, "rope_scaling": 4)", "rope_scaling = 4, where an object is needed"},
+      {R"(, "rope_scaling": 4)", "rope_scaling = 4, but the value must be an object"},
       {R"(, "rope_scaling": {"type": "linear", "factor": -1})", "rope_scaling.factor = -1"},
       {R"(, "rope_scaling": {"type": "linear"})", "rope_scaling.factor = missing"},
-      {R"(, "rope_scaling": {"type": "default", "rope_theta": 5e5})", "10000, as beside it,"},
+      {R"(, "rope_scaling": {"type": "default", "rope_theta": 5e5})",
+       "10000, as in the key beside it"},
       {R"(, "rope_scaling": {"type": "llama3", "low_freq_factor": 4.0})", "high_freq_factor"},
-      {R"(, "tie_word_embeddings": 1)", "tie_word_embeddings = 1, where true or false is needed"},
+      {R"(, "tie_word_embeddings": 1)",
+       "tie_word_embeddings = 1, but the value must be true or false"},
       {R"(, "architectures": [])", "architectures"},
       {R"(, "architectures": ["a", "b"])", "architectures"},
       {R"(, "num_attention_heads": 0)", "num_attention_heads = 0"},
-      {R"(, "hidden_act": 1)", "hidden_act = 1, where a string is needed"},
+      {R"(, "hidden_act": 1)", "hidden_act = 1, but the value must be a string"},
   };
   for (const Case& test : kCases) {
     const std::string error = error_of("LlamaForCausalLM", test.more);

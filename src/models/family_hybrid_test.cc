@@ -122,8 +122,8 @@ TEST(HybridFolder, WhatIsNotOfTheTextIsLeftOut) {
             (std::vector<uint64_t>{3, 10, 2}));
   ASSERT_EQ(source.notes().size(), 2u);
   EXPECT_EQ(source.notes()[0] + source.notes()[1],
-            "1 tensors of pictures are left out: this is text alone"
-            "2 tensors are for multi-token prediction and are left out");
+            "1 tensors of images are ignored: only text is supported2 tensors are for multi-token "
+            "prediction and are ignored");
   const auto recurrent =
       source.metadata().get<std::vector<bool>>("qwen35moe.attention.recurrent_layers");
   EXPECT_EQ(recurrent, (std::vector<bool>{true, false}));
@@ -135,14 +135,15 @@ TEST(HybridFolder, WhatCannotBeIsNamed) {
   struct Case {
     const char *key, *value, *says;
   };
-  for (const Case& c : {Case{"linear_num_value_heads", "3", "a multiple of the 2 key heads"},
-                        Case{"linear_value_head_dim", "4", "it runs that of linear_key_head_dim"},
-                        Case{"linear_conv_kernel_dim", "17", "linear_conv_kernel_dim = 17"},
-                        Case{"linear_conv_kernel_dim", "0", "linear_conv_kernel_dim = 0"},
-                        Case{"attn_output_gate", "false", "attn_output_gate"},
-                        Case{"layer_types", R"(["linear_attention"])", "the kinds of 2 layers"},
-                        Case{"layer_types", R"(["linear_attention", "sliding_attention"])",
-                             "it runs linear_attention and full_attention"}}) {
+  for (const Case& c :
+       {Case{"linear_num_value_heads", "3", "a multiple of the 2 key heads"},
+        Case{"linear_value_head_dim", "4", "it supports only the value of linear_key_head_dim"},
+        Case{"linear_conv_kernel_dim", "17", "linear_conv_kernel_dim = 17"},
+        Case{"linear_conv_kernel_dim", "0", "linear_conv_kernel_dim = 0"},
+        Case{"attn_output_gate", "false", "attn_output_gate"},
+        Case{"layer_types", R"(["linear_attention"])", "the kinds of 2 layers"},
+        Case{"layer_types", R"(["linear_attention", "sliding_attention"])",
+             "it supports linear_attention and full_attention"}}) {
     HfFolderWriter writer = hybrid_folder("Qwen3_5ForCausalLM");
     writer.set(c.key, c.value);
     try {
@@ -164,7 +165,7 @@ TEST(HybridFolder, WhatCannotBeIsNamed) {
   HfFolderWriter fewer = hybrid_folder("Qwen3_5MoeForCausalLM");
   fewer.add_zeros("model.layers.0.mlp.experts.down_proj", {3, 3, 5}, "BF16");
   const std::string counted = file_error([&] { fewer.source(); });
-  EXPECT_NE(counted.find("experts.down_proj' is 3 x 3 x 5, where config.json calls for 2 experts"),
+  EXPECT_NE(counted.find("experts.down_proj' is 3 x 3 x 5, but config.json requires 2 experts"),
             std::string::npos)
       << counted;
   // A decay of two dimensions is read as it is, and refused where its shape matters.

@@ -96,13 +96,14 @@ TEST(HfQuantSource, Fp8OfEveryQuantiser) {
 TEST(HfQuantSource, ScalesOfFp8ThatDoNotFit) {
   for (const Dims& shape : {Dims{299, 1}, Dims{160}, Dims{2, 3}, Dims{0}, Dims{300, 2}}) {
     expect_part(quant_folder_error(fp8_up(shape, "F32")),
-                "where 3 x 2 scales of 128 x 128 elements are needed, 300 of rows, or one");
+                "instead of 3 x 2 scales (one for 128 x 128 elements), 300 scales (one a row), or "
+                "one scale");
   }
   expect_part(quant_folder_error(fp8_up({300}, "I32")),
-              "stored as I32, where F32, BF16 or F16 is needed");
+              "stored as I32 instead of F32, BF16 or F16");
   HfFolderWriter twice = fp8_up({300}, "F32");
   twice.add_zeros("model.layers.0.mlp.up_proj.weight_scale_inv", {3, 2}, "F32");
-  expect_part(quant_folder_error(twice), "has scales twice");
+  expect_part(quant_folder_error(twice), "has two sets of scales, '");
   HfFolderWriter lone = fp8_up({300}, "F32");
   lone.add_zeros("model.layers.0.mlp.gate_proj.weight_scale", {300}, "F32");
   expect_part(quant_folder_error(lone), "gate_proj.weight_scale' belongs to no tensor");

@@ -107,8 +107,8 @@ TEST(HfSource, TensorsOfABaseModel) {
   }
   ASSERT_EQ(without.notes().size(), 1u);
   EXPECT_EQ(without.notes()[0],
-            "there is no lm_head, and config.json does not tie it to the embeddings: the model "
-            "gives vectors, and its text would be wrong");
+            "there is no lm_head, and config.json does not tie it to the embeddings: use this "
+            "model only for embeddings, as its text would be wrong");
   writer.set("tie_word_embeddings", "true");
   EXPECT_TRUE(writer.source().notes().empty());
 }
@@ -171,10 +171,10 @@ TEST(HfSource, ExpertsOfALayerAreOneTensor) {
 TEST(HfSource, ExpertsThatDoNotFit) {
   HfFolderWriter more = mixtral_folder();
   more.set("num_local_experts", "4");
-  expect_in(folder_error(more), "experts.3.w1.weight' is missing, one of 4 experts");
+  expect_in(folder_error(more), "experts.3.w1.weight' is missing, and is one of 4 experts");
   HfFolderWriter fewer = mixtral_folder();
   fewer.set("num_local_experts", "2");
-  expect_in(folder_error(fewer), "of an expert beyond the 2 of config.json");
+  expect_in(folder_error(fewer), "an expert beyond the 2 in config.json");
   HfFolderWriter other = mixtral_folder();
   other.set("num_local_experts", "4");
   other.add_zeros("model.layers.0.block_sparse_moe.experts.3.w1.weight", {21, 12}, "F32");
@@ -220,7 +220,7 @@ TEST(HfSource, LatentKeysAndValuesArePulledApart) {
   }
   HfFolderWriter wrong = deepseek_folder(5, 7, 10);
   add_counted(wrong, kPair, {3 * 11, 10});
-  expect_in(folder_error(wrong), "kv_b_proj.weight' is 33 x 10, but config.json calls for 36 x 10");
+  expect_in(folder_error(wrong), "kv_b_proj.weight' is 33 x 10, but config.json requires 36 x 10");
 }
 
 TEST(HfSource, LayersOfMultiTokenPredictionAreLeftOut) {
@@ -231,10 +231,10 @@ TEST(HfSource, LayersOfMultiTokenPredictionAreLeftOut) {
   ModelSource source = writer.source();
   EXPECT_EQ(source.tensors().size(), 1u);
   ASSERT_FALSE(source.notes().empty());
-  EXPECT_EQ(source.notes()[0], "layer 1 is for multi-token prediction and is left out, 1 tensors");
+  EXPECT_EQ(source.notes()[0], "layer 1 is for multi-token prediction and is ignored, 1 tensors");
   writer.add_zeros("model.layers.2.input_layernorm.weight", {12}, "BF16");
   expect_in(folder_error(writer),
-            "is of layer 2, but config.json says num_hidden_layers = 1 and 1 of multi-token");
+            "belongs to layer 2, but config.json has num_hidden_layers = 1 and 1 for multi-token");
 }
 
 HfFolderWriter fp8_folder(const Shape& scales, std::string_view type) {
@@ -281,7 +281,7 @@ TEST(HfSource, TypesThatAreNotReadAndShapesThatDoNotFit) {
   EXPECT_EQ(tensor.n_bytes(), 0u);
   HfFolderWriter heads = tiny_llama_folder();
   heads.set("num_attention_heads", "6");
-  expect_in(folder_error(heads), "q_proj.weight' is 12 x 12, where config.json calls for 6 heads");
+  expect_in(folder_error(heads), "q_proj.weight' is 12 x 12, but config.json requires 6 heads");
   HfFolderWriter none = tiny_llama_folder();
   none.add_zeros("model.layers.0.mlp.up_proj.weight", {0, 12}, "F32");
   expect_in(folder_error(none), "has no elements");
@@ -333,19 +333,19 @@ TEST(HfSource, IndexesThatNamePathsOrWhatIsNotThere) {
   };
   for (const char* name : {"../x.safetensors", "/x.safetensors", "a/b.safetensors", "..", "", "x",
                            "a\\\\b.safetensors", ".x.safetensors"}) {
-    expect_in(error(fmt::format(R"({{"a": "{}"}})", name)), "no plain name");
+    expect_in(error(fmt::format(R"({{"a": "{}"}})", name)), "', which is not the plain name of a");
   }
   expect_in(error("{}"), "no weight_map");
   expect_in(error("[]"), "no weight_map");
   expect_in(error(R"({"a": 1})"), "names no file for tensor 'a'");
   expect_in(error(R"({"a": "model-00001-of-00003.safetensors"})"),
-            "says that tensor 'a' is in 'model-00001-of-00003.safetensors', where it is not");
+            "places tensor 'a' in 'model-00001-of-00003.safetensors', which does not have it");
   HfFolderWriter damaged = mixtral_folder();
   damaged.put("model.safetensors.index.json", "{");
-  expect_in(folder_error(damaged), "index.json': the JSON ends at byte 1");
+  expect_in(folder_error(damaged), "index.json': the JSON is incomplete: it ends at byte 1");
   HfFolderWriter twice = mixtral_folder();
   add_counted(twice, "model.layers.0.block_sparse_moe.experts.0.w1.weight", {20, 12}, 0, 1);
-  expect_in(folder_error(twice), "stands in 'folder/model-00002-of-00003.safetensors' and");
+  expect_in(folder_error(twice), "is in both 'folder/model-00002-of-00003.safetensors' and");
 }
 
 TEST(HfSource, OpensAFolderAndWhatLiesInIt) {
@@ -387,7 +387,9 @@ TEST(HfSource, FoldersThatAreIncomplete) {
   touch("config.json");
   expect_in(error(), "has no weights");
   touch("pytorch_model.bin");
-  expect_in(error(), "as PyTorch pickles them (.bin)");
+  expect_in(error(),
+            "' has its weights in PyTorch pickle files (.bin), which are not read, as they may "
+            "contain programs; download or convert the model as safetensors");
   touch("m.gguf");
   expect_in(error(), "name the .gguf file in it");
   touch("other.safetensors");

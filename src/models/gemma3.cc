@@ -89,7 +89,7 @@ constinit const HfFamily kGemma3Folder = {
     .prefixes = {"model.language_model.", "language_model.model.", "model."},
     .tensors = {hf::kModelTensors, kGemmaNorms, hf::kGroupedTensors, hf::kDenseTensors},
     .left_out = {{{"vision_tower.", "multi_modal_projector."},
-                  "of pictures are left out: this is text alone"}},
+                  "of images are ignored: only text is supported"}},
     .norms_plus_one = true,
     .text_config = true,
 };

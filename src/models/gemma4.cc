@@ -44,8 +44,9 @@ std::optional<uint32_t> layer_of_keys(SpecBuilder& m, uint32_t layer) {
     if (is_windowed(m, other - 1) == is_windowed(m, layer)) return other - 1;
   }
   fail(ErrorCode::kFile,
-       "'{}' says {}{} = {}, but layer {} has {} window, and no layer before these {} is so: the "
-       "file is damaged or made for another program",
+       "'{}' has {}{} = {}, but layer {} has {} sliding window, and no layer before these {} has "
+       "such attention to share its keys and values: the file is damaged or made for another "
+       "program",
        m.source().name(), m.keys().prefix(), kKey, shared, layer,
        is_windowed(m, layer) ? "a" : "no", shared);
 }
@@ -124,7 +125,7 @@ constexpr HfKey per_layer_key(HfKey key, uint32_t otherwise) {
 constexpr HfKey kGemma4Keys[] = {
     hf::must_be("hidden_activation", "gelu_pytorch_tanh"),
     hf::must_be("attention_bias", false),
-    hf::with_known("it runs vision, where text is read in one direction",
+    hf::with_known("it supports vision, where text is read in one direction",
                    hf::must_be("use_bidirectional_attention", "vision")),
     hf::count_or("num_hidden_layers", "block_count", hf::kLayers, ModelMost::kLayers, 30u),
     hf::count_or("hidden_size", "embedding_length", hf::kWidth, ModelMost::kWidth, 2304u),
@@ -269,7 +270,7 @@ constexpr HfFamily gemma4_folder(HfTexts names, std::span<const HfKey> keys, uin
       .tensors = {hf::kModelTensors, kGemma4Tensors, kPerLayerTensors, kBesideTensors},
       .left_out = {{{"vision_tower.", "audio_tower.", "vision_embedder.", "embed_vision.",
                      "embed_audio.", "multi_modal_projector."},
-                    "of pictures and sound are left out: this is text alone"}},
+                    "of images and audio are ignored: only text is supported"}},
       .text_config = true,
   };
 }

@@ -137,12 +137,12 @@ TEST(Gemma4, WhatIsMissingOrDoesNotFitIsNamed) {
   expect_gemma_refused(gemma4().set(kShared, uint32_t{4}), file, kShared);
   TestSource none = gemma4();
   none.set(kWindowed, std::vector<bool>{true, true, true, false}).set(kShared, uint32_t{1});
-  expect_gemma_refused(none, file, "layer 3 has no window");
+  expect_gemma_refused(none, file, "layer 3 has no sliding window");
   TestSource other = gemma4();
   other.set("gemma4.attention.head_count_kv", std::vector<uint32_t>{2, 2, 1, 2});
   expect_gemma_refused(other.set(kShared, uint32_t{2}), file,
-                       "layer 2 has 4 heads for 1 KV heads of 16 and 16 elements, and reads keys "
-                       "and values of layer 0, which has 4 for 2");
+                       "layer 2 has 4 heads for 1 KV heads of 16 and 16 elements, but shares keys "
+                       "and values of layer 0, which has 4 heads for 2");
   const ModelExperts experts{.count = 4, .chosen = 2, .ffn = 40};
   for (const char* name : {"blk.1.ffn_gate_inp.scale", "blk.0.ffn_down_exps.scale",
                            "blk.2.post_ffw_norm_1.weight", "blk.3.pre_ffw_norm_2.weight"}) {

@@ -197,20 +197,20 @@ TEST(GptOssFolder, StacksThatAreNoneAreNamed) {
   };
   HfFolderWriter more = gpt_oss_folder();
   add_blocks(more, kBoth, kStackExperts + 1, 2 * kStackFfn, kStackWidth);
-  expect_in(stack_error(more), "gate_up_proj' is 4 x 64 x 64, where config.json calls for 3");
+  expect_in(stack_error(more), "gate_up_proj' is 4 x 64 x 64, but config.json requires 3");
   HfFolderWriter odd = gpt_oss_folder();
   add_blocks(odd, kBoth, kStackExperts, 2 * kStackFfn + 1, kStackWidth);
-  expect_in(stack_error(odd), "calls for 3 experts with pairs of rows");
+  expect_in(stack_error(odd), "requires 3 experts with pairs of rows");
   HfFolderWriter floats = gpt_oss_folder();
   floats.add_zeros(kDown, {kStackExperts, kStackFfn, kStackWidth}, "F8_E4M3");
   expect_in(stack_error(floats, ErrorCode::kUnsupported),
             "down_proj' holds the matrices of all experts as F8_E4M3");
   HfFolderWriter few = gpt_oss_folder();
   few.add_zeros(kDown, {kStackExperts - 1, kStackFfn, kStackWidth}, "BF16");
-  expect_in(stack_error(few), "where config.json calls for 3 experts");
+  expect_in(stack_error(few), "but config.json requires 3 experts");
   HfFolderWriter bias = gpt_oss_folder();
   bias.add_zeros(std::string(kDown) + "_bias", {kStackWidth}, "BF16");
-  expect_in(stack_error(bias), "down_proj_bias' is 64, where config.json calls for 3 experts");
+  expect_in(stack_error(bias), "down_proj_bias' is 64, but config.json requires 3 experts");
   HfFolderWriter scales = gpt_oss_folder();
   scales.add_zeros(std::string(kDown) + "_blocks", {kStackExperts, kStackWidth, 1, 16}, "U8");
   expect_in(stack_error(scales), "their part");

@@ -91,6 +91,6 @@ inline constexpr auto kSingleExperts = hybrid_experts(false);
 
 inline constexpr HfRope kHybridRope = {.part_said = true, .part = 0.25};
 inline constexpr HfLeftOut kFurtherTokens = {{"mtp."},
-                                             "are for multi-token prediction and are left out"};
+                                             "are for multi-token prediction and are ignored"};
 
 }  // namespace hearth::hf

@@ -21,7 +21,10 @@ uint32_t read_vocabulary(const ModelSource& source) {
   if (table.dims.size() == 2 && table.dims[1] <= ModelMost::kVocabulary) {
     return static_cast<uint32_t>(table.dims[1]);
   }
-  fail(ErrorCode::kFile, "'{}': tensor token_embd.weight is no table of token rows", source.name());
+  fail(ErrorCode::kFile,
+       "'{}': tensor token_embd.weight is not a matrix with a row for each token: the file is "
+       "damaged, download it again",
+       source.name());
 }
 
 PoolingType read_pooling(const ModelKeys& keys) {

@@ -88,7 +88,7 @@ TEST(HyperParameters, LongRopeHasTwoSetsOfFactors) {
   source.set("llama.rope.scaling.type", "longrope");
   EXPECT_NE(refused().find("rope_factors_long"), std::string::npos);
   source.add("rope_factors_long.weight", {7});
-  EXPECT_NE(refused().find("must hold 8 values"), std::string::npos);
+  EXPECT_NE(refused().find("must have 8 values"), std::string::npos);
 }
 
 TEST(HyperParameters, QueriesGrowWithSpansOfPositions) {
@@ -129,7 +129,7 @@ TEST(HyperParameters, KeysThatNothingReadsAreRefused) {
     EXPECT_EQ(read(llama_with(test.key, test.neutral)).hyper.layers, 1u) << test.key;
     const std::string error =
         spec_refusal(llama_with(test.key, test.other), ErrorCode::kUnsupported);
-    EXPECT_NE(error.find(fmt::format("'test.gguf' says llama.{} = {}", test.key, test.other)),
+    EXPECT_NE(error.find(fmt::format("'test.gguf' has llama.{} = {}", test.key, test.other)),
               std::string::npos)
         << error;
   }
@@ -149,7 +149,7 @@ TEST(HyperParameters, AValueForEveryLayer) {
   EXPECT_EQ(spec.block<AttentionBlock>(1)->window, 0u);
   source.set("llama.attention.sliding_window", std::vector<uint32_t>{16});
   EXPECT_NE(spec_refusal(source, ErrorCode::kFile)
-                .find("attention.sliding_window' has values for 1 layers, and none for layer 1"),
+                .find("attention.sliding_window' has values for 1 layers, but none for layer 1"),
             std::string::npos);
 }
 

@@ -75,8 +75,8 @@ TEST(LatentSpec, KeysAndValuesInOneMatrixAreRefused) {
   EXPECT_EQ(weight_named(beside.spec(), 0, "v_b")->rows, 64u);
   source.remove("blk.0.attn_k_b.weight").remove("blk.0.attn_v_b.weight");
   EXPECT_EQ(spec_refusal(source, ErrorCode::kUnsupported),
-            "'test.gguf' has tensors attn_kv_b and no attn_k_b and attn_v_b: it was converted by a "
-            "program that is too old; convert the model again");
+            "'test.gguf' has tensors attn_kv_b instead of attn_k_b and attn_v_b: it was converted "
+            "by an old program; convert the model again with a new one");
 }
 
 TEST(LatentSpec, SizesThatCannotBeAreRefusedByTheirKey) {
@@ -86,15 +86,15 @@ TEST(LatentSpec, SizesThatCannotBeAreRefusedByTheirKey) {
     const char* says;
   };
   for (const Case& c : {
-           Case{"attention.kv_lora_rank", 0, "where 1 to 512 is needed"},
-           Case{"attention.kv_lora_rank", 513, "where 1 to 512 is needed"},
-           Case{"attention.q_lora_rank", 1u << 31, "where 1 to 131072 is needed"},
-           Case{"attention.key_length_mla", 600, "where 1 to 512 is needed"},
-           Case{"attention.value_length_mla", 0, "where 1 to 512 is needed"},
-           Case{"attention.head_count_kv", 4, "where 1 is needed"},
-           Case{"attention.key_length", 192, "where 64 is needed"},
-           Case{"attention.value_length", 32, "where 48 is needed"},
-           Case{"rope.dimension_count", 40, "less than the head's 40, and 128 at most is needed"},
+           Case{"attention.kv_lora_rank", 0, "but the value must be 1 to 512"},
+           Case{"attention.kv_lora_rank", 513, "but the value must be 1 to 512"},
+           Case{"attention.q_lora_rank", 1u << 31, "but the value must be 1 to 131072"},
+           Case{"attention.key_length_mla", 600, "but the value must be 1 to 512"},
+           Case{"attention.value_length_mla", 0, "but the value must be 1 to 512"},
+           Case{"attention.head_count_kv", 4, "but the value must be 1"},
+           Case{"attention.key_length", 192, "but the value must be 64"},
+           Case{"attention.value_length", 32, "but the value must be 48"},
+           Case{"rope.dimension_count", 40, "less than the head's 40, and at most 128"},
            Case{"rope.dimension_count", 15, "an even number up to the head's 40"},
        }) {
     SCOPED_TRACE(c.key);

@@ -110,8 +110,8 @@ void read_lfm_layers(const HfReading& reading) {
   const ConfigReader& config = reading.config;
   HfConfig& model = reading.model;
   const uint64_t layers = model[HfValue::kLayers];
-  if (auto named =
-          layers_of_kind(reading, "conv", "full_attention", "it runs conv and full_attention")) {
+  if (auto named = layers_of_kind(reading, "conv", "full_attention",
+                                  "it supports conv and full_attention")) {
     model.recurrent = *std::move(named);
   } else {
     const boost::json::value* full = config.find(kFull);
@@ -139,13 +139,13 @@ void read_lfm2(const HfReading& reading) {
     const double wide =
         config.real_or("block_ffn_dim_multiplier", 1) * static_cast<double>(2 * ffn / 3);
     if (!(wide > 0 && wide <= ModelMost::kFfn)) {
-      config.refuse("block_ffn_dim_multiplier", "what makes the width of an FFN");
+      config.refuse("block_ffn_dim_multiplier", "a multiplier that gives a valid FFN width");
     }
     ffn = static_cast<uint64_t>(wide);
     const uint32_t multiple = config.count_or("block_multiple_of", 256, ModelMost::kFfn);
     ffn = round_up(ffn, multiple);
   }
-  if (ffn == 0 || ffn > ModelMost::kFfn) config.refuse("intermediate_size", "the width of an FFN");
+  if (ffn == 0 || ffn > ModelMost::kFfn) config.refuse("intermediate_size", "a valid FFN width");
   reading.model.keep(HfValue::kFfn, static_cast<uint32_t>(ffn));
   reading.set("feed_forward_length", static_cast<uint32_t>(ffn));
   read_lfm_layers(reading);

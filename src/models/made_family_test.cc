@@ -30,7 +30,7 @@ HfFamily made_family() {
   family.more_keys = {kMadeKeys};
   family.prefixes = {"model.language_model.", "language_model.model.", "model."};
   family.tensors = {hf::kModelTensors, hf::kNormTensors, hf::kGroupedTensors, kMadeTensors};
-  family.left_out = {{{"vision_tower."}, "of pictures are left out: this is text alone"}};
+  family.left_out = {{{"vision_tower."}, "of images are ignored: only text is supported"}};
   family.norms_plus_one = true;
   family.text_config = true;
   return family;
@@ -73,9 +73,9 @@ TEST_F(MadeFamily, TextConfigIsReadAndWhatStandsBesideIt) {
   EXPECT_NE(error(R"({"hidden_size": 0})").find("text_config.hidden_size = 0"), std::string::npos);
   EXPECT_NE(error(R"({"rope_scaling": 4})").find("text_config.rope_scaling = 4"),
             std::string::npos);
-  EXPECT_NE(error("4").find("text_config = 4, where an object"), std::string::npos);
+  EXPECT_NE(error("4").find("text_config = 4, but the value must be an object"), std::string::npos);
   writer_.set("num_hidden_layers", "0");
-  EXPECT_NE(error("{}").find("says num_hidden_layers = 0"), std::string::npos);
+  EXPECT_NE(error("{}").find("has num_hidden_layers = 0"), std::string::npos);
   writer_.erase("num_hidden_layers");
   EXPECT_NE(error("{}").find("does not say text_config.num_hidden_layers"), std::string::npos);
 }
@@ -93,7 +93,7 @@ TEST_F(MadeFamily, TensorsUnderEveryPrefix) {
     EXPECT_NE(source.find_tensor(name), nullptr) << name;
   }
   ASSERT_EQ(source.notes().size(), 1u);
-  EXPECT_EQ(source.notes()[0], "2 tensors of pictures are left out: this is text alone");
+  EXPECT_EQ(source.notes()[0], "2 tensors of images are ignored: only text is supported");
 }
 
 TEST_F(MadeFamily, SomeLayersHaveAWindow) {
@@ -154,7 +154,7 @@ TEST_F(MadeFamily, NormsThatAreStoredWithoutTheirOne) {
   EXPECT_EQ(values[2], 1);
   EXPECT_EQ(values[3], 3);
   writer_.add_zeros("model.layers.1.post_attention_layernorm.weight", {4, 4}, "BF16");
-  EXPECT_NE(file_error([&] { writer_.source(); }).find("is no vector of F32, F16 or BF16"),
+  EXPECT_NE(file_error([&] { writer_.source(); }).find("is not a vector of F32, F16 or BF16"),
             std::string::npos);
 }
 

@@ -41,8 +41,8 @@ void check_tile(const std::string& source, const AttentionBlock& block) {
   shape.granule = block_granule(block.group_size(), block.value_length);
   if (attention_tile_fits(shape)) return;
   fail(ErrorCode::kUnsupported,
-       "'{}' has {} query heads for {} KV heads of {} elements, whose results of a position are "
-       "worked on together and are more than {} elements: this version cannot run it",
+       "'{}' has {} query heads for {} KV heads of {} elements: the queries that share a KV head "
+       "have more than {} elements, which this version does not support",
        source, block.heads, block.kv_heads, block.value_length, kAttentionTileFloats);
 }
 
@@ -57,14 +57,14 @@ void read_mask(const ModelKeys& all, const ModelKeys& keys, bool encoder, Attent
   block->kept = KvKept::kForStep;
   if (block->window == 0) return;
   fail(ErrorCode::kUnsupported,
-       "'{}' has a sliding window of {} positions in attention that is not causal: this version "
-       "cannot run it",
+       "'{}' has a sliding window of {} positions in bidirectional attention, which this version "
+       "does not support",
        keys.source().name(), block->window);
 }
 
 float read_alibi(const ModelKeys& keys) {
   const double most = keys.real_or("attention.max_alibi_bias", 8);
-  if (most > kMostAlibi) keys.refuse("attention.max_alibi_bias", most, "64 at most");
+  if (most > kMostAlibi) keys.refuse("attention.max_alibi_bias", most, "at most 64");
   return static_cast<float>(most);
 }
 
@@ -78,9 +78,9 @@ void check_same_heads(SpecBuilder& m, uint32_t layer, const AttentionOptions& op
   };
   if (sizes(other) == sizes(block)) return;
   fail(ErrorCode::kFile,
-       "'{}': layer {} has {} heads for {} KV heads of {} and {} elements, and reads keys and "
-       "values of layer {}, which has {} for {} of {} and {}: the file is damaged or made for "
-       "another program",
+       "'{}': layer {} has {} heads for {} KV heads of {} and {} elements, but shares keys and "
+       "values of layer {}, which has {} heads for {} KV heads of {} and {}: the file is damaged "
+       "or made for another program",
        m.source().name(), layer, block.heads, block.kv_heads, block.key_length, block.value_length,
        *options.keys_of, other.heads, other.kv_heads, other.key_length, other.value_length);
 }
@@ -120,8 +120,9 @@ void name_projections(SpecBuilder& m, uint32_t layer, const AttentionOptions& op
     if (has_values) {
       block->value = rows("v", "attn_v", queries + keys, values, kv_heads, block->value_length);
     } else if (block->value_length != block->key_length) {
-      m.keys(layer).refuse("attention.value_length", block->value_length,
-                           fmt::format("the {} of a key, as without attn_v", block->key_length));
+      m.keys(layer).refuse(
+          "attention.value_length", block->value_length,
+          fmt::format("the key length {}, as there is no attn_v", block->key_length));
     }
   }
   block->output = m.linear(l, {.member = "o",
@@ -144,7 +145,8 @@ std::optional<HeadNorms> make_head_norms(SpecBuilder& m, uint32_t layer, QkNorms
   if (where_there && !queries && !keys) return {};
   if (layer_rows && queries != keys) {
     fail(ErrorCode::kFile,
-         "'{}' norms {} of layer {} and not {}: the file is damaged or made for another program",
+         "'{}' normalises the {} of layer {} but not the {}: the file is damaged or made for "
+         "another program",
          m.source().name(), queries ? "queries" : "keys", layer, queries ? "keys" : "queries");
   }
   const bool rows = norms == QkNorms::kRows || layer_rows;
@@ -181,7 +183,7 @@ AttentionBlock make_attention(SpecBuilder& m, uint32_t layer, const AttentionOpt
   block.gated = options.gated;
   if (block.gated && block.value_length != block.key_length) {
     keys.refuse("attention.value_length", block.value_length,
-                fmt::format("the {} of a key, as of a gate", block.key_length));
+                fmt::format("the key length {}, as the gate has", block.key_length));
   }
   if (options.positions == Positions::kRope) {
     const auto read = options.window == Window::kLocal ? read_local_rope : read_rope;

@@ -18,7 +18,7 @@ void read_delta_sizes(const ModelKeys& keys, DeltaFiles files, DeltaBlock* block
   const uint32_t values = keys.count("ssm.time_step_rank", ModelMost::kHeads);
   if (values % heads.keys != 0) {
     keys.refuse("ssm.time_step_rank", values,
-                fmt::format("a multiple of the {} heads of keys", heads.keys));
+                fmt::format("a multiple of the {} key heads", heads.keys));
   }
   heads.each = values / heads.keys;
   heads.dealt = files == DeltaFiles::kDealt;
@@ -105,10 +105,10 @@ bool has_full_attention(SpecBuilder& m, uint32_t layer) {
   bool any = layer > 0;  // said of the first layer for all
   for (uint32_t i = 0; i < layers && !any; ++i) any = is_full(i);
   if (!any) {
-    fail(ErrorCode::kUnsupported,
-         "'{}' has {} layers, none of which has attention to all positions ({}{}, {}): this "
-         "version cannot run it",
-         m.source().name(), layers, m.keys().prefix(), kEvery, kLayers);
+    fail(
+        ErrorCode::kUnsupported,
+        "'{}' has {} layers, none with full attention ({}{}, {}): this version does not support it",
+        m.source().name(), layers, m.keys().prefix(), kEvery, kLayers);
   }
   return is_full(layer);
 }
@@ -150,8 +150,8 @@ DeltaBlock make_delta(SpecBuilder& m, uint32_t layer, DeltaFiles files) {
 void refuse_not_causal(SpecBuilder& m) {
   if (!m.keys().flag_or("attention.causal", true)) {
     fail(ErrorCode::kUnsupported,
-         "'{}': {}attention.causal is false, and the states of its layers hold what was before a "
-         "token alone: this version cannot run it",
+         "'{}': {}attention.causal is false, but its recurrent layers see only earlier tokens: "
+         "this version does not support it",
          m.source().name(), m.keys().prefix());
   }
 }

@@ -21,8 +21,8 @@ uint32_t read_yes(const SpecBuilder& m, uint64_t rows) {
   if (rows == 2 && labels == std::vector<std::string>{"yes", "no"}) return 0;
   if (rows == 2 && labels == std::vector<std::string>{"no", "yes"}) return 1;
   fail(ErrorCode::kUnsupported,
-       "'{}' tells {} classes apart ({} {}): it runs rerankers, whose head gives one score, or "
-       "those of yes and no",
+       "'{}' is a classifier with {} classes ({} {}): this version runs only rerankers, whose head "
+       "gives one score, or scores of yes and no",
        m.source().name(), rows, key, fmt::join(labels, ", "));
 }
 
@@ -37,7 +37,7 @@ void make_score_head(SpecBuilder& m) {
   const bool dense = m.has(kDense) && (has_out || m.rows_of(kDense) != 1);
   if (dense && !has_out) {
     fail(ErrorCode::kFile,
-         "'{}' has {} and no {}: a reranker's score is made by both; convert the model again",
+         "'{}' has {} but no {}, and a reranker needs both; convert the model again",
          m.source().name(), kDense, kOut);
   }
   const char* out = has_out ? "cls.output" : "cls";

@@ -48,7 +48,7 @@ RouterRule read_router(const SpecBuilder& m, const ModelKeys& keys,
   constexpr Gating kGatings[] = {Gating::kSoftmax, Gating::kSigmoid, Gating::kSoftmaxOfChosen};
   if (gating > std::size(kGatings)) {
     keys.refuse("expert_gating_func", gating,
-                "1 (softmax), 2 (sigmoid) or 3 (softmax of those that are chosen)");
+                "1 (softmax), 2 (sigmoid) or 3 (softmax over the chosen experts)");
   }
   rule.gating = kGatings[gating - 1];
   rule.normalised = keys.flag_or("expert_weights_norm", defaults.normalised);
@@ -69,12 +69,12 @@ uint32_t read_expert_ffn(const ModelKeys& keys) {
 uint32_t read_shared_ffn(const ModelKeys& keys, uint32_t ffn) {
   const uint32_t shared = keys.number_or("expert_shared_count", 0);
   if (uint64_t{shared} * ffn > ModelMost::kFfn) {
-    keys.refuse("expert_shared_count", shared, fmt::format("{} at most", ModelMost::kFfn / ffn));
+    keys.refuse("expert_shared_count", shared, fmt::format("at most {}", ModelMost::kFfn / ffn));
   }
   const uint32_t all = keys.number_or("expert_shared_feed_forward_length", shared * ffn);
   if (all > ModelMost::kFfn) {
     keys.refuse("expert_shared_feed_forward_length", all,
-                fmt::format("{} at most", ModelMost::kFfn));
+                fmt::format("at most {}", ModelMost::kFfn));
   }
   return all;
 }

@@ -11,7 +11,7 @@ void refuse_experts(const ModelKeys& keys) {
   const uint32_t count = keys.number_or(kKey, 0);
   if (count == 0) return;
   fail(ErrorCode::kUnsupported,
-       "'{}' is a mixture of {} experts, which this version cannot run in its architecture",
+       "'{}' is a mixture of {} experts, which this version does not support in its architecture",
        keys.source().name(), count);
 }
 

@@ -11,8 +11,8 @@ namespace {
 void refuse_old_tensors(const SpecBuilder& m) {
   if (m.has("blk.0.attn_k_b.weight") || !m.has("blk.0.attn_kv_b.weight")) return;
   fail(ErrorCode::kUnsupported,
-       "'{}' has tensors attn_kv_b and no attn_k_b and attn_v_b: it was converted by a program "
-       "that is too old; convert the model again",
+       "'{}' has tensors attn_kv_b instead of attn_k_b and attn_v_b: it was converted by an old "
+       "program; convert the model again with a new one",
        m.source().name());
 }
 
@@ -38,7 +38,7 @@ void settle_positions(const ModelKeys& keys, LatentBlock* block) {
   RopeParams& rope = block->rope;
   if (rope.n_rot >= block->key_length || rope.n_rot > kMaxLatentKey - kMaxLatentValue) {
     keys.refuse("rope.dimension_count", rope.n_rot,
-                fmt::format("less than the head's {}, and {} at most", block->key_length,
+                fmt::format("less than the head's {}, and at most {}", block->key_length,
                             kMaxLatentKey - kMaxLatentValue));
   }
   auto need = [&](const char* key, uint32_t wanted) {

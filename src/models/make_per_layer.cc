@@ -16,7 +16,7 @@ void make_per_layer_inputs(SpecBuilder& m) {
   const uint64_t all = uint64_t{m.hyper().layers} * of.length;
   if (all > kMostPerLayerRow) {
     m.keys().refuse(kLength, of.length,
-                    fmt::format("{} at most for {} layers", kMostPerLayerRow / m.hyper().layers,
+                    fmt::format("at most {} for {} layers", kMostPerLayerRow / m.hyper().layers,
                                 m.hyper().layers));
   }
   const auto rows = static_cast<uint32_t>(all);

@@ -10,7 +10,7 @@ bool has_short_conv(SpecBuilder& m, uint32_t layer) {
   for (uint32_t i = 0; i < m.hyper().layers && !any; ++i) any = !is_conv(i);
   if (!any) {
     fail(ErrorCode::kUnsupported,
-         "'{}' has {} layers, none of which has attention ({}{}): this version cannot run it",
+         "'{}' has {} layers, none with attention ({}{}): this version does not support it",
          m.source().name(), m.hyper().layers, m.keys().prefix(), kKey);
   }
   return is_conv(layer);

@@ -25,8 +25,8 @@ constexpr HfKey kTurnedKey[] = {hf::count("rotary_dim", nullptr, hf::kTurned, Mo
 constexpr HfKey kMinimaxKeys[] = {
     hf::must_be("use_qk_norm", true),
     hf::say(nullptr, 0u, hf::kHeadNorms),  // norms are not of single heads
-    hf::with_known("it runs per_layer", hf::must_be("qk_norm_type", "per_layer")),
-    hf::must_count("shared_intermediate_size", 0, "it runs no shared expert"),
+    hf::with_known("it supports per_layer", hf::must_be("qk_norm_type", "per_layer")),
+    hf::must_count("shared_intermediate_size", 0, "it supports no shared experts"),
     hf::say("expert_feed_forward_length", hf::kFfn),
     hf::choice("scoring_func", "expert_gating_func", hf::kGating, hf::kGatings, "sigmoid"),
     hf::say("expert_weights_norm", true)};
@@ -42,7 +42,7 @@ void read_minimax(const HfReading& reading) {
   if (kinds == nullptr || kinds->is_null()) return;
   const bool run = kinds->is_array() &&
                    std::ranges::all_of(kinds->get_array(), [](auto& kind) { return kind == 1; });
-  if (!run) reading.config.fail_unsupported("attn_type_list", "it runs 1 in every layer");
+  if (!run) reading.config.fail_unsupported("attn_type_list", "it supports 1 in every layer");
 }
 
 }  // namespace

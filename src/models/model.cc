@@ -96,10 +96,9 @@ void Model::load_vectors() {
       auto* copy = reinterpret_cast<float*>(arena.allocate(weight.k * sizeof(float), kWeightAlign));
       read_vector(weight, copy);
       if (!std::all_of(copy, copy + weight.k, [](float x) { return std::isfinite(x); })) {
-        fail(
-            ErrorCode::kFile,
-            "'{}': tensor {} holds a value that is infinite or no number; download the model again",
-            spec_.source, weight.name);
+        fail(ErrorCode::kFile,
+             "'{}': tensor {} has a value that is infinite or NaN; download the model again",
+             spec_.source, weight.name);
       }
       vector->copies.push_back(copy);
     }

@@ -43,7 +43,8 @@ class ModelKeys {
   template <typename T>
   [[noreturn]] void refuse(const char* key, const T& value, const std::string& wanted) const {
     fail(ErrorCode::kFile,
-         "'{}' says {}{} = {}, where {} is needed: the file is damaged or made for another program",
+         "'{}' has {}{} = {}, but the value must be {}: the file is damaged or made for another "
+         "program",
          source_->name(), prefix_, key, value, wanted);
   }
 

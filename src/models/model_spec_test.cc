@@ -174,18 +174,19 @@ TEST(ModelSpec, AMissingTensorIsNamed) {
 TEST(ModelSpec, AWrongShapeIsNamed) {
   EXPECT_EQ(
       spec_refusal(llama_source(kTiny).add("blk.0.attn_k.weight", {64, 33}), ErrorCode::kFile),
-      "'test.gguf': tensor blk.0.attn_k.weight is 64 x 33, but the file's metadata calls for "
-      "64 x 32: the file is damaged or its metadata was edited");
+      "'test.gguf': tensor blk.0.attn_k.weight is 64 x 33, but the file's metadata requires 64 x "
+      "32: the file is damaged or its metadata was edited");
   for (std::vector<uint64_t> dims : {std::vector<uint64_t>{32, 64}, {64}, {64, 32, 1}, {2048}}) {
     EXPECT_NE(spec_refusal(llama_source(kTiny).add("blk.0.attn_k.weight", dims), ErrorCode::kFile)
-                  .find("calls for 64 x 32"),
+                  .find("requires 64 x 32"),
               std::string::npos);
   }
   EXPECT_NE(spec_refusal(llama_source(kTiny).add("blk.0.ffn_norm.weight", {32}), ErrorCode::kFile)
                 .find("blk.0.ffn_norm.weight is 32,"),
             std::string::npos);
   EXPECT_NE(spec_refusal(llama_source(kTiny).add("token_embd.weight", {6400}), ErrorCode::kFile)
-                .find("no table of token rows"),
+                .find("': tensor token_embd.weight is not a matrix with a row for each token: the "
+                      "file is damaged, download it again"),
             std::string::npos);
 }
 
@@ -194,8 +195,8 @@ TEST(ModelSpec, ATensorThatNothingUsesIsRefused) {
        {"blk.0.attn_sinks.weight", "blk.0.attn_q_norm.weight", "blk.1.ffn_up.weight"}) {
     EXPECT_EQ(
         spec_refusal(llama_source(kTiny).add(name, {64}), ErrorCode::kUnsupported),
-        fmt::format("'test.gguf' has a tensor {} that its architecture does not use here: the "
-                    "text would be wrong",
+        fmt::format("'test.gguf' has a tensor {}, which this version ignores for its architecture, "
+                    "so the text would be wrong: use another conversion of the model",
                     name));
   }
   // Tables of frequencies that older converters wrote say nothing new, and scales of activations
@@ -207,7 +208,7 @@ TEST(ModelSpec, ATensorThatNothingUsesIsRefused) {
 
 TEST(ModelSpec, RowsThatNoReduceHoldsAreRefused) {
   EXPECT_NE(spec_refusal(llama_source({.width = kMostReduceWidth + 32}), ErrorCode::kFile)
-                .find("llama.embedding_length = 131104, where 1 to 131072 is needed"),
+                .find("llama.embedding_length = 131104, but the value must be 1 to 131072"),
             std::string::npos);
   LlamaShape widest{.width = kMostReduceWidth};
   EXPECT_EQ(TestModel(widest).spec().hyper.width, kMostReduceWidth);
@@ -246,9 +247,8 @@ TEST(ModelSpec, ExpertsOfAnArchitectureWithoutSomeAreNamed) {
 TEST(ModelSpec, ResultsThatNoTileHoldsAreRefused) {
   LlamaShape one{.heads = 1024, .kv_heads = 1, .key_length = 128, .value_length = 128};
   EXPECT_EQ(spec_refusal(llama_source(one), ErrorCode::kUnsupported),
-            "'test.gguf' has 1024 query heads for 1 KV heads of 128 elements, whose results of a "
-            "position are worked on together and are more than 65536 elements: this version cannot "
-            "run it");
+            "'test.gguf' has 1024 query heads for 1 KV heads of 128 elements: the queries that "
+            "share a KV head have more than 65536 elements, which this version does not support");
   LlamaShape odd{.heads = 160, .kv_heads = 32, .key_length = 511, .value_length = 511};
   EXPECT_NE(spec_refusal(llama_source(odd), ErrorCode::kUnsupported).find("of 511 elements"),
             std::string::npos);
@@ -309,7 +309,7 @@ TEST(ModelSpec, ExpertsAreMatricesOfTheirOwn) {
   // A tensor with another number of rows an expert belongs to another model.
   EXPECT_NE(spec_refusal(std::move(source.add("blk.0.ffn_gate_up_exps.weight", {64, 24, 4})),
                          ErrorCode::kFile, &kExperts)
-                .find("64 x 24 x 4, but the file's metadata calls for 64 x 128 x 3:"),
+                .find("64 x 24 x 4, but the file's metadata requires 64 x 128 x 3:"),
             std::string::npos);
 }
 
@@ -333,20 +333,22 @@ TEST(ModelSpec, AThirdDimensionIsRefusedWhereThereAreNoExperts) {
       {"blk.0.ffn_norm.weight", {64, 1, 1}},
       {"blk.0.attn_q.weight", {64, 16, 4}}};
   for (const auto& [name, dims] : tensors) {
-    EXPECT_NE(spec_refusal(llama_source(kTiny).add(name, dims), ErrorCode::kFile).find("calls for"),
+    EXPECT_NE(spec_refusal(llama_source(kTiny).add(name, dims), ErrorCode::kFile).find("requires"),
               std::string::npos)
         << name;
   }
 }
 
 TEST(ModelSpec, AnArchitectureThatNobodyKnows) {
-  EXPECT_NE(spec_refusal(llama_source(kTiny).set("general.architecture", "martian"),
-                         ErrorCode::kUnsupported)
-                .find("is of architecture 'martian', which this version cannot run; it runs llama"),
-            std::string::npos);
+  EXPECT_NE(
+      spec_refusal(llama_source(kTiny).set("general.architecture", "martian"),
+                   ErrorCode::kUnsupported)
+          .find("has the architecture 'martian', which this version cannot run; it runs llama"),
+      std::string::npos);
   EXPECT_NE(
       spec_refusal(llama_source(kTiny).set("general.architecture", "clip"), ErrorCode::kUnsupported)
-          .find("is the part of a model that sees pictures or hears (mmproj)"),
+          .find("' is a projector for images or audio (mmproj), and this version supports only "
+                "text; name the file of the model itself"),
       std::string::npos);
 }
 

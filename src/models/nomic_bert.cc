@@ -37,8 +37,8 @@ constexpr HfKey kNomicKeys[] = {
     hf::must_be("causal", false),
     hf::must_be("rotary_emb_interleaved", false),
     hf::must_be("rotary_emb_fraction", 1.0),
-    hf::must_lack("rotary_emb_scale_base", "it runs none"),
-    hf::must_count("moe_every_n_layers", 0, "it runs layers without experts"),
+    hf::must_lack("rotary_emb_scale_base", "it supports models without it"),
+    hf::must_count("moe_every_n_layers", 0, "it supports layers without experts"),
     hf::real("rotary_emb_base", "rope.freq_base", 10000)};
 
 constexpr HfTensor kNomicTensors[] = {

@@ -146,8 +146,8 @@ bool has_exponents(DType dtype, const std::byte* rows, size_t bytes) {
 
 void fail_scale(const std::string& source, std::string_view tensor) {
   fail(ErrorCode::kFile,
-       "'{}': a scale of tensor {} is negative, infinite or no number; download the model again",
-       source, tensor);
+       "'{}': a scale of tensor {} is negative, infinite or NaN; download the model again", source,
+       tensor);
 }
 
 size_t pack_scratch_bytes(const WeightSpec& weight) {

@@ -41,7 +41,7 @@ void set_position_sections(const HfReading& reading) {
     for (size_t i = 0; i < 3; ++i) {
       const boost::json::value& number = said->get_array()[i];
       if (!number.is_int64() || number.get_int64() < 0 || number.get_int64() > pairs) {
-        rope->refuse("mrope_section", fmt::format("three counts of {} at most", pairs));
+        rope->refuse("mrope_section", fmt::format("three counts of at most {}", pairs));
       }
       sections[i] = static_cast<int32_t>(number.get_int64());
     }
@@ -62,12 +62,13 @@ void read_hybrid_layers(const HfReading& reading) {
   }
   const uint32_t length = config.need_count("linear_value_head_dim", ModelMost::kLength);
   if (length != model[HfValue::kDeltaLength]) {
-    config.fail_unsupported("linear_value_head_dim", "it runs that of linear_key_head_dim");
+    config.fail_unsupported("linear_value_head_dim",
+                            "it supports only the value of linear_key_head_dim");
   }
   const uint32_t every = config.count_or(kEvery, 4, ModelMost::kLayers);
   for (uint32_t i = 0; i < layers; ++i) model.recurrent.push_back((i + 1) % every != 0);
   if (auto named = layers_of_kind(reading, "linear_attention", "full_attention",
-                                  "it runs linear_attention and full_attention")) {
+                                  "it supports linear_attention and full_attention")) {
     model.recurrent = *std::move(named);
   }
   reading.set("attention.recurrent_layers", model.recurrent);
@@ -100,7 +101,7 @@ constexpr HfFamily qwen35_folder(HfTexts names, const char* gguf, HfSets<HfKey> 
       .read = read_hybrid_layers,
       .prefixes = {"model.language_model.", "model."},
       .tensors = tensors,
-      .left_out = {{{"visual."}, "of pictures are left out: this is text alone"},
+      .left_out = {{{"visual."}, "of images are ignored: only text is supported"},
                    hf::kFurtherTokens},
       .norms_plus_one = true,
       .deals_heads = true,

@@ -40,8 +40,8 @@ const Architecture& architecture_for(const ModelSource& source) {
   auto name = source.metadata().require<std::string>("general.architecture");
   if (name == "clip") {
     fail(ErrorCode::kUnsupported,
-         "'{}' is the part of a model that sees pictures or hears (mmproj), and this version reads "
-         "text alone; name the file of the model itself",
+         "'{}' is a projector for images or audio (mmproj), and this version supports only text; "
+         "name the file of the model itself",
          source.name());
   }
   std::string known;
@@ -50,7 +50,7 @@ const Architecture& architecture_for(const ModelSource& source) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", architecture.name);
   }
   fail(ErrorCode::kUnsupported,
-       "'{}' is of architecture '{}', which this version cannot run; it runs {}", source.name(),
+       "'{}' has the architecture '{}', which this version cannot run; it runs {}", source.name(),
        name, known);
 }
 

@@ -21,7 +21,7 @@ void read_scaling(const ModelKeys& keys, RopeParams* rope) {
                            keys.real_or("rope.scaling.yarn_attn_factor", 1);
   const double ramp = keys.non_negative_or("rope.scaling.yarn_ext_factor", scaling == "yarn");
   if (scaling != "yarn" && ramp != 0) {
-    keys.refuse("rope.scaling.yarn_ext_factor", ramp, "0, or the type yarn");
+    keys.refuse("rope.scaling.yarn_ext_factor", ramp, "0, or the scaling type must be yarn");
   }
   if (scaling == "linear") {
     if (rope->factor != 1) rope->scaling = RopeScaling::kLinear;
@@ -34,8 +34,8 @@ void read_scaling(const ModelKeys& keys, RopeParams* rope) {
     rope->yarn_whole_pairs = keys.flag_or("rope.scaling.yarn_truncate", true);
   } else if (scaling != "none" && scaling != "longrope") {
     fail(ErrorCode::kUnsupported,
-         "'{}' asks for RoPE scaling '{}'; known are none, linear, yarn, longrope, and llama3's "
-         "factors",
+         "'{}' asks for RoPE scaling '{}', which is not supported; supported are none, linear, "
+         "yarn, longrope, and llama3's factors",
          keys.source().name(), scaling);
   }
 }
@@ -48,15 +48,18 @@ std::vector<float> factors_of(SpecBuilder& m, const char* name, uint32_t count) 
   if (stored == nullptr) return {};
   const bool f32 = stored->type_known && stored->dtype == DType::kF32;
   if (!f32 || stored->n_elements != count) {
-    fail(ErrorCode::kFile, "'{}': tensor {} must hold {} values of f32", source.name(), name,
-         count);
+    fail(ErrorCode::kFile,
+         "'{}': tensor {} must have {} values of f32: the file is damaged, download it again",
+         source.name(), name, count);
   }
   std::vector<float> factors(count);
   dequantize_row(DType::kF32, stored->data.data(), count, factors.data());
   for (float factor : factors) {
     if (!std::isfinite(factor) || factor <= 0) {
-      fail(ErrorCode::kFile, "'{}': tensor {} holds {}, not a positive number", source.name(), name,
-           factor);
+      fail(ErrorCode::kFile,
+           "'{}': tensor {} has the value {}, which is not positive: the file is damaged, download "
+           "it again",
+           source.name(), name, factor);
     }
   }
   return factors;
@@ -72,8 +75,8 @@ void read_factors(SpecBuilder& m, const ModelKeys& keys, RopeParams* rope) {
   if (longer.empty() && shorter.empty() && !wanted) return;
   if (longer.empty() || shorter.empty() || !rope->freq_factors.empty()) {
     fail(ErrorCode::kFile,
-         "'{}' needs two tensors for RoPE, rope_factors_long and rope_factors_short, and no "
-         "rope_freqs beside them: the file is damaged or made for another program",
+         "'{}' must have both rope_factors_long and rope_factors_short, and no rope_freqs: the "
+         "file is damaged or made for another program",
          m.source().name());
   }
   rope->freq_factors = std::move(longer);

@@ -43,7 +43,7 @@ TEST(ShortConvSpec, WhatCannotBeIsRefusedByItsName) {
   for (uint32_t taps : {0u, 17u}) {
     TestSource source = conv_source();
     source.set("lfm2.shortconv.l_cache", taps);
-    EXPECT_NE(spec_refusal(source, ErrorCode::kFile).find("where 1 to 16 is needed"),
+    EXPECT_NE(spec_refusal(source, ErrorCode::kFile).find("but the value must be 1 to 16"),
               std::string::npos);
   }
   for (const char* name :
@@ -57,7 +57,7 @@ TEST(ShortConvSpec, WhatCannotBeIsRefusedByItsName) {
   }
   TestSource none = conv_source();
   none.set("lfm2.attention.head_count_kv", std::vector<uint32_t>(4, 0));
-  EXPECT_NE(spec_refusal(none, ErrorCode::kUnsupported).find("none of which has attention"),
+  EXPECT_NE(spec_refusal(none, ErrorCode::kUnsupported).find("none with attention"),
             std::string::npos);
   TestSource few = conv_source();
   few.set("lfm2.attention.head_count_kv", std::vector<uint32_t>{0, 2});

@@ -47,7 +47,7 @@ const SourceTensor& SpecBuilder::tensor(const std::string& name,
       dims.size() == 2 && dims[1] == 1 && tensor.dims.size() == 1 && tensor.dims[0] == dims[0];
   if (!vector && tensor.dims != dims) {
     fail(ErrorCode::kFile,
-         "'{}': tensor {} is {}, but the file's metadata calls for {}: the file is damaged or its "
+         "'{}': tensor {} is {}, but the file's metadata requires {}: the file is damaged or its "
          "metadata was edited",
          source().name(), name, fmt::join(tensor.dims, " x "), fmt::join(dims, " x "));
   }
@@ -84,7 +84,7 @@ float SpecBuilder::scale_of(const SourceTensor& data, uint32_t first) {
   const bool f32 = scales->type_known && scales->dtype == DType::kF32;
   if (!f32 || scales->n_elements != matrices) {
     fail(ErrorCode::kFile,
-         "'{}': tensor {} is {} of type {}, where {} in F32 must be: the file is damaged, download "
+         "'{}': tensor {} is {} of type {}, but must be {} in F32: the file is damaged, download "
          "or convert it again",
          source().name(), name, fmt::join(scales->dims, " x "), scales->type_text, matrices);
   }
@@ -93,7 +93,7 @@ float SpecBuilder::scale_of(const SourceTensor& data, uint32_t first) {
   dequantize_row(DType::kF32, scales->data.data() + matrix * sizeof scale, 1, &scale);
   if (!(scale > 0) || !std::isfinite(scale)) {
     fail(ErrorCode::kFile,
-         "'{}': tensor {} has the scale {}, which is no positive number: the file is damaged, "
+         "'{}': tensor {} has the scale {}, which is not a positive number: the file is damaged, "
          "download or convert it again",
          source().name(), name, scale);
   }
@@ -173,8 +173,8 @@ WeightId SpecBuilder::vector_part(int layer, const char* member, std::string nam
   // A part that begins inside of a block could be read, but nobody stores biases so.
   if (!whole && (first % block != 0 || size % block != 0)) {
     fail(ErrorCode::kUnsupported,
-         "'{}': tensor {} is of type {}, whose blocks lie across the vectors in it: this version "
-         "cannot read it",
+         "'{}': tensor {} has the type {}, whose blocks span several of its vectors: this version "
+         "does not support it",
          source().name(), name, data.type_text);
   }
   return declare(layer, {member, std::move(name), 1, size, WeightCut::kVector}, data, first);
@@ -204,8 +204,8 @@ void SpecBuilder::check_not_positive(WeightId vector) const {
   for (float value : values) {
     if (value <= 0 && std::isfinite(value)) continue;
     fail(ErrorCode::kFile,
-         "'{}': tensor {} holds {}, where numbers up to 0 must be: the file is damaged, download "
-         "or convert it again",
+         "'{}': tensor {} has the value {}, which must not be above 0: the file is damaged, "
+         "download or convert it again",
          source().name(), weight.name, value);
   }
 }
@@ -266,7 +266,8 @@ void SpecBuilder::check_all_used() const {
   for (const SourceTensor& tensor : source().tensors()) {
     if (used.contains(&tensor) || is_harmless(tensor.name)) continue;
     fail(ErrorCode::kUnsupported,
-         "'{}' has a tensor {} that its architecture does not use here: the text would be wrong",
+         "'{}' has a tensor {}, which this version ignores for its architecture, so the text would "
+         "be wrong: use another conversion of the model",
          source().name(), tensor.name);
   }
 }
@@ -283,8 +284,8 @@ void SpecBuilder::check_experts() const {
       continue;
     }
     fail(ErrorCode::kUnsupported,
-         "'{}' chooses {} of {} experts in layer {}, and {} of {} in others: this version cannot "
-         "run it",
+         "'{}' uses {} of {} experts in layer {}, and {} of {} in other layers: this version does "
+         "not support it",
          spec_.source, experts->rule.used, experts->rule.experts, layer, first->rule.used,
          first->rule.experts);
   }
@@ -295,7 +296,9 @@ void SpecBuilder::settle_types() {
   for (WeightSpec& weight : spec_.weights) {
     if (!weight.is_matrix()) {
       if (weight.data->runs.empty()) continue;
-      fail(ErrorCode::kUnsupported, "'{}': tensor {} of type {} is no matrix: this cannot be read",
+      fail(ErrorCode::kUnsupported,
+           "'{}': tensor {} of type {} is not a matrix: the file is damaged, download or convert "
+           "it again",
            spec_.source, weight.name, weight.data->type_text);
     }
     const bool by_rows = weight.cut == WeightCut::kRows;

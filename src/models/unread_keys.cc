@@ -104,8 +104,8 @@ void refuse(const ModelKeys& keys, std::span<const Key> unread) {
     for (const Key& key : unread) {
       if (!matches(key, name) || is_neutral(entry.value, key.neutral)) continue;
       fail(ErrorCode::kUnsupported,
-           "'{}' says {} = {}, which this version cannot run in its architecture: the text would "
-           "be wrong",
+           "'{}' has {} = {}, which this version ignores for its architecture, so the text would "
+           "be wrong: use another conversion of the model",
            source.name(), entry.key, meta_value_text(entry.value));
     }
   }

@@ -52,8 +52,8 @@ void set_importance(const Importance& from, const std::string& source, WeightSpe
   weight->importance = from.find(tensor.name);
   if (weight->importance == nullptr || weight->importance->fits(tensor)) return;
   fail(ErrorCode::kFile,
-       "'{}': entry '{}' has {} values and {} counts, which do not fit the tensor in '{}', whose "
-       "rows have {} elements, {} rows a matrix: take the importance matrix of this model",
+       "'{}': entry '{}' has {} values and {} counts, which do not fit the tensor in '{}' with {} "
+       "elements a row and {} rows a matrix: use the importance matrix of this model",
        from.name(), tensor.name, weight->importance->values(), weight->importance->counts.size(),
        source, tensor.dims[0], tensor.matrix_rows());
 }
@@ -160,12 +160,12 @@ PolicyNotes weight_policy_notes(const ModelSpec& spec) {
   }
   if (!fallen.empty()) {
     notes.warnings.push_back(
-        fmt::format("{} of '{}' become q8_0 instead: their rows are no whole blocks of 256",
+        fmt::format("{} of '{}' become q8_0 instead: their row length is not a multiple of 256",
                     count_text(fallen.size(), "tensor"), spec.source));
   }
   if (!stay.empty()) {
     notes.warnings.push_back(
-        fmt::format("{} of '{}' stay as they are: their rows are no whole blocks of 32",
+        fmt::format("{} of '{}' are not quantised: their row length is not a multiple of 32",
                     count_text(stay.size(), "tensor"), spec.source));
   }
   return notes;

@@ -6,14 +6,14 @@ namespace hearth {
 
 std::string LineReader::word() {
   std::string w;
-  if (!(in_ >> w)) fail(ErrorCode::kUsage, "plan line {} ends too early", number_);
+  if (!(in_ >> w)) fail(ErrorCode::kUsage, "plan line {} is incomplete", number_);
   return w;
 }
 
 void LineReader::expect(const char* wanted) {
   std::string w = word();
   if (w != wanted) {
-    fail(ErrorCode::kUsage, "plan line {} has '{}' where '{}' belongs", number_, w, wanted);
+    fail(ErrorCode::kUsage, "plan line {} has '{}' instead of '{}'", number_, w, wanted);
   }
 }
 
@@ -21,7 +21,7 @@ uint32_t LineReader::number() { return number_of(word()); }
 
 uint32_t LineReader::number_of(const std::string& w) const {
   if (w.size() > 9 || w.find_first_not_of("0123456789") != std::string::npos) {
-    fail(ErrorCode::kUsage, "plan line {} has '{}' where a number belongs", number_, w);
+    fail(ErrorCode::kUsage, "plan line {} has '{}' instead of a number", number_, w);
   }
   return static_cast<uint32_t>(std::stoul(w));
 }
@@ -39,7 +39,7 @@ std::vector<uint32_t> LineReader::numbers_before(const char* end) {
 }
 
 void LineReader::finish() {
-  if (!at_end()) fail(ErrorCode::kUsage, "plan line {} has more words than belong", number_);
+  if (!at_end()) fail(ErrorCode::kUsage, "plan line {} has too many words", number_);
 }
 
 }  // namespace hearth

@@ -29,7 +29,7 @@ uint32_t check_shares(const Plan& plan) {
     part = part + 1 == share.parts ? 0 : part + 1;
     if (part == 0) shard = share.shard_end;
   }
-  if (part != 0) refuse("leaves parts of its last shard to nobody");
+  if (part != 0) refuse("leaves parts of its last shard without a group");
   return shard;
 }
 
@@ -41,11 +41,11 @@ void check_members(const Plan& plan) {
     for (size_t i = 0; i < group.members.size(); ++i) {
       const uint32_t member = group.members[i];
       if (member >= plan.member_count()) {
-        refuse(fmt::format("has member {} in a group, and member_shards names {} members", member,
-                           plan.member_count()));
+        refuse(fmt::format("has member {} in a group, but member_shards has only {} members",
+                           member, plan.member_count()));
       }
       if (i > 0 && member <= group.members[i - 1]) {
-        refuse("has a group whose members do not rise");
+        refuse("has a group whose members are not in ascending order");
       }
       if (taken[member]) refuse(fmt::format("has member {} in two groups", member));
       taken[member] = true;
@@ -57,10 +57,11 @@ void check_members(const Plan& plan) {
 void validate_ranges(const Plan& plan) {
   uint32_t member = 0;
   for (const PlanGroup& group : plan.groups) {
-    if (group.members[0] != member) refuse("has groups whose members do not follow one another");
+    if (group.members[0] != member) refuse("has a group whose members are not consecutive");
     member = group.members.back() + 1;
   }
-  if (member != plan.member_count()) refuse("names a shard for more or fewer members");
+  if (member != plan.member_count())
+    refuse("has a member_shards line whose length differs from the number of members");
 }
 
 // The members of a 'group' line, up to the word 'shards'.
@@ -71,7 +72,7 @@ std::vector<uint32_t> read_members(uint32_t version, LineReader& line) {
   line.expect("shards");
   if (end <= begin) refuse("has a group without members");
   if (end > kMostMembers)
-    refuse(fmt::format("has members up to {}; {} are the most", end, kMostMembers));
+    refuse(fmt::format("has members up to {}; the maximum is {}", end, kMostMembers));
   return member_range(begin, end);
 }
 
@@ -80,7 +81,7 @@ void read_line(Plan& plan, uint32_t version, LineReader& line) {
   if (key == "phase") {
     std::string name = line.word();
     if (name != "prefill" && name != "decode") {
-      fail(ErrorCode::kUsage, "the plan's phase is '{}'; it is prefill or decode", name);
+      fail(ErrorCode::kUsage, "the plan's phase is '{}'; it must be prefill or decode", name);
     }
     plan.phase = name == "prefill" ? Phase::kPrefill : Phase::kDecode;
   } else if (key == "max_rows") {
@@ -89,7 +90,7 @@ void read_line(Plan& plan, uint32_t version, LineReader& line) {
     std::string name = line.word();
     std::optional<GroupSync> sync = group_sync_named(name);
     if (!sync) {
-      fail(ErrorCode::kUsage, "the plan's sync is '{}'; it is async or lockstep", name);
+      fail(ErrorCode::kUsage, "the plan's sync is '{}'; it must be async or lockstep", name);
     }
     plan.sync = *sync;
   } else if (key == "member_shards") {
@@ -104,7 +105,7 @@ void read_line(Plan& plan, uint32_t version, LineReader& line) {
     group.share.parts = line.number();
     plan.groups.push_back(group);
   } else {
-    fail(ErrorCode::kUsage, "the plan has a line '{}', which nobody knows", key);
+    fail(ErrorCode::kUsage, "the plan has an unknown line '{}'", key);
   }
   line.finish();
 }
@@ -171,8 +172,10 @@ Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shar
                "members in the order of their shards");
   auto members = static_cast<uint32_t>(member_shards.size());
   if (groups == 0 || members < groups) {
-    fail(ErrorCode::kUsage, "{} threads cannot form {} groups: each group needs a thread", members,
-         groups);
+    fail(ErrorCode::kUsage,
+         "{} threads cannot form {} groups, as each needs a thread: lower --groups or raise "
+         "--threads",
+         members, groups);
   }
   std::vector<uint32_t> first(shards + 1, 0);  // member that is the first on each shard
   for (uint32_t s = 0; s <= shards; ++s) {
@@ -199,7 +202,7 @@ Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shar
   for (const PlanGroup& group : plan.groups) {
     if (!group.members.empty()) continue;
     fail(ErrorCode::kUsage,
-         "{} groups over {} shards leave shard {} without threads: take fewer groups or shards, or "
+         "{} groups over {} shards leave shard {} without threads: use fewer groups or shards, or "
          "more threads",
          groups, shards, group.share.shard_begin);
   }
@@ -217,12 +220,12 @@ void check_plan(const Plan& plan) {
   if (plan.groups.empty()) refuse("has no groups: add a 'group' line");
   if (plan.max_rows == 0) refuse("has max_rows 0: a step needs at least one row");
   if (plan.member_count() > kMostMembers) {
-    refuse(fmt::format("has {} members; {} are the most", plan.member_count(), kMostMembers));
+    refuse(fmt::format("has {} members; the maximum is {}", plan.member_count(), kMostMembers));
   }
   const uint32_t shards = check_shares(plan);
   check_members(plan);
   for (uint32_t s : plan.member_shards) {
-    if (s >= shards) refuse("puts a member on a shard that no group works on");
+    if (s >= shards) refuse("puts a member on a shard that no group computes");
   }
 }
 
@@ -247,7 +250,7 @@ Plan parse_plan(std::string_view text) {
   std::string line;
   uint32_t number = 1;
   if (!std::getline(in, line) || !is_plan_head(line)) {
-    fail(ErrorCode::kUsage, "not a plan: its first line must be '{}'", kHead);
+    fail(ErrorCode::kUsage, "this is not a plan: its first line must be '{}'", kHead);
   }
   const uint32_t version = line == kHead ? 2 : 1;
   Plan plan;

@@ -84,12 +84,12 @@ TEST(Plan, RefusesListsWithTheirFault) {
     return refusal(head + "group members " + members + " shards 0 1 part 0 1");
   };
   EXPECT_EQ(with("0 2"), "accepted");
-  EXPECT_EQ(with("2 0"), "the plan has a group whose members do not rise");
-  EXPECT_EQ(with("1 1"), "the plan has a group whose members do not rise");
-  EXPECT_EQ(with("0 3"), "the plan has member 3 in a group, and member_shards names 3 members");
-  EXPECT_EQ(with(""), "plan line 5 has 'shards' where a number belongs");
-  EXPECT_EQ(with("0 x"), "plan line 5 has 'x' where a number belongs");
-  EXPECT_EQ(refusal(head + "group members 0 1"), "plan line 5 ends too early");
+  EXPECT_EQ(with("2 0"), "the plan has a group whose members are not in ascending order");
+  EXPECT_EQ(with("1 1"), "the plan has a group whose members are not in ascending order");
+  EXPECT_EQ(with("0 3"), "the plan has member 3 in a group, but member_shards has only 3 members");
+  EXPECT_EQ(with(""), "plan line 5 has 'shards' instead of a number");
+  EXPECT_EQ(with("0 x"), "plan line 5 has 'x' instead of a number");
+  EXPECT_EQ(refusal(head + "group members 0 1"), "plan line 5 is incomplete");
   EXPECT_EQ(refusal(head + "group members 0 1 shards 0 1 part 0 2\n" +
                     "group members 1 2 shards 0 1 part 1 2"),
             "the plan has member 1 in two groups");

@@ -78,14 +78,15 @@ std::string figure_name(const Comparison& comparison, const FigureSet& set) {
 
 Comparison compare(std::vector<ReportFile> reports) {
   if (reports.size() > kMostSeries) {
-    fail(ErrorCode::kUsage, "{} reports beside one another cannot be told apart: {} is the most",
-         reports.size(), kMostSeries);
+    fail(ErrorCode::kUsage, "{} reports are too many to compare: give at most {}", reports.size(),
+         kMostSeries);
   }
   Comparison comparison;
   for (size_t i = 0; i < reports.size(); ++i) {
     const ReportFile& report = reports[i];
     if (report.schema != reports[0].schema) {
-      fail(ErrorCode::kUsage, "{} is of {}, and {} of {}: compare reports of one kind",
+      fail(ErrorCode::kUsage,
+           "{} has the schema {}, and {} the schema {}: compare reports of the same kind",
            reports[0].name, reports[0].schema, report.name, report.schema);
     }
     for (const FigureSet& set : report.sets) {

@@ -17,7 +17,7 @@ constexpr size_t kMostText = 400;
 
 void ReportFields::refuse(std::string_view key, const char* wanted) const {
   fail(ErrorCode::kFile,
-       "{} has no {} '{}': it is no report of `hearth bench --json`, or not whole", *report_,
+       "{} has no {} '{}': it is not a report of `hearth bench --json`, or is incomplete", *report_,
        wanted, key);
 }
 

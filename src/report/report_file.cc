@@ -29,7 +29,7 @@ ReportFile read_report(std::string_view json, const std::string& name) {
   try {
     value = read_json(json);
   } catch (const Error& error) {
-    fail(ErrorCode::kFile, "{} is no report of `hearth bench --json`: {}", name, error.what());
+    fail(ErrorCode::kFile, "{} is not a report of `hearth bench --json`: {}", name, error.what());
   }
   const ReportFields fields(value, name);
   report.schema = fields.text("schema");
@@ -40,13 +40,14 @@ ReportFile read_report(std::string_view json, const std::string& name) {
   } else if (report.schema == "hearth-bench-embed-1") {
     read_embed(fields, &report);
   } else {
-    fail(ErrorCode::kFile, "{} has the schema '{}', which this version does not know: measure anew",
-         name, report.schema);
+    fail(ErrorCode::kFile,
+         "{} has the schema '{}', which this version does not know: measure again", name,
+         report.schema);
   }
   report.facts.push_back(machine_fact(fields));
   report.notes = fields.texts("notes");
   if (fields.boolean("interrupted")) {
-    report.notes.emplace_back("interrupted; what was not measured is missing");
+    report.notes.emplace_back("interrupted; the remaining measurements are missing");
   }
   return report;
 }

@@ -50,7 +50,7 @@ TEST(ReportFileTest, ReadsLoadsOfAServer) {
 
 TEST(ReportFileTest, RefusesWhatIsNoReport) {
   for (const auto& [text, says] : std::vector<std::pair<std::string, std::string>>{
-           {"{", "r is no report"},
+           {"{", "r is not a report"},
            {"[]", "r has no value 'schema'"},
            {"{\"schema\":\"hearth-bench-1\"}", "'hearth-bench-1'"},
            {"{\"schema\":\"hearth-bench-2\"}", "r has no value 'runs'"},

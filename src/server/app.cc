@@ -68,8 +68,8 @@ void App::take_keys(std::vector<std::string> keys) {
 std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route) const {
   if (!guard_.knows_host(head)) {
     return ApiError{403, "", "host_not_allowed",
-                    fmt::format("this server does not answer to the name '{}': ask for it by "
-                                "address, or start it with --allow-host",
+                    fmt::format("this server does not accept the host name '{}': use its address, "
+                                "or start it with --allow-host NAME",
                                 *head.find("host"))};
   }
   if (guard_.from_elsewhere(head)) {
@@ -78,24 +78,24 @@ std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route)
                     "unless it was started with --allow-origin for that origin"};
   }
   if ((route == nullptr || !route->open) && !guard_.knows_key(head)) {
-    return ApiError{401,
-                    "",
-                    "invalid_api_key",
-                    "this server wants one of its keys, as `Authorization: Bearer KEY` or "
-                    "`X-Api-Key: KEY`",
-                    {},
-                    {{"WWW-Authenticate", "Bearer"}}};
+    return ApiError{
+        401,
+        "",
+        "invalid_api_key",
+        "this server needs an API key: send `Authorization: Bearer KEY` or `X-Api-Key: KEY`",
+        {},
+        {{"WWW-Authenticate", "Bearer"}}};
   }
   if (route == nullptr) {
     return ApiError{404, "", "not_found",
-                    fmt::format("there is no {}; /openapi.json tells what there is", head.path)};
+                    fmt::format("there is no {}; see /openapi.json", head.path)};
   }
   if (!takes(*route, head.method)) {
     std::string methods = route->method == "GET" ? "GET, HEAD" : std::string(route->method);
     return ApiError{405,
                     "",
                     "method_not_allowed",
-                    fmt::format("{} takes {}", head.path, methods),
+                    fmt::format("{} accepts only {}", head.path, methods),
                     {},
                     {{"Allow", methods}}};
   }
@@ -120,19 +120,22 @@ std::optional<ApiError> App::refuse_kind(const Route& route) const {
   if (route.needs == RouteNeeds::kTextModel && !options_.text) {
     return ApiError{
         404, "", "no_text_model",
-        fmt::format("{} needs a model that generates text, and this server has none", route.path)};
+        fmt::format(
+            "{} needs a model that generates text, and this server has none: start it with one",
+            route.path)};
   }
   if (route.needs == RouteNeeds::kEmbedder && !options_.embeddings) {
-    return ApiError{404, "", "no_embedding_model",
-                    fmt::format("{} needs a model for embeddings: start the server with one, or "
-                                "with --embed FILE beside this one",
-                                route.path)};
+    return ApiError{
+        404, "", "no_embedding_model",
+        fmt::format(
+            "{} needs an embedding model: start the server with one, or add one with --embed FILE",
+            route.path)};
   }
   if (route.needs == RouteNeeds::kReranker && !options_.ranks) {
-    return ApiError{404, "", "no_reranker",
-                    fmt::format("{} needs a reranker: start the server with one, or with --rerank "
-                                "FILE beside this one",
-                                route.path)};
+    return ApiError{
+        404, "", "no_reranker",
+        fmt::format("{} needs a reranker: start the server with one, or add one with --rerank FILE",
+                    route.path)};
   }
   return {};
 }

@@ -171,8 +171,8 @@ void App::refuse_change(const std::shared_ptr<Exchange>& exchange, const char* s
 void App::ollama_pull(const std::shared_ptr<Exchange>& exchange) {
   if (options_.stock == nullptr) {
     return refuse_change(exchange,
-                         "this server pulls no models: start it with --models --allow-pull, or "
-                         "get the model yourself (hearth pull)");
+                         "this server does not pull models: start it with --models --allow-pull, "
+                         "or pull the model yourself (hearth pull)");
   }
   answers_.start(std::make_shared<OllamaPull>(answers_, exchange, *options_.stock, pulls_,
                                               options_.completions.limits.depth));
@@ -181,8 +181,8 @@ void App::ollama_pull(const std::shared_ptr<Exchange>& exchange) {
 void App::ollama_delete(const std::shared_ptr<Exchange>& exchange) {
   if (options_.stock == nullptr) {
     return refuse_change(exchange,
-                         "this server deletes no models: start it with --models --allow-pull, or "
-                         "remove the model yourself (hearth remove)");
+                         "this server does not delete models: start it with --models --allow-pull, "
+                         "or remove the model yourself (hearth remove)");
   }
   answers_.start(std::make_shared<OllamaDelete>(answers_, exchange, *options_.stock,
                                                 options_.completions.limits.depth));

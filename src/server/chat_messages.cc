@@ -20,7 +20,7 @@ std::string read_role(const boost::json::object& message, const std::string& nam
   std::string param = name + ".role";
   std::string role = text_field(require_field(message, "role", param), param);
   if (role == "developer") return "system";
-  if (role == "function") refuse_unsupported(param, "send what a tool gave as the role tool");
+  if (role == "function") refuse_unsupported(param, "send a tool's result with the role tool");
   if (role != "system" && role != "user" && role != "assistant" && role != "tool") {
     throw RequestError(kInvalidValue, param,
                        fmt::format("is '{}'; it must be system, developer, user, assistant or tool",
@@ -84,7 +84,7 @@ boost::json::array read_calls(const boost::json::object& message, const std::str
   const boost::json::array& calls = array_field(*field, param, 0, kMostCalls);
   if (!calls.empty() && role != "assistant") {
     throw RequestError(kInvalidValue, param,
-                       "stands in a message that is not the assistant's; leave it out");
+                       "is allowed only in messages of the assistant; leave it out");
   }
   boost::json::array read;
   for (size_t i = 0; i < calls.size(); ++i) {
@@ -162,8 +162,8 @@ bool read_continue_final(const boost::json::value& field, const std::string& nam
   const boost::json::value* prompt = find_field(*kwargs, kPrompt);
   if (prompt != nullptr && prompt->is_bool() && prompt->get_bool()) {
     throw RequestError(kInvalidValue, name,
-                       "is given with add_generation_prompt, which begins another message; leave "
-                       "one of them out");
+                       "cannot be combined with add_generation_prompt, which starts another "
+                       "message; leave one of them out");
   }
   (*kwargs)[kPrompt] = false;
   return true;
@@ -183,9 +183,9 @@ void end_with_final_message(const boost::json::array& messages, RenderedChat* ch
     begin = chat->text.rfind(text);
   }
   if (text.empty() || begin == std::string::npos) {
-    throw RequestError(kInvalidValue, "continue_final_message",
-                       "needs a last message whose content the chat template shows as it is; leave "
-                       "it out");
+    throw RequestError(
+        kInvalidValue, "continue_final_message",
+        "needs a last message whose content the chat template prints unchanged; leave it out");
   }
   size_t size = begin + text.size();
   chat->text.resize(size);

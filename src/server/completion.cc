@@ -137,9 +137,9 @@ void Completion::check_context() const {
   if (call_.context <= context) return;
   throw RequestError(
       kInvalidValue, "num_ctx",
-      fmt::format("is {}, and this server's context holds {}: ask for no more, or start it with "
-                  "--ctx {}",
-                  call_.context, context, call_.context));
+      fmt::format(
+          "is {}, more than this server's context of {}: ask for less, or start it with --ctx {}",
+          call_.context, context, call_.context));
 }
 
 void Completion::read_conversation() {
@@ -185,26 +185,27 @@ void Completion::check_logprobs() const {
   if (all <= kMostPromptLogprobs) return;
   throw RequestError(
       kInvalidValue, "logprobs",
-      fmt::format("with echo asks for {} log-probabilities of prompts: their {} tokens, times "
-                  "logprobs + 1, times n; a request may ask for {}: give fewer prompts or ask for "
-                  "less",
-                  all, tokens, kMostPromptLogprobs));
+      fmt::format(
+          "with echo asks for {} log-probabilities of prompts ({} tokens, times logprobs + 1, "
+          "times n), and the limit of a request is {}: give fewer prompts or ask for less",
+          all, tokens, kMostPromptLogprobs));
 }
 
 void Completion::add_prompt(std::vector<int32_t> tokens, std::string echo) {
   const char* field = call_.chat ? "messages" : "prompt";
   if (tokens.empty()) {
-    throw RequestError(kInvalidValue, field, "is empty and no token stands before it");
+    throw RequestError(kInvalidValue, field,
+                       "is empty, and the model adds no beginning-of-text token: give some text");
   }
   if (tokens.size() > model_.backend.context()) {
-    throw RequestError({400,
-                        "",
-                        "context_length_exceeded",
-                        fmt::format("the prompt has at least {} tokens and the context holds {}: "
-                                    "shorten it",
-                                    tokens.size(), model_.backend.context()),
-                        field,
-                        {}});
+    throw RequestError(
+        {400,
+         "",
+         "context_length_exceeded",
+         fmt::format("the prompt has at least {} tokens, more than the context of {}: shorten it",
+                     tokens.size(), model_.backend.context()),
+         field,
+         {}});
   }
   uint64_t count = tokens.size();
   parts_.push_back({std::move(tokens), count, std::move(echo)});
@@ -336,8 +337,9 @@ void Completion::take_results() {
       if (result->error == kNoMemory) return exchange().fall_short();
       bool cancelled = *result->finish == Finish::kCancelled;
       if (!events.empty()) exchange().send(std::move(events));
-      return fail({cancelled ? 503u : 500u, "", cancelled ? "cancelled" : "generation_failed",
-                   cancelled ? "the server ended before this answer did" : result->error});
+      return fail(
+          {cancelled ? 503u : 500u, "", cancelled ? "cancelled" : "generation_failed",
+           cancelled ? "the server was shut down before this answer was complete" : result->error});
     }
     note_times(*result);
     const auto [begin, end] = choices_of(*result);
@@ -366,8 +368,8 @@ double Completion::stalled_seconds() const {
 
 void Completion::give_way() {
   ApiError error{503, "", "client_too_slow",
-                 "others want the place of this stream, which its client has let wait: read faster "
-                 "or ask for less"};
+                 "the stream was ended, as its client did not read it while other requests waited: "
+                 "read faster or ask for less"};
   exchange().send(reply_->error(error));
   exchange().end();
   end(Outcome::kCancelled, kClientClosedRequest, error.code);

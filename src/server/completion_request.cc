@@ -52,7 +52,7 @@ void read_predict(const value& field, const std::string& name, Reading& reading)
   int64_t count = integer_field(field, name, -2, std::numeric_limits<uint32_t>::max());
   if (count == 0 && reading.least_tokens > 0) {
     throw RequestError(kInvalidValue, name,
-                       "is 0; it must be 1 at least, or -1 for all that the context holds");
+                       "is 0; it must be at least 1, or -1 for all that the context holds");
   }
   reading.call.to_context = count < 0;
   reading.call.generates = count != 0;
@@ -154,7 +154,7 @@ void read_stream(const value& field, const std::string& name, Reading& reading) 
 void read_stream_options(const value& field, const std::string& name, Reading& reading) {
   const boost::json::object& options = object_field(field, name);
   if (!reading.call.stream) {
-    throw RequestError(kInvalidValue, name, "is given without stream; set stream to true");
+    throw RequestError(kInvalidValue, name, "works only with stream; set stream to true");
   }
   if (const value* usage = find_field(options, "include_usage")) {
     reading.call.include_usage = bool_field(*usage, name + ".include_usage");
@@ -177,7 +177,7 @@ void read_chat_logprobs(const value& field, const std::string& name, Reading& re
 void read_top_logprobs(const value& field, const std::string& name, Reading& reading) {
   auto top = static_cast<uint32_t>(integer_field(field, name, 0, reading.limits.top_logprobs));
   if (top > 0 && !reading.call.request.logprobs) {
-    throw RequestError(kInvalidValue, name, "is given without logprobs; set logprobs to true");
+    throw RequestError(kInvalidValue, name, "works only with logprobs; set logprobs to true");
   }
   reading.call.request.top_logprobs = top;
 }
@@ -262,7 +262,7 @@ void refuse_modalities(const value& field, const std::string& name, Reading&) {
   const boost::json::array& modalities = array_field(field, name, 0, kModalities);
   for (size_t i = 0; i < modalities.size(); ++i) {
     if (text_field(modalities[i], entry_name(name, i)) != "text") {
-      refuse_unsupported(name, "leave it out, or ask for text alone");
+      refuse_unsupported(name, "leave it out, or ask only for text");
     }
   }
 }
@@ -365,8 +365,9 @@ std::vector<std::string_view> names(std::span<const FieldRule> rules,
 void check_min_tokens(const CompletionCall& call) {
   const uint32_t least = call.request.sampling.min_tokens, most = call.request.max_tokens;
   if ((call.generates && most == 0) || least <= most) return;
-  throw RequestError(kInvalidValue, "min_tokens",
-                     fmt::format("is {}, and max_tokens {}: raise that one", least, most));
+  throw RequestError(
+      kInvalidValue, "min_tokens",
+      fmt::format("is {}, more than max_tokens, which is {}: raise max_tokens", least, most));
 }
 
 }  // namespace

@@ -134,12 +134,12 @@ TEST(CompletionRequest, ShapesOfTheTextByEveryName) {
   EXPECT_EQ(text(R"(,"guided_choice":["a","b"])").shape.choices,
             (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(chat_error(R"(,"guided_regex":"a","grammar":"x")"),
-            "invalid_value: grammar is given beside guided_regex: one of them can hold");
+            "invalid_value: grammar cannot be combined with guided_regex; leave one of them out");
   EXPECT_EQ(chat_error(R"(,"response_format":{"type":"json_schema"})"),
             "missing_required_parameter: response_format.json_schema is missing");
   EXPECT_EQ(chat_error(R"(,"response_format":{"type":"xml"})"),
             "unsupported_parameter: response_format.type asks for something that this server does "
-            "not do; give it text, json_object or json_schema");
+            "not support; give it text, json_object or json_schema");
   EXPECT_EQ(chat_error(R"(,"structured_outputs":{"choice":["a",1]})"),
             "invalid_type: structured_outputs.choice[1] is a number; it must be a string");
 }
@@ -158,9 +158,8 @@ TEST(CompletionRequest, BodiesThatAreNone) {
   auto error = [](std::string_view body) {
     return error_of([&] { read_chat_call(body, openai_sampling(), {}, kVocabulary); });
   };
-  EXPECT_EQ(
-      error("{\"messages\":"),
-      "invalid_json: the body cannot be read: the JSON ends at byte 12 before it is complete");
+  EXPECT_EQ(error("{\"messages\":"),
+            "invalid_json: the body cannot be read: the JSON is incomplete: it ends at byte 12");
   EXPECT_EQ(error("[]"), "invalid_type: the body is an array; it must be an object");
   EXPECT_EQ(error("{}"), "missing_required_parameter: messages is missing");
   EXPECT_EQ(error("{\"seed\":1e999}").substr(0, 13), "invalid_json:");
@@ -247,16 +246,16 @@ TEST(CompletionRequest, LimitsAreHeld) {
 
 TEST(CompletionRequest, FieldsThatNeedEachOther) {
   EXPECT_EQ(chat_error(R"(,"top_logprobs":2)"),
-            "invalid_value: top_logprobs is given without logprobs; set logprobs to true");
+            "invalid_value: top_logprobs works only with logprobs; set logprobs to true");
   EXPECT_EQ(chat_error(R"(,"top_logprobs":0)"), "none");
   EXPECT_EQ(chat_error(R"(,"stream_options":{"include_usage":true})"),
-            "invalid_value: stream_options is given without stream; set stream to true");
+            "invalid_value: stream_options works only with stream; set stream to true");
   EXPECT_EQ(chat_error(R"(,"stream":true,"stream_options":{"include_usage":1})"),
             "invalid_type: stream_options.include_usage is a number; it must be true or false");
   EXPECT_EQ(text_error(R"(,"n":2,"best_of":2)"), "none");
   EXPECT_EQ(text_error(R"(,"best_of":2)"),
-            "unsupported_parameter: best_of asks for something that this server does not do; leave "
-            "it out, or give n the same value");
+            "unsupported_parameter: best_of asks for something that this server does not support; "
+            "leave it out, or give n the same value");
 }
 
 TEST(CompletionRequest, LogprobsOfAPromptComeWithItsEcho) {
@@ -284,7 +283,7 @@ TEST(CompletionRequest, ATextMayGenerateNothing) {
   EXPECT_FALSE(text(R"(,"n_predict":-1,"max_tokens":0)").generates);
   EXPECT_TRUE(text(R"(,"max_tokens":0,"max_completion_tokens":3)").generates);
   EXPECT_EQ(text_error(R"(,"max_tokens":0,"min_tokens":1)"),
-            "invalid_value: min_tokens is 1, and max_tokens 0: raise that one");
+            "invalid_value: min_tokens is 1, more than max_tokens, which is 0: raise max_tokens");
   EXPECT_EQ(text_error(R"(,"max_tokens":-1)"),
             "invalid_value: max_tokens is -1; it must lie between 0 and 4294967295");
 }
@@ -333,8 +332,7 @@ void check_unbuilt(std::span<const UnbuiltField> fields,
     std::string begin = fmt::format(",\"{}\":", field.name);
     auto [asking, nothing] = samples(field);
     std::string refusal = fmt::format(
-        "unsupported_parameter: {} asks for something that this "
-        "server does not do; {}",
+        "unsupported_parameter: {} asks for something that this server does not support; {}",
         field.name, field.remedy);
     for (const std::string& value : asking) EXPECT_EQ(error_of(begin + value), refusal) << value;
     for (const std::string& value : nothing) {
@@ -363,9 +361,9 @@ TEST(CompletionRequest, NamesOfOtherServers) {
   EXPECT_EQ(most(R"(,"n_predict":3,"max_tokens":7)"), 7u);
   EXPECT_EQ(most(R"(,"n_predict":-1)"), 0u);
   EXPECT_EQ(most(""), kTextMaxTokens);
-  EXPECT_EQ(chat_error(R"(,"n_predict":0)"),
-            "invalid_value: n_predict is 0; it must be 1 at least, or -1 for all that the context "
-            "holds");
+  EXPECT_EQ(
+      chat_error(R"(,"n_predict":0)"),
+      "invalid_value: n_predict is 0; it must be at least 1, or -1 for all that the context holds");
   auto sampling = [](const char* fields) { return text(fields).request.sampling; };
   EXPECT_EQ(sampling(R"(,"repeat_penalty":1.5)").repeat_penalty, 1.5f);
   EXPECT_EQ(sampling(R"(,"repeat_penalty":1.5,"repetition_penalty":2)").repeat_penalty, 2.0f);
@@ -392,7 +390,7 @@ TEST(CompletionRequest, WhatEndsATextAndWhatMayCome) {
   EXPECT_EQ(text_error(R"(,"stop_token_ids":"x")"),
             "invalid_type: stop_token_ids is a string; it must be an array");
   EXPECT_EQ(text_error(R"(,"min_tokens":9,"max_tokens":8)"),
-            "invalid_value: min_tokens is 9, and max_tokens 8: raise that one");
+            "invalid_value: min_tokens is 9, more than max_tokens, which is 8: raise max_tokens");
   EXPECT_EQ(text_error(R"(,"min_tokens":17)").find("invalid_value: min_tokens "), 0u);
   EXPECT_EQ(chat_error(R"(,"min_tokens":17)"), "none");
 }
@@ -405,7 +403,7 @@ TEST(CompletionRequest, AFinalMessageMayGoOn) {
   EXPECT_EQ(boost::json::serialize(chat(R"(,"add_generation_prompt":false)").template_kwargs),
             R"({"add_generation_prompt":false})");
   EXPECT_EQ(chat_error(R"(,"continue_final_message":true,"add_generation_prompt":true)")
-                .find("invalid_value: continue_final_message is given with"),
+                .find("invalid_value: continue_final_message cannot be combined with"),
             0u);
   RenderedChat rendered{"<u>Hi</u><a>Well, </a>", {{3, 5}, {12, 18}, {18, 20}}};
   end_with_final_message(chat("", R"([{"role":"user","content":"Hi"},

@@ -30,8 +30,8 @@ std::optional<ApiError> Completions::find_room(const std::string& client, uint32
 std::optional<ApiError> Completions::take_places(Completion& completion, uint32_t texts) {
   if (texts > places_.most()) {
     return ApiError{400, "", "too_many_texts",
-                    fmt::format("{} texts are asked for at once, prompts times n; this server has "
-                                "places for {} of one client: ask for fewer",
+                    fmt::format("the request asks for {} texts (prompts times n), and this server "
+                                "allows {} per client: ask for fewer",
                                 texts, places_.most())};
   }
   if (std::optional<ApiError> error = find_room(completion.client(), texts)) return error;
@@ -72,12 +72,12 @@ ApiError Completions::queue_full(const std::string& client) const {
   uint64_t before = full ? places_.held() : places_.held_by(client);
   double wait = mean * (1 + static_cast<double>(before) / options_.max_running);
   auto seconds = static_cast<int>(std::clamp(std::ceil(wait), 1.0, kMostRetrySeconds));
-  const char* whose = full ? "" : " of yours, and more would leave others no place";
+  const char* whose = full ? "" : " of yours, which is the share of one client";
   return ApiError{429,
                   "",
                   "queue_full",
-                  fmt::format("{} texts are under way or wait already{}: try again in {} s", before,
-                              whose, seconds),
+                  fmt::format("{} texts are already running or waiting{}: try again in {} s",
+                              before, whose, seconds),
                   {},
                   {{"Retry-After", std::to_string(seconds)}}};
 }

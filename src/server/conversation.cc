@@ -22,15 +22,14 @@ void check_turns(const ServedModel& model, const CompletionCall& call) {
   // Calls cannot be told from text where the template shows none.
   if (!call.turn.tools.empty() && (turns == nullptr || !turns->calls_tools())) {
     const std::string& problem = model.turns_problem;
-    throw RequestError(
-        kUnsupportedField, "tools",
-        fmt::format("cannot be called: the chat template {}; leave them out, or start the server "
-                    "with another one (--chat-template)",
-                    problem.empty() ? "shows no calls" : problem));
+    throw RequestError(kUnsupportedField, "tools",
+                       fmt::format("cannot be called, as the chat template {}: leave them out, or "
+                                   "start the server with another template (--chat-template)",
+                                   problem.empty() ? "shows no calls" : problem));
   }
   if (call.must_reason && (turns == nullptr || !turns->reasons())) {
     throw RequestError(kUnsupportedField, "reasoning_effort",
-                       "cannot be had: the chat template shows no reasoning; leave it out");
+                       "is not available, as the chat template has no reasoning: leave it out");
   }
 }
 

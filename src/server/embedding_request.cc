@@ -40,7 +40,7 @@ std::optional<uint32_t> read_truncation(const boost::json::object& object) {
     int64_t count = integer_field(*tokens, kTokens, -1, std::numeric_limits<int32_t>::max());
     if (count == 0) {
       throw RequestError(kInvalidValue, kTokens,
-                         "is 0; it must be 1 at least, or -1 for what the model takes");
+                         "is 0; it must be at least 1, or -1 for the model's limit");
     }
     most = count < 0 ? kWhatTheModelTakes : static_cast<uint32_t>(count);
   }

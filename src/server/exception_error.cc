@@ -34,7 +34,7 @@ ApiError api_error_of(const std::exception& error) {
 
 ApiError no_such_model(const std::string& asked, const std::string& own) {
   return {404, "", "model_not_found",
-          fmt::format("there is no model '{}' here; this server has '{}'", printable(asked), own),
+          fmt::format("this server has no model '{}'; it has '{}'", printable(asked), own),
           "model"};
 }
 

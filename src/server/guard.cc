@@ -154,7 +154,8 @@ std::optional<HttpReply> Guard::preflight(const HttpRequest& request) const {
 
 std::vector<std::string> read_keys(const std::string& path) {
   std::ifstream file(path);
-  if (!file) fail(ErrorCode::kFile, "'{}' cannot be read: it should hold a key a line", path);
+  if (!file)
+    fail(ErrorCode::kFile, "cannot read '{}': it must be a file with one API key a line", path);
   std::vector<std::string> keys;
   size_t number = 0;
   for (std::string line; std::getline(file, line);) {
@@ -163,13 +164,15 @@ std::vector<std::string> read_keys(const std::string& path) {
     if (line.empty() || line[0] == '#') continue;
     auto visible = [](char c) { return c > ' ' && c < 0x7f; };
     if (!std::ranges::all_of(line, visible)) {
-      fail(ErrorCode::kFile, "'{}', line {}: a key holds visible ASCII characters and no space",
+      fail(ErrorCode::kFile,
+           "'{}', line {}: an API key must consist of visible ASCII characters without spaces",
            path, number);
     }
     keys.push_back(line);
   }
-  if (file.bad()) fail(ErrorCode::kFile, "'{}' cannot be read to its end", path);
-  if (keys.empty()) fail(ErrorCode::kFile, "'{}' holds no key: put one on a line of its own", path);
+  if (file.bad()) fail(ErrorCode::kFile, "cannot read '{}' to its end", path);
+  if (keys.empty())
+    fail(ErrorCode::kFile, "'{}' has no API key: put each on a line of its own", path);
   return keys;
 }
 

@@ -149,8 +149,9 @@ void refuse_type(const boost::json::value& value, const std::string& param,
 }
 
 void refuse_unsupported(const std::string& param, std::string_view remedy) {
-  throw RequestError(kUnsupportedField, param,
-                     fmt::format("asks for something that this server does not do; {}", remedy));
+  throw RequestError(
+      kUnsupportedField, param,
+      fmt::format("asks for something that this server does not support; {}", remedy));
 }
 
 }  // namespace hearth

@@ -135,25 +135,25 @@ TEST(MessagesHistory, ErrorsHavePaths) {
             "invalid_value: messages[0].role is 'tool'; it must be user, assistant or system");
   EXPECT_EQ(history_error(R"({"system":[{"type":"image"}],"messages":[]})"),
             "unsupported_parameter: system[0].type asks for something that this server does not "
-            "do; no images or documents are read: send text blocks");
-  EXPECT_EQ(block_error("user", R"({"type":"text","text":"x"},{"type":"image","source":{}})"),
-            "unsupported_parameter: messages[0].content[1].type asks for something that this "
-            "server does not do; no images or documents are read: send text and tool_result "
-            "blocks");
+            "support; no images or documents are read: send text blocks");
+  EXPECT_EQ(
+      block_error("user", R"({"type":"text","text":"x"},{"type":"image","source":{}})"),
+      "unsupported_parameter: messages[0].content[1].type asks for something that this server does "
+      "not support; no images or documents are read: send text and tool_result blocks");
   EXPECT_EQ(block_error("user", R"({"type":"tool_result","tool_use_id":"1","content":[
       {"type":"document"}]})"),
-            "unsupported_parameter: messages[0].content[0].content[0].type asks for something "
-            "that this server does not do; no images or documents are read: send text blocks");
+            "unsupported_parameter: messages[0].content[0].content[0].type asks for something that "
+            "this server does not support; no images or documents are read: send text blocks");
   EXPECT_EQ(block_error("assistant", R"({"type":"tool_use","id":"1","name":"f","input":"{}"})"),
             "invalid_type: messages[0].content[0].input is a string; it must be an object");
   EXPECT_EQ(block_error("assistant", R"({"type":"tool_use","name":"f","input":{}})"),
             "missing_required_parameter: messages[0].content[0].id is missing");
   EXPECT_EQ(block_error("assistant", R"({"type":"text"})"),
             "missing_required_parameter: messages[0].content[0].text is missing");
-  EXPECT_EQ(block_error("user", R"({"type":"thinking","thinking":"x"})"),
-            "unsupported_parameter: messages[0].content[0].type asks for something that this "
-            "server does not do; no images or documents are read: send text and tool_result "
-            "blocks");
+  EXPECT_EQ(
+      block_error("user", R"({"type":"thinking","thinking":"x"})"),
+      "unsupported_parameter: messages[0].content[0].type asks for something that this server does "
+      "not support; no images or documents are read: send text and tool_result blocks");
   EXPECT_EQ(block_error("user", "3"),
             "invalid_type: messages[0].content[0] is a number; it must be an object");
 }

@@ -60,8 +60,8 @@ void read_messages_field(const value&, const std::string&, Making& making) {
 // earlier half would be wrong.
 void refuse_thread(const value&, const std::string& name, Making&) {
   throw RequestError(kThreadCode, name,
-                     "asks for a conversation that is kept here, and none is; leave it out, and "
-                     "send all messages");
+                     "refers to a stored conversation, and this server stores none; leave it out, "
+                     "and send all messages");
 }
 
 // How long it thinks is the model's own affair.
@@ -87,7 +87,7 @@ void read_messages_format(const value& field, const std::string& name, Making& m
   if (making.made.chat.contains("response_format")) {
     throw RequestError(
         kInvalidValue, name,
-        fmt::format("is given beside {}: one of them can hold", making.made.names.schema));
+        fmt::format("cannot be combined with {}; leave one of them out", making.made.names.schema));
   }
   making.made.chat["response_format"] =
       object{{"type", "json_schema"}, {"json_schema", object{{"schema", schema}}}};

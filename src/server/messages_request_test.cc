@@ -85,8 +85,8 @@ TEST(MessagesRequest, TheShapeOfTheText) {
   EXPECT_EQ(messages_body(",\"output_format\":" + format).names.schema, "output_format.schema");
   EXPECT_EQ(told_field_error(R"("output_format":)" + format + R"(,"output_config":{"format":)" +
                              format + "}"),
-            "invalid_value: output_format is given beside output_config.format.schema: one of "
-            "them can hold");
+            "invalid_value: output_format cannot be combined with output_config.format.schema; "
+            "leave one of them out");
 }
 
 TEST(MessagesRequest, Tools) {
@@ -152,9 +152,9 @@ TEST(MessagesRequest, ErrorsAreInTheClientsTerms) {
   EXPECT_EQ(told_field_error(R"("tools":[{"type":"bash_1"},{"name":"a","input_schema":[]}])"),
             "invalid_type: tools[1].input_schema is an array; it must be an object");
   EXPECT_EQ(told_field_error(R"("tools":[{"name":"a"}],"tool_choice":{"type":"tool","name":"b"})"),
-            "invalid_value: tool_choice.name is 'b', which none of tools is called");
+            "invalid_value: tool_choice.name is 'b', which is not the name of one of tools");
   EXPECT_EQ(told_field_error(R"("tool_choice":{"type":"any"})"),
-            "invalid_value: tool_choice is given without tools; give some or leave it out");
+            "invalid_value: tool_choice works only with tools; give some or leave it out");
   EXPECT_EQ(told_field_error(R"("thinking":{"type":"on"})"),
             "invalid_value: thinking.type is 'on'; it must be enabled, disabled or adaptive");
   EXPECT_EQ(told_field_error(R"("output_config":{"effort":"none"})"),
@@ -162,7 +162,7 @@ TEST(MessagesRequest, ErrorsAreInTheClientsTerms) {
             "max");
   EXPECT_EQ(told_field_error(R"("output_format":{"type":"json_object"})"),
             "unsupported_parameter: output_format.type asks for something that this server does "
-            "not do; give it json_schema");
+            "not support; give it json_schema");
 }
 
 TEST(MessagesRequest, SchemasAreCalledAsTheClientHasThem) {
@@ -193,8 +193,8 @@ TEST(MessagesRequest, OnlyTheClientsOwnDepthCounts) {
 
 TEST(MessagesRequest, NoThreadIsKept) {
   const std::string wanted =
-      "thread_unsupported_request: thread asks for a conversation that is kept here, and none is; "
-      "leave it out, and send all messages";
+      "thread_unsupported_request: thread refers to a stored conversation, and this server stores "
+      "none; leave it out, and send all messages";
   EXPECT_EQ(told_field_error(R"("thread":{"type":"create"})"), wanted);
   EXPECT_EQ(told_field_error(R"("tool_choice":{"type":"any"},"thread":{"type":"continue",
                                  "previous_message_id":"msg_1"})"),

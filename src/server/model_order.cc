@@ -26,8 +26,8 @@ void ModelOrder::order(const std::string& name) const {
     throw RequestError({400,
                         "",
                         "model_stays",
-                        fmt::format("'{}' stays for as long as this server runs: start it with "
-                                    "several models, --models or --ttl to have some unloaded",
+                        fmt::format("'{}' cannot be unloaded on this server: to unload models, "
+                                    "start it with several models, --models or --ttl",
                                     name),
                         "model",
                         {}});

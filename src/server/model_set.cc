@@ -87,8 +87,9 @@ void ModelSet::offer(std::vector<OfferedModel> models) {
   }
   for (const auto& entry : entries_) {
     if (!entry->gone) continue;
-    refuse(*entry, {404, "", "model_not_found",
-                    fmt::format("'{}' is served no more", entry->model->name), "model"});
+    refuse(*entry,
+           {404, "", "model_not_found",
+            fmt::format("'{}' is no longer served: see /v1/models", entry->model->name), "model"});
   }
   flush(lock);
   poke();
@@ -157,7 +158,7 @@ SetEntry* ModelSet::choose(const ModelWish& wish, std::optional<ApiError>* error
       *error = no_such_model(wish.name, known_names());
     } else if (wish.kind && entry->model->kind != *wish.kind) {
       *error = ApiError{400, "", "wrong_model",
-                        fmt::format("'{}' is {}, and this asks for {}", entry->model->name,
+                        fmt::format("'{}' is {}, and this request needs {}", entry->model->name,
                                     kind_words(entry->model->kind), kind_words(*wish.kind)),
                         "model"};
       return nullptr;
@@ -284,7 +285,8 @@ std::optional<ApiError> ModelSet::unload(const std::string& name) {
   if (entry->status == ModelStatus::kSleeping || entry->status == ModelStatus::kFailed) return {};
   entry->asked = SetEntry::Asked::kNo;
   refuse(*entry, {503, "", "model_unloaded",
-                  fmt::format("'{}' was unloaded before this had its turn", entry->model->name)});
+                  fmt::format("'{}' was unloaded before this request could run: try again",
+                              entry->model->name)});
   entry->unload = true;
   flush(lock);
   poke();

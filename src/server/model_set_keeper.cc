@@ -223,9 +223,10 @@ ModelSet::Room ModelSet::make_room(SetEntry& entry, Lock& lock) {
   const bool never = used_bytes(true) + need > limit;
   if (never || (entry.waiters.empty() && entry.asked == SetEntry::Asked::kWhereRoom)) {
     const std::string sentence =
-        fmt::format("'{}' takes {} at least, and the {} for models are held by {}",
+        fmt::format("'{}' needs at least {}, and the {} for models are used by {}",
                     entry.model->name, bytes_text(need), bytes_text(limit), holders());
-    refuse(entry, {503, "", "no_room", sentence + ": unload one, or give more --memory"});
+    refuse(entry, {503, "", "no_room",
+                   sentence + ": unload a model, or start the server with more --memory"});
     if (entry.asked != SetEntry::Asked::kNo) tell(sentence);
     entry.asked = SetEntry::Asked::kNo;
     return Room::kMade;  // it is not wanted any more
@@ -307,8 +308,8 @@ void ModelSet::note_turns(SetEntry& entry) {
   if (turns_ < kManyTurns || now < turns_told_ + kTurnSeconds) return;
   turns_told_ = now;
   tell(
-      fmt::format("models take turns in memory: {} had to come back within a minute; ask for fewer "
-                  "at a time, or give more --memory",
+      fmt::format("too little memory for the models in use: {} had to be loaded again within a "
+                  "minute; use fewer at a time, or give more --memory",
                   turns_));
 }
 

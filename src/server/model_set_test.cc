@@ -165,7 +165,7 @@ TEST_F(ModelSetTest, PinnedModelsStay) {
   start(1, std::move(models));
   EXPECT_EQ(status("a"), kLoaded);
   EXPECT_THAT(error("b"), HasSubstr("no_room: 'b' takes"));
-  EXPECT_THAT(error("b"), HasSubstr("are held by 'a' (10 B, pinned)"));
+  EXPECT_THAT(error("b"), HasSubstr("are used by 'a' (10 B, pinned)"));
   EXPECT_EQ(status("a"), kLoaded);
 }
 
@@ -346,7 +346,7 @@ TEST_F(ModelSetTest, ManyModelsOfManyClients) {
   EXPECT_LE(world_.most, kRoom);
   const std::lock_guard lock(world_.mutex);
   EXPECT_TRUE(std::ranges::any_of(said_, [](const std::string& sentence) {
-    return sentence.starts_with("models take turns in memory");
+    return sentence.starts_with("too little memory for the models in use");
   }));
 }
 

@@ -45,9 +45,9 @@ EmbeddingCall read_ollama_embedding(std::string_view body, EmbeddingForm form,
   if (const value* model = find_field(asked, "model")) call.model = text_field(*model, "model");
   const uint32_t counts_on = read_ollama_context(asked);
   if (counts_on > context) {
-    throw RequestError(
-        kInvalidValue, kOllamaContext,
-        fmt::format("is {}, and the model takes {}: ask for no more", counts_on, context));
+    throw RequestError(kInvalidValue, kOllamaContext,
+                       fmt::format("is {}, more than the model's context of {}: ask for less",
+                                   counts_on, context));
   }
   call.truncate_to = std::numeric_limits<uint32_t>::max();
   if (form == EmbeddingForm::kOllamaPrompt) return call;

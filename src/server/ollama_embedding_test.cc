@@ -56,7 +56,7 @@ TEST(OllamaEmbedding, WhatIsWrongIsNamed) {
             "dimensions is 9; it must lie between 1 and 8");
   EXPECT_EQ(refusal(R"({"input":"a","options":{"num_ctx":512}})", kSeveral), "none");
   EXPECT_EQ(refusal(R"({"input":"a","options":{"num_ctx":513}})", kSeveral),
-            "options.num_ctx is 513, and the model takes 512: ask for no more");
+            "options.num_ctx is 513, more than the model's context of 512: ask for less");
 }
 
 TEST(OllamaEmbedding, BodiesAreAsDescribed) {

@@ -58,8 +58,8 @@ class OllamaHistory {
     boost::json::array made;
     if (calls.size() > kMostOpen - open_.size()) {
       throw RequestError(kInvalidValue, name + ".tool_calls",
-                         fmt::format("has more than {} calls that no message of a tool answers, "
-                                     "those before it included",
+                         fmt::format("brings the calls without an answer from a tool to more than "
+                                     "{}: send the tools' results",
                                      kMostOpen));
     }
     for (const value& call : calls) {

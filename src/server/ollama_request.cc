@@ -116,7 +116,8 @@ void read_ollama_prompt(const value& field, const std::string& name, const objec
   const std::string rules = system != nullptr ? text_field(*system, "system") : "";
   if (raw != nullptr && bool_field(*raw, "raw")) {
     if (!rules.empty()) {
-      throw RequestError(kInvalidValue, "system", "is given with raw; leave one of them out");
+      throw RequestError(kInvalidValue, "system",
+                         "cannot be combined with raw; leave one of them out");
     }
     made->chat = false;
     if (!text.empty()) made->made["prompt"] = text;
@@ -160,7 +161,7 @@ std::span<const OllamaRule> rules_of(OllamaRoute route) {
 void fit_raw(OllamaBody* made) {
   object& prompt = made->made;
   if (made->must_reason) {
-    throw RequestError(kUnsupportedField, "think", "is not built for raw prompts; leave it out");
+    throw RequestError(kUnsupportedField, "think", "does not work with raw prompts; leave it out");
   }
   prompt.erase("chat_template_kwargs");
   if (!prompt.contains("num_predict")) prompt["num_predict"] = -1;

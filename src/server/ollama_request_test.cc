@@ -71,7 +71,7 @@ TEST(OllamaRequest, Options) {
   EXPECT_EQ(field_problem(R"("options":{"top_p":2})"),
             "options.top_p is 2; it must lie between 0 and 1");
   EXPECT_EQ(field_problem(R"("options":{"mirostat":2})"),
-            "options.mirostat asks for something that this server does not do; leave it out");
+            "options.mirostat asks for something that this server does not support; leave it out");
   EXPECT_EQ(field_problem(R"("options":{"stop":[""]})"),
             "options.stop[0] is an empty string; leave it out");
   EXPECT_EQ(field_problem(R"("options":{"num_ctx":"4k"})"),
@@ -110,17 +110,18 @@ TEST(OllamaRequest, Thinking) {
 
 TEST(OllamaRequest, WhatANoneModelCanDo) {
   EXPECT_EQ(field_problem(R"("images":["aGk="])"),
-            "images asks for something that this server does not do; leave it out");
+            "images asks for something that this server does not support; leave it out");
   EXPECT_EQ(field_problem(R"("suffix":"x")", OllamaRoute::kGenerate),
-            "suffix asks for something that this server does not do; leave it out");
-  EXPECT_EQ(
-      field_problem(R"("context":[1,2])", OllamaRoute::kGenerate),
-      "context asks for something that this server does not do; send a chat with all its messages");
+            "suffix asks for something that this server does not support; leave it out");
+  EXPECT_EQ(field_problem(R"("context":[1,2])", OllamaRoute::kGenerate),
+            "context asks for something that this server does not support; send a chat with all "
+            "its messages");
   EXPECT_EQ(field_problem(R"("suffix":"","template":"","context":[],"images":null)",
                           OllamaRoute::kGenerate),
             "none");
-  EXPECT_EQ(problem_of(R"({"messages":[{"role":"user","content":"x","images":["aGk="]}]})"),
-            "messages[0].images asks for something that this server does not do; leave it out");
+  EXPECT_EQ(
+      problem_of(R"({"messages":[{"role":"user","content":"x","images":["aGk="]}]})"),
+      "messages[0].images asks for something that this server does not support; leave it out");
 }
 
 TEST(OllamaRequest, MessagesAreThoseOfAChat) {
@@ -167,8 +168,8 @@ TEST(OllamaRequest, CallsGetIdsAndAnswersFindThem) {
   std::string many = "{}";
   for (int i = 0; i < 1024; ++i) many += ",{}";
   EXPECT_EQ(problem_of(R"({"messages":[{"role":"assistant","tool_calls":[)" + many + "]}]}"),
-            "messages[0].tool_calls has more than 1024 calls that no message of a tool answers, "
-            "those before it included");
+            "messages[0].tool_calls brings the calls without an answer from a tool to more than "
+            "1024: send the tools' results");
   EXPECT_EQ(problem_of(R"({"messages":[{"role":"assistant","tool_calls":[{"function":{}}]}]})"),
             "messages[0].tool_calls[0].function.name is missing");
   EXPECT_EQ(problem_of(R"({"messages":[{"role":"assistant","tool_calls":[{"id":3}]}]})"),
@@ -185,9 +186,9 @@ TEST(OllamaRequest, APromptIsAMessageUnlessRaw) {
   EXPECT_EQ(of_text(R"(,"raw":true,"logprobs":true,"top_logprobs":3,"think":false)"),
             R"({"stream":true,"logprobs":3,"num_predict":-1,"top_logprobs":3})");
   EXPECT_EQ(field_problem(R"("raw":true,"system":"x")", OllamaRoute::kGenerate),
-            "system is given with raw; leave one of them out");
+            "system cannot be combined with raw; leave one of them out");
   EXPECT_EQ(field_problem(R"("raw":true,"think":true)", OllamaRoute::kGenerate),
-            "think is not built for raw prompts; leave it out");
+            "think does not work with raw prompts; leave it out");
   EXPECT_EQ(problem_of(R"({"prompt":["a"]})", OllamaRoute::kGenerate),
             "prompt is an array; it must be a string");
 }

@@ -48,7 +48,8 @@ std::map<std::string, FileWords> words_of(const RepoModel& model) {
 
 ApiError ended_pull() {
   return {503, "", "draining",
-          "the server ends: what was fetched is kept, and the same request goes on with it"};
+          "the server is shutting down; what was downloaded is kept: send the same request again "
+          "to continue"};
 }
 
 }  // namespace
@@ -78,7 +79,7 @@ void OllamaPull::wait_turn() {
     return fail({429,
                  "",
                  "queue_full",
-                 fmt::format("{} models wait to be pulled already: try again later",
+                 fmt::format("{} models are already waiting to be pulled: try again later",
                              PullLine::kMostWaiting),
                  {},
                  {{"Retry-After", "60"}}});

@@ -61,8 +61,8 @@ std::string origin_option(const std::string& text) {
   std::optional<WebOrigin> origin = parse_origin(bare);
   if (!origin) {
     fail(ErrorCode::kUsage,
-         "--allow-origin {} is no origin: give SCHEME://HOST or SCHEME://HOST:PORT without a path, "
-         "`null`, or `*` for every one",
+         "--allow-origin {} is not an origin: give SCHEME://HOST or SCHEME://HOST:PORT without a "
+         "path, `null`, or `*` for every one",
          text);
   }
   std::string port = origin->port.empty() ? "" : ":" + origin->port;

@@ -15,8 +15,9 @@ constexpr size_t kMostChoices = 10'000;
 
 void set_shape(OutputKind kind, const std::string& name, std::string text, OutputShape* shape) {
   if (shape->kind != OutputKind::kFree) {
-    throw RequestError(kInvalidValue, name,
-                       fmt::format("is given beside {}: one of them can hold", shape->name));
+    throw RequestError(
+        kInvalidValue, name,
+        fmt::format("cannot be combined with {}; leave one of them out", shape->name));
   }
   shape->kind = kind;
   shape->name = name;

@@ -36,7 +36,7 @@ void PullLine::start() {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error&) {
     fail(ErrorCode::kResource,
-         "the server can start no thread that pulls models: raise its limit (ulimit -u, or the "
+         "the server cannot start a thread to pull models: raise its limit (ulimit -u, or the "
          "cgroup's pids.max)");
   }
 }

@@ -22,8 +22,7 @@ ApiError busy(double retry_after) {
   return {429,
           "",
           "queue_full",
-          fmt::format("every device has as much to do as it can do in time: try again in {} s",
-                      seconds),
+          fmt::format("all devices are busy and cannot answer in time: try again in {} s", seconds),
           {},
           {{"Retry-After", std::to_string(seconds)}}};
 }
@@ -80,8 +79,8 @@ ApiError QueuedAnswer::too_many_tokens() const {
   return {400,
           "",
           "too_many_tokens",
-          fmt::format("the texts have at least {} tokens together, more than this server can read "
-                      "in time: ask for fewer",
+          fmt::format("the texts have at least {} tokens together, more than this server can "
+                      "process in time: send fewer",
                       tokens_),
           texts_field(),
           {}};
@@ -162,8 +161,8 @@ ApiError text_too_long(const std::string& what, const std::string& field, size_t
   return {400,
           "",
           "context_length_exceeded",
-          fmt::format("{} has at least {} tokens and the model takes {}: shorten it", what, tokens,
-                      context),
+          fmt::format("{} has at least {} tokens, more than the model's context of {}: shorten it",
+                      what, tokens, context),
           field,
           {}};
 }

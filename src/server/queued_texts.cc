@@ -20,8 +20,8 @@ std::optional<ApiError> QueuedTexts::take_bytes(const std::string& client, uint6
     return {};
   }
   return full(
-      fmt::format("the {} under way take as much memory as this server has for them, or for one "
-                  "client: try again in a moment, or ask for fewer texts",
+      fmt::format("the {} being processed use all the memory for them, or one client's share: try "
+                  "again in a moment, or send fewer texts",
                   requests_));
 }
 
@@ -32,10 +32,8 @@ std::optional<ApiError> QueuedTexts::take_tokens(const std::string& client, uint
     for (const DeviceStatistics& device : model.queues.statistics()) slots += device.slots;
     tokens_.set_all(slots);
     if (!tokens_.may_take(client, tokens)) {
-      return full(
-          fmt::format("your {} have as many tokens as leave others a place: try again in a "
-                      "moment",
-                      requests_));
+      return full(fmt::format(
+          "your {} already use one client's share of the queue: try again in a moment", requests_));
     }
   }
   tokens_.take(client, tokens);

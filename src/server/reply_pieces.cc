@@ -45,13 +45,13 @@ void PiecedReply::break_off() {
 }
 
 ApiError replies_full() {
-  return {503,
-          "",
-          "replies_full",
-          "the replies under way take all the memory that they may: try again in a moment, or ask "
-          "for less",
-          {},
-          {{"Retry-After", "1"}}};
+  return {
+      503,
+      "",
+      "replies_full",
+      "the replies being sent use all the memory for them: try again in a moment, or ask for less",
+      {},
+      {{"Retry-After", "1"}}};
 }
 
 }  // namespace hearth

@@ -202,7 +202,7 @@ void RequestLog::write_trouble(const std::exception& thrown) noexcept {
 
 void RequestLog::tell_trouble(std::string_view kind, uint64_t times, const std::exception& thrown) {
   if (form_ == Form::kText) {
-    logger_->warn("the server met {}, {} times so far; the last was: {}", kind, times,
+    logger_->warn("error {} in the server, {} times so far; the last: {}", kind, times,
                   printable(thrown.what()));
     return;
   }

@@ -12,8 +12,8 @@ namespace hearth {
 namespace {
 
 [[noreturn]] void throw_ended() {
-  throw RequestError(
-      ApiError{503, "", "draining", "the server ended before this answer did", {}, {}});
+  throw RequestError(ApiError{
+      503, "", "draining", "the server was shut down before this answer was complete", {}, {}});
 }
 
 }  // namespace

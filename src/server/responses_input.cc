@@ -68,11 +68,10 @@ std::string message_role(const object& item, const std::string& name) {
   std::string role = item_text(item, "role", name);
   if (role == "developer") return "system";
   if (role != "system" && role != "user" && role != "assistant") {
-    throw RequestError(
-        kInvalidValue, name + ".role",
-        fmt::format("is '{}'; it must be user, assistant, system or developer; what a tool gave is "
-                    "an item function_call_output",
-                    printable(role, 40)));
+    throw RequestError(kInvalidValue, name + ".role",
+                       fmt::format("is '{}'; it must be user, assistant, system or developer; send "
+                                   "a tool's result as an item function_call_output",
+                                   printable(role, 40)));
   }
   return role;
 }
@@ -199,7 +198,7 @@ void MessagesOfItems::add_item(const value& field, const std::string& name) {
   if (type == "function_call") return add_call(item, name);
   if (type == "function_call_output") return add_output(item, name);
   if (type == "item_reference") {
-    refuse_unsupported(name + ".type", "it keeps nothing: send the item itself");
+    refuse_unsupported(name + ".type", "it stores no items: send the item itself");
   }
   read_->ignored.push_back(fmt::format("{}: {}", name, printable(type, 40)));
 }

@@ -271,7 +271,8 @@ TEST_F(ResponsesReplies, HaveAMessageWhereTheModelSaidNothing) {
 }
 
 TEST_F(ResponsesReplies, TellOfErrorsWithWhatWasSaid) {
-  const ApiError error{503, "", "cancelled", "the server ended before this answer did"};
+  const ApiError error{503, "", "cancelled",
+                       "the server was shut down before this answer was complete"};
   ResponsesReply reply(response_head(R"("input":"x")"));
   const std::string stream = response_stream(reply, {{.text = "ab"}});
   const std::vector<json::value> events = checked_events(stream + reply.error(error));

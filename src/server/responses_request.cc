@@ -19,7 +19,7 @@ using boost::json::value;
 
 constexpr size_t kMostIncluded = 64;
 constexpr std::string_view kKeepsNothing =
-    "it keeps no responses: send the whole conversation as input";
+    "it stores no responses: send the whole conversation as input";
 
 using ReadAsk = void (*)(const value& field, const std::string& name, ResponsesBody* read);
 
@@ -109,7 +109,7 @@ void ask_kept(const value&, const std::string& name, ResponsesBody*) {
 }
 
 void ask_prompt(const value&, const std::string& name, ResponsesBody*) {
-  refuse_unsupported(name, "it keeps no prompts: send the text as instructions or input");
+  refuse_unsupported(name, "it stores no prompts: send the text as instructions or input");
 }
 
 void ask_top_logprobs(const value& field, const std::string& name, ResponsesBody*) {

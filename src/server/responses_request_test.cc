@@ -219,10 +219,9 @@ TEST(ResponsesRequest, RefusesByItsOwnNames) {
   };
   EXPECT_EQ(asked_error(""), "input is missing");
   EXPECT_NE(items_error("[]").find("input has 0 entries"), std::string::npos);
-  EXPECT_EQ(
-      items_error(R"([{"role":"user","content":[{"type":"input_image","image_url":"x"}]}])"),
-      "input[0].content[0].type asks for something that this server does not do; no images, sound "
-      "or files are read: send text parts");
+  EXPECT_EQ(items_error(R"([{"role":"user","content":[{"type":"input_image","image_url":"x"}]}])"),
+            "input[0].content[0].type asks for something that this server does not support; no "
+            "images, sound or files are read: send text parts");
   EXPECT_EQ(items_error(R"([{"id":"x"}])"), "input[0].type is missing");
   EXPECT_EQ(items_error(R"([{"type":"item_reference","id":"x"}])").find("input[0].type"), 0u);
   EXPECT_EQ(items_error(R"([{"role":"tool","content":"x"}])").find("input[0].role is 'tool'"), 0u);
@@ -242,7 +241,7 @@ TEST(ResponsesRequest, RefusesByItsOwnNames) {
                 .find("tools[1].name is 'a b'"),
             0u);
   EXPECT_EQ(refused(R"("tool_choice":{"type":"web_search"})").find("tool_choice.type asks"), 0u);
-  EXPECT_EQ(refused(R"("tool_choice":"required")").find("tool_choice is given without"), 0u);
+  EXPECT_EQ(refused(R"("tool_choice":"required")").find("tool_choice works only with"), 0u);
   const std::string tools = R"("tools":[{"type":"function","name":"f"}],"tool_choice":)";
   EXPECT_EQ(refused((tools + R"({"type":"function","name":"g"})").c_str())
                 .find("tool_choice.name is 'g'"),

@@ -25,20 +25,18 @@ struct FileReader {
       double number =
           real ? *metadata.get<double>(key) : static_cast<double>(*metadata.get<int64_t>(key));
       if (number >= low && number <= high) return number;
-      listener.warn(fmt::format("{} of the file is {}, not between {} and {}; it is left out", key,
-                                number, low, high));
+      listener.warn(fmt::format("{} in the model file is {}, not between {} and {}, and is ignored",
+                                key, number, low, high));
     } catch (const Error& error) {
-      listener.warn(fmt::format("{}; it is left out", error.what()));
+      listener.warn(fmt::format("{}; it is ignored", error.what()));
     }
     return {};
   }
 
   void warn_of(std::string_view name) const {
     std::string key = fmt::format("general.sampling.{}", name);
-    listener.warn(
-        fmt::format("{} of the file asks for a sampler that is not built; "
-                    "it is left out",
-                    key));
+    listener.warn(fmt::format(
+        "{} in the model file asks for a sampler that is not supported, and is ignored", key));
   }
 };
 

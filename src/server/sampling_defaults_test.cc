@@ -69,10 +69,10 @@ TEST(SamplingDefaults, WhatCannotBeUsedIsToldAndLeftOut) {
   ASSERT_EQ(got.warnings.size(), 5u);
   EXPECT_NE(got.warnings[0].find("general.sampling.temp"), std::string::npos);
   EXPECT_EQ(got.warnings[1],
-            "general.sampling.top_p of the file is 1.5, not between 0 and 1; it is left out");
+            "general.sampling.top_p in the model file is 1.5, not between 0 and 1, and is ignored");
   EXPECT_EQ(got.warnings[3],
-            "general.sampling.mirostat of the file asks for a sampler that is not built; it is "
-            "left out");
+            "general.sampling.mirostat in the model file asks for a sampler that is not supported, "
+            "and is ignored");
 }
 
 }  // namespace

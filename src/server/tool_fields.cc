@@ -102,7 +102,7 @@ std::string read_reference(const object& given, const std::string& name,
   if (std::ranges::find(tools, called, &Tool::name) == tools.end()) {
     throw RequestError(
         kInvalidValue, at + ".name",
-        fmt::format("is '{}', which none of tools is called", printable(called, 40)));
+        fmt::format("is '{}', which is not the name of one of tools", printable(called, 40)));
   }
   return called;
 }
@@ -136,7 +136,7 @@ void read_allowed_tools(const object& given, const std::string& name, TurnOrder*
 
 void need_tools(const std::string& name, const TurnOrder& order) {
   if (order.tools.empty()) {
-    throw RequestError(kInvalidValue, name, "is given without tools; give some or leave it out");
+    throw RequestError(kInvalidValue, name, "works only with tools; give some or leave it out");
   }
 }
 
@@ -171,7 +171,7 @@ void read_tools(const value& field, const std::string& name, size_t most, TurnOr
     order->tools.push_back(read_tool(tools[i], entry, &shown));
     if (!names.insert(order->tools.back().name).second) {
       throw RequestError(kInvalidValue, entry + ".function.name",
-                         fmt::format("is '{}', as that of another tool; give each its own",
+                         fmt::format("is '{}', the name of another tool; give each its own",
                                      order->tools.back().name));
     }
   }

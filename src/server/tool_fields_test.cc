@@ -85,8 +85,8 @@ TEST(ToolFields, RefusesByPath) {
   EXPECT_EQ(offer_error("[7]"), "invalid_type: tools[0] is a number; it must be an object");
   EXPECT_EQ(offer_error("[{}]"), "missing_required_parameter: tools[0].type is missing");
   EXPECT_EQ(offer_error(R"([{"type":"custom","custom":{"name":"x"}}])"),
-            "unsupported_parameter: tools[0].type asks for something that this server does not do; "
-            "give tools of the type function");
+            "unsupported_parameter: tools[0].type asks for something that this server does not "
+            "support; give tools of the type function");
   EXPECT_EQ(offer_error(R"([{"type":"function"}])"),
             "missing_required_parameter: tools[0].function is missing");
   EXPECT_EQ(offer_error("[" + function_tool("") + "]"),
@@ -102,10 +102,10 @@ TEST(ToolFields, RefusesByPath) {
   }
   EXPECT_EQ(offer_error("[" + function_tool("\"name\":\"" + std::string(128, 'a') + "\"") + "]"),
             "none");
-  EXPECT_EQ(offer_error("[" + function_tool(R"("name":"a")") + "," +
-                        function_tool(R"("name":"a")") + "]"),
-            "invalid_value: tools[1].function.name is 'a', as that of another tool; give each its "
-            "own");
+  EXPECT_EQ(
+      offer_error("[" + function_tool(R"("name":"a")") + "," + function_tool(R"("name":"a")") +
+                  "]"),
+      "invalid_value: tools[1].function.name is 'a', the name of another tool; give each its own");
   EXPECT_EQ(offer_error("[" + function_tool(R"("name":"a","parameters":[])") + "]"),
             "invalid_type: tools[0].function.parameters is an array; it must be an object");
   EXPECT_EQ(offer_error("[" + function_tool(R"("name":"a","strict":"yes")") + "]"),
@@ -126,7 +126,7 @@ TEST(ToolFields, ChoosesByWord) {
   EXPECT_EQ(offer_error("", "\"none\""), "none");
   EXPECT_EQ(offer_error("", "\"auto\""), "none");
   EXPECT_EQ(offer_error("", "\"required\""),
-            "invalid_value: tool_choice is given without tools; give some or leave it out");
+            "invalid_value: tool_choice works only with tools; give some or leave it out");
   EXPECT_EQ(offer_error(three_tools(), "\"some\""),
             "invalid_value: tool_choice is 'some'; it must be none, auto, required or an object");
   EXPECT_EQ(offer_error(three_tools(), "true"),
@@ -141,10 +141,11 @@ TEST(ToolFields, ChoosesByName) {
     EXPECT_EQ(one.order.choice, ToolChoice::kRequired);
     EXPECT_EQ(one.kwargs.at("tools").as_array().size(), 3u) << "the template sees all";
   }
-  EXPECT_EQ(offer_error(three_tools(), R"({"type":"function","function":{"name":"x"}})"),
-            "invalid_value: tool_choice.function.name is 'x', which none of tools is called");
+  EXPECT_EQ(
+      offer_error(three_tools(), R"({"type":"function","function":{"name":"x"}})"),
+      "invalid_value: tool_choice.function.name is 'x', which is not the name of one of tools");
   EXPECT_EQ(offer_error(three_tools(), R"({"type":"function","name":"x"})"),
-            "invalid_value: tool_choice.name is 'x', which none of tools is called");
+            "invalid_value: tool_choice.name is 'x', which is not the name of one of tools");
   EXPECT_EQ(offer_error(three_tools(), R"({"type":"function"})"),
             "missing_required_parameter: tool_choice.function is missing");
   EXPECT_EQ(offer_error(three_tools(), R"({"type":"function","function":{}})"),
@@ -183,9 +184,10 @@ TEST(ToolFields, ChoosesSome) {
       offer_error(three_tools(), allowed(R"({"mode":"auto","tools":[{"type":"mcp","name":"a"}]})"))
           .find("unsupported_parameter: " + at + ".tools[0].type "),
       0u);
-  EXPECT_EQ(offer_error(three_tools(),
-                        allowed(R"({"mode":"auto","tools":[{"type":"function","name":"x"}]})")),
-            "invalid_value: " + at + ".tools[0].name is 'x', which none of tools is called");
+  EXPECT_EQ(
+      offer_error(three_tools(),
+                  allowed(R"({"mode":"auto","tools":[{"type":"function","name":"x"}]})")),
+      "invalid_value: " + at + ".tools[0].name is 'x', which is not the name of one of tools");
 }
 
 TEST(ToolFields, EffortBecomesVariables) {
@@ -256,8 +258,8 @@ TEST(ToolFields, AreForTheTurnAndForTheTemplate) {
             "invalid_value: reasoning_effort is 'max'; it must be none, minimal, low, medium, high "
             "or xhigh");
   EXPECT_EQ(chat_refusal(R"(,"functions":[{}])"),
-            "unsupported_parameter: functions asks for something that this server does not do; use "
-            "tools");
+            "unsupported_parameter: functions asks for something that this server does not "
+            "support; use tools");
 }
 
 }  // namespace

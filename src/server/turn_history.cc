@@ -39,9 +39,8 @@ object read_arguments(const value& given, const std::string& name) {
     throw RequestError(kInvalidValue, name, fmt::format("cannot be read: {}", error.what()));
   }
   if (!read.is_object()) {
-    throw RequestError(
-        kInvalidValue, name,
-        fmt::format("is the text of {}; it must be that of an object", kind_text(read)));
+    throw RequestError(kInvalidValue, name,
+                       fmt::format("is JSON of {}; it must be JSON of an object", kind_text(read)));
   }
   return std::move(read.get_object());
 }

@@ -77,7 +77,7 @@ TEST(TurnHistory, ArgumentsAreWhatTheTemplateWants) {
 TEST(TurnHistory, ArgumentsThatAreNone) {
   const std::string at = "messages[0].tool_calls[0].function.arguments";
   EXPECT_EQ(history_error("[" + sent_calls(sent_call("c", R"("[1]")")) + "]"),
-            "invalid_value: " + at + " is the text of an array; it must be that of an object");
+            "invalid_value: " + at + " is JSON of an array; it must be JSON of an object");
   EXPECT_EQ(history_error("[" + sent_calls(sent_call("c", R"("{\"a\":")")) + "]")
                 .find("invalid_value: " + at + " cannot be read: "),
             0u);
@@ -103,9 +103,7 @@ TEST(TurnHistory, CallsThatAreNone) {
             0u);
   EXPECT_EQ(history_error(R"([{"role":"user","content":"x","tool_calls":[)" + sent_call("c", "{}") +
                           "]}]"),
-            "invalid_value: " + at +
-                " stands in a message that is not the assistant's; leave it "
-                "out");
+            "invalid_value: " + at + " is allowed only in messages of the assistant; leave it out");
   EXPECT_EQ(history_error(R"([{"role":"assistant"}])"),
             "missing_required_parameter: messages[0].content is missing");
   EXPECT_EQ(history_error(R"([{"role":"assistant","content":null,"tool_calls":[]}])"),
@@ -114,7 +112,7 @@ TEST(TurnHistory, CallsThatAreNone) {
             "missing_required_parameter: messages[0].tool_call_id is missing");
   EXPECT_EQ(history_error(R"([{"role":"function","name":"f","content":"x"}])"),
             "unsupported_parameter: messages[0].role asks for something that this server does not "
-            "do; send what a tool gave as the role tool");
+            "support; send a tool's result with the role tool");
   EXPECT_EQ(history_error(R"([{"role":"assistant","content":"x","function_call":{"name":"f"}}])")
                 .find("unsupported_parameter: messages[0].function_call "),
             0u);

@@ -53,7 +53,7 @@ constexpr UnbuiltField kUnbuiltBoth[] = {
     {.name = "think",
      .nothing = Nothing::kNull,
      .remedy =
-         "use reasoning_effort, or give what the chat template takes in chat_template_kwargs"},
+         "use reasoning_effort, or set variables of the chat template with chat_template_kwargs"},
     {.name = "do_sample", .nothing = Nothing::kTrue, .remedy = "give temperature 0"},
     {.name = "typical_p", .nothing = Nothing::kNumber, .low = 1, .high = 1},
     {.name = "tfs_z", .nothing = Nothing::kNumber, .low = 1, .high = 1},
@@ -110,7 +110,7 @@ constexpr UnbuiltField kUnbuiltEmbedding[] = {
 
 constexpr UnbuiltField kUnbuiltRerank[] = {
     {.name = "rank_fields"},
-    {.name = "max_chunks_per_doc", .remedy = "leave it out: a document is read as a whole"},
+    {.name = "max_chunks_per_doc", .remedy = "leave it out: documents are always read as a whole"},
     {.name = "truncate_prompt_tokens", .remedy = "use max_tokens_per_doc"},
     {.name = "instruction"},
     {.name = "instruct"},

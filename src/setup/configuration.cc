@@ -35,7 +35,7 @@ class ConfigurationReader {
       const std::string verb(name.str());
       const auto* table = node.as_table();
       if (table == nullptr) {
-        refuse(node, "'{}' stands in no table: put it below a verb's, such as [serve]", verb);
+        refuse(node, "'{}' is in no table: put it below a verb's table, such as [serve]", verb);
       }
       if (verb == "model") {
         read_models(*table, &all);
@@ -54,7 +54,7 @@ class ConfigurationReader {
       const std::string model(name.str());
       const auto* table = node.as_table();
       if (table == nullptr || model.empty()) {
-        refuse(node, "a model's options stand below its name, such as [model.{}]",
+        refuse(node, "a model's options must be in a table with its name, such as [model.{}]",
                model.empty() ? "small" : printable(model));
       }
       (*all)[std::string(kModelTable) + model] =
@@ -91,7 +91,7 @@ class ConfigurationReader {
         if (key == model.key) {
           option = &model;
         } else if (option != nullptr && !option->of_model) {
-          refuse(node, "{} is no option of one model: put it below [serve]", key);
+          refuse(node, "{} is not an option of a single model: put it below [serve]", key);
         }
       }
       if (option == nullptr) {
@@ -112,7 +112,7 @@ class ConfigurationReader {
 
   std::vector<std::string> values_of(const OptionFact& option, const toml::node& node) const {
     if (option.flag) {
-      if (!node.is_boolean()) refuse(node, "{} is true or false", option.key);
+      if (!node.is_boolean()) refuse(node, "{} must be true or false", option.key);
       return {node.value_or(false) ? "true" : "false"};
     }
     const toml::array* list = node.as_array();
@@ -127,7 +127,7 @@ class ConfigurationReader {
     if (node.is_string()) return node.value_or(std::string());
     if (node.is_integer()) return fmt::format("{}", node.value_or(int64_t{0}));
     if (node.is_floating_point()) return fmt::format("{}", node.value_or(0.0));
-    refuse(node, "{} takes a text or a number", option.key);
+    refuse(node, "{} takes a string or a number", option.key);
   }
 
   const std::string path_;
@@ -137,17 +137,17 @@ class ConfigurationReader {
 std::string read_file(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    fail(ErrorCode::kUsage, "'{}' is a folder: a configuration is a file", path);
+    fail(ErrorCode::kUsage, "'{}' is a folder: give a configuration file", path);
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail(ErrorCode::kUsage, "'{}' cannot be opened: {}", path, std::strerror(errno));
+  if (!file) fail(ErrorCode::kUsage, "cannot open '{}': {}", path, std::strerror(errno));
   std::string text(kMostConfigurationBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
   if (text.size() > kMostConfigurationBytes) {
-    fail(ErrorCode::kUsage, "'{}' is larger than 1 MiB: it is no configuration", path);
+    fail(ErrorCode::kUsage, "'{}' is larger than 1 MiB, so it is not a configuration file", path);
   }
-  if (file.bad()) fail(ErrorCode::kUsage, "'{}' cannot be read: {}", path, std::strerror(errno));
+  if (file.bad()) fail(ErrorCode::kUsage, "cannot read '{}': {}", path, std::strerror(errno));
   return text;
 }
 

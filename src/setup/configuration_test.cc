@@ -50,11 +50,12 @@ TEST(ConfigurationTest, ReadsTablesOfModels) {
   EXPECT_TRUE(all.contains("model.q:8"));
   EXPECT_EQ(all["serve"]["ctx"].values, std::vector<std::string>{"9"});
   EXPECT_EQ(refusal("[model.a]\nport = 1"),
-            "'c.toml', line 2: port is no option of one model: put it below [serve]");
+            "'c.toml', line 2: port is not an option of a single model: put it below [serve]");
   EXPECT_EQ(refusal("[model.a]\nctz = 1"),
             "'c.toml', line 2: `hearth serve` has no option 'ctz'; did you mean 'ctx'?");
-  EXPECT_EQ(refusal("[model]\na = 1"),
-            "'c.toml', line 2: a model's options stand below its name, such as [model.a]");
+  EXPECT_EQ(
+      refusal("[model]\na = 1"),
+      "'c.toml', line 2: a model's options must be in a table with its name, such as [model.a]");
   EXPECT_EQ(refusal("[model.a]\nmodel = [1]"), "'c.toml', line 2: model takes one value");
   EXPECT_EQ(refusal("[serve]\nmodel = \"a\""),
             "'c.toml', line 2: `hearth serve` has no option 'model'");
@@ -65,13 +66,14 @@ TEST(ConfigurationTest, RefusesByFileAndLine) {
             "'c.toml', line 3: `hearth serve` has no option 'prot'; did you mean 'port'?");
   EXPECT_EQ(refusal("[sevre]"),
             "'c.toml', line 1: there is no verb 'sevre'; did you mean 'serve'?");
-  EXPECT_EQ(refusal("port = 1"),
-            "'c.toml', line 1: 'port' stands in no table: put it below a verb's, such as [serve]");
-  EXPECT_EQ(refusal("[serve]\nno-log = 1"), "'c.toml', line 2: no-log is true or false");
-  EXPECT_EQ(refusal("[serve]\nport = true"), "'c.toml', line 2: port takes a text or a number");
+  EXPECT_EQ(
+      refusal("port = 1"),
+      "'c.toml', line 1: 'port' is in no table: put it below a verb's table, such as [serve]");
+  EXPECT_EQ(refusal("[serve]\nno-log = 1"), "'c.toml', line 2: no-log must be true or false");
+  EXPECT_EQ(refusal("[serve]\nport = true"), "'c.toml', line 2: port takes a string or a number");
   EXPECT_EQ(refusal("[serve]\nport = [1]"), "'c.toml', line 2: port takes one value");
   EXPECT_EQ(refusal("[serve]\nallow-host = [[1]]"),
-            "'c.toml', line 2: allow-host takes a text or a number");
+            "'c.toml', line 2: allow-host takes a string or a number");
   for (const char* text : {"[serve]\nport = 1\nport = 2", "[serve]\n[serve]", "[serve\n", "\xff",
                            "[serve]\nport = "}) {
     EXPECT_THAT(refusal(text), testing::StartsWith("'c.toml', line ")) << text;

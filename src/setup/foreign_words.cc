@@ -15,23 +15,23 @@ constexpr Foreign kVerbs[] = {
     {"get", "`hearth pull ORG/REPO` gets a model"},
     {"ls", "`hearth list` lists the models that are here"},
     {"rm", "`hearth remove NAME` removes one"},
-    {"ps", "`curl http://127.0.0.1:8080/v1/models` tells what a server serves"},
-    {"show", "`hearth inspect MODEL` tells what is in a file"},
-    {"launch", "docs/agents.md tells what an agent needs to ask `hearth serve`"},
+    {"ps", "to see what a server serves, use `curl http://127.0.0.1:8080/v1/models`"},
+    {"show", "to see what is in a file, use `hearth inspect MODEL`"},
+    {"launch", "see docs/agents.md for how to use agents with `hearth serve`"},
     {"generate", "`hearth run MODEL -p TEXT` generates text"},
     {"complete", "`hearth run MODEL -p TEXT` generates text"},
     {"server", "`hearth serve MODEL` serves one"},
     {"start", "`hearth serve MODEL` serves one"},
     {"quant", "`hearth quantize` writes one"},
     {"convert",
-     "folders of safetensors files are taken as they are, and `hearth quantize` writes a "
-     "GGUF file"},
+     "folders of safetensors files need no conversion; to write a GGUF file, use `hearth "
+     "quantize`"},
     {"benchmark", "`hearth bench MODEL` measures"},
-    {"create", "options say what a Modelfile would; `hearth serve --help` tells them"}};
+    {"create", "use options instead of a Modelfile; `hearth serve --help` lists them"}};
 
 constexpr Foreign kOptions[] = {
-    {"-m", "the model stands by itself, as in `hearth run MODEL`"},
-    {"--model", "the model stands by itself, as in `hearth run MODEL`"},
+    {"-m", "give the model without an option, as in `hearth run MODEL`"},
+    {"--model", "give the model without an option, as in `hearth run MODEL`"},
     {"--temperature", "it is --temp here"},
     {"-c", "it is --ctx here"},
     {"--ctx-size", "it is --ctx here"},
@@ -42,11 +42,11 @@ constexpr Foreign kOptions[] = {
     {"--num-predict", "it is -n here"},
     {"-ctk", "it is --kv-type here"},
     {"--cache-type-k", "it is --kv-type here"},
-    {"--api-key", "keys stand in a file: --api-key-file FILE"},
+    {"--api-key", "put API keys into a file and give --api-key-file FILE"},
     {"-np", "it is --max-running here"},
     {"--parallel", "it is --max-running here"},
     {"--repetition-penalty", "it is --repeat-penalty here"},
-    {"-hf", "the model stands by itself, as in `hearth run unsloth/Qwen3-4B-GGUF`"}};
+    {"-hf", "give the model without an option, as in `hearth run unsloth/Qwen3-4B-GGUF`"}};
 
 template <size_t kCount>
 std::string instead_of(const Foreign (&table)[kCount], std::string_view word) {

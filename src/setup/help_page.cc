@@ -82,7 +82,7 @@ std::string help_page(std::string_view page, size_t columns, bool all, const std
       append_line(line, columns, &out);
     }
   }
-  if (left_out) out += fmt::format("\n`hearth {} --help-all` tells the limits as well.\n", verb);
+  if (left_out) out += fmt::format("\n`hearth {} --help-all` lists the limits as well.\n", verb);
   return out;
 }
 

@@ -57,7 +57,7 @@ TEST(HelpPageTest, NothingIsLost) {
 TEST(HelpPageTest, LimitsAreLeftOut) {
   const std::string page = help_page(kPage, 80, false, "serve");
   EXPECT_EQ(page.find("--max-body"), std::string::npos);
-  EXPECT_NE(page.find("`hearth serve --help-all` tells the limits"), std::string::npos);
+  EXPECT_NE(page.find("`hearth serve --help-all` lists the limits"), std::string::npos);
   EXPECT_NE(page.find("Examples:"), std::string::npos);
   EXPECT_EQ(help_page("Options:\n  -h\n", 80, false, "x").find("help-all"), std::string::npos);
 }

@@ -126,11 +126,13 @@ class BlobFetch {
     const auto size = static_cast<off_t>(blob_.size);
     const int refused = fallocate(fd_, 0, 0, size) == 0 ? 0 : errno;
     if (refused == ENOSPC || refused == EFBIG || refused == EDQUOT) {
-      fail(ErrorCode::kFile, "'{}' takes {}, of which {} are missing, and the disk of '{}' is full",
+      fail(ErrorCode::kFile,
+           "the disk of '{3}' is full: '{0}' takes {1}, of which {2} are missing; free space and "
+           "run the command again",
            printable(blob_.path), bytes_text(blob_.size), bytes_text(blob_.size - pieces_.done()),
            part_);
     }
-    if (ftruncate(fd_, size) != 0) fail_path(part_, "made as large as it will be", errno);
+    if (ftruncate(fd_, size) != 0) fail_path(part_, "extended to its full size", errno);
   }
 
   // All pieces that are missing, with the digest of the whole, which follows behind what is there
@@ -147,7 +149,7 @@ class BlobFetch {
       }
     } catch (const std::system_error&) {
       // The fetch goes on with fewer connections.
-      if (threads.empty()) fail(ErrorCode::kResource, "no thread can be started: raise ulimit -u");
+      if (threads.empty()) fail(ErrorCode::kResource, "cannot start a thread: raise ulimit -u");
     }
     bool whole = false;
     try {
@@ -210,8 +212,8 @@ class BlobFetch {
     unlink(part_.c_str());
     unlink(record_.c_str());
     fail(ErrorCode::kFile,
-         "'{}' came with the {} {}, and the hub says {}: the bytes were thrown away; try again, "
-         "and see whether a proxy or a mirror changes files",
+         "'{}' was downloaded with the {} {}, but the hub says {}: the bytes were discarded; try "
+         "again, and check whether a proxy or a mirror changes files",
          printable(blob_.path), blob_.kind == DigestKind::kSha256 ? "SHA-256" : "git SHA-1",
          digest_, blob_.digest);
   }

@@ -101,8 +101,8 @@ void make_folders(const std::string& path) {
 }
 
 void fail_path(const std::string& path, const char* doing, int error) {
-  fail(ErrorCode::kFile, "'{}' cannot be {}: {}; HF_HUB_CACHE names another folder", path, doing,
-       std::strerror(error));
+  fail(ErrorCode::kFile, "'{}' cannot be {}: {}; to use another folder, set HF_HUB_CACHE", path,
+       doing, std::strerror(error));
 }
 
 CacheLock::CacheLock(const std::string& path, Use use, const std::atomic<bool>& stop,

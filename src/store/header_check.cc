@@ -34,8 +34,8 @@ class HeadedFile {
     constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     base_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, kFlags, -1, 0);
     if (base_ == MAP_FAILED) {
-      fail(ErrorCode::kResource, "{} of address space are not to be had: {}", bytes_text(size),
-           std::strerror(errno));
+      fail(ErrorCode::kResource, "cannot reserve {} of address space: {}; check ulimit -v",
+           bytes_text(size), std::strerror(errno));
     }
     std::memcpy(base_, head.data(), head.size());
   }
@@ -87,8 +87,8 @@ void check_room(const Metadata& metadata, uint64_t model_bytes, const std::strin
   const uint64_t kept = kept_bytes(metadata), room = memory_room();
   if (room == 0 || model_bytes + kept <= room) return;
   fail(ErrorCode::kResource,
-       "'{}' is beyond the memory here: its weights take {} and keys and "
-       "values {}, and there are {}",
+       "'{}' does not fit into this machine's memory: its weights take {} and the KV cache {}, and "
+       "{} are available",
        name, bytes_text(model_bytes), bytes_text(kept), bytes_text(room));
 }
 
@@ -100,7 +100,8 @@ void check_architecture(const Metadata& metadata, const std::string& name) {
     known += (known.empty() ? "" : ", ") + std::string(architecture.name);
   }
   fail(ErrorCode::kUnsupported,
-       "'{}' is of architecture '{}', which this version cannot run; it runs {}", name, own, known);
+       "'{}' has the architecture '{}', which this version cannot run; it runs {}", name, own,
+       known);
 }
 
 // Returns the header; none where it goes on beyond the file's first `head` bytes.
@@ -129,7 +130,7 @@ class TemporaryFolder {
  public:
   TemporaryFolder() : path_((fs::temp_directory_path() / "hearth-XXXXXX").string()) {
     if (mkdtemp(path_.data()) == nullptr) {
-      fail(ErrorCode::kFile, "'{}' cannot be made: {}", path_, std::strerror(errno));
+      fail(ErrorCode::kFile, "cannot create '{}': {}", path_, std::strerror(errno));
     }
   }
   ~TemporaryFolder() {

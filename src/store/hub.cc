@@ -41,14 +41,14 @@ boost::json::value read_reply(const HubReply& reply) {
   } catch (const Error&) {
     const bool page = reply.text.find('<') < 64;
     fail(ErrorCode::kFile,
-         "'{}' answers with {} in place of JSON: see whether a proxy or a login page stands "
-         "between, and what HF_ENDPOINT says",
-         printable(origin_of(reply.url)), page ? "a page of HTML" : "something else");
+         "'{}' answered with {} instead of JSON: check whether a proxy or a login page intervenes, "
+         "and check HF_ENDPOINT",
+         printable(origin_of(reply.url)), page ? "an HTML page" : "something else");
   }
 }
 
 [[noreturn]] void fail_page(const char* what, std::string_view path = {}) {
-  fail(ErrorCode::kFile, "the hub's list of files is not to be trusted: {}{}", what,
+  fail(ErrorCode::kFile, "the hub's list of files is not valid: {}{}", what,
        path.empty() ? "" : fmt::format(" '{}'", printable(path)));
 }
 
@@ -76,11 +76,11 @@ RepoFile read_file_entry(const boost::json::object& entry, std::string path) {
   if (const boost::json::value* lfs = member(entry, "lfs"); lfs != nullptr && lfs->is_object()) {
     file.sha256 = text_member(lfs->get_object(), "oid");
     if (const std::optional<uint64_t> whole = size_member(lfs->get_object())) size = whole;
-    if (!is_hex(file.sha256, 64)) fail_page("there is no SHA-256 of", file.path);
+    if (!is_hex(file.sha256, 64)) fail_page("it has no SHA-256 of", file.path);
   } else if (!is_hex(file.git_sha1, 40)) {
-    fail_page("there is no digest of", file.path);
+    fail_page("it has no digest of", file.path);
   }
-  if (!size || *size > kLargestFile) fail_page("there is no size of", file.path);
+  if (!size || *size > kLargestFile) fail_page("it has no size of", file.path);
   file.size = *size;
   return file;
 }
@@ -106,10 +106,10 @@ bool HubPatience::wait(const HubReply& reply) {
 void fail_reply(const StorePlaces& places, const HubName& name, const HubReply& reply) {
   const std::string page = fmt::format("{}/{}", places.endpoint, name.id());
   if (!reply.problem.empty() || reply.may_pass()) {
-    fail(ErrorCode::kResource, "the hub at '{}' {}; what was fetched is kept, try again later",
+    fail(ErrorCode::kResource, "the hub at '{}' {}; what was downloaded is kept: try again later",
          printable(origin_of(reply.url.empty() ? places.endpoint : reply.url)),
          reply.problem.empty() ? fmt::format("answers {}", reply.status)
-                               : "gives no whole reply: " + reply.problem);
+                               : "did not send a complete reply: " + reply.problem);
   }
   const std::string code = reply.field("x-error-code");
   if (code == "GatedRepo" || reply.status == 403) {
@@ -119,10 +119,10 @@ void fail_reply(const StorePlaces& places, const HubName& name, const HubReply& 
   }
   if (reply.status == 401) {
     fail(ErrorCode::kFile, "'{}' does not exist, or is private: check the name, or set HF_TOKEN{}",
-         name.id(), places.token.empty() ? "" : "; the token that is set does not open it");
+         name.id(), places.token.empty() ? "" : "; the current token has no access");
   }
   if (reply.status == 404 && code == "RevisionNotFound") {
-    fail(ErrorCode::kFile, "'{}' has no revision '{}': see {} for those that there are", name.id(),
+    fail(ErrorCode::kFile, "'{}' has no revision '{}': see {} for its revisions", name.id(),
          name.revision, page);
   }
   if (reply.status == 404) {
@@ -130,8 +130,8 @@ void fail_reply(const StorePlaces& places, const HubName& name, const HubReply& 
          name.id(), name.revision, code == "EntryNotFound" ? " with such a file" : "",
          places.endpoint);
   }
-  fail(ErrorCode::kFile, "the hub answers {} to what was asked of '{}': {}", reply.status,
-       name.id(), printable(reply.text, 200));
+  fail(ErrorCode::kFile, "the hub answered {} to the request for '{}': {}", reply.status, name.id(),
+       printable(reply.text, 200));
 }
 
 HubReply Hub::ask(const HubName& name, const std::string& url) {
@@ -149,8 +149,8 @@ std::string Hub::commit_of(const HubName& name) {
   const boost::json::value value = read_reply(reply);
   std::string commit = value.is_object() ? text_member(value.get_object(), "sha") : "";
   if (is_commit(commit)) return commit;
-  fail(ErrorCode::kFile, "the hub names no commit of '{}' of revision '{}'", name.id(),
-       name.revision);
+  fail(ErrorCode::kFile, "the hub names no commit for '{}' at revision '{}': try again later",
+       name.id(), name.revision);
 }
 
 std::vector<RepoFile> Hub::files_of(const HubName& name, const std::string& commit) {
@@ -159,7 +159,7 @@ std::vector<RepoFile> Hub::files_of(const HubName& name, const std::string& comm
   std::set<std::string> seen;
   std::vector<RepoFile> files;
   while (!url.empty()) {
-    if (!seen.insert(url).second) fail_page("its pages lead in a circle");
+    if (!seen.insert(url).second) fail_page("its pages form a loop");
     if (seen.size() > kMostPages) fail_page("it has too many pages");
     if (origin_of(url) != origin_of(places_.endpoint)) {
       fail_page("its next page is on another host:", origin_of(url));
@@ -202,17 +202,17 @@ std::vector<RepoFile> read_tree_page(std::string_view json) {
   try {
     page = read_json(json);
   } catch (const Error& error) {
-    fail(ErrorCode::kFile, "the hub's list of files is no JSON: {}", error.what());
+    fail(ErrorCode::kFile, "the hub's list of files is not JSON: {}", error.what());
   }
-  if (!page.is_array()) fail_page("it is no list");
+  if (!page.is_array()) fail_page("it is not a list");
   std::vector<RepoFile> files;
   for (const boost::json::value& value : page.get_array()) {
-    if (!value.is_object()) fail_page("it holds something else than files");
+    if (!value.is_object()) fail_page("it has entries that are not files");
     const boost::json::object& entry = value.get_object();
     const std::string path = text_member(entry, "path"), type = text_member(entry, "type");
-    if (!is_safe_path(path)) fail_page("it names the path", path.empty() ? "(none)" : path);
+    if (!is_safe_path(path)) fail_page("it has the invalid path", path.empty() ? "(none)" : path);
     if (type == "directory") continue;
-    if (type != "file") fail_page("it holds a link or the like,", path);
+    if (type != "file") fail_page("it has an entry that is neither a file nor a folder,", path);
     files.push_back(read_file_entry(entry, path));
   }
   return files;
@@ -237,13 +237,14 @@ void check_repo_paths(const std::vector<RepoFile>& files) {
   std::set<std::string> paths;
   for (const RepoFile& file : files) {
     if (!paths.insert(ascii_lower(file.path)).second) {
-      fail_page("two of its files differ in case alone, or not at all:", file.path);
+      fail_page("two of its files have the same name, or differ only in case:", file.path);
     }
   }
   for (const std::string& path : paths) {
     for (size_t slash = path.find('/'); slash != std::string::npos;
          slash = path.find('/', slash + 1)) {
-      if (paths.contains(path.substr(0, slash))) fail_page("a file is a folder as well:", path);
+      if (paths.contains(path.substr(0, slash)))
+        fail_page("a path is both a file and a folder:", path);
     }
   }
 }

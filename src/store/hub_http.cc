@@ -159,12 +159,12 @@ HubReply HubHttp::get(const std::string& url, const HubRange& range, const HubSi
     curl_easy_getinfo(handle_.get(), CURLINFO_REDIRECT_URL, &next);
     reply.hopeless = true;
     if (next == nullptr) {
-      reply.problem = fmt::format("answers {} without saying where to", reply.status);
+      reply.problem = fmt::format("redirects with {} but gives no address", reply.status);
       return reply;
     }
     const std::string to = next;
     if (at.starts_with("https:") && !to.starts_with("https:")) {
-      reply.problem = fmt::format("leads from https to '{}', where anybody could change the bytes",
+      reply.problem = fmt::format("redirects from https to '{}', which is not secure",
                                   printable(origin_of(to)));
       return reply;
     }
@@ -189,7 +189,7 @@ HubReply HubHttp::get_text(const std::string& url, size_t most) {
     return !too_long;
   });
   if (too_long) {
-    fail(ErrorCode::kFile, "'{}' answers with more than {}, which no hub does: see HF_ENDPOINT",
+    fail(ErrorCode::kFile, "'{}' answered with more than {}, which no hub does: check HF_ENDPOINT",
          printable(origin_of(reply.url)), bytes_text(most));
   }
   if (reply.status >= 200 && reply.status < 300) reply.text = std::move(text);

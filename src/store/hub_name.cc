@@ -56,7 +56,7 @@ bool is_label(std::string_view text) {
 
 [[noreturn]] void refuse(std::string_view text, const char* what) {
   fail(ErrorCode::kUsage,
-       "'{}' is no name of a model: {}; one looks like ORG/REPO, ORG/REPO:Q4_K_M or "
+       "'{}' is not a model name: {}; give one such as ORG/REPO, ORG/REPO:Q4_K_M or "
        "ORG/REPO@REVISION",
        printable(text), what);
 }
@@ -117,14 +117,14 @@ std::optional<HubName> find_hub_name(std::string_view text) {
   if (!formed && !address) return {};
   if (!formed) refuse(text, "it needs an organisation and a repository");
   if (at != std::string_view::npos && !is_revision(name.revision)) {
-    refuse(text, "its revision cannot be");
+    refuse(text, "its revision is not valid");
   }
   if (name.revision.empty()) name.revision = "main";
-  if (!is_revision(name.revision)) refuse(text, "its revision cannot be");
+  if (!is_revision(name.revision)) refuse(text, "its revision is not valid");
   if (colon != std::string_view::npos && !is_label(name.quant)) {
-    refuse(text, "what follows ':' cannot be a quantisation");
+    refuse(text, "the part after ':' is not a quantisation");
   }
-  if (!name.file.empty() && !is_safe_path(name.file)) refuse(text, "its file cannot be");
+  if (!name.file.empty() && !is_safe_path(name.file)) refuse(text, "its file name is not valid");
   name.org = parts[0];
   name.repo = parts[1];
   return name;

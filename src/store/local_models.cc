@@ -188,7 +188,7 @@ bool is_called(const LocalModel& model, const std::string& wanted) {
 }
 
 [[noreturn]] void refuse_manifest(const char* what) {
-  fail(ErrorCode::kFile, "its manifest of ollama {}", what);
+  fail(ErrorCode::kFile, "ollama's manifest {}", what);
 }
 
 void remove_path(const fs::path& path) {
@@ -284,8 +284,8 @@ struct Taken {
       : lock(path, CacheLock::Use::kAlone, kNow, [] {}) {
     if (lock.held()) return;
     fail(ErrorCode::kResource,
-         "'{}' is not removed, since another process fetches a model of that repository: wait for "
-         "its end, or stop it",
+         "'{}' cannot be removed, as another process is downloading a model of that repository: "
+         "wait until it ends, or stop it",
          printable(id));
   }
 
@@ -328,7 +328,7 @@ OllamaLayer read_ollama_manifest(std::string_view json) {
   try {
     value = read_json(json);
   } catch (const Error&) {
-    refuse_manifest("is no JSON");
+    refuse_manifest("is not JSON");
   }
   const boost::json::object* manifest = value.if_object();
   const boost::json::value* layers = manifest ? manifest->if_contains("layers") : nullptr;
@@ -344,12 +344,12 @@ OllamaLayer read_ollama_manifest(std::string_view json) {
     if (digest == nullptr || !digest->is_string()) refuse_manifest("names no digest");
     std::string_view text = digest->get_string();
     if (!text.starts_with("sha256:") || !is_hex(text.substr(7), 64)) {
-      refuse_manifest("names a digest that is none");
+      refuse_manifest("names an invalid digest");
     }
     return {.digest = std::string(text.substr(7))};
   }
-  refuse_manifest(tensors ? "names tensors of ollama's own in place of a GGUF file, which nothing "
-                            "else reads: take the model from a hub"
+  refuse_manifest(tensors ? "names tensors in ollama's own format instead of a GGUF file, which "
+                            "only ollama reads: pull the model from a hub"
                           : "names no model");
 }
 
@@ -403,7 +403,7 @@ std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models
       all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", printable(model->name, 250),
                          model->store);
     }
-    fail(ErrorCode::kUsage, "'{}' may be any of {}: say more of the name, or give a path",
+    fail(ErrorCode::kUsage, "'{}' matches several models, {}: give more of the name, or a path",
          printable(name), all);
   }
   return *found[0];

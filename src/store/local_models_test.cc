@@ -104,7 +104,7 @@ TEST_F(LocalModelsTest, ReadsOllamaAndLmStudio) {
       R"({"layers": [{"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:)";
   put("ollama/manifests/host/library/llama3/latest", layer + hex + "\"}]}");
   put("ollama/manifests/host/library/gone/latest", layer + std::string(64, 'd') + "\"}]}");
-  put("ollama/manifests/host/library/bad/latest", "no JSON");
+  put("ollama/manifests/host/library/bad/latest", "is not JSON");
   put("lms/org/repo/x-Q4_0.gguf", "12");
   const auto models = find_local_models(places());
   const auto found = find_local_model(models, "llama3");

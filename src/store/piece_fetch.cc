@@ -117,7 +117,7 @@ class PieceFetch {
   // Whether the bytes that follow are those that were asked for.
   bool check_head(const HubReply& head, uint64_t begin, uint64_t end) {
     if (!head.field("content-encoding").empty() && head.field("content-encoding") != "identity") {
-      wrong_ = "compresses what it was asked to send as it is";
+      wrong_ = "compressed a file that was requested uncompressed";
       return false;
     }
     if (head.status == 206) {
@@ -138,7 +138,7 @@ class PieceFetch {
       piece_.sum = BlockSum().value();
       return true;
     }
-    wrong_ = fmt::format("answers {} with the whole file to a range of it", head.status);
+    wrong_ = fmt::format("answered {} with the whole file instead of a range", head.status);
     return false;
   }
 

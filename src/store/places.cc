@@ -37,8 +37,8 @@ std::string checked_token(std::string token) {
       std::ranges::all_of(token, [](char c) { return c > ' ' && c < 127; });
   if (printable_token && token.size() <= kLongestToken) return token;
   fail(ErrorCode::kUsage,
-       "the hub's token (HF_TOKEN, or the file that HF_TOKEN_PATH names) is no token: it holds "
-       "characters that none has");
+       "the hub's token (HF_TOKEN, or the file that HF_TOKEN_PATH names) has characters that "
+       "tokens cannot have: correct it");
 }
 
 std::string checked_endpoint(std::string endpoint) {
@@ -47,7 +47,7 @@ std::string checked_endpoint(std::string endpoint) {
   const bool plain = std::ranges::all_of(
       endpoint, [](char c) { return c > ' ' && c < 127 && c != '@' && c != '?' && c != '#'; });
   if (address && plain) return endpoint;
-  fail(ErrorCode::kUsage, "HF_ENDPOINT is '{}', which is no address such as https://HOST",
+  fail(ErrorCode::kUsage, "HF_ENDPOINT is '{}', which is not an address such as https://HOST",
        printable(endpoint));
 }
 

@@ -43,8 +43,8 @@ class Pull {
   PulledModel run() {
     if (places_.offline) {
       fail(ErrorCode::kUsage,
-           "'{}' is not fetched, since --offline or HF_HUB_OFFLINE says so; `hearth list` tells "
-           "what is here",
+           "'{}' is not on this machine, and --offline or HF_HUB_OFFLINE forbids downloading it; "
+           "`hearth list` lists the models here",
            name_.id());
     }
     pulled_.commit = hub_.commit_of(name_);
@@ -106,7 +106,7 @@ class Pull {
         return check_head();
       } catch (const TypeError& error) {
         if (choice == choices.back()) refuse(error, models);
-        listener_.note(fmt::format("{}; the next smaller type is looked at", error.what()));
+        listener_.note(fmt::format("{}; trying the next smaller type", error.what()));
       } catch (const Error& error) {
         refuse(error, models);
       }
@@ -118,7 +118,7 @@ class Pull {
     repo_.prepare_locks();
     const CacheLock lock(repo_.repo_lock_path(), CacheLock::Use::kShared, stop_, [&] {
       listener_.note(
-          fmt::format("another process removes a model of '{}': waiting for it", name_.id()));
+          fmt::format("another process is removing a model of '{}': waiting for it", name_.id()));
     });
     if (!lock.held()) return;
     repo_.prepare();
@@ -134,7 +134,9 @@ class Pull {
     const RepoModel& model = pulled_.model;
     const RepoFile& first = model.files[0];
     // A hub that says so of an empty file has none.
-    if (first.size == 0) fail(ErrorCode::kFile, "'{}' is empty", pulled_.name);
+    if (first.size == 0) {
+      fail(ErrorCode::kFile, "'{}' is empty on the hub: choose another file", pulled_.name);
+    }
     if (model.folder) {
       check_config_head(hub_.head_of(name_, url_of(first), kLargestConfig), model.bytes,
                         pulled_.name);
@@ -144,13 +146,14 @@ class Pull {
     const bool looked = use_head(&hub_, name_, url_of(first), first.size, [&](auto head) {
       return stop_ || check_gguf_head(head, first.size, model.bytes, alone, pulled_.name);
     });
-    if (!looked) fail(ErrorCode::kFile, "'{}' does not begin as a GGUF file does", pulled_.name);
+    if (!looked)
+      fail(ErrorCode::kFile, "'{}' is not a GGUF file: choose another file", pulled_.name);
   }
 
   [[noreturn]] void refuse(const Error& error, const std::vector<RepoModel>& models) const {
     if (error.code() == ErrorCode::kFile) throw Error(error);
-    throw Error(error.code(), fmt::format("{}{}; --anyway fetches it all the same", error.what(),
-                                          smaller_text(models, error.code())));
+    throw Error(error.code(), fmt::format("{}{}; to download it anyway, give --anyway",
+                                          error.what(), smaller_text(models, error.code())));
   }
 
   std::string smaller_text(const std::vector<RepoModel>& models, ErrorCode code) const {
@@ -185,8 +188,8 @@ class Pull {
     const uint64_t room = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
     if (missing > room) {
       fail(ErrorCode::kFile,
-           "'{}' takes {} more, and the disk of '{}' has {} left: make room (`hearth remove`), or "
-           "let HF_HUB_CACHE name a folder elsewhere",
+           "'{}' needs {} more, and the disk of '{}' has {} free: make room (`hearth remove`), or "
+           "set HF_HUB_CACHE to a folder on another disk",
            pulled_.name, bytes_text(missing), repo_.folder(), bytes_text(room));
     }
     pulled_.fetched = to_fetch;
@@ -205,7 +208,7 @@ class Pull {
     if (is_there()) return true;
     const CacheLock lock(repo_.lock_path(blob.digest), CacheLock::Use::kAlone, stop_, [&] {
       listener_.note(
-          fmt::format("another process fetches '{}': waiting for it", printable(file.path)));
+          fmt::format("another process is downloading '{}': waiting for it", printable(file.path)));
     });
     if (!lock.held()) return false;
     if (is_there()) return true;
@@ -245,7 +248,8 @@ PulledModel pull_model(const StorePlaces& places, const HubName& name, const Pul
 
 ListedRepo list_repo(const StorePlaces& places, const HubName& name, const HubOptions& options,
                      const std::atomic<bool>& stop) {
-  if (places.offline) fail(ErrorCode::kUsage, "offline, as HF_HUB_OFFLINE says: no hub is asked");
+  if (places.offline)
+    fail(ErrorCode::kUsage, "HF_HUB_OFFLINE is set, so the hub is not asked: unset it to download");
   Hub hub(places, options, stop);
   const std::string commit = hub.commit_of(name);
   return {commit, find_repo_models(hub.files_of(name, commit))};

@@ -201,7 +201,7 @@ std::vector<const RepoModel*> repo_choices(std::span<const RepoModel> models, co
                                            uint64_t room) {
   if (models.empty()) {
     fail(ErrorCode::kFile,
-         "'{}' holds no model that could be run: it has neither a whole GGUF file nor a folder's "
+         "'{}' has no model that hearth can run: it has neither a complete GGUF file nor a "
          "config.json with safetensors files",
          name.id());
   }

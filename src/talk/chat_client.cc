@@ -64,7 +64,8 @@ std::string endpoint_url(const std::string& url) {
   size_t host = url.find("://");
   std::string scheme = url.substr(0, host);
   if (host == url.npos || (scheme != "http" && scheme != "https")) {
-    fail(ErrorCode::kUsage, "'{}' is no address of a server, as http://127.0.0.1:8080 is", url);
+    fail(ErrorCode::kUsage, "'{}' is not the address of a server, such as http://127.0.0.1:8080",
+         url);
   }
   std::string whole = url;
   while (whole.ends_with('/')) whole.pop_back();
@@ -95,7 +96,7 @@ struct ChatClient::Transfer {
     for (const std::string& event : events) take_event(event);
     unended = events.empty() ? unended + bytes.size() : 0;
     if (unended > kMostBody) {
-      fail(ErrorCode::kResource, "the server sends an event of more than 16 MiB");
+      fail(ErrorCode::kResource, "the server sent an event of more than 16 MiB");
     }
   }
 
@@ -234,7 +235,9 @@ std::vector<std::string> ChatClient::models(const ChatEndpoint& endpoint,
   const boost::json::object* object = value.if_object();
   const boost::json::value* data = object == nullptr ? nullptr : object->if_contains("data");
   if (data == nullptr || !data->is_array()) {
-    fail(ErrorCode::kResource, "{}/models answers with no list: is it a server of OpenAI's API?",
+    fail(ErrorCode::kResource,
+         "{}/models did not answer with a list of models: check that it is a server with OpenAI's "
+         "API",
          endpoint.url);
   }
   for (const boost::json::value& entry : data->get_array()) {

@@ -16,12 +16,12 @@ constexpr int kVersion = 1;
 std::string text_of(const boost::json::object& object, std::string_view key) {
   const boost::json::value* value = object.if_contains(key);
   if (value == nullptr) return {};
-  if (!value->is_string()) fail(ErrorCode::kRequest, "'{}' is no text", key);
+  if (!value->is_string()) fail(ErrorCode::kRequest, "'{}' is not a string", key);
   return std::string(value->get_string());
 }
 
 SpokenTurn turn_of(const boost::json::value& value) {
-  if (!value.is_object()) fail(ErrorCode::kRequest, "a turn is no object");
+  if (!value.is_object()) fail(ErrorCode::kRequest, "a turn is not an object");
   const boost::json::object& object = value.get_object();
   const std::string role = text_of(object, "role");
   if (role != "user" && role != "assistant") {
@@ -91,11 +91,11 @@ void Conversation::take_file(std::string_view text) {
   const boost::json::value value = read_json(text);
   const boost::json::object* file = value.if_object();
   if (file == nullptr || !file->contains(kMark)) {
-    fail(ErrorCode::kRequest, "it is no conversation that /save wrote");
+    fail(ErrorCode::kRequest, "it is not a conversation saved with /save");
   }
   const boost::json::value* turns = file->if_contains("turns");
   if (file->at(kMark) != kVersion || turns == nullptr || !turns->is_array()) {
-    fail(ErrorCode::kRequest, "it is a conversation of another version");
+    fail(ErrorCode::kRequest, "it was saved by another version of hearth");
   }
   Conversation read;
   read.system_ = text_of(*file, "system");

@@ -65,7 +65,7 @@ void InputHistory::read() {
   // A device or a pipe would never end.
   if (std::filesystem::exists(*path_, ignored) &&
       !std::filesystem::is_regular_file(*path_, ignored)) {
-    problem_ = fmt::format("'{}' is no file: what is typed is not kept", *path_);
+    problem_ = fmt::format("'{}' is not a file, so typed lines are not saved", *path_);
     path_.reset();
     return;
   }
@@ -111,8 +111,8 @@ void InputHistory::append(const std::string& line) {
     close(fd);
   }
   if (error == 0) return;
-  problem_ = fmt::format("'{}' cannot be written: {}; what is typed is not kept", *path_,
-                         std::strerror(error));
+  problem_ =
+      fmt::format("cannot write '{}': {}; typed lines are not saved", *path_, std::strerror(error));
   path_.reset();
 }
 

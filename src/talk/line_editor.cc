@@ -97,7 +97,9 @@ using OwnFile = std::unique_ptr<std::FILE, CloseFile>;
 OwnFile file_over(int fd, const char* mode) {
   int own = dup(fd);
   OwnFile file(own < 0 ? nullptr : fdopen(own, mode));
-  if (!file) fail(ErrorCode::kResource, "no descriptor for the terminal: raise ulimit -n");
+  if (!file)
+    fail(ErrorCode::kResource,
+         "cannot open the terminal: raise the limit on open files (ulimit -n)");
   return file;
 }
 
@@ -160,7 +162,7 @@ LineEditor::Parts::Parts(const TerminalSignals& terminal_signals, WordEndings of
   history = history_winit();
   editor = el_init("hearth", in.get(), out.get(), err.get());
   if (history == nullptr || editor == nullptr) {
-    fail(ErrorCode::kResource, "the terminal's line editor does not start");
+    fail(ErrorCode::kResource, "cannot start the terminal's line editor");
   }
   HistEventW event;
   history_w(history, &event, H_SETSIZE, static_cast<int>(kMostHistoryLines));

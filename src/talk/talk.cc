@@ -156,13 +156,13 @@ void Talk::ask_again() {
 void Talk::note_end(const ChatAnswer& answer) {
   if (answer.stopped) {
     if (!terminal_) status_ = kStoppedStatus;
-    say(said_.asks() ? "stopped before it answered: /regen asks again, /undo takes it back"
-                     : "stopped; what came is kept: /regen asks again");
+    say(said_.asks() ? "stopped before the answer: /regen asks again, /undo removes the question"
+                     : "stopped; the partial answer is kept: /regen asks again");
   } else if (!answer.problem.empty()) {
     if (!terminal_) status_ = kFailedStatus;
     say(fmt::format("{}; {}", answer.problem,
-                    said_.asks() ? "your message is kept: /regen asks again, /undo takes it back"
-                                 : "what came is kept: /regen asks again"));
+                    said_.asks() ? "your message is kept: /regen asks again, /undo removes it"
+                                 : "the partial answer is kept: /regen asks again"));
   } else if (answer.finish == "length") {
     say("the answer ends here: the limit of tokens or the context is reached");
   } else if (said_.asks()) {

@@ -35,7 +35,7 @@ std::vector<std::string> beginning_with(const std::string& word,
 }
 
 std::string needed(const std::string& words, const char* what) {
-  if (words.empty()) fail(ErrorCode::kUsage, "say {}", what);
+  if (words.empty()) fail(ErrorCode::kUsage, "give {}", what);
   return words;
 }
 
@@ -44,7 +44,7 @@ std::string needed(const std::string& words, const char* what) {
 std::span<const TalkCommands::Command> TalkCommands::commands() {
   static constexpr Command kAll[] = {
       {"/help", "", "these commands", &TalkCommands::help},
-      {"/clear", "", "forget what was said; the system message stays", &TalkCommands::clear},
+      {"/clear", "", "clear the conversation; the system message stays", &TalkCommands::clear},
       {"/regen", "", "ask the last question again", &TalkCommands::regenerate},
       {"/undo", "", "take the last question and its answer back", &TalkCommands::undo},
       {"/system", "[TEXT]", "the system message; off: none", &TalkCommands::set_system},
@@ -52,9 +52,9 @@ std::span<const TalkCommands::Command> TalkCommands::commands() {
       {"/model", "[NAME]", "go on with another model", &TalkCommands::take_model},
       {"/read", "FILE", "put a file's text before the next message", &TalkCommands::read_file},
       {"/save", "FILE", "keep the conversation", &TalkCommands::save},
-      {"/load", "FILE", "go on with one that was kept", &TalkCommands::load},
+      {"/load", "FILE", "load a saved conversation", &TalkCommands::load},
       {"/think", "on|off", "whether the model thinks first", &TalkCommands::think},
-      {"/stats", "", "tokens, rates, what was reused", &TalkCommands::tell_stats},
+      {"/stats", "", "show tokens, speeds, and what was reused", &TalkCommands::tell_stats},
       {"/edit", "[TEXT]", "write a message in $EDITOR", &TalkCommands::edit},
       {"/exit", "", "end, as Ctrl-D does", &TalkCommands::exit}};
   return kAll;
@@ -69,7 +69,7 @@ void TalkCommands::carry_out(const std::string& message) {
   for (const Command& command : commands()) {
     if (command.name != name) continue;
     if (command.words.empty() && !words.empty()) {
-      fail(ErrorCode::kUsage, "{} takes no words", name);
+      fail(ErrorCode::kUsage, "{} takes no arguments", name);
     }
     return (this->*command.act)(words);
   }
@@ -114,12 +114,12 @@ void TalkCommands::clear(const std::string&) {
 }
 
 void TalkCommands::regenerate(const std::string&) {
-  if (!talk_.said_.drop_answer()) fail(ErrorCode::kUsage, "nothing was asked yet");
+  if (!talk_.said_.drop_answer()) fail(ErrorCode::kUsage, "there is no question yet");
   talk_.ask_again();
 }
 
 void TalkCommands::undo(const std::string&) {
-  if (!talk_.said_.undo()) fail(ErrorCode::kUsage, "nothing was asked yet");
+  if (!talk_.said_.undo()) fail(ErrorCode::kUsage, "there is no question yet");
 }
 
 void TalkCommands::set_system(const std::string& words) {
@@ -140,7 +140,7 @@ void TalkCommands::set(const std::string& words) {
   const size_t space = words.find(' ');
   const std::string name = words.substr(0, space);
   if (std::ranges::find(kSettings, name) == std::end(kSettings)) {
-    fail(ErrorCode::kUsage, "there is no setting '{}'; there are {}", printable(name),
+    fail(ErrorCode::kUsage, "there is no setting '{}'; the settings are {}", printable(name),
          fmt::join(kSettings, ", "));
   }
   const std::string value =
@@ -183,7 +183,8 @@ void TalkCommands::read_file(const std::string& words) {
 void TalkCommands::save(const std::string& words) {
   needed(words, "which file");
   if (is_there(words) && !Conversation::is_file(read_text_file(words))) {
-    fail(ErrorCode::kFile, "'{}' is there and no conversation: take another name", words);
+    fail(ErrorCode::kFile, "'{}' exists and is not a saved conversation: choose another name",
+         words);
   }
   write_text_file(words, talk_.said_.file_text());
 }
@@ -199,14 +200,14 @@ void TalkCommands::load(const std::string& words) {
 }
 
 void TalkCommands::think(const std::string& words) {
-  if (words != "on" && words != "off") fail(ErrorCode::kUsage, "say /think on or /think off");
+  if (words != "on" && words != "off") fail(ErrorCode::kUsage, "give /think on or /think off");
   talk_.thinks_ = words == "on";
 }
 
 void TalkCommands::tell_stats(const std::string&) {
-  if (!talk_.last_) fail(ErrorCode::kUsage, "nothing was answered yet");
+  if (!talk_.last_) fail(ErrorCode::kUsage, "there is no answer yet");
   const ChatAnswer& last = *talk_.last_;
-  std::string read = "the server tells no tokens";
+  std::string read = "the server reports no token counts";
   if (last.prompt_tokens) {
     read = fmt::format("read {} tokens", *last.prompt_tokens);
     if (last.cached_tokens) read += fmt::format(", {} of them reused", *last.cached_tokens);

@@ -35,7 +35,9 @@ TerminalSignals::TerminalSignals() {
     if (!is_ignored(signal)) sigaddset(&watched, signal);
   }
   fd_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (fd_ < 0) fail(ErrorCode::kResource, "no descriptor for signals: raise the limit (ulimit -n)");
+  if (fd_ < 0)
+    fail(ErrorCode::kResource,
+         "cannot create a descriptor for signals: raise the limit on open files (ulimit -n)");
   pthread_sigmask(SIG_BLOCK, &watched, &before_);
 }
 

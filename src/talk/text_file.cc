@@ -56,7 +56,7 @@ pid_t start_editor(const std::string& command, const std::string& path) {
   pid_t child = 0;
   const int error = posix_spawn(&child, "/bin/sh", nullptr, &how, argv, environ);
   posix_spawnattr_destroy(&how);
-  if (error != 0) fail(ErrorCode::kResource, "/bin/sh does not start: {}", std::strerror(error));
+  if (error != 0) fail(ErrorCode::kResource, "cannot start /bin/sh: {}", std::strerror(error));
   return child;
 }
 
@@ -88,15 +88,15 @@ std::string read_text_file(const std::string& path) {
     fail(ErrorCode::kFile, "'{}' does not exist; check the path", path);
   }
   if (!std::filesystem::is_regular_file(place, error)) {
-    fail(ErrorCode::kFile, "'{}' is no file that could be read", path);
+    fail(ErrorCode::kFile, "'{}' is not a file: choose another path", path);
   }
   if (std::filesystem::file_size(place, error) > kMostTextFileBytes) {
-    fail(ErrorCode::kFile, "'{}' is larger than 64 MiB", path);
+    fail(ErrorCode::kFile, "'{}' is larger than the limit of 64 MiB", path);
   }
   std::ifstream file(place, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
-  if (!file) fail(ErrorCode::kFile, "'{}' cannot be read: {}", path, std::strerror(errno));
-  if (bytes.find('\0') != bytes.npos) fail(ErrorCode::kFile, "'{}' is no text", path);
+  if (!file) fail(ErrorCode::kFile, "cannot read '{}': {}", path, std::strerror(errno));
+  if (bytes.find('\0') != bytes.npos) fail(ErrorCode::kFile, "'{}' is not a text file", path);
   return well_formed_utf8(bytes);
 }
 
@@ -114,15 +114,16 @@ void write_text_file(const std::string& path, std::string_view text) {
 std::string edited_text(std::string_view text) {
   std::string path = (std::filesystem::temp_directory_path() / "hearth-XXXXXX").string();
   const int fd = mkstemp(path.data());
-  if (fd < 0) fail(ErrorCode::kFile, "'{}' cannot be made: {}", path, std::strerror(errno));
+  if (fd < 0) fail(ErrorCode::kFile, "cannot create '{}': {}", path, std::strerror(errno));
   auto remove = [](const std::string* file) { unlink(file->c_str()); };
   std::unique_ptr<const std::string, decltype(remove)> remover(&path, remove);
   const int error = write_all(fd, text);
   close(fd);
-  if (error != 0) fail(ErrorCode::kFile, "'{}' cannot be written: {}", path, std::strerror(error));
+  if (error != 0) fail(ErrorCode::kFile, "cannot write '{}': {}", path, std::strerror(error));
   const std::string command = editor_command();
   if (run_editor(command, path) != 0) {
-    fail(ErrorCode::kFile, "'{}' failed: nothing is sent; $EDITOR names another editor", command);
+    fail(ErrorCode::kFile, "the editor '{}' failed, so nothing is sent; set $EDITOR to another one",
+         command);
   }
   return read_text_file(path);
 }

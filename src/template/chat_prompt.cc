@@ -41,9 +41,7 @@ ChatPrompt::ChatPrompt(const ModelSource& source, const Tokenizer& tokenizer,
   if (template_text) {
     template_.emplace(*template_text);
     if (!template_->is_blank()) return;
-    fail(ErrorCode::kFile,
-         "the chat template that was given is blank, and a chat through it would say nothing: "
-         "give one with text");
+    fail(ErrorCode::kFile, "the chat template is blank: give one with text");
   }
   std::optional<std::string_view> text = source.chat_template();
   if (!text) return;
@@ -59,7 +57,7 @@ RenderedChat ChatPrompt::render(const boost::json::array& messages,
                                 const boost::json::object& kwargs, Pace* pace) const {
   if (!template_ && problem_.empty()) {
     fail(ErrorCode::kUnsupported,
-         "'{}' has no chat template: give one with --chat-template FILE, or a prompt as plain text",
+         "'{}' has no chat template: give one with --chat-template FILE, or send a plain prompt",
          source_name_);
   }
   if (!template_) {

@@ -62,8 +62,8 @@ TEST_F(ChatPromptTest, RefusesWithoutATemplate) {
     return "";
   };
   EXPECT_EQ(refusal(nullptr),
-            "'test.gguf' has no chat template: give one with --chat-template FILE, or a prompt as "
-            "plain text");
+            "'test.gguf' has no chat template: give one with --chat-template FILE, or send a plain "
+            "prompt");
   for (const char* blank : {"", " ", "\n\t \xC2\xA0", "{# what it was #}\n"}) {
     EXPECT_EQ(refusal(blank), refusal(nullptr)) << "blank is none";
     EXPECT_THROW(ChatPrompt(source_with("x"), *tokenizer_, blank), Error);

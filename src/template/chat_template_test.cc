@@ -88,7 +88,7 @@ TEST(ChatTemplate, ErrorsGiveTheLine) {
             "the chat template, line 2: the statement 'include' is not supported");
   EXPECT_EQ(error_of("\n\n{{ x|xmlattr }}"),
             "the chat template, line 3: the filter 'xmlattr' is not supported");
-  EXPECT_EQ(error_of("{% if x %}"), "the chat template, line 1: a tag 'endif' is missing");
+  EXPECT_EQ(error_of("{% if x %}"), "the chat template, line 1: the tag 'endif' is missing");
   EXPECT_EQ(code_of("{{ x|xmlattr }}"), ErrorCode::kUnsupported);
   EXPECT_EQ(code_of("{{ x"), ErrorCode::kFile);
   EXPECT_EQ(code_of("{{ x.y }}"), ErrorCode::kRequest);
@@ -118,9 +118,9 @@ TEST(ChatTemplate, FromJsonReadsWhatToJsonWrites) {
             R"({"[k]": [[1], [2.5], "[v<|x|>]", [null], [true]]})");
   EXPECT_EQ(marked("{{ ('[1, \"x\"]'|from_json)[1] }}"), "x") << "the template's own";
   EXPECT_EQ(error_of("{{ '{'|from_json }}"),
-            "the chat template, line 1: from_json is given a text that is no JSON");
+            "the chat template, line 1: from_json was given a text that is not JSON");
   EXPECT_NE(error_of("{{ 1|from_json }}").find("must be a string"), std::string::npos);
-  EXPECT_NE(error_of("{{ ('[' * 200)|from_json }}").find("no JSON"), std::string::npos);
+  EXPECT_NE(error_of("{{ ('[' * 200)|from_json }}").find("not JSON"), std::string::npos);
   EXPECT_NE(error_of("{{ (' ' * 4194305)|from_json }}").find("4 MiB"), std::string::npos);
 }
 

@@ -130,7 +130,7 @@ bool contains(TemplateHeap& heap, const TemplateValue& container, const Template
     dict = container.as<ViewObject>().dict;
   }
   if (dict != nullptr) {
-    if (!is_hashable(item)) fault("a {} is no key", type_name(item));
+    if (!is_hashable(item)) fault("a {} cannot be a key", type_name(item));
     return find_entry(budget, *dict, item) != nullptr;
   }
   IteratorObject& iterator = iterate(heap, container);

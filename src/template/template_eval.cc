@@ -170,7 +170,7 @@ void TemplateEvaluator::assign(const Target& target, const TemplateValue& value,
       if (found != at->names.end()) holder = found->second;
     }
     if (!holder.is(ValueKind::kNamespace)) {
-      fault("'{}' is no namespace, so that nothing can be assigned to its attributes",
+      fault("'{}' is not a namespace, so its attributes cannot be assigned",
             target.name.substr(0, 100));
     }
     set_entry(budget_, holder.as<DictObject>(), string_value(budget_, target.attribute), value);

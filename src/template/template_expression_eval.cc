@@ -145,7 +145,7 @@ TemplateValue TemplateEvaluator::make_dict(const Expression& expression, Templat
     TemplateValue key = evaluate(*expression.children[i], scope);
     TemplateValue value = evaluate(*expression.children[i + 1], scope);
     line_ = expression.line;
-    if (!is_hashable(key)) fault("a {} is no key", type_name(key));
+    if (!is_hashable(key)) fault("a {} cannot be a key", type_name(key));
     set_entry(budget_, dict, key, std::move(value));
   }
   return object_value(ValueKind::kDict, dict);

@@ -55,7 +55,7 @@ ExpressionPtr ExpressionParser::parse_either() {
   ExpressionPtr condition = parse_or();
   ExpressionPtr otherwise = tokens_.skip_name("else") ? parse_either() : nullptr;
   bool more = otherwise == nullptr && tokens_.current().is_name("if");
-  if (more) tokens_.refuse("an 'if' follows one without 'else'", true);
+  if (more) tokens_.refuse("an 'if' follows an 'if' without 'else'", true);
   either->children.push_back(std::move(condition));
   either->children.push_back(std::move(value));
   either->children.push_back(std::move(otherwise));
@@ -328,7 +328,7 @@ ExpressionPtr ExpressionParser::parse_attribute(ExpressionPtr object) {
     access->children.push_back(std::move(object));
     access->children.push_back(constant(int_value(token.whole)));
   } else {
-    tokens_.refuse_current("a name or a number behind '.'");
+    tokens_.refuse_current("a name or a number after '.'");
   }
   tokens_.take();
   return access;
@@ -375,7 +375,7 @@ void ExpressionParser::parse_arguments(Expression& call) {
       ExpressionPtr value = parse();
       call.named.emplace_back(std::move(name), std::move(value));
     } else {
-      if (!call.named.empty()) tokens_.refuse("an argument without a name follows one with");
+      if (!call.named.empty()) tokens_.refuse("an argument without a name follows one with a name");
       call.children.push_back(parse());
     }
     if (!tokens_.current().is_operator(")")) tokens_.expect_operator(",");
@@ -446,7 +446,7 @@ Target ExpressionParser::parse_one_target(bool with_namespace) {
 Target ExpressionParser::parse_target(bool with_namespace) {
   Target first = parse_one_target(with_namespace);
   if (!tokens_.current().is_operator(",")) return first;
-  if (!first.attribute.empty()) tokens_.refuse("an attribute cannot stand in a tuple");
+  if (!first.attribute.empty()) tokens_.refuse("an attribute cannot be in a tuple");
   Target tuple;
   tuple.targets.push_back(std::move(first));
   while (tokens_.skip_operator(",")) {

@@ -12,7 +12,7 @@ constexpr int64_t kMostOfRange = 100'000;
 TemplateValue make_namespace(TemplateHeap& heap, const Arguments& arguments) {
   auto& dict = heap.make<DictObject>();
   TemplateBudget& budget = heap.budget();
-  if (arguments.positional.size() > 1) fault("namespace() takes one mapping at most");
+  if (arguments.positional.size() > 1) fault("namespace() takes at most one mapping");
   for (const TemplateValue& first : arguments.positional) {
     if (!first.is(ValueKind::kDict))
       fault("namespace() takes a mapping, not a {}", type_name(first));
@@ -47,7 +47,7 @@ TemplateValue make_range(TemplateHeap& heap, const Arguments& arguments) {
   range.step = given[2];
   if (range.step == 0) fault("range()'s step is zero");
   uint64_t count = count_of(range.start, range.stop, range.step);
-  if (count > kMostOfRange) fault("range() gives {} numbers at most", kMostOfRange);
+  if (count > kMostOfRange) fault("range() gives at most {} numbers", kMostOfRange);
   range.count = static_cast<int64_t>(count);
   return object_value(ValueKind::kRange, range);
 }

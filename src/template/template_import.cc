@@ -90,7 +90,7 @@ TemplateValue from_json(TemplateHeap& heap, const TemplateValue& subject,
   options.max_depth = kValueDepth;
   boost::system::error_code error;
   boost::json::value json = boost::json::parse(text.bytes(), error, {}, options);
-  if (error) fault("from_json is given a text that is no JSON");
+  if (error) fault("from_json was given a text that is not JSON");
   return import_json(heap, json, text.any_foreign());
 }
 

@@ -134,7 +134,7 @@ class Lexer {
 
   void skip_comment() {
     size_t end = rest_.find("#}");
-    if (end == std::string_view::npos) refuse("a comment has no end '#}'");
+    if (end == std::string_view::npos) refuse("a comment does not end with '#}'");
     char sign = end > 0 ? rest_[end - 1] : ' ';
     finish_tag(end + 2, sign, true);
   }
@@ -162,7 +162,8 @@ class Lexer {
 
   void lex_tag(bool block) {
     while (true) {
-      if (rest_.empty()) refuse(block ? "a tag has no end '%}'" : "an output has no end '}}'");
+      if (rest_.empty())
+        refuse(block ? "a tag does not end with '%}'" : "an output does not end with '}}'");
       if (at_end(block)) return;
       if (size_t space = leading_space(rest_); space > 0) {
         take(space);
@@ -199,8 +200,7 @@ class Lexer {
       add(TokenKind::kOperator, name);
       return take(name.size());
     }
-    refuse(
-        fmt::format("'{}' does not belong into a tag", rest_.substr(0, character_bytes(rest_[0]))));
+    refuse(fmt::format("'{}' is not allowed in a tag", rest_.substr(0, character_bytes(rest_[0]))));
   }
 
   void balance(char c) {
@@ -349,7 +349,7 @@ class Lexer {
       code = code * 16 + static_cast<uint32_t>(digit);
     }
     if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
-      refuse("a string has an escape for something that is no character");
+      refuse("a string has an escape that is not a character");
     }
     utf8_append(*text, code);
     return at + digits;

@@ -215,7 +215,7 @@ class Method {
   }
 
   static void require_key(const TemplateValue& key) {
-    if (!is_hashable(key)) fault("a {} is no key", type_name(key));
+    if (!is_hashable(key)) fault("a {} cannot be a key", type_name(key));
   }
 
   TemplateValue pop_entry() {

@@ -37,7 +37,7 @@ class StatementParser {
         }
         default:
           if (ends.size() != 0) {
-            tokens_.refuse(fmt::format("a tag '{}' is missing", *(ends.end() - 1)));
+            tokens_.refuse(fmt::format("the tag '{}' is missing", *(ends.end() - 1)));
           }
           return body;
       }
@@ -94,7 +94,7 @@ class StatementParser {
         "call", "with",  "do",      "autoescape", "print"};
     bool known = std::ranges::find(kOthers, name.text) != kOthers.end();
     tokens_.refuse(known ? fmt::format("the statement '{}' is not supported", name.text)
-                         : fmt::format("'{}' is no statement, or ends none that is open",
+                         : fmt::format("'{}' is not a statement, or does not end an open one",
                                        name.text.substr(0, 100)),
                    known);
   }
@@ -179,11 +179,11 @@ class StatementParser {
         parameter.otherwise = expressions_.parse();
       } else if (!statement->parameters.empty() &&
                  statement->parameters.back().otherwise != nullptr) {
-        tokens_.refuse("a parameter without a default follows one with");
+        tokens_.refuse("a parameter without a default follows one with a default");
       }
       auto same = [&](const Parameter& other) { return other.name == parameter.name; };
       if (std::ranges::any_of(statement->parameters, same)) {
-        tokens_.refuse(fmt::format("the parameter '{}' stands twice", parameter.name));
+        tokens_.refuse(fmt::format("the parameter '{}' appears twice", parameter.name));
       }
       statement->parameters.push_back(std::move(parameter));
       if (!tokens_.current().is_operator(")")) tokens_.expect_operator(",");
@@ -224,7 +224,7 @@ class StatementParser {
   StatementPtr parse_jump() {
     bool leaves = tokens_.current().is_name("break");
     StatementPtr statement = make(leaves ? StatementKind::kBreak : StatementKind::kContinue);
-    if (loops_ == 0) tokens_.refuse("'break' or 'continue' stands outside a loop");
+    if (loops_ == 0) tokens_.refuse("'break' or 'continue' is outside a loop");
     end_tag();
     return statement;
   }

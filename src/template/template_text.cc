@@ -6,7 +6,7 @@
 namespace hearth {
 
 void TemplateBudget::out_of_steps() {
-  fault("it takes more than {} steps; the conversation is too long for it, or it never ends",
+  fault("it takes more than {} steps: the conversation is too long, or the template loops for ever",
         kSteps);
 }
 

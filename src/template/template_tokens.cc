@@ -50,7 +50,7 @@ void TokenStream::refuse_current(std::string_view expected) const {
     default:
       found = fmt::format("'{}'", token.text.substr(0, 40));
   }
-  refuse(fmt::format("{} was expected, and {} found", expected, found));
+  refuse(fmt::format("expected {}, but found {}", expected, found));
 }
 
 }  // namespace hearth

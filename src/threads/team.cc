@@ -63,7 +63,8 @@ void Team::start(const std::vector<Seat>* seats) {
     size_t started = workers_.size();
     stop();
     fail(ErrorCode::kResource,
-         "only {} of {} threads could be started ({}); ask for fewer, or raise the process limit",
+         "only {} of {} threads could be started ({}): use fewer, or raise the process limit "
+         "(ulimit -u)",
          started + 1, size_, error.what());
   }
   // Each worker pins itself in run 1.

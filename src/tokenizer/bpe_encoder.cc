@@ -92,8 +92,8 @@ void BpeEncoder::find_bytes(Vocab& vocab) {
     ++missing;
     if (must_have_token(value)) {
       fail(ErrorCode::kFile,
-           "{}: {} has no token '{}' for the byte 0x{:02X}, as a byte-level vocabulary must; the "
-           "file is damaged: get or convert it again",
+           "{}: {} has no token '{}' for the byte 0x{:02X}, which a byte-level vocabulary needs; "
+           "the file is damaged: get or convert it again",
            vocab.source, vocab.tokens_field, byte_level_character(value), byte);
     }
   }
@@ -250,8 +250,7 @@ void BpeEncoder::push(uint8_t byte, int32_t id, std::vector<int32_t>& ids) const
   if (id == TokenIndex::kNone) id = vocab_.unk;
   if (id == Vocab::kNone) {
     fail(ErrorCode::kRequest,
-         "the text holds the byte 0x{:02X}, for which the model's vocabulary has no token: leave "
-         "it out",
+         "the text has the byte 0x{:02X}, for which the model's vocabulary has no token: remove it",
          byte);
   }
   ids.push_back(id);

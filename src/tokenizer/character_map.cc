@@ -39,9 +39,9 @@ CharacterMap::CharacterMap(std::string_view bytes, const std::string& source) {
     size_t end = replacements_.find('\0', at);
     if (end == std::string::npos) fail_damaged(source, "does not end its last replacement");
     if (end - at > kMaxReplacementBytes) {
-      fail_damaged(source, fmt::format("replaces a character by {} bytes, more than the {} that "
-                                       "text has use for",
-                                       end - at, kMaxReplacementBytes));
+      fail_damaged(source,
+                   fmt::format("replaces a character by {} bytes, more than the limit of {}",
+                               end - at, kMaxReplacementBytes));
     }
     at = end + 1;
   }

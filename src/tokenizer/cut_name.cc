@@ -50,8 +50,8 @@ bool brings_into_nfc(const Vocab& vocab) {
   if (steps.empty()) return false;
   if (steps.size() == 1 && std::holds_alternative<NfcStep>(steps[0])) return true;
   fail(ErrorCode::kUnsupported,
-       "'{}': its normalizer does more than NFC, which no pre-tokenizer of a GGUF file does: load "
-       "the folder with --weights instead",
+       "'{}': its normalizer does more than NFC, which a GGUF file cannot express: load the folder "
+       "with --weights instead",
        vocab.source);
 }
 
@@ -94,14 +94,13 @@ std::string cut_name(const Vocab& vocab) {
   }
   if (otherwise) {
     fail(ErrorCode::kUnsupported,
-         "'{}': it cuts text as a pre-tokenizer with a name does, but no name stands for that {} "
-         "NFC and {} ignore_merges: a GGUF file cannot say it, load the folder with --weights "
-         "instead",
+         "'{}': its pre-tokenizer is known, but GGUF has no name for it {} NFC and {} "
+         "ignore_merges: load the folder with --weights instead",
          vocab.source, nfc ? "with" : "without", whole ? "with" : "without");
   }
   fail(ErrorCode::kUnsupported,
-       "'{}': no pre-tokenizer that GGUF has a name for cuts text as its pre_tokenizer does, such "
-       "as '{}': load the folder with --weights instead",
+       "'{}': no pre-tokenizer that GGUF has a name for splits text as its pre_tokenizer does, "
+       "such as '{}': load the folder with --weights instead",
        vocab.source, printable(*last));
 }
 

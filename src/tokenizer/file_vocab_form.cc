@@ -19,8 +19,8 @@ constexpr float kUnusedScore = -1e6F;
 
 [[noreturn]] void refuse_step(const Vocab& vocab, const std::string& step) {
   fail(ErrorCode::kUnsupported,
-       "'{}': {}, which a GGUF file of this kind of vocabulary cannot say: load the folder with "
-       "--weights instead",
+       "'{}': {}, which a GGUF file with this kind of vocabulary cannot express: load the folder "
+       "with --weights instead",
        vocab.source, step);
 }
 
@@ -36,14 +36,14 @@ class SpaceReader {
   bool read() {
     for (const NormalizeStep& step : vocab_.rules->normalize) {
       if (const auto* prepend = std::get_if<PrependStep>(&step)) {
-        if (prepend->text != kSpaceMark) refuse_step(vocab_, "its normalizer puts text before");
+        if (prepend->text != kSpaceMark) refuse_step(vocab_, "its normalizer prepends text");
         prefix_ = true;
       } else if (const auto* replace = std::get_if<ReplaceStep>(&step)) {
         if (!marks_spaces(*replace))
           refuse_step(vocab_, "its normalizer replaces more than spaces");
         marked_ = true;
       } else {
-        refuse_step(vocab_, "its normalizer brings text into NFC");
+        refuse_step(vocab_, "its normalizer applies NFC");
       }
     }
     for (const CutStep& step : vocab_.rules->cut) std::visit([&](auto& is) { read(is); }, step);
@@ -56,13 +56,13 @@ class SpaceReader {
   void read(const SplitStep& step) const {
     if (!marked_ || step.pattern.text != " ") refuse_step(vocab_, "its pre_tokenizer splits");
   }
-  void read(const ByteLevelStep&) const { refuse_step(vocab_, "its pre_tokenizer spells bytes"); }
+  void read(const ByteLevelStep&) const { refuse_step(vocab_, "its pre_tokenizer encodes bytes"); }
   void read(const MetaspaceStep& step) {
-    if (step.mark != kSpaceMark) refuse_step(vocab_, "its mark of spaces is not U+2581");
+    if (step.mark != kSpaceMark) refuse_step(vocab_, "its mark for spaces is not U+2581");
     if (step.prepend == PrependScheme::kFirst) {
-      refuse_step(vocab_,
-                  "a space is put before a text, and none behind a special token "
-                  "(prepend_scheme first)");
+      refuse_step(
+          vocab_,
+          "it adds a space before a text, but none after a special token (prepend_scheme first)");
     }
     prefix_ = prefix_ || step.prepend == PrependScheme::kAlways;
     marked_ = true;
@@ -75,7 +75,7 @@ class SpaceReader {
 // BPE over characters with byte tokens becomes SentencePiece's.
 void make_scored(Vocab* vocab) {
   if (!vocab->rules->byte_fallback) {
-    refuse_step(*vocab, "it has neither bytes spelled as characters nor byte tokens");
+    refuse_step(*vocab, "it has neither byte-level characters nor byte tokens");
   }
   vocab->add_space_prefix = SpaceReader(*vocab).read();
   for (size_t id = 0; id < vocab->tokens.size(); ++id) {

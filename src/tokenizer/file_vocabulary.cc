@@ -124,8 +124,8 @@ class Comparison {
   void check(const std::string& text) const {
     if (is_same(text, false)) return;
     fail(ErrorCode::kUnsupported,
-         "'{}': a GGUF file's vocabulary of its kind would make other tokens of some texts, or "
-         "other texts of these, such as of '{}': load the folder with --weights instead",
+         "'{}': a GGUF file with its kind of vocabulary would tokenize or decode some texts "
+         "differently, such as '{}': load the folder with --weights instead",
          folder_.name(), printable(text));
   }
 
@@ -142,10 +142,10 @@ uint32_t rows_of_model(const ModelSource& folder) {
 void note_special(const std::vector<std::string>& unlike, const std::string& source,
                   std::vector<std::string>* notes) {
   if (unlike.empty()) return;
-  notes->push_back(fmt::format(
-      "beside {} of '{}', such as '{}', the file's text is cut otherwise: a GGUF file cannot say "
-      "what white space they take in tokenizer.json",
-      count_text(unlike.size(), "special token"), source, printable(unlike.front())));
+  notes->push_back(
+      fmt::format("next to {} of '{}', such as '{}', the GGUF file tokenizes spaces differently: "
+                  "it cannot express that these tokens absorb white space",
+                  count_text(unlike.size(), "special token"), source, printable(unlike.front())));
 }
 
 // A file holds one token before a text and one behind it, so it puts none where the tokenizer puts
@@ -153,11 +153,11 @@ void note_special(const std::vector<std::string>& unlike, const std::string& sou
 void note_around(const Tokenizer& own, const Tokenizer& made, std::vector<std::string>* notes) {
   const std::vector<int32_t> wanted = own.encode("a");
   if (made.encode("a") == wanted) return;
-  notes->push_back(fmt::format(
-      "'{}' puts {} before a text and {} behind it, where a file has room for one each: it puts "
-      "none there, and a chat's template must",
-      own.vocab().source, count_text(own.adds_bos() ? own.before().size() : 0, "token"),
-      count_text(own.vocab().add_eos ? own.behind().size() : 0, "token")));
+  notes->push_back(
+      fmt::format("'{}' adds {} before a text and {} after it, but a GGUF file can name only one "
+                  "each: the file adds none, so the chat template must",
+                  own.vocab().source, count_text(own.adds_bos() ? own.before().size() : 0, "token"),
+                  count_text(own.vocab().add_eos ? own.behind().size() : 0, "token")));
 }
 
 void note_ends(const Vocab& own, const Vocab& made, std::vector<std::string>* notes) {
@@ -177,7 +177,8 @@ FileVocabulary file_vocabulary(const ModelSource& folder) {
   if (!folder.has_vocabulary()) {
     out.keys.set(kModelKey, std::string_view("no_vocab"));
     out.notes.push_back(
-        fmt::format("'{}' has no tokenizer, so the file has no vocabulary: it runs token ids only",
+        fmt::format("'{}' has no tokenizer, so the GGUF file has no vocabulary and can be used "
+                    "only with token ids",
                     folder.name()));
     return out;
   }

@@ -189,7 +189,7 @@ TEST(FileVocabulary, CutsHaveTheNameOfWhatCutsTheSame) {
 
 TEST(FileVocabulary, CutsWithoutANameAreRefusedByAText) {
   expect_refusal(byte_level(R"(\w+|\W)", false), "no pre-tokenizer that GGUF has a name for");
-  expect_refusal(byte_level(threefold(kQwen2), true), "but no name stands for that with NFC");
+  expect_refusal(byte_level(threefold(kQwen2), true), "but GGUF has no name for it with NFC");
   // This pattern differs only in runs of four digits.
   expect_refusal(byte_level(R"(\p{N}{1,4}|\P{N}+)", false), "such as '");
 }
@@ -259,7 +259,9 @@ TEST(FileVocabulary, WhiteSpaceThatSpecialTokensTakeIsTold) {
   parts.added = R"({"id": 304, "content": "ab", "single_word": true})";
   parts.model.replace(parts.model.find(R"("ab": 256)"), 9, R"("ax": 256)");
   parts.model.replace(parts.model.find(R"("a b", "ab c", )"), 15, "");
-  expect_refusal(parts, "would make other tokens");
+  expect_refusal(parts,
+                 "': a GGUF file with its kind of vocabulary would tokenize or decode some texts "
+                 "differently, such as '");
 }
 
 TEST(FileVocabulary, MergesBecomeScores) {
@@ -277,7 +279,9 @@ TEST(FileVocabulary, MergesBecomeScores) {
   Parts parts = marked();
   parts.normalizer = R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})";
   // The vocabulary's tokens come back as other text.
-  expect_refusal(parts, "other texts of these");
+  expect_refusal(parts,
+                 "': a GGUF file with its kind of vocabulary would tokenize or decode some texts "
+                 "differently, such as '");
   parts.decoder = decoder_of("");
   const Both without(folder_with(parts.json()));
   EXPECT_FALSE(without.read->vocab().add_space_prefix);
@@ -287,7 +291,8 @@ TEST(FileVocabulary, MergesBecomeScores) {
 TEST(FileVocabulary, WhatScoresCannotSayIsRefused) {
   expect_refusal(marked(R"("▁ a", "a b", "ab c", "b c")"), "no rule merges 'a' and 'bc'");
   expect_refusal(marked(R"("b c", "a bc", "a b", "ab c")", R"("bc", "ab", "abc")"),
-                 "do not follow each other");
+                 "' are not consecutive, which the scores of a GGUF file cannot express: load the "
+                 "folder with --weights instead");
   Parts parts = marked();
   parts.normalizer = "null";
   parts.pre = R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"})";

@@ -142,8 +142,8 @@ TEST(HfVocab, RanksThatLieAreRefused) {
   for (const auto& [line, why] :
        {std::pair{"nonsense", "line 257"}, std::pair{"YWI= 300", "no rank below 300"},
         std::pair{"YWI= -1", "no rank"}, std::pair{"YWI= 256x", "no rank"},
-        std::pair{"YW= 256", "base64"}, std::pair{"YWI= 255", "stands twice"},
-        std::pair{"YWI= 257", "no token of rank 256"}, std::pair{"YQ== 256", "tokens twice"}}) {
+        std::pair{"YW= 256", "base64"}, std::pair{"YWI= 255", "appears twice"},
+        std::pair{"YWI= 257", "no token of rank 256"}, std::pair{"YQ== 256", "duplicate tokens"}}) {
     EXPECT_NE(error_of(with_ranks(ranks({}) + line + "\n")).find(why), std::string::npos)
         << line << ": " << error_of(with_ranks(ranks({}) + line + "\n"));
   }

@@ -44,7 +44,7 @@ void check_all_pairs(const Vocab& vocab) {
       const int32_t right = left == TokenIndex::kNone ? left : find(token.substr(at));
       if (right == TokenIndex::kNone || ruled.contains({left, right})) continue;
       fail(ErrorCode::kUnsupported,
-           "'{}': no rule merges '{}' and '{}' to the token '{}', as the scores of a GGUF file "
+           "'{}': no rule merges '{}' and '{}' to the token '{}', but the scores of a GGUF file "
            "would: load the folder with --weights instead",
            vocab.source, printable(vocab.tokens[left]), printable(vocab.tokens[right]),
            printable(token));
@@ -68,8 +68,8 @@ std::vector<float> merge_scores(const Vocab& vocab) {
     if (scores[rule.merged] != kNoRule) {
       if (is_run(vocab.tokens[rule.merged])) continue;
       fail(ErrorCode::kUnsupported,
-           "'{}': rules that make the token '{}' do not follow each other among its merges, which "
-           "the scores of a GGUF file cannot say: load the folder with --weights instead",
+           "'{}': the merges that make the token '{}' are not consecutive, which the scores of a "
+           "GGUF file cannot express: load the folder with --weights instead",
            vocab.source, printable(vocab.tokens[rule.merged]));
     }
     last = rule.merged;

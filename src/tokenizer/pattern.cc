@@ -117,8 +117,8 @@ bool Pattern::next(std::string_view text, Cursor* cursor, MatchMemory& memory) c
     const PCRE2_SIZE* span = pcre2_get_ovector_pointer(memory.made_->data);
     if (found < 0 || span[0] > span[1] || span[0] < cursor->from) {
       fail(ErrorCode::kRequest,
-           "the tokenizer's pattern '{}' runs away on a text of {} bytes (PCRE2 error {}): shorten "
-           "the text, or use another model",
+           "the tokenizer's pattern '{}' takes too long on a text of {} bytes (PCRE2 error {}): "
+           "shorten the text, or use another model",
            shown_, text.size(), found);
     }
     if (span[0] == span[1] && cursor->last_end == span[1]) {

@@ -199,7 +199,7 @@ class ClassReader {
   // Reads a class behind its "[".
   Class read(size_t depth) {
     if (depth > kMostDepth) {
-      fail(ErrorCode::kFile, "classes lie deeper than {} in each other", kMostDepth);
+      fail(ErrorCode::kFile, "classes are nested deeper than {}", kMostDepth);
     }
     rest_.remove_prefix(1);
     Class found;

@@ -32,8 +32,8 @@ void check_size(std::span<const std::string_view> pieces) {
   size_t bytes = 0;
   for (std::string_view piece : pieces) bytes += piece.size();
   if (bytes <= kMaxTextBytes) return;
-  fail(ErrorCode::kRequest, "the tokenizer's steps make more than {} bytes of the text",
-       kMaxTextBytes);
+  fail(ErrorCode::kRequest,
+       "the tokenizer's steps expand the text to more than {} bytes: shorten it", kMaxTextBytes);
 }
 
 std::string with_marks(std::string_view text, const MetaspaceStep& step, bool at_start) {

@@ -137,7 +137,8 @@ SpmEncoder::SpmEncoder(const Vocab& vocab, const TokenIndex& index) : vocab_(voc
   if (!has_bytes_ && vocab.unk == Vocab::kNone) {
     fail(ErrorCode::kFile,
          "{}: the vocabulary has neither byte tokens (<0x00> to <0xFF>) in tokenizer.ggml.tokens "
-         "nor a tokenizer.ggml.unknown_token_id, so it cannot spell every text",
+         "nor a tokenizer.ggml.unknown_token_id, so it cannot tokenize every text: use another "
+         "conversion of the model",
          vocab.source);
   }
 }

@@ -11,7 +11,7 @@ StopMatcher::StopMatcher(std::vector<std::string> stops) {
   patterns_.reserve(stops.size());
   for (std::string& stop : stops) {
     if (stop.empty()) {
-      fail(ErrorCode::kRequest, "a stop string is empty: leave it out or give it at least a byte");
+      fail(ErrorCode::kRequest, "a stop string is empty: leave it out");
     }
     Pattern pattern{std::move(stop), {}};
     // border[i] belongs to the first i + 1 bytes.

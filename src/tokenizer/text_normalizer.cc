@@ -48,8 +48,8 @@ class Maker {
 
   void check() const {
     if (made_.text.size() <= most_) return;
-    fail(ErrorCode::kRequest, "the tokenizer's normaliser makes more than {} bytes of the text",
-         most_);
+    fail(ErrorCode::kRequest,
+         "the tokenizer's normalizer expands the text to more than {} bytes: shorten it", most_);
   }
 
   const Marked& from_;

@@ -209,7 +209,8 @@ TEST(TextRules, WhatNoTokenCanBeDecodedWithIsRefused) {
     }
     return std::string("no error");
   };
-  EXPECT_NE(error_of({ReplaceStep{{"(a+)+$", true}, ""}}).find("runs away"), std::string::npos);
+  EXPECT_NE(error_of({ReplaceStep{{"(a+)+$", true}, ""}}).find("takes too long"),
+            std::string::npos);
   const std::vector<DecodeStep> doubling(40, ReplaceStep{{"a", false}, "aa"});
   EXPECT_NE(error_of(doubling).find("65536 bytes"), std::string::npos);
   EXPECT_EQ(error_of({ReplaceStep{{"a", false}, "aa"}}), "no error");

@@ -52,8 +52,7 @@ TokenDecoder::TokenDecoder(const Vocab& vocab) {
     }
     if (fused && !std::holds_alternative<FuseStep>(step)) {
       fail(ErrorCode::kUnsupported,
-           "{}: the decoder has a step behind the one that fuses tokens, where this version knows "
-           "Strip alone",
+           "{}: the decoder has a step after Fuse; there this version supports only Strip",
            vocab.source);
     }
     if (const auto* mark = std::get_if<SpaceMarkStep>(&step)) stripped_begin_ = mark->drop_first;
@@ -98,7 +97,7 @@ std::string TokenDecoder::apply(const Step& step, std::string text,
       out += replaced->content;
       done = at.end;
       if (out.size() > kMostTokenBytes) {
-        fail(ErrorCode::kFile, "its steps make more than {} bytes of it", kMostTokenBytes);
+        fail(ErrorCode::kFile, "its steps expand it to more than {} bytes", kMostTokenBytes);
       }
     }
     return out.append(text, done);

@@ -26,8 +26,8 @@ std::unique_ptr<Encoder> make_encoder(Vocab& vocab, const TokenIndex& index) {
   if (vocab.rules) return std::make_unique<BpeEncoder>(vocab, index);
   const PreTokenizerRule* rule = find_pre_tokenizer(vocab.pre);
   if (rule == nullptr) {
-    fail(ErrorCode::kUnsupported, "{}: no pre-tokenizer is named '{}'; there are {}", vocab.source,
-         vocab.pre, pre_tokenizer_names());
+    fail(ErrorCode::kUnsupported, "{}: there is no pre-tokenizer '{}'; supported are {}",
+         vocab.source, vocab.pre, pre_tokenizer_names());
   }
   return std::make_unique<BpeEncoder>(vocab, index, *rule);
 }
@@ -106,8 +106,8 @@ Tokenizer::Tokenizer(Vocab vocab)
   vocab_.charsmap.shrink_to_fit();
   if (index_.duplicates() > 0) {
     vocab_.warnings.push_back(
-        fmt::format("{}: {} holds {} tokens whose text another token has, too; "
-                    "text becomes the one with the highest id",
+        fmt::format("{}: {} has {} tokens with the same text as another; of these, the one with "
+                    "the highest id is used",
                     vocab_.source, vocab_.tokens_field, index_.duplicates()));
   }
 }
@@ -116,7 +116,7 @@ Tokenizer::~Tokenizer() = default;
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   if (text.size() > kMaxTextBytes) {
-    fail(ErrorCode::kRequest, "a text of {} bytes is too long to tokenize at once: cut it",
+    fail(ErrorCode::kRequest, "a text of {} bytes is too long to tokenize at once: split it",
          text.size());
   }
   std::vector<int32_t> ids;
@@ -173,7 +173,7 @@ void Tokenizer::encode_normalized(std::string_view text, size_t offset, Before b
 
 void Tokenizer::check_id(int32_t id) const {
   if (id < 0 || static_cast<size_t>(id) >= vocab_.tokens.size()) {
-    fail(ErrorCode::kRequest, "{} is no token of the model: ids go from 0 to {}", id,
+    fail(ErrorCode::kRequest, "{} is not a token of the model: its ids are 0 to {}", id,
          vocab_.tokens.size() - 1);
   }
 }

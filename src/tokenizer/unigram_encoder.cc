@@ -89,7 +89,8 @@ void UnigramEncoder::set_byte_ids(const Vocab& vocab) {
   if (!has_bytes_ && unk_ == Vocab::kNone) {
     fail(ErrorCode::kFile,
          "{}: the vocabulary has neither byte tokens (<0x00> to <0xFF>) in tokenizer.ggml.tokens "
-         "nor a tokenizer.ggml.unknown_token_id, so it cannot spell every text",
+         "nor a tokenizer.ggml.unknown_token_id, so it cannot tokenize every text: use another "
+         "conversion of the model",
          vocab.source);
   }
 }

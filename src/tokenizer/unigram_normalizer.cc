@@ -99,7 +99,7 @@ std::string UnigramNormalizer::normalize(std::string_view text, bool first, size
     if (!next.text.empty()) drop_spaces = remove_extra_whitespaces_ && next.text.ends_with(' ');
     if (normal.size() > most) {
       fail(ErrorCode::kRequest,
-           "the vocabulary's character map makes more than {} bytes of the text: cut it", most);
+           "the vocabulary's character map expands the text to more than {} bytes: split it", most);
     }
   }
   while (remove_extra_whitespaces_ && normal.ends_with(kSpaceMark)) {

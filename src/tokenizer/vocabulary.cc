@@ -21,14 +21,13 @@ void settle_pre_tokenizer(const std::optional<std::string>& pre, Vocab* vocab) {
   }
   const PreTokenizerRule* rule = find_pre_tokenizer(vocab->pre);
   if (rule == nullptr && pre) {
-    fail_field(ErrorCode::kUsage, "pre",
-               "{} is no pre-tokenizer that this program knows; it knows {}", printable(vocab->pre),
-               pre_tokenizer_names());
+    fail_field(ErrorCode::kUsage, "pre", "{} is not a known pre-tokenizer; give one of {}",
+               printable(vocab->pre), pre_tokenizer_names());
   }
   if (rule == nullptr) {
     fail_field(ErrorCode::kUnsupported, "pre",
-               "must name a pre-tokenizer: tokenizer.ggml.pre of {} names '{}', which this program "
-               "does not know; it knows {}",
+               "must name a pre-tokenizer, as tokenizer.ggml.pre of {} names '{}', which is "
+               "unknown: give one of {}",
                vocab->source, printable(vocab->pre), pre_tokenizer_names());
   }
   if (!vocab->add_bos) vocab->add_bos = rule->add_bos;
@@ -53,13 +52,14 @@ Vocab read_vocabulary(const ModelSource& source, const std::optional<std::string
   Vocab vocab = source.vocabulary();
   if (pre && vocab.kind != VocabKind::kBpe) {
     fail_field(ErrorCode::kUsage, "pre",
-               "{} is for byte-level BPE vocabularies, but that of {} is {}: leave it out", *pre,
-               vocab.source, kind_name(vocab.kind));
+               "{} works only with byte-level BPE vocabularies, and that of {} is {}: leave it out",
+               *pre, vocab.source, kind_name(vocab.kind));
   }
   if (vocab.raw_bytes) spell_bytes(&vocab);
   if (pre && vocab.rules) {
     fail_field(ErrorCode::kUsage, "pre",
-               "{} is for vocabularies that do not say how text is cut, as {} does: leave it out",
+               "{} works only with vocabularies that do not define how text is split, and {} does: "
+               "leave it out",
                printable(*pre), vocab.source);
   }
   if (vocab.kind == VocabKind::kBpe && !vocab.rules) settle_pre_tokenizer(pre, &vocab);

@@ -82,7 +82,7 @@ TEST(Vocabulary, SomePreTokenizersBringBos) {
 TEST(Vocabulary, ThePreTokenizerCanBeOverridden) {
   GgufWriter writer = bpe_writer();
   EXPECT_EQ(read_vocabulary(file_of(writer), "gpt-4o").pre, "gpt-4o");
-  expect_error(writer, ErrorCode::kUsage, "pre martian is no pre-tokenizer", "martian");
+  expect_error(writer, ErrorCode::kUsage, "pre martian is not a known pre-tokenizer", "martian");
   writer.set("tokenizer.ggml.pre", "martian");
   expect_error(writer, ErrorCode::kUnsupported, "'martian'");
   expect_error(writer, ErrorCode::kUnsupported, "pre must name a pre-tokenizer");
@@ -108,7 +108,7 @@ TEST(Vocabulary, SentencePieceDefaults) {
   writer.set("tokenizer.ggml.add_space_prefix", false);
   writer.set("tokenizer.ggml.add_bos_token", false);
   EXPECT_EQ(Tokenizer::from_source(file_of(writer))->encode("a"), std::vector<int32_t>{261});
-  expect_error(writer, ErrorCode::kUsage, "pre qwen2 is for byte-level BPE", "qwen2");
+  expect_error(writer, ErrorCode::kUsage, "pre qwen2 works only with byte-level BPE", "qwen2");
 }
 
 TEST(Vocabulary, UnigramDefaults) {

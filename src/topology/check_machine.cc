@@ -38,7 +38,8 @@ Finding check_quota(const Machine& machine) {
         std::max(1, static_cast<int>(std::floor(*machine.cpu_quota))));
   } else if (cores < machine.cores.size()) {
     finding.level = FindingLevel::kNote;
-    finding.remedy = "affinity or a cpuset keeps the others away: widen it where that is not meant";
+    finding.remedy =
+        "CPU affinity or a cpuset excludes the others: widen it, unless that is intended";
   }
   return finding;
 }
@@ -71,13 +72,13 @@ Finding check_huge_pages(const Machine& machine) {
   if (machine.thp != ThpMode::kNever && machine.thp != ThpMode::kUnavailable) return finding;
   finding.level = FindingLevel::kNote;
   finding.remedy =
-      "weights lie in small pages, which slows reading: echo madvise > "
+      "weights are in small pages, which slows reading: echo madvise > "
       "/sys/kernel/mm/transparent_hugepage/enabled";
   return finding;
 }
 
 Finding check_governor(const SystemFacts& facts) {
-  Finding finding{FindingLevel::kOk, "clock", "the governor is not told", ""};
+  Finding finding{FindingLevel::kOk, "clock", "the governor is unknown", ""};
   if (!facts.governor) return finding;
   finding.found = fmt::format("the governor is {}", *facts.governor);
   if (*facts.governor != "powersave" && *facts.governor != "conservative") return finding;
@@ -96,7 +97,7 @@ Finding check_memory(const Machine& machine, const SystemFacts& facts) {
   if (facts.memlock) finding.found += fmt::format("; {} may be locked", bytes_text(*facts.memlock));
   if (machine.memory_available > 0 && machine.memory_available < kLittle) {
     finding.level = FindingLevel::kBad;
-    finding.remedy = "few models fit into that: end what takes memory, or raise the limit";
+    finding.remedy = "few models fit into that: end programs that use memory, or raise the limit";
   }
   return finding;
 }

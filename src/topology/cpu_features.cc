@@ -239,12 +239,12 @@ Isa choose_isa(const CpuFeatures& features, const char* forced) {
     std::vector<std::string> missing = missing_for(isa, features);
     if (missing.empty()) return isa;
     fail(ErrorCode::kUnsupported,
-         "HEARTH_ISA={} cannot run here, it needs {}; levels available on this processor: {}",
-         forced, join(missing), available);
+         "HEARTH_ISA={} cannot run on this processor, which lacks {}; available levels: {}", forced,
+         join(missing), available);
   }
   fail(ErrorCode::kUsage,
-       "HEARTH_ISA={} is no instruction set level; levels available on this processor: {}", forced,
-       available);
+       "HEARTH_ISA={} is not an instruction set level; levels available on this processor: {}",
+       forced, available);
 }
 
 std::string features_text(const CpuFeatures& features) {

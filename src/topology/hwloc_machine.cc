@@ -229,7 +229,7 @@ class MachineBuilder {
 Machine build_machine(hwloc_topology_t topology, ErrorCode code, const std::string& what) {
   if (hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU) <= 0 ||
       hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE) <= 0) {
-    fail(code, "{} has no processing unit or no NUMA node", what);
+    fail(code, "{} has no CPU or no NUMA node", what);
   }
   return MachineBuilder(topology).build();
 }
@@ -289,7 +289,7 @@ Machine Machine::from_synthetic(const std::string& description) {
   if (hwloc_topology_set_synthetic(topology.get(), description.c_str()) != 0 ||
       hwloc_topology_load(topology.get()) != 0) {
     fail(ErrorCode::kUsage,
-         "\"{}\" is no synthetic hwloc description such as \"pack:2 numa:4 l3:1 core:16 pu:2\"",
+         "\"{}\" is not a synthetic hwloc description such as \"pack:2 numa:4 l3:1 core:16 pu:2\"",
          description);
   }
   Machine machine = build_machine(topology.get(), ErrorCode::kUsage, description);

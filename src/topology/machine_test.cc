@@ -158,7 +158,8 @@ void expect_error(ErrorCode code, const std::string& part, const Make& make) {
 
 TEST(MachineTest, BadInput) {
   expect_error(ErrorCode::kUsage, "\"pack:\"", [] { Machine::from_synthetic("pack:"); });
-  expect_error(ErrorCode::kUsage, "no synthetic", [] { Machine::from_synthetic("a machine"); });
+  expect_error(ErrorCode::kUsage, "\" is not a synthetic hwloc description such as",
+               [] { Machine::from_synthetic("a machine"); });
   expect_error(ErrorCode::kFile, "/nowhere.xml", [] { Machine::from_xml("/nowhere.xml"); });
   expect_error(ErrorCode::kUsage, "0 invented nodes", [] { Machine::invented(0, 4); });
   expect_error(ErrorCode::kUsage, "of 0 cores", [] { Machine::invented(4, 0); });

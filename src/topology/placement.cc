@@ -129,8 +129,8 @@ void check_pus(const Machine& machine, const std::vector<uint32_t>& pus) {
   for (uint32_t pu : pus) {
     if (machine.is_allowed(pu)) continue;
     fail(ErrorCode::kUsage,
-         "CPU {} is none that this process may use; `hearth topo` lists them, and the cpuset and "
-         "taskset it was started with set them",
+         "this process may not use CPU {}: its cpuset or taskset does not include it; `hearth "
+         "topo` lists the allowed CPUs",
          pu);
   }
 }
@@ -141,8 +141,8 @@ Placement place_threads(const Machine& machine, const PlacementOptions& options)
   std::map<Rank, SeatsByNode> ranks = rank_seats(machine, options);
   if (ranks.empty()) {
     fail(ErrorCode::kUsage,
-         "the chosen NUMA nodes and CPUs have none in common that this process may use; `hearth "
-         "topo` lists those it may, look at the cpuset and taskset it was started with");
+         "none of the CPUs given is both on the chosen NUMA nodes and allowed by this process's "
+         "cpuset or taskset; `hearth topo` lists the allowed CPUs");
   }
   Placement placement;
   std::map<uint32_t, size_t> taken;

@@ -82,8 +82,8 @@ TuneCases cases_of_trace(std::string_view csv) {
       outputs.push_back(*output);
     } else if (number > 1) {
       fail(ErrorCode::kUsage,
-           "line {} of the trace is no 'prompt,output', two numbers of tokens up to {}", number,
-           kMostLength);
+           "line {} of the trace is not 'prompt,output' with two numbers of tokens up to {}",
+           number, kMostLength);
     }
   }
   if (prompts.empty()) {

@@ -62,7 +62,7 @@ TEST(TuneCases, TracesThatAreNoneAreRefusedWithTheirLine) {
     return "taken";
   };
   EXPECT_EQ(refusal("1,2\n3\n"),
-            "line 2 of the trace is no 'prompt,output', two numbers of tokens up to 1048576");
+            "line 2 of the trace is not 'prompt,output' with two numbers of tokens up to 1048576");
   EXPECT_EQ(refusal("1,2\n3,x\n").substr(0, 6), "line 2");
   EXPECT_EQ(refusal("1,2\n3,99999999999\n").substr(0, 6), "line 2");
   EXPECT_EQ(refusal("1,2\n0,4\n").substr(0, 6), "line 2");

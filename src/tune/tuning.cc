@@ -32,7 +32,7 @@ constexpr double kDecodePart = 0.4, kPrefillPart = 0.67;
 
 void check_tunable(const EnginePlan& plan) {
   if (plan.placement.oversubscribed) {
-    fail(ErrorCode::kUsage, "threads share CPUs here: tuning needs a CPU for each");
+    fail(ErrorCode::kUsage, "tuning needs a CPU for each thread: lower --threads");
   }
 }
 
@@ -142,7 +142,7 @@ class Tuning {
     try {
       tuned_plan(tuned_, machine_, options);
     } catch (const Error& error) {
-      listener_.warn(fmt::format("what was kept of plans is forgotten: {}", error.what()));
+      listener_.warn(fmt::format("earlier results on plans are discarded: {}", error.what()));
       forget_plans();
     }
     try {
@@ -150,7 +150,7 @@ class Tuning {
       divide_products(&all, [](const ProductShape&) { return true; });
       check_schedules(tuned_schedules(all), kernels_for(isa));
     } catch (const Error& error) {
-      listener_.warn(fmt::format("what was kept of kernels is forgotten: {}", error.what()));
+      listener_.warn(fmt::format("earlier results on kernels are discarded: {}", error.what()));
       forget_kernels();
     }
   }

@@ -146,7 +146,7 @@ class BenchChartsTest(ProgramTest):
     def test_what_cannot_be(self):
         path, told = self.steps_report("report.json")
         other = self.folder / "wrong.json"
-        for text, says in (("{", "no report"), ("{}", "'schema'"),
+        for text, says in (("{", "not a report"), ("{}", "'schema'"),
                            (json.dumps({**told, "schema": "hearth-bench-9"}), "hearth-bench-9"),
                            (json.dumps({**told, "runs": 7}), "'runs'")):
             other.write_text(text)

@@ -57,7 +57,7 @@ class BenchEmbedTest(ProgramTest):
         self.assertEqual(told["cases"][0]["devices"][0]["estimated"], 0)
         self.assertEqual(told["arrivals"], [])
         self.assertEqual(told["notes"],
-                         ["no device answers one text of 75 tokens within 0.01 s"])
+                         ["no device answers a single text of 75 tokens within 0.01 s"])
 
     def test_a_pool_beside_a_simulation(self):
         model = self.folder / "bench_mean.gguf"
@@ -72,7 +72,7 @@ class BenchEmbedTest(ProgramTest):
         for words, said in (
                 (("--embed",), "--device"),
                 (("--device", "sim"), "--embed"),
-                (("--embed", "--device", "npu"), "'npu' is no device"),
+                (("--embed", "--device", "npu"), "'npu' is not a device"),
                 (("--embed", "--device", "sim:alpha=x"), "alpha=x"),
                 (("--embed", "--device", "sim", "--slo", "soon"), "--slo"),
                 (("--embed", "--device", "sim", "--admission", "luck"), "--admission"),

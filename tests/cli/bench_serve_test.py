@@ -151,7 +151,7 @@ class BenchServeTest(ProgramTest):
             self.bad(1, *words, says=["/v1/models", "401", "no such key", "--model"])
             self.good(*words, "--api-key-file", path)
         path.write_text("\n")
-        self.bad(1, *words, "--api-key-file", path, says=["key", "no key"])
+        self.bad(1, *words, "--api-key-file", path, says=["key", "the API key"])
 
     def test_nobody_answers(self):
         with socket.socket() as free:
@@ -192,4 +192,4 @@ class BenchServeTest(ProgramTest):
         self.bad(2, *url, "-n", "0", says=["-n", "--lengths"])
         self.bad(2, *url, "--find-rate", says=["--find-rate", "--slo-ttft-ms"])
         self.bad(2, *url, "--find-rate", "--slo-ttft-ms", "5", "--rate", "1,2",
-                 says=["--find-rate", "one --rate"])
+                 says=["--find-rate starts from a single rate"])

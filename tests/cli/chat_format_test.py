@@ -65,8 +65,9 @@ class ChatFormatVerbTest(ProgramTest):
 
     def test_errors_name_what_is_wrong(self):
         self.bad(2, "chat-format", says=["give a model, --template FILE or --form NAME"])
-        self.bad(2, "chat-format", "--form", "herms", says=["no form called 'herms'", "hermes"])
-        self.bad(2, "chat-format", DEMO, "--form", "hermes", says=["--form takes the place"])
+        self.bad(2, "chat-format", "--form", "herms", says=["no form 'herms'", "hermes"])
+        self.bad(2, "chat-format", DEMO, "--form", "hermes", 
+                 says=["--form cannot be combined with a model"])
         path = self.turns({"pieces": 1})
         self.bad(1, "chat-format", "--form", "hermes", "--read", path,
                  says=["'pieces' must be a list"])

@@ -126,7 +126,7 @@ class ChatTest(ProgramTest):
     def test_commands(self):
         chat = self.talk("--system", "Be brief.", "--no-history")
         self.assertIn("/regen", self.say(chat, "/help"))
-        self.assertEqual(self.say(chat, "/undo"), "nothing was asked yet\r\n")
+        self.assertEqual(self.say(chat, "/undo"), "there is no question yet\r\n")
         self.assertEqual(self.say(chat, "/system"), "Be brief.\r\n")
         self.assertEqual(self.say(chat, "one"), "one\r\n")
         self.assertEqual(self.server.said(), [("system", "Be brief."), ("user", "one")])
@@ -179,7 +179,7 @@ class ChatTest(ProgramTest):
         self.say(chat, "How many?")
         self.assertEqual(self.server.said(), [("user", f"{note}:\n\nseven owls\n\nHow many?")])
         self.assertIn("does not exist", self.say(chat, "/read none.txt"))
-        self.assertIn("no conversation", self.say(chat, f"/save {note}"))
+        self.assertIn("is not a saved conversation", self.say(chat, f"/save {note}"))
         self.assertEqual(note.read_text(), "seven owls")
         self.assertEqual(self.say(chat, f"/save {kept}"), "")
         said = self.server.said()
@@ -204,7 +204,7 @@ class ChatTest(ProgramTest):
         self.assertEqual(self.server.said(), [("user", "words and more\nlines")])
         self.ends(chat)
         chat = self.talk(env={"EDITOR": "false", "VISUAL": ""})
-        self.assertIn("'false' failed: nothing is sent", self.say(chat, "/edit"))
+        self.assertIn("'false' failed, so nothing is sent", self.say(chat, "/edit"))
         self.ends(chat)
 
     def test_the_editor_has_the_terminal_to_itself(self):
@@ -228,7 +228,7 @@ class ChatTest(ProgramTest):
         chat.send("slow\r")
         chat.wait("w8 ")
         chat.send("\x03")
-        chat.wait("stopped; what came is kept")
+        chat.wait("stopped; the partial answer is kept: /regen asks again")
         chat.wait(NEXT)
         self.assertEqual(self.say(chat, "fine"), "fine\r\n")
         self.ends(chat)
@@ -262,7 +262,7 @@ class ChatTest(ProgramTest):
         chat.send("slow\r")
         chat.wait("w3 w4")
         chat.send("\x03")
-        chat.wait("\r\nstopped; what came is kept: /regen asks again\r\n" + NEXT)
+        chat.wait("\r\nstopped; the partial answer is kept: /regen asks again\r\n" + NEXT)
         self.say(chat, "then")
         kept = self.server.said()[1]
         self.assertEqual(kept[0], "assistant")
@@ -319,12 +319,12 @@ class ChatTest(ProgramTest):
         chat = self.talk()
         self.assertEqual(self.say(chat, "no"),
                          "the server refuses (400): the stub will not; your message is kept: "
-                         "/regen asks again, /undo takes it back\r\n")
+                         "/regen asks again, /undo removes it\r\n")
         self.say(chat, "please")
         self.assertEqual(self.server.said(), [("user", "no\n\nplease")])
         self.assertIn("gone\r\n", self.say(chat, "gone"))
         self.server.end()
-        self.assertRegex(self.say(chat, "hello"), r"^no reply: .*; your message is kept")
+        self.assertRegex(self.say(chat, "hello"), r"^the server did not reply: .*; your message")
         self.ends(chat)
 
     def test_where_it_is_no_terminal(self):
@@ -338,11 +338,11 @@ class ChatTest(ProgramTest):
         status, out, err = self.call("chat", self.server.url, text="no\nfine\n")
         self.assertEqual((status, out), (1, b"no\n\nfine\n"))
         self.assertIn("hearth: the server refuses (400)", err)
-        self.bad(2, "chat", "ftp://x", says=["'ftp://x' is no address"])
+        self.bad(2, "chat", "ftp://x", says=["'ftp://x' is not the address"])
         self.bad(2, "chat", self.chain, "--model", "x", says=["--model", "server"])
         self.bad(2, "chat", self.chain, says=["chat template"])
         self.server.end()
-        self.bad(1, "chat", self.server.url, says=["no reply"])
+        self.bad(1, "chat", self.server.url, says=["did not reply"])
 
     def test_a_model_here(self):
         chat = self.at_terminal("run", "--chat", "--temp", "0")
@@ -366,8 +366,8 @@ class ChatTest(ProgramTest):
                                      "256", "--kv-cache", "192KiB",
                                      text=f"/set max_tokens 3\n/model {demo}\na quick\n")
         self.assertEqual(status, 1)
-        self.assertIn("is not taken: --kv-cache of 192.00 KiB", err)
-        self.assertNotIn("no reply", err)
+        self.assertIn("': --kv-cache of 192.00 KiB", err)
+        self.assertNotIn("did not reply", err)
         self.assertNotEqual(out, b"")
 
     def test_options_of_a_model_here(self):

@@ -290,7 +290,7 @@ class TokenizeTest(ProgramTest):
 
     def test_pre_tokenizer_of_another_kind(self):
         self.bad(2, "tokenize", self.chain, "-p", "a", "--pre", "llama-bpe",
-                 says=["--pre llama-bpe is for byte-level BPE"])
+                 says=["--pre llama-bpe works only with byte-level BPE"])
 
 
 class PerplexityTest(ProgramTest):

@@ -132,11 +132,11 @@ class EmbedTest(ProgramTest):
         self.assertEqual(row["id"], "é\n")
         status, _, err = self.call("embed", self.random, *MEAN, path)
         self.assertEqual(status, 0)
-        self.assertIn("--field text reads JSON objects", err)
+        self.assertIn("to read JSON objects, give --field text", err)
 
     def test_broken_lines_are_named_and_what_came_before_stays(self):
-        for line, says in (("{", ["line 2 of standard input", "the JSON ends at byte 1"]),
-                           ("[1]", ["line 2", "no JSON object"]),
+        for line, says in (("{", ["line 2 of standard input", "it ends at byte 1"]),
+                           ("[1]", ["line 2", "is not a JSON object"]),
                            ('{"a": 1}', ["line 2", "'text'", "--field"]),
                            ('{"text": 1}', ["line 2", "'text'"]),
                            ('{"text": "a", "id": null}', ["line 2", "'id'", "--id"]),
@@ -151,7 +151,7 @@ class EmbedTest(ProgramTest):
         status, _, err = self.call("embed", self.random, *MEAN, "-o", path, "--field", "text",
                                    text='{"text": "abc"}\n{}\n{"text": "abc"}\n')
         self.assertEqual(status, 1)
-        self.assertIn("line 2 of standard input has no field 'text'", err)
+        self.assertIn("line 2 of standard input has no string in field 'text'", err)
         self.assertEqual(np.load(path).shape, (1, WIDTH))
 
     def test_a_text_without_tokens_does_not_end_the_run(self):
@@ -256,7 +256,7 @@ class EmbedTest(ProgramTest):
                                      "http://127.0.0.1:9/v1", "-p", "abc", "-p", "hello")
         self.assertEqual(status, 0)
         self.assertEqual([row["embedding"] for row in rows_of(out.decode())], expected)
-        self.assertIn("127.0.0.1:9 is left out: no reply", err)
+        self.assertIn("127.0.0.1:9 is not used: the server did not reply", err)
         two = ("--device", "cpu:threads=1", "--device", "cpu:threads=1,name=b")
         self.assertEqual(self.vectors(*two, "-p", "abc", "-p", "hello"), expected)
 

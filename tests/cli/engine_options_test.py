@@ -123,7 +123,7 @@ class EngineOptionsTest(ProgramTest):
     def test_weights_become_the_finest_type_that_fits(self):
         words = self.VERBS["logits"]
         out, err = self.told("logits", *words, "--weights", "auto")
-        self.assertIn("stay as they are", err)
+        self.assertIn("are not quantised", err)
         self.assertEqual(out, self.told("logits", *words)[0])
         self.assertNotEqual(self.told("logits", *words, "--weights", "fp8")[0], out)
         told = self.bench("--weights", "auto")
@@ -131,7 +131,7 @@ class EngineOptionsTest(ProgramTest):
         importance = self.folder / "unused.dat"
         chain_models.write_importance(importance, self.random)
         _, err = self.told("logits", *words, "--weights", "auto", "--importance", importance)
-        self.assertIn("unused.dat' is not used: nothing is quantised", err)
+        self.assertIn("unused.dat' is not used, as nothing is quantised", err)
         self.bad(2, "quantize", self.random, self.folder / "no.gguf", "--weights", "auto",
                  says=["auto", "q8_0"])
 
@@ -162,7 +162,7 @@ class EngineOptionsTest(ProgramTest):
                 self.bad(2, verb, self.random, *words, *stored, "--importance", importance,
                          says=["--importance", "--weights"])
             self.bad(1, verb, self.random, *words, *options[:2], "--importance", self.random,
-                     says=[str(self.random), "no importance matrix"])
+                     says=[str(self.random), "is not an importance matrix"])
         self.bench(*options)
         out = self.folder / "counted.gguf"
         self.good("quantize", self.random, out, *options)
@@ -195,7 +195,7 @@ class EngineOptionsTest(ProgramTest):
         for size, kept in (("0", "0"), ("100KiB", r"[1-9]\d*")):
             status, out, err = self.call("run", hybrid, *words, "--state-cache", size)
             self.assertEqual(status, 0, err)
-            self.assertRegex(err, f"for the states of 2 texts and {kept} kept ones")
+            self.assertRegex(err, f"for the states of 2 texts and {kept} saved ones")
             ends = [json.loads(line)["summary"] for line in out.splitlines() if b"summary" in line]
             texts.add(tuple(sorted((end["prompt"], end["text"]) for end in ends)))
         self.assertEqual(len(texts), 1)

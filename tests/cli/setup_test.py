@@ -36,6 +36,16 @@ class SetupTest(ProgramTest):
         self.assertIn("\nLimits:\n", full)
         self.assertIn("\nSampling:\n", short)
 
+    def test_many_options_stand_under_headings(self):
+        for verb in self.verbs():
+            page = self.good(verb, "--help-all").split("Examples:\n")[0]
+            self.assertNotRegex(page, "Excludes:|Needs:")
+            plain = re.search(r"^Options:\n(.*?)(\n\n|\Z)", page, re.M | re.S).group(1)
+            if len(self.names_in_help(verb)) > 12:
+                self.assertEqual(re.findall(r"^  (-[\w,-]+)", plain, re.M), ["-h,--help"], verb)
+        self.bad(2, "run", "--echo", "--json", says=["--echo", "--json", "leave one of them out"])
+        self.bad(2, "run", "--system", "x", says=["--system works only with --chat"])
+
     def test_one_list_of_options(self):
         bash, fish = self.good("completion", "bash"), self.good("completion", "fish")
         zsh = self.good("completion", "zsh")
@@ -97,7 +107,7 @@ class SetupTest(ProgramTest):
         self.assertEqual(self.good(*call, env=home), "bcd")
         self.assertEqual(self.good(*call, "-n", "1", env=home), "b")
         self.bad(2, *call, env=home | {"HEARTH_RUN_WEIGHTS": ""},
-                 says=["HEARTH_RUN_WEIGHTS: --weights: '' is none of"])
+                 says=["HEARTH_RUN_WEIGHTS: --weights: '' is not one of"])
         shown = self.good("config", "run", env=home)
         self.assertIn('max-tokens = "3"  # HEARTH_RUN_MAX_TOKENS\n', shown)
         self.assertIn(f"quiet = true  # '{config}', line 4\n", shown)
@@ -184,7 +194,7 @@ class SetupTest(ProgramTest):
     def test_words_of_other_programs(self):
         for words, says in ((("ps",), "/v1/models"), (("show", "x"), "hearth inspect"),
                             (("run", self.chain, "--temperature", "1"), "it is --temp here"),
-                            (("run", self.chain, "-m", "x"), "the model stands by itself"),
+                            (("run", self.chain, "-m", "x"), "give the model without an option"),
                             (("run", self.chain, "-ngl", "99"), "--gpu-layers"),
                             (("serve", self.chain, "-c", "512"), "it is --ctx here")):
             self.bad(2, *words, says=[says])

@@ -66,7 +66,7 @@ class TellingTest(ProgramTest):
                                      preexec_fn=lambda: os.close(1))
                 _, err = process.communicate(timeout=TIMEOUT)
                 self.assertEqual(process.returncode, 1)
-                self.assertIn(b"hearth: standard output cannot be written: ", err)
+                self.assertIn(b"hearth: cannot write to standard output: ", err)
 
     def test_without_any_standard_stream(self):
         process = self.start("run", self.chain, "-p", "a", "-n", "3",

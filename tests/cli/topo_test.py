@@ -145,7 +145,7 @@ class TopoTest(ProgramTest):
         words = ("topo", "--machine", machine, "--predict", self.chain)
         status, out, err = self.call(*words, "--json", "--depth", "9")
         self.assertEqual(status, 0)
-        self.assertIn("assumes 100 GB/s a node", err)
+        self.assertIn("bandwidth is not known: 100 GB/s a node is assumed", err)
         told = json.loads(out)["prediction"]
         self.assertEqual(told["depth"], 9)
         plans = {plan["name"]: plan for plan in told["plans"]}
@@ -199,10 +199,10 @@ class TopoTest(ProgramTest):
         text = self.good("topo", "--machine", machine, "--plan", plan)
         self.assertEqual(text, self.good("topo", "--machine", machine))
         self.bad(2, "topo", "--gpu", gpu, says=["--predict"])
-        self.bad(1, *words[:-1], self.chain, says=["chain.gguf", "no accelerator"])
+        self.bad(1, *words[:-1], self.chain, says=["chain.gguf", "is not a description of a GPU"])
         status, _, err = self.call(*words, "--gpu-memory", "1KiB")
         self.assertEqual(status, 2)
-        self.assertIn("take a GPU with more memory", err)
+        self.assertIn("use a GPU with more memory", err)
 
     def test_topo_predicts_experts_through_a_gpu(self):
         folder = self.folder / "experts"
@@ -274,7 +274,7 @@ class TopoTest(ProgramTest):
                                         "--gpu-layers", "auto", "--gpu-experts", "auto", "-v")
         self.assertEqual(status, 0)
         self.assertEqual(self.good(*words), played.decode())
-        self.assertRegex(err, r"no prompt of a pass ends sooner by the GPU alone: \d+ tokens are "
+        self.assertRegex(err, r"no prompt is computed faster by the GPU alone: \d+ tokens are "
                               r"predicted to take \S+ s there and \S+ s by the cores")
 
 

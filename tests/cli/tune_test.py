@@ -11,8 +11,8 @@ import time
 import chain_models
 from program import ProgramTest, little_cache
 
-FOUND = "works by the plan that `hearth tune` found"
-KERNELS = "works by the schedules that `hearth tune` found"
+FOUND = "uses the plan that `hearth tune` found"
+KERNELS = "uses the schedules that `hearth tune` found"
 # A schedule of floats that kernels of all levels have.
 WORKS = "tile 1 1 slice 8 unpack 0 prefetch 0 l1 parts 1 task 4 256"
 
@@ -51,11 +51,12 @@ class TuneTest(ProgramTest):
         self.assertEqual(self.told("tune", "--list")[0], "nothing was tuned yet\n")
         nothing = "nothing was tuned for this model on this machine\n"
         self.assertEqual(self.told("tune", self.chain, "--show")[0], nothing)
-        self.bad(2, "tune", self.chain, "--export", says=["no schedule of this model", "look"])
+        self.bad(2, "tune", self.chain, "--export", 
+                 says=["no kernel schedule saved for this model", "search for some"])
         out, _ = self.tune("--only", "plans")
         self.assertRegex(out, r"(?m)^decode: 1 group of ")
         self.assertRegex(out, r"(?m)^prefill: 1 group of ")
-        self.assertIn(f"kept in {self.kept()}\n", out)
+        self.assertIn(f"saved in {self.kept()}\n", out)
         shown, _ = self.told("tune", self.chain, "--show")
         self.assertIn("hearth-engine-plan 3\n", shown)
         self.assertTrue(shown.startswith(self.told("tune", "--list")[0]))
@@ -133,7 +134,7 @@ class TuneTest(ProgramTest):
         self.kept().write_text(claimed)
         found, err = self.told(*run, "-v")
         self.assertEqual((found, err.count(FOUND)), (plain, 1))
-        self.assertIn("steps of up to 4 rows are decode's", err)
+        self.assertIn("decode plan: steps of up to 4 rows", err)
         # A file without one is not done.
         self.kept().write_text(re.sub(r"(?m)^threshold.*\n", "", text))
         self.assertIn("not finished", self.told("tune", self.chain, "--show")[0])
@@ -198,7 +199,7 @@ class TuneTest(ProgramTest):
         self.assertNotIn(KERNELS, err)
         self.assertIn("tile is 77 x 77", err)
         _, err = self.tune("--only", "kernels")
-        self.assertIn("what was kept of kernels is forgotten", err)
+        self.assertIn("earlier results on kernels are discarded", err)
         self.assertNotIn("tile 77", self.kept().read_text())
 
     def claim_a_gain(self):
@@ -268,20 +269,20 @@ class TuneTest(ProgramTest):
         self.kept().write_text(text)
         vectors, err = self.told(*embed)
         self.assertEqual(vectors, plain)
-        self.assertRegex(err, r"works by the plan (and the schedules )?that `hearth tune` found")
+        self.assertRegex(err, r"uses the plan (and the schedules )?that `hearth tune` found")
 
     def test_another_machine_is_named_by_what_differs(self):
         self.claim_a_gain()
         self.env["HEARTH_ISA"] = "reference"
         _, err = self.told("run", self.chain, "-p", "a", "-n", "1")
         self.assertNotIn(FOUND, err)
-        self.assertIn("tuned on another machine alone (isa is ", err)
+        self.assertIn("tuned only on another machine (isa is ", err)
 
     def test_what_is_damaged_is_told_and_not_used(self):
         text = self.claim_a_gain()
         for damaged, says in [
             ("hearth-tuned 9\n", "its first line is 'hearth-tuned 9'"),
-            (text.replace("section plans", "section colours"), "which nobody knows"),
+            (text.replace("section plans", "section colours"), "which is unknown"),
             (text.replace("thread_pus ", "thread_pus 4095 "), "CPU 4095"),
             ("x" * (2 << 20), "longer than 1 MiB"),
         ]:
@@ -293,14 +294,14 @@ class TuneTest(ProgramTest):
         # Tuning does without a plan that cannot be.
         self.kept().write_text(text.replace("thread_pus ", "thread_pus 4095 "))
         _, err = self.tune("--only", "kernels")
-        self.assertIn("what was kept of plans is forgotten: ", err)
+        self.assertIn("earlier results on plans are discarded: ", err)
         self.assertNotIn("4095", self.kept().read_text())
 
     def test_another_machine_is_predicted(self):
         machine = "synthetic pack:2 numa:2 l3:2 core:3 pu:2"
         out, err = self.told("tune", self.chain, "--machine", machine)
         self.assertIn("predicted", out)
-        self.assertNotIn("kept in", out)
+        self.assertNotIn("saved in", out)
         self.assertIn("assumed", err)
         told = json.loads(self.told("tune", self.chain, "--machine", machine, "--json")[0])
         self.assertIsNone(told["file"])
@@ -315,4 +316,4 @@ class TuneTest(ProgramTest):
         self.bad(2, "tune", self.chain, "--trace", trace, says=["line 2 of the trace"])
         (self.folder / "file").write_text("")
         env = {"XDG_CONFIG_HOME": str(self.folder / "file")}
-        self.bad(1, "tune", self.chain, env=env, says=["cannot be written", "XDG_CONFIG_HOME"])
+        self.bad(1, "tune", self.chain, env=env, says=["cannot write", "XDG_CONFIG_HOME"])

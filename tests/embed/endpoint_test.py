@@ -75,20 +75,20 @@ class EndpointTest(unittest.TestCase):
                 ("away", "busy", 503), ("fails", "resource", 500), ("moved", "resource", 302),
                 ("secret", "resource", 401)):
             self.assertEqual(self.run_model(model),
-                             [f"{code} far: it answers with status {status}: this is {model}"])
+                             [f"{code} far: it answered with status {status}: this is {model}"])
 
     def test_replies_that_are_wrong(self):
         for model, said in (
                 ("count", "the reply has 2 vectors for 3 texts"),
                 ("more", "the reply has 4 vectors for 3 texts"),
-                ("width", "a vector of the reply has 5 elements and not 4"),
-                ("twice", "two items of the reply have one index"),
+                ("width", "a vector of the reply has 5 elements instead of 4"),
+                ("twice", "two items of the reply have the same index"),
                 ("zero", "a vector is zero"),
                 ("large", "a vector has an element that is not finite"),
-                ("words", "a vector has an element that is no number"),
-                ("nan", "the reply is no JSON"), ("garbage", "the reply is no JSON"),
-                ("deep", "the reply is no JSON"), ("html", "the reply is no JSON"),
-                ("empty", "the reply is no JSON")):
+                ("words", "a vector has an element that is not a number"),
+                ("nan", "the reply is not JSON"), ("garbage", "the reply is not JSON"),
+                ("deep", "the reply is not JSON"), ("html", "the reply is not JSON"),
+                ("empty", "the reply is not JSON")):
             lines = self.run_model(model)
             self.assertEqual(len(lines), 1)
             self.assertTrue(lines[0].startswith(f"resource far: {said}"), lines)
@@ -96,12 +96,13 @@ class EndpointTest(unittest.TestCase):
     def test_connections_that_end(self):
         for model in ("closes", "early"):
             for line in self.run_model(model, count=2):
-                self.assertTrue(line.startswith("resource far: no reply: "), line)
+                self.assertTrue(line.startswith("resource far: the server did not reply: "), line)
 
     def test_replies_that_take_too_long(self):
         for model in ("silent", "drips"):
             lines = self.run_model(model, "timeout=0.5")
-            self.assertTrue(lines[0].startswith("resource far: no reply in time: "), lines)
+            self.assertTrue(lines[0].startswith("resource far: the server did not reply in "
+                                                "time: "), lines)
 
     def test_a_body_without_end(self):
         self.assertRegex(self.run_model("huge")[0],

@@ -119,15 +119,15 @@ TEST(DamagedVectors, AreNamedWhenAModelIsLoaded) {
   for (const char* name : {"blk.0.attn_sinks.weight", "blk.0.ffn_gate_exps.bias",
                            "blk.0.ffn_gate_inp.bias", "blk.0.attn_norm.weight"}) {
     for (float value : {NAN, INFINITY, -INFINITY}) {
-      EXPECT_EQ(load(name, value),
-                fmt::format("'tiny': tensor {} holds a value that is infinite or no number; "
-                            "download the model again",
-                            name));
+      EXPECT_EQ(
+          load(name, value),
+          fmt::format(
+              "'tiny': tensor {} has a value that is infinite or NaN; download the model again",
+              name));
     }
   }
   const std::string scale = load("blk.0.ffn_up_exps.weight", 0);
-  EXPECT_NE(scale.find("blk.0.ffn_up_exps.weight is negative, infinite or no number"),
-            std::string::npos)
+  EXPECT_NE(scale.find("blk.0.ffn_up_exps.weight is negative, infinite or NaN"), std::string::npos)
       << scale;
 }
 
@@ -157,8 +157,8 @@ TEST(CutFile, EndsStepsWithASentence) {
   };
   EXPECT_EQ(ask(), "no error");
   std::filesystem::resize_file(path, 64);
-  EXPECT_EQ(ask(), fmt::format("'{}' was cut short while it was read, or its disk fails: load it "
-                               "again once it is whole",
+  EXPECT_EQ(ask(), fmt::format("'{}' was truncated while it was read, or its disk fails: load it "
+                               "again once the file is complete",
                                path));
   std::filesystem::remove(path);
 }

@@ -105,7 +105,7 @@ TEST_F(LoadBenchTest, TellsWhereThePageCacheIsTooSmall) {
   LoadBench bench(model_, Isa::kReference, hooks_);
   bench.read_through(machine);
   ASSERT_EQ(notes_.size(), 1u);
-  EXPECT_NE(notes_[0].find("may not stay in the page cache"), std::string::npos) << notes_[0];
+  EXPECT_NE(notes_[0].find("may drop out of the page cache"), std::string::npos) << notes_[0];
   EXPECT_EQ(told_, 0u) << "it was read nevertheless";
 }
 

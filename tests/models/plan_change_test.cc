@@ -141,31 +141,27 @@ TEST_F(PlanChange, MemoryFollowsThePlan) {
 TEST_F(PlanChange, WhatWouldMoveSomethingIsRefused) {
   std::unique_ptr<Engine> engine = load(tiny_llama(TinyShape{}), options_with(2, 2));
   const EnginePlan first = engine->plan();
-  const std::string anew = " than the engine was made with: load it anew";
+  const std::string anew = " differ from those the engine was loaded with: load the model again";
   auto with = [&](const auto& change) {
     EnginePlan plan = first;
     change(plan);
     return refusal(*engine, plan);
   };
   EXPECT_EQ(with([](EnginePlan& p) { std::swap(p.placement.seats[0], p.placement.seats[1]); }),
-            "the plan has other threads" + anew);
-  EXPECT_EQ(with([](EnginePlan& p) { p.shares = {1, 2}; }), "the plan has other shares" + anew);
-  EXPECT_EQ(with([](EnginePlan& p) {
-              p.shard_nodes = {1, 0};
-            }),
-            "the plan has other shard_nodes" + anew);
+            "the plan's threads" + anew);
+  EXPECT_EQ(with([](EnginePlan& p) { p.shares = {1, 2}; }), "the plan's shares" + anew);
+  EXPECT_EQ(with([](EnginePlan& p) { p.shard_nodes = {1, 0}; }), "the plan's shard_nodes" + anew);
   EXPECT_EQ(with([](EnginePlan& p) {
               p.prefill.member_shards = p.decode.member_shards = {0, 1, 1, 1};
             }),
-            "the plan has other member_shards" + anew);
+            "the plan's member_shards" + anew);
   EXPECT_EQ(with([](EnginePlan& p) {
               p.decode.groups[0].members = {0, 2};
             }),
             "the plan has member 2 in two groups");
-  EXPECT_EQ(
-      with([](EnginePlan& p) { p.prefill.max_rows = 33; }),
-      "the plan's steps have up to 33 rows, 4 in decode, and the engine was made for 32: give "
-      "prefill that many and decode no more");
+  EXPECT_EQ(with([](EnginePlan& p) { p.prefill.max_rows = 33; }),
+            "the plan has max_rows 33 in prefill and 4 in decode, and the engine was loaded for "
+            "32: give prefill exactly that many, and decode no more");
   EXPECT_EQ(engine->plan().decode, first.decode) << "nothing has changed";
   const std::vector<int32_t> tokens = {1, 2, 3};
   auto sequence = engine->new_sequence();
@@ -180,8 +176,8 @@ TEST_F(PlanChange, GroupsThatWouldLackTheirCopyOfLatentsAreRefused) {
   EXPECT_EQ(refusal(*engine, plan), "taken");
   plan.decode = even_plan(Phase::kDecode, 4, 1, 3, 4);
   EXPECT_EQ(refusal(*engine, plan),
-            "the plan has 3 groups on shard 0 and the KV pages hold copies of latents for 2: take "
-            "fewer groups, or load with a plan that has as many");
+            "the plan has 3 groups on shard 0, and the KV cache holds copies of latents for only "
+            "2: use fewer groups, or load the model with this plan");
 }
 
 }  // namespace

@@ -253,22 +253,22 @@ TEST_F(PromptLogprobs, WhatCannotBeServedIsRefused) {
   };
   EXPECT_EQ(refused([](Request&) {}), "");
   EXPECT_EQ(refused([](Request& r) { r.choices = 8; }),
-            "choices is 8, and the stream has room for 8 results: it needs 9, better 64");
+            "choices is 8, and the result stream holds only 8 results: make it hold at least 9, "
+            "better 64");
   EXPECT_EQ(refused([](Request& r) {
               r.deliver = Deliver::kPrompt;
               r.choices = 2;
             }),
-            "choices is 2; what is asked of a prompt comes once");
+            "choices is 2; it must be 1 where only the prompt is computed");
   EXPECT_EQ(refused([](Request& r) { r.deliver = Deliver::kLogits; }),
-            "prompt_logprobs is given with rows of the prompt: ask for one of them");
-  EXPECT_EQ(
-      refused([](Request& r) { r.top_logprobs = 20000; }),
-      "prompt_logprobs asks for 2000100 log-probabilities, 20001 for each of the prompt's 100 "
-      "tokens; it may ask for 1048576: shorten the prompt or ask for fewer");
+            "prompt_logprobs cannot be combined with rows of the prompt: ask for one of them");
+  EXPECT_EQ(refused([](Request& r) { r.top_logprobs = 20000; }),
+            "prompt_logprobs asks for 2000100 log-probabilities (20001 for each of the prompt's "
+            "100 tokens), and the limit is 1048576: shorten the prompt or ask for fewer");
   start(large());
   EXPECT_EQ(refused([](Request&) {}),
             "prompt_logprobs asks for log-probabilities of the prompt, and the engine was loaded "
-            "without room for them: load it with scored_rows");
+            "without memory for them: load it with scored_rows");
 }
 
 }  // namespace

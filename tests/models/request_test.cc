@@ -229,8 +229,9 @@ TEST_F(RequestTest, WhatCannotBeServedIsRefused) {
   says_so(with([](Request& r) { r.sampling.logit_bias = {{kTokens, 1}}; }), "token 260");
   says_so(with([](Request& r) { r.choices = 0; }), "choices is 0");
   says_so(with([](Request& r) { r.choices = 9; }),
-          "choices is 9, and the stream has room for 8 results: it needs 9, better 72");
-  says_so(with([](Request& r) { r.stops = {"a", ""}; }), "stops has a text");
+          "choices is 9, and the result stream holds only 8 results: make it hold at least 9, "
+          "better 72");
+  says_so(with([](Request& r) { r.stops = {"a", ""}; }), "stops has an empty text");
   says_so(with([](Request& r) { r.sampling.temperature = -1; }), "temperature is -1");
   for (Deliver deliver : {Deliver::kLogits, Deliver::kHidden}) {
     good.deliver = deliver;

@@ -119,7 +119,7 @@ class OllamaTest(ScriptedTest):
                              ["completion", "tools", "thinking"])  # fmt: skip
         for path in (CHAT, "/api/show"):
             body = {"model": "other:latest", "messages": [say("x")]}
-            self.refused(404, body, "there is no model 'other:latest' here; this server has 'stub'",
+            self.refused(404, body, "this server has no model 'other:latest'; it has 'stub'",
                          path)  # fmt: skip
 
     def test_lists(self):
@@ -133,10 +133,15 @@ class OllamaTest(ScriptedTest):
 
     def test_what_is_not_built_is_refused(self):
         turn = [say("x")]
-        self.refused(403, {"name": "qwen3:0.6b"}, "pulls no models", "/api/pull")
-        self.refused(403, {"name": "stub"}, "deletes no models", "/api/delete", "DELETE")
+        self.refused(403, {"name": "qwen3:0.6b"}, "this server does not pull models: start it "
+                                                  "with --models --allow-pull, or pull the "
+                                                  "model yourself (hearth pull)", "/api/pull")
+        self.refused(403, {"name": "stub"}, "this server does not delete models: start it with "
+                                            "--models --allow-pull, or remove the model "
+                                            "yourself (hearth remove)", "/api/delete", "DELETE")
         self.refused(404, {}, "there is no /api/create", "/api/create")
-        self.refused(404, {"input": "x"}, "needs a model for embeddings", "/api/embed")
+        self.refused(404, {"input": "x"}, "needs an embedding model: start the server with one, "
+                                          "or add one with --embed FILE", "/api/embed")
         self.refused(400, {"prompt": "x", "suffix": "y"}, "suffix asks for something", GENERATE)
         self.refused(400, {"prompt": "x", "images": ["aGk="]}, "images asks for some", GENERATE)
         self.refused(400, {"messages": [{**turn[0], "images": ["aGk="]}]},

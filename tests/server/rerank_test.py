@@ -185,7 +185,7 @@ class DamagedTest(ServerTest):
             body = {"query": QUERY, "documents": [document]}
             status, reply = self.server.ask("POST", "/v1/rerank", body)
             self.assertEqual(status, 500, reply)
-            self.assertIn("a score that is no number", reply["error"]["message"])
+            self.assertIn("a score that is not a number", reply["error"]["message"])
 
 
 class WordsTest(RerankTest):
@@ -260,11 +260,11 @@ class RefusedTest(unittest.TestCase):
         demo = Path(__file__).resolve().parents[2] / "assets" / "demo.gguf"
         path, _ = write_model("bert-f32-rank")
         self.assertIn("no tokens 'yes' and 'no'", self.said("serve", demo, "--rerank", demo))
-        self.assertIn("--rerank names another", self.said("serve", path, "--rerank", path))
-        self.assertIn("on this machine's processors alone",
+        self.assertIn("leave out --rerank", self.said("serve", path, "--rerank", path))
+        self.assertIn("rerankers run only on this machine's CPUs, not on '",
                       self.said("serve", path, "--device", "sim:alpha=1,beta=1"))  # fmt: skip
-        self.assertIn("--pooling is for embeddings", self.said("serve", path, "--pooling", "mean"))
-        self.assertIn("gives no vectors", self.said("embed", path, "a"))
+        self.assertIn("leave --pooling out", self.said("serve", path, "--pooling", "mean"))
+        self.assertIn("has no vectors", self.said("embed", path, "a"))
 
 
 if __name__ == "__main__":

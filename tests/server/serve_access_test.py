@@ -163,7 +163,7 @@ class KeyTest(SharedCase):
     def test_files_that_hold_no_keys(self):
         file = self.folder / "bad-keys"
         self.bad(1, "serve", self.chain, "--api-key-file", file, says=[str(file)])
-        for text, says in (("# none\n\n", "holds no key"), ("good\ntwo words\n", "line 2")):
+        for text, says in (("# none\n\n", "has no API key"), ("good\ntwo words\n", "line 2")):
             file.write_text(text)
             self.bad(1, "serve", self.chain, "--api-key-file", file, says=[str(file), says])
 
@@ -364,7 +364,8 @@ class LogTest(ServeCase):
 
     def test_none(self):
         lines = self.say_something("--no-log")
-        self.assertEqual([line for line in lines if not line.startswith("hearth: ending")], [])
+        self.assertEqual([line for line in lines
+                          if not line.startswith("hearth: shutting down")], [])
         lines = self.say_something("-v")
         self.assertNotIn(self.SECRET, "".join(lines))
 

@@ -102,7 +102,7 @@ class EngineTest(ServeCase):
         figures, plan = server.figures(), server.good("/v1/plan")
         kept = plan["kept_states"]
         self.assertGreater(kept, 10)
-        self.assertIn(f" and {kept} kept ones", server.said())
+        self.assertIn(f" and {kept} saved ones", server.said())
         self.assertEqual(figures["hearth_state_cache_states"], kept)
         self.assertGreaterEqual(figures["hearth_state_cache_states_kept"], 3)
         self.assertGreater(figures["hearth_state_cache_bytes_kept"], 3000)

@@ -118,13 +118,14 @@ class ServedTest(SeveralCase):
                 self.assertEqual(text, self.alone[name])
 
     def test_names_that_cannot_be(self):
-        self.bad(2, "serve", DEMO, DEMO, says=["two models are called 'demo'"])
+        self.bad(2, "serve", DEMO, DEMO, says=["two models are named 'demo'"])
         self.bad(2, "serve", DEMO, self.random, "--alias", "a", says=["--alias names one model"])
         self.bad(1, "serve", DEMO, "/no/such.gguf", says=["/no/such.gguf"])
-        for text, says in ((self.table("demo", "port = 1"), "port is no option of one model"),
+        for text, says in ((self.table("demo", "port = 1"), "port is not an option of"),
                            (self.table("demo", "ctx = 'x'"), "line 3: --ctx"),
                            (self.table("demo", "prot = 1"), "has no option 'prot'"),
-                           ("model = 1", "stands in no table"), ("[model]\na = 1", "[model.a]")):
+                           ("model = 1", "' is in no table: put it below a verb's table, such "
+                                         "as [serve]"), ("[model]\na = 1", "[model.a]")):
             self.config.write_text(text)
             with self.subTest(text):
                 self.bad(2, "--config", self.config, "serve", says=[says])
@@ -158,7 +159,7 @@ class ServedTest(SeveralCase):
         loads = self.loads(server)
         self.config.write_text(own)
         server.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: "was read again" in server.said(), "it was read again")
+        wait_for(lambda: "were read again" in server.said(), "it was read again")
         text, vectors = pus(server)
         self.assertFalse(text & vectors)
         self.assertEqual(self.loads(server), loads + 2)
@@ -300,7 +301,7 @@ class ChangeTest(SeveralCase):
             os.truncate(path, 5000)
             for _ in range(2):
                 self.assert_error(server.ask("POST", "/v1/completions", asked), 500,
-                                  "generation_failed", None, ["rows.gguf", "was cut short"])
+                                  "generation_failed", None, ["rows.gguf", "was truncated while"])
         gguf_io.write(str(path), make_models.metadata(spec), list(make_models.tensors(spec)))
         server = self.several(config=self.table("rows", path=path) + self.table("demo"))
         server.text(**asked)
@@ -349,17 +350,17 @@ class ChangeTest(SeveralCase):
                          (200, 401, 404))
         self.keys.write_text("second\n")
         self.config.write_text(self.table("demo") + self.table("chain"))
-        hang_up("was read again")
+        hang_up("were read again")
         self.assertEqual((status("first"), status("second"), status("second", "chain")),
                          (401, 200, 200))
         self.config.write_text("[model.demo")
-        hang_up("nothing is taken of what was read again")
+        hang_up("reading again failed")
         self.keys.write_text("")
-        hang_up("nothing is taken of what was read again")
+        hang_up("reading again failed")
         self.assertEqual((status("second"), status("second", "chain")), (200, 200))
         self.config.write_text(self.table("chain"))
         self.keys.write_text("second\n")
-        hang_up("was read again")
+        hang_up("were read again")
         self.assertEqual((status("second"), status("second", "chain")), (404, 200))
 
     def test_what_lies_in_a_folder(self):
@@ -373,8 +374,8 @@ class ChangeTest(SeveralCase):
             (folder / f"{name}.gguf").write_bytes(b"GGUF")
         server = self.several("--models", f"{folder.parent}/")
         self.assertEqual(set(self.status(server)), set(NAMES))
-        self.assertIn("'broken' is left out", server.said())
-        self.assertEqual(server.said().count("is left out"), 1)
+        self.assertIn("'broken' is not served", server.said())
+        self.assertEqual(server.said().count("' is not served"), 1)
         self.text_is(server, "chain")
         self.bad(1, "serve", "--models", "/no/such/folder", says=["/no/such/folder"])
 

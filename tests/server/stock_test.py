@@ -113,17 +113,19 @@ class StockTest(StoreCase):
             self.assertIn(says, told["error"])
 
         refused(400, "model is missing", {"stream": False})
-        refused(400, "is no name of a model", {"model": "qwen3:4b", "stream": False})
+        refused(400, "' is not a model name", {"model": "qwen3:4b", "stream": False})
         refused(500, "other", {"model": "org/other", "stream": False})
         refused(400, "model is missing", {}, "/api/delete", "DELETE")
         self.assertIn("org/model", self.pull(server, "org/model:Q5_0")[-1]["error"])
         # A path is none of the cache, and stays.
-        self.bad("serve", "--allow-pull", says=["give --models as well"], code=2)
+        self.bad("serve", "--allow-pull", says=["--allow-pull works only when all models of "
+                                                "this machine are served: add --models, without "
+                                                "a folder"], code=2)
         self.bad("serve", "--models", self.home, "--allow-pull", says=["without a folder"], code=2)
         named = self.serve(hub, DEMO)
         found, told = self.delete(named, "demo")
         self.assertEqual(found, 400)
-        self.assertIn("remove it yourself", told["error"])
+        self.assertIn("delete its file yourself", told["error"])
         offline = self.serve(hub, "--offline")
         self.assertIn("--offline", self.pull(offline, "org/model:Q4_0")[-1]["error"])
 
@@ -182,7 +184,9 @@ class StockTest(StoreCase):
         self.assertEqual(self.pull(server, "org/model:Q4_0")[-1], DONE)
         self.assertEqual(sorted(self.names(server)), ["org/model:Q4_0", "own:latest"])
         self.assertEqual(self.text(server, "org/model:Q4_0"), text)
-        for part in ("stay as they were read before", "own.gguf' does not exist"):
+        for part in ("hearth: a model named on the command line or in the configuration cannot "
+                     "be read, so only the models of Hugging Face's cache were updated",
+                     "own.gguf' does not exist"):
             self.assertIn(part, server.said())
 
     def test_that_reading_leaves_loaded_models_and_cores_as_they_were(self):
@@ -222,7 +226,7 @@ class StockTest(StoreCase):
         for stream in (True, False):
             code, told = server.ask("POST", "/api/pull", {"model": "org/model", "stream": stream})
             self.assertEqual(code, 503, told)
-            self.assertIn("can start no thread that pulls models", told["error"])
+            self.assertIn("cannot start a thread to pull models", told["error"])
         wish.unlink()
         self.assertEqual(self.pull(server, "org/model:Q4_0")[-1], DONE)
 
@@ -238,7 +242,8 @@ class StockTest(StoreCase):
             wait_for(lambda: hub.asked("hub"), "the hub was asked")
             self.assertEqual(server.stop(), 0, server.last_words())
             last = json.loads(reply.read().splitlines()[-1])
-            self.assertIn("the server ends", last["error"])
+            self.assertIn("the server is shutting down; what was downloaded is kept: send the "
+                          "same request again to continue", last["error"])
 
 
 def main():

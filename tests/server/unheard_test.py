@@ -55,7 +55,8 @@ class UnheardTest(ServeCase):
         address = f"http://127.0.0.1:{port}"
 
         def healthy():
-            self.assertIsNone(process.poll(), "the server ended")
+            self.assertIsNone(process.poll(), "the server was shut down before this answer was "
+                                              "complete")
             try:
                 return urllib.request.urlopen(address + "/health", timeout=GIVE_UP).status == 200
             except (urllib.error.URLError, ConnectionError):

@@ -69,7 +69,7 @@ class NameTest(StoreCase):
     def test_names_that_cannot_be(self):
         with FakeHub({}) as hub:
             for name in ("../x/y", "a/b:..", "a/b@main/../..", "x", "a/" + "b" * 10240, "/a/b"):
-                self.bad("pull", name, hub=hub, code=2, says=["no name of a model"])
+                self.bad("pull", name, hub=hub, code=2, says=["' is not a model name"])
             self.assertEqual(hub.requests, [])
         self.check_nothing_outside()
 

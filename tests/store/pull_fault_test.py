@@ -54,7 +54,7 @@ class FaultTest(StoreCase):
 
     def test_replies_that_are_not_what_was_asked(self):
         lies = {
-            "to a range of it": status(200, DATA),
+            "with the whole file instead of a range": status(200, DATA),
             "answers with the range": field("Content-Range", f"bytes 5-9/{len(DATA)}"),
             "file was changed": field("Content-Range", f"bytes 0-262143/{len(DATA) + 1}"),
             "compresses": field("Content-Encoding", "gzip"),
@@ -76,7 +76,8 @@ class FaultTest(StoreCase):
                 (hub.hub_faults if size < 1000 else hub.cdn_faults).extend(
                     [lambda reply: None] * 2 + [flip(77)] if size < 1000 else [flip(77)])
                 self.bad("pull", "org/model", "--anyway", hub=hub,
-                         says=["SHA", "thrown away"])
+                         says=["SHA", "the bytes were discarded; try again, and check whether a "
+                                      "proxy or a mirror changes files"])
                 blobs = list((self.repo() / "blobs").iterdir())
                 self.assertEqual(blobs, [])
                 self.pull(hub)
@@ -111,7 +112,7 @@ class FaultTest(StoreCase):
             hub.hub_faults = [lambda reply: None, lambda reply: None,
                               status(404, X_Error_Code="EntryNotFound")]
             self.bad("pull", "org/model", hub=hub, says=["such a file"])
-        self.bad("pull", "org/model", "--tries", "0", says=["no whole reply"],
+        self.bad("pull", "org/model", "--tries", "0", says=["did not send a complete reply"],
                  HF_ENDPOINT="http://127.0.0.1:1")
 
     def test_a_cache_that_cannot_be_written(self):
@@ -154,7 +155,7 @@ class FaultTest(StoreCase):
             while len(hub.cdn_faults) > 4:
                 self.assertIsNone(process.poll())
                 time.sleep(0.01)
-            self.bad("remove", "org/model:Q4_0", says=["another process fetches"])
+            self.bad("remove", "org/model:Q4_0", says=["another process is downloading"])
             self.check_bytes({NAME: DATA})
             process.kill()
             process.wait(TIMEOUT)
@@ -162,7 +163,7 @@ class FaultTest(StoreCase):
             blob = os.path.basename(os.readlink(self.snapshot() / NAME))
             with (self.cache / f".locks/models--org--model/{blob}.lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                self.bad("remove", "org/model:Q4_0", says=["another process fetches"])
+                self.bad("remove", "org/model:Q4_0", says=["another process is downloading"])
             self.check_bytes({NAME: DATA})
             self.good("remove", "org/model:Q4_0")
 
@@ -212,7 +213,7 @@ class HostileTest(StoreCase):
             good = hub.entry(NAME)
             for path in ("../../../evil", "/tmp/evil", "a/../../b", "a//b", ""):
                 hub.entries = [good, {**good, "path": path}]
-                self.bad("pull", "org/model", hub=hub, says=["not to be trusted"])
+                self.bad("pull", "org/model", hub=hub, says=["is not valid"])
             hub.entries = [{**good, "type": "symlink"}]
             self.bad("pull", "org/model", hub=hub, says=["link"])
             hub.entries = [good, {**good, "path": NAME.upper()}]

@@ -177,7 +177,7 @@ class ChoiceTest(StoreCase):
             hub.entries = [hub.entry(path) for path in hub.files]
             hub.entries[0]["lfs"]["size"] = 1 << 43
             self.bad("pull", "org/model:Q8_0", hub=hub,
-                     says=["beyond the memory", "8.00 TiB", "Q2_K", "--anyway"])
+                     says=["does not fit into", "8.00 TiB", "Q2_K", "--anyway"])
             self.assertFalse(self.repo().exists())
 
     def test_the_next_smaller_type_is_taken_where_one_does_not_run(self):

@@ -222,7 +222,7 @@ pageTest("conversations go into files and come back", async (page, stub) => {
   await page.getByRole("button", {name: "Previous branch"}).click();
   await says(page, ["About foxes?", "They sleep."]);
   for (const [text, words] of [
-    ["{", "That file is no JSON."], ["[]", "That file has no conversations of this page in it."],
+    ["{", "That file is not JSON."], ["[]", "That file has no conversations of this page in it."],
     [JSON.stringify({form: "hearth-conversations", version: 9, chats: []}),
      "That file was written by a newer version of this page."],
   ]) {

@@ -128,7 +128,7 @@ test("thinking is told apart", limit, async () => {
   assert.equal(whole.message.content, "");
   const lines = await collect(await connect(caller).chat({...asked, stream: true}));
   assert.equal(lines.map((line) => line.message.thinking ?? "").join(""), whole.message.thinking);
-  await rejects(connect(teller).chat(asked), 400, /^think cannot be had/);
+  await rejects(connect(teller).chat(asked), 400, /^think is not available/);
 });
 
 test("texts become the vectors that they are elsewhere", limit, async () => {
@@ -142,10 +142,10 @@ test("texts become the vectors that they are elsewhere", limit, async () => {
   assert.deepEqual(embedding, embeddings[0]);
   const short = await connect(teller).embed({model: name, input: input[0], dimensions: 8});
   assert.equal(short.embeddings[0].length, 8);
-  await rejects(connect(teller).embed({model: "none", input}), 404, /there is no model 'none'/);
+  await rejects(connect(teller).embed({model: "none", input}), 404, /has no model 'none'/);
   await rejects(connect(teller).embed({model: name, input: "fox ".repeat(3000), truncate: false}),
                 400, /shorten it/);
-  await rejects(connect(caller).embed({model: "demo", input}), 404, /needs a model for embeddings/);
+  await rejects(connect(caller).embed({model: "demo", input}), 404, /needs an embedding model/);
 });
 
 test("models are listed and shown", limit, async () => {
@@ -206,8 +206,8 @@ test("models are pulled, let go and deleted where the server lets its clients", 
     while ((await client.ps()).models.length > 0);
     assert.deepEqual(await client.delete({model}), {status: "success"});
     assert.deepEqual((await client.list()).models, []);
-    await rejects(client.pull({model: "qwen3:0.6b"}), 400, /is no name of a model/);
-    await rejects(client.delete({model}), 404, /there is no model/);
+    await rejects(client.pull({model: "qwen3:0.6b"}), 400, /is not a model name/);
+    await rejects(client.delete({model}), 404, /has no model/);
   } finally {
     await stock.stop();
     hub.stdin.end();
@@ -218,7 +218,7 @@ test("models are pulled, let go and deleted where the server lets its clients", 
 test("errors have their sentence", limit, async () => {
   const client = connect(teller);
   const chat = (fields) => client.chat({model: "demo", messages, ...fields});
-  await rejects(chat({model: "nobody:7b"}), 404, /^there is no model 'nobody:7b' here/);
+  await rejects(chat({model: "nobody:7b"}), 404, /^this server has no model 'nobody:7b'/);
   await rejects(chat({options: {top_p: 7}}), 400, /^options\.top_p is 7; it must lie between/);
   await rejects(chat({options: {num_ctx: 1_000_000}}), 400, /^options\.num_ctx is 1000000/);
   await rejects(chat({tools: [read]}), 400, /^tools cannot be called/);
@@ -227,9 +227,9 @@ test("errors have their sentence", limit, async () => {
   await rejects(chat({format: "yaml", stream: true}), 400, /^format is 'yaml'/);
   await rejects(client.generate({model: "demo", prompt: "a", suffix: "b"}), 400, /^suffix asks/);
   await rejects(client.show({model: "nobody"}), 404, /'demo' and 'demo-embed'/);
-  await rejects(client.pull({model: "qwen3:0.6b"}), 403, /pulls no models/);
-  await rejects(client.pull({model: "qwen3:0.6b", stream: true}), 403, /pulls no models/);
-  await rejects(client.delete({model: "demo"}), 403, /deletes no models/);
+  await rejects(client.pull({model: "qwen3:0.6b"}), 403, /does not pull models/);
+  await rejects(client.pull({model: "qwen3:0.6b", stream: true}), 403, /does not pull models/);
+  await rejects(client.delete({model: "demo"}), 403, /does not delete models/);
   await rejects(client.copy({source: "demo", destination: "a"}), 404, /there is no \/api\/copy/);
 });
 
@@ -238,7 +238,7 @@ test("keys are sent as a header", limit, async () => {
   writeFileSync(`${folder}/keys`, "secret\n");
   const server = await Hearth.start("--api-key-file", `${folder}/keys`);
   try {
-    await rejects(connect(server).list(), 401, /^this server wants one of its keys/);
+    await rejects(connect(server).list(), 401, /^this server needs an API key/);
     const headers = {Authorization: "Bearer secret"};
     assert.equal((await connect(server, {headers}).list()).models.length, 1);
   } finally {

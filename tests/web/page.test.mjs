@@ -33,7 +33,7 @@ pageTest("an answer appears while it comes, with its figures", async (page, stub
                    ["user", "assistant", "user"]);
   second.say("Wise.");
   second.end({finish: "length"});
-  await page.getByText(/^Reached the most tokens · 42 tokens/).waitFor();
+  await page.getByText(/^Reached the token limit · 42 tokens/).waitFor();
 });
 
 pageTest("what the model thinks is folded above its answer, and goes back", async (page, stub) => {

@@ -39,7 +39,7 @@ Buffer TimedAccelerator::allocate(uint64_t bytes) {
   check_alive();
   const uint64_t size = std::max<uint64_t>(bytes, 1);
   if (size > facts_.allocation_bytes || size > facts_.free_bytes) {
-    fail(ErrorCode::kResource, "{} has {} left, {} in one piece, less than the {} asked for",
+    fail(ErrorCode::kResource, "{} has {} free, {} of it in one piece, less than the {} needed",
          facts_.name, bytes_text(facts_.free_bytes), bytes_text(facts_.allocation_bytes),
          bytes_text(size));
   }
@@ -70,8 +70,8 @@ void TimedAccelerator::check_place(const Place& place) const {
     fail(ErrorCode::kRequest, "there is no buffer {}, or no longer", place.buffer);
   }
   if (place.offset < found->second.size) return;
-  fail(ErrorCode::kRequest, "byte {} of buffer {} is asked for, which has {}", place.offset,
-       place.buffer, found->second.size);
+  fail(ErrorCode::kRequest, "byte {} of buffer {} is out of range: the buffer has {} bytes",
+       place.offset, place.buffer, found->second.size);
 }
 
 bool TimedAccelerator::is_imported(const Place& place) const {
@@ -129,7 +129,7 @@ void TimedAccelerator::wait(Moment moment, double seconds) {
   if (came) return;
   lost_ = true;
   fail(ErrorCode::kResource,
-       "{} takes longer than {:.0f} s: timeline {} stays at {}, and {} is waited for", facts_.name,
+       "{} took longer than {:.0f} s: timeline {} stays at {} instead of reaching {}", facts_.name,
        seconds, moment.timeline, timelines_[moment.timeline], moment.value);
 }
 

@@ -64,13 +64,13 @@ Buffer VirtualAccelerator::allocate(uint64_t bytes) {
   const uint64_t size = std::max<uint64_t>(bytes, 1);
   if (size > facts_.free_bytes || size > facts_.allocation_bytes) {
     fail(ErrorCode::kResource,
-         "the virtual accelerator has {} left, {} in one piece, less than the {} asked for",
+         "the virtual accelerator has {} free, {} in one piece, less than the {} needed",
          bytes_text(facts_.free_bytes), bytes_text(facts_.allocation_bytes), bytes_text(size));
   }
   auto* memory =
       static_cast<std::byte*>(::operator new[](size, std::align_val_t{kAlignment}, std::nothrow));
   if (memory == nullptr) {
-    fail(ErrorCode::kResource, "there is no memory for {} of the virtual accelerator",
+    fail(ErrorCode::kResource, "not enough memory for {} of the virtual accelerator",
          bytes_text(size));
   }
   std::memset(memory, kPoison, size);
@@ -83,7 +83,7 @@ Buffer VirtualAccelerator::import(std::span<std::byte> memory) {
   check_alive();
   if (memory.empty() || memory.size() % kImportAlignment != 0 ||
       reinterpret_cast<uintptr_t>(memory.data()) % kImportAlignment != 0) {
-    fail(ErrorCode::kUnsupported, "memory that does not begin and end at multiples of {} is shown",
+    fail(ErrorCode::kUnsupported, "imported memory must begin and end at multiples of {}",
          kImportAlignment);
   }
   memory_[next_buffer_] = {memory.data(), memory.size(), true};
@@ -119,8 +119,8 @@ void VirtualAccelerator::check_access(const Access& access) const {
   at(access.at);
   const uint64_t size = memory_.at(access.at.buffer).size;
   if (end_of(access) <= size) return;
-  fail(ErrorCode::kRequest, "byte {} of buffer {} is asked for, which has {}", end_of(access) - 1,
-       access.at.buffer, size);
+  fail(ErrorCode::kRequest, "byte {} of buffer {} is out of range: the buffer has {} bytes",
+       end_of(access) - 1, access.at.buffer, size);
 }
 
 void VirtualAccelerator::check_idle(const Access& host) const {
@@ -197,8 +197,9 @@ void VirtualAccelerator::wait(Moment moment, double) {
   while (timelines_[moment.timeline] < moment.value) {
     if (step()) continue;
     lost_ = true;
-    fail(ErrorCode::kResource, "timeline {} stays at {}, and {} is waited for: nothing goes on",
-         moment.timeline, timelines_[moment.timeline], moment.value);
+    fail(ErrorCode::kResource,
+         "timeline {} stays at {} instead of reaching {}: no task can continue", moment.timeline,
+         timelines_[moment.timeline], moment.value);
   }
 }
 

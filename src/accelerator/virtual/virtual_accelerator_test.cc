@@ -52,7 +52,7 @@ TEST(VirtualAccelerator, MemoryIsLimitedAndPoisoned) {
   Buffer a = gpu.allocate(600);
   EXPECT_EQ(gpu.facts().free_bytes, 400u);
   for (float x : floats_at(gpu, a.at(), 150)) EXPECT_TRUE(std::isnan(x));
-  expect_error(ErrorCode::kResource, "400 B left", [&] { gpu.allocate(401); });
+  expect_error(ErrorCode::kResource, "400 B free", [&] { gpu.allocate(401); });
   put_floats(gpu, a.at(), Floats(150, 1.0f));
   a = {};
   EXPECT_EQ(gpu.facts().free_bytes, 1000u);
@@ -152,7 +152,7 @@ TEST(VirtualAccelerator, IsLostWhereNothingGoesOn) {
   stuck.waits = {{never, 1}};
   behind.signals = {{end, 1}};
   gpu.submit({{stuck, behind}});
-  expect_error(ErrorCode::kResource, "nothing goes on", [&] { gpu.wait({end, 1}, 1e9); });
+  expect_error(ErrorCode::kResource, "no task can continue", [&] { gpu.wait({end, 1}, 1e9); });
   expect_error(ErrorCode::kResource, "lost", [&] { gpu.allocate(1); });
   expect_error(ErrorCode::kResource, "lost", [&] { gpu.reached(end); });
 }

@@ -59,7 +59,7 @@ void VulkanDevice::check(VkResult result, std::string_view doing) {
                      name(), doing));
   }
   fail(ErrorCode::kResource,
-       "the accelerator {} failed in {}: {}; free memory of it, or use another", name(), doing,
+       "the accelerator {} failed in {}: {}; free memory on it, or use another", name(), doing,
        vulkan_text(result));
 }
 

@@ -29,7 +29,7 @@ uint32_t checked_stride(const FloatRows& x, uint32_t rows) {
   constexpr uint64_t kMostFloats = uint64_t{1} << 31;
   if (x.stride > kMostFloats / std::max(rows, 1u)) {
     fail(ErrorCode::kUnsupported,
-         "attention over {} rows of {} floats, more than the shader counts; take fewer rows a step",
+         "attention over {} rows of {} floats is more than shaders can index: lower --gpu-rows",
          rows, x.stride);
   }
   return static_cast<uint32_t>(x.stride);
@@ -137,7 +137,8 @@ std::vector<Dispatch> split_attention(const AttendWork& work, Dispatch like, Pus
   HEARTH_CHECK(work.group > 0, "attention in groups of no heads");
   if (std::max(work.key_length, work.value_length) > work.most_length) {
     fail(ErrorCode::kUnsupported,
-         "attention over keys of {} elements and values of {}; the shader has room for {}",
+         "attention has keys of {} and values of {} elements, and shaders support at most {}: run "
+         "the model without --gpu",
          work.key_length, work.value_length, work.most_length);
   }
   const uint64_t products =

@@ -32,7 +32,7 @@ std::unique_ptr<Accelerator> open_vulkan(size_t index, const VulkanOptions& opti
   if (instance == nullptr) fail(ErrorCode::kUnsupported, "{}", why_none);
   const std::vector<VkPhysicalDevice> devices = instance->devices();
   if (index >= devices.size()) {
-    fail(ErrorCode::kResource, "accelerator {} is not there, Vulkan now finds {}; start again",
+    fail(ErrorCode::kResource, "accelerator {} is gone, as Vulkan now finds only {}: start again",
          index, devices.size());
   }
   const PhysicalDevice physical = describe_physical(devices[index]);

@@ -58,7 +58,7 @@ BufferId DeviceMemory::allocate(uint64_t bytes) {
   if (bytes == 0) fail(ErrorCode::kRequest, "a buffer of no bytes was asked for; it needs one");
   if (bytes > most_bytes()) {
     fail(ErrorCode::kResource,
-         "{} were asked for in one buffer, and the accelerator {} allows {}; ask for less",
+         "a buffer of {} is larger than the accelerator {} allows ({}): use less",
          bytes_text(bytes), device_.name(), bytes_text(most_bytes()));
   }
   const uint64_t free = free_bytes_of(device_.physical());
@@ -83,7 +83,7 @@ BufferId DeviceMemory::import(std::span<std::byte> memory) {
   }
   if (memory.size() > device_.physical().facts.allocation_bytes) {
     fail(ErrorCode::kResource,
-         "{} were to be imported at once, and the accelerator {} allows {}; import in pieces",
+         "{} cannot be imported at once, as the accelerator {} allows {}: import in pieces",
          bytes_text(memory.size()), device_.name(),
          bytes_text(device_.physical().facts.allocation_bytes));
   }
@@ -108,18 +108,17 @@ BufferId DeviceMemory::import(std::span<std::byte> memory) {
       type_with(pointer.memoryTypeBits & requirements.memoryTypeBits, kSeen, kCached);
   if (type == UINT32_MAX || requirements.size > memory.size()) {
     fail(ErrorCode::kUnsupported,
-         "the accelerator {} has no type of memory for the host's; copy through pinned memory",
+         "the accelerator {} has no memory type for host memory; copy through pinned memory",
          device_.name());
   }
   // Some drivers allocate more than is free, and lose the device when it is used.
   const uint64_t free =
       free_bytes_of(device_.physical(), device_.physical().memory.memoryTypes[type].heapIndex);
   if (free > 0 && memory.size() > free) {
-    fail(
-        ErrorCode::kResource,
-        "the accelerator {} has room for {} more of the host's memory, and {} were to be imported; "
-        "copy through pinned memory",
-        device_.name(), bytes_text(free), bytes_text(memory.size()));
+    fail(ErrorCode::kResource,
+         "the accelerator {} can import {} more of host memory, less than the {} needed; copy "
+         "through pinned memory",
+         device_.name(), bytes_text(free), bytes_text(memory.size()));
   }
   VkImportMemoryHostPointerInfoEXT from = {};
   from.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT;
@@ -247,13 +246,13 @@ void DeviceMemory::fail_short(uint64_t bytes) const {
   const uint64_t free = free_bytes_of(device_.physical());
   if (free == 0) {
     fail(ErrorCode::kResource,
-         "the accelerator {} has no room for {} more of its {}; give it less, or end what else "
-         "uses it",
+         "the accelerator {} has no room for {} more of its {}: lower --gpu-memory, or end other "
+         "programs that use it",
          facts.name, bytes_text(bytes), bytes_text(facts.memory_bytes));
   }
   fail(ErrorCode::kResource,
-       "the accelerator {} has no room for {}: of its {} {} are free; give it less, or end what "
-       "else uses it",
+       "the accelerator {} has no room for {}, as of its {} only {} are free: lower --gpu-memory, "
+       "or end other programs that use it",
        facts.name, bytes_text(bytes), bytes_text(facts.memory_bytes), bytes_text(free));
 }
 

@@ -20,8 +20,7 @@ class Words {
 
   std::string_view word(const char* what) {
     skip_spaces();
-    if (rest_.empty())
-      fail(ErrorCode::kUsage, "schedule line {} ends before its {}", number_, what);
+    if (rest_.empty()) fail(ErrorCode::kUsage, "schedule line {} ends before '{}'", number_, what);
     const size_t end = std::min(rest_.find_first_of(" \t"), rest_.size());
     const std::string_view word = rest_.substr(0, end);
     rest_.remove_prefix(end);
@@ -30,7 +29,7 @@ class Words {
   void expect(const char* wanted) {
     const std::string_view found = word(wanted);
     if (found != wanted) {
-      fail(ErrorCode::kUsage, "schedule line {} has '{}' where '{}' belongs", number_, shown(found),
+      fail(ErrorCode::kUsage, "schedule line {} has '{}' instead of '{}'", number_, shown(found),
            wanted);
     }
   }
@@ -69,13 +68,12 @@ class Words {
       const auto kind = static_cast<PackKind>(i);
       if (found == pack_kind_name(kind)) return kind;
     }
-    fail(ErrorCode::kUsage, "schedule line {} is of type '{}', which nobody knows", number_,
-         shown(found));
+    fail(ErrorCode::kUsage, "schedule line {} has the unknown type '{}'", number_, shown(found));
   }
   Cache cache() {
     const std::string_view found = word("cache");
     if (found != "l1" && found != "l2") {
-      fail(ErrorCode::kUsage, "schedule line {} prefetches to '{}': it is l1 or l2", number_,
+      fail(ErrorCode::kUsage, "schedule line {} prefetches to '{}': give l1 or l2", number_,
            shown(found));
     }
     return found == "l1" ? Cache::kL1 : Cache::kL2;
@@ -83,7 +81,7 @@ class Words {
   void finish() {
     skip_spaces();
     if (!rest_.empty()) {
-      fail(ErrorCode::kUsage, "schedule line {} has '{}' behind its end", number_,
+      fail(ErrorCode::kUsage, "schedule line {} has '{}' after its end", number_,
            shown(rest_.substr(0, rest_.find(' '))));
     }
   }
@@ -159,8 +157,7 @@ ScheduleEntry parse_schedule(std::string_view line, uint32_t number, SizesSaid s
   const bool side_by_side = p.matrices != 1 || p.of_experts != 0;
   if (p.is_any() ? side_by_side : p.outputs == 0 || p.k == 0 || p.threads == 0) {
     fail(ErrorCode::kUsage,
-         "schedule line {} says some sizes and not others: say all, or 'any any threads any'",
-         number);
+         "schedule line {} gives only some sizes: give all, or 'any any threads any'", number);
   }
   words.expect("tile");
   s.tile_panels = words.field<uint8_t>("tile");

@@ -64,7 +64,7 @@ function take(turn, event, meter) {
     delete turn.progress;
     meter.piece(Boolean(event.reasoning));
   }
-  if (event.finish === "length") turn.note = "Reached the most tokens";
+  if (event.finish === "length") turn.note = "Reached the token limit";
   if (event.usage) meter.usage(event.usage);
   if (event.timings) meter.timings(event.timings);
 }

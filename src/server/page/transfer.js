@@ -19,7 +19,7 @@ export function fromJson(text) {
   try {
     file = JSON.parse(text);
   } catch {
-    throw new Error("That file is no JSON.");
+    throw new Error("That file is not JSON.");
   }
   if (file?.form !== FORM || !Array.isArray(file.chats)) {
     throw new Error("That file has no conversations of this page in it.");

@@ -1,0 +1,28 @@
+// The layout of help pages: the named groups that options stand in, and how the parser writes a
+// line. Combinations of options are not listed there: one that cannot be is refused by a sentence
+// that names both options.
+#pragma once
+
+#include <string>
+
+#include "cli/cli11.h"
+
+namespace CLI {
+class ParseError;
+}  // namespace CLI
+
+namespace hearth {
+
+// Puts the verbs, and the options of verbs that have many, under headings. Call it after all verbs
+// are added.
+void group_options(CLI::App& program);
+
+// Makes the pages of the program and of all its verbs name neither the options that exclude each
+// other nor the conditions of a value. Call it before verbs are added: they inherit it.
+void set_help_format(CLI::App& program);
+
+// The parser's sentence. Where two options exclude each other, or one needs another, it names both
+// and the remedy.
+std::string parse_sentence(const CLI::ParseError& error);
+
+}  // namespace hearth
