@@ -197,17 +197,17 @@ class Planner {
   [[noreturn]] void refuse(const StreamPlan& plan) const {
     const bool by_asking =
         options_.rows != 0 || options_.kept || options_.experts || options_.memory != 0;
-    const std::string ring =
+    const std::string buffers =
         plan.experts > 0
-            ? fmt::format(" of {} and {} of {} for experts", bytes_text(plan.berth_bytes),
-                          plan.experts, bytes_text(plan.expert_bytes))
-            : "";
+            ? fmt::format(" of {} for other layers and {} of {} for experts",
+                          bytes_text(plan.berth_bytes), plan.experts, bytes_text(plan.expert_bytes))
+            : " for other layers";
     fail(by_asking ? ErrorCode::kUsage : ErrorCode::kResource,
          "passes of {} rows ({} for KV cache pages of a context of {}), {} kept layers and {} "
-         "buffers for other layers{} need {}, {} of it in one piece, and {} has {} free, {} of it in "
-         "one piece: use a GPU "
-         "with more memory, a shorter context, or fewer rows{} or layers",
-         plan.rows, bytes_text(plan.page_bytes), target_.context, plan.kept, plan.berths, ring,
+         "buffers{} need {}, {} of it in one piece, and {} has {} free, {} of it in one piece: use "
+         "a "
+         "GPU with more memory, a shorter context, or fewer rows{} or layers",
+         plan.rows, bytes_text(plan.page_bytes), target_.context, plan.kept, plan.berths, buffers,
          bytes_text(plan.bytes()), bytes_text(plan.least_piece), facts_.name, bytes_text(memory_),
          bytes_text(facts_.allocation_bytes), plan.experts > kLeastRing ? ", experts" : "");
   }

@@ -247,8 +247,9 @@ class TopoTest(ProgramTest):
                                r"\(-\d+ %\); a pass of 512 rows beside decode: ")
         status, _, err = self.call(*words, "--gpu-memory", "2MiB")
         self.assertEqual(status, 2)
-        self.assertRegex(err, r"3 berths of [\d.]+ MiB and 2 of 768.00 KiB for experts take [\d.]+ "
-                              r"MiB, [\d.]+ MiB of them in one piece, and ")
+        self.assertRegex(err, r"3 buffers of [\d.]+ MiB for other layers and 2 of "
+                              r"768.00 KiB for experts need [\d.]+ MiB, [\d.]+ MiB of it in one "
+                              r"piece, and ")
 
     def test_bench_and_run_play_a_gpu(self):
         gpu = "virtual:" + str(write_gpu(self.folder / "gpu.json"))
