@@ -31,17 +31,19 @@ namespace hearth {
 
 class Answer : public std::enable_shared_from_this<Answer> {
  public:
-  // `metrics` counts how it ends; null: nobody does. Both outlive it.
+  // `metrics` counts how the answer ends; null: nothing counts it. `all` and `metrics` outlive the
+  // answer.
   Answer(Answers& all, std::shared_ptr<Exchange> exchange, RequestMetrics* metrics);
   virtual ~Answer() = default;
   Answer(const Answer&) = delete;
   Answer& operator=(const Answer&) = delete;
 
-  // Ends it with this error.
+  // Ends the answer with this error.
   void fail(const ApiError& error) noexcept;
-  // Holds what was chosen for it, as a model, until nothing of it is left; before it starts.
+  // Holds an object chosen for this answer, such as a model, until the reply is written. Call it
+  // before the answer starts.
   void keep(std::shared_ptr<const void> chosen) { chosen_ = std::move(chosen); }
-  // Returns the name under which the client shares the server with others.
+  // Returns the client's name, by which places and shares of the server are counted.
   const std::string& client() const { return exchange_->request().client; }
 
  protected:
@@ -49,43 +51,47 @@ class Answer : public std::enable_shared_from_this<Answer> {
 
   // The first step of the answer.
   virtual void begin() = 0;
-  // Tells the client of an error; in the form of a whole reply where the route does not say else.
+  // Sends an error to the client: a whole reply, unless the route overrides it (for a stream under
+  // way, say).
   virtual void tell(const ApiError& error);
-  // Cancels what is under way for the answer, which has ended, and gives back its places.
+  // Called once the answer has ended: cancels its jobs and gives back its places.
   virtual void let_go() noexcept {}
-  // Adds to the line of the log.
+  // Adds the route's own figures to the request's line in the log.
   virtual void note(LogEntry*) const {}
-  // Ends an answer that nobody is left to tell about.
+  // Ends the answer without a reply: the server is being destroyed.
   virtual void forget() noexcept { ended_ = true; }
 
-  // Both do nothing where the request has ended. The worker's step reads a body of so many bytes.
+  // on_worker() and on_reactor() run a step on that thread, and do nothing once the request has
+  // ended. `body_bytes`: the size of the body that the worker's step reads.
   void on_worker(Step step, uint64_t body_bytes = 0);
   void on_reactor(Step step);
-  // Does a step at once, by the reactor.
+  // Runs a step at once, on the reactor's thread; an exception ends the answer as its error.
   void guarded(const Step& step) noexcept;
-  // The last step of the worker: makes the body of a whole reply, which may be large, piece by
-  // piece. `fields`: of its header.
+  // The worker's last step: sends a whole reply whose body is made piece by piece, as it may be
+  // large. `fields`: further header fields.
   void reply_with(std::unique_ptr<BodySource> source, Outcome outcome, HttpFields fields = {});
-  // The answer was given. `finish` is what the log says; empty: the outcome.
+  // Ends the answer, whose reply was given. `finish` stands in the log as its reason; empty: the
+  // outcome does.
   void end(Outcome outcome, unsigned status, std::string_view finish) noexcept;
 
-  // Does a step after so many seconds.
+  // Runs a step on the reactor's thread after so many seconds.
   void later(double seconds, Step step);
-  // Passes the exchange on to another answer: this one is over, and nobody counts it.
+  // Hands the exchange over to another answer and ends this one without a count or a line in the
+  // log.
   void pass_on(const std::shared_ptr<Answer>& next);
 
-  // Whether somebody chose what it works with by what it asks for.
+  // Whether keep() was called: the request's model was looked up by its name.
   bool was_chosen_for() const { return chosen_ != nullptr; }
-  // Whether anybody waits for it no more; any thread may ask.
+  // Whether the answer has ended. Any thread may ask.
   bool ended() const { return ended_; }
-  // Returns the pace at which the worker does this answer's tasks.
+  // Returns the pace for this answer's tasks on the worker.
   Pace pace();
   Exchange& exchange() const { return *exchange_; }
 
  private:
   friend class Answers;
 
-  // The client is gone, or there was no memory for its answer.
+  // Ends an answer that gets no reply: the client is gone, or memory ran out.
   void leave() noexcept;
   void log_end(Outcome outcome, unsigned status, std::string_view finish);
 

@@ -7,12 +7,12 @@
 namespace hearth {
 
 Answers::~Answers() {
-  // The server may tell them of their clients' end still.
+  // The server outlives the answers and may still call their on_gone().
   for (const auto& answer : under_way_) answer->forget();
 }
 
 void Answers::start(const std::shared_ptr<Answer>& answer) {
-  // First: whatever fails from here on ends it.
+  // This comes first, so that any failure from here on ends the answer.
   answer->exchange_->on_gone([answer] { answer->leave(); });
   if (answer->ended_) return;
   under_way_.insert(answer);
@@ -20,7 +20,7 @@ void Answers::start(const std::shared_ptr<Answer>& answer) {
 }
 
 void Answers::fail_all(const ApiError& error) {
-  // Each answer that ends leaves the set.
+  // A copy: each answer that ends leaves the set.
   std::vector<std::shared_ptr<Answer>> all(under_way_.begin(), under_way_.end());
   for (const auto& answer : all) answer->fail(error);
 }

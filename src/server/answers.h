@@ -16,16 +16,16 @@ class Answer;
 
 class Answers {
  public:
-  // The server, the worker and the log outlive it; the worker must have ended before it dies.
+  // The server, the worker and the log outlive this; the worker ends before this is destroyed.
   Answers(HttpServer& server, RequestWorker& worker, RequestLog& log)
       : server_(server), worker_(worker), log_(log) {}
   ~Answers();
   Answers(const Answers&) = delete;
   Answers& operator=(const Answers&) = delete;
 
-  // Hands the answer over to itself: it keeps itself alive until its end.
+  // Begins the answer, which keeps itself alive until its end.
   void start(const std::shared_ptr<Answer>& answer);
-  // Ends all with this error.
+  // Ends every answer under way with this error.
   void fail_all(const ApiError& error);
 
  private:

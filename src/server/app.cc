@@ -13,12 +13,13 @@ namespace hearth {
 namespace {
 
 constexpr double kLookAgainSeconds = 0.05;
-// Seconds that connections stay open at the end, so that their clients still read the last errors.
+// Seconds for which connections stay open at the end of draining, so that clients can read the last
+// errors.
 constexpr double kLastWordsSeconds = 2;
 
 ApiError ended() { return {503, "", "draining", "the server ended before this answer did"}; }
 
-// ollama's API is below that path, and clients of it read no other errors.
+// Errors below /api/, ollama's API, are lines of JSON: its clients read no other form.
 HttpOptions with_lines(HttpOptions options) {
   options.lines_below = "/api/";
   return options;
@@ -104,7 +105,8 @@ std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route)
 
 std::optional<ApiError> App::refuse_without_model(const Route& route) const {
   if (route.needs == RouteNeeds::kNothing) return {};
-  // A set of models has no kind to refuse here: ModelWait tells the client once its model is known.
+  // A set may load models of any kind, so ModelWait refuses a model of the wrong kind once it is
+  // known.
   if (const auto error = refuse_kind(route); error && !options_.several) return error;
   if (ready_ && !draining_) return {};
   return ApiError{503,
@@ -190,7 +192,7 @@ void App::handle(const std::shared_ptr<Exchange>& exchange) {
   const HttpRequest& request = exchange->request();
   // The request was checked, so its route exists.
   const Route& route = *find_route(request.path);
-  // The request's body came too late.
+  // The body arrived after the time for draining was over.
   if (last_words_ && route.needs != RouteNeeds::kNothing) {
     return exchange->reply(refused(request, ended()));
   }
@@ -199,7 +201,7 @@ void App::handle(const std::shared_ptr<Exchange>& exchange) {
 
 void App::pin(const std::vector<uint32_t>& pus) {
   if (pus.empty()) return;
-  // A refusal of the system costs speed alone.
+  // An error is ignored: threads that are not pinned are only slower.
   server_.post([pus] { set_affinity(0, pus); });
   worker_.post([pus] { set_affinity(0, pus); });
 }
@@ -220,7 +222,7 @@ void App::end_drain(double until) {
   try {
     wait_for_end(until);
   } catch (const std::bad_alloc&) {
-    // There is no memory even to wait for what is left.
+    // Memory ran out even for the timer that waits.
     server_.stop();
   }
 }

@@ -44,71 +44,75 @@ namespace hearth {
 struct AppOptions {
   HttpOptions http;
   bool text = true, embeddings = false, ranks = false;  // what it is going to serve
-  bool several = false;                                 // and a set of models beside that
+  bool several = false;                                 // beside these
   CompletionOptions completions;
   EmbeddingLimits embedding_limits;
-  std::vector<std::string> keys;     // empty: nobody needs one
-  std::vector<std::string> names;    // that Host may give besides http.host (Guard)
-  std::vector<std::string> origins;  // of pages that may ask; as of origin_option()
+  std::vector<std::string> keys;     // API keys; empty: requests need none
+  std::vector<std::string> names;    // further names that Host may give (Guard)
+  std::vector<std::string> origins;  // of pages that may send requests, as of origin_option()
   double drain_seconds = 30;
   RequestLog::Form log = RequestLog::Form::kText;
-  bool log_all = false;         // also who asks for the page, for health and for figures
-  ModelStock* stock = nullptr;  // that clients may change; outlives the App; null: they may not
+  bool log_all = false;         // also quiet routes: page, health, metrics
+  ModelStock* stock = nullptr;  // what clients may pull and delete; outlives the App; null: nothing
 };
 
 class App {
  public:
-  // Listens. Throws as HttpServer does.
+  // Listens at the options' address. Throws as HttpServer does.
   explicit App(const AppOptions& options);
   // Must not be called while run() is under way.
   ~App();
   App(const App&) = delete;
   App& operator=(const App&) = delete;
 
-  // Returns the port of HttpServer::port().
+  // Returns the port of HttpServer::port(number).
   uint16_t port(size_t number = 0) const { return server_.port(number); }
   size_t connection_limit() const { return server_.connection_limit(); }
 
-  // The reactor; returns after drain() or stop(). By one thread.
+  // Runs the reactor on the calling thread until drain() or stop() has ended it.
   void run() {
     server_.run();
     settled_ = worker_.end(kMostEndSeconds) && pulls_.end_within(kMostEndSeconds);
   }
-  // Whether the work of all requests and pulls came to an end before run() returned. If not, the
-  // App may not be destroyed, and the process ends best at once.
+  // Whether the work of all requests and pulls had ended when run() returned. If not, the App must
+  // not be destroyed: the process should exit at once.
   bool settled() const { return settled_; }
 
-  // The following from any thread.
-  // What the options announced, null what they did not. The models outlive run(); queues end before
-  // the App does, and so does all that the set has loaded.
+  // Any thread may call the functions from here on.
+  //
+  // serve() sets the models that the options announced, null for any that they did not, and from
+  // then on requests for them are taken. The models outlive run(). The models' queues, and all that
+  // the set has loaded, end before the App is destroyed.
   void serve(const ServedModels& models, ModelSet* set = nullptr);
-  // Takes other keys, from the next request on.
+  // Replaces the API keys, from the next request on.
   void take_keys(std::vector<std::string> keys);
-  // Keeps reactor and worker on these PUs.
+  // Pins the reactor's and the worker's thread to these PUs.
   void pin(const std::vector<uint32_t>& pus);
-  // Takes no new requests, and ends once those under way have ended or `drain_seconds` are over:
-  // what is left then gets an error.
+  // Takes no new requests; run() returns once those under way have ended. Those left after
+  // `drain_seconds` end with an error.
   void drain();
-  // Ends everything at once.
+  // Ends run() at once, with all requests.
   void stop() { server_.stop(); }
 
  private:
   friend std::span<const Route> routes();
 
-  // Seconds that the end waits for tasks whose clients are gone; each stops at its next pause.
+  // Seconds that run() waits at its end for tasks whose clients are gone; a task stops at its next
+  // pause.
   static constexpr double kMostEndSeconds = 2;
 
   std::optional<HttpReply> check(HttpRequest& head);
   std::optional<ApiError> refuse(const HttpRequest& head, const Route* route) const;
   std::optional<ApiError> refuse_without_model(const Route& route) const;
   std::optional<ApiError> refuse_kind(const Route& route) const;
-  // Returns the counters of a route's requests; null where nothing counts them.
+  // Returns the counters of a route's requests; null for a route that is not counted.
   RequestMetrics* metrics_of(const Route& route);
   void note_refusal(const HttpRequest& head, const ApiError& error);
   HttpReply refused(const HttpRequest& head, const ApiError& error);
   void handle(const std::shared_ptr<Exchange>& exchange);
   void answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply);
-  // The routes (app_routes.cc). Each was checked: it takes the method, and has its model.
+  // The handlers of routes (app_routes.cc). check() has passed: the method is right, and a model
+  // that the route needs is there.
   void chat(const std::shared_ptr<Exchange>& exchange);
   void text(const std::shared_ptr<Exchange>& exchange);
   void answer_messages(const std::shared_ptr<Exchange>& exchange);
@@ -129,7 +133,7 @@ class App {
   void tell_health(const std::shared_ptr<Exchange>& exchange);
   void tell_life(const std::shared_ptr<Exchange>& exchange);
   void tell_version(const std::shared_ptr<Exchange>& exchange);
-  // ollama's API.
+  // The handlers of ollama's API.
   void ollama_chat(const std::shared_ptr<Exchange>& exchange);
   void ollama_generate(const std::shared_ptr<Exchange>& exchange);
   void ollama_embed(const std::shared_ptr<Exchange>& exchange);
@@ -146,7 +150,7 @@ class App {
   std::vector<ModelInfo> models() const;
   std::vector<OllamaModel> ollama_models() const;
   std::string metrics() const;
-  // The answers to routes that need a model, once it is there.
+  // Answers for routes that need a model: they begin once the model is loaded.
   using MakeApi = std::function<std::unique_ptr<TextApi>()>;
   void answer_with_model(const std::shared_ptr<Exchange>& exchange, ModelWait::Make make);
   void answer_text(const std::shared_ptr<Exchange>& exchange, MakeApi make_api);
@@ -154,29 +158,29 @@ class App {
   void count_prompt(const std::shared_ptr<Exchange>& exchange, MakeApi make_api,
                     std::string (*body)(uint64_t tokens));
   void refuse_name(const std::shared_ptr<Exchange>& exchange, const std::string& name);
-  // Returns the row of the model that a path or a query names.
+  // Returns the row of the model that a path or a query names; nothing where there is none.
   std::optional<ModelRow> row_of(const std::string& name) const;
   const char* state() const;
   void end_drain(double until);
   void wait_for_end(double until);
 
   const AppOptions options_;
-  Guard guard_;  // the reactor's
+  Guard guard_;  // used by the reactor alone
   RequestLog log_;
-  // The models are there, as far as the options announced them, once `ready_` is set.
+  // All models that the options announced, valid once `ready_` is set.
   ServedModels models_;
-  ModelSet* set_ = nullptr;  // null: `models_` are all
-  std::string plan_;         // GET /v1/plan, of these
+  ModelSet* set_ = nullptr;  // null: there are no others than `models_`
+  std::string plan_;         // the body of GET /v1/plan for `models_`
   std::atomic<bool> ready_{false};
   std::atomic<bool> draining_{false};
   std::atomic<bool> settled_{true};
-  bool last_words_ = false;  // what was left when the time for draining was over got its error
+  bool last_words_ = false;  // draining took too long: answers left got their error
   HttpServer server_;
   Completions completions_;
   QueuedTexts embeddings_, ranks_;
   Answers answers_;
-  RequestWorker worker_;  // goes before these, with its tasks
-  PullLine pulls_;        // and this with its own before that
+  RequestWorker worker_;  // destroyed before the members above: its tasks use them
+  PullLine pulls_;        // destroyed before worker_
 };
 
 }  // namespace hearth

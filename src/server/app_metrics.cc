@@ -32,7 +32,8 @@ void add_requests(const AppMetrics& metrics, MetricsText* text) {
 
 using Engines = std::span<const EngineFigures>;
 
-// A family with a sample for each engine: what `add` makes of its figures and labels.
+// Writes one metric family with a sample for each engine: `add` turns an engine's figures and
+// labels into the sample's lines.
 void add_family(const char* name, const char* type, const char* help, Engines engines,
                 const std::function<void(const Statistics&, MetricsText::Labels)>& add,
                 MetricsText* text) {

@@ -18,28 +18,29 @@ namespace hearth {
 struct AppMetrics {
   AppMetrics();
 
-  RequestMetrics requests;        // for text
+  RequestMetrics requests;        // for text alone
   Counter prompt_tokens;          // of admitted requests
-  Histogram first_token_seconds;  // from the request's head to its first token
-  Histogram token_seconds;        // between tokens of a choice, its mean
-  Histogram queue_seconds;        // from submission until it has KV pages
-  Histogram prefill_seconds;      // from then to the first token
+  Histogram first_token_seconds;  // from the request's arrival to its first token
+  Histogram token_seconds;        // mean time between a choice's tokens
+  Histogram queue_seconds;        // from submission until the sequence has KV pages
+  Histogram prefill_seconds;      // from the KV pages to the first token
 };
 
-// The values of /metrics that go up and down, as they are now.
+// The gauges of /metrics: their values at the time of the request.
 struct AppGauges {
   size_t connections = 0, exchanges = 0;
-  uint64_t displaced_connections = 0, refused_connections = 0;  // so far
+  uint64_t displaced_connections = 0, refused_connections = 0;  // since the start
   uint64_t reply_bytes = 0;
 };
 
-// The figures of an engine; with a name, which is their label, where there may be several.
+// The figures of one engine. `model`: its name, the samples' label where there may be several
+// engines; else empty.
 struct EngineFigures {
   std::string_view model;
   const Statistics& statistics;
 };
 
-// `engines`: those that are loaded.
+// Writes the body of GET /metrics. `engines`: those that are loaded.
 std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges,
                          std::span<const EngineFigures> engines);
 

@@ -1,4 +1,4 @@
-// The routes that tell of models, and their figures. None wakes a model.
+// Routes that describe models and show their figures. None of them loads a model.
 #include <algorithm>
 
 #include "base/json.h"
@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// A value of a query: "b" of "a=b&c=d" and "a".
+// Returns the value that a query gives a name: "b" for "a=b&c=d" and "a"; "" where it has none.
 std::string query_value(std::string_view query, std::string_view name) {
   while (!query.empty()) {
     const size_t end = std::min(query.find('&'), query.size());
@@ -42,7 +42,7 @@ ModelInfo model_info(const ModelRow& row) {
   return info;
 }
 
-// Writes the properties that llama.cpp's server has, as far as they mean something here.
+// Writes the body of GET /props, with those of llama.cpp's properties that this server has.
 std::string properties_body(const ModelInfo& model, const SamplingParams* sampling,
                             uint32_t slots) {
   Json json;
@@ -87,7 +87,7 @@ std::optional<ModelRow> App::row_of(const std::string& name) const {
   if (set_ == nullptr) return {};
   const std::shared_ptr<const OfferedModel> found = set_->find(name);
   for (ModelRow& row : set_->rows()) {
-    // A request without a name asks about the first model that is loaded.
+    // A request without a name means the first model that is loaded.
     if (name.empty() ? row.lease != nullptr : row.model == found) return std::move(row);
   }
   return {};

@@ -1,5 +1,5 @@
-// The routes of text, models and health: what each one answers, and the table of all routes. The
-// build defines HEARTH_VERSION. The build gives HEARTH_VERSION.
+// The routes of text, models and health: how each answers, and the table of all routes. The build
+// defines HEARTH_VERSION.
 #include <fmt/format.h>
 
 #include "base/json.h"
@@ -22,8 +22,8 @@ namespace hearth {
 
 namespace {
 
-// Returns the model whose tokens /tokenize gives: the model for text, or the first of the others
-// where the server has none for text.
+// Returns the model whose tokenizer /tokenize uses: the text model's, or without one that of the
+// first queue (embedder or reranker).
 TokenRouteModel token_model(const ServedModels& models) {
   if (models.text == nullptr) return {models.of_queues().front()->tokenizer, nullptr, true};
   return {models.text->backend.tokenizer(), &models.text->chat, false, models.text->turns};

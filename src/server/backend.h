@@ -1,4 +1,4 @@
-// Backend: what the server needs of an engine, so that a test can put something else in its place.
+// Backend: the part of an engine that the server uses. Tests put their own in its place.
 #pragma once
 
 #include <memory>
@@ -16,15 +16,15 @@ class Backend {
   virtual const Tokenizer& tokenizer() const = 0;
   virtual uint32_t context() const = 0;
   virtual const Statistics& statistics() const = 0;
-  // Whether Request::first_turn changes anything.
+  // Whether the engine makes use of Request::first_turn, so that it is worth computing.
   virtual bool asks_first_turn() const { return false; }
-  // Does as Service::submit() does.
+  // Submits a request as Service::submit() does.
   [[nodiscard]] virtual JobHandle submit(Request request, std::shared_ptr<ResultStream> stream) = 0;
 };
 
 class ServiceBackend : public Backend {
  public:
-  // The service and the tokenizer outlive it.
+  // The service and the tokenizer outlive this.
   ServiceBackend(Service& service, const Tokenizer& tokenizer)
       : service_(service), tokenizer_(tokenizer) {}
 

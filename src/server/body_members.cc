@@ -15,7 +15,8 @@ namespace {
 
 namespace json = boost::json;
 
-// Is told by Boost.JSON's parser what it reads; the names are that library's.
+// MemberReader: the handler that Boost.JSON's parser calls for what it reads; that library fixes
+// the names.
 class MemberReader {
  public:
   // NOLINTBEGIN(readability-identifier-naming)
@@ -25,7 +26,7 @@ class MemberReader {
   using Code = json::error_code;
   using Text = json::string_view;
 
-  // Whether it was an object, and one of numbers that read_json() takes.
+  // Whether the body is an object and all its numbers are finite, as read_json() requires.
   bool good() const { return object_ && finite_; }
   json::object take() { return std::move(members_); }
 
@@ -63,7 +64,8 @@ class MemberReader {
   bool on_comment(Text, Code&) { return true; }
 
  private:
-  // Keeps the names of members and their own texts, and drops all texts below them.
+  // Adds to the text under way. Only names of the body's members and their own strings are kept:
+  // deeper text is dropped.
   bool add(Text part) {
     if (depth_ == 1) text_.append(part.data(), part.size());
     return true;
@@ -82,7 +84,8 @@ class MemberReader {
     --depth_;
     return true;
   }
-  // The member under way is an array that is not empty, or an object.
+  // Called for each value inside the member under way, an array or object: gives an array its one
+  // null.
   void fill() {
     json::value& member = members_[name_];
     if (member.is_array() && member.get_array().empty()) member.get_array().push_back(nullptr);

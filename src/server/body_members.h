@@ -1,5 +1,5 @@
-// The members of a body's object, without what lies in them: for who asks a body one thing and
-// leaves its reading to another. Reads it once, and makes no values of most of it.
+// Reads the members of a body's JSON object in one pass, without what lies inside them: for callers
+// that need one field before the route's reader reads the whole body.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -8,9 +8,9 @@
 
 namespace hearth {
 
-// Reads an object as read_object() (server/json_fields.h) does, with the same errors, but drops
-// what its members hold: an object becomes an empty one, an array that is not empty becomes one
-// null.
+// Reads an object as read_object() (server/json_fields.h) does and throws the same errors, but
+// drops the contents of its members: an object becomes {}, an array that is not empty becomes
+// [null].
 boost::json::object read_members(std::string_view body, uint32_t depth);
 
 }  // namespace hearth

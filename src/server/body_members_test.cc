@@ -23,7 +23,7 @@ TEST(BodyMembers, AreThoseOfTheObject) {
   EXPECT_EQ(read_members(R"({"prompt":")" + text + "\"}", 8).at("prompt").as_string(), text);
 }
 
-// A body with any error throws the same error as in a whole reading.
+// A faulty body throws the same error as read_object().
 TEST(BodyMembers, HaveTheErrorsOfAWholeReading) {
   auto error_of = [](auto read, const std::string& body) {
     try {

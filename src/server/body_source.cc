@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Returns a text as it stands between the quotes of a JSON string.
+// Returns a text escaped as it stands between the quotes of a JSON string.
 std::string json_inside(std::string_view text) {
   std::string line = Json().text(text).line();
   return line.substr(1, line.size() - 3);
@@ -19,7 +19,7 @@ std::string json_inside(std::string_view text) {
 bool TextBody::next(std::string* body) {
   constexpr size_t kPartBytes = 16 << 10;
   if (!std::exchange(begun_, true)) body->append("{\"").append(key_).append("\":\"");
-  // The caller may have something in it already.
+  // `body` may already hold text.
   const size_t enough = body->size() + kPieceBytes;
   bool any = true;
   while (any && body->size() < enough) {

@@ -1,5 +1,4 @@
-// The interface to the body of a reply, which is made piece by piece; reply_pieces.h sends the
-// pieces.
+// BodySource: makes the body of a reply piece by piece; reply_pieces.h sends the pieces.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +15,18 @@ inline constexpr size_t kPieceBytes = 256 << 10;
 class BodySource {
  public:
   virtual ~BodySource() = default;
-  // Appends what comes next, about kPieceBytes and at least a byte, and tells whether more does.
+  // Appends the next piece, about kPieceBytes and at least a byte, and returns whether more follow.
   virtual bool next(std::string* body) = 0;
 };
 
-// {"key":"text"}, of bytes that come in any pieces and need not be UTF-8.
+// The body {"key":"text"}, where the text's bytes come in pieces of any size and need not be UTF-8.
 class TextBody : public BodySource {
  public:
   explicit TextBody(std::string_view key) : key_(key) {}
   bool next(std::string* body) final;
 
  protected:
-  // Appends some next bytes, and returns whether more come.
+  // Appends the text's next bytes, and returns whether more follow.
   virtual bool more(std::string* bytes) = 0;
 
  private:
@@ -36,7 +35,7 @@ class TextBody : public BodySource {
   Utf8Stream utf8_;
 };
 
-// A body that is there as a whole.
+// MadeBody: a body that was made as a whole.
 class MadeBody final : public BodySource {
  public:
   explicit MadeBody(std::string body) : body_(std::move(body)) {}
@@ -47,7 +46,7 @@ class MadeBody final : public BodySource {
   size_t at_ = 0;
 };
 
-// Returns all of a body at once.
+// Reads a source to its end and returns the whole body.
 std::string whole_body(BodySource& source);
 
 }  // namespace hearth

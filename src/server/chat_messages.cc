@@ -14,7 +14,7 @@ namespace hearth {
 namespace {
 
 constexpr std::string_view kOnlyText = "no images, sound or files are read: send text parts";
-constexpr size_t kMostCalls = 128;  // of one message
+constexpr size_t kMostCalls = 128;  // in one message
 
 std::string read_role(const boost::json::object& message, const std::string& name) {
   std::string param = name + ".role";
@@ -75,7 +75,7 @@ boost::json::object read_call(const boost::json::value& field, const std::string
   return read;
 }
 
-// Returns the calls of a message; an empty array where it has none.
+// Returns the `tool_calls` of a message; an empty array where it has none.
 boost::json::array read_calls(const boost::json::object& message, const std::string& role,
                               const std::string& name) {
   const boost::json::value* field = find_field(message, "tool_calls");
@@ -93,7 +93,8 @@ boost::json::array read_calls(const boost::json::object& message, const std::str
   return read;
 }
 
-// Returns what an assistant thought, by either name; "" where the message has none.
+// Returns an assistant message's reasoning, given as `reasoning_content` or `reasoning`; "" where
+// it has none.
 std::string read_reasoning(const boost::json::object& message, const std::string& name) {
   for (const char* key : {"reasoning_content", "reasoning"}) {
     const boost::json::value* reasoning = find_field(message, key);
@@ -177,7 +178,7 @@ void end_with_final_message(const boost::json::array& messages, RenderedChat* ch
     text.assign(content->get_string().data(), content->get_string().size());
   }
   size_t begin = chat->text.rfind(text);
-  if (begin == std::string::npos) {  // some templates trim it
+  if (begin == std::string::npos) {  // some templates trim the content
     size_t first = text.find_first_not_of(" \t\r\n"), end = text.find_last_not_of(" \t\r\n");
     text = first == std::string::npos ? "" : text.substr(first, end - first + 1);
     begin = chat->text.rfind(text);

@@ -11,25 +11,30 @@
 
 namespace hearth {
 
-// Reads the field `messages` of a body (required, 1 to `most` of them). Each becomes an object with
-// `role` and `content` first: `developer` is `system`, the texts of parts are joined by newlines,
-// and content that is missing where there are calls is empty. Behind them come, where a message has
-// them, `tool_calls` as OpenAI has them (`arguments` as the client sent them: JSON text or an
-// object), `tool_call_id` and `reasoning_content`, which is also read by the name `reasoning`.
-// Other members stay as they are, without null ones. server/turn_history.h then makes of calls and
-// reasoning what a template wants. Throws RequestError, also where a message has images, audio or
-// files.
+// Reads the field `messages` of a body (required, 1 to `most` of them).
+//
+// Each message becomes an object with `role` and `content` first: the role `developer` becomes
+// `system`, an array of text parts becomes one text with newlines between, and missing content
+// beside calls becomes "". Then come, where given, `tool_calls` in OpenAI's form (`arguments` as
+// the client sent them: JSON text or an object), `tool_call_id`, and `reasoning_content`, which is
+// also read under the name `reasoning`. Other members stay as they are, but null ones are dropped.
+// server/turn_history.h then brings calls and reasoning into the form that the template wants.
+//
+// Throws RequestError, also for images, audio and files.
 boost::json::array read_messages(const boost::json::object& body, size_t most);
 
-// The field add_generation_prompt, as a variable of the template; `kwargs`, which were read before,
-// win.
+// Reads the field add_generation_prompt and adds it to the template's variables `kwargs`, unless
+// chat_template_kwargs, read before, set it.
 void read_generation_prompt(const boost::json::value& field, const std::string& name,
                             boost::json::object* kwargs);
-// The field continue_final_message, behind it. Where it is true, no generation prompt follows.
+// Reads the field continue_final_message and returns it; call it after read_generation_prompt().
+// True sets add_generation_prompt to false in `kwargs`. Throws RequestError where that was asked to
+// be true.
 bool read_continue_final(const boost::json::value& field, const std::string& name,
                          boost::json::object* kwargs);
-// Takes off what a template wrote behind the content of the last message, which so goes on. Throws
-// RequestError where the template does not show that content as it is.
+// Cuts off the text that a template wrote after the last message's content, so that generation
+// continues that message. Throws RequestError where the rendered text does not contain the content
+// as it is.
 void end_with_final_message(const boost::json::array& messages, RenderedChat* chat);
 
 }  // namespace hearth

@@ -36,7 +36,7 @@ void ChoicePart::append(ChoicePart next) {
 uint64_t bytes_of(const ChoicePart& part) {
   uint64_t bytes = part.text.size() + part.reasoning.size();
   for (const CallPart& call : part.calls) {
-    if (!call.name.empty()) bytes += sizeof(call);  // pieces of a call are joined
+    if (!call.name.empty()) bytes += sizeof(call);  // later parts of a call are joined to it
     bytes += call.id.size() + call.name.size() + call.arguments.size();
   }
   for (const TokenEntry& entry : part.entries) {
@@ -79,14 +79,15 @@ ChoicePart ChoiceText::take(const Result& result) {
 
 void ChoiceText::add(const Result& result) {
   std::string bytes = tokenizer_->token_bytes(result.token, special_);
-  // A token that ends a text has none, but where the text's language is over behind it, or where
-  // the client wants to see what ended it.
+  // The token that ends a text has no text itself, except where the engine returned it: where the
+  // output's grammar ended with it, or the client asked to see control tokens.
   if (result.finish == Finish::kEndOfText && !result.text.ends_with(bytes)) bytes.clear();
   if (bytes.empty() && !prompt_) return;
   add_entry(token_entry(*tokenizer_, result, special_ || prompt_), bytes);
 }
 
-// The prompt's tokens that have been scored, all where its end has been: returns their text.
+// Adds the entries of prompt tokens whose scores have come (all of them once the prompt is
+// complete), and returns their text.
 std::string ChoiceText::add_prompt(const Result& result) {
   const std::vector<int32_t>& tokens = prompt_->tokens;
   const size_t scored = result.index + result.prompt_logprobs.size();
@@ -112,15 +113,14 @@ std::string ChoiceText::add_prompt(const Result& result) {
     text += add_entry(std::move(entry), bytes);
   }
   if (echoed_ < tokens.size()) return text;
-  // The generated text begins a character of its own, even behind an echoed prompt that ends within
-  // one.
+  // Generated text must not be joined to a character that the echoed prompt left incomplete.
   const std::string rest = utf8_.flush();
   bytes_ += rest.size();
   points_ += count_code_points(rest);
   return text + rest;
 }
 
-// Adds the entry of a token with these bytes of text. Returns what is certain of it.
+// Adds the entry of a token whose text is `bytes`. Returns the text that became certain.
 std::string ChoiceText::add_entry(TokenEntry entry, std::string_view bytes) {
   Waiting token{bytes_, bytes.empty(), std::move(entry)};
   token.entry.offset = points_;
@@ -130,8 +130,9 @@ std::string ChoiceText::add_entry(TokenEntry entry, std::string_view bytes) {
   return text;
 }
 
-// A token begins where the character does that its first byte is part of. A byte that does not go
-// on with the character before it makes U+FFFD of that one.
+// Adds a byte; `first` is its token's entry if it is the token's first byte. A token's text begins
+// at the character that its first byte belongs to. If that byte breaks off an incomplete character,
+// that one becomes U+FFFD, and the token begins after it.
 std::string ChoiceText::push(char byte, Waiting* first) {
   size_t held = utf8_.held();
   std::string text = utf8_.push({&byte, 1});

@@ -1,14 +1,14 @@
-// Turns the engine's results of one choice into what a client gets of it: text, and the
+// Turns the engine's results of one choice into the parts that a client gets: text, and the
 // log-probabilities of exactly those tokens whose text was given.
 //
-// Text is held back while a character or a stop string may be incomplete, so a token's text may
+// Text is held back while a character or a stop string may be incomplete. So a token's text may
 // come with a later result, or never, where a stop string cut it off. A token's entry comes with
-// the first byte of its text; tokens that make up one character come together with it. A token
-// without text (an end of text, a control token) has no entry, but where the prompt comes first.
+// the first byte of its text; the tokens of one character come together with it. A token without
+// text (an end of text, a control token) has no entry, unless the prompt is echoed.
 //
-// Where it does (EchoedPrompt), the text begins with the prompt's, as its tokens spell it, and
-// every token that is not cut off has an entry, under its name where it has no text: so who knows
-// the prompt's tokens knows which entry belongs to which.
+// With an echoed prompt (EchoedPrompt), the text begins with the prompt's, as its tokens spell it.
+// Every token that is not cut off then has an entry; one without text is shown by its name. So a
+// client that knows the prompt's tokens can match each to its entry.
 #pragma once
 
 #include <cstdint>
@@ -27,32 +27,34 @@
 namespace hearth {
 
 struct TokenEntry {
-  std::string bytes;  // of the token, maybe a part of a character
+  std::string bytes;  // the token's text; may be a part of a character
   double logprob = 0;
-  std::vector<std::pair<std::string, double>> top = {};  // bytes and log-probability
-  uint64_t offset = 0;  // code points of the choice's text before the token's
-  bool scored = true;   // false: the first of a prompt, which has no log-probability
+  // The bytes and log-probabilities of the likeliest tokens.
+  std::vector<std::pair<std::string, double>> top = {};
+  uint64_t offset = 0;  // code points of the choice's text before this token's
+  bool scored = true;   // false: a prompt's first token, which has no log-probability
 };
 
-// A prompt that comes before the text, with the log-probabilities of its tokens.
+// EchoedPrompt: a prompt that is repeated before the generated text, with its tokens'
+// log-probabilities.
 struct EchoedPrompt {
   EchoedPrompt(const Tokenizer& tokenizer, std::vector<int32_t> tokens);
 
   std::vector<int32_t> tokens;
-  // Whether the first byte that the tokens spell is the space that SentencePiece puts before a
-  // text.
+  // Whether the first byte of the spelled tokens is the space that SentencePiece adds in front of a
+  // text, so the echo leaves it out.
   bool drops_space = false;
 };
 
-// A piece of a call of a tool, or all of it. The first piece has an id and a name, the others none.
+// A part of a tool call. A call's first part has its id and name, the others only arguments.
 struct CallPart {
-  uint32_t index = 0;  // of the call, in its choice
+  uint32_t index = 0;  // the call's number in its choice
   std::string id = {};
   std::string name = {};
-  std::string arguments = {};  // JSON text, an object in the end
+  std::string arguments = {};  // a part of the JSON text of an object
 };
 
-// A piece of a choice, or all of it.
+// A part of a choice's output.
 struct ChoicePart {
   uint32_t index = 0;
   std::string text = {};
@@ -60,41 +62,42 @@ struct ChoicePart {
   std::optional<Finish> finish = {};
   std::string reasoning = {};
   std::vector<CallPart> calls = {};
-  bool called = false;    // with `finish`: the choice has calls
+  bool called = false;    // with `finish`: the choice called tools
   std::string stop = {};  // with `finish`: the stop string that ended it
 
-  // Whether a client needs to hear of it.
+  // Whether there is nothing in it to send.
   bool empty() const {
     return text.empty() && entries.empty() && !finish && reasoning.empty() && calls.empty();
   }
   void append(ChoicePart next);
 };
 
-// Returns the bytes of memory that a part takes until its reply was written.
+// Returns the bytes of memory that a part takes until its reply is written.
 uint64_t bytes_of(const ChoicePart& part);
 
-// Reads the results of one choice of a request.
+// ChoiceReader turns the results of one choice into parts.
 class ChoiceReader {
  public:
   virtual ~ChoiceReader() = default;
-  // Takes the choice's next result and returns what became certain with it.
+  // Takes the choice's next result and returns the part that became certain with it.
   virtual ChoicePart take(const Result& result) = 0;
 
-  // Tokens generated, those without text included.
+  // Returns the number of tokens generated, including those without text.
   virtual uint32_t tokens() const = 0;
   virtual uint64_t reasoning_tokens() const { return 0; }
   virtual std::optional<Finish> finish() const = 0;
 };
 
-// The bytes and the log-probabilities of a result's token. `bytes` is empty where it has no text.
+// Returns the entry of a result's token: its bytes, empty where it has no text, and its
+// log-probabilities. `special`: control tokens have text.
 TokenEntry token_entry(const Tokenizer& tokenizer, const Result& result, bool special);
 
-// The text as it is.
+// ChoiceText: a choice whose output is all content, without reasoning or calls.
 class ChoiceText final : public ChoiceReader {
  public:
-  // `index` is the choice's number in the reply, whatever its results say. `special`: control
-  // tokens have text (Request::special_text). `prompt`: of a request with prompt_logprobs, else
-  // null. The tokenizer must outlive this.
+  // `index`: the choice's number in the reply, whichever number its results have. `special`:
+  // control tokens have text (Request::special_text). `prompt`: the echoed prompt of a request with
+  // prompt_logprobs, else null. The tokenizer must outlive this.
   ChoiceText(const Tokenizer& tokenizer, uint32_t index, bool logprobs, bool special = false,
              std::shared_ptr<const EchoedPrompt> prompt = nullptr)
       : tokenizer_(&tokenizer),
@@ -110,8 +113,8 @@ class ChoiceText final : public ChoiceReader {
 
  private:
   struct Waiting {
-    size_t begin;  // of its text, in bytes of the choice's
-    bool silent;   // it has none
+    size_t begin;  // where the token's text begins in the choice's, in bytes
+    bool silent;   // the token has no text
     TokenEntry entry;
   };
 
@@ -124,16 +127,15 @@ class ChoiceText final : public ChoiceReader {
   uint32_t index_;
   bool logprobs_, special_;
   std::shared_ptr<const EchoedPrompt> prompt_;
-  bool drops_space_;   // of its next byte
-  size_t echoed_ = 0;  // tokens of it
+  bool drops_space_;   // from the echoed prompt's next byte
+  size_t echoed_ = 0;  // prompt tokens whose entries were added
   uint32_t tokens_ = 0;
   std::optional<Finish> finish_;
-  // The text of the tokens so far, as the engine makes it before it looks for stop strings: bytes
-  // and code points that are certain.
+  // The tokens' text before stop strings are cut: how many bytes and code points of it are certain.
   Utf8Stream utf8_;
   size_t bytes_ = 0;
   uint64_t points_ = 0;
-  size_t given_ = 0;  // bytes of text given
+  size_t given_ = 0;  // bytes of text in the parts returned so far
   std::deque<Waiting> waiting_;
 };
 

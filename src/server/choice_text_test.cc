@@ -13,7 +13,8 @@
 namespace hearth {
 namespace {
 
-// Tokens 0 to 255 are the bytes, then these; 256 ends a text and 257 is a control token.
+// Returns a tokenizer whose tokens 0 to 255 are the bytes; 256 ends a text, 257 is a control token,
+// and `texts` follow.
 std::unique_ptr<Tokenizer> tokenizer_of(const std::vector<std::string>& texts) {
   Vocab vocab = bpe_vocab({});
   vocab.eos = add_token(vocab, "<end>", TokenType::kControl);
@@ -28,7 +29,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const std::vector<std::string>& texts) {
 }
 constexpr int32_t kEnd = 256, kMark = 257, kFirst = 258;
 
-// Makes the results that Generation would make of these tokens, with the finish in the last one.
+// Makes the results that Generation would make of these tokens; the last one has the finish.
 std::vector<Result> results_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens,
                                const std::vector<std::string>& stops) {
   TextStream stream(stops);
@@ -52,7 +53,7 @@ std::vector<Result> results_of(const Tokenizer& tokenizer, const std::vector<int
   return results;
 }
 
-// Returns each part as "text|entry,entry".
+// Returns each part that ChoiceText gives, as "text|entry,entry".
 std::vector<std::string> parts_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens,
                                   const std::vector<std::string>& stops = {}) {
   ChoiceText choice(tokenizer, 0, true);
@@ -83,7 +84,7 @@ TEST(ChoiceText, TokensOfOneCharacterComeTogetherWithIt) {
   auto tokenizer = tokenizer_of({"x\xE2", "\x82", "\xAC!"});
   EXPECT_EQ(parts_of(*tokenizer, {kFirst, kFirst + 1, kFirst + 2}),
             (Parts{"x|x\xE2", "|", "\xE2\x82\xAC!|\x82,\xAC!"}));
-  // A character that never becomes whole.
+  // A character that never becomes complete is U+FFFD.
   EXPECT_EQ(parts_of(*tokenizer, {0xE2, 0x82, kEnd}), (Parts{"|", "|", "\xEF\xBF\xBD|\xE2,\x82"}));
   EXPECT_EQ(parts_of(*tokenizer, {0xE2, 'a'}), (Parts{"|",
                                                       "\xEF\xBF\xBD"
@@ -92,7 +93,8 @@ TEST(ChoiceText, TokensOfOneCharacterComeTogetherWithIt) {
 
 TEST(ChoiceText, TextHeldForAStopStringHoldsItsEntries) {
   auto tokenizer = tokenizer_of({"o##"});
-  // "##" may become the stop string, and does not; its token gave its first character at once.
+  // "##" might begin the stop string "###", but "!" shows that it does not. The token "o##" came
+  // with its first character.
   EXPECT_EQ(parts_of(*tokenizer, {'f', kFirst, '!'}, {"###"}), (Parts{"f|f", "o|o##", "##!|!"}));
   EXPECT_EQ(parts_of(*tokenizer, {'#', '#', 'x'}, {"###"}), (Parts{"|", "|", "##x|#,#,x"}));
   EXPECT_EQ(parts_of(*tokenizer, {'#', '#', kEnd}, {"###"}), (Parts{"|", "|", "##|#,#"}));
@@ -173,7 +175,7 @@ TEST(ChoiceText, ATokenThatEndsTheTextHasAnEntryWhereItsTextIsGiven) {
   }
 }
 
-// The results of a prompt's tokens, in steps of so many; the n-th has log-probability -n.
+// Returns results that score a prompt's tokens, `step` tokens each; token n has log-probability -n.
 std::vector<Result> prompt_results(size_t tokens, size_t step) {
   std::vector<Result> results;
   for (size_t at = 1; at < tokens; at += step) {
@@ -186,7 +188,7 @@ std::vector<Result> prompt_results(size_t tokens, size_t step) {
   return results;
 }
 
-// Returns each part as "text|entry@offset=logprob,..."; "-" for none.
+// Returns each part as "text|entry@offset=logprob,..."; "-": no log-probability.
 Parts echoed(const Tokenizer& tokenizer, const std::vector<int32_t>& prompt, size_t step,
              const std::vector<int32_t>& tokens, const std::vector<std::string>& stops = {}) {
   ChoiceText choice(tokenizer, 0, true, false, std::make_shared<EchoedPrompt>(tokenizer, prompt));
@@ -219,7 +221,7 @@ TEST(ChoiceText, BehindAPromptEveryTokenHasAnEntry) {
             (Parts{"He|<mark>@0=-,He@0=-1,<end>@2=-2", "a|a@2=-1", "|<mark>@3=-2", "b|b@3=-3",
                    "|<end>@4=-4"}));
   EXPECT_EQ(echoed(*tokenizer, {'x'}, 9, {kEnd}), (Parts{"x|x@0=-,<end>@1=-1"}));
-  // A stop string cuts off the others.
+  // The stop string "bc" cuts off the entries of its tokens.
   EXPECT_EQ(echoed(*tokenizer, {'x'}, 9, {'a', 'b', 'c'}, {"bc"}),
             (Parts{"xa|x@0=-,a@1=-1", "|", "|"}));
 }
@@ -239,7 +241,7 @@ TEST(ChoiceText, TheSpaceBeforeAPromptIsNotShown) {
   EXPECT_EQ(echoed(*tokenizer, {space, hi}, 1, {}), (Parts{" Hi| @0=-, Hi@0=-1"}));
 }
 
-// Returns, for each byte, the position of the first byte of its character.
+// Returns, for each byte, the position of its character's first byte.
 std::vector<size_t> begins_of(std::string_view bytes) {
   std::vector<size_t> begins;
   size_t at = 0;

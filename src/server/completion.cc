@@ -17,9 +17,9 @@
 namespace hearth {
 namespace {
 
-// A client that is so many bytes behind gets no more results for now; its sequences then wait.
+// Bytes unsent to a client from which on it gets no more results; its sequences then wait.
 constexpr size_t kMostUnsent = 256 << 10;
-// The limit where the replies of all have no room for more.
+// The limit of unsent bytes while the server's memory for replies is full.
 constexpr size_t kLeastUnsent = 16 << 10;
 constexpr size_t kHeaderBytes = 1000;
 
@@ -28,8 +28,8 @@ uint64_t random_seed() {
   return (uint64_t{random()} << 32) | random();
 }
 
-// Cuts a text to kHeaderBytes and replaces what is not printable ASCII: it goes into a header and a
-// line of a log.
+// Cuts a text to kHeaderBytes and replaces all but printable ASCII, for a header field and a line
+// of the log.
 std::string header_text(std::string text) {
   if (text.size() > kHeaderBytes) text.replace(kHeaderBytes - 3, text.npos, "...");
   for (char& c : text) {
@@ -50,7 +50,7 @@ Completion::Completion(Completions& all, Answers& answers, std::shared_ptr<Excha
 Completion::~Completion() = default;
 
 void Completion::begin() {
-  // Looks for room before the body costs anything.
+  // Refuses the request before its body is read if there is no place for even one text.
   if (std::optional<ApiError> error = all_.find_room(client(), 1)) return fail(*error);
   auto read_and_submit = [this] {
     read();
@@ -61,7 +61,7 @@ void Completion::begin() {
 
 void Completion::read() {
   auto vocabulary = static_cast<uint32_t>(model_.backend.tokenizer().size());
-  // The texts of the body take as much memory until they are tokens.
+  // The lease holds the body's memory in the server's budget until its texts have become tokens.
   BodyLease lease;
   std::string body = exchange().take_body(&lease);
   call_ = api_->read(body, model_.sampling, all_.options_.limits, vocabulary);
@@ -75,7 +75,7 @@ void Completion::read() {
   } catch (const RequestError& error) {
     throw RequestError(api_->named(error.api()));
   }
-  // The messages may be large, and are tokens now.
+  // The messages may be large, and are no longer needed: they are tokens now.
   call_.messages = {};
   call_.template_kwargs = {};
   call_.prompts = {};
@@ -100,22 +100,23 @@ void Completion::settle_request() {
   }
 }
 
-// Clears the stops of free text where the output has a language: such a text ends where its
-// language ends.
+// Sets the grammar of a completion's output. Its stops are cleared: such a text ends where its
+// grammar ends.
 void Completion::settle_language() {
   if (call_.shape.kind == OutputKind::kFree) return;
   call_.request.language = model_.languages->find(call_.shape, model_.backend.tokenizer());
   call_.request.stops.clear();
   call_.request.stop_tokens.clear();
-  call_.shape = {};  // it may be large
+  call_.shape = {};  // its schema may be large
 }
 
-// Chooses the language of the turn, which depends on what the prompt has already begun of it.
+// Chooses the grammar of a chat's turn (reasoning, content, calls), which depends on how much of
+// the turn the prompt has begun.
 void Completion::settle_turn(const RenderedChat& chat) {
   const TurnFormat* format = model_.turns;
   TurnOrder& order = call_.turn;
   const bool plain = order.tools.empty() && call_.shape.kind == OutputKind::kFree;
-  // A request that shows control tokens gets the markup of the turn as text.
+  // A request for control tokens in the text gets the turn's markup as text, unsplit.
   const bool splits =
       format != nullptr && format->reasons() && !(plain && call_.request.special_text);
   if (order.tools.empty() && !splits) return settle_language();
@@ -125,7 +126,7 @@ void Completion::settle_turn(const RenderedChat& chat) {
   turn_ = model_.languages->find_turn(*format, order, model_.backend.tokenizer());
   relaxed_ = header_text(fmt::format("{}", fmt::join(turn_->relaxed, "; ")));
   order = {};
-  // Stop strings are looked for in what the language says is content.
+  // The engine looks for stop strings in those parts of the turn that its grammar calls content.
   Request& request = call_.request;
   if (turn_->bound || !request.stops.empty()) request.language = turn_->begin;
   request.stop_tags = turn_->stop_tags;
@@ -147,8 +148,7 @@ void Completion::read_conversation() {
   Pace turns = pace();
   const RenderedChat rendered = render_conversation(model_, &call_, &turns);
   settle_turn(rendered);
-  // Encodes at most one token more than the context holds, since a prompt of that length is refused
-  // anyway.
+  // Encoding stops one token above the context: such a prompt is refused anyway.
   add_prompt(model_.chat.encode(rendered, model_.backend.context(), &turns), "");
   if (model_.backend.asks_first_turn()) {
     call_.request.first_turn =
@@ -162,7 +162,7 @@ void Completion::read_prompts() {
   Pace turns = pace();
   EncodeOptions options;
   options.add_eos = false;
-  options.most = model_.backend.context();  // of one token more it is refused
+  options.most = model_.backend.context();  // encoding stops one token above, which is refused
   options.pace = &turns;
   for (const Prompt& prompt : call_.prompts) {
     if (ended()) return;
@@ -246,7 +246,7 @@ void Completion::submit() {
   });
   uint64_t kept = 0;
   for (const Part& part : parts_) kept += part.echo.size() * call_.request.choices;
-  // Scores wait in the engine's results while the client of a stream reads nothing.
+  // The prompt's scores wait in the engine's results while a stream's client does not read.
   if (call_.stream && call_.request.prompt_logprobs) {
     using Likely = decltype(TokenScore::top)::value_type;
     const uint64_t each = sizeof(TokenScore) + sizeof(Likely) * call_.request.top_logprobs;
@@ -264,7 +264,7 @@ void Completion::submit() {
   if (!computes()) end_uncomputed();
 }
 
-// Ends the choices of a request that asks the engine for nothing.
+// Ends the choices of a request that needs no token from the engine.
 void Completion::end_uncomputed() {
   Result none;
   none.finish = Finish::kLength;
@@ -276,7 +276,7 @@ void Completion::end_uncomputed() {
   finish();
 }
 
-// The engine's thread calls this, and nothing may be thrown on it.
+// Called by the engine's thread, which no exception may reach.
 void Completion::take_results_soon() noexcept {
   try {
     on_reactor([this] {
@@ -317,7 +317,7 @@ void Completion::begin_events() {
   if (!events.empty()) exchange().send(std::move(events));
 }
 
-// The client has taken all that waited for it.
+// The client has read all that was unsent.
 void Completion::go_on() {
   stalled_since_.reset();
   guarded([this] { take_results(); });
@@ -330,8 +330,8 @@ void Completion::take_results() {
   while (!ended() && (!streaming_ || exchange().unsent() + events.size() < most)) {
     std::optional<Result> result = stream_->try_pop();
     if (!result) break;
-    // Reports the progress that was read before this result; more may have come since the last
-    // look.
+    // Reports progress in reading the prompt before this result: more may have come since the loop
+    // began.
     events += read_so_far();
     if (result->finish && !finish_reason(*result->finish)) {
       if (result->error == kNoMemory) return exchange().fall_short();
@@ -354,7 +354,8 @@ void Completion::take_results() {
   }
 }
 
-// The event that tells it, where it was asked for and there is something new.
+// Returns an event with the prompt tokens read so far; "" where the client did not ask for it or
+// nothing changed.
 std::string Completion::read_so_far() {
   if (!streaming_ || !call_.request.tell_read) return {};
   const PromptRead read = stream_->read();
@@ -375,7 +376,8 @@ void Completion::give_way() {
   end(Outcome::kCancelled, kClientClosedRequest, error.code);
 }
 
-// Results about a prompt belong to all its choices, others to one.
+// Returns the choices that a result belongs to: all of its prompt for a result about the prompt,
+// else one.
 Completion::Choices Completion::choices_of(const Result& result) const {
   const uint32_t each = call_.request.choices;
   const uint32_t first = prompt_of_.at(result.request) * each;
@@ -383,8 +385,8 @@ Completion::Choices Completion::choices_of(const Result& result) const {
   return {first + result.choice, first + result.choice + 1};
 }
 
-// Gives the client what a result is to a choice, or adds it to `events`. False where there was no
-// room for it, and the answer has ended.
+// Hands a result to one choice and adds its part to `events` or the whole reply. Returns false
+// where the replies' memory was full, and the answer has ended.
 bool Completion::give(uint32_t choice, const Result& result, std::string* events) {
   ChoicePart part = choices_[choice]->take(result);
   if (part.finish) note_choice(*choices_[choice], result);
@@ -452,8 +454,8 @@ void Completion::finish() {
     exchange().end();
     return end(outcome, 200, "");
   }
-  // Log-probabilities may make it large: the worker makes it, and nobody else has the places before
-  // it is handed over.
+  // Log-probabilities may make the reply large, so the worker makes it. The request holds its
+  // places until the reply is handed over.
   finishing_ = true;
   on_worker([this, outcome] {
     reply_with(reply_->whole(std::move(whole_), usage()), outcome, reply_fields());
@@ -467,7 +469,7 @@ void Completion::tell(const ApiError& error) {
 }
 
 void Completion::let_go() noexcept {
-  jobs_.clear();  // cancels what is left
+  jobs_.clear();  // cancels those still running
   if (stream_) stream_->close();
   all_.give_back(*this);
 }
@@ -478,7 +480,7 @@ void Completion::forget() noexcept {
 }
 
 void Completion::note(LogEntry* entry) const {
-  if (submitted_seconds_ > 0) {  // before that the worker may be at it
+  if (submitted_seconds_ > 0) {  // else the worker may still use the members below
     Usage sums = usage();
     entry->prompt_tokens = sums.prompt_tokens;
     entry->cached_tokens = sums.cached_tokens;

@@ -1,6 +1,6 @@
-// A Completion is one request for text on its way: read by the worker, submitted to the engine,
-// answered as events or in one body. Its prompts are jobs of their own on one stream; its choices
-// are numbered through all of them.
+// A Completion is one request for text: the worker reads it, the engine computes it, and the answer
+// is a stream of events or one body. Each prompt is a job of its own; the jobs share one result
+// stream, and their choices are numbered through all prompts.
 //
 //   begin() -> read(), the worker -> submit() -> take_results(), whenever the engine says so
 //           -> finish()
@@ -31,20 +31,20 @@ class Completion final : public Answer {
              const ServedModel& model, std::unique_ptr<TextApi> api);
   ~Completion() override;
 
-  // Returns the seconds for which its results have waited for the client; 0 where none wait.
+  // Returns for how many seconds results have waited for the client; 0 where none wait.
   double stalled_seconds() const;
-  // Returns how many of the places it takes.
+  // Returns the number of places (texts that run or wait) that the request holds.
   uint32_t places() const { return places_; }
-  // Ends a stream whose client lets it wait while others want its places.
+  // Ends a stream whose client reads too slowly while other requests need its places.
   void give_way();
 
  private:
-  // A prompt of the request.
+  // One prompt of the request.
   struct Part {
-    std::vector<int32_t> tokens;  // until it is submitted
+    std::vector<int32_t> tokens;  // emptied when submitted
     uint64_t token_count = 0;
-    std::string echo;  // the prompt's text, where it is asked for
-    // The prompt, where it comes with log-probabilities: then `echo` is empty.
+    std::string echo;  // the prompt's text, where the client asks for an echo
+    // The echoed prompt with log-probabilities; `echo` is then empty.
     std::shared_ptr<const EchoedPrompt> scored = nullptr;
     uint32_t cached = 0;
   };
@@ -59,7 +59,7 @@ class Completion final : public Answer {
   void read_prompts();
   void add_prompt(std::vector<int32_t> tokens, std::string echo);
   void check_logprobs() const;
-  // Whether the engine is asked at all.
+  // Whether the request needs the engine.
   bool computes() const { return call_.generates || call_.request.prompt_logprobs; }
   void settle_request();
   void settle_language();
@@ -91,27 +91,28 @@ class Completion final : public Answer {
   const std::unique_ptr<TextApi> api_;
 
   CompletionCall call_;
-  std::shared_ptr<const TurnLanguage> turn_;  // null: the text is content as it is
-  std::string relaxed_;                       // what it leaves out
+  std::shared_ptr<const TurnLanguage> turn_;  // null: all text is content
+  std::string relaxed_;                       // schema keywords that the turn's grammar leaves out
   std::vector<Part> parts_;
   std::unique_ptr<ReplyForm> reply_;
 
   uint32_t places_ = 0;
   std::shared_ptr<ResultStream> stream_;
   std::vector<JobHandle> jobs_;
-  std::unordered_map<uint64_t, uint32_t> prompt_of_;  // by the jobs' ids
+  std::unordered_map<uint64_t, uint32_t> prompt_of_;  // by job id
   std::vector<std::unique_ptr<ChoiceReader>> choices_;
-  std::vector<ChoicePart> whole_;  // what came so far, where it is not streamed
+  std::vector<ChoicePart> whole_;  // each choice so far, where the reply is not streamed
   PromptRead told_read_;
-  uint32_t finished_ = 0;          // choices
-  std::atomic<bool> told_{false};  // take_results() is on its way to the reactor
+  uint32_t finished_ = 0;          // choices that have ended
+  std::atomic<bool> told_{false};  // take_results() is posted to the reactor
   bool streaming_ = false;
-  bool finishing_ = false;               // its whole reply is being made
-  std::optional<double> stalled_since_;  // results wait for the client
+  bool finishing_ = false;               // the worker makes the whole reply
+  std::optional<double> stalled_since_;  // since when results wait for the client
 
   double submitted_seconds_ = 0;
   std::optional<double> queue_seconds_, first_token_seconds_;
-  // Moments, as results have them: of the first text and of all.
+  // Seconds of the results' clock: admission of the first text, its first token, and the latest
+  // result.
   double admitted_at_ = 0, first_token_at_ = 0, computed_at_ = 0;
 };
 

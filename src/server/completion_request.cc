@@ -18,13 +18,13 @@ namespace {
 
 using boost::json::value;
 
-// The state that the reader of one field works on; readers run in the order of their table, so that
-// one may look at what those before it read.
+// The state that the readers of fields share. They run in their table's order, so that a reader may
+// use what earlier ones read.
 struct Reading {
   const boost::json::object& body;
   const RequestLimits& limits;
   uint32_t vocabulary;
-  uint32_t least_tokens;  // that max_tokens may be
+  uint32_t least_tokens;  // the least that max_tokens may be
   CompletionCall call;
 };
 
@@ -47,7 +47,8 @@ void read_max_tokens(const value& field, const std::string& name, Reading& readi
   reading.call.to_context = false;
 }
 
-// -1 and -2 are what llama.cpp and ollama have for all that the context holds.
+// Reads n_predict or num_predict: a count, or -1 or -2, by which llama.cpp and ollama mean all that
+// the context holds.
 void read_predict(const value& field, const std::string& name, Reading& reading) {
   int64_t count = integer_field(field, name, -2, std::numeric_limits<uint32_t>::max());
   if (count == 0 && reading.least_tokens > 0) {
@@ -72,7 +73,7 @@ void read_top_p(const value& field, const std::string& name, Reading& reading) {
   reading.call.request.sampling.top_p = static_cast<float>(real_field(field, name, 0, 1));
 }
 
-// -1 is what some servers have for all tokens.
+// Reads top_k; -1 means all tokens, as in other servers.
 void read_top_k(const value& field, const std::string& name, Reading& reading) {
   int64_t top_k = integer_field(field, name, -1, std::numeric_limits<uint32_t>::max());
   reading.call.request.sampling.top_k = static_cast<uint32_t>(std::max<int64_t>(top_k, 0));
@@ -87,7 +88,7 @@ void read_repetition(const value& field, const std::string& name, Reading& readi
       static_cast<float>(real_field(field, name, 0.01, 100));
 }
 
-// -1 is what llama.cpp has for all tokens.
+// Reads the window of the repeat penalty; -1 means all tokens, as in llama.cpp.
 void read_repeat_window(const value& field, const std::string& name, Reading& reading) {
   int64_t last = integer_field(field, name, -1, std::numeric_limits<int32_t>::max());
   reading.call.request.sampling.penalty_window =
@@ -150,7 +151,7 @@ void read_stream(const value& field, const std::string& name, Reading& reading) 
   reading.call.stream = bool_field(field, name);
 }
 
-// Must be read after `stream`.
+// Reads stream_options, after `stream`.
 void read_stream_options(const value& field, const std::string& name, Reading& reading) {
   const boost::json::object& options = object_field(field, name);
   if (!reading.call.stream) {
@@ -173,7 +174,7 @@ void read_chat_logprobs(const value& field, const std::string& name, Reading& re
   reading.call.request.logprobs = bool_field(field, name);
 }
 
-// Must be read after `logprobs`.
+// Reads top_logprobs, after `logprobs`.
 void read_top_logprobs(const value& field, const std::string& name, Reading& reading) {
   auto top = static_cast<uint32_t>(integer_field(field, name, 0, reading.limits.top_logprobs));
   if (top > 0 && !reading.call.request.logprobs) {
@@ -188,13 +189,13 @@ void read_text_logprobs(const value& field, const std::string& name, Reading& re
   reading.call.request.logprobs = true;
 }
 
-// Must be read after `logprobs`.
+// Reads echo, after `logprobs`.
 void read_echo(const value& field, const std::string& name, Reading& reading) {
   reading.call.echo = bool_field(field, name);
   reading.call.request.prompt_logprobs = reading.call.echo && reading.call.request.logprobs;
 }
 
-// Must be read after `n`.
+// Reads best_of, after `n`: only the same number is taken.
 void read_best_of(const value& field, const std::string& name, Reading& reading) {
   if (integer_field(field, name) != int64_t{reading.call.request.choices}) {
     refuse_unsupported(name, "leave it out, or give n the same value");
@@ -205,7 +206,7 @@ void read_template_kwargs(const value& field, const std::string& name, Reading& 
   reading.call.template_kwargs = object_field(field, name);
 }
 
-// Must be read after `chat_template_kwargs`.
+// Reads add_generation_prompt, after `chat_template_kwargs`.
 void read_prompt_wish(const value& field, const std::string& name, Reading& reading) {
   read_generation_prompt(field, name, &reading.call.template_kwargs);
 }
@@ -222,12 +223,12 @@ void read_prompt(const value& field, const std::string& name, Reading& reading) 
   reading.call.prompts = prompt_fields(field, name, reading.limits.prompts, reading.vocabulary);
 }
 
-// Must be read after `chat_template_kwargs`, and so must the next two.
+// Reads tools, after `chat_template_kwargs`; so must the next two be.
 void read_tool_list(const value& field, const std::string& name, Reading& reading) {
   read_tools(field, name, reading.limits.tools, &reading.call.turn, &reading.call.template_kwargs);
 }
 
-// Must be read after `tools`.
+// Reads tool_choice, after `tools`.
 void read_choice_of_tools(const value& field, const std::string& name, Reading& reading) {
   read_tool_choice(field, name, &reading.call.turn, &reading.call.template_kwargs);
 }
@@ -244,7 +245,8 @@ void read_include_reasoning(const value& field, const std::string& name, Reading
   reading.call.include_reasoning = bool_field(field, name);
 }
 
-// "none" and "auto" mean the same where no functions are given, so both pass.
+// Refuses the old field function_call; without functions "none" and "auto" change nothing, so both
+// pass.
 void refuse_function_call(const value& field, const std::string& name, Reading&) {
   if (field.is_string() && (field.get_string() == "none" || field.get_string() == "auto")) return;
   refuse_unsupported(name, "use tools and tool_choice");
@@ -273,7 +275,7 @@ constexpr FieldRule kBothRules[] = {
     {"num_predict", read_predict},
     {"max_new_tokens", read_max_tokens},
     {"max_tokens", read_max_tokens},
-    {"max_completion_tokens", read_max_tokens},  // the newer name counts where both are given
+    {"max_completion_tokens", read_max_tokens},  // wins where both are given
     {"min_tokens", read_min_tokens},
     {"temperature", read_temperature},
     {"top_p", read_top_p},

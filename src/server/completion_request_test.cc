@@ -27,7 +27,7 @@ CompletionCall text(const std::string& fields, const std::string& prompt = "\"Hi
   return read_text_call("{\"prompt\":" + prompt + fields + "}", openai_sampling(), {}, kVocabulary);
 }
 
-// "code: message", with the field in "[]" where it does not begin the message.
+// Returns the error's "code: message", with the field in "[]" unless the message begins with it.
 template <typename Call>
 std::string error_of(Call call) {
   try {
@@ -279,7 +279,7 @@ TEST(CompletionRequest, ATextMayGenerateNothing) {
   EXPECT_TRUE(text("").generates);
   EXPECT_TRUE(text(R"(,"n_predict":-1)").generates);
   EXPECT_TRUE(text(R"(,"n_predict":-1)").to_context);
-  // The name that counts where several are given.
+  // The most recent of several names for the number of tokens counts.
   EXPECT_FALSE(text(R"(,"n_predict":-1,"max_tokens":0)").generates);
   EXPECT_TRUE(text(R"(,"max_tokens":0,"max_completion_tokens":3)").generates);
   EXPECT_EQ(text_error(R"(,"max_tokens":0,"min_tokens":1)"),
@@ -306,7 +306,7 @@ TEST(CompletionRequest, WhatIsNotBuiltIsRefused) {
   EXPECT_EQ(text_error(R"(,"suffix":"")"), "none");
 }
 
-// Values that ask for the field's effect, and values that ask for nothing.
+// Returns values that ask for the unbuilt field's effect, and values that ask for none.
 std::pair<std::vector<std::string>, std::vector<std::string>> samples(const UnbuiltField& field) {
   switch (field.nothing) {
     case Nothing::kEmpty:
@@ -412,7 +412,7 @@ TEST(CompletionRequest, AFinalMessageMayGoOn) {
                          &rendered);
   EXPECT_EQ(rendered.text, "<u>Hi</u><a>Well, ");
   EXPECT_EQ(rendered.foreign.size(), 2u);
-  rendered.text = "<a>Well,</a>";  // trimmed
+  rendered.text = "<a>Well,</a>";  // the template trimmed the content
   end_with_final_message(chat("", R"([{"role":"assistant","content":"Well, "}])").messages,
                          &rendered);
   EXPECT_EQ(rendered.text, "<a>Well,");

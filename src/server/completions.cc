@@ -63,8 +63,9 @@ void Completions::make_room(const std::string& client, uint32_t texts) {
   }
 }
 
-// Says to wait as long as a place takes to become free, by the requests so far: behind all texts
-// where there is no place, and behind its own where a client has its share.
+// Returns the error 429 with the seconds to wait until a place should be free, by the mean duration
+// of past requests: behind all texts where all places are taken, behind the client's own where it
+// has its share.
 ApiError Completions::queue_full(const std::string& client) const {
   const Histogram& past = metrics_.requests.seconds;
   double mean = past.count() > 0 ? past.sum() / static_cast<double>(past.count()) : 1;

@@ -1,5 +1,5 @@
-// Completions: what the requests for text have together: the places of those that run or wait, and
-// their figures. Used by the reactor's thread.
+// Completions: what requests for text share: places for texts that run or wait, and their figures.
+// Used by the reactor's thread.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,10 @@ class Completion;
 
 struct CompletionOptions {
   RequestLimits limits;
-  uint32_t max_running = 16;  // texts that are generated at the same time
-  uint32_t max_queue = 128;   // texts that may wait for a place; a client's share is half of them
-  // A stream whose client lets it wait so long loses its places where others want them.
+  uint32_t max_running = 16;  // texts (choices) generated at the same time
+  uint32_t max_queue = 128;   // texts that wait for a place; a client may have half of them
+  // Seconds for which a stream's results may wait for its client before it loses its places, if
+  // others need them.
   double stall_seconds = 5;
 };
 
@@ -39,21 +40,21 @@ class Completions {
  private:
   friend class Completion;
 
-  // Whether a client may have so many texts more, where slow streams give way: nothing, or what to
-  // tell it.
+  // Checks whether a client may take places for `texts` more texts, and ends slow streams to make
+  // room. Returns nothing if it may, else the error.
   std::optional<ApiError> find_room(const std::string& client, uint32_t texts);
-  // Takes places for so many texts. Nothing where it may have them; else what to tell it.
+  // Takes places for `texts` texts. Returns nothing if it could, else the error.
   std::optional<ApiError> take_places(Completion& completion, uint32_t texts);
   void give_back(Completion& completion) noexcept;
   ApiError queue_full(const std::string& client) const;
-  // Ends streams that wait for their clients, those that wait longest first, where that makes room
-  // for so many texts of a client.
+  // Ends streams whose clients read too slowly, the longest waiting first, if that makes room for
+  // `texts` texts of the client.
   void make_room(const std::string& client, uint32_t texts);
 
   const CompletionOptions options_;
   AppMetrics metrics_;
-  ClientShares places_;                      // of texts that run or wait
-  std::unordered_set<Completion*> holders_;  // who has taken some
+  ClientShares places_;                      // places of texts that run or wait, by client
+  std::unordered_set<Completion*> holders_;  // requests that hold places
 };
 
 }  // namespace hearth

@@ -10,16 +10,16 @@
 
 namespace hearth {
 
-// Throws RequestError, in names of fields of a chat, where the model's turns have not what `call`
-// asks for: calls of tools, reasoning.
+// Checks that the model's turns have what `call` asks for: tool calls, reasoning. Throws
+// RequestError that names the chat's field.
 void check_turns(const ServedModel& model, const CompletionCall& call);
 
 // Brings the messages of `call` into the form that the model's chat template wants, and renders
-// them. Throws RequestError, which names fields of a chat, and what the template does.
+// them. Throws RequestError that names the chat's field, and the template's own errors.
 RenderedChat render_conversation(const ServedModel& model, CompletionCall* call, Pace* pace);
 
-// The end of a prompt, which tells what a turn begins in: what the template wrote, and the message
-// that goes on where one does.
+// Returns the end of a prompt, from which the turn's grammar tells what of the turn is already
+// begun: text of the template alone, and with `continued` the message that goes on.
 std::string prompt_tail(const RenderedChat& chat, bool continued);
 
 }  // namespace hearth

@@ -13,15 +13,15 @@ namespace hearth {
 
 class EmbeddingBody {
  public:
-  // base64: each vector's floats in little-endian order, as OpenAI's clients ask for; else numbers
-  // with the digits that tell a float from its neighbours.
+  // `base64`: each vector is its floats in little-endian order, as OpenAI's clients ask for; else
+  // numbers with as many digits as identify a float.
   EmbeddingBody(std::string_view model, bool base64);
 
   void add(std::span<const float> vector);
   // Returns the text of the reply written since the last call; size() is its length in bytes.
   std::string take() { return json_.take(); }
   size_t size() const { return json_.size(); }
-  // Returns the end of the body, behind the last vector.
+  // Returns the end of the body, after the last vector.
   std::string finish(uint64_t prompt_tokens);
 
  private:

@@ -26,8 +26,8 @@ bool read_format(const boost::json::value& field, const std::string& name) {
   throw RequestError(kInvalidValue, name, "must be float or base64");
 }
 
-// Reads the field under both its names: a number of tokens, -1 for what the model takes; or true
-// for that.
+// Reads the field under its two names: a number of tokens, or -1 or true for as many as the model
+// takes.
 std::optional<uint32_t> read_truncation(const boost::json::object& object) {
   constexpr uint32_t kWhatTheModelTakes = std::numeric_limits<uint32_t>::max();
   constexpr const char* kTruncate = "truncate";

@@ -16,7 +16,7 @@
 namespace hearth {
 namespace {
 
-// The vectors, and then their usage; a vector's memory is free once it was written.
+// VectorsBody: the vectors and then the usage; each vector's memory is freed when it was written.
 class VectorsBody : public BodySource {
  public:
   VectorsBody(std::string_view model, const EmbeddingCall& call, std::vector<EmbedVector> vectors,
@@ -46,7 +46,7 @@ class VectorsBody : public BodySource {
   size_t at_ = 0;
 };
 
-// "input", or "input[3]" of several.
+// Returns the name of an input for errors: "input", or "input[3]" where there are several.
 std::string input_name(const char* field, size_t index, size_t count) {
   return count == 1 ? field : entry_name(field, index);
 }
@@ -85,7 +85,7 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
     Pace turns = pace();
     tokens = embed_tokens(model().tokenizer, whole, most, &turns);
   } catch (const RequestError&) {
-    throw;  // by the pace
+    throw;  // thrown by the pace
   } catch (const Error& error) {
     throw RequestError(
         {400, "", std::string(kInvalidValue), fmt::format("{}: {}", name, error.what()), name, {}});
@@ -100,7 +100,7 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
   }
   if (!tokens.was_cut()) return {std::move(whole), std::move(tokens.ids)};
   if (!cuts) throw RequestError(text_too_long(name, name, tokens.whole, model().context));
-  return {{}, std::move(tokens.ids)};  // the whole text is not what any device is to read
+  return {{}, std::move(tokens.ids)};  // the device needs the ids alone, not the text
 }
 
 std::unique_ptr<BodySource> EmbeddingTask::body_of(std::vector<EmbedVector> vectors,

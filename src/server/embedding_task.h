@@ -1,4 +1,5 @@
-// A request for embeddings on its way: every input is a text, and the reply has their vectors.
+// EmbeddingTask: one request for embeddings. Each input is a text to embed; the reply holds their
+// vectors.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The errors that clients get for exceptions thrown while their requests were served, and those
+// Turns exceptions thrown while a request was served into the errors that clients get. Also errors
 // that several routes share.
 #pragma once
 
@@ -11,12 +11,13 @@
 
 namespace hearth {
 
-// RequestError says it itself; of the other Errors, requests that cannot be are 400, those that
-// came at a bad time 429; memory that ran out is 503. All else is 500.
+// Returns the error for a client. A RequestError has its own. Other Errors: 400 for a request that
+// cannot be served, 429 for one that came too early, 503 for lack of resources. Memory that ran out
+// is 503. All else is 500.
 ApiError api_error_of(const std::exception& error);
 
-// Tells `fail`, a function of an ApiError, what was thrown. Where memory ran out, if only for that,
-// the exchange falls short instead.
+// Calls `fail`, a function of an ApiError, with the error of what was thrown. Where memory ran out,
+// now or before, the exchange falls short instead.
 template <typename Fail>
 void tell_failure(const std::exception& error, Exchange& exchange, Fail fail) noexcept {
   if (is_shortage(error)) return exchange.fall_short();
@@ -27,7 +28,7 @@ void tell_failure(const std::exception& error, Exchange& exchange, Fail fail) no
   }
 }
 
-// 404: the server has the model `own`.
+// Returns the error 404: this server's model is `own`, not `asked`.
 ApiError no_such_model(const std::string& asked, const std::string& own);
 
 }  // namespace hearth

@@ -17,7 +17,7 @@ std::string_view without_brackets(std::string_view name) {
   return bracketed ? name.substr(1, name.size() - 2) : name;
 }
 
-// Looks at every byte of `given`, whatever the first ones are.
+// Compares in a time that depends on the length of `given` alone, not on where it differs.
 bool same_key(std::string_view known, std::string_view given) {
   size_t differs = known.size() ^ given.size();
   for (size_t i = 0; i < given.size(); ++i) {
@@ -57,7 +57,7 @@ Guard::Guard(std::vector<std::string> keys, std::vector<std::string> names,
   for (std::string& name : names_) name = host_name(name);
 }
 
-// Compares it with all of them, so that the time does not tell which one it is.
+// Compares the key with all known ones, so that the time does not show which one matches.
 size_t Guard::number_of(std::string_view key) const {
   size_t number = 0;
   for (size_t i = 0; i < keys_.size(); ++i) {
@@ -66,7 +66,7 @@ size_t Guard::number_of(std::string_view key) const {
   return number;
 }
 
-// Clients send what they have, also a key for somebody else beside the right one.
+// Looks at all of the request's keys: clients may send one for another server beside the right one.
 size_t Guard::number_of_key(const HttpRequest& request) const {
   constexpr std::string_view kBearer = "bearer ";
   size_t number = 0;
@@ -90,7 +90,7 @@ std::string Guard::client_of(const HttpRequest& request) const {
 
 bool Guard::knows_host(const HttpRequest& request) const {
   const std::string* host = request.find("host");
-  if (host == nullptr) return true;  // HTTP/1.0, which no browser speaks
+  if (host == nullptr) return true;  // HTTP/1.0, which no browser uses
   std::string name = host_name(*host);
   return name == "localhost" || is_address(name) || (!name.empty() && name == listens_at_) ||
          std::ranges::count(names_, name) > 0;
@@ -106,9 +106,10 @@ bool Guard::allows(std::string_view origin) const {
          });
 }
 
-// A proxy may send a Host of its own choice, and end TLS: neither the port nor the scheme by which
-// the browser asked is known here. So a page at a name of the operator's is taken at every port,
-// and a Host without a port has the default one of the page's scheme.
+// Whether the page at `origin` is the server's own. A proxy may set its own Host and end TLS, so
+// the port and scheme that the browser used are unknown here. So a page at one of the operator's
+// names is accepted at every port, and a Host without a port gets the default port of the page's
+// scheme.
 bool Guard::own_page(std::string_view origin, const HttpRequest& request) const {
   std::optional<WebOrigin> page = parse_origin(origin);
   if (!page || !page->of_web()) return false;
@@ -141,7 +142,8 @@ std::optional<HttpReply> Guard::preflight(const HttpRequest& request) const {
   }
   HttpReply reply{.status = 204, .content_type = ""};
   reply.fields.emplace_back("Access-Control-Allow-Methods", "GET, HEAD, POST");
-  // Clients' libraries send fields of their own, and none of them changes what is allowed here.
+  // Any header field that a page wants to send is allowed: client libraries have their own, and
+  // none affects what Guard allows.
   const std::string* fields = request.find("access-control-request-headers");
   reply.fields.emplace_back("Access-Control-Allow-Headers",
                             fields ? *fields : "Authorization, Content-Type, X-Api-Key");

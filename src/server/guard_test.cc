@@ -73,7 +73,8 @@ TEST(Guard, DefaultPortsAndNamesOfTheOperatorAreItsOwn) {
     EXPECT_TRUE(from_elsewhere(guard, host, "https://models.example.evil")) << host;
     EXPECT_TRUE(from_elsewhere(guard, host, "tauri://models.example")) << host;
   }
-  // The address that the server listens at is not among the names that the operator gave for pages.
+  // Pages at the address that the server listens at are its own only at the same port: the operator
+  // did not give that name.
   EXPECT_TRUE(guard.knows_host(with({{"host", "listens.example:1"}})));
   EXPECT_FALSE(from_elsewhere(guard, "listens.example:8080", "http://listens.example:8080"));
   EXPECT_TRUE(from_elsewhere(guard, "listens.example:8080", "http://listens.example:9090"));
@@ -114,7 +115,7 @@ TEST(Guard, AnswersPreflightsOfAllowedOrigins) {
   HttpRequest request = with({{"origin", "https://chat.example"},
                               {"access-control-request-method", "POST"},
                               {"access-control-request-headers", "x-stainless-os"}});
-  EXPECT_FALSE(guard.preflight(request));  // of no method yet
+  EXPECT_FALSE(guard.preflight(request));  // without the method that the page wants to use
   request.method = "OPTIONS";
   std::optional<HttpReply> reply = guard.preflight(request);
   ASSERT_TRUE(reply);

@@ -14,7 +14,7 @@ namespace {
   throw RequestError(kInvalidValue, param, predicate);
 }
 
-// Returns the integer; none where int64_t does not have it. `value` is a number.
+// Returns the number as an integer; nothing where int64_t cannot hold it. `value` must be a number.
 std::optional<int64_t> exact_integer(const boost::json::value& value) {
   if (value.is_int64()) return value.get_int64();
   if (value.is_uint64()) return {};

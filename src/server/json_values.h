@@ -1,5 +1,5 @@
-// Values that were read with Boost.JSON, written again by Json: numbers with the fewest digits
-// ("1.5", not "1.5E0"), members in their order.
+// Writes values that Boost.JSON read: numbers with the fewest digits ("1.5", not "1.5E0"), members
+// in their order.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -9,9 +9,10 @@
 
 namespace hearth {
 
-// How deep it lies was checked when it was read.
+// Writes a value. Its depth was checked when it was read.
 void write_value(Json& json, const boost::json::value& value);
-// The arguments of a call, as an object: what a call was cut in is no value, and becomes {}.
+// Writes the arguments of a tool call as an object; text that is not complete JSON (a call cut off)
+// becomes {}.
 void write_arguments(Json& json, const std::string& arguments);
 // Writes a value as JSON, without a newline at its end.
 std::string value_text(const boost::json::value& value);

@@ -16,15 +16,15 @@ void add(std::string* key, std::string_view text) {
   *key += fmt::format("{} {}", text.size(), text);
 }
 
-// Shapes of one key have one grammar. What errors call them does not count.
+// Returns the key under which a shape's grammar is kept. Names that errors use are not part of it.
 std::string key_of(const OutputShape& shape) {
   std::string key = fmt::format("{} {} ", static_cast<int>(shape.kind), shape.choices.size());
   for (const std::string& choice : shape.choices) add(&key, choice);
   return key + shape.text;
 }
 
-// The same of turns, of one format. It begins as no shape's does. Where tools stand is told to the
-// client of what was left out of their schemas.
+// Returns the key of a turn's grammar, all of one turn format. It differs from every shape's key. A
+// tool's place in the body (`where`) is part of it, as `relaxed` names it to clients.
 std::string key_of(const TurnOrder& order) {
   std::string key = fmt::format("turn {} {} {} {} ", static_cast<int>(order.choice), order.parallel,
                                 order.prompt_goes_on, order.tools.size());
@@ -56,7 +56,8 @@ std::shared_ptr<const Matcher> compile(const OutputShape& shape,
   }
 }
 
-// Errors begin with what is at fault: a tool's schema, or the shape of the answer.
+// The field to blame for an error in compiling a turn, told by the message's first words: a tool's
+// schema, or the answer's shape.
 struct Fault {
   std::string_view param, code;
 };
@@ -101,7 +102,7 @@ std::shared_ptr<const Matcher> Languages::find(const OutputShape& shape,
                                                const Tokenizer& tokenizer) {
   const std::string key = key_of(shape);
   if (Entry entry = kept(key); entry.begin) return entry.begin;
-  // Other requests go on meanwhile, and may compile the same.
+  // No lock is held meanwhile, so two requests may compile the same grammar.
   std::shared_ptr<const Matcher> begin = compile(shape, vocabulary(tokenizer));
   keep({key, begin, nullptr});
   return begin;
@@ -139,7 +140,7 @@ Languages::Entry Languages::kept(const std::string& key) {
   return *found;
 }
 
-// Grammars grow while they are used, so all are measured anew.
+// Grammars grow while they are used, so all kept ones are measured again.
 void Languages::keep(Entry entry) {
   const std::lock_guard lock(mutex_);
   entries_.push_front(std::move(entry));

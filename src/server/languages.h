@@ -1,4 +1,5 @@
-// Languages: the grammars that requests ask for, compiled once and kept while there is room.
+// Languages: the grammars that requests ask for, each compiled once and kept while there is memory
+// for it.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +20,20 @@ class Languages {
  public:
   static constexpr size_t kMostBytes = size_t{64} << 20;
 
-  // Returns the beginning of a text of this shape, by the model that has this tokenizer, always the
-  // same one. Any thread. Throws RequestError: the shape is at fault, or would take too long.
+  // Returns the matcher at the beginning of a text of this shape. All calls are for one model, so
+  // `tokenizer` is always the same one. Any thread may call it. Throws RequestError where the shape
+  // is wrong or its grammar would take too long to compile.
   std::shared_ptr<const Matcher> find(const OutputShape& shape, const Tokenizer& tokenizer);
 
-  // Finds the language of a turn of a model. At fault may be the schemas of tools, too.
+  // Returns the grammar of a model's turn. A RequestError may also name a tool's schema.
   std::shared_ptr<const TurnLanguage> find_turn(const TurnFormat& format, const TurnOrder& order,
                                                 const Tokenizer& tokenizer);
 
  private:
   struct Entry {
     std::string key;
-    std::shared_ptr<const Matcher> begin;      // of a shape
-    std::shared_ptr<const TurnLanguage> turn;  // else of a turn
+    std::shared_ptr<const Matcher> begin;      // of a shape; else null
+    std::shared_ptr<const TurnLanguage> turn;  // of a turn; else null
     size_t bytes() const;
   };
 
@@ -44,7 +46,7 @@ class Languages {
   std::shared_ptr<const VocabularyTrie> vocabulary_;
   std::vector<MarkerToken> markers_;
   bool markers_found_ = false;
-  std::list<Entry> entries_;  // those used last first
+  std::list<Entry> entries_;  // most recently used first
 };
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Grammars of requests: compiled once, refused by the field's name.
+// Tests Languages: grammars are compiled once; errors name the field.
 #include "server/languages.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST_F(LanguagesTest, CompilesAShapeOnce) {
   EXPECT_EQ(find(OutputKind::kRegex, "a+"), first);
   EXPECT_NE(find(OutputKind::kGbnf, "root ::= \"a+\""), first);
   EXPECT_NE(find(OutputKind::kChoice, "", {"a", "b"}), find(OutputKind::kChoice, "", {"a b"}));
-  // A pattern of many states each; the first ones give way.
+  // Three large grammars together exceed the room, and those used least recently are dropped.
   for (int i = 0; i < 3; ++i) {
     const std::string many(size_t{30} << 20, static_cast<char>('a' + i));
     find(OutputKind::kChoice, "", {many});

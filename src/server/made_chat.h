@@ -1,4 +1,4 @@
-// Reads a body that was made from one of another API, in most cases as the body of a chat
+// Reads a body that was translated from another API's body, in most cases to that of a chat
 // completion.
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace hearth {
 
-// An error's field in the client's words, and in its message where that begins with it.
+// Translates an error's field to its name in the client's body, also in the message where that
+// begins with it.
 template <typename Names>
 ApiError with_own_names(const Names& names, ApiError error) {
   if (!error.param) return error;
@@ -19,10 +20,10 @@ ApiError with_own_names(const Names& names, ApiError error) {
   return error;
 }
 
-// Reads a made body by `read()`, which gives a CompletionCall. `names.translated()` turns a text
-// that begins with the name of a field of the made body, or an error about one, into what the
-// client's body calls it. Throws RequestError in these names; tools and the text's shape are called
-// by them, too.
+// Reads the translated ("made") body with `read()`, which returns a CompletionCall.
+// `names.translated()` gives the name in the client's body for a text that begins with a field's
+// name in the made body, or for an error about one. RequestErrors, and later errors about tools and
+// the text's shape, use the client's names.
 template <typename Names, typename Read>
 CompletionCall read_made(const Names& names, const Read& read) {
   try {

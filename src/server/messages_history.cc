@@ -20,19 +20,20 @@ using boost::json::value;
 
 constexpr std::string_view kBilling = "x-anthropic-billing-header";
 
-// The contents of one message's blocks.
+// The contents of one message's blocks, by kind.
 struct Said {
   std::string text = {}, reasoning = {};
   boost::json::array calls = {};
-  std::vector<std::pair<std::string, std::string>> results = {};  // by the ids of their calls
+  // The results of tools, by the ids of their calls.
+  std::vector<std::pair<std::string, std::string>> results = {};
 };
 
-// A message of the chat on its way.
+// A message of the chat that is still being joined together.
 struct HistoryMessage {
   std::string_view role;
   size_t from;
   Said said = {};
-  std::string call_id = {};  // of what a tool gave
+  std::string call_id = {};  // of a tool's message: the call's id
 };
 
 void join_line(std::string* text, std::string_view next) {
@@ -54,7 +55,7 @@ void read_thinking_block(const object& block, const std::string& name, Said* sai
   join_line(&said->reasoning, member_text(block, "thinking", name));
 }
 
-// Skips a block that only its writer can read.
+// Skips a block that means nothing to a model, such as encrypted reasoning.
 void skip_block(const object&, const std::string&, Said*) {}
 
 void read_call_block(const object& block, const std::string& name, Said* said) {
@@ -67,7 +68,7 @@ void read_call_block(const object& block, const std::string& name, Said* said) {
                                                    {"arguments", value_text(input)}}}});
 }
 
-// A tool that was looked for and found.
+// Adds a reference to a tool that a search found, as a sentence.
 void read_reference_block(const object& block, const std::string& name, Said* said) {
   join_line(&said->text,
             fmt::format("The tool {} can be called.", member_text(block, "tool_name", name)));
@@ -136,7 +137,8 @@ void read_result_block(const object& block, const std::string& name, Said* said)
   said->results.emplace_back(member_text(block, "tool_use_id", name), std::move(text));
 }
 
-// A billing line is dropped: as a block entirely, at the beginning of a string up to its newline.
+// Reads `system`. Claude Code's billing line is dropped: a block as a whole, in a string up to its
+// newline.
 std::string read_system_field(const value& field) {
   if (field.is_string()) {
     std::string text = text_field(field, "system");
@@ -191,7 +193,7 @@ class HistoryMaking {
   }
 
  private:
-  // Tools' results come first; where there is nothing else the user said nothing.
+  // Adds a user's message: tool results first, then its text unless there is none beside results.
   void add_user(Said said, size_t number) {
     const bool nothing = said.text.empty() && !said.results.empty();
     for (auto& [id, text] : std::exchange(said.results, {})) {

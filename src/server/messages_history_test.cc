@@ -158,8 +158,8 @@ TEST(MessagesHistory, ErrorsHavePaths) {
             "invalid_type: messages[0].content[0] is a number; it must be an object");
 }
 
-// Claude Code sends the second of two requests so: texts of blocks as strings, `cache_control`
-// elsewhere, another bill.
+// The second of two requests as Claude Code sends it: earlier blocks as strings, `cache_control`
+// elsewhere, another billing line.
 constexpr const char* kTurnOne = R"({
   "system": [
     {"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1; cch=1;"},
@@ -208,7 +208,7 @@ TEST(MessagesHistory, ALaterTurnBeginsWithTheEarlierOnes) {
   for (const char* body : {kTurnOne, kTurnTwo, kTurnThree}) {
     std::string now = boost::json::serialize(history_of(body).messages);
     EXPECT_TRUE(now.starts_with(before)) << before << "\n" << now;
-    now.pop_back();  // the bracket
+    now.pop_back();  // the bracket that ends the array
     EXPECT_GT(now.size(), before.size());
     before = now;
   }

@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// Clients send reasoning back with what it was signed with. Nobody looks at it here.
+// The signature of all reasoning. Clients send it back with the reasoning, and it is not checked.
 constexpr std::string_view kSignature = "aGVhcnRo";
 constexpr std::string_view kCallId = "call_", kRequestId = "req_";
 
@@ -19,7 +19,7 @@ std::string messages_event(std::string_view name, const Json& json) {
   return fmt::format("event: {}\ndata: {}\n", name, json.line());
 }
 
-// An event that has its own name as its type.
+// Begins an event, whose `type` is its own name.
 Json& begin_messages_event(Json& json, std::string_view name) {
   return json.object().key("type").text(name);
 }
@@ -36,7 +36,7 @@ std::string tool_use_id(std::string_view id) {
                                  : std::string(id);
 }
 
-// Tokens that were computed before are not among the input's.
+// Writes a message's usage. Tokens found in the cache are not counted as input_tokens.
 void write_message_usage(Json& json, const Usage& usage) {
   json.key("usage").object();
   json.key("input_tokens").number(usage.prompt_tokens - usage.cached_tokens);
@@ -64,7 +64,7 @@ void write_stop_reason(Json& json, const ChoicePart& part) {
   }
 }
 
-// Writes a message up to its content.
+// Opens a message and writes its members up to its content.
 void open_message(Json& json, std::string_view unique, std::string_view model) {
   json.object().key("id").text(message_id(unique)).key("type").text("message");
   json.key("role").text("assistant").key("model").text(model).key("content").array();
@@ -75,7 +75,7 @@ void open_tool_use(Json& json, const CallPart& call) {
   json.key("name").text(call.name).key("input");
 }
 
-// Makes the body block by block.
+// MessageBody: writes the body of a message block by block.
 class MessageBody final : public BodySource {
  public:
   MessageBody(std::string_view unique, std::string_view model, ChoicePart choice,
@@ -93,7 +93,7 @@ class MessageBody final : public BodySource {
   }
 
  private:
-  // Writes a little more; false where that was the last.
+  // Writes the next block; false after the last one.
   bool step() {
     if (!choice_.reasoning.empty()) {
       json_.object().key("type").text("thinking").key("thinking").text(choice_.reasoning);
@@ -117,10 +117,10 @@ class MessageBody final : public BodySource {
     return true;
   }
 
-  ChoicePart choice_;  // each part of it until it was written
+  ChoicePart choice_;  // each member is emptied when it is written
   const Usage usage_;
   Json json_;
-  size_t call_ = 0;  // that comes next
+  size_t call_ = 0;  // the next call to write
 };
 
 std::string_view messages_error_type(unsigned status) {
@@ -207,7 +207,7 @@ std::string MessagesReply::open(Block kind, const CallPart& call) {
   return events + messages_event("content_block_start", json);
 }
 
-// Adds a delta to the open block.
+// Adds a delta to the open block, and first opens one of this kind if another or none is open.
 std::string MessagesReply::add(Block kind, std::string_view delta) {
   if (delta.empty()) return "";
   struct Names {
@@ -247,8 +247,7 @@ std::string MessagesReply::add_call(const CallPart& call) {
   return events + add(Block::kCall, call.arguments);
 }
 
-// A part's further arguments of an open call come first, before reasoning and text open other
-// blocks.
+// Arguments that continue the open call come before reasoning and text, which open other blocks.
 std::string MessagesReply::part(const ChoicePart& part) {
   std::string events;
   auto calls = part.calls.begin();
@@ -297,7 +296,7 @@ std::unique_ptr<BodySource> MessagesReply::whole(std::vector<ChoicePart> choices
 }
 
 std::string messages_error_body(const ApiError& error, std::string_view unique) {
-  // Messages are cut, since a character may become six.
+  // The message is cut until the body fits: a character may take six bytes in JSON.
   size_t most = 800;
   std::string body = write_messages_error(error, unique, most);
   while (body.size() > kErrorBytes && most > 0) {

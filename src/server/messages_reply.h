@@ -1,10 +1,10 @@
-// MessagesReply: a reply in the forms of Anthropic's Messages API (src/server/openapi.json
-// describes each), whole and as events. JSON whatever the texts hold.
+// MessagesReply writes a reply in the forms of Anthropic's Messages API (src/server/openapi.json
+// describes each), as one body or as events. Texts of any bytes give valid JSON.
 //
-// The events of a stream: message_start and ping, which also tells of progress; for each block of
-// the content content_block_start, deltas of one kind and content_block_stop; message_delta and
-// message_stop. A block is reasoning, text or a call. Deltas joined are what the whole body has,
-// but for the order of text that stands behind calls.
+// The events of a stream: message_start and ping, which also reports progress; for each content
+// block content_block_start, deltas of one kind and content_block_stop; then message_delta and
+// message_stop. A block is reasoning, text or a call. The joined deltas equal the whole body's
+// content, except that text after calls may stand in another place.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@
 
 namespace hearth {
 
-// The code of an error that tells clients to send the whole conversation again, without `thread`.
+// The code of the error that makes clients send the whole conversation again, without `thread`.
 inline constexpr std::string_view kThreadCode = "thread_unsupported_request";
 
 class MessagesReply final : public ReplyForm {
  public:
-  // `unique`: the id of the HTTP request.
+  // `unique`: the HTTP request's id.
   MessagesReply(std::string unique, std::string model)
       : unique_(std::move(unique)), model_(std::move(model)) {}
 
@@ -48,18 +48,18 @@ class MessagesReply final : public ReplyForm {
   std::string add_call(const CallPart& call);
 
   const std::string unique_, model_;
-  Block block_ = Block::kNone;  // that is open
-  uint64_t index_ = 0;          // of it, or of the next one
-  uint32_t call_ = 0;           // its number, of a call
+  Block block_ = Block::kNone;  // the open block
+  uint64_t index_ = 0;          // the index of the open or next block
+  uint32_t call_ = 0;           // the open call's number
   ChoicePart finish_;           // how the choice ended
 };
 
-// The body of an error: {"type": "error", "error": {"type", "message"}, "request_id"} and a
-// newline, under 1 KiB as error_body() has it. `unique`: the id of the HTTP request.
+// Returns an error's body: {"type": "error", "error": {"type", "message"}, "request_id"} and a
+// newline, less than 1 KiB as error_body() keeps it. `unique`: the HTTP request's id.
 std::string messages_error_body(const ApiError& error, std::string_view unique);
 HttpReply messages_error_reply(const ApiError& error, std::string_view unique);
 
-// Writes the reply of /v1/messages/count_tokens.
+// Returns the reply of /v1/messages/count_tokens.
 std::string input_tokens_body(uint64_t tokens);
 
 }  // namespace hearth

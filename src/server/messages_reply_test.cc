@@ -22,7 +22,7 @@ class MessagesReplies : public testing::Test {
     return value;
   }
 
-  // Checks every event, and returns what they carry.
+  // Checks every event of a stream against the schema, and returns their data.
   std::vector<json::value> events(std::string_view stream, const char* schema = "MessagesEvent") {
     std::vector<json::value> values;
     while (!stream.empty()) {
@@ -36,7 +36,7 @@ class MessagesReplies : public testing::Test {
     return values;
   }
 
-  // The content that the events of a stream make, as clients put it together.
+  // Returns the content that a client would put together from the events.
   std::string content_of(const std::vector<json::value>& all) {
     json::array content;
     std::string input;

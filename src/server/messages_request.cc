@@ -21,7 +21,7 @@ using boost::json::object;
 using boost::json::value;
 
 constexpr size_t kWordBytes = 40;
-// The state that the reader of one field works on.
+// The state that the readers of fields share.
 struct Making {
   const object& body;
   const RequestLimits& limits;
@@ -56,15 +56,15 @@ void read_messages_field(const value&, const std::string&, Making& making) {
   if (history.goes_on) making.made.chat["continue_final_message"] = true;
 }
 
-// Refuses to go on with a conversation that the server would have to keep: its answer without the
-// earlier half would be wrong.
+// Refuses the field `thread`, which continues a conversation that the server would have kept:
+// without it the answer would be wrong.
 void refuse_thread(const value&, const std::string& name, Making&) {
   throw RequestError(kThreadCode, name,
                      "refers to a stored conversation, and this server stores none; leave it out, "
                      "and send all messages");
 }
 
-// How long it thinks is the model's own affair.
+// Reads whether the model shall reason. The budget of tokens is ignored, as it cannot be set.
 void read_thinking_switch(const value& field, const std::string& name, Making& making) {
   const std::string param = name + ".type";
   const std::string type =
@@ -120,7 +120,8 @@ constexpr std::pair<std::string_view, std::string_view> kToolMembers[] = {
     {"strict", "strict"},
 };
 
-// Members that say nothing to a model may come and go, and are left out.
+// Returns a tool in the chat's form, with only those members that a model sees: others may change
+// between requests.
 object chat_tool(const object& tool) {
   object function;
   for (const auto& [theirs, ours] : kToolMembers) {
@@ -147,7 +148,7 @@ void read_messages_tools(const value& field, const std::string& name, Making& ma
   if (!tools.empty()) making.made.chat["tools"] = std::move(tools);
 }
 
-// Must be read after `tools`.
+// Reads tool_choice, after `tools`.
 void read_messages_choice(const value& field, const std::string& name, Making& making) {
   const object& choice = object_field(field, name);
   std::string param = name + ".type";
@@ -169,7 +170,8 @@ void read_messages_choice(const value& field, const std::string& name, Making& m
   }
 }
 
-// Fields that have the same name and meaning in a chat's body are copied.
+// The readers of fields. copy_field takes over fields that have the same name and meaning in a
+// chat's body.
 constexpr MessagesRule kMessagesRules[] = {
     {"thread", refuse_thread},
     {"model", copy_field},
@@ -180,17 +182,17 @@ constexpr MessagesRule kMessagesRules[] = {
     {"stream", copy_field},
     {"stop_sequences", read_stop_sequences},
     {"messages", read_messages_field},
-    {"system", [](const value&, const std::string&, Making&) {}},  // with the messages
+    {"system", [](const value&, const std::string&, Making&) {}},  // read with the messages
     {"thinking", read_thinking_switch},
     {"output_config", read_output_config},
     {"output_format", read_messages_format},
     {"tools", read_messages_tools},
     {"tool_choice", read_messages_choice},
-    {"return_progress", copy_field},  // of a chat alone
+    {"return_progress", copy_field},  // a chat's field, not Anthropic's
 };
 
-// The number in "tools[12]..." where the text begins with `array` and a bracket; `text` becomes
-// what follows.
+// Takes "tools[12]" off the front of the text if it begins with `array` and a bracket, and returns
+// whether it did; `index` becomes 12.
 bool take_index(std::string_view array, std::string_view* text, size_t* index) {
   if (!text->starts_with(array) || text->substr(array.size(), 1) != "[") return false;
   const std::string_view digits = text->substr(array.size() + 1);
@@ -207,7 +209,7 @@ bool take(std::string_view begin, std::string_view* text) {
   return true;
 }
 
-// Skips all that is left of a path.
+// Removes the rest of a field's path from the front of the text.
 void skip_path(std::string_view* text) {
   text->remove_prefix(std::min(text->find_first_of(": "), text->size()));
 }

@@ -24,7 +24,7 @@ MessagesBody messages_body(const std::string& fields) {
                             MessagesWish::kAnswer);
 }
 
-// The chat's body without its messages.
+// Returns the made chat's body without its messages.
 std::string chat_fields(const std::string& fields) {
   const MessagesBody body = messages_body(fields);
   json::object left;
@@ -291,7 +291,7 @@ constexpr const char* kMessagesFields[] = {
     R"("messages":[{"role":"tool","content":"x"}])",
     R"("context_management":{"edits":[]})"};
 
-// The reader takes what the schema of a request allows, and refuses what it forbids.
+// The reader accepts what the request's schema allows and refuses what it forbids.
 TEST(MessagesRequest, TheSchemaAndTheReaderAgree) {
   const json::value document = read_json(openapi_json());
   for (const char* field : kMessagesFields) {

@@ -1,10 +1,10 @@
-// MetricsText writes figures in Prometheus's text format (version 0.0.4): families with help and
-// type, then their samples. Labels are written as given: {"outcome", "stop"}.
+// MetricsText writes metrics in Prometheus's text format (version 0.0.4): each family's help and
+// type, then its samples. Labels are written as given: {"outcome", "stop"}.
 //
-//   MetricsText text;
-//   text.family("hearth_requests_total", "counter", "Requests by how they ended.");
-//   text.sample({{"outcome", "stop"}}, 7);
-//   reply(text.take());
+//     MetricsText text;
+//     text.family("hearth_requests_total", "counter", "Requests by how they ended.");
+//     text.sample({{"outcome", "stop"}}, 7);
+//     reply(text.take());
 #pragma once
 
 #include <initializer_list>
@@ -20,17 +20,17 @@ class MetricsText {
  public:
   using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-  // Begins a family; the samples that follow are its own.
+  // Begins a family; the samples that follow belong to it.
   void family(std::string_view name, std::string_view type, std::string_view help);
   void sample(Labels labels, double value);
 
-  // Families of one sample without labels.
+  // Each writes a family with one sample, without labels.
   void counter(std::string_view name, std::string_view help, double value);
   void gauge(std::string_view name, std::string_view help, double value);
-  // Buckets by upper bound, cumulative, with sum and count. They are read one after the other, so
-  // the count is made of the buckets: the two always agree.
+  // Writes a histogram as a family: cumulative buckets by upper bound, sum and count. The count is
+  // the sum of the buckets as read, so that they agree while other threads count.
   void histogram(std::string_view name, std::string_view help, const Histogram& histogram);
-  // Writes a histogram in parts: a family of that type, and its samples with or without a label.
+  // Writes only the samples of a histogram, with labels if given; family() comes before.
   void samples(const Histogram& histogram, Labels labels = {});
 
   std::string take() { return std::move(text_); }

@@ -14,10 +14,12 @@ namespace hearth {
 namespace {
 
 constexpr size_t kEndBytes = 4096;
-// Chat templates are longer, names and licences' names are not.
+// The longest text of metadata that is kept: chat templates are longer, names and licences' names
+// are not.
 constexpr size_t kMostTextBytes = 256;
 
-// general.file_type as llama.cpp numbers it, which says more than a tensor's type.
+// The names of general.file_type by llama.cpp's numbers; they say more than the type of most
+// tensors.
 constexpr std::array<std::string_view, 33> kFileTypes = {
     "F32",   "F16",     "Q4_0",   "Q4_1",   "",       "",        "",       "Q8_0",   "Q5_0",
     "Q5_1",  "Q2_K",    "Q3_K_S", "Q3_K_M", "Q3_K_L", "Q4_K_S",  "Q4_K_M", "Q5_K_S", "Q5_K_M",

@@ -1,5 +1,5 @@
-// POST /models/load and /models/unload: {"model": "NAME"} -> {"success": true}, at once; the list
-// of models tells when it is done.
+// Handles POST /models/load and /models/unload: {"model": "NAME"} -> {"success": true}, at once.
+// The list of models shows when the work is done.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace hearth {
 
 class ModelOrder final : public Answer {
  public:
-  // `set` null: all that is served, `fixed`, stays.
+  // `set`: null where the server has no set of models. `fixed`: names of models that always stay
+  // loaded.
   ModelOrder(Answers& answers, std::shared_ptr<Exchange> exchange, ModelSet* set,
              std::vector<std::string> fixed, uint32_t depth)
       : Answer(answers, std::move(exchange), nullptr),
@@ -24,7 +25,7 @@ class ModelOrder final : public Answer {
 
  private:
   void begin() override;
-  // Throws RequestError.
+  // Gives the order to load or unload. Throws RequestError.
   void order(const std::string& name) const;
 
   ModelSet* const set_;

@@ -19,7 +19,7 @@ bool same_name(std::string_view one, std::string_view other) {
   return ascii_lower(one) == ascii_lower(other);
 }
 
-// Names a kind in a sentence that says what kind of model was asked for.
+// Returns the name of a kind, for sentences.
 std::string_view kind_words(ModelKind kind) {
   switch (kind) {
     case ModelKind::kText:
@@ -62,7 +62,7 @@ ModelSet::ModelSet(ModelSetOptions options) : options_(std::move(options)) {}
 
 ModelSet::~ModelSet() { end(); }
 
-// The caller holds the mutex.
+// Wakes the keeper. The caller holds the mutex.
 void ModelSet::poke() noexcept {
   poked_ = true;
   changed_.notify_all();
@@ -223,7 +223,7 @@ uint64_t ModelSet::want(const ModelWish& wish, Got got) {
 }
 
 void ModelSet::drop(uint64_t ticket) noexcept {
-  Got forgotten;  // dies without the lock
+  Got forgotten;  // destroyed after the lock is released
   {
     std::lock_guard lock(mutex_);
     for (const auto& entry : entries_) {
@@ -244,7 +244,8 @@ void ModelSet::give_back(SetEntry& entry, bool uses) noexcept {
     --entry.leases;
     if (uses) entry.used_seconds = steady_seconds();
     if (entry.leases > 0) return;
-    // The lock is held: the set may end as soon as nobody has a lease.
+    // Poke with the lock still held: without leases the set may be destroyed as soon as it is
+    // released.
     poke();
   }
 }

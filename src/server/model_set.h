@@ -1,22 +1,25 @@
-// ModelSet: several models of one server, loaded when they are asked for, and unloaded where others
-// need their memory. A thread of its own, the keeper, loads and unloads, one model at a time, while
-// others are asked.
+// ModelSet: several models of one server, loaded when requests ask for them and unloaded where
+// others need their memory. A thread of the set, the keeper, loads and unloads one model at a time,
+// while others answer.
 //
-//   ModelSet set(options);
-//   set.offer(models);
-//   set.start();                        // loads those that are named, as far as there is room
-//   set.want({.name = "a"}, got);       // calls got() with a lease, at once or once it is loaded
-//   set.end();
+//     ModelSet set(options);
+//     set.offer(models);
+//     set.start();                        // loads those that are named, as far as there is room
+//     set.want({.name = "a"}, got);       // calls got() with a lease, at once or once it is loaded
+//     set.end();
 //
-// A model is loaded, loading, sleeping (asking for it loads it) or failed: for kFailedSeconds it is
-// not tried again, unless its file has changed. It stays while a lease lives. Who wants one that is
-// not loaded waits; the model asked for first is loaded first. Room is made by the idle model that
-// was used longest ago, never by a pinned one. Where those that are used leave no room, those that
-// have been loaded longest take no more requests until the waiting model is there, but not before
-// they have stayed kStayFactor times as long as loading took; who has waited kMostRoomSeconds is
-// told who holds the room (503 no_room), and where pinned models hold it at once.
+// A model is loaded, loading, sleeping (a request for it loads it) or failed. A failed one is not
+// tried again for kFailedSeconds, unless its file has changed. A loaded one stays while a lease on
+// it lives. Requests for a model that is not loaded wait; the model asked for first is loaded
+// first.
 //
-// All may be called from any thread, also got(), which must not throw.
+// Room is made by unloading the idle model that was used longest ago, never a pinned one. If models
+// in use leave no room, those loaded longest take no more requests until the waiting model is
+// loaded, but not before they have stayed kStayFactor times as long as their loading took. A
+// request that has waited kMostRoomSeconds gets the error 503 (no_room), which names the models
+// that hold the room; it gets it at once where pinned models do.
+//
+// Any thread may call any function. got() may be called by any thread, too, and must not throw.
 #pragma once
 
 #include <chrono>
@@ -43,51 +46,51 @@ namespace hearth {
 enum class ModelStatus : uint8_t { kSleeping, kLoading, kLoaded, kFailed };
 std::string_view model_status_name(ModelStatus status);
 
-// A model on its way into memory, and there.
+// HeldModel: a model that was opened, then loaded into memory; its destructor unloads it.
 class HeldModel {
  public:
   virtual ~HeldModel() = default;
 
-  // Returns the least bytes that the loaded model takes.
+  // Returns the least bytes of memory that the model takes once loaded.
   virtual uint64_t least_bytes() const = 0;
-  // Takes `room` bytes at most, where that is as many as least_bytes().
+  // Loads the model into `room` bytes of memory at most; `room` is at least least_bytes().
   virtual void load(uint64_t room) = 0;
-  // The following may be called once the model is loaded.
+  // These may be called once the model is loaded.
   virtual uint64_t bytes() const = 0;
   virtual ServedModels served() const = 0;
 };
 
-// A model that can be asked for.
+// OfferedModel: a model that requests may ask for.
 struct OfferedModel {
   std::string name;
   std::vector<std::string> aliases = {};
   ModelKind kind = ModelKind::kText;
-  bool named = false;      // it was asked for by name: it is loaded at the start
-  bool pinned = false;     // it stays
-  bool removable = false;  // clients may have it removed from the disk, where they may any
-  double ttl_seconds = std::numeric_limits<double>::infinity();  // that it stays unused
+  bool named = false;      // the user named it: load it at the start
+  bool pinned = false;     // never unloaded for others
+  bool removable = false;  // clients may delete its files, if they may delete any
+  double ttl_seconds = std::numeric_limits<double>::infinity();  // idle time until unload
   int64_t created = 0;
-  uint32_t context = 0;  // while it is not loaded: what the model was made for
+  uint32_t context = 0;  // the context that it will have, for lists while it is not loaded
   ModelFacts facts = {};
-  std::string made_of = {};  // another text: other options, to be loaded anew
+  std::string made_of = {};  // all options; a different text means to load the model anew
   std::function<std::string()> stamp =
       {};  // of its files: another text, another file; empty: no file
-  // Reads what can be read at once. Throws what is wrong with it.
+  // Opens the model: reads its header and metadata. Throws Error where it cannot be loaded.
   std::function<std::unique_ptr<HeldModel>()> open = {};
 };
 
 struct ModelWish {
-  std::string name = {};               // empty: whichever serves
-  std::optional<ModelKind> kind = {};  // none: any
-  // Seconds that the model shall stay loaded while unused, within the server's own time; below 0:
-  // for good.
+  std::string name = {};               // empty: any model
+  std::optional<ModelKind> kind = {};  // nothing: any kind
+  // Seconds that the model shall stay loaded while unused, at most the server's own time; below 0:
+  // that time.
   std::optional<double> keep_seconds = {};
 };
 
 class ModelSet;
 struct SetEntry;
 
-// The model stays while this lives. It must not outlive the set.
+// ModelLease: keeps a model loaded while it lives. It must not outlive the set.
 class ModelLease {
  public:
   ModelLease(ModelSet& set, SetEntry& entry, bool uses);
@@ -101,25 +104,25 @@ class ModelLease {
  private:
   ModelSet& set_;
   SetEntry& entry_;
-  const bool uses_;  // by a request, and not to look at it
+  const bool uses_;  // true: a request computes with it; false: it is only looked at
   ServedModels models_;
   std::shared_ptr<const std::string> plan_;
 };
 
-// A model as lists show it.
+// ModelRow: a model as lists show it.
 struct ModelRow {
   std::shared_ptr<const OfferedModel> model;
   ModelStatus status = ModelStatus::kSleeping;
   std::string failure = {};
-  uint64_t loads = 0;                            // so far
-  std::optional<double> expires_seconds = {};    // from now on
-  std::shared_ptr<const ModelLease> lease = {};  // where it is loaded
+  uint64_t loads = 0;                            // how often it was loaded
+  std::optional<double> expires_seconds = {};    // until it is unloaded as unused
+  std::shared_ptr<const ModelLease> lease = {};  // if it is loaded
 };
 
 struct ModelSetOptions {
-  uint64_t memory_bytes = 0;  // of all models; 0: no limit
+  uint64_t memory_bytes = 0;  // limit for all models; 0: none
   uint32_t most_waiting = 128;
-  std::function<void(const std::string&)> tell;  // a sentence for whoever runs the server
+  std::function<void(const std::string&)> tell;  // prints to the server's log
 };
 
 class ModelSet {
@@ -131,32 +134,32 @@ class ModelSet {
   ModelSet(const ModelSet&) = delete;
   ModelSet& operator=(const ModelSet&) = delete;
 
-  // Takes the place of what was offered before: what is gone from it, or made of something else, is
-  // unloaded once it is idle.
+  // Replaces the models on offer. Models that are no longer offered, or have other options, are
+  // unloaded once they are idle.
   void offer(std::vector<OfferedModel> models);
-  // Returns once the named models are loaded, or have failed, which is told.
+  // Starts the keeper; returns once each named model is loaded or has failed. A failure is logged.
   void start();
-  // Unloads all, and forgets who waits. Nothing is loaded after.
+  // Unloads all models and drops all waiting requests. Nothing is loaded afterwards.
   void end() noexcept;
 
   using Got = std::function<void(std::shared_ptr<const ModelLease>, std::optional<ApiError>)>;
-  // The ticket of who waits, for drop(); 0: got() was called.
+  // Asks for a model and returns a ticket for drop(), or 0 where got() was called already.
   uint64_t want(const ModelWish& wish, Got got);
-  // Says that it waits no more; got() may be under way.
+  // Drops a waiting request; its got() may be running.
   void drop(uint64_t ticket) noexcept;
 
-  // Says that one who asked needs the model no more: it is unloaded once it is idle, unless it is
-  // pinned. Returns an error where there is no such model.
+  // Lets the model be unloaded once it is idle, unless it is pinned. Returns an error where there
+  // is no such model.
   std::optional<ApiError> let_go(const ModelWish& wish);
 
-  // Asks to load or unload a model by its name. Both return at once, with an error where that is
-  // refused; the work is done later. Loading and unloading come later.
+  // Order a model to be loaded or unloaded. Both return at once, with an error where that is
+  // refused; the keeper does the work later.
   std::optional<ApiError> load(const std::string& name);
-  // Those who wait for the model get an error; those who use it keep it until they end.
+  // Requests that wait for the model get an error; those that use it keep it until they end.
   std::optional<ApiError> unload(const std::string& name);
 
   std::vector<ModelRow> rows();
-  // Null: it has no such model.
+  // Returns the model of this name; null where there is none.
   std::shared_ptr<const OfferedModel> find(const std::string& name);
   std::vector<std::string> names();
 
@@ -174,7 +177,7 @@ class ModelSet {
   SetEntry* choose(const ModelWish& wish, std::optional<ApiError>* error);
   std::string known_names() const;
   std::string holders() const;
-  // Returns the bytes of the loaded models, all or only the pinned ones.
+  // Returns the bytes of all loaded models, or of the pinned ones alone.
   uint64_t used_bytes(bool pinned) const;
   bool open_to_all(const SetEntry& entry) const;
   std::optional<ApiError> why_not_wait(const SetEntry& entry, double now) const;
@@ -207,11 +210,12 @@ class ModelSet {
   std::vector<Call> calls_;
   uint64_t last_ticket_ = 0;
   uint32_t waiting_ = 0;
-  double looked_seconds_ = 0;  // at files
-  // Models that came back within kTurnSeconds of making room, since it was told.
+  double looked_seconds_ = 0;  // when files were last looked at
+  // Counts models that were loaded again within kTurnSeconds of being unloaded for others; a
+  // warning begins a new count.
   uint32_t turns_ = 0;
   double turns_since_ = 0, turns_told_ = -1e9;
-  bool poked_ = false;  // there is something to do
+  bool poked_ = false;  // the keeper has something to do
   bool ending_ = false;
   std::thread keeper_;
 };

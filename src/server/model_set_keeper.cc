@@ -1,4 +1,4 @@
-// The keeper's side of ModelSet: what is loaded and unloaded, and when.
+// The part of ModelSet that the keeper's thread runs: when models are loaded and unloaded.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,19 +14,20 @@
 namespace hearth {
 namespace {
 
-// Seconds between looks at what nobody tells: files, and how long somebody has waited.
+// Seconds between checks of files and of waiting times, for which no event wakes the keeper.
 constexpr double kLookSeconds = 1;
-// Models that come back so soon after they made room take turns, and so many of them are too many.
+// A model loaded again within kTurnSeconds of being unloaded for others takes turns with them;
+// kManyTurns of these get a warning.
 constexpr double kTurnSeconds = 60;
 constexpr uint32_t kManyTurns = 4;
 
-// Runs the call on a thread of its own, since a load may bind its thread to some cores.
+// Runs a call on a thread of its own, as a load may bind its thread to some cores.
 template <typename Call>
 auto apart(const Call& call) {
   return std::async(std::launch::async, call).get();
 }
 
-// Returns the reason of a failed load in words.
+// Returns the reason of a failed load as text.
 std::string problem_of(const std::exception& error) {
   const auto* system = dynamic_cast<const std::system_error*>(&error);
   if (system == nullptr || system->code() != std::errc::resource_unavailable_try_again) {
@@ -61,7 +62,7 @@ void ModelSet::keep() {
   settled_.notify_all();
 }
 
-// How long nothing happens that nobody tells of.
+// Returns the seconds that the keeper may sleep, unless it is poked.
 double ModelSet::next_look() const {
   constexpr double kLongSeconds = 3600;
   double wait = kLongSeconds;
@@ -84,7 +85,7 @@ double ModelSet::next_look() const {
 
 void ModelSet::look_at_files(Lock& lock) {
   if (steady_seconds() < looked_seconds_ + kLookSeconds) return;
-  // The keeper alone erases entries.
+  // Pointers to entries stay valid without the lock: only the keeper erases them.
   std::vector<std::pair<SetEntry*, std::shared_ptr<const OfferedModel>>> all;
   for (const auto& entry : entries_) {
     if (entry->loaded() || entry->status == ModelStatus::kFailed) {
@@ -97,7 +98,7 @@ void ModelSet::look_at_files(Lock& lock) {
   lock.lock();
   for (size_t i = 0; i < all.size(); ++i) {
     SetEntry& entry = *all[i].first;
-    // A file that was deleted is still mapped: what is loaded of it goes on.
+    // An empty stamp is a deleted file. It is still mapped, so its loaded model stays.
     if (stamps[i] == entry.stamp || stamps[i].empty()) continue;
     if (entry.loaded()) entry.changed = true;
     if (entry.status == ModelStatus::kFailed) entry.failed_seconds = -kFailedSeconds;
@@ -149,11 +150,11 @@ SetEntry* ModelSet::next_to_load() {
   return next;
 }
 
-// Whether anything was done.
+// Loads a model or takes a step to it; returns whether anything was done.
 bool ModelSet::load_one(Lock& lock) {
   SetEntry* next = next_to_load();
   for (const auto& entry : entries_) {
-    // Nothing waits to be loaded: models that were asked to make room may stay.
+    // Nothing waits to be loaded: models that were asked to leave may stay.
     if (next == nullptr) entry->leaving = false;
     if (open_to_all(*entry)) grant(*entry);
     if (!entry->wanted() && entry->opened != nullptr) {
@@ -205,7 +206,7 @@ uint64_t ModelSet::used_bytes(bool pinned) const {
   return used;
 }
 
-// Returns the models that hold memory, as sentences name them.
+// Returns the names of the models that hold memory, joined for a sentence.
 std::string ModelSet::holders() const {
   std::string all;
   for (const auto& entry : entries_) {
@@ -229,7 +230,7 @@ ModelSet::Room ModelSet::make_room(SetEntry& entry, Lock& lock) {
                    sentence + ": unload a model, or start the server with more --memory"});
     if (entry.asked != SetEntry::Asked::kNo) tell(sentence);
     entry.asked = SetEntry::Asked::kNo;
-    return Room::kMade;  // it is not wanted any more
+    return Room::kMade;  // refused, so no longer wanted
   }
   SetEntry* idle = nullptr;
   for (const auto& other : entries_) {
@@ -246,8 +247,8 @@ ModelSet::Room ModelSet::make_room(SetEntry& entry, Lock& lock) {
   return Room::kMade;
 }
 
-// Asks models to leave, as far as others need their memory: the one that has been loaded longest
-// takes no more requests first.
+// Closes models to new requests until those that remain leave `missing` bytes free, the one loaded
+// longest first.
 void ModelSet::ask_to_leave(uint64_t missing) {
   std::vector<SetEntry*> all;
   for (const auto& entry : entries_) {
@@ -293,7 +294,7 @@ void ModelSet::fill(SetEntry& entry, uint64_t room, Lock& lock) {
   note_turns(entry);
   tell(
       fmt::format("{} is loaded: {}, in {:.1f} s", name, bytes_text(entry.bytes), entry.load_took));
-  // Gives the model to all who waited, even where others were asked for meanwhile.
+  // Grants the model to all that waited, even if other models were asked for meanwhile.
   grant(entry);
 }
 
@@ -313,7 +314,7 @@ void ModelSet::note_turns(SetEntry& entry) {
                   turns_));
 }
 
-// Gives the model to all who wait for it.
+// Queues a lease on the model for all requests that wait for it.
 void ModelSet::grant(SetEntry& entry) {
   for (SetEntry::Waiter& waiter : entry.waiters) {
     calls_.push_back({std::move(waiter.got), std::make_shared<const ModelLease>(*this, entry, true),
@@ -331,7 +332,7 @@ void ModelSet::refuse(SetEntry& entry, const ApiError& error) {
   entry.waiters.clear();
 }
 
-// Refuses those who have waited too long for others to leave.
+// Refuses requests that have waited too long for room.
 void ModelSet::refuse_late() {
   const double late = steady_seconds() - kMostRoomSeconds;
   for (const auto& entry : entries_) {
@@ -370,7 +371,7 @@ void ModelSet::fail_load(SetEntry& entry, const std::string& sentence) {
                  {{"Retry-After", fmt::format("{}", kFailedSeconds)}}});
 }
 
-// Tells what was decided. Without the lock: those who are told may ask for more.
+// Calls got() for all queued results, without the lock: got() may ask for more.
 void ModelSet::flush(Lock& lock) {
   std::vector<Call> calls;
   calls.swap(calls_);

@@ -17,13 +17,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Models of a test: what is in memory, and what goes wrong with which.
+// The state that the test's models share: which are loaded, and which fail.
 struct World {
   std::mutex mutex;
   std::map<std::string, std::string> broken, stamps;
-  std::vector<std::string> loaded;  // so far, in order
+  std::vector<std::string> loaded;  // all loads so far, in order
   std::atomic<int> here = 0, most = 0, looks_at_nothing = 0;
-  std::shared_future<void> gate;  // loads wait for it, where there is one
+  std::shared_future<void> gate;  // if valid, loads wait for it
 };
 
 class FakeModel final : public HeldModel {
@@ -67,7 +67,7 @@ class ModelSetTest : public testing::Test {
     model.open = [this, name] { return std::make_unique<FakeModel>(world_, name); };
     return model;
   }
-  // Room for so many.
+  // Starts a set with room for so many models of 10 bytes each.
   ModelSet& start(int room, std::vector<OfferedModel> models) {
     set_ = std::make_unique<ModelSet>(ModelSetOptions{static_cast<uint64_t>(room) * 10, 1000,
                                                       [this](const std::string& sentence) {
@@ -148,7 +148,7 @@ TEST_F(ModelSetTest, NamedModelsAreLoadedAtTheStartAsFarAsThereIsRoom) {
   start(2, std::move(models));
   EXPECT_THAT(world_.loaded, ElementsAre("a", "b"));
   EXPECT_EQ(status("c"), kSleeping);
-  EXPECT_EQ(ask(ModelWish{}).get().error, std::nullopt);  // the first
+  EXPECT_EQ(ask(ModelWish{}).get().error, std::nullopt);  // the first model
 }
 
 TEST_F(ModelSetTest, TheOneUsedLongestAgoMakesRoom) {
@@ -174,7 +174,7 @@ TEST_F(ModelSetTest, WhoWaitsForAnothersRoomComesBeforeItsNextRequest) {
   auto first = lease("a");
   std::future<Answered> other = ask("b");
   wait_for("b", kLoading);
-  // The model that is used is asked to leave once it has stayed.
+  // Model b, in use, is closed to requests once it has stayed long enough.
   std::future<Answered> next;
   do {
     next = ask("a");
@@ -211,7 +211,7 @@ TEST_F(ModelSetTest, AChangedFileIsLoadedAnewOnceIdle) {
     const std::lock_guard lock(world_.mutex);
     world_.stamps["a"] = "another file";
   }
-  // The model goes on as it was, until others wait for the new one.
+  // A model whose options changed goes on until a request waits for the new one.
   std::future<Answered> next;
   do {
     next = ask("a");
@@ -229,7 +229,7 @@ TEST_F(ModelSetTest, ADeletedFileIsServedAsLongAsItIsLoaded) {
     const std::lock_guard lock(world_.mutex);
     world_.stamps["a"] = "";
   }
-  // The second look begins after what the first one found was dealt with.
+  // A second look begins after the first one's findings were dealt with.
   while (world_.looks_at_nothing < 2) std::this_thread::yield();
   EXPECT_EQ(error("a"), "none");
   EXPECT_THAT(world_.loaded, ElementsAre("a"));
@@ -241,10 +241,10 @@ TEST_F(ModelSetTest, NobodyUsesItForItsTime) {
   start(2, std::move(models));
   lease("a");
   wait_for("a", kSleeping);
-  // A request may ask for less than the server's time, and for no more.
+  // A request's time is used where it is shorter than the server's, not where it is longer.
   ask({.name = "b", .keep_seconds = 0}).get();
   wait_for("b", kSleeping);
-  // The shorter time holds for that one request.
+  // The shorter time holds for one request.
   lease("b");
   lease("a");
   wait_for("a", kSleeping);
@@ -271,14 +271,14 @@ TEST_F(ModelSetTest, LetsGoOfWhatIsLoaded) {
   std::vector<OfferedModel> models = {offer("a"), offer("b")};
   models[1].pinned = true;
   start(2, std::move(models));
-  // A sleeping model is not loaded for that.
+  // let_go() does not load a sleeping model.
   EXPECT_FALSE(set_->let_go({.name = "a"}));
   EXPECT_EQ(status("a"), kSleeping);
   auto held = lease("a");
   EXPECT_FALSE(set_->let_go({.name = "a:latest"}));
   EXPECT_FALSE(set_->let_go({.name = "b"}));
   EXPECT_EQ(status("a"), kLoaded);
-  // A user of the model keeps it until its own lease ends.
+  // The lease keeps the model loaded until it ends.
   held.reset();
   wait_for("a", kSleeping);
   EXPECT_EQ(status("b"), kLoaded);

@@ -1,4 +1,4 @@
-// ModelStock: the models on a server's machine, as far as its clients may change them.
+// ModelStock: the models on a server's disk, which clients may pull and remove.
 #pragma once
 
 #include <atomic>
@@ -12,12 +12,13 @@ class ModelStock {
  public:
   virtual ~ModelStock() = default;
 
-  // Gets a model of a hub, which is served from then on. Takes as long as the network does; by one
-  // thread at a time. False where `stop` was set before the end; what came is kept. Throws Error.
+  // Fetches a model from a hub, which is served from then on. Blocks until it is done; one thread
+  // at a time may call it. Returns false where `stop` was set before; the data fetched is kept.
+  // Throws Error.
   virtual bool pull(const std::string& name, const std::atomic<bool>& stop,
                     const PullListener& listener) = 0;
-  // Removes a model from the disk; it is served no more. Throws Error, or RequestError where no
-  // model has the name or it may not go.
+  // Removes a model from the disk; it is no longer served. Throws Error, or RequestError where
+  // there is no such model or it may not be removed.
   virtual void remove(const std::string& name) = 0;
 };
 

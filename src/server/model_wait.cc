@@ -54,7 +54,7 @@ std::optional<double> read_duration(std::string_view text) {
     for (const Unit& each : kUnits) {
       if (each.name == name) unit = &each;
     }
-    // A number alone is one of seconds.
+    // A number without a unit means seconds, and must stand alone.
     if (unit == nullptr && !(name.empty() && text.empty() && seconds == 0)) return {};
     seconds += number * (unit == nullptr ? 1 : unit->seconds);
     text.remove_prefix(length);
@@ -122,7 +122,7 @@ void ModelWait::ask(const AskedModel& asked) {
   later(kQuietSeconds, [this] { begin_events(); });
 }
 
-// Lets the model go, for which it need not be loaded.
+// Handles a request that only gives the model back, for which it need not be loaded.
 void ModelWait::let_model_go(const AskedModel& asked) {
   ModelWish wish{.name = asked.name};
   if (asked.name.empty()) wish.kind = choice_.kind;

@@ -1,10 +1,10 @@
-// A ModelWait is a request that names its model, until that model is there: then another answer
-// takes over, which holds the model until its end.
+// A ModelWait is a request that names a model, until that model is loaded: then another answer
+// takes over, which holds a lease on the model until its end.
 //
-//   begin() -> read(), the worker -> ask() -> take(), when the model is there
+//     begin() -> read(), the worker -> ask() -> take(), when the model is there
 //
-// A stream that waits kQuietSeconds begins then, so that proxies see comments, and an error is its
-// last event.
+// A stream begins after kQuietSeconds of waiting, so that proxies see comments on it; an error is
+// then its last event.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +19,33 @@
 
 namespace hearth {
 
-// The part of a request's body that concerns its model, on any route.
+// AskedModel: the fields of a request's body that concern its model, on any route.
 struct AskedModel {
   std::string name;
-  std::optional<double> keep_seconds;  // `keep_alive` or `ttl`; below 0: for good
+  std::optional<double> keep_seconds;  // `keep_alive` or `ttl`; below 0: never unload
   bool streams = false;
-  bool lets_go = false;  // of ollama's: `keep_alive` is 0, and nothing else is asked
+  bool lets_go = false;  // ollama's `keep_alive` is 0 and there is no prompt: unload
 };
-// Throws RequestError: it is no JSON, or names no model by a text. What else is wrong with it, its
-// route says.
+// Reads those fields. Throws RequestError where the body is no JSON object or `model` is no string;
+// other errors are left to the route's own reader.
 AskedModel read_asked_model(std::string_view body, uint32_t depth, HttpDialect dialect);
 
-// "5m", "1h30m", "-1s": Go's durations in seconds; none where it is no duration.
+// Returns a Go duration ("5m", "1h30m", "-1s") in seconds; nothing where the text is none.
 std::optional<double> read_duration(std::string_view text);
 
 class ModelWait final : public Answer {
  public:
   static constexpr double kQuietSeconds = 10;
 
-  // The answer that takes over, with the model that was wanted.
+  // Makes the answer that takes over once the model is there.
   using Make = std::function<std::shared_ptr<Answer>(const std::shared_ptr<Exchange>& exchange,
                                                      const ServedModels& models)>;
   struct Choice {
     ModelSet& set;
-    const ServedModels& fixed;  // always there, beside the set
+    const ServedModels& fixed;  // always loaded, beside the set
     std::optional<ModelKind> kind = {};
-    uint32_t depth = 0;       // of the body
-    bool may_stream = false;  // as the route's answers do
+    uint32_t depth = 0;       // of the body's JSON
+    bool may_stream = false;  // whether the route's answers may be streams
   };
   ModelWait(Answers& answers, const std::shared_ptr<Exchange>& exchange, RequestMetrics* metrics,
             const Choice& choice, Make make);

@@ -17,7 +17,7 @@
 namespace hearth {
 namespace {
 
-// The time of expiry that is told for a model which is never put away.
+// The expiry time shown for a model that stays loaded.
 constexpr std::string_view kNeverExpires = "9999-12-31T23:59:59Z";
 
 class OllamaApi final : public TextApi {
@@ -60,7 +60,7 @@ void write_details(Json& json, const ModelFacts& facts) {
   json.key("quantization_level").text(facts.quantization).end_object();
 }
 
-// The members that lists have in common.
+// Begins a model's object with the members that /api/tags and /api/ps share.
 void begin_listed(Json& json, const OllamaModel& model, uint64_t bytes) {
   const std::string name = tagged_name(model.name);
   json.object().key("name").text(name).key("model").text(name).key("size").number(bytes);
@@ -163,7 +163,8 @@ std::string ollama_show_body(const OllamaModel& model) {
   json.text(model.sampling != nullptr ? parameters_text(*model.sampling) : "");
   json.key("template").text("");
   write_details(json, *model.facts);
-  // Reports the context that is served, which may be smaller than the model's: nobody can use more.
+  // Shows the context of this server, which may be smaller than the model's, as the one that
+  // clients can use.
   boost::json::object info = model.facts->info;
   info[model.facts->architecture + ".context_length"] = model.context;
   json.key("model_info");

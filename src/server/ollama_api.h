@@ -1,5 +1,5 @@
-// ollama's API (https://docs.ollama.com/api): POST /api/chat, /api/generate and /api/show, and what
-// the lists of models say. Errors are {"error": "..."}.
+// ollama's API (https://docs.ollama.com/api): POST /api/chat, /api/generate, /api/show, and the
+// lists of models. Errors are {"error": "..."}.
 #pragma once
 
 #include <memory>
@@ -17,39 +17,40 @@
 
 namespace hearth {
 
-// The version of ollama whose forms these are: clients ask which they may use.
+// The version of ollama whose API this follows: clients ask for it to know which features they may
+// use.
 inline constexpr std::string_view kOllamaVersion = "0.12.11";
 
 std::unique_ptr<TextApi> ollama_api(OllamaRoute route);
 
-// A model as ollama's clients see it. What it points to is the served model's.
+// OllamaModel: a model as ollama's clients see it. Its pointers lead into the served model.
 struct OllamaModel {
   std::string name;
   int64_t created = 0;
   uint32_t context = 0;
   const ModelFacts* facts = nullptr;
   std::vector<std::string_view> capabilities = {};
-  const SamplingParams* sampling = nullptr;  // null: it makes no text, or is not loaded
+  const SamplingParams* sampling = nullptr;  // null: generates no text, or is not loaded
   std::vector<std::string> aliases = {};
   bool loaded = true;
-  std::optional<double> expires_seconds = {};   // from now on; none: it stays
-  std::shared_ptr<const void> holds = nullptr;  // what it points to, where that may go
+  std::optional<double> expires_seconds = {};   // from now on; nothing: never
+  std::shared_ptr<const void> holds = nullptr;  // keeps what the pointers lead to alive
 };
 
 OllamaModel ollama_model(const ServedModel& model);
-// A reranker can do nothing that ollama has a word for.
+// A reranker gets no capability, as ollama has no name for it.
 OllamaModel ollama_model(const ServedEmbedder& model);
 // Returns the model of a set's row, loaded or not.
 OllamaModel ollama_model(const ModelRow& row);
 
-// GET /api/tags and /api/ps, which has those that are loaded.
+// Return the bodies of GET /api/tags, all models, and /api/ps, the loaded ones.
 std::string ollama_tags_body(std::span<const OllamaModel> models);
 std::string ollama_running_body(std::span<const OllamaModel> models);
 std::string ollama_version_body(std::string_view own_version);
-// POST /api/show.
+// Returns the body of POST /api/show.
 std::string ollama_show_body(const OllamaModel& model);
 
-// POST /api/show on its way. All of it is the worker's.
+// Answers POST /api/show, all of it on the worker.
 class OllamaShow final : public Answer {
  public:
   OllamaShow(Answers& answers, std::shared_ptr<Exchange> exchange, std::vector<OllamaModel> models,
@@ -58,7 +59,7 @@ class OllamaShow final : public Answer {
 
  private:
   void begin() override;
-  // Throws RequestError.
+  // Returns the model that the body asks for. Throws RequestError.
   const OllamaModel& asked(std::string_view body) const;
 
   const std::vector<OllamaModel> models_;

@@ -16,7 +16,8 @@ namespace {
 using boost::json::object;
 using boost::json::value;
 
-// Each answer looks through the calls that wait for one, so a body may not have many of both.
+// The most open calls and the most results in a body: each result is searched for among the open
+// calls, so the work grows with their product.
 constexpr size_t kMostOpen = 1024;
 
 // Returns the field's text, or "" where it is no string: the chat's reader refuses that afterwards.
@@ -100,8 +101,8 @@ class OllamaHistory {
     (*made)["tool_call_id"] = id;
   }
 
-  std::vector<Open> open_;  // calls that no tool has answered
-  size_t count_ = 0;        // of calls
+  std::vector<Open> open_;  // calls without a result so far
+  size_t count_ = 0;        // calls so far
 };
 
 }  // namespace

@@ -35,7 +35,8 @@ void write_calls(Json& json, std::span<const CallPart> calls) {
   json.end_array();
 }
 
-// The message of a chat, or a text and its reasoning beside the other members.
+// Writes a chat's `message`, or for /api/generate the text and the reasoning as members of their
+// own.
 void write_said(Json& json, const OllamaReplyHead& head, const ChoicePart& part) {
   const bool chat = head.route == OllamaRoute::kChat;
   if (chat) json.key("message").object().key("role").text("assistant");
@@ -67,7 +68,7 @@ std::string_view done_reason(const OllamaReplyHead& head, const ChoicePart& part
   return *reason;
 }
 
-// How it ended and what it took, to the end of the object.
+// Writes why the reply ended and its usage, and ends the object.
 void write_done(Json& json, const OllamaReplyHead& head, const ChoicePart& part,
                 const Usage& usage) {
   json.key("done").boolean(true).key("done_reason").text(done_reason(head, part));
@@ -82,7 +83,7 @@ void write_done(Json& json, const OllamaReplyHead& head, const ChoicePart& part,
   json.end_object();
 }
 
-// The text first, then an entry of the log-probabilities a step.
+// OllamaReplyBody: writes the text first, then the log-probabilities entry by entry.
 class OllamaReplyBody final : public BodySource {
  public:
   OllamaReplyBody(OllamaReplyHead head, ChoicePart choice, const Usage& usage)

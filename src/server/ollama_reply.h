@@ -1,8 +1,8 @@
-// OllamaReply: a reply in the forms of ollama's API (src/server/openapi.json describes each), whole
-// and as lines. JSON whatever the texts hold.
+// OllamaReply writes a reply in the forms of ollama's API (src/server/openapi.json describes each),
+// as one body or as lines. Texts of any bytes give valid JSON.
 //
-// A line of a stream has a piece of the reasoning, of the text, or calls that are whole; the last
-// one has `done`, why it ended, and what it took. Pieces joined are what the whole body has.
+// A stream's line has a part of the reasoning or the text, or complete calls; the last one has
+// `done`, the reason of the end, and the usage. The joined parts equal the whole body's.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ namespace hearth {
 // The kinds of request to a model.
 enum class OllamaAsked : uint8_t {
   kText,
-  kToLoad,   // nothing but that it is there
-  kToLetGo,  // that its memory need not be kept
+  kToLoad,   // only to load the model
+  kToLetGo,  // only to give the model back
 };
 
 struct OllamaReplyHead {
   OllamaRoute route = OllamaRoute::kChat;
-  std::string model = {};  // as the client called it
+  std::string model = {};  // the name that the client used
   OllamaAsked asked = OllamaAsked::kText;
-  bool logprobs = false;  // they were asked for
-  bool calls = false;     // tools may be called
+  bool logprobs = false;  // the client wants them
+  bool calls = false;     // the client gave tools
 };
 
 class OllamaReply final : public ReplyForm {
@@ -42,7 +42,7 @@ class OllamaReply final : public ReplyForm {
   std::string part(const ChoicePart& part) override;
   std::string end(const Usage& usage) override;
   std::string error(const ApiError& error) override;
-  // Calls are kept until they are whole.
+  // Calls are kept until they are complete, as ollama's clients get no parts of them.
   bool keeps_stream() const override { return head_.calls; }
   std::unique_ptr<BodySource> whole(std::vector<ChoicePart> choices, const Usage& usage) override;
 
@@ -50,12 +50,12 @@ class OllamaReply final : public ReplyForm {
   std::string call_line();
 
   const OllamaReplyHead head_;
-  std::vector<CallPart> calls_;  // that are not yet given; the last one may go on
-  ChoicePart finish_;            // how the choice ended
+  std::vector<CallPart> calls_;  // not yet sent; the last may be incomplete
+  ChoicePart finish_;            // the choice's end
 };
 
 uint64_t ollama_nanoseconds(double seconds);
-// Seconds since 1970 as RFC 3339 has them, in UTC: "2026-11-26T10:15:30.123456Z".
+// Returns seconds since 1970 in RFC 3339's form, in UTC: "2026-11-26T10:15:30.123456Z".
 std::string ollama_time(double unix_seconds);
 
 }  // namespace hearth

@@ -23,7 +23,7 @@ class OllamaReplies : public testing::Test {
     return value;
   }
 
-  // The lines of a stream of these parts.
+  // Returns the lines of a stream of these parts.
   std::vector<json::value> lines(const std::vector<ChoicePart>& parts, OllamaReplyHead head) {
     OllamaReply reply(head);
     std::string all = reply.begin({}, 1);

@@ -24,7 +24,7 @@ using boost::json::value;
 
 constexpr size_t kOllamaWordBytes = 40;
 
-// The options that a chat's body has by the same names; what it refuses of them is refused.
+// Options that have the same name in a chat's body, whose reader checks them.
 constexpr std::array<std::string_view, 14> kSameOptions = {"num_predict",
                                                            "temperature",
                                                            "top_k",
@@ -58,7 +58,7 @@ void read_options(const value& field, const std::string& name, const object& bod
   for (std::string_view option : kSameOptions) {
     if (const value* given = find_field(options, option)) made->made[option] = *given;
   }
-  // A seed of -1 means none.
+  // A seed of -1 means that none is given.
   constexpr const char* kSeed = "seed";
   const value* seed = made->made.if_contains(kSeed);
   if (seed != nullptr && *seed == -1) made->made.erase(kSeed);
@@ -107,7 +107,7 @@ void read_history(const value& field, const std::string& name, const object&, Ol
   if (!messages.empty()) made->made["messages"] = std::move(messages);
 }
 
-// Reads the fields of /api/generate that say what the prompt is.
+// Reads the fields of /api/generate that make up the prompt.
 void read_ollama_prompt(const value& field, const std::string& name, const object& body,
                         OllamaBody* made) {
   const std::string text = text_field(field, name);
@@ -147,7 +147,7 @@ constexpr OllamaRule kOllamaChatRules[] = {
 
 constexpr OllamaRule kOllamaGenerateRules[] = {
     {"prompt", read_ollama_prompt},
-    {"raw", read_nothing},  // with the prompt, as `system`
+    {"raw", read_nothing},  // read together with the prompt, as is `system`
     {"system", read_nothing},
 };
 
@@ -156,8 +156,8 @@ std::span<const OllamaRule> rules_of(OllamaRoute route) {
   return kOllamaGenerateRules;
 }
 
-// Changes what the body of a prompt says in another way than that of a chat, and refuses what it
-// cannot say.
+// Turns a chat's made body into a raw prompt's: renames fields that differ, and refuses those that
+// a completion does not have.
 void fit_raw(OllamaBody* made) {
   object& prompt = made->made;
   if (made->must_reason) {
@@ -183,7 +183,7 @@ std::string renamed(std::string_view text, std::string_view from, std::string_vi
   return std::string(to) + std::string(text.substr(from.size()));
 }
 
-// Renames a field of the made messages as the client of /api/generate knows it.
+// Returns the name that a field of the made messages has in a body of /api/generate.
 std::string prompt_name(std::string_view text, bool system) {
   constexpr std::string_view kMessages = "messages";
   const bool rules = system && text.starts_with("messages[0]");

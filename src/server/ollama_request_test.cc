@@ -21,7 +21,7 @@ std::string head_of(OllamaRoute route) {
                                      : R"({"prompt":"Hi")";
 }
 
-// The body that is made, without the field of a prompt.
+// Returns the made body without its prompt or messages.
 std::string made_of(OllamaRoute route, const std::string& fields) {
   OllamaBody made = read_ollama_body(head_of(route) + fields + "}", route, {});
   made.made.erase(made.chat ? "messages" : "prompt");
@@ -317,7 +317,7 @@ constexpr const char* kOllamaTextFields[] = {
     R"("raw":true)",    R"("raw":"yes")", R"("system":"x")", R"("system":[])",
     R"("prompt":null)", R"("prompt":"")", R"("prompt":[])"};
 
-// The reader takes what the schema of a request allows, and refuses what it forbids.
+// The reader accepts what the request's schema allows and refuses what it forbids.
 void expect_ollama_agreement(std::span<const char* const> fields, OllamaRoute route) {
   const json::value document = read_json(openapi_json());
   const char* schema = route == OllamaRoute::kChat ? "OllamaChatRequest" : "OllamaGenerateRequest";

@@ -16,7 +16,7 @@ namespace {
 
 // Seconds between two lines of one file's progress.
 constexpr double kProgressSeconds = 0.25;
-// The digits of a digest that name a file, as ollama tells it.
+// How many of a digest's digits name a file in the lines, as in ollama's own.
 constexpr size_t kDigestDigits = 12;
 
 std::string status_line(std::string_view status) {
@@ -32,7 +32,7 @@ std::string progress_line(const std::string& name, const std::string& digest, ui
   return json.end_object().line();
 }
 
-// How a file is called while it is fetched.
+// A file's name and digest, as the lines show them.
 struct FileWords {
   std::string name, digest;
 };
@@ -116,7 +116,7 @@ void OllamaPull::pull() noexcept {
       fail_later(ended_pull());
     }
   } catch (const std::exception& thrown) {
-    // A request to the hub that was stopped is no error of the hub.
+    // A pull that was stopped fails with its own error, not as an error of the hub.
     tell_failure(thrown, exchange(),
                  [&](const ApiError& error) { fail_later(*stop_ ? ended_pull() : error); });
   }
@@ -135,7 +135,7 @@ void OllamaPull::finish() {
 
 void OllamaPull::forget() noexcept {
   Answer::forget();
-  *stop_ = true;  // the line may be gone
+  *stop_ = true;  // the PullLine may be destroyed already
 }
 
 void OllamaDelete::begin() {

@@ -1,4 +1,5 @@
-// POST /api/pull and DELETE /api/delete of ollama's API, of a server whose clients may do that.
+// Answers POST /api/pull and DELETE /api/delete of ollama's API, where the server's clients may
+// change its models.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -15,15 +16,15 @@ namespace hearth {
 
 struct PullListener;
 
-// {"model": "ORG/REPO:QUANT", "stream": true}: lines that tell how far it is, the last one
-// {"status":"success"}; not streamed, that one alone, at the end.
+// OllamaPull: {"model": "ORG/REPO:QUANT", "stream": true} -> lines with the progress, the last of
+// them {"status":"success"}; not streamed, only that one, at the end.
 //
-//   begin() -> read(), the worker -> wait_turn() -> pull(), the line's thread -> finish()
+//     begin() -> read(), the worker -> wait_turn() -> pull(), the line's thread -> finish()
 //
-// Where the client leaves, the pull ends, and keeps what came.
+// If the client leaves, the pull stops and the data fetched is kept.
 class OllamaPull final : public Answer {
  public:
-  // The stock and the line outlive it.
+  // The stock and the line outlive this.
   OllamaPull(Answers& answers, std::shared_ptr<Exchange> exchange, ModelStock& stock,
              PullLine& line, uint32_t depth)
       : Answer(answers, std::move(exchange), nullptr), stock_(stock), line_(line), depth_(depth) {}
@@ -35,7 +36,7 @@ class OllamaPull final : public Answer {
   void read();
   void wait_turn();
   void pull() noexcept;
-  // The line's thread calls the following.
+  // The PullLine's thread calls these.
   void say(std::string line);
   PullListener listener();
   void finish();
@@ -46,10 +47,11 @@ class OllamaPull final : public Answer {
   const PullLine::Stop stop_ = std::make_shared<std::atomic<bool>>(false);
   std::string name_;
   bool streams_ = true;
-  double told_seconds_ = 0;  // when progress was told last, by the clock
+  double told_seconds_ = 0;  // when progress was last sent, in steady seconds
 };
 
-// {"model": NAME}: {"status":"success"} once it is gone from the disk. All of it is the worker's.
+// OllamaDelete: {"model": NAME} -> {"status":"success"} once the model's files are deleted. All of
+// it runs on the worker.
 class OllamaDelete final : public Answer {
  public:
   OllamaDelete(Answers& answers, std::shared_ptr<Exchange> exchange, ModelStock& stock,
@@ -63,7 +65,7 @@ class OllamaDelete final : public Answer {
   const uint32_t depth_;
 };
 
-// "model", or "name" as it was called first. Throws RequestError.
+// Reads the field `model`, or `name`, its older name. Throws RequestError.
 std::string read_ollama_name(const boost::json::object& body);
 
 }  // namespace hearth

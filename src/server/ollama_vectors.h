@@ -1,5 +1,5 @@
 // The body of the reply to POST /api/embed or /api/embeddings, in the forms of ollama's API
-// (src/server/openapi.json describes them). The vectors are those of /v1/embeddings: of length 1.
+// (src/server/openapi.json describes them). The vectors have length 1, as those of /v1/embeddings.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace hearth {
 
-// Makes the body vector by vector.
+// OllamaVectors: writes the body one vector at a time.
 class OllamaVectors final : public BodySource {
  public:
   OllamaVectors(EmbeddingForm form, std::string_view model, std::optional<uint32_t> dimensions,

@@ -1,4 +1,4 @@
-// OpenAI's chat completions, and completions of prompts.
+// The TextApi of OpenAI's chat completions, and of completions of prompts.
 #include <utility>
 
 #include "server/text_api.h"

@@ -1,5 +1,5 @@
-// The description of every route, OpenAPI 3.1, as GET /openapi.json gives it: the file
-// src/server/openapi.json, which is part of the program.
+// The OpenAPI 3.1 document of every route, as GET /openapi.json returns it: the file
+// src/server/openapi.json, which is built into the program.
 #pragma once
 
 #include <string_view>

@@ -29,7 +29,8 @@ Names names_of(const json::object& object) {
   return names;
 }
 
-// The fields of both kinds of completion, and those of one.
+// Returns the names of the fields that the document gives a request: those common to both
+// completions and its own.
 Names described(const json::value& document, const char* request) {
   Names names = names_of(schema_of(document, "CommonFields").at("properties").as_object());
   const json::value& own = schema_of(document, request).at("allOf").at(1).at("properties");
@@ -88,7 +89,7 @@ TEST(OpenApi, HasEveryRoute) {
                                                                "/v2/rerank"}));
 }
 
-// Goes through all of a document.
+// Calls `call` for every object in a document.
 void each_object(const json::value& value, const std::function<void(const json::object&)>& call) {
   if (value.is_array()) {
     for (const json::value& entry : value.get_array()) each_object(entry, call);
@@ -235,8 +236,8 @@ constexpr const char* kFields[] = {
 using ReadCall = CompletionCall (*)(std::string_view body, const SamplingParams& defaults,
                                     const RequestLimits& limits, uint32_t vocabulary);
 
-// The reader takes what a schema of a request allows, and refuses what it forbids, in bodies that
-// begin with `begin` and go on with one of the fields.
+// The reader accepts what the request's schema allows and refuses what it forbids, in bodies of
+// `begin` and one of the fields.
 void expect_agreement(std::string_view schema, const std::string& begin,
                       std::span<const char* const> fields, ReadCall read_call) {
   json::value document = read_json(openapi_json());

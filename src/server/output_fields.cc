@@ -24,8 +24,8 @@ void set_shape(OutputKind kind, const std::string& name, std::string text, Outpu
   shape->text = std::move(text);
 }
 
-// Reads {"type": "json_schema", "json_schema": {"schema": ...}}, or the same with the schema beside
-// the type.
+// Reads {"type": "json_schema", "json_schema": {"schema": ...}}, or with `schema` directly beside
+// `type`.
 void read_schema_format(const boost::json::object& format, const std::string& name,
                         OutputShape* shape) {
   if (const value* schema = find_field(format, "schema")) {

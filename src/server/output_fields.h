@@ -1,6 +1,5 @@
-// The fields of a request that say what the text of a reply must look like: response_format
-// (OpenAI's), structured_outputs and guided_* (vLLM's), grammar and json_schema (llama-server's).
-// docs/api.md has their forms.
+// Reads the fields that restrict a reply's text: response_format (OpenAI), structured_outputs and
+// guided_* (vLLM), grammar and json_schema (llama-server). docs/api.md has their forms.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -10,19 +9,19 @@
 
 namespace hearth {
 
-// Each reads the field called `name` into the shape, and throws RequestError where another field
-// said something before.
+// Each reads the field `name` into `shape`, and throws RequestError, also where another field has
+// set a shape before.
 void read_response_format(const boost::json::value& field, const std::string& name,
                           OutputShape* shape);
 void read_structured_outputs(const boost::json::value& field, const std::string& name,
                              OutputShape* shape);
-// The schema is an object, true, false or the JSON text of one.
+// Reads a schema: an object, true, false, or the JSON text of one of these.
 void read_schema_field(const boost::json::value& field, const std::string& name,
                        OutputShape* shape);
 void read_regex_field(const boost::json::value& field, const std::string& name, OutputShape* shape);
 void read_choice_field(const boost::json::value& field, const std::string& name,
                        OutputShape* shape);
-// GBNF; an empty text says nothing.
+// Reads a grammar in GBNF; an empty text sets none.
 void read_grammar_field(const boost::json::value& field, const std::string& name,
                         OutputShape* shape);
 

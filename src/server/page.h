@@ -1,4 +1,4 @@
-// The page to chat on, src/server/page, which is part of the program.
+// The files of the chat page (src/server/page), which are built into the program.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-// The file at `path`: "/", "/page/app.js". Nothing where there is none. Its header lets a browser
-// run and ask nothing but what comes from this server.
+// Returns the file at `path`, such as "/" or "/page/app.js"; nothing where there is none. Its
+// header (CSP) lets the browser load and contact only this server.
 std::optional<HttpReply> page_file(std::string_view path);
 
 }  // namespace hearth

@@ -23,7 +23,7 @@ void PromptCount::begin() {
 }
 
 void PromptCount::count() {
-  // The texts of the body take as much memory until they are counted.
+  // The lease holds the body's memory in the server's budget until its tokens are counted.
   BodyLease lease;
   const auto vocabulary = static_cast<uint32_t>(model_.backend.tokenizer().size());
   CompletionCall call =

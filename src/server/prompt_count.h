@@ -1,5 +1,5 @@
-// POST /v1/messages/count_tokens and /v1/responses/input_tokens: how many tokens the prompt has
-// that the API would make of the same body.
+// Answers POST /v1/messages/count_tokens and /v1/responses/input_tokens: counts the tokens of the
+// prompt that the API would make of the same body.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace hearth {
 
-// The worker runs all of it.
+// PromptCount: runs on the worker as a whole.
 class PromptCount final : public Answer {
  public:
-  // `body`: makes the reply from the number of tokens.
+  // `body` makes the reply from the number of tokens.
   PromptCount(Answers& answers, std::shared_ptr<Exchange> exchange, const ServedModel& model,
               const RequestLimits& limits, std::unique_ptr<TextApi> api,
               std::string (*body)(uint64_t tokens));

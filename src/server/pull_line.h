@@ -1,5 +1,5 @@
-// PullLine: a thread on which clients' models are pulled, one after another. The connection to a
-// hub is what limits them, so two at a time would end no sooner.
+// PullLine: a thread that runs clients' pulls of models one after another. The connection to the
+// hub is the limit, so two at a time would end no sooner.
 #pragma once
 
 #include <atomic>
@@ -18,27 +18,26 @@ class PullLine {
   static constexpr size_t kMostWaiting = 16;
 
   PullLine() = default;
-  ~PullLine();  // ends, and waits for the thread
+  ~PullLine();  // calls end(), and joins the thread
   PullLine(const PullLine&) = delete;
   PullLine& operator=(const PullLine&) = delete;
 
-  // A pull, which throws nothing, and what tells it to come to its end.
+  // The flag that tells a pull to stop.
   using Stop = std::shared_ptr<std::atomic<bool>>;
-  // False where too many wait. The thread begins with the first. Throws Error (kResource) where
-  // there is none to be had.
+  // Adds a pull, which must not throw; false where too many wait. The first one starts the thread.
+  // Throws Error (kResource) where that fails.
   bool post(Stop stop, std::function<void()> pull);
-  // Tells this pull to come to its end. One that waits leaves the line, and is never called.
+  // Tells this pull to stop. One that still waits is removed and never called.
   void leave(const Stop& stop) noexcept;
-  // Tells all to come to their end, also those that are posted later; each is called all the same.
+  // Tells all pulls to stop, also those posted later. Each is still called.
   void end() noexcept;
-  // Ends the line, and waits for so many seconds at most. Returns whether all pulls have come to
-  // their end.
+  // Calls end(), and waits up to so many seconds. Returns whether all pulls have returned.
   bool end_within(double seconds);
 
  private:
   struct Task {
     Stop stop;
-    std::function<void()> pull;  // null: it is under way
+    std::function<void()> pull;  // null: it is running
   };
 
   void start();
@@ -47,8 +46,8 @@ class PullLine {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> tasks_;
-  bool ending_ = false;  // all are told to end
-  bool over_ = false;    // none comes any more
+  bool ending_ = false;  // all pulls are told to stop
+  bool over_ = false;    // no more pulls follow
   std::thread thread_;
 };
 

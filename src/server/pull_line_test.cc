@@ -66,7 +66,7 @@ TEST(PullLine, WhoeverLeavesLeavesRoom) {
   ASSERT_FALSE(line.post(new_stop(), [] {}));
   for (size_t i = 1; i < stops.size(); ++i) line.leave(stops[i]);
   EXPECT_TRUE(*stops[1]);
-  line.leave(first);  // under way: it is told, and no more
+  line.leave(first);  // it is running: its flag is set, and it stays in the line
   EXPECT_TRUE(*first);
   line.leave(new_stop());
   ASSERT_TRUE(line.post(new_stop(), [&last] { last.set_value(); }));

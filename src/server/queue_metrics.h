@@ -1,5 +1,5 @@
-// The counters of requests to a model of embed/, and their lines for GET /metrics together with the
-// figures of the devices' queues. Any thread may count and read.
+// Counts requests to an embedder or a reranker, and writes the lines of GET /metrics for them and
+// for the devices' queues. Any thread may count and read.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ struct QueueMetrics {
   Counter texts, tokens;  // of accepted requests
 };
 
-// Names of metrics, and what their help calls texts.
+// Parts of the metrics' names and of their help.
 struct QueueMetricNames {
   const char *requests, *devices;  // what they begin with
   const char *of_requests, *texts;
@@ -28,7 +28,7 @@ inline constexpr QueueMetricNames kEmbeddingMetrics = {"hearth_embedding", "hear
 inline constexpr QueueMetricNames kRerankMetrics = {"hearth_rerank", "hearth_rerank",
                                                     "Requests to rank documents", "Documents"};
 
-// `models`: whose each device is, where there may be several; else none.
+// `models`: the name of each device's model where there may be several; else empty.
 std::string queue_metrics_text(const QueueMetricNames& names, const QueueMetrics& metrics,
                                std::span<const DeviceStatistics> devices,
                                std::span<const std::string> models = {});

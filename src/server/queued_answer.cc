@@ -11,9 +11,9 @@
 namespace hearth {
 namespace {
 
-// The worker's slices: some milliseconds.
+// The worker tokenises in slices of so many bytes of text, some milliseconds each.
 constexpr size_t kSliceTextBytes = 32 << 10;
-// Bytes that one element takes as a float and as digits in the reply.
+// Bytes of memory for one element of a vector: as a float, and as digits in the reply.
 constexpr uint64_t kBytesOfElement = 16;
 
 ApiError busy(double retry_after) {
@@ -67,7 +67,8 @@ void QueuedAnswer::tokenise() {
   on_reactor([this] { submit(); });
 }
 
-// A query may be part of many texts, whose tokens then take more than the body did.
+// Takes memory for the tokens so far before the next slice: a reranker's query is repeated in each
+// text, so the tokens may take more memory than the body.
 void QueuedAnswer::go_on() {
   const uint64_t more = tokens_ * sizeof(int32_t) - token_bytes_, held = bytes_ + token_bytes_;
   if (std::optional<ApiError> error = all_.take_bytes(client(), more, held)) return fail(*error);
@@ -108,7 +109,7 @@ void QueuedAnswer::submit() {
   all_.metrics().tokens.add(tokens_);
 }
 
-// A device's thread calls this, and nothing may be thrown on it.
+// Called by a device's thread, which no exception may reach.
 void QueuedAnswer::take(size_t index, EmbedOutcome outcome) noexcept {
   bool first = false;
   if (outcome.error) {
@@ -118,7 +119,8 @@ void QueuedAnswer::take(size_t index, EmbedOutcome outcome) noexcept {
   } else {
     vectors_[index] = std::move(outcome.vector);
   }
-  // Settles at once where a request has failed: its other texts are not waited for.
+  // The last result settles the request, and so does its first error, which does not wait for the
+  // others.
   if (left_.fetch_sub(1) != 1 && !first) return;
   try {
     on_reactor([this] { settle(); });

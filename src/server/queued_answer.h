@@ -1,13 +1,13 @@
-// A QueuedAnswer is one request to a model of embed/ on its way: read by the worker, accepted as a
-// whole or not at all by the devices' queues, answered in one body when the last of its texts has
-// its vector.
+// A QueuedAnswer is one request to an embedder or a reranker: the worker reads it, the devices'
+// queues accept all of its texts or none, and one body answers it when the last text has its
+// vector.
 //
-//   begin() -> read() and tokenise(), the worker -> submit() -> take(), by the devices' threads
-//           -> settle() -> write(), the worker
+//     begin() -> read() and tokenise(), the worker -> submit() -> take(), by the devices' threads
+//             -> settle() -> write(), the worker
 //
-// A route says how its body is read, what each text's tokens are, and what the vectors become. The
-// worker tokenises and writes in slices, so that other requests get their turn. All that is not
-// said to be another thread's happens on the reactor's.
+// A route's class says how its body is read, which tokens each text has, and what reply the vectors
+// make. The worker tokenises and writes in slices, so that other requests get their turn. All
+// functions run on the reactor's thread unless they name another one.
 #pragma once
 
 #include <atomic>
@@ -29,19 +29,19 @@ class QueuedAnswer : public Answer {
                const ServedEmbedder& model);
 
  protected:
-  // The worker calls this once. Reads the body and returns the number of its texts; with 0 the
-  // reply is made at once. Throws RequestError.
+  // Reads the body and returns the number of its texts; with 0 the reply is made at once. The
+  // worker calls this once. Throws RequestError.
   virtual size_t read_call(std::string_view body) = 0;
-  // The worker calls this once for each text. Throws RequestError.
+  // Returns the query of one text. The worker calls this once for each. Throws RequestError.
   virtual EmbedQuery query_of(size_t index) = 0;
-  // The worker calls this at the end. Returns the body of the reply; `tokens` counts those of all
+  // Returns the body of the reply. The worker calls this at the end. `tokens`: the number in all
   // texts.
   virtual std::unique_ptr<BodySource> body_of(std::vector<EmbedVector> vectors,
                                               uint64_t tokens) = 0;
   // Returns the name of the body's field that holds the texts.
   virtual const char* texts_field() const = 0;
 
-  // Throws RequestError where a request asks for another model.
+  // Throws RequestError where the request asks for another model than this one.
   void check_model(const std::string& asked) const;
   const ServedEmbedder& model() const { return model_; }
   const EmbeddingLimits& limits() const { return all_.limits(); }
@@ -63,20 +63,21 @@ class QueuedAnswer : public Answer {
 
   size_t count_ = 0;
   std::vector<EmbedQuery> queries_;
-  uint64_t tokens_ = 0, most_tokens_ = 0;  // of all texts: so far, and that idle queues would hold
+  uint64_t tokens_ = 0, most_tokens_ = 0;  // of all texts: so far, and at most in idle queues
 
-  std::optional<uint64_t> ticket_;  // of the first query
+  std::optional<uint64_t> ticket_;  // the first query's
   std::vector<EmbedVector> vectors_;
-  // Taken of what all may have: for the body and the reply, and for tokens.
+  // Bytes taken from the memory of all requests: for the body and the reply, and for tokens.
   uint64_t bytes_ = 0, token_bytes_ = 0;
   uint64_t queued_tokens_ = 0;
   std::atomic<size_t> left_{0};
   std::mutex mutex_;
-  std::optional<EmbedOutcome> failed_;  // the first that did, under the mutex
+  std::optional<EmbedOutcome> failed_;  // the first failure, guarded by the mutex
   std::string asked_;                   // the body
 };
 
-// The error of a text, `what`, in this field, that has more tokens than the model takes.
+// Returns the error that a text, called `what`, has more tokens than the model's `context`.
+// `field`: the body's field it is in.
 ApiError text_too_long(const std::string& what, const std::string& field, size_t tokens,
                        uint32_t context);
 

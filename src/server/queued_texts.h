@@ -1,6 +1,6 @@
-// QueuedTexts: what the requests to a model of embed/ have together, be it one for embeddings or a
-// reranker: the memory and the tokens of queues that they may take, and their figures. Used by the
-// reactor's thread.
+// QueuedTexts: what the requests to one model, an embedder or a reranker, share: limits on their
+// memory and on their tokens in the devices' queues, and their metrics. Used by the reactor's
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace hearth {
 
 class QueuedTexts {
  public:
-  // `requests`: what clients are told that they are ("requests for embeddings").
+  // `requests`: the plural that names these requests in errors ("requests for embeddings").
   QueuedTexts(const EmbeddingLimits& limits, const char* requests)
       : limits_(limits), requests_(requests), memory_(limits.memory_bytes) {}
   QueuedTexts(const QueuedTexts&) = delete;
@@ -27,12 +27,12 @@ class QueuedTexts {
   QueueMetrics& metrics() { return metrics_; }
   const QueueMetrics& metrics() const { return metrics_; }
 
-  // Takes so many bytes more for a client's request, which has `already` some. Nothing where it may
-  // have them; else what to tell it. A client's only request is never too large for its share.
+  // Takes `bytes` more for a client's request, which holds `already` bytes. Returns nothing if it
+  // could, else the error. A client's only request is never refused for its share.
   std::optional<ApiError> take_bytes(const std::string& client, uint64_t bytes, uint64_t already);
   void give_back(const std::string& client, uint64_t bytes) { memory_.give_back(client, bytes); }
 
-  // Takes tokens of the queues, likewise.
+  // Takes tokens of the devices' queues in the same way.
   std::optional<ApiError> take_tokens(const std::string& client, uint64_t tokens,
                                       const ServedEmbedder& model);
   void give_tokens_back(const std::string& client, uint64_t tokens) {

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// JSON has no -inf; this is what OpenAI's API has for it.
+// The value that OpenAI's API uses for a log-probability of -inf, which JSON does not have.
 constexpr double kNever = -9999;
 
 double shown_logprob(double logprob) { return std::isfinite(logprob) ? logprob : kNever; }
@@ -25,8 +25,8 @@ void write_token(Json& json, std::string_view bytes, double logprob) {
   json.end_array();
 }
 
-// Tokens that are parts of characters may look alike: the likeliest one's name counts, and the
-// chosen token's always.
+// Writes top_logprobs. Tokens that are parts of characters may look alike as text: of those with
+// one name only the likeliest is written, but the chosen token always.
 void write_top(Json& json, const TokenEntry& entry) {
   std::set<std::string> seen;
   auto write = [&](std::string_view bytes, double logprob) {
@@ -39,7 +39,8 @@ void write_top(Json& json, const TokenEntry& entry) {
   json.end_object();
 }
 
-// The lists that log-probabilities are, of a chat and of a text: a value in each for every entry.
+// The names of the lists that log-probabilities consist of, in a chat and in a completion; each
+// list has a value for every entry.
 constexpr std::array<const char*, 1> kChatLists = {"content"};
 constexpr std::array<const char*, 4> kTextLists = {"tokens", "token_logprobs", "top_logprobs",
                                                    "text_offset"};
@@ -122,8 +123,8 @@ double rate_of(uint64_t tokens, double seconds) {
   return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
-// Writes the times under llama.cpp's names. The first token of a text comes with the end of its
-// prompt.
+// Writes `timings` under llama.cpp's names. The time of the prompt ends with the first generated
+// token.
 void write_timings(Json& json, const Usage& usage) {
   const uint64_t read = usage.prompt_tokens - usage.cached_tokens;
   json.key("timings").object().key("cache_n").number(usage.cached_tokens);
@@ -143,7 +144,7 @@ void open_reply(Json& json, const ReplyHead& head, bool chunk) {
   json.key("system_fingerprint").text(head.fingerprint).key("choices").array();
 }
 
-// A call of a whole reply, or a piece of one.
+// Writes a tool call of a whole reply, or with `piece` a part of a call in a stream.
 void write_call(Json& json, const CallPart& call, bool piece) {
   json.object();
   if (piece) json.key("index").number(uint64_t{call.index});
@@ -160,7 +161,7 @@ std::string close_chunk(Json& json, const ReplyHead& head) {
   return event(json);
 }
 
-// The delta of a chunk of a chat: of one kind.
+// The content of a chunk's delta; a chunk has one kind.
 enum class Delta : uint8_t { kRole, kReasoning, kContent, kCall, kFinish };
 
 void write_delta(Json& json, Delta delta, const ChoicePart& part) {
@@ -196,7 +197,7 @@ std::string chat_chunk(const ReplyHead& head, const ChoicePart& part, Delta delt
   return close_chunk(json, head);
 }
 
-// Returns the events of a part, all but the finish.
+// Returns the events of a part, except its finish.
 std::string chat_chunks(const ReplyHead& head, ChoicePart part) {
   std::string events;
   if (!part.reasoning.empty()) {
@@ -225,7 +226,7 @@ std::string chat_chunks(const ReplyHead& head, ChoicePart part) {
   return events;
 }
 
-// Writes a choice up to its log-probabilities.
+// Begins a choice of a completion; its log-probabilities follow.
 void begin_text_choice(Json& json, const ChoicePart& part) {
   json.object().key("index").number(uint64_t{part.index}).key("text").text(part.text);
 }
@@ -319,7 +320,7 @@ bool CompletionBody::next(std::string* body) {
   return any;
 }
 
-// Writes a little more; false where that was the last.
+// Writes the next piece; false after the last one.
 bool CompletionBody::step() {
   if (choice_ == choices_.size()) {
     json_.end_array();
@@ -349,7 +350,7 @@ bool CompletionBody::step() {
   if (head_.logprobs) end_lists(json_, head_);
   write_finish(json_, choice);
   json_.end_object();
-  choice = {};  // its memory
+  choice = {};  // frees its memory
   ++choice_;
   begun_ = false;
   list_ = 0;

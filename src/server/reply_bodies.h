@@ -1,6 +1,6 @@
-// The bodies of the server's replies, whole and as events of a stream, in the forms of OpenAI's
-// API 2.3.0 (src/server/openapi.json describes each). JSON whatever the texts hold: bytes that are
-// not UTF-8 become U+FFFD.
+// The bodies of the server's replies in the forms of OpenAI's API 2.3.0 (src/server/openapi.json
+// describes each), whole or as the events of a stream. Texts of any bytes give valid JSON: bytes
+// that are not UTF-8 become U+FFFD.
 #pragma once
 
 #include <cstdint>
@@ -18,50 +18,53 @@
 
 namespace hearth {
 
-// The members at the head of every body and chunk of one completion.
+// The members that every body and chunk of one completion begins with.
 struct ReplyHead {
   bool chat = true;
-  std::string id;       // chatcmpl-... or cmpl-...: reply_id()
+  std::string id;       // as of reply_id(): chatcmpl-... or cmpl-...
   int64_t created = 0;  // seconds since 1970
   std::string model;
   std::string fingerprint;
-  bool logprobs = false;       // they were asked for
-  bool include_usage = false;  // a stream's last chunk has it, and all others a null
-  bool timings = false;        // the whole body has them, or a stream's last chunk
+  bool logprobs = false;       // the client wants them
+  bool include_usage = false;  // a stream ends with a usage chunk; others have null
+  bool timings = false;        // in the whole body or the stream's last chunk
 };
 
-// Returns "chatcmpl-" or "cmpl-" and `unique`, the id of the HTTP request.
+// Returns a reply's id: "chatcmpl-" or "cmpl-", then `unique`, the HTTP request's id.
 std::string reply_id(bool chat, std::string_view unique);
 
-// Sums over all choices; a prompt counts once for all choices of it.
+// The usage of a request: sums over all choices, where a prompt counts once for all of its choices.
 struct Usage {
   uint64_t prompt_tokens = 0;
   uint64_t completion_tokens = 0;
   uint64_t cached_tokens = 0;
-  uint64_t reasoning_tokens = 0;  // of the completion's
-  uint64_t texts = 0;             // with tokens
-  // Seconds from the request to the end, from the first step to the first token, and from there to
+  uint64_t reasoning_tokens = 0;  // of completion_tokens
+  uint64_t texts = 0;             // choices that have tokens
+  // Seconds from the request to its end, from the first step to the first token, and from that to
   // the last token.
   double total_seconds = 0, prompt_seconds = 0, generation_seconds = 0;
 };
 
-// Tokens a second from the first token of a text to its last one; 0 where there is no such time.
+// Returns the tokens a second that a text had from its first to its last token; 0 where no time
+// passed.
 double generation_rate(const Usage& usage);
 
-// How far the prompts of a completion are.
+// How much of a completion's prompts is computed.
 struct PromptProgress {
   uint64_t total = 0;   // tokens of all prompts
-  uint64_t cached = 0;  // of these, that were computed before
-  uint64_t read = 0;    // so far, the cached ones among them
-  double seconds = 0;   // since the first was begun
+  uint64_t cached = 0;  // those found in the cache
+  uint64_t read = 0;    // those computed so far, including cached ones
+  double seconds = 0;   // since the first prompt was begun
 };
 
-// "stop" or "length"; nothing where the choice failed or was cancelled, which is no answer.
+// Returns the API's finish_reason, "stop" or "length"; nothing where the choice failed or was
+// cancelled.
 std::optional<std::string_view> finish_reason(Finish finish);
-// Returns the reason for a choice that has calls: "tool_calls" in place of "stop".
+// Does the same for a choice that may have tool calls: "tool_calls" instead of "stop".
 std::optional<std::string_view> finish_reason(const ChoicePart& part);
 
-// The body of a completion. Every choice's part is whole, with a finish that has a reason.
+// CompletionBody: writes the body of a completion that is not streamed. Each choice must be
+// complete, with a finish that has a reason.
 class CompletionBody : public BodySource {
  public:
   CompletionBody(ReplyHead head, std::vector<ChoicePart> choices, const Usage& usage);
@@ -71,28 +74,31 @@ class CompletionBody : public BodySource {
   bool step();
 
   const ReplyHead head_;
-  std::vector<ChoicePart> choices_;  // each until it was written
+  std::vector<ChoicePart> choices_;  // each is emptied when it is written
   const Usage usage_;
   Json json_;
-  size_t choice_ = 0, list_ = 0, entry_ = 0;  // that comes next
-  bool begun_ = false;                        // the choice was
+  size_t choice_ = 0, list_ = 0, entry_ = 0;  // the next to write
+  bool begun_ = false;                        // the choice's first members are written
 };
 
-// The events of a stream, "data: {...}\n\n" each. first_event() comes first for every choice, with
-// the role in a chat and empty otherwise; reasoning, text and each piece of a call in events of
-// their own, in this order, the name of a call before its arguments; a finish in an event of its
-// own, or in none where it has no reason: then streamed_error() does.
+// The events of a stream, "data: {...}
+// " each.
+//
+// first_event() begins each choice, with the role in a chat, else empty. part_events() has
+// reasoning, text and each part of a call in events of their own, in this order, and a call's name
+// before its arguments. A finish has an event of its own; one without a reason has none, and
+// streamed_error() follows.
 std::string first_event(const ReplyHead& head, uint32_t choice);
 std::string part_events(const ReplyHead& head, const ChoicePart& part);
-// Writes `prompt_progress`, in llama.cpp's names, into the object that `json` is in.
+// Writes `prompt_progress` with llama.cpp's names into the object under way in `json`.
 void write_progress(Json& json, const PromptProgress& progress);
-// Returns an event without choices that has the progress.
+// Returns an event without choices that shows the progress.
 std::string progress_event(const ReplyHead& head, const PromptProgress& progress);
-// Returns the last event, with usage and timings as far as they were asked for.
+// Returns the last event, with usage and timings if the client asked for them.
 std::string usage_event(const ReplyHead& head, const Usage& usage);
 inline constexpr std::string_view kDoneEvent = "data: [DONE]\n\n";
 
-// A token with its log-probability and the likeliest others, as chats have them.
+// Writes a token with its log-probability and the likeliest alternatives, in a chat's form.
 void write_chat_entry(Json& json, const TokenEntry& entry);
 
 struct ModelInfo {
@@ -100,12 +106,12 @@ struct ModelInfo {
   int64_t created = 0;
   uint32_t context = 0;
   std::string_view status = "loaded";  // "loading", "sleeping", "failed"
-  std::string failure = {};            // why it failed
+  std::string failure = {};            // the error, if loading failed
 };
 std::string model_body(const ModelInfo& model);
 std::string model_list_body(std::span<const ModelInfo> models);
 
-// The body of the reply of /tokenize.
+// TokensBody: the body of the reply of /tokenize.
 class TokensBody : public BodySource {
  public:
   explicit TokensBody(std::vector<int32_t> tokens);
@@ -117,7 +123,7 @@ class TokensBody : public BodySource {
   Json json_;
 };
 
-// The body of a single member, whose text is whole.
+// WholeTextBody: a body with one member, whose text is there as a whole.
 class WholeTextBody : public TextBody {
  public:
   WholeTextBody(std::string_view key, std::string text) : TextBody(key), text_(std::move(text)) {}
@@ -129,7 +135,7 @@ class WholeTextBody : public TextBody {
   size_t at_ = 0;
 };
 
-// `status`: "ok", "loading", "draining".
+// Returns the body of GET /health. `status`: "ok", "loading" or "draining".
 std::string health_body(std::string_view status);
 
 }  // namespace hearth

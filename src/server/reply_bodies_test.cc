@@ -32,13 +32,13 @@ std::string text_body(std::string_view key, std::string text) {
 
 class ReplyBodies : public testing::Test {
  protected:
-  // Checks a body against the schema of that name.
+  // Checks a body against the schema of that name, and returns it.
   json::value checked(const std::string& body, const char* schema) {
     json::value value = read_json(body);
     EXPECT_EQ(schema_error(document_, schema, value), "") << body;
     return value;
   }
-  // Checks every event and returns what the events carry.
+  // Checks every event of a stream against the schema, and returns their data.
   std::vector<json::value> events(std::string_view stream, const char* schema) {
     std::vector<json::value> values;
     while (!stream.empty()) {
@@ -96,7 +96,7 @@ TEST_F(ReplyBodies, ChatLogprobs) {
 
 TEST_F(ReplyBodies, TextLogprobs) {
   text_.logprobs = true;
-  // Two tokens that look alike have one name; the chosen token is always among them.
+  // Two tokens that both look like U+FFFD are one entry; the chosen token is always there.
   TokenEntry other{"b", -3, {{"\xE2", -1}, {"\xE3", -2}}, 5};
   std::vector<ChoicePart> choices = {{0, "ab", {entry_, other}, Finish::kLength}};
   json::value body = checked(completion_body(text_, choices, {}), "Completion");
@@ -136,7 +136,7 @@ TEST_F(ReplyBodies, ChatStream) {
   EXPECT_EQ(part_events(chat_, {1, "", {}, {}}), "");
 }
 
-// Two calls, the second of which was cut.
+// Returns a part with two calls; the second was cut off by the length limit.
 ChoicePart called_part() {
   ChoicePart part{.index = 1, .finish = Finish::kEndOfText, .called = true};
   part.reasoning = "hm";

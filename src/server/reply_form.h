@@ -1,5 +1,5 @@
-// ReplyForm: how the reply to a request for text is written, in the shapes of one API. A reply is a
-// stream of events, or one body.
+// ReplyForm: writes the reply to a request for text in one API's form, as a stream of events or one
+// body.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,19 @@ class ReplyForm {
  public:
   virtual ~ReplyForm() = default;
 
-  // The events of a stream: those at its beginning, those of a piece of a choice, those at its end,
-  // and, in place of the rest, those that tell of an error. `usage` of begin() has the prompt.
+  // Return the events of a stream: begin() those at its beginning, part() those of a part of a
+  // choice, end() those at its end, and error() those that replace the rest. `usage` of begin()
+  // only has the prompt's tokens.
   virtual std::string begin(const Usage& usage, uint32_t choices) = 0;
   virtual std::string part(const ChoicePart& part) = 0;
-  // How far the prompts are, before the first piece; empty: the API has no words for it.
+  // Returns an event that shows progress in the prompts, before any part; empty: the API has none.
   virtual std::string progress(const PromptProgress&) { return {}; }
   virtual std::string end(const Usage& usage) = 0;
   virtual std::string error(const ApiError& error) = 0;
-  // Whether it keeps all that a stream says until its end.
+  // Whether it keeps the whole stream's content in memory until the end.
   virtual bool keeps_stream() const { return false; }
 
-  // A body that is not streamed, of choices that are whole.
+  // Returns the body of a reply that is not streamed. All choices must be complete.
   virtual std::unique_ptr<BodySource> whole(std::vector<ChoicePart> choices,
                                             const Usage& usage) = 0;
 };

@@ -16,7 +16,7 @@ void PiecedReply::hand_over() {
   exchange_->send(std::exchange(first_, {}));
 }
 
-// The reactor calls this.
+// Posts the making of the next piece to the worker. Called by the reactor.
 void PiecedReply::ask() {
   if (ended_) return;
   try {
@@ -26,12 +26,13 @@ void PiecedReply::ask() {
   }
 }
 
-// The worker calls this. No two calls overlap: a piece is asked for when the one before has left.
+// Makes and sends a piece. Called by the worker, never twice at a time: the next piece is asked for
+// once this one was sent.
 void PiecedReply::go_on() {
   try {
     std::string piece;
     bool more = source_->next(&piece);
-    ended_ = !more;  // the last piece asks for no other when it leaves
+    ended_ = !more;  // the last piece: nothing is asked for when it was sent
     exchange_->send(std::move(piece));
     if (!more) exchange_->end();
   } catch (const std::exception&) {

@@ -1,10 +1,10 @@
-// Large bodies of replies, made by the worker piece by piece while they are written: the next piece
-// when the client has taken the one before. So a reply takes the memory of what it is made of and
-// of a piece, however large it is, and those of several requests take turns.
+// PiecedReply: the body of a reply made by the worker piece by piece, each once the client has
+// taken the one before. So a reply takes the memory of its source and of one piece, however long it
+// is, and the replies of several requests take turns.
 //
-// A body of one piece is sent with its length; a longer one chunked, for HTTP/1.0 up to the
-// connection's end. Where making a later piece fails, the connection ends in the middle, so that no
-// client takes what it has for the whole.
+// A body of one piece is sent with its length, a longer one chunked (in HTTP/1.0 up to the
+// connection's end). If making a later piece fails, the connection is cut, so that no client takes
+// what it has for the whole body.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace hearth {
 
 class PiecedReply : public std::enable_shared_from_this<PiecedReply> {
  public:
-  // The worker outlives the reactor's run.
+  // The worker outlives the reactor's run().
   PiecedReply(std::shared_ptr<Exchange> exchange, RequestWorker& worker,
               std::unique_ptr<BodySource> source, HttpFields fields = {})
       : exchange_(std::move(exchange)),
@@ -29,9 +29,9 @@ class PiecedReply : public std::enable_shared_from_this<PiecedReply> {
         source_(std::move(source)),
         fields_(std::move(fields)) {}
 
-  // Makes the first piece; by the worker. Throws what making it throws; nothing is sent yet.
+  // Makes the first piece, on the worker, and sends nothing yet. Throws what the source throws.
   void make();
-  // Any thread hands the answer over to itself: it goes on alone from there.
+  // Starts the reply, which keeps itself alive until its end. Any thread may call it.
   void hand_over();
 
  private:
@@ -42,12 +42,12 @@ class PiecedReply : public std::enable_shared_from_this<PiecedReply> {
   const std::shared_ptr<Exchange> exchange_;
   RequestWorker& worker_;
   const std::unique_ptr<BodySource> source_;
-  HttpFields fields_;  // of the reply's header
+  HttpFields fields_;  // of the reply
   std::string first_;
-  std::atomic<bool> ended_{false};  // no piece is to come
+  std::atomic<bool> ended_{false};  // no more pieces follow
 };
 
-// The error for a request whose reply finds no room in `all_reply_bytes`.
+// Returns the error for a request whose reply does not fit into `all_reply_bytes`.
 ApiError replies_full();
 
 }  // namespace hearth

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// Gives so many pieces of one byte, and a failure in place of the next where it is asked for.
+// A source of so many pieces of one byte; with `fails` it throws in place of the next one.
 class Drops : public BodySource {
  public:
   Drops(int pieces, bool fails) : left_(pieces), fails_(fails) {}
@@ -27,7 +27,7 @@ class Drops : public BodySource {
   const bool fails_;
 };
 
-// A client that takes what there is each time it is told.
+// A client that reads all that is there each time it is notified.
 class Client : public AnswerSink {
  public:
   void answer_ready() override {

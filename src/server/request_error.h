@@ -1,5 +1,5 @@
-// RequestError: a request's body is at fault. It knows what the client is told: the status, the
-// code and the field ("messages[2].content").
+// RequestError: the error of a request's body. It holds what the client gets: status, code, and the
+// field ("messages[2].content").
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-// The codes of what a body can have wrong; the status is 400.
+// The codes of errors in a body, whose status is 400.
 inline constexpr std::string_view kInvalidJson = "invalid_json";
 inline constexpr std::string_view kInvalidType = "invalid_type";
 inline constexpr std::string_view kInvalidValue = "invalid_value";
@@ -21,7 +21,7 @@ class RequestError : public Error {
  public:
   explicit RequestError(ApiError error)
       : Error(ErrorCode::kRequest, error.message), error_(std::move(error)) {}
-  // The field `param` is at fault: "n" "is 17; it must lie between 1 and 16".
+  // The error of one field: `param` "n", `predicate` "is 17; it must lie between 1 and 16".
   RequestError(std::string_view code, std::string_view param, std::string_view predicate)
       : Error(ErrorCode::kRequest, param, predicate),
         error_{400, "invalid_request_error", std::string(code), what(), std::string(param), {}} {}

@@ -21,19 +21,20 @@ namespace hearth {
 namespace {
 
 constexpr size_t kLinesWaiting = 8192;
-// A thread that waits for a reader looks this often whether the log is about to end.
+// Milliseconds between checks whether the log is ending, while a line waits for its reader.
 constexpr int kLookMilliseconds = 50;
-// The seconds that the last lines wait for their reader, all together.
+// Seconds that the last lines, all together, wait for their reader.
 constexpr double kLastSeconds = 1;
 
-// A path is a stranger's text: nothing in it may end the line or move a terminal's cursor.
+// Replaces all but visible ASCII by '?': clients choose the path, and nothing in it may end the
+// line or move a terminal's cursor.
 std::string visible(const std::string& text) {
   std::string out;
   for (char c : text) out += c > ' ' && c < 0x7f ? c : '?';
   return out;
 }
 
-// A version, an id of the trace, one of its span, and flags.
+// Whether a text is a traceparent (W3C Trace Context): version, trace id, span id and flags.
 bool is_traceparent(std::string_view text) {
   constexpr std::string_view kForm = "xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
   if (text.size() != kForm.size()) return false;
@@ -55,16 +56,16 @@ std::string lost_text(RequestLog::Form form, uint64_t lines) {
 
 }  // namespace
 
-// Writes the lines, on spdlog's one thread. A line waits for a reader, and those behind it wait in
-// the queue; what the queue drops, and what cannot be written, is counted and told with the next
-// line that can be.
+// Writes the lines on spdlog's one thread. A line waits for its reader (a pipe that is full), and
+// later lines wait in the queue. Lines that the queue drops or that cannot be written are counted,
+// and the next line is preceded by their number.
 class RequestLog::Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
-  // `overrun` counts the lines that the queue has dropped.
+  // `overrun` returns the number of lines that the queue has dropped.
   Sink(Form form, int fd, std::function<size_t()> overrun)
       : form_(form), fd_(fd), overrun_(std::move(overrun)) {}
 
-  // Lets lines wait no longer than kLastSeconds together from now on.
+  // Limits the time that further lines wait for their reader to kLastSeconds in total.
   void end() { last_ = steady_seconds() + kLastSeconds; }
 
  protected:
@@ -78,9 +79,9 @@ class RequestLog::Sink final : public spdlog::sinks::base_sink<spdlog::details::
   void flush_() override {}
 
  private:
-  // Whether all of it is written.
+  // Writes a text and returns whether all of it was written.
   bool write(std::string_view text) {
-    // The rest of a line that broke off must not become part of another.
+    // A newline first ends a line that was cut, so that this one does not become part of it.
     std::string whole = torn_ ? "\n" : "";
     whole += text;
     std::string_view rest = whole;
@@ -157,7 +158,7 @@ std::string log_json(const LogEntry& entry) {
   if (!entry.relaxed.empty()) json.key("relaxed").text(entry.relaxed);
   json.end_object();
   std::string line = json.line();
-  line.pop_back();  // the logger ends the line
+  line.pop_back();  // the logger adds a newline
   return line;
 }
 
@@ -169,7 +170,7 @@ RequestLog::RequestLog(Form form, int fd) : form_(form) {
   logger_ = std::make_shared<spdlog::async_logger>("requests", sink_, writers_,
                                                    spdlog::async_overflow_policy::overrun_oldest);
   logger_->set_pattern(form == Form::kText ? "%Y-%m-%dT%H:%M:%S.%e%z %v" : "%v");
-  // spdlog would report errors on standard error, and wait for that.
+  // spdlog's own handler would print errors to standard error, and wait for that.
   logger_->set_error_handler([](const std::string&) {});
 }
 
@@ -182,7 +183,7 @@ void RequestLog::write(const LogEntry& entry) noexcept {
   try {
     logger_->info("{}", form_ == Form::kText ? log_line(entry) : log_json(entry));
   } catch (const std::exception&) {
-    // A line is lost, as where there are too many.
+    // The line is lost, as when the queue is full.
   }
 }
 
@@ -192,11 +193,11 @@ void RequestLog::write_trouble(const std::exception& thrown) noexcept {
   uint64_t times = ++trouble.times;
   double now = steady_seconds(), told = trouble.told_seconds;
   if (form_ == Form::kNone || now < told + kTroubleSeconds) return;
-  if (!trouble.told_seconds.compare_exchange_strong(told, now)) return;  // another thread tells
+  if (!trouble.told_seconds.compare_exchange_strong(told, now)) return;  // another thread writes it
   try {
     tell_trouble(shortage ? "no_memory" : "internal_error", times, thrown);
   } catch (const std::exception&) {
-    trouble.told_seconds = told;  // the next one is told
+    trouble.told_seconds = told;  // so that the next one is written
   }
 }
 

@@ -1,8 +1,7 @@
-// RequestLog writes a line for every request, of what was asked by whom, how it ended and how long
-// it took, never of what was said: prompts and texts are nobody else's business. Lines are written
-// by a thread of spdlog's, and nobody else waits for whoever reads them: where they come faster
-// than they can be written the oldest are dropped, and the next line that is written tells how
-// many.
+// RequestLog writes a line for every request: who asked for what, how it ended and how long it
+// took. Prompts and texts are never logged. A thread of spdlog writes the lines, so nothing else
+// waits for the log's reader. If lines come faster than they can be written, the oldest are
+// dropped, and the next line tells their number.
 #pragma once
 
 #include <unistd.h>
@@ -26,28 +25,28 @@ class thread_pool;
 
 namespace hearth {
 
-// The status that is logged for a request whose client left before its answer; nginx has the same.
+// The status logged for a request whose client left before the answer, as in nginx.
 inline constexpr unsigned kClientClosedRequest = 499;
 
 struct LogEntry {
   std::string id, peer, method, path;
   unsigned status = 0;
   double seconds = 0;  // from its head to the end of its answer
-  // Counts of requests for text; those for embeddings have prompt_tokens alone.
+  // Counts and times of a request for text; one for embeddings has prompt_tokens alone.
   std::optional<uint64_t> prompt_tokens = {}, cached_tokens = {}, generated_tokens = {};
   std::optional<double> queue_seconds = {}, first_token_seconds = {};
-  std::optional<double> tokens_per_second = {};  // that were generated, after the first
+  std::optional<double> tokens_per_second = {};  // of generation, after the first token
   std::string finish = {};   // "stop", "length", "cancelled", or an error's code
-  std::string relaxed = {};  // what was left out of the schemas of tools; printable
-  std::string trace = {};    // traceparent (W3C Trace Context), where it is one
+  std::string relaxed = {};  // parts of tools' schemas left out; printable
+  std::string trace = {};    // traceparent (W3C Trace Context), if valid
 };
 
-// Makes the entry of a request that ends now.
+// Returns the entry of a request that ends now.
 LogEntry log_entry(const HttpRequest& request, unsigned status);
 
-// "127.0.0.1 POST /v1/completions 200 1.203 s, 12 + 64 tokens ... stop [ID]"
+// Returns the line: "127.0.0.1 POST /v1/completions 200 1.203 s, 12 + 64 tokens ... stop [ID]".
 std::string log_line(const LogEntry& entry);
-// Returns the line as one JSON object.
+// Returns the line as a JSON object.
 std::string log_json(const LogEntry& entry);
 
 inline constexpr double kTroubleSeconds = 10;
@@ -56,17 +55,19 @@ class RequestLog {
  public:
   enum class Form : uint8_t { kNone, kText, kJson };
 
-  // Writes to `fd`, which is not closed.
+  // Writes to `fd`, which stays open.
   explicit RequestLog(Form form, int fd = STDERR_FILENO);
-  // Writes what is left, as far as that is read within a second.
+  // Writes the lines left, if they can be written within a second.
   ~RequestLog();
   RequestLog(const RequestLog&) = delete;
   RequestLog& operator=(const RequestLog&) = delete;
 
-  // Any thread may write. Never waits, and throws nothing: where memory is short a line is lost.
+  // Writes a line. Any thread may call it; it never waits or throws. Where memory is short the line
+  // is lost.
   void write(const LogEntry& entry) noexcept;
-  // Something was thrown that no request was told of. A line each for shortage of memory and for
-  // all else, at once and then every kTroubleSeconds at most, with the number of times so far.
+  // Writes a line on an exception that belongs to no request. Shortage of memory and all other
+  // errors are counted apart: each gets a line at once, then at most one every kTroubleSeconds with
+  // its count so far.
   void write_trouble(const std::exception& thrown) noexcept;
 
  private:

@@ -80,7 +80,7 @@ TEST(RequestLog, NamesTheTraceOfARequest) {
   }
 }
 
-// A pipe with a log at its one end.
+// A log that writes to a pipe, and the pipe's other end.
 class LogPipe {
  public:
   LogPipe() { EXPECT_EQ(pipe(fds_.data()), 0); }
@@ -124,7 +124,7 @@ TEST(RequestLog, TellsHowManyLinesNobodyRead) {
   uint64_t lost = 0, there = 0;
   std::istringstream lines(all);
   for (std::string line; std::getline(lines, line);) {
-    // Skips the lines that filled the pipe, and one that the end may have cut.
+    // Skips the lines that filled the pipe, and the last one, which may be cut.
     if (line.empty() || line.back() != '}') continue;
     const boost::json::object object = read_json(line).as_object();
     if (const boost::json::value* count = object.if_contains("lost_lines")) {

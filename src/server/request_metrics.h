@@ -1,4 +1,4 @@
-// How requests end, and what is counted of every kind of them for GET /metrics. Any thread may
+// How requests end, and what is counted of each kind of request for GET /metrics. Any thread may
 // count and read.
 #pragma once
 
@@ -17,10 +17,10 @@ class MetricsText;
 
 enum class Outcome : uint8_t {
   kOk,
-  kStop,       // of text: every choice came to its end by itself
-  kLength,     // of text: one ran into max_tokens or the context
-  kCancelled,  // the client left, or was cut off
-  kRefused,    // 4xx: what was asked cannot be
+  kStop,       // text: every choice ended by itself
+  kLength,     // text: a choice reached max_tokens or the context's end
+  kCancelled,  // the client left or was cut off
+  kRefused,    // 4xx: the request is wrong
   kBusy,       // 429 and 503
   kFailed,     // 5xx, or an error within a stream
 };
@@ -33,13 +33,13 @@ struct RequestMetrics {
   explicit RequestMetrics(std::vector<double> second_bounds) : seconds(std::move(second_bounds)) {}
 
   std::array<Counter, kOutcomes> ended;
-  Histogram seconds;  // from a request's head to the end of its answer, of good ones
+  Histogram seconds;  // of answered requests, from head to end
 
-  // Counts a request that has ended, so many seconds after its head came.
+  // Counts a request that ended so many seconds after its head came.
   void count(Outcome outcome, double after_seconds);
 };
 
-// The samples of a family: how many requests ended so.
+// Writes a sample of the metric family for each outcome: the number of requests that ended so.
 void add_outcomes(const RequestMetrics& metrics, std::span<const Outcome> outcomes,
                   MetricsText* text);
 

@@ -31,7 +31,7 @@ RequestWorker::~RequestWorker() {
 }
 
 bool RequestWorker::end(double seconds) {
-  std::deque<Task> small, large;  // die without the lock
+  std::deque<Task> small, large;  // destroyed without the lock
   std::unique_lock lock(mutex_);
   stopping_ = true;
   small.swap(small_);
@@ -101,7 +101,7 @@ bool RequestWorker::start_thread() {
   try {
     threads_.emplace_back([this] { work(); });
   } catch (const std::exception&) {
-    // The task waits for one that is there.
+    // The task waits for a running thread, as there is no new one.
     return false;
   }
   ++running_;
@@ -131,8 +131,9 @@ void RequestWorker::work() {
     --idle_;
     lock.unlock();
     const bool large = task.large;
-    run(std::move(task));  // which dies without the lock
-    // The heap of a thread keeps what was freed, and the next large body may have another thread.
+    run(std::move(task));  // destroys it without the lock
+    // A thread's heap keeps freed memory, and the next large body may be another thread's: return
+    // it to the system.
     if (large) malloc_trim(0);
     lock.lock();
     ++idle_;

@@ -15,7 +15,7 @@ namespace {
 constexpr double kLong = 600;
 constexpr int kSlices = 3;
 
-// Records what the tasks of a test say, in order, and holds them back until all are posted.
+// Runs tasks that write letters, and returns them in order; tasks begin once all are posted.
 class RequestWorkerTest : public ::testing::Test {
  protected:
   RequestWorkerTest() {
@@ -27,7 +27,7 @@ class RequestWorkerTest : public ::testing::Test {
     begun.get_future().wait();
   }
 
-  // A task of so many slices, each of which says `letter`.
+  // Posts a task of `slices` slices, each of which writes `letter`.
   void post_long(char letter, int slices = kSlices, uint64_t body_bytes = 0) {
     ++left_;
     auto task = [this, letter, slices] {
@@ -44,7 +44,7 @@ class RequestWorkerTest : public ::testing::Test {
   void note_end() {
     if (--left_ == 0) done_.set_value();
   }
-  // Lets the tasks begin, and returns what they said when the last has ended.
+  // Lets the tasks begin, and returns all letters once the last task has ended.
   std::string run() {
     gate_.set_value();
     done_.get_future().wait();
@@ -54,8 +54,8 @@ class RequestWorkerTest : public ::testing::Test {
   std::promise<void> gate_, done_;
   std::atomic<bool> never_{false};
   std::atomic<int> left_{0};
-  std::string said_;  // by who has the turn
-  int troubles_ = 0;  // the same
+  std::string said_;  // written only by the task with the turn
+  int troubles_ = 0;  // likewise
   RequestWorker worker_{[this](const std::exception&) { ++troubles_; }};
 };
 
@@ -126,7 +126,7 @@ TEST_F(RequestWorkerTest, WhatNobodyWaitsForEndsAtItsNextPause) {
   EXPECT_TRUE(worker_.end(kLong));
 }
 
-// Two large bodies are under way at a time, and small ones pass them.
+// Two tasks with large bodies are under way at a time; small ones pass the third.
 TEST_F(RequestWorkerTest, FewLargeBodiesAreUnderWay) {
   for (char letter : {'a', 'b', 'c'}) post_long(letter, kSlices, RequestWorker::kLargeBody);
   post_short('s');

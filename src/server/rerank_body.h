@@ -1,6 +1,6 @@
-// The body of a reply that ranks documents, the best first, in the words of the API that was asked
-// (src/server/openapi.json describes all three). A score is a probability, 1 / (1 + e^-logit), or
-// where raw ones were asked for the logit.
+// RerankBody: the body of a reply that ranks documents, the best first, in the form of the API
+// asked (src/server/openapi.json describes all three). A score is the probability 1 / (1 +
+// e^-logit), or the logit itself if raw scores are asked for.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace hearth {
 
 class RerankBody final : public BodySource {
  public:
-  // `logits`: by document. Equal ones stay in the documents' order.
+  // `logits`: one for each document. Documents with equal logits keep their order.
   RerankBody(std::string id, std::string model, RerankCall call, std::vector<float> logits,
              uint64_t tokens);
 
@@ -31,7 +31,7 @@ class RerankBody final : public BodySource {
   const RerankCall call_;
   const std::vector<float> logits_;
   const uint64_t tokens_;
-  std::vector<size_t> order_;  // documents, the best first
+  std::vector<size_t> order_;  // indices of documents, the best first
   size_t at_ = 0;
   Json json_;
 };

@@ -26,7 +26,7 @@ TEST(RerankBody, TheBestComesFirstAndIndicesPointBack) {
             R"({"index":0,"relevance_score":0.2689414213699951}],)"
             R"("usage":{"prompt_tokens":12,"total_tokens":12}})"
             "\n");
-  // Scores that are the same to the last digit keep the order of their logits.
+  // Documents are ordered by logits, also where the scores are equal in their last digit.
   EXPECT_EQ(body_of(three(RerankForm::kCohere), {70, 80, 70}),
             R"({"id":"rerank-1","results":[{"index":1,"relevance_score":1.0},)"
             R"({"index":0,"relevance_score":1.0},{"index":2,"relevance_score":1.0}],)"

@@ -13,7 +13,7 @@ namespace {
 using boost::json::object;
 using boost::json::value;
 
-// A string, or an object whose `text` it is.
+// Reads a text: a string, or an object with the member `text`.
 std::string read_text(const value& field, const std::string& name) {
   if (field.is_string()) return text_field(field, name);
   if (!field.is_object()) refuse_type(field, name, "a string, or an object with a text");

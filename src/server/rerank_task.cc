@@ -29,7 +29,7 @@ EmbedQuery RerankTask::query_of(size_t index) {
     if (!query_) query_ = model().pairs->query(call_.query, model().context, &*turns_);
     pair = model().pairs->tokens(*query_, document, call_.document_tokens, &*turns_);
   } catch (const RequestError&) {
-    throw;  // by the pace
+    throw;  // thrown by the pace
   } catch (const Error& error) {
     if (error.field() == "query") {
       throw RequestError({400, "", "context_length_exceeded", error.what(), "query", {}});

@@ -1,5 +1,5 @@
-// One request to rank documents on its way: each of them and the query are a text for the reranker,
-// and the reply has them by their scores.
+// RerankTask: one request to rank documents. Each document together with the query is one text for
+// the reranker; the reply orders the documents by score.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace hearth {
 
 class RerankTask final : public QueuedAnswer {
  public:
-  // `cohere`: on Cohere's route. The model says how it reads pairs.
+  // `cohere`: the request came on Cohere's route. `model` must have `pairs`.
   RerankTask(QueuedTexts& all, Answers& answers, std::shared_ptr<Exchange> exchange,
              const ServedEmbedder& model, bool cohere);
 
@@ -28,7 +28,7 @@ class RerankTask final : public QueuedAnswer {
   const bool cohere_;
   RerankCall call_;
   std::optional<PairQuery> query_;
-  std::optional<Pace> turns_;  // of all that it reads, so that many small documents, too, make way
+  std::optional<Pace> turns_;  // one for all texts, so that many small ones give turns, too
 };
 
 }  // namespace hearth

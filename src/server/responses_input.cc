@@ -17,7 +17,7 @@ using boost::json::object;
 using boost::json::value;
 
 constexpr size_t kMostItems = 16'384;
-constexpr size_t kMostParts = 16'384;  // of an item
+constexpr size_t kMostParts = 16'384;  // in one item
 constexpr std::string_view kTextParts = "no images, sound or files are read: send text parts";
 
 std::string item_text(const object& holder, std::string_view key, const std::string& name) {
@@ -25,7 +25,7 @@ std::string item_text(const object& holder, std::string_view key, const std::str
   return text_field(require_field(holder, key, param), param);
 }
 
-// Returns the text of a part of a message or of a tool's output.
+// Returns the text of a part of a message's or a tool output's content.
 std::string part_text(const value& field, const std::string& name) {
   const object& part = object_field(field, name);
   const std::string type = item_text(part, "type", name);
@@ -36,7 +36,7 @@ std::string part_text(const value& field, const std::string& name) {
   return item_text(part, "text", name);
 }
 
-// A text is the same as one part of it.
+// Returns the text of a content: a string, or the joined texts of an array of parts.
 std::string content_text(const value& content, const std::string& name) {
   if (content.is_string()) return text_field(content, name);
   if (!content.is_array()) refuse_type(content, name, "a string or an array of text parts");
@@ -49,7 +49,7 @@ std::string content_text(const value& content, const std::string& name) {
   return text;
 }
 
-// Joins the texts of the entries of a member that is an array; "" where there are none.
+// Joins the texts in an array member of an item; "" where there are none.
 std::string entries_text(const object& item, std::string_view key, const std::string& name) {
   const value* field = find_field(item, key);
   if (field == nullptr) return "";
@@ -85,7 +85,7 @@ class MessagesOfItems {
   array take() { return std::move(messages_); }
 
  private:
-  // The contents of the last message where it is the assistant's.
+  // The parts that the last message has so far, if it is the assistant's.
   struct Turn {
     bool text = false, calls = false;
   };
@@ -128,7 +128,8 @@ void MessagesOfItems::add_text(const std::string& role, const std::string& text,
   content += text;
 }
 
-// The assistant's message that goes on where it may, or a new one.
+// Returns the assistant's message to add to: the last one if `goes_on` and it is the assistant's,
+// else a new one.
 object& MessagesOfItems::turn(bool goes_on, const std::string& name) {
   if (goes_on && last_is("assistant")) return messages_.back().as_object();
   return begin("assistant", "", name);
@@ -143,8 +144,9 @@ void MessagesOfItems::add_message(const object& item, const std::string& name) {
   turn_.text = true;
 }
 
-// The same text in each place where an item of this server's comes back, in others perhaps what
-// another server encrypted and summed up.
+// Returns an item's reasoning: its content, else what this server carried in encrypted_content,
+// else its summary. This server's items have the same text in all three; another server's may only
+// have a summary.
 std::string reasoning_text(const object& item, const std::string& name) {
   std::string text = entries_text(item, "content", name);
   if (!text.empty()) return text;

@@ -1,4 +1,4 @@
-// The fields `instructions` and `input` of POST /v1/responses, as the messages of a chat.
+// Reads the fields `instructions` and `input` of POST /v1/responses as the messages of a chat.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -9,11 +9,11 @@
 
 namespace hearth {
 
-// Returns the name under which the model sees a function of a namespace; where `space` is empty,
-// the function's own name.
+// Returns the name that the model sees for a function of a namespace; with an empty `space` the
+// function's own.
 std::string joined_tool_name(std::string_view space, std::string_view name);
 
-// Fills `messages` of the chat. `instructions` may be empty. Throws RequestError.
+// Adds the messages to the chat's body. `instructions` may be empty. Throws RequestError.
 void read_responses_input(const boost::json::value& input, const std::string& instructions,
                           ResponsesBody* read);
 

@@ -30,7 +30,7 @@ void write_item_reasoning(Json& json, const ResponsesEcho& echo, const ResponseI
   echo.carried ? json.text(carried_reasoning(item.text)) : json.null();
 }
 
-// A message has no part before its first one began.
+// Writes a message item. A message that has just begun has no content part.
 void write_item_message(Json& json, const ResponseItem& item) {
   json.key("type").text("message").key("status").text(item.status);
   json.key("role").text("assistant").key("content").array();
@@ -40,7 +40,8 @@ void write_item_message(Json& json, const ResponseItem& item) {
   json.end_array();
 }
 
-// OpenAI's API has a list of these, which clients may know alone.
+// Returns an error's code for a failed response: OpenAI's API lists these, and clients may know no
+// others.
 std::string_view failure_code(const ApiError& error) {
   if (error.status == 429) return "rate_limit_exceeded";
   return error.status >= 500 ? "server_error" : "invalid_prompt";

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// Whether the text begins with the name of this field, not with a longer one.
+// Whether the text begins with this field's name, and not with a longer name.
 bool begins_with_field(std::string_view text, std::string_view field) {
   if (!text.starts_with(field)) return false;
   if (text.size() == field.size()) return true;

@@ -1,5 +1,5 @@
-// Finds the names that fields of a chat's body have in the body of POST /v1/responses that it was
-// made of.
+// ResponsesNames: translates names of fields in the made chat's body to those in the body of POST
+// /v1/responses.
 #pragma once
 
 #include <string>
@@ -15,11 +15,12 @@ class ResponsesNames {
  public:
   ResponsesNames();
 
-  // A field of the chat, and those within it: "tools[0].function", "tools[2]".
+  // Adds a field of the chat (and those within it) and its name in the client's body:
+  // "tools[0].function", "tools[2]".
   void add(std::string chat, std::string name);
 
-  // "tools[2].parameters.type is ..." of "tools[0].function.parameters.type is ...": a text that
-  // begins with the name of a field. Others stay as they are.
+  // Translates a text that begins with a field's name: "tools[0].function.parameters.type is ..."
+  // to "tools[2].parameters.type is ...". Other texts stay as they are.
   std::string translated(std::string_view text) const;
   ApiError translated(ApiError error) const;
 

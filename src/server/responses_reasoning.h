@@ -1,6 +1,6 @@
-// Reasoning as a client of OpenAI's Responses API carries it from turn to turn, in the member
-// `encrypted_content`. It is no secret, since the same client gets the text, too: "hearth1." and
-// base64 of the text.
+// Writes and reads `encrypted_content`, in which a client of OpenAI's Responses API carries
+// reasoning from turn to turn. It is not encrypted here, as the client has the text anyway:
+// "hearth1." and the text in base64.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace hearth {
 
 std::string carried_reasoning(std::string_view text);
-// The text; nothing where another server wrote `carried` or it is damaged.
+// Returns the text; nothing where `carried` is another server's or damaged.
 std::optional<std::string> read_carried_reasoning(std::string_view carried);
 
 }  // namespace hearth

@@ -9,7 +9,7 @@ namespace {
 
 using Kind = ResponseItem::Kind;
 
-// `type` is the event's name, too.
+// Returns an event whose name and `type` are the same.
 std::string named_event(std::string_view type, const Json& json) {
   return fmt::format("event: {}\ndata: {}\n", type, json.line());
 }
@@ -19,7 +19,7 @@ std::string new_item_id(Kind kind, std::string_view unique, size_t index) {
   return fmt::format("{}_{}_{}", prefix, unique, index);
 }
 
-// Returns the type of an event of a kind of item: "response.output_text.delta".
+// Returns the type of an item's text event: "response.output_text.delta".
 std::string text_event_type(Kind kind, std::string_view suffix) {
   const char* name = kind == Kind::kReasoning ? "reasoning_text"
                      : kind == Kind::kMessage ? "output_text"
@@ -33,7 +33,7 @@ Json& ResponsesReply::open_event(Json& json, std::string_view type) {
   return json.object().key("type").text(type).key("sequence_number").number(sequence_++);
 }
 
-// Opens an event of the last item.
+// Opens an event about the last item.
 Json& ResponsesReply::open_item_event(Json& json, std::string_view type) {
   open_event(json, type).key("item_id").text(items_.back().id);
   return json.key("output_index").number(uint64_t{items_.size() - 1});
@@ -75,7 +75,7 @@ std::string ResponsesReply::delta_event(std::string_view delta) {
   return named_event(type, json);
 }
 
-// Returns the event with the last item's text, which is whole.
+// Returns the event that ends the last item's text, with all of it.
 std::string ResponsesReply::text_event() {
   const ResponseItem& item = items_.back();
   const std::string type = text_event_type(item.kind, "done");
@@ -91,12 +91,13 @@ std::string ResponsesReply::text_event() {
   return named_event(type, json);
 }
 
-// Whether the last item is told as a summary, too.
+// Whether the last item is also sent as a summary: it is reasoning, and the client asked for that.
 bool ResponsesReply::has_summary() const {
   return head_.echo.summary && items_.back().kind == Kind::kReasoning;
 }
 
-// `member` is what the text is: "part", "delta", "text".
+// Returns an event about the last item's summary; the text is its `member`: "part", "delta" or
+// "text".
 std::string ResponsesReply::summary_event(std::string_view type, std::string_view member,
                                           std::string_view text) {
   Json json;
@@ -169,7 +170,7 @@ std::string_view ResponsesReply::status() const {
   return finish_reason(*finish_) == "stop" ? "completed" : "incomplete";
 }
 
-// A model that said nothing gets an empty message as its one item.
+// Ends the last item. If the model generated nothing, an empty message is the one item.
 std::string ResponsesReply::finish(Finish finish) {
   finish_ = finish;
   std::string events;
@@ -190,8 +191,7 @@ std::string ResponsesReply::progress(const PromptProgress& progress) {
   return named_event(kType, json);
 }
 
-// A part's further arguments of an open call come first, before reasoning and text open other
-// items.
+// Arguments that continue the open call come before reasoning and text, which open other items.
 std::string ResponsesReply::part(const ChoicePart& part) {
   std::string events;
   auto calls = part.calls.begin();

@@ -1,13 +1,14 @@
-// ResponsesReply: a reply in the forms of OpenAI's Responses API (src/server/openapi.json describes
-// each), whole and as events. JSON whatever the texts hold.
+// ResponsesReply writes a reply in the forms of OpenAI's Responses API (src/server/openapi.json
+// describes each), as one body or as events. Texts of any bytes give valid JSON.
 //
-// The events of a stream, each with the next sequence_number from 0 on: response.created and
-// response.in_progress; where it is asked for response.prompt_progress; for each item
-// response.output_item.added, its part, its deltas, what they are together, and
-// response.output_item.done; at last response.completed, response.incomplete, or error and
-// response.failed. Where a summary is asked for, all that tells reasoning is told twice, as its
-// text and as its summary. Items are reasoning, messages and calls, in the order in which the model
-// says them. An item has one id, and the last response has the items that were streamed.
+// The events of a stream, with sequence_numbers from 0 on: response.created and
+// response.in_progress; response.prompt_progress if asked for; for each item
+// response.output_item.added, its part's beginning, its deltas, its whole text, and
+// response.output_item.done; last response.completed, response.incomplete, or error and
+// response.failed. If a summary is asked for, reasoning is sent twice, as text and as summary.
+//
+// Items are reasoning, messages and calls, in the order in which the model generates them. An
+// item's id never changes, and the last response has all items of the stream.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +58,8 @@ class ResponsesReply final : public ReplyForm {
 
   const ResponseHead head_;
   std::vector<ResponseItem> items_;
-  bool open_ = false;  // the last of them
-  uint32_t call_ = 0;  // its number, of a call
+  bool open_ = false;  // the last item is open
+  uint32_t call_ = 0;  // the open call's number
   uint64_t sequence_ = 0;
   std::optional<Finish> finish_;
 };

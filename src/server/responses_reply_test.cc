@@ -28,7 +28,8 @@ ResponseHead response_head(const std::string& members) {
           .echo = std::move(body.echo)};
 }
 
-// The data of a stream's events, whose names are their types, numbered from 0.
+// Returns the data of a stream's events; checks that their names are their types and that they are
+// numbered from 0.
 std::vector<json::value> response_events(const std::string& stream) {
   std::vector<json::value> events;
   size_t at = 0;
@@ -113,7 +114,7 @@ TEST_F(ResponsesReplies, TellEveryItemFromItsBeginningToItsEnd) {
             "output_item.done\ncompleted\n");
 }
 
-// Ids and texts of events, by the items' places, against those of the last response.
+// Checks the ids and texts in the events, item by item, against the last response.
 TEST_F(ResponsesReplies, StreamTheItemsOfTheLastResponse) {
   ResponsesReply reply(response_head(kNamespace));
   const std::vector<json::value> events = response_events(ended_stream(reply, turn_parts()));
@@ -214,7 +215,7 @@ TEST_F(ResponsesReplies, TellReasoningAsASummaryWhereAsked) {
   EXPECT_EQ(json::serialize(item), json::serialize(events[13].at("item")));
 }
 
-// The history is the same whichever parts of an item a client keeps.
+// Whichever member of a reasoning item a client sends back, the chat's messages are the same.
 TEST_F(ResponsesReplies, ComeBackAsTheSameReasoning) {
   const char* text = "I must\n\u00e9 \xf0\x9f\xa6\x8a \"look\".\n";
   ResponsesReply reply(response_head(kSummed));
@@ -237,7 +238,7 @@ TEST_F(ResponsesReplies, ComeBackAsTheSameReasoning) {
   }
 }
 
-// Text that comes together with the rest of a call's arguments begins no other call.
+// Text in the same part as the end of a call's arguments does not begin another call.
 TEST_F(ResponsesReplies, GoOnWithACallBeforeAllElse) {
   ResponsesReply reply(response_head(kNamespace));
   const std::string stream =

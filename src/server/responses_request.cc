@@ -28,7 +28,7 @@ struct AskRule {
   ReadAsk read;
 };
 
-// A field that a chat has by the same name, and of the same form.
+// Copies a field that a chat's body has with the same name and form.
 void ask_same(const value& field, const std::string& name, ResponsesBody* read) {
   read->chat[name] = field;
 }
@@ -62,7 +62,7 @@ void ask_text(const value& field, const std::string& name, ResponsesBody* read) 
   echo["format"] = std::move(format);
 }
 
-// "none" is what clients send that have a setting of this.
+// Reads reasoning.summary; clients with a setting for it send "none" to get none.
 void ask_summary(const value& field, const std::string& name, ResponsesBody* read) {
   const std::string asked = text_field(field, name + ".summary");
   read->echo.summary = asked == "auto" || asked == "concise" || asked == "detailed";
@@ -74,7 +74,7 @@ void ask_summary(const value& field, const std::string& name, ResponsesBody* rea
   read->echo.members[name].as_object()["summary"] = asked;
 }
 
-// "max" is the most that a chat can ask for.
+// Reads reasoning. The effort "max" becomes the highest one of a chat.
 void ask_reasoning(const value& field, const std::string& name, ResponsesBody* read) {
   const object& reasoning = object_field(field, name);
   if (const value* summary = find_field(reasoning, "summary")) ask_summary(*summary, name, read);
@@ -119,7 +119,8 @@ void ask_top_logprobs(const value& field, const std::string& name, ResponsesBody
   }
 }
 
-// Ignores what else may be included: the server has none of it, or gives it anyway.
+// Reads include. reasoning.encrypted_content has an effect, logprobs are refused; all else is
+// ignored, since the server has no such data or always returns it.
 void ask_include(const value& field, const std::string& name, ResponsesBody* read) {
   const boost::json::array& included = array_field(field, name, 0, kMostIncluded);
   for (size_t i = 0; i < included.size(); ++i) {
@@ -132,7 +133,7 @@ void ask_include(const value& field, const std::string& name, ResponsesBody* rea
   }
 }
 
-// `input` and `instructions` are read on their own.
+// The readers of fields; `input` and `instructions` are read apart.
 constexpr AskRule kAskRules[] = {
     {"previous_response_id", ask_kept},
     {"conversation", ask_kept},
@@ -155,7 +156,7 @@ constexpr AskRule kAskRules[] = {
     {"user", ask_word},
     {"safety_identifier", ask_word},
     {"prompt_cache_key", ask_word},
-    // Fields that only a body of chat completions has in OpenAI's API.
+    // Fields that in OpenAI's API only chat completions have.
     {"top_k", ask_same},
     {"min_p", ask_same},
     {"seed", ask_same},
@@ -167,7 +168,7 @@ constexpr AskRule kAskRules[] = {
     {"return_progress", ask_same},
 };
 
-// Returns the members that a reply repeats where the request leaves them out.
+// Returns the values that a reply repeats for fields missing in the request.
 object silent_echo() {
   return {{"instructions", nullptr},
           {"previous_response_id", nullptr},

@@ -22,7 +22,7 @@ ResponsesBody asked_body(const std::string& members) {
   return read_responses_body("{" + members + "}", {});
 }
 
-// A member of the chat that asks for the same, as JSON.
+// Returns a member of the made chat's body, as JSON.
 std::string asked_member(const std::string& members, const char* key) {
   const ResponsesBody read = asked_body(members);
   const json::value* member = read.chat.if_contains(key);
@@ -97,14 +97,14 @@ TEST(ResponsesRequest, MakesOneMessageOfATurn) {
             {"type":"input_text","text":"two"},{"type":"input_text","text":"three"}]}])"),
             R"([{"role":"assistant","content":"I look.","reasoning_content":"hm",)" + calls + "," +
                 outputs);
-  // A message behind calls is another turn.
+  // A message after calls begins another turn.
   EXPECT_EQ(item_messages(std::string("[") + call + "," + R"({"role":"assistant","content":"b"}])"),
             R"([{"role":"assistant","content":"","tool_calls":[{"id":"call_1",)"
             R"("type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},)"
             R"({"role":"assistant","content":"b"}])");
 }
 
-// "hearth1." and base64 of "hm".
+// The mark is "hearth1." and "hm" in base64.
 TEST(ResponsesRequest, TakesReasoningThatItEncoded) {
   const auto told = [](const std::string& members) {
     return item_messages(R"([{"type":"reasoning",)" + members +
@@ -118,7 +118,8 @@ TEST(ResponsesRequest, TakesReasoningThatItEncoded) {
   EXPECT_EQ(told(R"("content":[{"type":"reasoning_text","text":"hm"}],
                     "encrypted_content":"hearth1.eA==")"),
             thought);
-  // The marks are another server's, another version's, damaged, no UTF-8, and nothing at all.
+  // These marks are ignored: another server's, another version's, damaged ones, no UTF-8, an empty
+  // text, and none.
   for (const char* other : {"gAAAAABo", "hearth2.aG0=", "hearth1.aG0",
                             "hearth1.a?0=", "hearth1./w==", "hearth1.", ""}) {
     const std::string carried = std::string(R"("encrypted_content":")") + other + '"';
@@ -263,7 +264,7 @@ TEST(ResponsesRequest, CallsToolsAsTheBodyDoes) {
   EXPECT_EQ(call.turn.tools[1].where, "tools[2].parameters");
 }
 
-// The schema is as deep as a body may be.
+// The schema nests as deep as a body may.
 TEST(ResponsesRequest, TakesSchemasOfAnyDepthThatABodyMayHave) {
   std::string schema = R"({"type":"object"})";
   for (int i = 0; i < 73; ++i) schema = R"({"items":)" + schema + "}";
@@ -283,8 +284,8 @@ TEST(ResponsesNames, ReplaceWholeNamesAlone) {
   EXPECT_EQ(names.translated("seed is x"), "seed is x");
 }
 
-// An agent's first request, and the one it sends when the model has called a tool: the same, and
-// behind it the items of the reply with their ids, and the tool's output.
+// An agent's first request, and its second one after a tool call: the same, followed by the reply's
+// items with their ids and the tool's output.
 TEST(ResponsesRequest, ASecondTurnBeginsAsTheFirst) {
   const std::string fields = R"("model":"m","instructions":"You are an agent.",
       "tools":[{"type":"function","name":"exec","strict":false,"parameters":{"type":"object",

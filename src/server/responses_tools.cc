@@ -17,7 +17,7 @@ using boost::json::array;
 using boost::json::object;
 using boost::json::value;
 
-constexpr size_t kMostEntries = 4096;  // of a list of tools, before some are left out
+constexpr size_t kMostEntries = 4096;  // in a list of tools, including those left out
 
 std::string entry_type(const object& entry, const std::string& name) {
   const std::string param = name + ".type";
@@ -29,7 +29,7 @@ std::string entry_text(const object& entry, const char* key, const std::string& 
   return text_field(require_field(entry, key, param), param);
 }
 
-// A function as a chat has it. What is wrong with it the chat's reader finds.
+// Adds a function to the chat's tools. Its values are checked by the chat's reader.
 void add_function(const object& given, const std::string& name, const std::string& space,
                   ResponsesBody* read) {
   object function;
@@ -67,7 +67,7 @@ void add_namespace(const object& given, const std::string& name, ResponsesBody* 
   }
 }
 
-// Copies a function with all members that a reply's tools have.
+// Returns a function as a reply's `tools` shows it: with all members of that form.
 object echoed_function(const object& given) {
   object echo{{"type", "function"}};
   for (const char* key : {"name", "description", "parameters"}) {
@@ -79,7 +79,7 @@ object echoed_function(const object& given) {
   return echo;
 }
 
-// The function that {"type": "function", "name": ...} speaks of, as a chat has it.
+// Returns the chat's form of {"type": "function", "name": ...}.
 object chat_reference(const object& given, const std::string& name) {
   std::string space;
   if (find_field(given, "namespace") != nullptr) space = entry_text(given, "namespace", name);

@@ -1,5 +1,5 @@
-// The fields `tools` and `tool_choice` of POST /v1/responses, as those of a chat. Throw
-// RequestError.
+// Translates the fields `tools` and `tool_choice` of POST /v1/responses to those of a chat. Both
+// throw RequestError.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -9,7 +9,8 @@
 
 namespace hearth {
 
-// Functions, and those of namespaces, become tools of the chat; all others are left out and named.
+// Adds functions and those in namespaces to the chat's tools; other kinds of tools are listed in
+// `ignored`.
 void read_responses_tools(const boost::json::value& field, const std::string& name,
                           ResponsesBody* read);
 void read_responses_tool_choice(const boost::json::value& field, const std::string& name,

@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// Clients of that API read no other errors.
+// Whether errors must have the form of Anthropic's Messages API, whose clients read no other.
 bool is_of_messages(const HttpRequest& request) { return request.path.starts_with("/v1/messages"); }
 
 }  // namespace
@@ -19,7 +19,7 @@ HttpReply route_error(const HttpRequest& request, const ApiError& error) {
 
 void answer_error(Exchange& exchange, HttpReply reply) {
   if (!exchange.events_begun()) return exchange.reply(std::move(reply));
-  std::string event = std::move(reply.body);  // with a newline
+  std::string event = std::move(reply.body);  // ends in a newline
   if (exchange.request().dialect == HttpDialect::kEvents) {
     event = (is_of_messages(exchange.request()) ? "event: error\ndata: " : "data: ") + event + "\n";
   }

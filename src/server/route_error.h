@@ -1,4 +1,4 @@
-// An error in the form that clients of a route read.
+// Writes errors in the form that clients of each route read.
 #pragma once
 
 #include "http/api_error.h"
@@ -9,7 +9,7 @@ namespace hearth {
 
 HttpReply route_error(const HttpRequest& request, const ApiError& error);
 
-// Answers with an error; as the last event, where events were begun before anybody knew of it.
+// Answers with an error: as a reply, or as the last event if a stream of events was begun.
 void answer_error(Exchange& exchange, HttpReply reply);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// The routes of the server as a table: who may ask what, and which member function of App answers.
+// The table of the server's routes: what each needs, and which member function of App answers.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,33 @@ namespace hearth {
 class App;
 class Exchange;
 
-// The model without which a route has no answer.
+// The model that a route needs.
 enum class RouteNeeds : uint8_t { kNothing, kAnyModel, kTextModel, kEmbedder, kReranker };
 
-// The requests among which GET /metrics counts those of a route.
+// The kind of request as which GET /metrics counts a route's.
 enum class CountedAs : uint8_t { kNothing, kText, kEmbeddings, kRanks };
 
 struct Route {
-  std::string_view method;  // GET routes take HEAD too
+  std::string_view method;  // GET routes take HEAD, too
   std::string_view path;    // one that ends in '/' stands for all that begin so; but for "/" itself
-  // Answers; by the reactor, which does not wait.
+  // Answers a request, on the reactor's thread, without blocking.
   void (App::*answer)(const std::shared_ptr<Exchange>& exchange);
-  // Routes that need nothing also answer while models are loaded and while the last requests end.
+  // The model that must be loaded; kNothing also answers while models are loaded and while the
+  // server drains.
   RouteNeeds needs = RouteNeeds::kAnyModel;
   CountedAs counted = CountedAs::kNothing;
-  bool open = false;   // without a key
-  bool quiet = false;  // logged only where everything is
+  bool open = false;   // needs no key
+  bool quiet = false;  // logged only with AppOptions::log_all
 };
 
 std::span<const Route> routes();
 
-// The route, whatever the method; null where the path leads nowhere.
+// Returns the route of a path, whatever the method; null where there is none.
 const Route* find_route(std::string_view path);
 // Whether the route takes the method.
 bool takes(const Route& route, std::string_view method);
 
-// "a%2Fb" as "a/b"; escapes were checked.
+// Returns a path without its %-escapes, which must be well-formed: "a/b" of "a%2Fb".
 std::string percent_decoded(std::string_view text);
 
 }  // namespace hearth

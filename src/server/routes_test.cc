@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// The path of the route that a path leads to.
+// Returns the path of the route that a path leads to.
 std::string_view route_of(std::string_view path) {
   const Route* route = find_route(path);
   return route != nullptr ? route->path : "nowhere";
@@ -44,7 +44,7 @@ TEST(Routes, TakeTheirMethodAndHead) {
   EXPECT_FALSE(takes(*find_route("/tokenize"), "HEAD"));
 }
 
-// A key would be of no use where a route is open that tells what others said.
+// Only these routes need no key: others would show strangers what clients asked.
 TEST(Routes, OnlyPageAndHealthAreOpen) {
   for (const Route& route : routes()) {
     constexpr std::string_view kHarmless[] = {"/health", "/live", "/", "/page/"};

@@ -15,7 +15,7 @@ struct FileReader {
   const Metadata& metadata;
   const Listener& listener;
 
-  // Returns the number; none where the file has none that will do.
+  // Returns the number of this name in the file; nothing where there is none in [low, high].
   std::optional<double> number(std::string_view name, double low, double high) const {
     std::string key = fmt::format("general.sampling.{}", name);
     const MetaValue* value = metadata.find(key);
@@ -70,11 +70,11 @@ SamplingParams file_sampling(const Metadata& metadata, const SamplingParams& oth
   replace(&params.top_p, reader.number("top_p", 0, 1));
   replace(&params.min_p, reader.number("min_p", 0, 1));
   replace(&params.repeat_penalty, reader.number("penalty_repeat", 0.01, 100));
-  // A number below 1 means all tokens.
+  // A value below 1 means all tokens.
   if (auto top_k = reader.number("top_k", -1, kMost)) {
     params.top_k = static_cast<uint32_t>(std::max(*top_k, 0.0));
   }
-  // -1 is the whole context.
+  // The value -1 means the whole context.
   if (auto window = reader.number("penalty_last_n", -1, kMost)) {
     params.penalty_window = static_cast<uint32_t>(*window < 0 ? kMost : *window);
   }

@@ -1,5 +1,5 @@
-// How tokens are sampled where neither a request nor the server's options say: as the model's file
-// recommends (general.sampling.*), else as OpenAI's API has it.
+// The sampling parameters where neither a request nor the server's options give them: those that
+// the model's file recommends (general.sampling.*), else those of OpenAI's API.
 #pragma once
 
 #include "base/listener.h"
@@ -8,12 +8,13 @@
 
 namespace hearth {
 
-// Temperature 1 and nothing else; presence and frequency penalties count generated tokens alone.
+// Returns OpenAI's defaults: temperature 1, no filters. Presence and frequency penalties count
+// generated tokens only.
 SamplingParams openai_sampling();
 
-// Replaces what the file recommends: temp, top_k, top_p, min_p, penalty_repeat and penalty_last_n.
-// A value of another type or out of range is left out, and `listener` warned; so is a sampler that
-// is not built.
+// Returns `otherwise` with the values that the file recommends: temp, top_k, top_p, min_p,
+// penalty_repeat, penalty_last_n. Values of another type or out of range are skipped with a warning
+// to `listener`; so are samplers that are not built.
 SamplingParams file_sampling(const Metadata& metadata, const SamplingParams& otherwise,
                              const Listener& listener);
 

@@ -23,7 +23,8 @@ std::string stop_field(const boost::json::value& value, const std::string& param
   return stop;
 }
 
-// Reads an id in the plain decimal form alone, so that an object has an id once.
+// Reads a token id as a member's name: only plain decimal digits, so that no id can occur twice in
+// an object.
 int32_t bias_token(std::string_view key, const std::string& param, uint32_t vocabulary) {
   uint32_t token = 0;
   auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), token);
@@ -99,7 +100,8 @@ std::vector<int32_t> ids_field(const boost::json::array& array, const std::strin
   ids.reserve(array.size());
   for (size_t i = 0; i < array.size(); ++i) {
     const boost::json::value& value = array[i];
-    // The name of every id would cost more than the id.
+    // The common case comes first: making every entry's name for errors would cost more than
+    // reading the id.
     bool good = value.is_int64() && value.get_int64() >= 0 && value.get_int64() < vocabulary;
     ids.push_back(good ? static_cast<int32_t>(value.get_int64())
                        : token_field(value, entry_name(param, i), vocabulary));

@@ -1,5 +1,4 @@
-// ServedEmbedder: a model for embeddings, or a reranker, as the server's clients see it, made once
-// it is loaded.
+// ServedEmbedder: a loaded embedder or reranker, with all that the server tells its clients of it.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +14,18 @@
 namespace hearth {
 
 struct ServedEmbedder {
-  std::string name;     // what requests call it
-  int64_t created = 0;  // Unix time of the file
-  // GET /v1/plan: writes its devices into an object. Called once, by App::serve().
+  std::string name;     // the name that requests use
+  int64_t created = 0;  // the file's Unix time
+  // Writes the model's devices into an object of GET /v1/plan. App::serve() calls it, once.
   std::function<void(Json&)> plan;
   const Tokenizer& tokenizer;
-  uint32_t context = 0;  // tokens of a text, special ones included
+  uint32_t context = 0;  // tokens of a text, including special ones
   QueueManager& queues;
-  // Whether clients share the slots of the queues: where these bound a number of tokens, and not
-  // the time of an answer.
+  // Whether each client may only have a share of the queues' slots: true where slots limit a number
+  // of tokens, false where they limit the time until an answer.
   bool shares_slots = false;
-  // How a reranker reads a query and a document; its vectors are their scores. Null: it is none.
+  // How a reranker joins a query and a document to one text; its vectors then are scores. Null: an
+  // embedder.
   const PairText* pairs = nullptr;
   ModelFacts facts = {};
 };

@@ -1,4 +1,4 @@
-// ServedModel: a model as the server's clients see it, made once it is loaded.
+// ServedModel: a loaded text model, with all that the server tells its clients of it.
 #pragma once
 
 #include <cstdint>
@@ -19,32 +19,32 @@
 namespace hearth {
 
 struct ServedModel {
-  std::string name;         // what requests call it
-  int64_t created = 0;      // Unix time of the file
-  std::string fingerprint;  // the same seed under the same fingerprint gives the same text
-  // GET /v1/plan: writes members into an object. Called once, by App::serve().
+  std::string name;         // the name that requests use
+  int64_t created = 0;      // the file's Unix time
+  std::string fingerprint;  // make_fingerprint(): the same seed and fingerprint give the same text
+  // Writes members into an object of GET /v1/plan. App::serve() calls it, once.
   std::function<void(Json&)> plan;
   Backend& backend;
   const ChatPrompt& chat;
-  SamplingParams sampling;  // where a request says nothing
-  // The format of its turns; null: a chat's text is content as it is. It outlives the object.
+  SamplingParams sampling;  // the defaults of requests
+  // The format of the model's turns, which outlives this; null: none was found, and a chat's text
+  // is all content.
   const TurnFormat* turns = nullptr;
   // The reason why tools cannot be called, as a verb of the chat template: "shows no calls"; empty
   // where they can.
   std::string turns_problem = {};
   ModelFacts facts = {};
-  // The worker's threads alone use it; grammars hold the model's tokens.
+  // Grammars compiled for this model's tokens. The worker's threads alone use it.
   std::shared_ptr<Languages> languages = std::make_shared<Languages>();
 };
 
-// "fp_0123456789ab", from all that decides on a text besides the request: the version, the model's
-// tensors and metadata (`facts`), the level of kernels, how the weights are cut, how keys and
-// values are kept, how tokens are sampled where a request does not say, and `others`: options that
-// change prompts.
+// Returns "fp_0123456789ab", a hash of all that decides a text besides the request: the version,
+// the model's tensors and metadata (`facts`), the level of the kernels, how weights are split, the
+// format of the KV pages, the default sampling, and `others`, options that change prompts.
 std::string make_fingerprint(const ModelFacts& facts, const Engine& engine,
                              const SamplingParams& sampling, std::span<const std::string> others);
 
-// Writes who works on what, and what lies where, into the object that `json` is in.
+// Writes the threads' and the weights' places on the machine into the object under way in `json`.
 void json_served_plan(Json& json, const std::string& name, const Engine& engine,
                       const Machine& machine);
 

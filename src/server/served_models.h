@@ -1,4 +1,4 @@
-// ServedModels: what is loaded, by what it can do; null: no such model is.
+// ServedModels: the loaded models by kind; null where there is none of a kind.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct ServedModels {
   const ServedModel* text = nullptr;
   const ServedEmbedder *embedder = nullptr, *reranker = nullptr;
 
-  // Returns the models whose texts wait in queues.
+  // Returns the embedder and the reranker, those that are there.
   std::vector<const ServedEmbedder*> of_queues() const;
-  // Returns the model of a kind that is not for text.
+  // Returns the embedder or the reranker.
   const ServedEmbedder* of_queue(ModelKind kind) const {
     return kind == ModelKind::kEmbedder ? embedder : reranker;
   }
@@ -28,7 +28,7 @@ struct ServedModels {
   const std::string& name(ModelKind kind) const;
 };
 
-// GET /v1/plan. Asks the system: slow.
+// Returns the body of GET /v1/plan. Slow: it asks the operating system.
 std::string plan_body(const ServedModels& models);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// SetEntry: a model of a ModelSet with all that the set knows of it, under the set's mutex.
+// SetEntry: the state of one model of a ModelSet, guarded by the set's mutex.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,17 @@ struct SetEntry {
     double since;
     ModelSet::Got got;
   };
-  // Whether it is to be loaded though nobody waits for it.
+  // Whether to load the model although no request waits for it.
   enum class Asked : uint8_t { kNo, kWhereRoom, kYes };
 
   std::shared_ptr<const OfferedModel> model;
   ModelStatus status = ModelStatus::kSleeping;
-  std::unique_ptr<HeldModel> opened;  // waits for room
-  uint64_t least_bytes = 0;           // that it takes
+  std::unique_ptr<HeldModel> opened;  // opened, and waits for room
+  uint64_t least_bytes = 0;           // HeldModel::least_bytes()
   std::unique_ptr<HeldModel> held;
-  std::shared_ptr<const std::string> plan;  // GET /v1/plan
+  std::shared_ptr<const std::string> plan;  // of GET /v1/plan
   uint64_t bytes = 0;
-  std::string stamp;  // of the files that were opened
+  std::string stamp;  // of the files when they were opened
 
   std::deque<Waiter> waiters;
   Asked asked = Asked::kNo;
@@ -39,21 +39,22 @@ struct SetEntry {
   uint64_t leases = 0, loads = 0;
   double used_seconds = 0, loaded_seconds = 0;
   double load_took = 0;     // seconds
-  double ttl_seconds = 0;   // as of the last request
-  double made_room = -1e9;  // when it did
+  double ttl_seconds = 0;   // idle time until unload, by the last request
+  double made_room = -1e9;  // when it was unloaded for another model
   std::string failure;
   double failed_seconds = -1e9;
 
-  bool unload = false;   // as somebody asked
+  bool unload = false;   // a client asked for it
   bool changed = false;  // its file or its options did
-  bool gone = false;     // it is offered no more
-  bool leaving = false;  // others wait for its room
+  bool gone = false;     // no longer on offer
+  bool leaving = false;  // takes no new requests: others need its room
 
   bool loaded() const { return status == ModelStatus::kLoaded; }
   bool expires() const {
     return !model->pinned && ttl_seconds < std::numeric_limits<double>::infinity();
   }
-  // How long it shall stay unused, as a request says, or does not.
+  // Sets the idle time until unload: the request's, but at most the model's own; below 0 or
+  // nothing: the model's own.
   void note_time(const std::optional<double>& wished) {
     const double own = model->ttl_seconds;
     ttl_seconds = !wished || *wished < 0 ? own : std::min(*wished, own);
@@ -62,7 +63,7 @@ struct SetEntry {
   bool failed_lately(double now) const {
     return status == ModelStatus::kFailed && now < failed_seconds + ModelSet::kFailedSeconds;
   }
-  // Whether it is to be loaded, and since which ticket.
+  // Whether the model is to be loaded; wanted_since() is the ticket of the first that wants it.
   bool wanted() const { return !waiters.empty() || asked != Asked::kNo; }
   uint64_t wanted_since() const {
     const uint64_t first = waiters.empty() ? UINT64_MAX : waiters.front().ticket;

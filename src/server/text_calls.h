@@ -1,4 +1,4 @@
-// The bodies of POST /tokenize, /detokenize and /apply-template. All throw RequestError.
+// Read the bodies of POST /tokenize, /detokenize and /apply-template. All throw RequestError.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -14,18 +14,18 @@ namespace hearth {
 
 struct TokenizeCall {
   std::string text;
-  bool add_special = true;  // the tokens that the model wants around a text, as a prompt has them
+  bool add_special = true;     // add BOS, EOS or others as in the model's prompts
   bool parse_special = false;  // take "<|im_end|>" and the like for control tokens
 };
 
 struct TemplateCall {
-  boost::json::array messages;  // as of CompletionCall
+  boost::json::array messages;  // in the form of CompletionCall
   boost::json::object template_kwargs;
   bool continue_final = false;
 };
 
 TokenizeCall read_tokenize_call(std::string_view body, const RequestLimits& limits);
-// Returns ids, maybe none.
+// Returns the token ids, which may be none.
 std::vector<int32_t> read_detokenize_call(std::string_view body, const RequestLimits& limits,
                                           uint32_t vocabulary);
 TemplateCall read_template_call(std::string_view body, const RequestLimits& limits);

@@ -19,8 +19,7 @@ void hold(Exchange& exchange, uint64_t bytes) {
   if (!exchange.hold(bytes)) throw RequestError(replies_full());
 }
 
-// The body with the text of ids, made in pieces: a few bytes of a request may make a very long
-// text.
+// DecodedBody: the text of token ids, made in pieces, as a short request may give a very long text.
 class DecodedBody : public TextBody {
  public:
   DecodedBody(const Tokenizer& tokenizer, std::vector<int32_t> ids)
@@ -64,7 +63,7 @@ std::unique_ptr<BodySource> detokenize(Exchange& exchange, const Tokenizer& toke
     hold(exchange, ids.size() * sizeof(int32_t));
     return std::make_unique<DecodedBody>(tokenizer, std::move(ids));
   }
-  // The text is made whole: is there room for it?
+  // This text is made as a whole, so its memory is taken first.
   uint64_t bytes = 0;
   for (int32_t id : ids) bytes += tokenizer.token_text(id).size();
   hold(exchange, bytes);

@@ -1,5 +1,5 @@
-// POST /tokenize, /detokenize and /apply-template: from a body to a body, which is counted towards
-// the budget of replies.
+// TokenAnswer: answers POST /tokenize, /detokenize and /apply-template. The reply counts towards
+// the replies' budget of memory.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ enum class TokenRoute : uint8_t { kTokenize, kDetokenize, kTemplate };
 
 struct TokenRouteModel {
   const Tokenizer& tokenizer;
-  const ChatPrompt* chat;  // null where there is no such route
-  bool add_eos;            // as texts for embeddings have it where the file says so
+  const ChatPrompt* chat;  // null: the model has no template
+  bool add_eos;            // the model's file asks for EOS after each text to embed
   const TurnFormat* turns = nullptr;
 };
 
@@ -28,7 +28,7 @@ class TokenAnswer final : public Answer {
 
  private:
   void begin() override;
-  // Throws RequestError, and what templates throw.
+  // Makes the reply's body. Throws RequestError, and errors of the template.
   std::unique_ptr<BodySource> body();
 
   const TokenRoute route_;

@@ -49,8 +49,8 @@ std::string read_name(const object& function, const std::string& name) {
   return text;
 }
 
-// Makes a tool as the template sees it: without `strict`, which is for the server, and always with
-// parameters, since templates go through their members.
+// Returns a tool as the template sees it: without `strict`, which is for the server, and always
+// with `parameters`, since templates loop over their members.
 object shown_tool(const object& function, const value* parameters) {
   object shown;
   for (const auto& member : function) {
@@ -87,8 +87,8 @@ Tool read_tool(const value& field, const std::string& name, boost::json::array* 
   return tool;
 }
 
-// The tool that {"type": "function", "function": {"name": ...}}, or with the name beside the type,
-// speaks of.
+// Returns the name of the tool that {"type": "function", "function": {"name": ...}}, or the form
+// with `name` beside `type`, refers to.
 std::string read_reference(const object& given, const std::string& name,
                            const std::vector<Tool>& tools) {
   check_type(given, name);

@@ -1,6 +1,6 @@
-// The fields of a request that offer tools: tools and tool_choice (docs/api.md has their forms).
-// They fill what is asked of a turn and the variable `tools` of the chat template. All throw
-// RequestError naming the entry that is at fault ("tools[3].function.name").
+// Reads the fields that offer tools: tools and tool_choice (docs/api.md has their forms). They set
+// the TurnOrder and the chat template's variable `tools`. All throw RequestError that names the
+// faulty entry ("tools[3].function.name").
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -12,20 +12,20 @@
 
 namespace hearth {
 
-inline constexpr size_t kMostNameBytes = 128;  // of a tool
+inline constexpr size_t kMostNameBytes = 128;  // the longest name of a tool
 
-// An array of at most `most` functions, whose names differ. They may be called, unless a choice
-// says else, which is read behind.
+// Reads tools: an array of at most `most` functions with different names. They may be called,
+// unless tool_choice, read afterwards, says otherwise.
 void read_tools(const boost::json::value& field, const std::string& name, size_t most,
                 TurnOrder* order, boost::json::object* kwargs);
 
-// "none", "auto", "required", a function, or some of the tools. The template keeps seeing all
-// tools, but with "none", where it sees none.
+// Reads tool_choice: "none", "auto", "required", one function, or some of the tools. The template
+// still sees all tools, except with "none", where it sees none.
 void read_tool_choice(const boost::json::value& field, const std::string& name, TurnOrder* order,
                       boost::json::object* kwargs);
 
-// How hard the model is to think: as the variable reasoning_effort, and as those that turn
-// reasoning on and off in other templates; `kwargs`, which were read before, win.
+// Reads reasoning_effort and sets the template's variable of that name, and those that turn
+// reasoning on or off in other templates, unless chat_template_kwargs, read before, set them.
 void read_reasoning_effort(const boost::json::value& field, const std::string& name,
                            boost::json::object* kwargs);
 

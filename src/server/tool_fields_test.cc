@@ -20,7 +20,7 @@ struct Offer {
   json::object kwargs;
 };
 
-// Reads the fields tools and tool_choice; an empty text is no field.
+// Reads the fields tools and tool_choice; an empty text means no such field.
 Offer offer(const std::string& tools, const std::string& choice = "") {
   Offer offer;
   if (!tools.empty()) read_tools(read_json(tools), "tools", 3, &offer.order, &offer.kwargs);

@@ -42,7 +42,7 @@ ChoicePart TurnChoice::take(const Result& result) {
   return part;
 }
 
-// Whether its token is none of the turn's, but ended it.
+// Whether the result's token ended the turn and is not part of it.
 bool TurnChoice::ends_text(const Result& result) const {
   if (!result.has_token() || result.finish != Finish::kEndOfText) return false;
   return tokenizer_->is_eog(result.token) || std::ranges::count(stop_tokens_, result.token) > 0;
@@ -98,8 +98,8 @@ void TurnChoice::add_arguments(const TurnEvent& event, ChoicePart* part) {
   part->calls.back().arguments += event.text;
 }
 
-// Goes past a text in what the tokens showed, and gives the entries of those that it has a byte of;
-// null: nobody wants them. Behind a seam the text is the last of what is there.
+// Moves past `text` in the tokens' text, and adds the entries of the tokens that have a byte of it;
+// null: drops them. After a seam the text is searched for from the end of the tokens' text.
 void TurnChoice::pass(std::string_view text, std::vector<TokenEntry>* entries) {
   if (text.empty()) return;
   size_t at = 0;
@@ -109,7 +109,7 @@ void TurnChoice::pass(std::string_view text, std::vector<TokenEntry>* entries) {
     at = expected_.find(text);
   }
   seam_ = entries == nullptr;
-  // Bytes that are no text show as other ones.
+  // Bytes that are not UTF-8 are replaced in `text`, so it is not found.
   if (at == std::string::npos) at = 0;
   const size_t begin = expected_from_ + at;
   const size_t size = std::min(at + text.size(), expected_.size());
@@ -134,7 +134,7 @@ void TurnChoice::end(const Result& result, bool ended_by_token, ChoicePart* part
   reader_.end(&events_);
   add_events(part);
   add_content(stops_.flush(), part);
-  // The stop that ended the turn is no part of it, but may be asked for.
+  // The stop string that ended the turn is no content, unless the client asked to see it.
   if (include_stop_ && stops_.stopped()) add_content(stops_.matched(), part);
   if (include_stop_ && ended_by_token && reader_.calls() == 0) {
     part->text += tokenizer_->token_bytes(result.token, special_);
@@ -144,7 +144,8 @@ void TurnChoice::end(const Result& result, bool ended_by_token, ChoicePart* part
   part->stop = result.stop;
 }
 
-// The model's own where the template shows it as it is.
+// Returns a call's id: the model's own if it has the form that the template shows and no earlier
+// call has it, else a new one.
 std::string TurnChoice::call_id(const TurnEvent& event) {
   const uint32_t length = language_->format.history.id_length;
   const std::optional<CallFormat>& calls = language_->format.calls;

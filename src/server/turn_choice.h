@@ -1,8 +1,8 @@
-// Turns the engine's results of one choice of a chat into what a client gets of its turn:
-// reasoning, content, calls of tools, and the log-probabilities of the tokens of the content.
+// TurnChoice turns the engine's results of one choice of a chat into the parts that a client gets:
+// reasoning, content, tool calls, and the log-probabilities of the content's tokens.
 //
-// A stop string ends the content where the engine ended the text, which looks for them in content
-// alone (Request::stop_tags).
+// Stop strings end the content. The engine looks for them in content alone, too
+// (Request::stop_tags).
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ namespace hearth {
 
 class TurnChoice final : public ChoiceReader {
  public:
-  // `request`: what the engine was asked. `reasoning`: the client wants it. The tokenizer must
-  // outlive this.
+  // `request`: the request to the engine. `reasoning`: the client gets the reasoning. The tokenizer
+  // must outlive this.
   TurnChoice(const Tokenizer& tokenizer, std::shared_ptr<const TurnLanguage> language,
              uint32_t index, const Request& request, bool reasoning);
 
@@ -36,9 +36,9 @@ class TurnChoice final : public ChoiceReader {
   std::optional<Finish> finish() const override { return finish_; }
 
  private:
-  // A token that was read, of which nothing was given.
+  // A token none of whose text has been given to the client.
   struct Unshown {
-    size_t begin;  // in the bytes of all tokens with text
+    size_t begin;  // in the text of all tokens, in bytes
     TokenEntry entry;
   };
 
@@ -58,22 +58,21 @@ class TurnChoice final : public ChoiceReader {
   const std::vector<int32_t> stop_tokens_;
   const bool include_stop_, logprobs_, special_, reasoning_;
   TurnReader reader_;
-  StopMatcher stops_;  // of the content
+  StopMatcher stops_;  // in the content
   std::vector<TurnEvent> events_;
   uint32_t tokens_ = 0;
   std::optional<Finish> finish_;
-  std::vector<std::string> ids_;  // of its calls
+  std::vector<std::string> ids_;  // of the calls so far
 
-  // The text of the tokens, kept where log-probabilities are asked for. It is more than the client
-  // gets: markup and white space stand around that.
-  std::string expected_;      // that was not passed yet
-  size_t expected_from_ = 0;  // bytes before it
-  bool seam_ = true;          // something else may stand before the next content in it
+  // The tokens' text from the first byte not yet given, kept for log-probabilities. It has more
+  // than the client gets: markup and white space between the parts.
+  std::string expected_;      // not yet passed
+  size_t expected_from_ = 0;  // bytes passed before it
+  bool seam_ = true;          // markup may precede the next content
   std::deque<Unshown> unshown_;
 };
 
-// A new id of a call: "call_" and 24 letters and digits, or as many as `length` says, where that is
-// not 0.
+// Returns a new id for a call: "call_" and 24 letters and digits; `length` above 0: that many.
 std::string new_call_id(uint32_t length);
 
 }  // namespace hearth

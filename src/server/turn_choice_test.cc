@@ -15,7 +15,7 @@
 namespace hearth {
 namespace {
 
-// Tokens 0 to 255 are the bytes; 256 ends a text; then control tokens, then words.
+// Tokens 0 to 255 are the bytes, 256 ends a text, then come control tokens and words.
 constexpr int32_t kTurnEnd = 256, kThinkMark = 257, kThoughtMark = 258, kCallMark = 259,
                   kCalledMark = 260, kFirstWord = 261;
 
@@ -34,7 +34,7 @@ std::unique_ptr<Tokenizer> marked_tokenizer(const std::vector<std::string>& word
   return Tokenizer::from_vocab(std::move(vocab));
 }
 
-// Turns in Hermes's form, by the markers above.
+// Turns in Hermes's format, with these control tokens as markers.
 class TurnChoiceTest : public testing::Test {
  protected:
   void use_words(const std::vector<std::string>& words) { tokenizer_ = marked_tokenizer(words); }
@@ -111,7 +111,7 @@ class TurnChoiceTest : public testing::Test {
     reasoning_tokens_ = turn.reasoning_tokens();
     return whole;
   }
-  // "reasoning|content|entry,entry".
+  // Returns the whole output as "reasoning|content|entry,entry".
   std::string split(const std::vector<int32_t>& tokens, ToolChoice choice = ToolChoice::kNone) {
     const ChoicePart whole = whole_of(tokens, choice);
     std::string entries;

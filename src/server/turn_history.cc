@@ -27,7 +27,8 @@ std::string text_of(const value& given) {
   return {given.get_string().data(), given.get_string().size()};
 }
 
-// An object, whatever they came as; where there are none, an empty one.
+// Returns a call's arguments as an object, whether given as one or as JSON text; {} where there are
+// none.
 object read_arguments(const value& given, const std::string& name) {
   if (given.is_object()) return given.get_object();
   const std::string text = text_of(given);
@@ -127,9 +128,9 @@ class Fitting {
   }
 
   const HistoryFormat history_;
-  bool numbered_ = false;    // ids have the tool's name and the call's number in the conversation
-  std::string before_name_;  // in such an id
-  std::map<std::string, Call> calls_;  // by the ids that clients have for them
+  bool numbered_ = false;              // the template's ids: the tool's name and the call's number
+  std::string before_name_;            // the text before the name in such an id
+  std::map<std::string, Call> calls_;  // by the clients' ids
   size_t count_ = 0;
 };
 
@@ -155,7 +156,7 @@ std::string short_id(std::string_view id, uint32_t length) {
   hash.add(id);
   while (text.size() < length) {
     hash.add(uint64_t{text.size()});
-    // The low bits of such a hash are its worst.
+    // The low bits of this hash are the least random.
     text += kAlphabet[(hash.value() >> 32) % kAlphabet.size()];
   }
   return text;

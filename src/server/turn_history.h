@@ -1,5 +1,5 @@
-// Fits the calls and the reasoning of messages, as clients send them, to what a chat template
-// expects (server/chat_messages.h).
+// Changes the calls and the reasoning in messages, as clients send them, to the form that a chat
+// template expects (server/chat_messages.h reads them).
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -11,19 +11,18 @@
 
 namespace hearth {
 
-// Changes messages that were read for a template whose turns have this format; null: one of which
-// nothing is known.
+// Changes messages for a template whose turns have this format; null: the format is unknown.
 //
 // - `arguments` become an object, or its JSON text. Throws RequestError where they are none.
-// - Ids of a form that the template does not take become ones that it takes, the same for the same
-//   id, in calls and in what the tools gave alike.
-// - What a tool gave gets the tool's `name` where it has none.
-// - Reasoning moves to the member that the template reads, or goes where it reads none.
+// - Call ids of a form that the template does not take are replaced, each id by the same one in
+//   calls and in results.
+// - A tool's result without a `name` gets the tool's.
+// - Reasoning moves to the member that the template reads, or is dropped where it reads none.
 void fit_history(const TurnFormat* format, boost::json::array* messages);
 
-// Whether an id is of so many letters and digits.
+// Whether an id consists of `length` letters and digits.
 bool is_call_id(std::string_view id, uint32_t length);
-// Returns so many letters and digits that stand for the id.
+// Returns `length` letters and digits, a hash of the id.
 std::string short_id(std::string_view id, uint32_t length);
 
 }  // namespace hearth

@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Reads messages as clients send them and fits them to a template with this history.
+// Reads messages as clients send them, and fits them to a template with this history format.
 json::array fitted(const std::string& messages, const HistoryFormat& history = {},
                    std::optional<CallFormat> calls = {}) {
   json::array read = read_messages(read_json("{\"messages\":" + messages + "}").as_object(), 2048);

@@ -1,8 +1,7 @@
-// The fields of requests that would change the answer and are not built, of OpenAI's API and of
-// what vLLM, llama.cpp, ollama and text-generation-inference publish. They are refused by name, so
-// that nobody takes an answer for one that keeps to them; a value that asks for nothing is
-// accepted. The fields that tune one of these and do nothing alone (mirostat_tau, dry_base, ...)
-// are ignored.
+// The fields of requests that would change the answer and are not built, from OpenAI's API and from
+// what vLLM, llama.cpp, ollama and text-generation-inference document. They are refused by name, so
+// that no client takes an answer for one that respects them; values without effect are accepted.
+// Fields that only tune one of these (mirostat_tau, dry_base, ...) are ignored.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -12,11 +11,11 @@
 
 namespace hearth {
 
-// The values of a field that ask for nothing; null always does.
+// The values of a field that have no effect; null never has one.
 enum class Nothing : uint8_t {
   kEmpty,   // false, 0, "", [] and {}
   kTrue,    // true
-  kNumber,  // numbers from `low` to `high`
+  kNumber,  // numbers in [low, high]
   kWord,    // one of `words`
   kNull,
 };
@@ -26,18 +25,18 @@ struct UnbuiltField {
   Nothing nothing = Nothing::kEmpty;
   double low = std::numeric_limits<double>::lowest();
   double high = 0;
-  std::string_view words = {};  // with spaces between
+  std::string_view words = {};  // separated by spaces
   std::string_view remedy = "leave it out";
 };
 
-std::span<const UnbuiltField> unbuilt_fields();            // of both kinds of completion
-std::span<const UnbuiltField> unbuilt_chat_fields();       // of a chat besides
-std::span<const UnbuiltField> unbuilt_text_fields();       // of a text completion besides
-std::span<const UnbuiltField> unbuilt_embedding_fields();  // of embeddings
-std::span<const UnbuiltField> unbuilt_rerank_fields();     // of requests to rank documents
-std::span<const UnbuiltField> unbuilt_ollama_fields();     // of ollama's chats and texts
+std::span<const UnbuiltField> unbuilt_fields();            // for both kinds of completion
+std::span<const UnbuiltField> unbuilt_chat_fields();       // for a chat besides
+std::span<const UnbuiltField> unbuilt_text_fields();       // for a text completion besides
+std::span<const UnbuiltField> unbuilt_embedding_fields();  // for embeddings
+std::span<const UnbuiltField> unbuilt_rerank_fields();     // for reranking
+std::span<const UnbuiltField> unbuilt_ollama_fields();     // for ollama's chats and texts
 
-// Throws RequestError where the body asks for one of them.
+// Throws RequestError where the body asks for one of these fields.
 void refuse_unbuilt(const boost::json::object& body, std::span<const UnbuiltField> fields);
 
 }  // namespace hearth

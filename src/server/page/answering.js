@@ -1,4 +1,4 @@
-// Asks the server for the next turn of a conversation, and lets it grow as the answer comes.
+// Asks the server for the next turn of a conversation and adds to the turn as events come.
 
 import {chat as ask, Trouble} from "./api.js";
 import {messagesOf} from "./chat.js";
@@ -6,7 +6,7 @@ import {Meter} from "./figures.js";
 import {announce} from "./notices.js";
 import {grow} from "./turns.js";
 
-// How often an answer under way is stored.
+// Milliseconds between saves of an answer under way.
 const EVERY = 1000;
 
 export const SAMPLING = ["temperature", "top_p", "top_k", "min_p", "max_tokens", "seed"];
@@ -22,7 +22,8 @@ function bodyOf(chat, path, model) {
   return body;
 }
 
-// on: {begun(chat), grown(chat), ended(chat, error)}. The new turn stands behind the chat's leaf.
+// Answers the turn at the chat's leaf; the new turn becomes its child. on: {begun(chat),
+// grown(chat), ended(chat, error)}.
 export async function answer(chat, {model, key, library, on}) {
   const path = chat.path();
   const body = bodyOf(chat, path, model);

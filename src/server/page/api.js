@@ -1,8 +1,8 @@
-// The server as the page sees it: which models it has, and a chat answer as a stream of events.
-// What goes wrong is thrown as `Trouble`, a sentence for people with what to do about it.
+// The server's API for the page: its models, and a chat's answer as a stream of events. Errors are
+// thrown as `Trouble`: a sentence for people that says what to do.
 
 export class Trouble extends Error {
-  // remedy: "retry", "key", "new" or "none"; detail: the server's own sentence, where it has one.
+  // remedy: "retry", "key", "new" or "none". detail: the server's own sentence, if there is one.
   constructor(message, {remedy = "retry", detail = "", status = 0} = {}) {
     super(message);
     this.remedy = remedy;
@@ -34,7 +34,7 @@ async function troubleOf(reply) {
   try {
     error = (await reply.json()).error || {};
   } catch {
-    // A body that is no JSON has nothing to add.
+    // A body that is no JSON adds no detail.
   }
   const about = {detail: error.message || "", status: reply.status};
   const wait = Number(reply.headers.get("Retry-After"));
@@ -69,8 +69,8 @@ async function troubleOf(reply) {
   return new Trouble("The server refused the message.", about);
 }
 
-// [{id, context, status}]: how many tokens each reads, 0 where that is not told, and whether it is
-// "loaded", "loading", "sleeping" or "failed", empty where that is not.
+// Returns [{id, context, status}]: context is in tokens, 0 where the server does not give it;
+// status is "loaded", "loading", "sleeping" or "failed", empty where it is not given.
 export async function models(key) {
   const reply = await request("/v1/models", {headers: headers(key)});
   const {data} = await reply.json();
@@ -79,7 +79,7 @@ export async function models(key) {
   });
 }
 
-// Lines of `data:` as an event each; comments are skipped, as are fields that nobody sends.
+// Yields the value of each `data:` line as one event. Comments and other fields are skipped.
 export async function* readEvents(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -104,7 +104,7 @@ export async function* readEvents(body) {
   }
 }
 
-// Yields the parts that a delta adds to an answer, an event each.
+// Yields each part of a delta as an event.
 function* readDelta(delta) {
   if (delta.reasoning_content) yield {reasoning: delta.reasoning_content};
   if (delta.content) yield {text: delta.content};
@@ -114,10 +114,10 @@ function* readDelta(delta) {
   }
 }
 
-// Yields {progress}, {reasoning}, {text}, {call: {index, name, arguments}}, {finish}, {usage} and
-// {timings} of one answer, in the order they come. Reasoning, texts and calls are pieces; those of
-// a call have the same index, and one of them the name. A stream that ends before its last event is
-// trouble, as is an error in it.
+// Yields the events of one answer in the order in which they come: {progress}, {reasoning}, {text},
+// {call: {index, name, arguments}}, {finish}, {usage} and {timings}. Reasoning, texts and calls
+// come in parts; a call's parts have the same index, and one of them has the name. An error in the
+// stream, or its end before the last event, is thrown as Trouble.
 export async function* chat(body, key, signal) {
   const reply = await request("/v1/chat/completions", {
     method: "POST",

@@ -90,7 +90,7 @@ async function remove(id) {
   const shown = log.chat.id === id;
   library.live.get(id)?.answer?.abort();
   const removed = library.remove(id);
-  // The next question starts another conversation at once.
+  // A new chat is shown before the deletion is stored, so that a question can be asked at once.
   if (shown) newChat();
   const undo = await removed;
   notify(`“${title || "Untitled"}” is deleted.`, "Undo", async () => {
@@ -142,13 +142,13 @@ function send(text) {
   library.save(chat, [turn]);
   prompt.value = "";
   fitPrompt();
-  // The keyboard would hide the answer on a touch screen.
+  // On a touch screen the keyboard would hide the answer.
   if (touches.matches) prompt.blur();
   else prompt.focus();
   ask();
 }
 
-// Another answer is a branch. One that came to nothing is not kept.
+// Another answer becomes a branch. An answer without content is dropped.
 function retry(turn) {
   const {chat} = log;
   if (chat.answer) return;
@@ -162,7 +162,7 @@ function stop() {
   log.chat.answer?.abort();
 }
 
-// Changing what was said
+// Changing a message
 
 function beginEdit(turn) {
   log.editing = turn;
@@ -294,7 +294,7 @@ async function begin() {
   });
   await library.load();
   sidebar = new Sidebar(library, {open, rename, remove}, () => log.chat?.id);
-  // A new tab begins with what was last said, a reload with what it showed.
+  // A new tab shows the conversation last changed, a reload the one that the tab showed.
   const id = library.taken || loadOpen() || library.list()[0]?.id;
   show(library.records.has(id) ? await library.open(id) : Chat.begin(Settings.defaults()));
   listen();

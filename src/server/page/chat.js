@@ -9,7 +9,7 @@
 
 const MOST_TITLE = 60;
 
-// Browsers have randomUUID() only where the connection is private.
+// Returns a random id. Browsers have crypto.randomUUID() only on secure connections.
 export function newId() {
   return [...crypto.getRandomValues(new Uint8Array(12))]
       .map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -39,8 +39,7 @@ export class Chat {
     return this.record.id;
   }
 
-  // Returns the turns from the first one to the leaf. A parent that is missing ends it, as does a
-  // circle.
+  // Returns the turns from the root to the leaf. A missing parent or a cycle ends the path.
   path() {
     const path = [];
     const seen = new Set();
@@ -63,7 +62,7 @@ export class Chat {
         .sort((a, b) => a.created - b.created);
   }
 
-  // Shows the branch that this turn is on, to the end that it was last left at.
+  // Shows the branch that this turn is on, down to the leaf that was last shown there.
   choose(turn) {
     let leaf = turn;
     for (;;) {
@@ -74,7 +73,7 @@ export class Chat {
     this.record.leaf = leaf.id;
   }
 
-  // Adds a turn behind `parent`, null for a first one, and shows it.
+  // Adds a turn as a child of `parent` (null: as a root), and shows it.
   add(turn, parent) {
     const last = this.turns.size > 0 ? this.latest().created : 0;
     Object.assign(turn, {id: newId(), chat: this.id, parent: parent?.id ?? null,
@@ -86,7 +85,8 @@ export class Chat {
     return turn;
   }
 
-  // Takes a turn that another tab has stored, and follows it where it goes on from what is shown.
+  // Takes over a turn that another tab has stored, and shows it if its parent is the leaf shown
+  // here.
   take(turn) {
     const known = this.turns.get(turn.id);
     if (known) become(known, turn);
@@ -100,7 +100,7 @@ function become(known, turn) {
   Object.assign(known, turn);
 }
 
-// A text file as the model reads it.
+// Returns a text file as the model reads it: in a fence of backticks under its name.
 function fenced({name, text}) {
   const fences = text.match(/`{3,}/g) ?? [];
   const longest = fences.reduce((most, {length}) => Math.max(most, length), 2);
@@ -113,9 +113,9 @@ export function contentOf(turn) {
   return [...files, turn.text].filter(Boolean).join("\n\n");
 }
 
-// Returns the messages that the server gets of a path: turns without text are left out, and two in
-// a row of the same role become one message, since many templates want the two to take turns.
-// Reasoning goes back with its answer; calls do not, since nobody answered them.
+// Returns a path as messages for the server. Turns without text are left out, and two consecutive
+// ones of one role are joined, since many templates require the roles to alternate. Reasoning is
+// sent with its answer; calls are not, since they have no results.
 export function messagesOf(path, system) {
   const list = [];
   if (system) list.push({role: "system", content: system});
@@ -134,8 +134,8 @@ export function messagesOf(path, system) {
   return list;
 }
 
-// Records and turns as they come from outside: another version of the page or a file may have
-// written them. What is not as this version has it is left out; null where nothing is left.
+// These check records and turns that another version of the page or a file may have written.
+// Members of another form are left out; null is returned where nothing is left.
 
 const text = (value) => (typeof value === "string" ? value : undefined);
 const moment = (value) => (Number.isFinite(value) ? value : Date.now());

@@ -1,4 +1,4 @@
-// Copies a text. Over plain http a browser offers no clipboard but the selection's.
+// Copies a text to the clipboard. Over plain http browsers only allow to copy a selection.
 
 export async function toClipboard(text) {
   try {

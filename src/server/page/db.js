@@ -1,14 +1,13 @@
-// Keeps conversations: in IndexedDB, or in this tab's memory where the browser has none for us.
-// IndexedDB, or this tab's memory where the browser has none for us. Both have the same methods;
-// each save is all or nothing.
+// Stores conversations in IndexedDB or, where the browser does not allow that, in this tab's
+// memory. Both stores have the same methods; each save is all or nothing.
 //
-// VERSION counts the forms of what is stored. An upgrade adds to what is there and deletes nothing;
-// what a newer page has stored is left as it is, and this one keeps nothing then.
+// VERSION is the version of the stored form. An upgrade adds to stored data and deletes nothing.
+// Data that a newer page has stored is left as it is, and then this page stores nothing.
 
 const NAME = "hearth";
 const VERSION = 1;
 
-// kind: "full", "newer" or "none"
+// kind: "full" (no space), "newer" (stored by a newer page) or "none" (no storage)
 export class StoreTrouble extends Error {
   constructor(kind, message) {
     super(message);
@@ -40,7 +39,8 @@ function open() {
   });
 }
 
-// Calls onClose() where another tab's newer page asks for the store.
+// Opens the store and returns {store, trouble}. Calls onClose() when another tab's newer page takes
+// the store over.
 export async function openStore(onClose) {
   try {
     const database = await open();
@@ -65,7 +65,7 @@ class DiskStore {
     this.database = database;
   }
 
-  // Does it in one transaction; done when that is safe.
+  // Runs `change` in one transaction, and resolves once that is committed.
   async write(names, change) {
     let error = null;
     try {

@@ -1,4 +1,4 @@
-// The cost of an answer, measured while it comes and told in words.
+// Measures an answer while it comes (its tokens and times), and puts the figures into words.
 
 function count(number, word) {
   return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
@@ -33,7 +33,7 @@ function minutes(value) {
   return `${(whole - rest) / 60} min${rest > 0 ? ` ${rest} s` : ""}`;
 }
 
-// The heading of what the model thought; `busy` while it still thinks.
+// Returns the heading of the model's reasoning; `busy`: it is still reasoning.
 export function tellThought(figures, busy) {
   if (busy) return "Thinking";
   if (!figures?.thought) return "Thought";
@@ -41,7 +41,8 @@ export function tellThought(figures, busy) {
   return `Thought for ${minutes(figures.thought)}`;
 }
 
-// How much of the prompt has been read: {total, cache, processed, time_ms}, as the server tells it.
+// Returns a sentence for the progress in the prompt, {total, cache, processed, time_ms} as the
+// server sends it.
 export function tellProgress({total, cache, processed, time_ms: spent}) {
   const read = processed - cache;
   const left = total - processed;
@@ -60,7 +61,7 @@ export class Meter {
     this.figures = {tokens: 0, exact: false, rate: 0, first: 0, thought: 0, prompt: 0, cached: 0};
   }
 
-  // A piece of reasoning or of the answer: a token, or as many as the server sent at once.
+  // Counts one part of reasoning or text: a token, or as many as the server sent at once.
   piece(reasoning) {
     const last = this.now();
     if (this.figures.tokens === 0) {
@@ -79,7 +80,8 @@ export class Meter {
     this.figures.cached = usage.prompt_tokens_details?.cached_tokens ?? 0;
   }
 
-  // Only the server knows when it computed what: pieces that come together were not made at once.
+  // Takes the server's rate: parts that come together were not generated together, so the page
+  // cannot measure it.
   timings(timings) {
     this.figures.rate = timings.predicted_per_second;
   }

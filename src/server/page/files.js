@@ -1,4 +1,4 @@
-// Text files that go with a message: chosen, dropped or pasted.
+// Text files attached to a message: chosen, dropped or pasted.
 
 import {$, notify} from "./notices.js";
 import {element} from "./nodes.js";
@@ -39,7 +39,7 @@ export class Files {
     this.paint();
   }
 
-  // Says why it is no text.
+  // Adds a file's text. Returns why it is no text; "" where it was added.
   async read(file) {
     try {
       const text = new TextDecoder("utf-8", {fatal: true}).decode(await file.arrayBuffer());
@@ -56,7 +56,7 @@ export class Files {
     this.paint();
   }
 
-  // Gives them to a message.
+  // Returns the files for a message, and empties the list.
   take() {
     const files = this.files;
     this.set([]);

@@ -1,17 +1,17 @@
-// All conversations of this browser: their records, what each says for the search, and how they
-// are stored. Tabs tell each other what they stored.
+// All conversations of this browser: their records, their texts for the search, and how they are
+// stored. Tabs notify each other of what they stored.
 
 import {asRecord, asTurn, Chat, contentOf, newId} from "./chat.js";
 import {dropStash, oldChat, stashes, stashUnsaved} from "./store.js";
 
-// A turn that was under way, of which nothing came for so long, came to no end.
+// Milliseconds without a change after which an unfinished turn counts as cut short.
 const LEFT_AFTER = 10_000;
 const LEFT = "Cut short when the page was left";
 const OLD_NOTE = "old chat";
 
 export class Library {
-  // on: {changed(), chat(id), removed(id), trouble(error), saved()}: what came of this tab or
-  // another.
+  // on: {changed(), chat(id), removed(id), trouble(error), saved()}: events of this tab or another
+  // one.
   constructor(store, on) {
     this.store = store;
     this.on = on;
@@ -48,8 +48,9 @@ export class Library {
     }
   }
 
-  // The conversation that a page before the list kept. It stays where it is; where it has changed
-  // since, another page of before is in use, and it is taken again.
+  // Copies the one conversation that older versions of this page stored. The original is never
+  // changed by this version: if it differs from the last copy, an older page is still in use, and
+  // it is copied again.
   async takeOldChat() {
     const {stored, turns: old} = oldChat();
     const turns = listOf(old, asTurn);
@@ -65,7 +66,7 @@ export class Library {
     }
   }
 
-  // Returns the conversations by their last change.
+  // Returns the conversations, the one changed last first.
   list() {
     return [...this.records.values()].sort((a, b) => b.changed - a.changed);
   }
@@ -80,8 +81,8 @@ export class Library {
     return new Chat(this.records.get(id), turns);
   }
 
-  // The chat that is shown: it hears of other tabs. Others are let go, but for those that are being
-  // answered or could not be stored.
+  // Sets the chat that is shown, which then follows changes of other tabs. Other chats are dropped
+  // from memory, unless an answer is under way or they could not be stored.
   show(chat) {
     const held = new Set([...this.unsaved.turns.values()].map((turn) => turn.chat));
     for (const [id, one] of this.live) if (!one.answer && !held.has(id)) this.live.delete(id);
@@ -108,7 +109,8 @@ export class Library {
     await this.flush();
   }
 
-  // Stores what is not stored yet. Where that fails it stays with us, and goes with the next.
+  // Stores all that is not stored yet. If that fails, it stays in memory and is stored with the
+  // next change.
   async flush() {
     const chats = [...this.unsaved.chats.values()];
     const turns = [...this.unsaved.turns.values()];
@@ -125,7 +127,7 @@ export class Library {
     this.channel.postMessage({chats, turns});
   }
 
-  // A turn that came to nothing.
+  // Deletes a turn that got no content.
   async dropTurn(chat, turn) {
     chat.turns.delete(turn.id);
     this.unsaved.turns.delete(turn.id);
@@ -136,7 +138,8 @@ export class Library {
     }
   }
 
-  // The page is left: what is not stored yet is stashed, answers under way as far as they came.
+  // Called when the page is left: stashes all that is not stored yet, answers under way as far as
+  // they came.
   leave() {
     const chats = new Map(this.unsaved.chats);
     const turns = new Map(this.unsaved.turns);
@@ -151,7 +154,7 @@ export class Library {
     stashUnsaved(this.page, {chats: [...chats.values()], turns: [...turns.values()]});
   }
 
-  // Gives what brings it back.
+  // Deletes a conversation, and resolves to a function that restores it.
   async remove(id) {
     const record = this.records.get(id);
     const turns = this.live.has(id) ? [...this.live.get(id).turns.values()]
@@ -199,7 +202,7 @@ export class Library {
     for (const id of changed) this.on.chat(id);
   }
 
-  // Each tab shows its own branch of a conversation.
+  // Takes over another tab's record, except its leaf: each tab shows its own branch.
   hearRecord(record) {
     const live = this.live.get(record.id);
     if (live) Object.assign(live.record, record, {leaf: live.record.leaf});
@@ -214,13 +217,14 @@ export class Library {
     }
   }
 
-  // Once, for all that search meanwhile.
+  // Reads the texts of all turns for the search, once; concurrent searches wait for it.
   async readTexts() {
     this.texts = new Map();
     this.noteTexts(listOf(await this.store.allTurns(), asTurn));
   }
 
-  // Records whose title or turns have all the words, with what of a turn has the first one.
+  // Returns the records whose title or turns contain all the words, each with an excerpt around the
+  // first word from a turn that has it.
   async find(words) {
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
     if (wanted.length === 0) return this.list().map((record) => ({record, told: ""}));

@@ -1,10 +1,10 @@
-// The conversation that is shown: a view for each turn of its path.
+// The conversation that is shown: one view for each turn of its path.
 
 import {$, isAtEnd, scrollToEnd} from "./notices.js";
 import {TurnView} from "./turns.js";
 
 export class Log {
-  // actions: those of TurnView
+  // actions: as for TurnView
   constructor(actions) {
     this.actions = actions;
     this.chat = null;
@@ -13,7 +13,7 @@ export class Log {
     this.editing = null;     // the turn that the message box changes
   }
 
-  // Views of turns that are still there stay.
+  // Shows a chat's path. Views of turns that are still on it are reused.
   show(chat) {
     this.chat = chat;
     const path = chat.path();
@@ -43,7 +43,7 @@ export class Log {
     if (following) scrollToEnd();
   }
 
-  // Paints at most once a frame, and only what grows.
+  // Asks for a paint with the next frame, in which only growing turns are painted.
   paintSoon(chat) {
     if (this.painting || chat !== this.chat) return;
     this.painting = true;

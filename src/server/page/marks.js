@@ -1,9 +1,9 @@
-// Model text as a tree of tokens: marked's, and blocks of our own for what stands alone in its
-// lines and may be long, code and display maths. Nothing here makes HTML.
+// Parses a model's text to a tree of tokens: marked's, and further blocks for code and display
+// maths, which stand alone in their lines and may be long. Nothing here makes HTML.
 //
-// A block is a token with {type, raw, end}: `end` is where it ends in the text, -1 where that is
-// not known. What costs more than its length is left as it is, in tokens of type "plain": lines
-// and paragraphs beyond a length, and what is nested too deeply.
+// A block is a token {type, raw, end}: `end` is its end in the text, -1 where that is not known.
+// Parts that would take more than linear time stay unparsed, in tokens of type "plain": very long
+// lines and paragraphs, and deep nesting.
 
 import "./marked.js";
 
@@ -18,8 +18,8 @@ export const LIMITS = {
   formula: 4_000,
 };
 
-// The character that stands for a tab in fenced code, which marked would make spaces of: no
-// character at all.
+// The character in place of a tab in fenced code, where marked would make spaces of a tab. It is a
+// Unicode noncharacter.
 const TAB = "\ufdd0";
 const FENCE = /^(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`]*)/;
 const ANY_FENCE = /^[\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*(`{3,}(?=[^`]*$)|~{3,})/;
@@ -28,7 +28,7 @@ export function withTabs(code) {
   return code.replaceAll(TAB, "\t");
 }
 
-// The blocks of a text, and whether it defines addresses that its links name.
+// Returns the blocks of a text, and whether it defines addresses for links by name.
 export function cutBlocks(text) {
   if (text.length > LIMITS.text) return {blocks: [plainBlock(text, text.length)], defines: false};
   const lexer = new Lexer();
@@ -52,7 +52,7 @@ export function cutBlocks(text) {
   return {blocks, defines: Object.keys(lexer.tokens.links).length > 0};
 }
 
-// The spans of a block's text.
+// Returns the spans (inline tokens) of a block's text.
 export function spansOf(tokens) {
   const {read} = tokens;
   delete tokens.read;
@@ -60,7 +60,7 @@ export function spansOf(tokens) {
   return tokens;
 }
 
-// Returns the position behind the line's end mark.
+// Returns the position after the line's newline.
 function lineEnd(text, at) {
   const end = text.indexOf("\n", at);
   return end < 0 ? text.length : end + 1;
@@ -70,7 +70,8 @@ function plainBlock(raw, end) {
   return {type: "plain", raw, text: raw.replace(/\n$/, ""), end};
 }
 
-// A block that does not go through marked, if one begins with the line at `at`.
+// Returns the block that begins with the line at `at` if it is one that marked does not parse, else
+// null.
 function takeBlock(text, at) {
   const end = lineEnd(text, at);
   if (end - at > LIMITS.line) return plainBlock(text.slice(at, end), end);
@@ -101,7 +102,8 @@ function codeBlock(text, at, begin, stop, end, language, closed) {
   return {type: "code", raw: text.slice(at, end), lang: language, text: code, closed, end};
 }
 
-// Display maths that begins a line, with no empty line in it. One that is still to end is `open`.
+// Returns a block of display maths that begins a line and has no empty line in it; `open`: its end
+// has not come yet.
 function takeFormula(text, at, opening, closing) {
   const begin = at + opening.length;
   const stop = text.indexOf(closing, begin);
@@ -119,7 +121,7 @@ function takeFormula(text, at, opening, closing) {
                : null;
 }
 
-// Formulas in a line: $x$, $$x$$, \(x\), \[x\]. A lone $ is a price.
+// Formulas within a line: $x$, $$x$$, \(x\), \[x\]. A single $ is a price.
 const FORMULAS = [
   [/^\$\$((?:[^$\\]|\\[^]){1,4000}?)\$\$/, true],
   [/^\$(?=[^\s$])((?:[^$\\\n]|\\[^\n]){1,1000}?)(?<=\S)\$(?![\d$])/, false],
@@ -144,7 +146,7 @@ const formulas = {
   },
 };
 
-// Marks that lie deeper than a limit are text.
+// Marked's tokenizer with a limit on depth: marks nested deeper are text.
 class Tokenizer extends marked.Tokenizer {
   depth = 0;
 
@@ -164,8 +166,8 @@ class Tokenizer extends marked.Tokenizer {
       return take();
     } finally {
       --this.depth;
-      // Inside of a list marked reads lines as text, and takes the end of a quote in it for the
-      // end of the list.
+      // In a list marked reads lines as text, and takes the end of a quote there for the end of the
+      // list.
       this.lexer.state.top = this.depth === 0 || top;
     }
   }
@@ -185,7 +187,7 @@ class Lexer extends marked.Lexer {
     this.spans = 0;
   }
 
-  // The blocks of a part of the text that begins at `from`. Their spans are still to be read.
+  // Returns the blocks of the part of the text from `from` on, with their spans still unparsed.
   cut(text, from) {
     const waiting = this.inlineQueue.length;
     let tokens;
@@ -205,7 +207,8 @@ class Lexer extends marked.Lexer {
     return tokens;
   }
 
-  // They are read by spansOf(), where a node is made of them: most blocks have theirs already.
+  // Leaves spans to spansOf(), which parses them when a node is made: most blocks of a growing text
+  // have their nodes already.
   leaveSpans() {
     for (const {src, tokens} of this.inlineQueue.splice(0)) {
       tokens.read = () => {
@@ -235,7 +238,7 @@ class Lexer extends marked.Lexer {
   }
 }
 
-// Makes the text as marked reads it.
+// Returns the text with line ends and tabs as marked needs them.
 function prepare(text) {
   if (!text.includes("\t") && !text.includes("\r")) return text;
   let fence = "";

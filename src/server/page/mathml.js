@@ -1,5 +1,5 @@
-// MathML nodes of what KaTeX made of a formula (setter_worker.js). Only elements and attributes of
-// the lists below come into the document, none of which can load, link or run anything.
+// Makes MathML nodes of KaTeX's tree of a formula (setter_worker.js). Only elements and attributes
+// of the lists below get into the document; none of them can load, link or run anything.
 
 const SPACE = "http://www.w3.org/1998/Math/MathML";
 
@@ -12,7 +12,7 @@ const ATTRIBUTES = new Set(`display displaystyle scriptlevel mathvariant mathsiz
   movablelimits accent accentunder linethickness columnalign columnspacing columnlines rowspacing
   rowlines rowalign width height depth voffset notation side frame`.split(/\s+/));
 
-// tree: a text, or [name, {attribute: value}, children]
+// Returns the node of a tree: a text, or [name, {attribute: value}, children].
 function build(tree) {
   if (typeof tree === "string") return document.createTextNode(tree);
   const [name, attributes, children] = tree;
@@ -25,7 +25,7 @@ function build(tree) {
   return node;
 }
 
-// A formula as it was written, until it is set.
+// Returns a node that shows a formula's source, and then its maths once the worker has set it.
 export function formulaNode({raw, text, display, open}, {setter}) {
   const node = document.createElement("span");
   node.className = display ? "formula display" : "formula";

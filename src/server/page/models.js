@@ -1,5 +1,5 @@
-// The models of the server, which one answers, and how each is: a server of several says whether it
-// is loaded.
+// The list of the server's models, which of them answers, and their states where the server loads
+// several.
 
 import {models, Trouble} from "./api.js";
 import {$, hideNotice, notify} from "./notices.js";
@@ -8,7 +8,7 @@ const DEMO = "demo";
 const AGAIN = 1000;  // milliseconds, while the server loads
 
 export class Models {
-  // on: {chosen(id), key()}: who reads here chose a model, or wants to enter a key.
+  // on: {chosen(id), key()}: the reader chose a model, or wants to enter a key.
   constructor(settings, on) {
     this.settings = settings;
     this.on = on;
@@ -19,11 +19,11 @@ export class Models {
       this.paint();
       this.on.chosen(this.wanted);
     });
-    // The list of models is read anew before a choice is made.
+    // The list is fetched again before the reader chooses.
     $("model").addEventListener("focus", () => this.connect());
   }
 
-  // Takes the model of the conversation that is shown; empty: the first.
+  // Selects the model of the shown conversation; an empty id: the first model.
   want(id) {
     this.wanted = id;
     this.paint();
@@ -59,7 +59,7 @@ export class Models {
     }
   }
 
-  // The nodes stay where the same models are there: the choice may be open.
+  // Options of the same models are kept as nodes, since the list may be open.
   paintChoices() {
     const options = [...$("model").options];
     const told = ({id, status}) => (status && status !== "loaded" ? `${id} (${status})` : id);

@@ -1,6 +1,6 @@
-// Nodes made of tokens (marks.js). No string is read as HTML here: every character ends up in a
-// text node, in an attribute that is no address but for links to http and https, or is dropped as
-// a mark. No image is fetched; what would show one is a link to it.
+// Makes nodes of tokens (marks.js). No string is parsed as HTML: characters end up in text nodes
+// and in attributes that hold no address, except for http and https links, or are dropped as
+// markup. No image is fetched: a link to it is shown.
 
 import {spansOf, withTabs} from "./marks.js";
 import {formulaNode} from "./mathml.js";
@@ -24,7 +24,7 @@ const NAMES = {
   delta: "δ", epsilon: "ε", lambda: "λ", mu: "μ", pi: "π", sigma: "σ", omega: "ω",
 };
 
-// Text in which marked, or the model, wrote some characters as entities.
+// Returns a text with its entities decoded, which marked or the model may have written.
 export function decoded(text) {
   if (!text.includes("&")) return text;
   return text.replace(/&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(\w{2,8}));/g,
@@ -36,7 +36,7 @@ export function decoded(text) {
   });
 }
 
-// The address of a link that may be followed, else null.
+// Returns the address of a link that may be followed (http, https), else null.
 export function safeAddress(text) {
   if (!/^https?:\/\//i.test(text)) return null;
   try {
@@ -109,8 +109,8 @@ function addSpan(parent, token, tools) {
   }
 }
 
-// A box with a head and what it is for a screen reader; its `code` has the text, which may change.
-// `tools.copy(text, button)` is called for its button.
+// Returns a box with a heading, a label for screen readers, and the text in `code`, which may
+// change. Its button calls `tools.copy(text, button)`.
 export function codeBox(title, label, text, tools) {
   const box = element("div", "code");
   const head = element("div", "code-head");
@@ -136,7 +136,7 @@ function codeNode(token, tools) {
   return box;
 }
 
-// Colours come when the code is whole.
+// Colours code once its block is complete.
 function tint(box, token, tools) {
   if (!token.lang || token.closed === false) return;
   const code = box.querySelector("code");
@@ -154,7 +154,8 @@ function listNode(token, tools) {
   return fill(list, itemsOf(token), tools);
 }
 
-// All items of a loose list are loose, whether or not there is a blank line in them.
+// Returns a list's items; all items of a loose list are made loose, whether or not they contain a
+// blank line.
 function itemsOf(list) {
   for (const item of list.items) item.loose = list.loose;
   return list.items;
@@ -222,7 +223,7 @@ function paragraphNode(name, className, tokens, tools) {
   return node;
 }
 
-// The node of a block.
+// Returns a new node for a block.
 function blockNode(token, tools) {
   switch (token.type) {
     case "code": return codeNode(token, tools);
@@ -252,8 +253,9 @@ function fill(parent, tokens, tools) {
   return parent;
 }
 
-// Makes the children of `parent` from the place `from` on, which show the tokens `old`, show
-// `tokens`. What did not change keeps its node, and what grew at its end grows.
+// Updates the children of `parent` from index `from` on, which show the tokens `old`, to show
+// `tokens`. Unchanged tokens keep their nodes, and those that grew at their end have their nodes
+// extended.
 export function patch(parent, old, tokens, tools, from = 0) {
   for (let i = from; i < tokens.length; ++i) {
     const before = old[i];
@@ -276,7 +278,7 @@ function same(a, b) {
   return a.type === b.type && a.raw === b.raw && a.closed === b.closed && a.loose === b.loose;
 }
 
-// Changes the node of `before` into that of `token`; false where a new one must be made.
+// Extends the node of `before` to show `token`; false where a new node must be made.
 function grow(before, token, tools) {
   if (before.type !== token.type) return false;
   switch (token.type) {

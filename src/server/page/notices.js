@@ -1,9 +1,9 @@
-// Messages of the page itself: a notice above the message box with one thing to do, and words for a
-// screen reader.
+// The page's own messages: a notice above the message box with one action, and announcements for
+// screen readers.
 
 export const $ = (id) => document.getElementById(id);
 
-// A reader who scrolled up stays there.
+// Whether the page is scrolled to its end: only then does it follow new text.
 export function isAtEnd() {
   const page = document.documentElement;
   return page.scrollHeight - window.innerHeight - window.scrollY < 90;
@@ -17,7 +17,8 @@ export function announce(text) {
   $("announcer").textContent = text;
 }
 
-// `about`: "server" for what the next word from the server makes untrue, "store" likewise.
+// Shows a notice. `about`: the subject, such as "server" or "store"; hideNotice(about) hides it
+// once it no longer holds.
 export function notify(text, label = "", action = null, about = "chat") {
   const following = isAtEnd();
   $("notice-text").textContent = text;
@@ -29,7 +30,7 @@ export function notify(text, label = "", action = null, about = "chat") {
   if (following) scrollToEnd();
 }
 
-// The notice about this, or whatever it is about.
+// Hides the notice if it is about this subject; without a subject, any notice.
 export function hideNotice(about) {
   if (!about || $("notice").dataset.about === about) $("notice").hidden = true;
 }

@@ -1,11 +1,11 @@
-// Shows a text that grows, at the cost of its last blocks: those before them are neither read nor
-// painted again. When the text is whole it is read once more as a whole, since what its end defines
-// may be meant at its beginning.
+// Paints a text that grows, at the cost of its last blocks only: those before are neither parsed
+// nor painted again. The complete text is parsed once more as a whole, since links at its beginning
+// may use addresses defined at its end.
 
 import {cutBlocks} from "./marks.js";
 import {patch, shown} from "./nodes.js";
 
-// Blocks that may still become another: the next line may join two.
+// The number of last blocks that may still change: the next line may join two of them.
 const UNSETTLED = 2;
 
 export class Painter {
@@ -31,7 +31,8 @@ export class Painter {
     for (const block of now) if (block.end >= 0) block.end += this.end;
     const before = this.blocks;
     const tokens = [...before.slice(0, this.settled), ...now];
-    // The same text makes other nodes with other addresses.
+    // Links defined later have other addresses although the text is the same, so all nodes are made
+    // anew.
     if (whole && defines) {
       this.parent.replaceChildren();
       before.length = 0;

@@ -1,6 +1,6 @@
-// Colours of code and formulas, set by highlight.js and KaTeX in a worker, which is started when
-// the first is asked for. A job that takes too long is given up with its worker, so that no text
-// can hold up the page; its text stays as it was written.
+// Colours code with highlight.js and sets formulas with KaTeX in a worker, started with the first
+// job. A job that takes too long is given up together with its worker, so that no text can block
+// the page; that text stays as it was.
 
 const SECONDS = 20;     // of a job, with the loading of what it needs
 const MOST_CODE = 100_000;
@@ -15,12 +15,12 @@ export class Setter {
     this.formulas = new Map();
   }
 
-  // Calls done([[text, class], ...]) with the code's pieces, where its language is known.
+  // Calls done([[text, class], ...]) with the code's coloured pieces if its language is known.
   tint(language, code, done) {
     if (code.length <= MOST_CODE) this.ask({kind: "tint", language, text: code}, done);
   }
 
-  // Calls done(tree) (mathml.js), at once where the formula was set before.
+  // Calls done(tree) (a tree as in mathml.js), at once if the formula is in the cache.
   formula(text, display, done) {
     const key = `${display}${text}`;
     const known = this.formulas.get(key);

@@ -1,6 +1,6 @@
-// The worker of setter.js: code in, pieces out; a formula in, a tree out; null where there is
-// nothing to set. What highlight.js gives is read back into pieces, and KaTeX's own tree is taken,
-// so that no HTML leaves this worker.
+// The worker of setter.js: takes code and returns coloured pieces, or takes a formula and returns a
+// tree; null where there is nothing to set. highlight.js's HTML is parsed back to pieces, and
+// KaTeX's own tree is used, so that no HTML leaves this worker.
 
 /* global hljs, katex */
 
@@ -14,7 +14,8 @@ function load(name) {
 
 const ENTITIES = {"&amp;": "&", "&lt;": "<", "&gt;": ">"};
 
-// highlight.js 9 has no tree to give: it writes texts, in which & < > are entities, and spans.
+// Parses what highlight.js 9 writes (it has no tree): texts, in which & < > are entities, and
+// spans.
 function piecesOf(marked) {
   const pieces = [];
   const names = [];
@@ -38,8 +39,8 @@ function tint({language, text}) {
   return piecesOf(hljs.highlight(language, text, true).value);
 }
 
-// Nodes of KaTeX: of a type with attributes, text, space, or a list of others. Its annotation is
-// the source again, which nobody reads.
+// Returns the trees of a KaTeX node: an element with attributes, text, space, or a fragment of
+// others. The annotation, a copy of the source, is dropped.
 function treesOf(node) {
   if (node.type === "annotation") return [];
   if (typeof node.type === "string") {
@@ -66,7 +67,7 @@ onmessage = ({data}) => {
   try {
     result = data.kind === "tint" ? tint(data) : formula(data);
   } catch {
-    // Markup that cannot be set stays as it was written.
+    // A formula that KaTeX cannot set stays as its source.
   }
   postMessage(result);
 };

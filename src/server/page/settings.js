@@ -1,5 +1,5 @@
-// The drawer of settings: system prompt and sampling of the conversation that is shown, which are
-// what the next new one begins with; the key of the server.
+// The settings' drawer: system prompt and sampling of the shown conversation, which new
+// conversations begin with, too, and the server's key.
 
 import {SAMPLING} from "./answering.js";
 import {$} from "./notices.js";
@@ -38,7 +38,7 @@ export class Settings {
     field?.focus();
   }
 
-  // Returns the values with which a new conversation begins.
+  // Returns the settings with which a new conversation begins.
   static defaults() {
     const values = {};
     for (const [name, value] of Object.entries(store.loadSettings())) {
@@ -51,7 +51,7 @@ export class Settings {
     for (const name of FIELDS) $(name).value = values[name] ?? "";
   }
 
-  // A value that is none of its field is kept out.
+  // Stores the fields' values, those of them that are valid.
   save(field) {
     if (field === $("key")) {
       store.saveKey($("key").value);

@@ -1,4 +1,4 @@
-// The list of conversations: beside the conversation where there is room, over it on a phone.
+// The list of conversations: beside the shown one on a wide screen, over it on a narrow one.
 
 import {$, announce} from "./notices.js";
 import {element} from "./nodes.js";
@@ -15,7 +15,8 @@ function button(label, name, action) {
 }
 
 export class Sidebar {
-  // actions: {open(id), rename(id, title), remove(id)}; shown(): the id of the one that is shown
+  // actions: {open(id), rename(id, title), remove(id)}; shown(): returns the shown conversation's
+  // id
   constructor(library, actions, shown) {
     this.library = library;
     this.actions = actions;
@@ -35,7 +36,7 @@ export class Sidebar {
     return !$("list").hidden;
   }
 
-  // Nothing else can be reached while the list is over the conversation.
+  // Opens or closes the list. While it lies over the conversation nothing else can be focused.
   place(open) {
     const over = open && !WIDE.matches;
     $("list").hidden = !open && !WIDE.matches;
@@ -72,13 +73,13 @@ export class Sidebar {
     }
   }
 
-  // The later of two calls is shown.
+  // Paints the list. If two calls overlap, the later one's result is shown.
   async paint() {
     const mine = ++this.painted;
     const words = $("search").value;
     const found = await this.library.find(words);
     if (mine !== this.painted) return;
-    // An equal list stays, with its focus and a name that is being written.
+    // An unchanged list keeps its nodes, with the focus and a title being edited.
     const key = JSON.stringify([this.shown(), this.renaming, words.trim() === "",
                                 found.map(({record, told}) => [record.id, record.title, told])]);
     if (key === this.key) return;

@@ -1,8 +1,8 @@
-// Small things that outlive a reload: the settings that new conversations begin with, the key as
-// long as its tab, and what was on its way to the store (db.js) when the page was left. Where the
-// browser keeps nothing, the page works all the same.
+// Small data that outlives a reload: the settings for new conversations, the key (as long as its
+// tab lives), and what was not yet in the store (db.js) when the page was left. Where the browser
+// stores nothing, the page works all the same.
 
-// A conversation as pages before the list of conversations kept it: read, and never changed.
+// The one conversation that older versions of the page stored here; it is read and never changed.
 const OLD_CHAT = "hearth.chat";
 const SETTINGS = "hearth.settings";
 const UNSAVED = "hearth.unsaved";
@@ -22,7 +22,7 @@ function write(storage, name, value) {
     storage().setItem(name, JSON.stringify(value));
     return true;
   } catch {
-    // Storage is switched off or full: the page in front of the reader stays as it is.
+    // Storage is off or full: the page goes on without it.
     return false;
   }
 }
@@ -31,7 +31,7 @@ const local = () => window.localStorage;
 const session = () => window.sessionStorage;
 const textOf = (value) => (typeof value === "string" ? value : "");
 
-// {system, temperature, ...}: texts as they stand in the fields.
+// Returns {system, temperature, ...}: the texts of the fields.
 export function loadSettings() {
   const settings = read(local, SETTINGS, {});
   return settings !== null && typeof settings === "object" ? settings : {};
@@ -49,7 +49,7 @@ export function saveKey(key) {
   write(session, KEY, key);
 }
 
-// The conversation that this tab shows.
+// Returns the id of the conversation that this tab shows.
 export function loadOpen() {
   return textOf(read(session, OPEN, ""));
 }
@@ -58,7 +58,7 @@ export function saveOpen(id) {
   write(session, OPEN, id);
 }
 
-// The old conversation: its turns, and its text as stored.
+// Returns the conversation of older pages: its turns, and its JSON as stored.
 export function oldChat() {
   let stored = null;
   try {
@@ -70,13 +70,13 @@ export function oldChat() {
   }
 }
 
-// Keeps what a page had not stored when it was left: {chats, turns}. Another tab may add to it, so
-// each page has an entry of its own.
+// Stores what a page had not saved when it was left: {chats, turns}. Each page has its own entry,
+// as several tabs may be left at once.
 export function stashUnsaved(page, unsaved) {
   return write(local, `${UNSAVED}.${page}`, unsaved);
 }
 
-// [[name, {chats, turns}], ...]; to be dropped by name when it is stored.
+// Returns [[name, {chats, turns}], ...]; each is to be dropped by its name once it is saved.
 export function stashes() {
   try {
     return Object.keys(local()).filter((name) => name.startsWith(`${UNSAVED}.`))
@@ -90,6 +90,6 @@ export function dropStash(name) {
   try {
     local().removeItem(name);
   } catch {
-    // It is stored once more then.
+    // The stash stays, and is saved once more next time.
   }
 }

@@ -1,4 +1,4 @@
-// Conversations as files: JSON, which this page reads again, and Markdown for people.
+// Conversations as files: JSON, which this page can import, and Markdown for people.
 
 import {asRecord, asTurn, Chat, contentOf, newId} from "./chat.js";
 
@@ -12,8 +12,8 @@ export function toJson(chats) {
   }, null, 1);
 }
 
-// Conversations of such a file, with ids of their own, so that nothing is overwritten. Throws an
-// Error whose message is a sentence.
+// Returns the conversations in a JSON file, with new ids, so that none is overwritten. Throws an
+// Error whose message is a sentence for the reader.
 export function fromJson(text) {
   let file;
   try {
@@ -46,7 +46,7 @@ function renamed(from) {
   return new Chat(record, turns);
 }
 
-// The path that is shown.
+// Returns the shown path as Markdown.
 export function toMarkdown(chat) {
   const {title, settings} = chat.record;
   const parts = [`# ${title || "Conversation"}`];
@@ -64,7 +64,7 @@ export function toMarkdown(chat) {
   return `${parts.filter(Boolean).join("\n\n")}\n`;
 }
 
-// Hands a file to the reader.
+// Offers a file for download.
 export function download(name, type, text) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], {type}));

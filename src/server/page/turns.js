@@ -1,12 +1,11 @@
-// One turn of the conversation (chat.js) as it stands on the page: who says it, what, what it cost,
-// and what can be done with it. While an answer comes its turn also has {progress}, how much of the
-// prompt has been read.
+// The view of one turn (chat.js): its role, text, figures and buttons. A turn whose answer is under
+// way also has {progress}, the progress in the prompt.
 
 import {tellFigures, tellProgress, tellThought} from "./figures.js";
 import {codeBox, element} from "./nodes.js";
 import {Painter} from "./painter.js";
 
-// Adds to the turn what the event brings of an answer; false where that is nothing.
+// Adds an event's reasoning, text or call to the turn; false where the event has none of these.
 export function grow(turn, {reasoning, text, call}) {
   if (reasoning) turn.reasoning = (turn.reasoning ?? "") + reasoning;
   if (text) turn.text += text;
@@ -28,8 +27,8 @@ function button(label, action, name = "") {
   return made;
 }
 
-// Shows the model's reasoning as it stands. It is open as long as there is nothing else to read,
-// and is folded as soon as there is; then it is the reader's.
+// Shows the model's reasoning. It is open until the answer begins and then folds once; from then on
+// the reader opens and closes it.
 class ThoughtsView {
   constructor() {
     this.node = element("details", "thoughts");
@@ -58,7 +57,7 @@ class ThoughtsView {
   }
 }
 
-// The calls of tools that a turn made.
+// Shows the tool calls of a turn.
 class CallsView {
   constructor(tools) {
     this.node = element("div", "calls");
@@ -79,7 +78,7 @@ class CallsView {
   }
 }
 
-// A file that was attached, folded.
+// Returns the node of an attached file, folded.
 function fileNode({name, text}) {
   const fold = element("details", "file");
   const body = element("pre", "", text);
@@ -112,7 +111,7 @@ export class TurnView {
     this.said.after(this.calls.node);
   }
 
-  // Paints the answer, and the model's reasoning and calls beside it.
+  // Paints the answer, its reasoning and its calls.
   paintAnswer() {
     if (!this.painter) {
       this.said.textContent = this.turn.text;
@@ -130,8 +129,9 @@ export class TurnView {
                                         : [note, tellFigures(figures)].filter(Boolean).join(" · ");
   }
 
-  // All of it: busy, while its answer comes; idle, where nothing does; last of the conversation;
-  // `branches`: the turns that it is one of.
+  // Paints the turn. busy: its answer is under way. idle: no answer of the conversation is. last:
+  // it is the conversation's last turn. branches: the turns with the same parent, itself among
+  // them.
   paint({busy, idle, last, branches}) {
     this.busy = busy;
     this.node.classList.toggle("busy", busy);
@@ -144,7 +144,7 @@ export class TurnView {
     this.below.hidden = !this.figures.textContent && this.below.children.length === 1;
   }
 
-  // The branch stays while an answer comes.
+  // Returns the buttons that change the branch; they are off while an answer is under way.
   choices(branches, idle) {
     if (branches.length < 2) return [];
     const at = branches.indexOf(this.turn);
