@@ -7,8 +7,8 @@
 namespace hearth {
 namespace {
 
-// The beginning of a text; what is left of a character that was cut is no UTF-8, and the writer
-// puts U+FFFD in its place.
+// Returns a text's first `most` bytes with "..." after them, cut between characters. Bytes that are
+// no UTF-8 become U+FFFD when they are written.
 std::string shortened(const std::string& text, size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
@@ -48,7 +48,7 @@ std::string_view error_type(unsigned status) {
 }
 
 std::string error_body(const ApiError& error, HttpDialect dialect) {
-  // Messages are cut, since a character may become six.
+  // The message is cut until the body fits: a character may take six bytes in JSON.
   size_t most = 800;
   std::string body = write_error(error, dialect, most);
   while (body.size() > kErrorBytes && most > 0) {

@@ -1,2 +1,2 @@
-// Boost.Asio is headers alone; this file is where its code is compiled.
+// Compiles Boost.Asio's code once; the other files only include its declarations.
 #include <boost/asio/impl/src.hpp>

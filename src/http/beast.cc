@@ -1,2 +1,2 @@
-// Boost.Beast is headers alone; this file is where its code is compiled.
+// Compiles Boost.Beast's code once; the other files only include its declarations.
 #include <boost/beast/src.hpp>

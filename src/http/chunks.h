@@ -1,6 +1,6 @@
-// Decodes a body that came in chunks (RFC 9112, 7.1), more strictly than that: no white space
-// beside sizes, at most 16 digits; of extensions at most 256 bytes a chunk and 4 KiB a body, of
-// trailers at most 4 KiB. Extensions and trailers are dropped.
+// Decodes a chunked body (RFC 9112, 7.1), more strictly than the RFC: no white space around sizes,
+// at most 16 digits; at most 256 bytes of extensions a chunk and 4 KiB a body, at most 4 KiB of
+// trailers. Extensions and trailers are dropped.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ namespace hearth {
 
 class ChunkDecoder {
  public:
-  // Takes bytes up to the end of a run of data, of the body, or a fault, and returns how many;
-  // `data` becomes the run, a part of `bytes`.
+  // Takes bytes up to the end of a run of data, the body's end or a fault, and returns how many it
+  // took. `data` becomes the run, a part of `bytes`; empty where there is none.
   size_t take(std::string_view bytes, std::string_view& data);
 
   bool done() const { return state_ == State::kDone; }
-  // A sentence; null where nothing is wrong.
+  // Returns what is wrong with the body, as a sentence; null where nothing is.
   const char* fault() const { return fault_; }
 
  private:
@@ -43,7 +43,7 @@ class ChunkDecoder {
 
   State state_ = State::kSize;
   const char* fault_ = nullptr;
-  uint64_t left_ = 0;  // of the chunk; its size while that is read
+  uint64_t left_ = 0;  // bytes left of the chunk, or its size while that is being read
   uint32_t digits_ = 0;
   uint32_t extension_bytes_ = 0, all_extension_bytes_ = 0, trailer_bytes_ = 0;
 };

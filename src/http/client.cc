@@ -20,14 +20,14 @@ size_t take_bytes(char* bytes, size_t size, size_t count, void* target) {
   try {
     sink.body->append(bytes, size * count);
   } catch (const std::bad_alloc&) {
-    // Nothing may be thrown through libcurl.
+    // No exception may pass through libcurl.
     sink.no_memory = true;
     return CURL_WRITEFUNC_ERROR;
   }
   return size * count;
 }
 
-// Ends the request where it says other than 0; asked about once a second.
+// libcurl's progress callback, called about once a second: a value other than 0 ends the request.
 int is_abandoned(void* flag, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return *static_cast<std::atomic<bool>*>(flag) ? 1 : 0;
 }

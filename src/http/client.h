@@ -1,6 +1,6 @@
-// HttpClient asks a server one thing after the other and waits for each reply. It keeps its
-// connection open between requests. Certificates of https are checked. A proxy that the environment
-// names is used but for this machine's own addresses.
+// HttpClient sends one request at a time and waits for the reply. Its connection stays open between
+// requests. Certificates of https are checked. A proxy from the environment is used, except for
+// this machine's own addresses.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace hearth {
 
 struct ClientOptions {
   double timeout = 30;         // seconds for one reply
-  double connect_timeout = 5;  // seconds of them
+  double connect_timeout = 5;  // seconds of these for connecting
 };
 
 struct ClientReply {
@@ -23,11 +23,12 @@ struct ClientReply {
 
 class HttpClient {
  public:
-  // A request ends soon, within a second or so, once `abandoned` is set; it outlives the client.
+  // A request ends within about a second once `abandoned` is set. `abandoned` outlives the client.
   HttpClient(const ClientOptions& options, std::atomic<bool>& abandoned)
       : options_(options), abandoned_(abandoned) {}
 
-  // Errors (kResource): no reply, none in time, one whose body is longer than `most` bytes.
+  // Sends a request and returns the reply. Throws Error (kResource) where there is no reply, none
+  // in time, or one whose body is longer than `most` bytes.
   ClientReply ask(const ClientRequest& request, uint64_t most);
 
  private:

@@ -1,4 +1,4 @@
-// The request of an HTTP client.
+// ClientRequest: a request that an HTTP client sends.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace hearth {
 struct ClientRequest {
   std::string url;
   std::vector<std::string> fields = {};  // lines of its header: "Authorization: Bearer KEY"
-  std::optional<std::string> body = {};  // is posted; without one the request is a GET
+  std::optional<std::string> body = {};  // sent by POST; without a body the request is a GET
 };
 
 }  // namespace hearth

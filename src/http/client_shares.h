@@ -1,12 +1,12 @@
-// ClientShares: who holds how much of something that all clients share, be it bytes of bodies,
-// places for texts, or memory, and who may have more. It knows neither threads nor time.
+// ClientShares counts how many units of a shared resource (bytes of bodies, places for texts,
+// memory) each client holds, and says who may take more. It knows neither threads nor time.
 //
-// Of the units, `at_once` are in use at the same time, and the others are room to wait in; 0: all
-// are room. A client may have as much of this room as it leaves free, and one unit more: half of it
-// where nobody else asks, a third beside another one that asks for all it can have, and 1 / (k + 1)
-// of it as one of k. So a part of it is always free for who comes next, and no client needs to be
-// told to make room. (It is the dynamic threshold of switches, Choudhury and Hahne, IEEE/ACM ToN
-// 6(2), 1998, with a factor of 1.)
+// Of all units, `at_once` are in use at the same time, and the others are room to wait in; with
+// at_once 0 all units are such room. A client may hold as many units of this room as it leaves
+// free, and one more: half of the room where no other client asks, a third beside one other client
+// that takes all it may, 1 / (k + 1) as one of k clients. So a part of the room is always free for
+// the next client, and none has to be told to give units back. (This is the dynamic threshold of
+// switches, Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998, with a factor of 1.)
 #pragma once
 
 #include <algorithm>
@@ -20,32 +20,32 @@ class ClientShares {
  public:
   explicit ClientShares(uint64_t all, uint64_t at_once = 0) : all_(all), at_once_(at_once) {}
 
-  // Changes how many there are; those that are held stay so.
+  // Changes the number of units; those that are held stay held, even if they are more.
   void set_all(uint64_t all) { all_ = all; }
   uint64_t held() const { return held_; }
   uint64_t held_by(const std::string& client) const {
     auto found = clients_.find(client);
     return found == clients_.end() ? 0 : found->second;
   }
-  // The most that one client may ever have.
+  // Returns the most units that one client may ever hold.
   uint64_t most() const { return at_once_ + (all_ - at_once_ + 1) / 2; }
 
-  // Whether there are so many, whoever asks.
+  // Whether so many units are free, for any client.
   bool has_room(uint64_t units) const { return held_ <= all_ && units <= all_ - held_; }
-  // Whether the client may have so many more.
+  // Whether the client may take so many more units.
   bool may_take(const std::string& client, uint64_t units) const {
     if (units == 0) return true;
     if (!has_room(units)) return false;
     uint64_t own = held_by(client);
     uint64_t others = held_ - own;
-    // The units in use at the same time go first to the other clients.
+    // Units in use at the same time are counted for the other clients first.
     uint64_t in_use = at_once_ - std::min(others, at_once_);
     uint64_t waits = own + units - std::min(own + units, in_use);
     return waits <= all_ - held_ - units + 1;
   }
 
-  // The following may be called whatever may_take() says, as long as there is room. A take that
-  // throws std::bad_alloc has taken nothing.
+  // take() does not check may_take(): any client may take units that are free. If it throws
+  // std::bad_alloc, nothing was taken.
   void take(const std::string& client, uint64_t units) {
     if (units == 0) return;
     clients_[client] += units;
@@ -62,7 +62,7 @@ class ClientShares {
  private:
   uint64_t all_, at_once_;
   uint64_t held_ = 0;
-  std::unordered_map<std::string, uint64_t> clients_;  // who hold any
+  std::unordered_map<std::string, uint64_t> clients_;  // units of each client that holds any
 };
 
 }  // namespace hearth

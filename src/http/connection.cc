@@ -17,11 +17,11 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Bytes that the kernel holds besides those that are on their way. With the megabytes that it would
-// hold otherwise, it takes many seconds to see that a client has stopped reading.
+// Bytes that the kernel buffers beyond those in flight. By default it would buffer megabytes, and
+// it would take many seconds to notice that a client has stopped reading.
 using NotSentBytes = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
 constexpr int kNotSentBytes = 128 << 10;
-// Bytes that a client may still send behind the last answer.
+// Bytes that a client may still send after the last answer.
 constexpr uint64_t kLingerBytes = 64 << 20;
 constexpr std::chrono::milliseconds kPauseCheck(200);
 
@@ -73,15 +73,15 @@ void HttpConnection::close() noexcept {
   shared_.on_room();
 }
 
-// The client takes nothing, or must not take what it has for whole: what the kernel holds for it is
-// dropped too.
+// Resets the connection: bytes that the kernel still buffers for the client are dropped. For a
+// client that reads nothing, or must not take an incomplete body for complete.
 void HttpConnection::cut() {
   Error ignored;
   socket_.set_option(asio::socket_base::linger(true, 0), ignored);
   close();
 }
 
-// Reads again and again, until the connection is closed.
+// Waits for bytes and reads them, over and over until the connection closes.
 void HttpConnection::read() {
   if (phase_ == Phase::kClosed) return;
   bool full = unread_.size() >= shared_.options.pipeline_bytes;
@@ -105,8 +105,8 @@ void HttpConnection::pause() {
   });
 }
 
-// Nothing more is read, so only a look at the socket tells that the client left: closed its side,
-// or answered by a reset what was written since.
+// Called while reading pauses, when only the socket's state shows that the client left: it closed
+// its side, or answered bytes written since by a reset.
 void HttpConnection::look_at_client() {
   if (phase_ != Phase::kAnswering) return;
   pollfd look{socket_.native_handle(), POLLRDHUP, 0};
@@ -128,7 +128,7 @@ void HttpConnection::read_once() {
 bool HttpConnection::read_waiting() noexcept {
   Error error;
   if (socket_.available(error) == 0 || error) return false;
-  auto self = shared_from_this();  // it may close
+  auto self = shared_from_this();  // this call may close the connection
   guarded([this] { read_once(); });
   return true;
 }
@@ -164,7 +164,7 @@ void HttpConnection::on_half_closed() {
 }
 
 void HttpConnection::pump(std::string_view fresh) {
-  if (pumping_) return;  // the loop below goes on
+  if (pumping_) return;  // the loop below is running already and goes on
   pumping_ = true;
   std::string kept = std::exchange(unread_, {});
   if (!kept.empty()) kept.append(fresh);
@@ -218,7 +218,7 @@ void HttpConnection::on_head(bool more_bytes) {
     shared_.trouble(thrown);
     refused = error_reply(failure(), head.request.dialect);
   }
-  if (phase_ == Phase::kClosed) return;  // by the check, which may stop the server
+  if (phase_ == Phase::kClosed) return;  // check() may stop the server
   if (refused) {
     bool keep_alive = head.keep_alive && !head.has_body();
     if (keep_alive) reader_.reset();
@@ -232,7 +232,7 @@ void HttpConnection::on_head(bool more_bytes) {
   }
 }
 
-// Chooses the dialect by the path, as far as the path is known.
+// Sets the request's dialect by its path, also where only a part of the path was read.
 void HttpConnection::settle_dialect() {
   HttpRequest& request = reader_.head().request;
   const std::string& below = shared_.options.lines_below;
@@ -254,7 +254,7 @@ void HttpConnection::hand_over() {
     shared_.trouble(thrown);
     exchange->fall_short();
   } catch (const std::exception& thrown) {
-    shared_.trouble(thrown);  // the exchange died, or dies, unanswered
+    shared_.trouble(thrown);  // the exchange ends unanswered
   }
 }
 
@@ -264,7 +264,8 @@ void HttpConnection::count(bool under_way) {
   under_way ? ++shared_.exchanges : --shared_.exchanges;
 }
 
-// A request is in a connection from the end of its header to that of its answer.
+// Marks the connection as idle or busy: a request is in it from the end of the request's header to
+// the end of its answer.
 void HttpConnection::set_idle(bool idle) {
   shared_.table.set_idle(place_, idle);
   if (idle && shared_.table.full()) shared_.on_room();
@@ -278,7 +279,7 @@ void HttpConnection::begin_answer(bool keep_alive) {
   streaming_ = of_events_ = answer_complete_ = false;
 }
 
-// Sends an answer that the connection makes by itself.
+// Sends an answer that the connection itself makes.
 void HttpConnection::answer(const HttpReply& reply, bool keep_alive) {
   begin_answer(keep_alive);
   out_ += reply_bytes(reply, answered_, shared_.date.now());
@@ -286,10 +287,9 @@ void HttpConnection::answer(const HttpReply& reply, bool keep_alive) {
   flush();
 }
 
-// Answers with an error and closes: the connection does not know where the next request would
-// begin.
+// Sends an error and closes: where the next request would begin is unknown.
 void HttpConnection::refuse(const ApiError& error) {
-  // The head was not read, or not wholly.
+  // No head was read, or only a part of it.
   if (answered_.id.empty()) answered_.id = shared_.make_id();
   HttpRequest& request = reader_.head().request;
   request.id = answered_.id;
@@ -304,14 +304,15 @@ void HttpConnection::answer_ready() {
   guarded([this] {
     if (!state_) return;
     ExchangeState::Output output = state_->take();
-    if (output.broken) return cut();  // a mere end would end a body of HTTP/1.0
+    if (output.broken) return cut();  // a plain end would look like the end of an HTTP/1.0 body
     format(std::move(output));
     flush();
     if (phase_ != Phase::kClosed) arm();
   });
 }
 
-// A reply for which there is no memory beside itself gives way to words that say so.
+// Appends a reply. If there is no memory for its bytes, the reply is dropped and the shortage error
+// sent instead.
 void HttpConnection::append_reply(HttpReply reply) {
   try {
     out_ += reply_bytes(reply, answered_, shared_.date.now());
@@ -336,7 +337,7 @@ void HttpConnection::format(ExchangeState::Output output) {
   if (output.events || output.pieces) {
     streaming_ = true;
     of_events_ = output.events.has_value();
-    // Only the connection's end tells HTTP/1.0 where the answer ends.
+    // HTTP/1.0 knows the answer's end only by the connection's.
     answered_.keep_alive = answered_.keep_alive && answered_.minor == 1;
     const std::string& date = shared_.date.now();
     out_ += of_events_ ? events_head(*output.events, answered_, date)
@@ -345,7 +346,7 @@ void HttpConnection::format(ExchangeState::Output output) {
   }
   bool chunked = streaming_ && answered_.minor == 1;
   if (!output.bytes.empty()) {
-    if (!writing_) since_ = Clock::now();  // else it tells when the client last took something
+    if (!writing_) since_ = Clock::now();  // else `since_` is when the client last took something
     event_bytes_ += output.bytes.size();
     if (!answered_.head_only) {
       if (chunked) {
@@ -370,7 +371,7 @@ void HttpConnection::flush() {
   arm();
 }
 
-// Whether nothing is left to write. May close the connection.
+// Writes as much as the socket takes. Returns whether all is written. May close the connection.
 bool HttpConnection::write_some() {
   while (out_sent_ < out_.size()) {
     Error error;
@@ -438,7 +439,8 @@ void HttpConnection::end_answer() {
   resume_.cancel();
 }
 
-// Closing while bytes of the client are unread would throw away the answer on its way to it.
+// Waits for the client to close first: closing while the client's bytes are unread would discard
+// the answer on its way.
 void HttpConnection::linger() {
   phase_ = Phase::kLingering;
   set_idle(true);

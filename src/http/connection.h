@@ -1,19 +1,19 @@
-// One connection: reads requests, hands them over, writes their answers, in order. Everything here
-// happens on the reactor's thread. It always waits for bytes, and for the socket to take more where
-// the client is slower than the answer. Between requests a connection keeps no buffers: it reads
-// into one that all share. Where memory runs out for it, it ends and the others go on: no
-// coroutines, which Asio cannot even end without memory.
+// One connection: it reads requests, hands them to the server's handler, and writes their answers
+// in order, all on the reactor's thread. It always waits for bytes, and, if the client is slower
+// than the answer, for the socket to take more. Between requests it has no buffers: it reads into
+// one buffer that all connections share. If memory runs out for it, it ends and the others go on.
+// It uses no coroutines, as Asio cannot even end these without memory.
 //
-// A client that sends no more may still read (it closed half of the connection), or be gone with
-// the whole connection. TCP tells the same of both, until something is written: who is gone answers
-// that by a reset. So where a client closes its side while it waits for an answer, the server soon
-// writes what means nothing to one that reads: a comment in a stream, else "100 Continue", which
-// every client of HTTP/1.1 skips (RFC 9110, 15.2); and again from time to time. HTTP/1.0 has
-// no such thing, so there only the bytes of the answer tell. Behind more requests than are read
-// ahead (pipeline_bytes) the close is seen where the kernel has room for all that the client sent.
+// A client that has closed its side of the connection may still read (half-closed), or be gone
+// altogether. TCP does not show which until something is written: a client that is gone answers
+// that by a reset. So if a client closes its side while it waits for an answer, the server soon
+// writes bytes that a reader ignores, and again from time to time: a comment in a stream, else "100
+// Continue", which every HTTP/1.1 client skips (RFC 9110, 15.2). HTTP/1.0 has nothing like it, so
+// there only the answer's own bytes tell. If the client has sent more requests ahead than are read
+// (pipeline_bytes), its close is seen only if the kernel has room for all that it sent.
 //
-// A client may let its answer wait for write_seconds in all per write_bytes that it takes: time in
-// which nothing waits for it does not count, and a byte now and then does not help.
+// A client may let bytes of its answer wait for write_seconds in total for each write_bytes that it
+// takes. Time in which nothing waits does not count, and taking a byte now and then does not help.
 #pragma once
 
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -36,15 +36,16 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
  public:
   using Socket = boost::asio::generic::stream_protocol::socket;
 
-  // Lives until its client or the server ends it.
+  // Starts a connection, which keeps itself alive until its client or the server ends it.
   static void start(HttpShared& shared, Socket socket, std::string peer);
   HttpConnection(HttpShared& shared, Socket socket, std::string peer);
   ~HttpConnection() override;
 
   void answer_ready() override;
-  // Reads what has come, a bufferful at most, and says whether there was any: it may be a request.
+  // Reads the bytes that have come, at most a bufferful, and returns whether there were any: they
+  // may be a request.
   bool read_waiting() noexcept;
-  // Closes at once; answers under way learn that their client is gone. Needs no memory.
+  // Closes at once; answers under way are notified that their client is gone. Needs no memory.
   void close() noexcept;
 
  private:
@@ -52,8 +53,8 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   using Clock = std::chrono::steady_clock;
   using Error = boost::system::error_code;
 
-  // Does it. Where it throws, as for want of memory, the connection ends. All that the reactor
-  // calls is guarded.
+  // Runs `work`; an exception, such as for lack of memory, ends the connection. All calls from the
+  // reactor go through this.
   template <typename Work>
   void guarded(Work work) noexcept;
 
@@ -103,31 +104,31 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   std::string peer_, client_;
   ConnectionTable<HttpConnection>::Place place_;
   Phase phase_ = Phase::kReading;
-  Clock::time_point since_;  // the phase's start, or that of a part of it
+  Clock::time_point since_;  // when the current phase, or step of it, began
   boost::asio::steady_timer timer_, resume_;
   Clock::time_point armed_ = Clock::time_point::max();
 
   HttpReader reader_;
-  std::string unread_;  // behind the request that is being answered
+  std::string unread_;  // bytes after the request being answered
   bool pumping_ = false;
-  bool ended_ = false;        // all that the client sends was read
-  bool half_closed_ = false;  // it sends no more; some of it may be unread
-  bool probed_ = false;       // something was written since, to see whether it is gone
+  bool ended_ = false;        // the client's end was read
+  bool half_closed_ = false;  // the client closed its side; bytes of it may be unread
+  bool probed_ = false;       // a probe was written since, to see whether it is gone
   uint64_t lingered_ = 0;
 
   AnsweredRequest answered_;
-  bool counted_ = false;  // among the exchanges
+  bool counted_ = false;  // counted in HttpShared::exchanges
   std::shared_ptr<ExchangeState> state_;
-  // An answer in parts: of events, between which comments may stand, or of a body.
+  // The answer under way comes in parts: events, between which comments may stand, or a body.
   bool streaming_ = false, of_events_ = false;
   bool answer_complete_ = false;
 
   std::string out_;
   size_t out_sent_ = 0;
-  size_t event_bytes_ = 0;  // of out_, as unsent() counts them
-  bool writing_ = false;    // the reactor tells when the socket takes more
-  // Bytes that the client took since it last had `write_bytes`, and how long it let bytes wait
-  // before the wait that is under way.
+  size_t event_bytes_ = 0;  // bytes of events in out_, as unsent() counts them
+  bool writing_ = false;    // waiting for the socket to take more
+  // The bytes that the client took since it last completed `write_bytes`, and the time for which it
+  // let bytes wait since then, without the wait under way.
   uint64_t taken_ = 0;
   std::chrono::nanoseconds waited_{0};
 };

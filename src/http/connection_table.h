@@ -1,11 +1,11 @@
-// ConnectionTable: which connections are open, of which clients, and which one makes room for
-// another. It knows no sockets and no time; a connection is idle while no request is in it, and
-// those that became idle first have been so the longest.
+// ConnectionTable: the open connections by client, and the choice of which one to close for a new
+// one. It knows neither sockets nor time. A connection is idle while no request is in it; idle ones
+// are kept in the order in which they became idle.
 //
-// There are no more than `most` in all and `most_of_client` of one client. Beyond its own bound a
-// client loses its longest-idle connection to its new one, and where none of them is idle the new
-// one is refused. Where all places are taken, the longest-idle connection of all makes room, and
-// where none is idle the new one waits. Whoever asks nothing so keeps nobody out.
+// There are at most `most` connections, and at most `most_of_client` of one client. A client at its
+// own limit loses its longest-idle connection to the new one; if it has no idle one, the new one is
+// refused. If all places are taken, the longest-idle connection of all is closed; if none is idle,
+// the new one waits. So clients that send no requests keep nobody out.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,15 @@ class ConnectionTable {
 
  public:
   enum class Verdict { kOpen, kWait, kRefuse };
-  // The verdict on a client's new connection. Where `closes` is set, that one is closed first.
+  // The verdict on a new connection. If `closes` is not null, that connection is to be closed
+  // first.
   struct Admission {
     Verdict verdict;
     Connection* closes = nullptr;
   };
-  // The entry of one open connection.
+  // The table's entry for one open connection.
   struct Place {
-    Client* client = nullptr;  // null: it has none
+    Client* client = nullptr;  // null: no entry
     typename List::iterator in_all = {}, in_client = {};
     bool idle = true;
   };
@@ -49,7 +50,7 @@ class ConnectionTable {
     return {Verdict::kOpen, all_.idle.front()};
   }
 
-  // The connection is idle at first. Throws only std::bad_alloc, and then it has no place.
+  // Adds a connection, idle at first. Throws std::bad_alloc alone, and then adds nothing.
   Place open(const std::string& client, Connection* connection) {
     List all{connection}, own{connection};
     auto entry = clients_.try_emplace(client).first;
@@ -62,8 +63,8 @@ class ConnectionTable {
     return place;
   }
 
-  // The following do nothing to a connection that has no place. One that is idle already stays as
-  // long idle as it was.
+  // These do nothing to a Place without an entry. Setting an idle connection idle does not restart
+  // its idle time.
   void set_idle(Place& place, bool idle) {
     if (place.client == nullptr || place.idle == idle) return;
     all_.move(place.in_all, idle);
@@ -80,7 +81,7 @@ class ConnectionTable {
     place.client = nullptr;
   }
 
-  // Returns one of the connections; null: there is none.
+  // Returns one of the connections; null where there is none.
   Connection* any() const {
     for (const List* list : {&all_.idle, &all_.busy}) {
       if (!list->empty()) return list->front();
@@ -92,7 +93,7 @@ class ConnectionTable {
 
  private:
   struct Lists {
-    List idle, busy;  // who became so first comes first
+    List idle, busy;  // in the order in which they became so
 
     List& of(bool is_idle) { return is_idle ? idle : busy; }
     void move(typename List::iterator at, bool to_idle) {

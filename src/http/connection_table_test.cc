@@ -24,7 +24,7 @@ TEST(ConnectionTable, WhoAsksNothingMakesRoom) {
   EXPECT_EQ(table.admit("b").closes, &numbers[0]);
   table.set_idle(places[0], false);
   EXPECT_EQ(table.admit("b").closes, &numbers[1]);
-  // This connection has been idle for the shortest time now.
+  // Connection 0 is now the one idle for the shortest time.
   table.set_idle(places[0], true);
   EXPECT_EQ(table.admit("b").closes, &numbers[1]);
   table.close(places[1]);

@@ -1,4 +1,4 @@
-// The part of a connection's work that depends on the clock: limits of time and their errors.
+// The part of HttpConnection that depends on the clock: time limits and their errors.
 #include <algorithm>
 #include <string_view>
 
@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// Short answers are there before it, without anything written for nothing.
+// Time before the first probe of a half-closed client; short answers are complete before.
 constexpr std::chrono::milliseconds kProbeAfter(250);
 
 std::chrono::nanoseconds duration(double seconds) {
@@ -42,7 +42,8 @@ HttpConnection::Clock::time_point HttpConnection::deadline() const {
   }
 }
 
-// A timer that fires too early looks again; so it is set anew only where it would fire too late.
+// Sets the timer for the next deadline. It is only moved forward: if it fires before the deadline,
+// on_timer() sets it again.
 void HttpConnection::arm() {
   if (phase_ == Phase::kClosed) return;
   Clock::time_point due = deadline();
@@ -56,7 +57,8 @@ void HttpConnection::arm() {
 
 bool HttpConnection::can_probe() const { return streaming_ ? of_events_ : answered_.minor == 1; }
 
-// HEAD has no body to put comments into. Before an object JSON takes any number of spaces.
+// Writes bytes that a client ignores. An answer to HEAD has no body for them. In the dialect kLines
+// it is a space: JSON takes any number of these before an object.
 void HttpConnection::write_nothing() {
   const bool lines = answered_.dialect == HttpDialect::kLines;
   const std::string_view silence = lines ? " " : ": silence\n\n";

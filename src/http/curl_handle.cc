@@ -12,7 +12,7 @@ bool is_this_machine(const std::string& url) {
 }
 
 CurlHandle::CurlHandle() {
-  // Counts its users, and any thread may call it.
+  // libcurl counts these calls, and any thread may make them.
   CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (code != CURLE_OK) {
     fail(ErrorCode::kResource, "cannot start libcurl: {}", curl_easy_strerror(code));
@@ -35,7 +35,8 @@ void CurlHandle::prepare(const ClientRequest& request) {
   curl_slist_free_all(lines_);
   lines_ = nullptr;
   said_[0] = '\0';
-  // libcurl would ask first whether a long body may come, but for an empty Expect.
+  // An empty Expect keeps libcurl from sending "Expect: 100-continue" and waiting before a long
+  // body.
   add_line("Expect:");
   for (const std::string& line : request.fields) add_line(line);
   set(CURLOPT_URL, request.url.c_str());

@@ -1,5 +1,5 @@
-// One handle of libcurl, for one request at a time; its connection may serve the next one.
-// Redirects are not followed, and no other protocols are spoken than http and https.
+// CurlHandle: a handle of libcurl for one request at a time; the next request may reuse its
+// connection. It follows no redirects, and speaks http and https only.
 #pragma once
 
 #include <curl/curl.h>
@@ -12,19 +12,20 @@
 
 namespace hearth {
 
-// Whether a URL names this machine, for which no proxy is asked.
+// Whether a URL names this machine, for which no proxy is used.
 bool is_this_machine(const std::string& url);
 
 class CurlHandle {
  public:
-  // Throws Error (kResource) where libcurl does not start.
+  // Throws Error (kResource) where libcurl cannot be initialised.
   CurlHandle();
   ~CurlHandle();
   CurlHandle(const CurlHandle&) = delete;
   CurlHandle& operator=(const CurlHandle&) = delete;
 
   CURL* get() const { return handle_; }
-  // Forgets the request before and its options. `request` outlives the next transfer.
+  // Sets the handle up for a request, and resets all earlier options. `request` must outlive the
+  // transfer.
   void prepare(const ClientRequest& request);
 
   template <typename T>
@@ -34,9 +35,9 @@ class CurlHandle {
     HEARTH_CHECK(code == CURLE_OK, "libcurl knows the option");
   }
 
-  // Returns the status of the reply, once its head has come.
+  // Returns the reply's status, once its head has come.
   unsigned status() const;
-  // Returns the cause of the transfer's failure.
+  // Returns why the transfer failed, as text.
   std::string problem(CURLcode code) const;
 
  private:

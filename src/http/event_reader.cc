@@ -6,7 +6,9 @@ namespace hearth {
 
 void EventReader::take(std::string_view bytes, std::vector<std::string>* events) {
   while (!bytes.empty()) {
-    // Skips the second half of a line end.
+    // Skips the "
+    // " of a line end "\r
+    // " that was cut in two.
     if (after_return_ && bytes[0] == '\n') bytes.remove_prefix(1);
     after_return_ = false;
     size_t end = bytes.find_first_of("\r\n");

@@ -1,4 +1,4 @@
-// The events of a stream (text/event-stream as the HTML standard has it), which come in pieces of
+// Parses the events of a stream (text/event-stream of the HTML standard) from bytes in pieces of
 // any size. Comments and fields other than `data` are skipped.
 #pragma once
 
@@ -10,9 +10,9 @@ namespace hearth {
 
 class EventReader {
  public:
-  // Appends the data of every event that has become complete.
+  // Takes the next bytes, and appends the data of every event that they complete.
   void take(std::string_view bytes, std::vector<std::string>* events);
-  // Whether bytes of an event are there that is not complete.
+  // Whether a part of an event has been read whose end has not.
   bool amid() const { return has_data_ || !line_.empty(); }
 
  private:

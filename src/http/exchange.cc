@@ -10,7 +10,8 @@
 namespace hearth {
 namespace {
 
-// Bytes that a reply may always hold: errors and figures are told however much others take.
+// Bytes that a reply may hold even where the budget is used up, so that errors and metrics always
+// get through.
 constexpr uint64_t kSmallReply = 16 << 10;
 
 ApiError no_answer() {
@@ -33,7 +34,7 @@ bool AnswerMailbox::add(std::shared_ptr<ExchangeState> state) noexcept {
   return true;
 }
 
-// Takes the first of a list that was the mailbox's. Null: there is none.
+// Takes the first state off a list that deliver() took out of the mailbox. Null where it is empty.
 std::shared_ptr<ExchangeState> AnswerMailbox::take_next(std::shared_ptr<ExchangeState>* first) {
   std::lock_guard lock(mutex_);
   std::shared_ptr<ExchangeState> state = std::move(*first);
@@ -52,12 +53,13 @@ void AnswerMailbox::deliver() {
   try {
     while (std::shared_ptr<ExchangeState> state = take_next(&ready)) {
       if (auto sink = state->sink()) sink->answer_ready();
-      // Last: it may have fallen short meanwhile, by another thread, and was taken with the rest.
+      // This comes last: another thread may have made the answer fall short meanwhile, in this
+      // turn.
       state->call_if_short();
       state->call_if_gone();
     }
   } catch (const std::exception&) {
-    // The other states have their turn yet.
+    // The other states go back to the mailbox for the next turn.
     while (std::shared_ptr<ExchangeState> state = take_next(&ready)) add(std::move(state));
     throw;
   }
@@ -70,8 +72,8 @@ void AnswerMailbox::close() {
     wake_ = nullptr;
     ready.swap(first_);
   }
-  // The states die one by one: the death of the first would be that of the second within it, and so
-  // on.
+  // States are released one by one: releasing the first alone would destroy the whole linked list
+  // by recursion.
   while (take_next(&ready)) {
   }
 }
@@ -87,7 +89,7 @@ ExchangeState::ExchangeState(HttpRequest request, BodyLease lease,
 
 ExchangeState::~ExchangeState() { let_go(); }
 
-// Lets go of the answer, of which nothing is left here.
+// Gives back the memory of an answer that is over.
 void ExchangeState::let_go() {
   replies_->give(std::exchange(held_, 0));
   replies_->give(unsent_.exchange(0));
@@ -264,7 +266,7 @@ void ExchangeState::set_gone() {
 
 void ExchangeState::call_if_gone() {
   std::function<void()> call;
-  std::shared_ptr<std::function<void()>> drained;  // dies without the lock
+  std::shared_ptr<std::function<void()>> drained;  // destroyed without the lock
   {
     std::lock_guard lock(mutex_);
     if (phase_ != Phase::kGone) return;
@@ -279,7 +281,7 @@ void ExchangeState::call_if_gone() {
 void ExchangeState::call_if_short() {
   if (!fell_short_) return;
   std::function<void()> call;
-  std::shared_ptr<std::function<void()>> drained;  // dies without the lock
+  std::shared_ptr<std::function<void()>> drained;  // destroyed without the lock
   {
     std::lock_guard lock(mutex_);
     call.swap(on_gone_);
@@ -295,7 +297,7 @@ void ExchangeState::set_written() {
   if (over()) return;
   phase_ = Phase::kWritten;
   let_go();
-  // The mailbox tells those that fell short.
+  // If the answer fell short, the mailbox calls on_gone's function instead.
   if (!fell_short_) call.swap(on_gone_);
   drained.swap(on_drained_);
 }

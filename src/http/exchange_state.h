@@ -1,8 +1,7 @@
-// The answer on its way, which an Exchange (any thread) and its connection (the reactor's thread)
-// share. The sending side leaves bytes here and, where the connection does not know yet, puts
-// itself into the mailbox, which wakes the reactor once for however many answers; so many small
-// events become few writes. The mailbox is a list of the states themselves: putting one in needs no
-// memory.
+// ExchangeState: an answer under way, shared by its Exchange (any thread) and its connection (the
+// reactor's thread). The sender leaves bytes here and puts the state into the mailbox unless it is
+// there already. The mailbox wakes the reactor once for any number of answers, so many small events
+// become few writes. It is a linked list of the states themselves: adding one needs no memory.
 #pragma once
 
 #include <atomic>
@@ -18,7 +17,7 @@
 
 namespace hearth {
 
-// The connection, as an answer sees it. By the reactor's thread.
+// AnswerSink: the connection as an answer sees it. Called by the reactor's thread.
 class AnswerSink {
  public:
   virtual ~AnswerSink() = default;
@@ -27,13 +26,13 @@ class AnswerSink {
 
 class AnswerMailbox {
  public:
-  // `wake` makes the reactor call deliver(); any thread calls it. It throws nothing, and is not
+  // `wake` makes the reactor call deliver(). Any thread calls it; it must not throw, and is not
   // called again before deliver() begins.
   explicit AnswerMailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
-  // Any thread adds a state. False where the reactor is no more.
+  // Adds a state; any thread may call it. Returns false where the reactor has ended.
   bool add(std::shared_ptr<ExchangeState> state) noexcept;
-  // The reactor's thread.
+  // Called by the reactor's thread.
   void deliver();
   void close();
 
@@ -50,19 +49,19 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
  public:
   struct Output {
     std::optional<HttpReply> reply;
-    std::optional<HttpFields> events;  // they begin, with these fields
-    std::optional<HttpFields> pieces;  // a body in pieces begins, with these fields
+    std::optional<HttpFields> events;  // begin events, with these fields
+    std::optional<HttpFields> pieces;  // begin a body in pieces, with these fields
     std::string bytes;                 // of events or of the body
     bool ended = false;
-    bool broken = false;           // in the middle
-    bool short_of_memory = false;  // told in place of what is missing
+    bool broken = false;           // cut the connection within the body
+    bool short_of_memory = false;  // send the shortage error in place of the rest
   };
 
   ExchangeState(HttpRequest request, BodyLease lease, std::shared_ptr<ReplyBudget> replies,
                 std::shared_ptr<AnswerMailbox> mailbox, std::weak_ptr<AnswerSink> sink);
   ~ExchangeState();
 
-  // Exchange calls these, with the contracts that stand there.
+  // Exchange forwards to these, and documents them.
   const HttpRequest& request() const { return request_; }
   std::string take_body(BodyLease* lease);
   void reply(HttpReply reply);
@@ -81,16 +80,16 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   void on_gone(std::function<void()> call);
   void on_drained(std::function<void()> call);
 
-  // The reactor's thread calls these.
+  // Called by the reactor's thread.
   std::shared_ptr<AnswerSink> sink() const { return sink_.lock(); }
   Output take();
-  // Notes that so many bytes of events have left.
+  // Notes that so many bytes of events were written to the socket.
   void wrote(size_t bytes);
-  // The client is gone, or the answer was written: nothing is taken any more, and no call is made
-  // after.
+  // The client is gone, or the whole answer was written: from now on nothing is sent and no
+  // function called.
   void set_gone();
   void set_written();
-  // Tells a client that asks late.
+  // Call on_gone()'s function if it was set after the client left, or the answer fell short.
   void call_if_gone();
   void call_if_short();
 
@@ -103,7 +102,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   void let_go();
 
   friend class AnswerMailbox;
-  // The mailbox uses these under its mutex.
+  // Used by the mailbox, under its mutex.
   std::shared_ptr<ExchangeState> next_;
   bool queued_ = false;
 
@@ -118,7 +117,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   std::mutex mutex_;
   Phase phase_ = Phase::kWaiting;
   bool in_mailbox_ = false;
-  uint64_t held_ = 0;  // of the budget, besides what is unsent
+  uint64_t held_ = 0;  // bytes of the budget, without unsent ones
   Output output_;
   std::function<void()> on_gone_;
   std::shared_ptr<std::function<void()>> on_drained_;

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// Takes answers as a connection does, when told.
+// Takes an answer's output when notified, as a connection does.
 class Sink : public AnswerSink {
  public:
   void answer_ready() override {
@@ -148,7 +148,8 @@ TEST_F(HttpExchangeTest, WhoAsksAfterTheServersDeathIsToldAtOnce) {
   EXPECT_EQ(gone, 1);
 }
 
-// Another thread falls short while the reactor takes what was sent: that is in the same turn.
+// The exchange falls short on another thread while the reactor takes its output, that is, in the
+// same turn.
 TEST_F(HttpExchangeTest, WhoFallsShortWhileTakenIsToldThoughAllWasWritten) {
   int gone = 0;
   exchange_->on_gone([&] { ++gone; });

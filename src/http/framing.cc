@@ -33,7 +33,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// Takes the head alone; the body's framing is decided by the fields.
+// HeadParser parses the head alone; parse_head() finds out the body's length from the fields.
 class HeadParser : public http::basic_parser<true> {
  public:
   explicit HeadParser(HttpRequest& request) : request_(request) {}
@@ -62,7 +62,7 @@ class HeadParser : public http::basic_parser<true> {
   HttpRequest& request_;
 };
 
-// "HTTP/2.0" at the end of the first line, and no version that we speak.
+// Whether a request line ends in a version other than 1.0 and 1.1, such as "HTTP/2.0".
 bool other_version(std::string_view line) {
   if (line.size() < 9) return false;
   std::string_view version = line.substr(line.size() - 9);
@@ -125,7 +125,7 @@ std::optional<ApiError> check_host(const HttpRequest& request) {
   return http_error(400, "invalid_host", "The Host field must be a host with an optional port.");
 }
 
-// Checks Transfer-Encoding: no error where it is exactly `chunked`.
+// Checks Transfer-Encoding: returns no error where it is exactly `chunked`.
 std::optional<ApiError> check_coding(std::string_view value) {
   if (same_text(value, "chunked")) return std::nullopt;
   bool known = false;
@@ -192,7 +192,7 @@ std::optional<ApiError> read_wishes(HttpHead& head) {
   return std::nullopt;
 }
 
-// A body must be as it is: what a small one may unpack to has no bound.
+// Refuses compressed bodies: a small one may unpack to any size.
 std::optional<ApiError> check_content_coding(const HttpHead& head) {
   if (!head.has_body()) return std::nullopt;
   for (const auto& [name, value] : head.request.fields) {
@@ -206,8 +206,8 @@ std::optional<ApiError> check_content_coding(const HttpHead& head) {
   return std::nullopt;
 }
 
-// A target with scheme and host (RFC 9112, 3.2.2), as clients send it to proxies: its host stands
-// for the one in Host, which must be right all the same.
+// Splits a target with scheme and host (RFC 9112, 3.2.2), as sent to proxies: its host replaces the
+// Host field's, which must be valid all the same.
 std::optional<ApiError> read_absolute_target(HttpRequest& request) {
   size_t mark = request.path.find("://");
   if (mark == std::string::npos || request.path.starts_with('/')) return std::nullopt;

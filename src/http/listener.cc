@@ -20,11 +20,11 @@ namespace {
 namespace asio = boost::asio;
 using Tcp = asio::ip::tcp;
 
-// Files and pipes that the rest of the process opens later, and the listener's own.
+// Descriptors kept free for files and pipes that the process opens later, and for the listeners.
 constexpr size_t kOtherDescriptors = 32;
 constexpr int kAskedDescriptors = 4096;
-// Nothing tells when a descriptor is free that others than our connections hold, so accept is tried
-// again this often.
+// Time between tries to accept after descriptors ran out: no event tells when other parts of the
+// process close theirs.
 constexpr std::chrono::milliseconds kRetry(100);
 
 size_t open_descriptors() {
@@ -33,7 +33,7 @@ size_t open_descriptors() {
   size_t count = 0;
   for (; !error && entries != end; entries.increment(error)) ++count;
   if (!error) return count;
-  // Tries each descriptor that a process usually has: there is no /proc, or it may not be read.
+  // Without a readable /proc/self/fd, tries each descriptor number that a process usually has.
   count = 0;
   for (int descriptor = 0; descriptor < kAskedDescriptors; ++descriptor) {
     if (fcntl(descriptor, F_GETFD) >= 0) ++count;
@@ -91,8 +91,8 @@ HttpListener::HttpListener(HttpShared& shared, const HttpAddress& address)
   }
 }
 
-// Waits for a connection. At most one call waits in the reactor, this one or that of pause(), in
-// room that is kept for it.
+// Waits for a connection. At most one call waits in the reactor, this one's or pause()'s, so the
+// slot for one call suffices.
 void HttpListener::wait() {
   auto ready = [this](boost::system::error_code) { on_ready(); };
   acceptor_.async_wait(asio::socket_base::wait_read,
@@ -105,7 +105,7 @@ void HttpListener::pause() {
     resume_.expires_after(kRetry);
     resume_.async_wait(asio::bind_allocator(WakeMemory(accepting_), ready));
   } catch (const std::bad_alloc& thrown) {
-    // The list of timers has no room for one more.
+    // Asio's list of timers could not grow.
     shared_.trouble(thrown);
     newcomer_.reset();
     wait();
@@ -131,7 +131,7 @@ void HttpListener::on_ready() {
   in_time ? wait() : pause();
 }
 
-// False where no descriptor is left.
+// Accepts a connection; false where no descriptor is free.
 bool HttpListener::accept() {
   Tcp::socket socket(shared_.context);
   Tcp::endpoint peer;
@@ -142,13 +142,13 @@ bool HttpListener::accept() {
   return true;
 }
 
-// False where no connection makes room for the newcomer yet.
+// Lets the newcomer in; false where it must wait for an open connection to end or become idle.
 bool HttpListener::let_in() {
   using Verdict = ConnectionTable<HttpConnection>::Verdict;
   const std::string client = client_of_address(newcomer_->address);
   auto admission = shared_.table.admit(client);
-  // The connection to be closed may have a request in its socket that nobody has read yet, in a
-  // burst of new ones.
+  // In a burst of connections, the one to be closed may have an unread request in its socket: it is
+  // read first, and the table asked again.
   for (const HttpConnection* looked_at = nullptr;
        admission.closes != nullptr && admission.closes != looked_at;
        admission = shared_.table.admit(client)) {

@@ -1,7 +1,7 @@
-// Accepts connections at one address. Where there are as many as may be, the longest-idle one is
-// closed for a new one; where none is idle, or no descriptor is left, accepting pauses until a
-// connection has ended or is idle. To wait for the next one needs no memory; who comes while there
-// is none for a connection finds it closed.
+// HttpListener accepts connections at one address. At the limit the longest-idle connection is
+// closed for a new one. Where none is idle, or no descriptor is free, accepting pauses until a
+// connection ends or becomes idle. Waiting for a connection needs no memory; one that comes while
+// there is no memory for it is closed.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,19 +18,20 @@ namespace hearth {
 
 class HttpListener {
  public:
-  // Binds and listens. Errors: kUsage, kResource.
+  // Binds and listens. Throws Error: kUsage where the host has no address, kResource where the port
+  // cannot be had.
   HttpListener(HttpShared& shared, const HttpAddress& address);
 
   uint16_t port() const { return port_; }
   void start() { wait(); }
-  // The reactor's thread calls these.
+  // Called by the reactor's thread.
   void stop();
   void on_room() { resume_.cancel(); }
 
  private:
   using Tcp = boost::asio::ip::tcp;
 
-  // A connection that was accepted and has no place yet.
+  // An accepted connection without a place in the table yet.
   struct Newcomer {
     Tcp::socket socket;
     std::string address;
@@ -50,8 +51,8 @@ class HttpListener {
   uint16_t port_ = 0;
 };
 
-// How many connections the process's descriptors allow, `wanted` at most. Raises the soft limit as
-// far as it is needed and the hard limit lets.
+// Returns how many connections the process's limit on descriptors allows, at most `wanted`. Raises
+// the soft limit as far as needed and the hard limit allows.
 size_t room_for_connections(size_t wanted);
 
 }  // namespace hearth

@@ -19,7 +19,7 @@ namespace hearth {
 namespace {
 
 constexpr size_t kReadyAtOnce = 512;
-constexpr long kMostConnectMs = 10000;  // that finding the server may take
+constexpr long kMostConnectMs = 10000;  // milliseconds for finding and connecting to the server
 
 void allow_descriptors() {
   rlimit limit{};
@@ -39,14 +39,14 @@ const char* failure_kind(CURLcode code, long system_error) {
     case CURLE_SEND_ERROR:
       return "cut short";
     case CURLE_RECV_ERROR:
-      // Said of chunks that are none, too.
+      // libcurl also uses this code for malformed chunks.
       return system_error != 0 ? "cut short" : "malformed";
     default:
       return "malformed";
   }
 }
 
-// "host:port" of "http://host:port", for CURLOPT_RESOLVE.
+// Returns "host:port" of "http://host:port", for CURLOPT_RESOLVE.
 std::string named_port(const std::string& origin) {
   std::string name = origin.substr(origin.find("://") + 3);
   size_t port = name.rfind(':');
@@ -122,10 +122,10 @@ void ManyClient::abandon(uint64_t id) {
 }
 
 void ManyClient::wait(double seconds, std::vector<ReplyEvent>* events) {
-  seconds = std::max(seconds, 0.0);  // of a time that is past
+  seconds = std::max(seconds, 0.0);  // `seconds` may be negative for a time in the past
   if (came_.empty()) {
     if (timer_) seconds = std::clamp(*timer_ - clock_(), 0.0, seconds);
-    // poll's time is finer than epoll's milliseconds.
+    // ppoll waits with nanoseconds, epoll only with milliseconds.
     pollfd ready{epoll_, POLLIN, 0};
     auto whole = static_cast<time_t>(seconds);
     timespec time{whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
@@ -173,8 +173,8 @@ ReplyEvent ManyClient::event_of(const UnderWay& under_way) const {
 }
 
 void ManyClient::end(UnderWay& under_way, CURLcode code) {
-  // take_bytes() fails where memory runs out; libcurl uses the same code for a header without an
-  // end.
+  // take_bytes() fails only where memory runs out; libcurl uses the same code for an endless
+  // header.
   if (code == CURLE_WRITE_ERROR) throw std::bad_alloc();
   ReplyEvent event = event_of(under_way);
   event.kind = code == CURLE_OK ? ReplyEvent::Kind::kEnd : ReplyEvent::Kind::kFailed;
@@ -197,7 +197,7 @@ size_t ManyClient::take_bytes(char* bytes, size_t size, size_t count, void* unde
     event.text.assign(bytes, size * count);
     self.client.came_.push_back(std::move(event));
   } catch (const std::bad_alloc&) {
-    // Nothing may be thrown through libcurl.
+    // No exception may pass through libcurl.
     return CURL_WRITEFUNC_ERROR;
   }
   return size * count;

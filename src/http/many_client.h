@@ -1,6 +1,7 @@
-// Requests over libcurl: thousands at once from one thread, each with a connection of its own that
-// ends with the answer, so that connecting is part of every time. A piece of an answer has the time
-// at which libcurl handed it over, at once after it was read. No proxy is used. Linux (epoll).
+// ManyClient: thousands of requests at once over libcurl, from one thread. Each request has its own
+// connection, which ends with the reply, so every time includes connecting. Each piece of a reply
+// has the time at which libcurl delivered it, right after reading it. No proxy is used. Linux only
+// (epoll).
 //
 // Kinds of failure: "connect", "cut short" (the connection ended before the reply), "malformed" (no
 // HTTP).
@@ -20,9 +21,9 @@ namespace hearth {
 
 class ManyClient final : public Transport {
  public:
-  // Connects once to "http://HOST:PORT", to find the address of HOST that answers: all requests go
-  // there. Lets the process have as many descriptors as it may. Errors (kResource): a host that
-  // nobody knows, a port where nobody listens.
+  // Connects once to "http://HOST:PORT" to find an address of HOST that answers; all requests go to
+  // that one. Raises the process's limit on descriptors to its hard limit. Throws Error (kResource)
+  // where the host is unknown or nothing listens at the port.
   ManyClient(const std::string& origin, std::function<double()> clock);
   ~ManyClient() override;
   ManyClient(const ManyClient&) = delete;
@@ -46,8 +47,7 @@ class ManyClient final : public Transport {
     void operator()(curl_slist* lines) const { curl_slist_free_all(lines); }
   };
 
-  // libcurl calls these: for the next bytes of a body, for a socket to watch, for the time to look
-  // again.
+  // libcurl's callbacks: a body's next bytes; a socket to watch; when to call libcurl again.
   static size_t take_bytes(char* bytes, size_t size, size_t count, void* under_way);
   static int watch(CURL* easy, curl_socket_t socket, int what, void* client, void* data);
   static int set_timer(CURLM* multi, long milliseconds, void* client);
@@ -57,13 +57,13 @@ class ManyClient final : public Transport {
   void end(UnderWay& under_way, CURLcode code);
   ReplyEvent event_of(const UnderWay& under_way) const;
 
-  const CurlHandle kept_;  // libcurl stays started while it lives
+  const CurlHandle kept_;  // keeps libcurl initialised
   const std::function<double()> clock_;
   std::unique_ptr<curl_slist, FreeLines> address_;  // "HOST:PORT:ADDRESS"
   int epoll_ = -1;
-  std::optional<double> timer_;  // when libcurl wants to look at its times
+  std::optional<double> timer_;  // when libcurl wants to be called
   std::vector<ReplyEvent> came_;
-  // Requests leave it before they die.
+  // Declared before `under_way_` to outlive the requests, which are removed from it first.
   std::unique_ptr<CURLM, FreeMulti> multi_;
   std::unordered_map<uint64_t, std::unique_ptr<UnderWay>> under_way_;
 };

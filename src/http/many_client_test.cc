@@ -15,8 +15,8 @@
 namespace hearth {
 namespace {
 
-// A server that takes a connection that asks nothing, the client's first, and then one request,
-// which it answers with given bytes, whatever they are.
+// A server that takes the client's first connection, which sends nothing, then one request, which
+// it answers with the given bytes, valid or not.
 class OneAnswer {
  public:
   explicit OneAnswer(std::string answer) : answer_(std::move(answer)) {
@@ -38,7 +38,7 @@ class OneAnswer {
   }
 
   const std::string& origin() const { return origin_; }
-  // Returns the request; to be called once the answer has ended.
+  // Returns the request. Call it once the answer has ended.
   const std::string& asked() const { return asked_; }
 
  private:
@@ -55,7 +55,7 @@ class OneAnswer {
     size_t piece = answer_.size() < kShort ? 1 : answer_.size();
     for (size_t i = 0; i < answer_.size(); i += piece) send(fd, &answer_[i], piece, MSG_NOSIGNAL);
     shutdown(fd, SHUT_WR);
-    // Reads until the client has all of it.
+    // Reads until the client has received everything and closes.
     while (recv(fd, buffer, sizeof(buffer), 0) > 0) continue;
     close(fd);
   }
@@ -145,7 +145,7 @@ TEST(ManyClient, NeedsAServer) {
   socklen_t size = sizeof(address);
   ASSERT_EQ(bind(taken, any, size), 0);
   ASSERT_EQ(getsockname(taken, any, &size), 0);
-  // This port has no listener.
+  // Nothing listens at this port.
   std::string origin = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
   EXPECT_THROW(ManyClient(origin, steady_seconds), Error);
   close(taken);

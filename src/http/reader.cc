@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Empty lines before a request line, which some clients send behind a body: two at most.
+// Bytes of empty lines accepted before a request line: some clients send one or two after a body.
 constexpr uint32_t kBlankBytes = 4;
 constexpr std::string_view kTooMany =
     "The bodies of all requests, or of this client's, take too much memory; try again later.";
@@ -127,7 +127,7 @@ void HttpReader::end_head_line() {
   bool empty = block_.size() - line_start_ == 2;
   line_start_ = block_.size();
   if (!empty) {
-    // The request line is none of the fields.
+    // The request line is counted in lines_, but is no field.
     if (lines_ <= options_.header_fields + 1) return;
     return refuse(431, "header_too_large",
                   fmt::format("The request has more than {} fields.", options_.header_fields));
@@ -183,7 +183,7 @@ void HttpReader::add_body(std::string_view data) {
   }
   size_t size = body.size() + data.size();
   if (size > body.capacity()) {
-    // The room doubles each time, and is never more than the body may become.
+    // Doubles the room each time, up to the most that the body may have.
     uint64_t most = head_.chunked ? options_.body_bytes : head_.content_length;
     uint64_t room = std::max<uint64_t>(size, std::min<uint64_t>(most, 2 * body.capacity()));
     if (!lease_.grow_to(room)) {

@@ -1,13 +1,14 @@
-// Makes requests of a connection's bytes, in whatever pieces they come; knows no sockets and no
-// time.
+// HttpReader parses requests from a connection's bytes, in pieces of any size. It knows neither
+// sockets nor time.
 //
-//   size_t taken = reader.take(bytes);  // again with the rest, until the stage is one of these:
+//     size_t taken = reader.take(bytes);  // again with the rest, until the stage is one of these:
 //
-// kHeadDone: look at head(), then begin_body() or reset(). kDone: release() the request; then the
-// next one may begin. kRefused: answer refusal(); the bytes behind it mean nothing.
+// kHeadDone: look at head(), then call begin_body() or reset(). kDone: call release() to get the
+// request; the next one may begin then. kRefused: answer refusal(); the bytes after it mean
+// nothing.
 //
-// A body is counted as it comes, by the room that it takes, towards the budget of all bodies, of
-// which its client has a share (http/client_shares.h).
+// A body's memory counts, as it grows, towards the budget of all bodies, of which each client has a
+// share (http/client_shares.h).
 #pragma once
 
 #include <cstdint>
@@ -24,13 +25,13 @@
 
 namespace hearth {
 
-// The bytes that all bodies together may take. A client's only body is never too large for its
-// share. Any thread.
+// BodyBudget: the bytes that all bodies together may take. A client's only body is never refused
+// for its share. Any thread may use it.
 class BodyBudget {
  public:
   explicit BodyBudget(uint64_t bytes) : shares_(bytes) {}
-  // Takes bytes for a body that has `already` so many; false, and nothing taken, where they are too
-  // many.
+  // Takes `bytes` more for a body that has `already` so many; false, and nothing taken, where they
+  // are too many.
   bool take(const std::string& client, uint64_t bytes, uint64_t already);
   void give(const std::string& client, uint64_t bytes);
   bool has_room(const std::string& client, uint64_t bytes, uint64_t already = 0) const;
@@ -43,7 +44,7 @@ class BodyBudget {
   ClientShares shares_;
 };
 
-// The bytes that one body has taken of a budget; they are given back when it dies.
+// BodyLease: the bytes that one body has taken of a budget. Its destructor gives them back.
 class BodyLease {
  public:
   BodyLease() = default;
@@ -78,7 +79,7 @@ class HttpReader {
   HttpHead& head() { return head_; }
   const ApiError& refusal() const { return refusal_; }
 
-  // Goes from kHeadDone to kBody, or to kDone or kRefused where there is no body or it is known to
+  // Goes from kHeadDone to kBody; to kDone where there is no body, to kRefused where it is known to
   // be too large.
   void begin_body();
   // Both go from kDone to kStart.
@@ -98,8 +99,8 @@ class HttpReader {
   std::shared_ptr<BodyBudget> budget_;
   Stage stage_ = Stage::kStart;
   std::string block_;   // the head's bytes so far
-  uint32_t blank_ = 0;  // bytes of empty lines before it
-  uint32_t lines_ = 0;  // whole ones in it
+  uint32_t blank_ = 0;  // bytes of empty lines before the head
+  uint32_t lines_ = 0;  // complete lines in the head
   size_t line_start_ = 0;
   HttpHead head_;
   ChunkDecoder chunks_;

@@ -13,8 +13,8 @@ using Stage = HttpReader::Stage;
 
 class HttpReaderTest : public testing::Test {
  protected:
-  // Returns what the bytes are read as: "METHOD PATH BODY" of each request, or the refusal's
-  // status.
+  // Returns how the bytes are read, in pieces of `piece` bytes: "METHOD PATH BODY" for each
+  // request, or the refusal's status.
   std::vector<std::string> read(std::string_view bytes, size_t piece) {
     HttpReader reader(options_, budget_);
     std::vector<std::string> found;

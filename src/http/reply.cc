@@ -12,7 +12,8 @@ constexpr std::array<const char*, 7> kDays = {"Sun", "Mon", "Tue", "Wed", "Thu",
 constexpr std::array<const char*, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-// A value that came from elsewhere begins no field and no body of its own.
+// Appends a header field. Control characters become spaces, so that a value from outside cannot
+// begin another field or a body.
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   out.append(name).append(": ");
   for (char c : value) {

@@ -1,4 +1,4 @@
-// The bytes of an answer's head (RFC 9112, 4 and 5), and of chunks of its body.
+// Makes the bytes of an answer's head (RFC 9112, 4 and 5), and of the chunks of its body.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace hearth {
 
-// The facts that a connection keeps of the request which it answers.
+// The properties of a request that a connection keeps while it answers it.
 struct AnsweredRequest {
   std::string id;
   unsigned minor = 1;
-  bool head_only = false;  // HEAD
+  bool head_only = false;  // the request is HEAD
   HttpDialect dialect = HttpDialect::kEvents;
-  bool keep_alive = false;  // the connection goes on behind the answer
-  HttpFields fields = {};   // that the answer bears besides its own
+  bool keep_alive = false;  // the connection stays open after the answer
+  HttpFields fields = {};   // further header fields of the answer
 };
 
-// The time as the Date field has it, made once a second. By one thread.
+// DateText: the current time in the Date field's form, made once a second. For one thread.
 class DateText {
  public:
   const std::string& now();
@@ -30,13 +30,13 @@ class DateText {
   std::string text_;
 };
 
-// Head and body. Control characters in fields become spaces.
+// Returns a reply's head and body. Control characters in fields become spaces.
 std::string reply_bytes(const HttpReply& reply, const AnsweredRequest& answered,
                         std::string_view date);
-// The head of an event stream, or of one of lines: chunked in HTTP/1.1.
+// Returns the head of a stream of events or lines; chunked in HTTP/1.1.
 std::string events_head(const HttpFields& fields, const AnsweredRequest& answered,
                         std::string_view date);
-// The head of a body in pieces: likewise.
+// Returns the head of a body in pieces; chunked in HTTP/1.1.
 std::string pieces_head(const HttpFields& fields, const AnsweredRequest& answered,
                         std::string_view date);
 void append_chunk(std::string& out, std::string_view bytes);

@@ -1,5 +1,5 @@
-// ReplyBudget: how many bytes all replies under way may take, whatever route they belong to. What a
-// reply is made of counts, and what of it waits for its client.
+// ReplyBudget: the limit in bytes on all replies under way, of all routes. It counts what replies
+// are made of, and their bytes that wait for clients.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ class ReplyBudget {
  public:
   explicit ReplyBudget(uint64_t bytes) : bytes_(bytes) {}
 
-  // False, and nothing taken, where they are too many.
+  // Takes bytes; false, and nothing taken, where there is no room for them.
   bool take(uint64_t bytes) {
     uint64_t used = used_;
     do {
@@ -20,7 +20,7 @@ class ReplyBudget {
     } while (!used_.compare_exchange_weak(used, used + bytes));
     return true;
   }
-  // Counts what is there already, however many they are.
+  // Counts bytes that are already in memory, even beyond the limit.
   void add(uint64_t bytes) { used_ += bytes; }
   void give(uint64_t bytes) { used_ -= bytes; }
   bool full() const { return used_ >= bytes_; }

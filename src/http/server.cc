@@ -26,7 +26,7 @@ struct HttpServer::Parts {
                                           std::move(refused));
     shared->reply_fields = std::move(reply_fields);
     shared->trouble = std::move(trouble);
-    shortage_words();  // made while there is memory
+    shortage_words();  // made now, while there is memory
     size_t of_address = options.address_connections;
     if (of_address == 0) of_address = (limit + 3) / 4;
     shared->table = {limit, of_address};
@@ -43,7 +43,7 @@ struct HttpServer::Parts {
   }
 
   size_t limit;
-  // Dies after the context: what waits there holds connections, which look at what they share.
+  // Destroyed after the context, whose waiting calls hold connections that use it.
   std::unique_ptr<HttpShared> shared;
   asio::io_context context{1};
   std::deque<HttpListener> listeners;
@@ -71,7 +71,7 @@ void HttpServer::run() {
     try {
       parts_->context.run();
     } catch (const std::exception& thrown) {
-      // Only the connection that threw has ended; the others go on.
+      // The exception has ended its own connection alone.
       parts_->shared->trouble(thrown);
     }
   }
@@ -85,7 +85,7 @@ void HttpServer::stop() noexcept {
       parts->context.stop();
     });
   } catch (const std::bad_alloc&) {
-    // The destructor closes what is open.
+    // The destructor closes the open connections.
     parts_->context.stop();
   }
 }

@@ -35,7 +35,7 @@ HttpShared::HttpShared(boost::asio::io_context& reactor, const HttpOptions& limi
 std::string HttpShared::make_id() { return fmt::format("req_{:016x}", next_id++); }
 
 void HttpShared::close_all() {
-  // Each connection that closes leaves the table.
+  // Each connection that closes removes itself from the table.
   while (HttpConnection* connection = table.any()) connection->shared_from_this()->close();
 }
 

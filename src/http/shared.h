@@ -1,5 +1,5 @@
-// HttpShared: what the connections of a server share. Used by the reactor's thread, but for the
-// atomic counts, which any thread may read.
+// HttpShared: the state that a server's connections share. The reactor's thread uses it; any thread
+// may read the atomic counts.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ namespace hearth {
 class HttpConnection;
 
 inline constexpr std::string_view kHttpContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-// Bytes that are read at once.
+// The size of the read buffer, in bytes.
 inline constexpr size_t kHttpReadBytes = 64 << 10;
 
 struct HttpShared {
@@ -38,17 +38,18 @@ struct HttpShared {
   const HttpOptions options;
   HttpCheck check;
   HttpHandler handler;
-  std::function<void()> on_room = [] {};  // a connection has ended, or makes room for another
+  // A connection ended, or became idle while the table is full.
+  std::function<void()> on_room = [] {};
   HttpRefused refused;
   HttpTrouble trouble = [](const std::exception&) {};
   HttpReplyFields reply_fields = [](const HttpRequest&) { return HttpFields(); };
   std::shared_ptr<BodyBudget> bodies;
   std::shared_ptr<ReplyBudget> replies;
-  WakeSlot answering;              // of the mailbox
-  std::deque<WakeSlot> accepting;  // of the listeners
+  WakeSlot answering;              // the mailbox's
+  std::deque<WakeSlot> accepting;  // the listeners'
   std::shared_ptr<AnswerMailbox> mailbox;
   ConnectionTable<HttpConnection> table{SIZE_MAX, SIZE_MAX};
-  std::atomic<bool> draining = false;  // answers end their connections
+  std::atomic<bool> draining = false;  // connections end with their next answer
   std::atomic<size_t> connections = 0, exchanges = 0;
   std::atomic<uint64_t> displaced = 0, refused_connections = 0;
   std::vector<char> read_buffer;

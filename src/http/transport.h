@@ -1,5 +1,5 @@
-// The place that many requests go to at once, and their replies come from: sockets
-// (http/many_client.h), or whatever a test puts there. Used by one thread.
+// Transport: sends many requests at once and receives their replies, over sockets
+// (http/many_client.h) or a test's stand-in. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,30 @@
 
 namespace hearth {
 
-// A part of the answer to request `id`, which came at `when` seconds of the client's clock.
+// ReplyEvent: a part of the reply to request `id`, which came at `when` seconds of the client's
+// clock.
 struct ReplyEvent {
   enum class Kind : uint8_t {
-    kBody,    // `text` is the next piece of the body
-    kEnd,     // it was the last one
-    kFailed,  // there will be none: `failure` is the kind of failure, `text` says more
+    kBody,    // `text` is the body's next piece
+    kEnd,     // the reply is complete
+    kFailed,  // it never will be: `failure` is the kind, `text` the details
   };
   uint64_t id = 0;
   double when = 0;
   Kind kind = Kind::kEnd;
-  unsigned status = 0;     // of HTTP
-  bool is_stream = false;  // whether the body is text/event-stream
+  unsigned status = 0;     // HTTP's
+  bool is_stream = false;  // the body is text/event-stream
   std::string text, failure;
 };
 
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Sends a request; its answer comes from wait(), a failure to send too.
+  // Sends a request. Its reply comes from wait(), and so does a failure to send it.
   virtual void start(uint64_t id, ClientRequest request) = 0;
-  // Waits until something came or `seconds` have passed; appends what came.
+  // Waits until events have come or `seconds` have passed, and appends the events.
   virtual void wait(double seconds, std::vector<ReplyEvent>* events) = 0;
-  // Abandons a request whose answer nobody wants any more. Does nothing where that has ended.
+  // Abandons a request, whose reply is no longer wanted. Does nothing if it has ended.
   virtual void abandon(uint64_t id) = 0;
 };
 

@@ -1,8 +1,8 @@
-// WakeSlot: room for one call that waits in the reactor, so that posting it needs no memory. Who
-// posts sees to it that one waits at a time; the reactor lets go of the room before it makes the
-// call.
+// WakeSlot: memory for one call that waits in the reactor, so that posting it allocates nothing.
+// The poster makes sure that only one waits at a time; the reactor frees the slot before it makes
+// the call.
 //
-//   asio::post(context, asio::bind_allocator(WakeMemory(slot), call));
+//     asio::post(context, asio::bind_allocator(WakeMemory(slot), call));
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct WakeSlot {
   alignas(std::max_align_t) std::array<std::byte, kBytes> bytes;
 };
 
-// An allocator that gives out the slot's room.
+// An allocator that hands out the slot's memory.
 template <typename T = std::byte>
 struct WakeMemory {
   using value_type = T;  // NOLINT(readability-identifier-naming)

@@ -142,7 +142,7 @@ function send(text) {
   library.save(chat, [turn]);
   prompt.value = "";
   fitPrompt();
-  // On a touch screen the keyboard would hide the answer.
+  // The keyboard of a touch screen would hide the answer.
   if (touches.matches) prompt.blur();
   else prompt.focus();
   ask();

@@ -166,7 +166,7 @@ class Tokenizer extends marked.Tokenizer {
       return take();
     } finally {
       --this.depth;
-      // In a list marked reads lines as text, and takes the end of a quote there for the end of the
+      // Marked reads lines in a list as text, and takes the end of a quote there for the end of the
       // list.
       this.lexer.state.top = this.depth === 0 || top;
     }
