@@ -23,10 +23,10 @@
 namespace hearth {
 namespace {
 
-// Stays in the cache of a core while it is hashed.
+// Bytes that are read at once: they stay in a core's cache while they are hashed.
 constexpr size_t kReadBytes = size_t{256} << 10;
 constexpr uint64_t kTurnBytes = uint64_t{16} << 20;
-// Pieces that may wait for the hash, besides those that the connections bring.
+// Pieces that may be ahead of the hash, in addition to one for each connection.
 constexpr uint64_t kPiecesAhead = 2;
 constexpr double kRecordSeconds = 1;
 constexpr auto kTurn = std::chrono::milliseconds(5);
@@ -36,7 +36,8 @@ uint64_t file_bytes_of(const std::string& path) {
   return stat(path.c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
 }
 
-// Reads [begin, end) of the file in order. Returns false once `stop` is set.
+// Reads [begin, end) of the file and passes it to `take` in order. Returns false once `stop` is
+// set.
 bool read_through(int fd, const std::string& path, uint64_t begin, uint64_t end,
                   const std::atomic<bool>& stop,
                   const std::function<void(std::span<const std::byte>)>& take) {
@@ -103,7 +104,8 @@ class BlobFetch {
     reserve();
   }
 
-  // Bytes that another program left: the sums are of what is there.
+  // Adopts the first `prefix` bytes, which another program left: sums are computed of the bytes as
+  // they are on the disk.
   void take_prefix(uint64_t prefix) {
     pieces_.adopted = prefix;
     for (SafePiece& piece : pieces_.pieces) {
@@ -120,7 +122,7 @@ class BlobFetch {
     }
   }
 
-  // The disk's space for the whole file, where the file system can promise it.
+  // Reserves disk space for the whole file, where the file system can do that.
   void reserve() {
     if (blob_.size == 0) return;
     const auto size = static_cast<off_t>(blob_.size);
@@ -135,8 +137,8 @@ class BlobFetch {
     if (ftruncate(fd_, size) != 0) fail_path(part_, "extended to its full size", errno);
   }
 
-  // All pieces that are missing, with the digest of the whole, which follows behind what is there
-  // without a gap. Throws what a connection threw.
+  // Fetches all missing pieces. The calling thread computes the file's digest meanwhile, over the
+  // part that is there without a gap. Rethrows a connection's exception.
   bool fetch_all(const FetchProgress& progress) {
     PieceQueue queue(&pieces_, stop_, (options_.connections + kPiecesAhead) * pieces_.piece);
     std::vector<std::thread> threads;
@@ -173,7 +175,8 @@ class BlobFetch {
       if (stop_ || queue->failed()) return false;
       const SafePieces safe = queue->pieces();
       progress(safe.done());
-      // A piece may begin anew; what was hashed of it stays hashed.
+      // A piece may be fetched anew from its beginning; bytes of it that were hashed are not hashed
+      // again.
       const uint64_t to = std::max(hashed, std::min(safe.prefix(), hashed + kTurnBytes));
       if (!read_through(fd_, part_, hashed, to, stop_,
                         [&](std::span<const std::byte> bytes) { digest.add(bytes); })) {
@@ -191,8 +194,9 @@ class BlobFetch {
     return true;
   }
 
-  // Those of which the disk does not hold what came, and those that another program left, which may
-  // be no prefix of the file. False where there is none.
+  // Drops the pieces that are to be fetched again: those whose bytes on the disk no longer match
+  // their sum, and those that another program left, whose bytes may be wrong. Returns false where
+  // there are none.
   bool throw_wrong_pieces_away() {
     bool found = false;
     const std::atomic<bool> never{false};

@@ -1,10 +1,10 @@
-// Fetches one file of a hub into the cache, by several connections, each a piece at a time, and
-// puts it there once the digest of every byte is right. The caller holds the file's lock.
+// Fetches one file from a hub into the cache over several connections, a piece at a time each, and
+// moves it into place once the digest of all bytes is right. The caller holds the file's lock.
 //
-// Pieces that an earlier process left are kept (store/safe_pieces.h), and the prefix that another
-// program left in HASH.incomplete is taken over. Where the digest is wrong, the pieces that the
-// disk no longer holds as they came, and those of the other program, are fetched once more, and a
-// file whose pieces are all as they came is thrown away with an error.
+// Pieces that an earlier process fetched are kept (store/safe_pieces.h), and the prefix that
+// another program left in HASH.incomplete is adopted. If the digest is wrong, pieces that no longer
+// match their sums on the disk and adopted ones are fetched once more. If all pieces match, the
+// file is deleted, with an error.
 //
 // Errors: (kFile) a wrong digest or size, a disk that cannot be written; and those of store/hub.h.
 #pragma once
@@ -27,28 +27,28 @@ struct FetchOptions {
 };
 
 struct BlobToFetch {
-  std::string url, path;  // the path in the repository, for people
-  std::string blob;       // where it goes
+  std::string url, path;  // the path in the repository, for messages
+  std::string blob;       // the cache's file that it becomes
   uint64_t size = 0;
   DigestKind kind = DigestKind::kSha256;
   std::string digest;
 };
 
-// Told from the calling thread, several times a second, how many bytes are there.
+// Called by the calling thread several times a second with the number of bytes that are there.
 using FetchProgress = std::function<void(uint64_t done)>;
 
-// Returns false where `stop` was set before the end; what came is kept.
+// Fetches the file. Returns false where `stop` was set before the end; the bytes fetched are kept.
 bool fetch_blob(const StorePlaces& places, const HubName& name, const BlobToFetch& blob,
                 const FetchOptions& options, const std::atomic<bool>& stop,
                 const FetchProgress& progress);
 
-// Removes the record of a fetch under way, which a process leaves behind that ended just before its
-// last step.
+// Removes the record of safe pieces, which stays behind if a process ends just before its last
+// step.
 void drop_record(const BlobToFetch& blob);
 
-// Bytes of the blob that are there already, from an earlier try of ours or of others.
+// Returns how many bytes of the file are there already, from an earlier try or another program.
 uint64_t fetched_bytes(const BlobToFetch& blob);
-// Bytes of the disk that it still takes.
+// Returns how many bytes of disk space the rest of the file needs.
 uint64_t missing_bytes(const BlobToFetch& blob);
 
 }  // namespace hearth

@@ -1,15 +1,15 @@
-// CacheRepo: one repository's folder in Hugging Face's cache, which hf and others share:
+// CacheRepo: one repository's folder in Hugging Face's cache, shared with hf and other programs:
 //
-//   models--ORG--REPO/blobs/HASH            the bytes, by their digest
+//   models--ORG--REPO/blobs/HASH            the bytes of a file, by their digest
 //   models--ORG--REPO/snapshots/COMMIT/PATH -> ../../blobs/HASH
 //   models--ORG--REPO/refs/REVISION         the commit of a revision
-//   .locks/models--ORG--REPO/HASH.lock      who fetches holds it by flock(2)
-//   .locks/models--ORG--REPO/hearth.lock    who fetches a model shares it, who removes one has it
-//                                           alone
+//   .locks/models--ORG--REPO/HASH.lock      held by flock(2) while the blob is fetched
+//   .locks/models--ORG--REPO/hearth.lock    held shared while a model is fetched, alone while one
+//                                           is removed
 //
-// What is under way lies in blobs/HASH.hearth, with what is safe of it in blobs/HASH.hearth.safe:
-// pieces come out of order, and the HASH.incomplete of others is always a prefix.
-// Errors (kFile): what cannot be written, with the reason.
+// A file being fetched is blobs/HASH.hearth, and its record of safe pieces is
+// blobs/HASH.hearth.safe. (Pieces come out of order, while other programs' HASH.incomplete is
+// always a prefix.) Errors (kFile): something that cannot be written, with the reason.
 #pragma once
 
 #include <atomic>
@@ -19,9 +19,9 @@
 
 namespace hearth {
 
-// models--ORG--REPO of ORG/REPO.
+// Returns a repository's folder: "models--ORG--REPO" for "ORG/REPO".
 std::string repo_folder(const std::string& id);
-// Returns the id of a folder; empty where the folder is no repository's.
+// Returns the id "ORG/REPO" of a folder; empty where it is no repository's.
 std::string repo_of_folder(const std::string& folder);
 
 class CacheRepo {
@@ -35,13 +35,13 @@ class CacheRepo {
   std::string lock_path(const std::string& digest) const { return locks_ + "/" + digest + ".lock"; }
   std::string repo_lock_path() const { return lock_path("hearth"); }
 
-  // Makes the folder of the locks, and those of the repository.
+  // Make the folder of the locks, and the folders of the repository.
   void prepare_locks() const;
   void prepare() const;
-  // Puts PATH of the snapshot on its blob.
+  // Links PATH of the commit's snapshot to its blob.
   void link(const std::string& commit, const std::string& path, const std::string& digest) const;
   void set_ref(const std::string& revision, const std::string& commit) const;
-  // Empty where there is none.
+  // Returns the commit of a revision; empty where there is none.
   std::string ref(const std::string& revision) const;
 
  private:
@@ -50,10 +50,11 @@ class CacheRepo {
 
 // Makes a folder and those above it. Throws (kFile).
 void make_folders(const std::string& path);
-// Throws (kFile): `path` and what errno says.
+// Throws (kFile) an error that `path` could not be `doing`, with errno's reason.
 [[noreturn]] void fail_path(const std::string& path, const char* doing, int error);
 
-// Holds a file's lock, as hf takes it. Waits for another process; `waiting` is told once.
+// CacheLock: holds a lock file by flock(2), as hf does. If another process holds it, `waiting` is
+// called once, and the constructor waits.
 class CacheLock {
  public:
   enum class Use : uint8_t { kAlone, kShared };
@@ -63,7 +64,7 @@ class CacheLock {
   ~CacheLock();
   CacheLock(const CacheLock&) = delete;
   CacheLock& operator=(const CacheLock&) = delete;
-  // False where it would have had to wait and `stop` was set.
+  // False where `stop` was set while another process held the lock.
   bool held() const { return held_; }
 
  private:

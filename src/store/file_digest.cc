@@ -44,7 +44,7 @@ std::string FileDigest::hex() {
 }
 
 void BlockSum::add(std::span<const std::byte> bytes) {
-  // Only the last of a step's operations waits for the step before.
+  // Each step's words are combined first, so that only one operation depends on the step before.
   auto add_step = [](uint64_t value, const std::byte* step) {
     std::array<uint64_t, kStep / sizeof(uint64_t)> words;
     std::memcpy(words.data(), step, kStep);

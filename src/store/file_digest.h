@@ -1,5 +1,5 @@
-// The digests by which a hub names the bytes of a file: SHA-256 of large ones, and of small ones
-// git's SHA-1 of a blob ("blob SIZE", a zero byte, the content). Computed by libcrypto.
+// FileDigest: the digest by which a hub names a file's bytes, computed by libcrypto. A large file
+// has SHA-256, a small one git's SHA-1 of a blob ("blob SIZE", a zero byte, the content).
 #pragma once
 
 #include <cstddef>
@@ -29,13 +29,12 @@ class FileDigest {
   evp_md_ctx_st* context_;
 };
 
-// A sum of bytes that tells whether a disk still holds what was written to it, at the speed of
-// memory. It goes on from one call to the next; all calls but the last add a multiple of kStep
-// bytes.
+// BlockSum: a checksum, as fast as memory, that shows whether a disk still holds the bytes written
+// to it. It may be computed in several calls; each but the last adds a multiple of kStep bytes.
 class BlockSum {
  public:
   static constexpr size_t kStep = 32;
-  // Returns how many of so many bytes may be added by any call but the last.
+  // Returns the largest multiple of kStep that is at most `bytes`.
   static uint64_t whole_steps(uint64_t bytes) { return bytes / kStep * kStep; }
 
   explicit BlockSum(uint64_t value = 0x9e3779b97f4a7c15) : value_(value) {}

@@ -19,7 +19,7 @@ std::string digest_of(DigestKind kind, std::string_view text) {
 TEST(FileDigest, AreThoseOfShaAndGit) {
   EXPECT_EQ(digest_of(DigestKind::kSha256, "abc"),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  // git hash-object
+  // These are the digests that git hash-object prints.
   EXPECT_EQ(digest_of(DigestKind::kGitSha1, "hello\n"), "ce013625030ba8dba906f756967f9e9ca394464a");
   EXPECT_EQ(digest_of(DigestKind::kGitSha1, ""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
 }
@@ -48,7 +48,7 @@ TEST(BlockSum, GoesOnAndSeesChanges) {
       EXPECT_TRUE(sums.insert(sum_of(other)).second) << i << ", bit " << bit;
     }
   }
-  // Steps that changed places.
+  // Swapped steps change the sum.
   std::string other = text.substr(32, 32) + text.substr(0, 32) + text.substr(64);
   EXPECT_TRUE(sums.insert(sum_of(other)).second);
 }

@@ -24,10 +24,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kPositions = 4096, kBytesEach = 2;
-// Bytes of a tensor's entry behind its name: number of dimensions, four of them, type and offset.
+// Bytes of a tensor's entry after its name: number of dimensions, up to four dimensions, type and
+// offset.
 constexpr size_t kBehindName = 4 + 4 * 8 + 4 + 8;
 
-// A file of which the beginning is known: zeros follow, which take no memory.
+// HeadedFile: a mapping that looks like a whole file of which only the beginning is known. The rest
+// is zeros, which take no memory.
 class HeadedFile {
  public:
   HeadedFile(std::span<const std::byte> head, uint64_t size) : size_(size) {
@@ -50,7 +52,8 @@ class HeadedFile {
   uint64_t size_;
 };
 
-// Whether the head of a file that could be read holds all that was read: names are views.
+// Whether the first `head` bytes hold the whole header of a file that was parsed. Names are views
+// into the file, so the last name's position shows where the header ends.
 bool holds_header(const GgufPart& part, std::span<const std::byte> file, size_t head) {
   if (part.tensors.empty()) {
     if (part.metadata.entries().empty()) return false;
@@ -63,8 +66,8 @@ bool holds_header(const GgufPart& part, std::span<const std::byte> file, size_t 
   return end + kBehindName <= head;
 }
 
-// Returns the bytes of cached keys and values for kPositions, or for as many positions as the model
-// has; 0 where its metadata do not say.
+// Returns the bytes of the KV pages for kPositions positions, or for the model's context if that is
+// less; 0 where the metadata lack what is needed.
 uint64_t kept_bytes(const Metadata& metadata) {
   const auto name = metadata.get<std::string>("general.architecture").value_or("");
   auto number = [&](const char* key) { return metadata.get<uint64_t>(name + key).value_or(0); };
@@ -104,7 +107,7 @@ void check_architecture(const Metadata& metadata, const std::string& name) {
        known);
 }
 
-// Returns the header; none where it goes on beyond the file's first `head` bytes.
+// Parses the header; returns nothing where it is longer than the file's first `head` bytes.
 std::optional<GgufPart> read_head(std::span<const std::byte> file, size_t head,
                                   const std::string& name) {
   const bool all = head >= file.size();
@@ -117,7 +120,8 @@ std::optional<GgufPart> read_head(std::span<const std::byte> file, size_t head,
   return std::nullopt;
 }
 
-// A part that could be read but for the types of its tensors.
+// Parses a header that read_head() accepted; throws a TypeError where it has a tensor type that
+// this version does not know.
 GgufPart read_known_types(std::span<const std::byte> file, const std::string& name) {
   try {
     return read_gguf_part(MappedFile::view(file, name), 0, UnknownTypes::kRefuse);

@@ -1,8 +1,8 @@
-// Asks a hub about a repository: for the commit of a revision, the list of its files, and the
-// address of a file's bytes. Replies are not trusted: names, numbers and their count are checked.
+// Hub: asks a hub about a repository: the commit of a revision, the list of files, the address of a
+// file's bytes. Replies are not trusted: names, numbers and counts are checked.
 //
-// Errors: (kFile) a reply that no hub gives; what a reply refuses, with the remedy; (kResource) no
-// reply after `tries` in a row.
+// Errors: (kFile) a reply that no hub gives, or one that refuses the request, with what to do;
+// (kResource) no reply after `tries` tries in a row.
 #pragma once
 
 #include <atomic>
@@ -18,19 +18,19 @@
 namespace hearth {
 
 struct HubOptions {
-  uint32_t tries = 10;  // in a row without progress, each after a longer pause
-  uint32_t stall = 30;  // seconds
+  uint32_t tries = 10;  // in a row without progress, with growing pauses
+  uint32_t stall = 30;  // seconds of almost no bytes until a request is given up
 };
 
-// Pauses between tries: half a second, and twice as much each time up to 30 seconds. Progress
-// begins anew.
+// HubPatience: the pauses between tries: half a second, doubling up to 30 seconds. Progress resets
+// it.
 class HubPatience {
  public:
   HubPatience(const HubOptions& options, const std::atomic<bool>& stop)
       : options_(options), stop_(stop) {}
   void progressed() { failures_ = 0; }
-  // Waits before the next try, for as long as the reply's Retry-After says; false where there is
-  // none any more.
+  // Waits before the next try, at least as long as the reply's Retry-After. Returns false where no
+  // tries are left.
   bool wait(const HubReply& reply);
 
  private:
@@ -48,7 +48,7 @@ class Hub {
   std::vector<RepoFile> files_of(const HubName& name, const std::string& commit);
   std::string file_url(const HubName& name, const std::string& commit,
                        const std::string& path) const;
-  // Returns the first `bytes` of a file, or all where it has fewer.
+  // Returns the first `bytes` bytes of a file, or all of a shorter one.
   std::vector<std::byte> head_of(const HubName& name, const std::string& url, size_t bytes);
 
  private:
@@ -60,13 +60,13 @@ class Hub {
   HubHttp http_;
 };
 
-// Throws what a reply that is not whole means for somebody who asked for a model.
+// Throws the error that a failed reply means to somebody who asked for a model.
 [[noreturn]] void fail_reply(const StorePlaces& places, const HubName& name, const HubReply& reply);
 
-// Files of one page of a list (the JSON of /api/models/ID/tree/COMMIT). Errors (kFile): what is no
-// such page, paths that lead out of the repository, links.
+// Parses one page of a list of files (the JSON of /api/models/ID/tree/COMMIT). Errors (kFile): text
+// that is no such page, paths that leave the repository, links.
 std::vector<RepoFile> read_tree_page(std::string_view json);
-// Returns URL of `Link: <URL>; rel="next"`; empty where there is none.
+// Returns the URL in `Link: <URL>; rel="next"`; empty where there is none.
 std::string next_link(std::string_view field);
 // Throws (kFile) where two paths differ in case alone, or one is a folder of another.
 void check_repo_paths(const std::vector<RepoFile>& files);

@@ -20,15 +20,15 @@ constexpr int kMostRedirects = 8;
 constexpr size_t kErrorText = size_t{64} << 10, kMostFieldBytes = size_t{256} << 10;
 constexpr long kConnectSeconds = 15, kSlowBytes = 1024, kBufferBytes = 512L << 10;
 
-// The state that one request's callbacks fill.
+// Receiving: what libcurl's callbacks fill for one request.
 struct Receiving {
   HubReply reply;
   const HubSink& sink;
   const std::atomic<bool>& stop;
   size_t field_bytes = 0;
-  bool too_long = false;           // the reply's head
-  bool refused = false;            // the sink wants no more
-  std::exception_ptr thrown = {};  // by the sink: nothing may be thrown through libcurl
+  bool too_long = false;           // the reply's head is too long
+  bool refused = false;            // the sink returned false
+  std::exception_ptr thrown = {};  // the sink's; none may pass through libcurl
 };
 
 size_t take_field(char* data, size_t, size_t length, void* user) {
@@ -76,7 +76,7 @@ int look_up(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<Receiving*>(user)->stop ? 1 : 0;
 }
 
-// A wrong certificate or address stays wrong: these failures are not tried again.
+// Whether a failure is final: a wrong certificate or address stays wrong, so there is no other try.
 bool stays(CURLcode code) {
   return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_UNSUPPORTED_PROTOCOL ||
          code == CURLE_URL_MALFORMAT || code == CURLE_SSL_CACERT_BADFILE;

@@ -1,7 +1,7 @@
-// HubHttp asks a hub for bytes. Redirects are followed by hand: the token goes to the hub's own
-// host and to no other, https never leads to http, and there is an end to them. Every request has
-// a Range and asks for no compression, without which hubs refuse large files or send something else
-// than the file. One object, one thread; its connections stay open between requests.
+// HubHttp sends requests to a hub. It follows redirects itself: the token goes only to the hub's
+// own host, https never leads to http, and the number of redirects is limited. Every request has a
+// Range and asks for no compression; otherwise hubs refuse large files or send something other than
+// the file's bytes. For one thread; connections stay open between requests.
 #pragma once
 
 #include <atomic>
@@ -18,40 +18,42 @@
 namespace hearth {
 
 struct HubReply {
-  unsigned status = 0;                        // 0: none came
+  unsigned status = 0;                        // 0: no reply came
   std::map<std::string, std::string> fields;  // by lower-case name
   std::string url;                            // that answered, after redirects
-  std::string text;       // the body's beginning where it was no 2xx or nobody took it
-  std::string problem;    // why the reply did not come whole; empty: it did
-  bool hopeless = false;  // another try would end the same
+  std::string text;                           // the body's beginning, if the sink did not get it
+  std::string problem;                        // why the reply is incomplete; empty: it is complete
+  bool hopeless = false;                      // another try would fail, too
 
   bool whole() const { return problem.empty() && status >= 200 && status < 300; }
-  // Whether the same request may go well later.
+  // Whether the same request may succeed later.
   bool may_pass() const;
-  // Returns the text of a field; empty where it is not there.
+  // Returns the value of a field; empty where it is missing.
   std::string field(const std::string& name) const;
-  // "answers 503", or what went wrong.
+  // Returns the failure for a message: "answers 503", or `problem`.
   std::string problem_text() const;
 };
 
-// Bytes of a file; none for the end means up to it.
+// A range of a file's bytes; without `end`, up to the file's end.
 struct HubRange {
   uint64_t begin = 0;
-  std::optional<uint64_t> end = {};  // behind the last byte
+  std::optional<uint64_t> end = {};  // after the last byte
 };
 
-// Takes a piece of the body of a 2xx reply, of which the head is there; false ends the request.
+// Takes a piece of the body of a 2xx reply, whose head is complete. Returns false to end the
+// request.
 using HubSink = std::function<bool(const HubReply& head, std::span<const std::byte> bytes)>;
 
 class HubHttp {
  public:
-  // A request ends within a second once `stop` is set. One whose bytes come at less than a KiB a
-  // second for `stall` seconds is given up.
+  // A request ends within a second once `stop` is set. One that receives less than a KiB a second
+  // for `stall` seconds is given up.
   HubHttp(const StorePlaces& places, uint32_t stall, const std::atomic<bool>& stop)
       : places_(places), stall_(stall), stop_(stop) {}
 
   HubReply get(const std::string& url, const HubRange& range, const HubSink& sink);
-  // A reply's whole text. Errors (kFile): one of more than `most` bytes.
+  // Returns a reply with its whole body in `text`. Errors (kFile): a body of more than `most`
+  // bytes.
   HubReply get_text(const std::string& url, size_t most);
 
  private:
@@ -63,7 +65,8 @@ class HubHttp {
   CurlHandle handle_;
 };
 
-// "https://host:443" of an address, in lower case, as libcurl reads it; empty where it is none.
+// Returns the origin of a URL as libcurl reads it, in lower case: "https://host:443"; empty where
+// it is no URL.
 std::string origin_of(const std::string& url);
 
 }  // namespace hearth

@@ -26,7 +26,8 @@ bool is_part(std::string_view part, size_t longest) {
          part.front() != '.' && part.find("..") == std::string_view::npos;
 }
 
-// A repository's folder in the cache is models--ORG--REPO.
+// Whether a text can be ORG or REPO. "--" is not allowed, as it separates the two in a cache's
+// folder.
 bool is_repo_part(std::string_view part) {
   return is_part(part, kLongestPart) && part.find("--") == std::string_view::npos &&
          part.front() != '-';
@@ -47,7 +48,7 @@ std::vector<std::string_view> parts_of(std::string_view path) {
   }
 }
 
-// Whether a text can be a label, which tells the models of a repository apart.
+// Whether a text can be a label (which tells a repository's models apart).
 bool is_label(std::string_view text) {
   return is_safe_path(text) && std::ranges::all_of(parts_of(text), [](std::string_view part) {
            return is_part(part, kLongestPart);
@@ -61,7 +62,8 @@ bool is_label(std::string_view text) {
        printable(text), what);
 }
 
-// Cuts what follows the last part of an address: .../tree/REVISION, .../blob/REVISION/FILE.
+// Cuts off what follows the repository in a page's address, and reads it into `name`:
+// .../tree/REVISION, .../blob/REVISION/FILE.
 std::string_view without_page(std::string_view rest, HubName* name) {
   rest = rest.substr(0, rest.find_first_of("?#"));
   while (rest.ends_with('/')) rest.remove_suffix(1);

@@ -46,7 +46,8 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return paths;
 }
 
-// Files below a folder, with links followed but none to folders; `dangling`: links to nothing.
+// Lists the files below a folder. Links to files are followed, links to folders are not.
+// `dangling`: gets the links that lead nowhere.
 void walk(const fs::path& folder, const std::string& before, int depth,
           std::vector<RepoFile>* files, std::vector<std::string>* dangling) {
   if (depth > kDeepest) return;
@@ -74,7 +75,7 @@ std::string read_small(const fs::path& path, size_t most) {
   return text;
 }
 
-// Returns the snapshots, that of refs/main first, then from the newest on.
+// Returns the folders of a repository's snapshots: that of refs/main first, then the newest first.
 std::vector<fs::path> snapshots_of(const fs::path& repo) {
   const std::string main = read_small(repo / "refs/main", kCommitDigits);
   std::vector<std::tuple<bool, int64_t, fs::path>> order;
@@ -89,7 +90,7 @@ std::vector<fs::path> snapshots_of(const fs::path& repo) {
   return paths;
 }
 
-// A model of a folder of a repository's files.
+// Returns the LocalModel of a model in a folder of a repository's files.
 LocalModel model_of(const std::string& id, const char* store, const fs::path& folder,
                     const RepoModel& model) {
   LocalModel local{.name = fmt::format("{}:{}", id, model.label), .store = store};
@@ -132,7 +133,8 @@ void add_cache(const std::string& cache, std::vector<LocalModel>* models) {
   }
 }
 
-// "llama3:8b" of registry.HOST/library/llama3/8b, "ns/llama3:8b" of another namespace.
+// Returns the name of a manifest's path: "llama3:8b" for registry.HOST/library/llama3/8b,
+// "ns/llama3:8b" for another namespace.
 std::string ollama_name(const std::string& path) {
   std::vector<std::string> parts;
   for (const fs::path& part : fs::path(path)) parts.push_back(part.string());
@@ -177,7 +179,7 @@ void add_lm_studio(const std::string& folder, std::vector<LocalModel>* models) {
   }
 }
 
-// `wanted`: in lower case.
+// Whether the model has this name. `wanted`: in lower case.
 bool is_called(const LocalModel& model, const std::string& wanted) {
   std::vector<std::string> names = short_names(model.name);
   if (model.store != "ollama" && !model.path.ends_with('/')) {
@@ -197,7 +199,7 @@ void remove_path(const fs::path& path) {
   if (error) fail_path(path.string(), "removed", error.value());
 }
 
-// Removes the folders of `path` that are empty, up to `top`, which stays.
+// Removes the folders of `path` that are empty, from the last one up to `top`, which stays.
 void remove_empty_folders(fs::path path, const fs::path& top) {
   std::error_code error;
   while (path != top && path.string().size() > top.string().size() && fs::is_empty(path, error)) {
@@ -206,16 +208,16 @@ void remove_empty_folders(fs::path path, const fs::path& top) {
   }
 }
 
-// A file or a link of a snapshot, which no link to a folder leads to.
+// A file or link in a snapshot, not reached through a link to a folder.
 struct SnapshotEntry {
   fs::path path;
-  std::string blob = {};  // where it is a link
+  std::string blob = {};  // its target, if the entry is a link
 };
-// The files of a snapshot by their paths in it.
+// The entries of a snapshot by their paths in it.
 using Snapshot = std::map<std::string, SnapshotEntry>;
 
-// Reads the snapshots by their commits. Fails where a folder cannot be read: the blobs that it
-// names would count as named by nobody.
+// Reads all snapshots, by commit. Fails where a folder cannot be read, since blobs linked only from
+// there would be removed as unused.
 std::map<std::string, Snapshot> read_snapshots(const fs::path& repo) {
   const fs::path folder = repo / "snapshots";
   std::map<std::string, Snapshot> snapshots;
@@ -241,8 +243,8 @@ bool same_blob(const Snapshot& one, const Snapshot& other, const std::string& fi
          of_one->second.blob == of_other->second.blob;
 }
 
-// The files of another snapshot that are the model: those of the model there that has the same
-// weights. Its other files may be others.
+// Returns the files in another snapshot that belong to the same model: those of its model with the
+// same weights. Its other files may differ.
 std::vector<std::string> files_elsewhere(const LocalModel& model, const Snapshot& own,
                                          const Snapshot& snapshot, const fs::path& folder) {
   std::vector<std::string> weights;
@@ -259,7 +261,7 @@ std::vector<std::string> files_elsewhere(const LocalModel& model, const Snapshot
   return weights;
 }
 
-// Returns the entries that are removed with the model.
+// Returns the entries, of all snapshots, that are removed with the model.
 std::vector<SnapshotEntry> entries_of_model(const LocalModel& model, const fs::path& repo,
                                             const std::map<std::string, Snapshot>& snapshots) {
   std::vector<SnapshotEntry> entries;
@@ -278,7 +280,8 @@ std::vector<SnapshotEntry> entries_of_model(const LocalModel& model, const fs::p
   return entries;
 }
 
-// A lock of the cache that nobody else has. Fails where somebody has it.
+// Taken: a lock of the cache, held alone. Its constructor fails where another process holds the
+// lock.
 struct Taken {
   Taken(const std::string& path, const std::string& id)
       : lock(path, CacheLock::Use::kAlone, kNow, [] {}) {
@@ -293,7 +296,7 @@ struct Taken {
   CacheLock lock;
 };
 
-// The blob's bytes; 0 where it is not there.
+// Removes a blob and returns its size; 0 where it does not exist.
 uint64_t remove_blob(const fs::path& blob) {
   std::error_code error;
   const uintmax_t size = fs::file_size(blob, error);
@@ -302,7 +305,7 @@ uint64_t remove_blob(const fs::path& blob) {
   return size;
 }
 
-// hf takes a cache for broken where a revision leads to a snapshot that is gone.
+// Removes the refs whose snapshot is gone: hf takes a cache with such refs for broken.
 void remove_refs_to_nothing(const fs::path& repo) {
   std::vector<RepoFile> refs;
   walk(repo / "refs", "", 0, &refs, nullptr);
@@ -393,7 +396,7 @@ std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models
   keep([&](const LocalModel& model) { return ascii_lower(model.name) == wanted + ":latest"; });
   keep([&](const LocalModel& model) { return is_called(model, wanted); });
   if (found.empty()) return {};
-  // A model that lies in two stores is the same one.
+  // The same model in two stores is not ambiguous.
   const bool same = std::ranges::all_of(found, [&](const LocalModel* model) {
     return ascii_lower(model->name) == ascii_lower(found[0]->name);
   });
@@ -416,12 +419,12 @@ uint64_t remove_from_cache(const StorePlaces& places, const LocalModel& model) {
   cache.prepare_locks();
   const Taken whole(cache.repo_lock_path(), id);
   const std::map<std::string, Snapshot> snapshots = read_snapshots(repo);
-  std::map<std::string, size_t> links;  // by blob
+  std::map<std::string, size_t> links;  // number of links by blob
   for (const auto& [commit, snapshot] : snapshots) {
     for (const auto& [file, entry] : snapshot) ++links[entry.blob];
   }
   const std::vector<SnapshotEntry> entries = entries_of_model(model, repo, snapshots);
-  std::map<std::string, Taken> blobs;  // that go
+  std::map<std::string, Taken> blobs;  // to be removed
   for (const SnapshotEntry& entry : entries) {
     if (entry.blob.empty() || --links[entry.blob] > 0) continue;
     blobs.try_emplace(entry.blob, cache.lock_path(entry.blob), id);

@@ -81,7 +81,7 @@ TEST_F(LocalModelsTest, RemovesOfOtherSnapshotsTheSameWeightsAlone) {
   const auto model = find_local_model(find_local_models(places()), "m:safetensors");
   ASSERT_TRUE(model);
   ASSERT_EQ(model->commit, "c1");
-  // The weights and the template.
+  // The blobs of weights and template are removed.
   EXPECT_EQ(remove_from_cache(places(), *model), 9u);
   EXPECT_FALSE(fs::exists(folder_ + "/" + kRepo + "snapshots/c1"));
   EXPECT_FALSE(fs::exists(folder_ + "/" + kRepo + "snapshots/c3"));

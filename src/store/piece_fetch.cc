@@ -16,11 +16,11 @@
 namespace hearth {
 namespace {
 
-// Stays in the cache of a core between libcurl, which fills it, and the file.
+// Bytes buffered between libcurl and the file: they stay in a core's cache.
 constexpr size_t kBufferBytes = size_t{256} << 10;
-// The disk begins to write after so many bytes.
+// Bytes after which writing to the disk is started.
 constexpr uint64_t kWriteBytes = uint64_t{8} << 20;
-// Waiting threads look this often whether the queue is over.
+// Interval at which waiting threads check whether the queue is over.
 constexpr auto kLook = std::chrono::milliseconds(50);
 
 std::optional<uint64_t> take_number(std::string_view* text) {
@@ -57,7 +57,7 @@ class PieceFetch {
   }
 
  private:
-  // Fetches the piece; the bytes that came are kept, whether it ends well or throws.
+  // Fetches the piece. Received bytes are kept, also where it throws.
   void fetch() {
     piece_ = queue_.piece(index_);
     disk_ = piece_.done;
@@ -81,14 +81,15 @@ class PieceFetch {
     }
   }
 
-  // Goes on after a reply that ended too early: with another address, after a pause, or with an
-  // error.
+  // Decides what follows a reply that ended too early: the hub's address instead of the redirect's,
+  // a pause, or an error.
   void recover(const HubReply& reply) {
     const bool led = !direct_.empty() && direct_ != source_.url;
     direct_.clear();
     if (wrong_.empty() && led && reply.problem.empty() && reply.status >= 400 &&
         reply.status < 500) {
-      // The address that the hub gave has expired; the hub has its own say.
+      // The redirect's address refuses: its signature has expired. The hub is asked again, which
+      // must be tried like a failure of the server.
       HubReply again = reply;
       again.status = 500;
       if (patience_.wait(again)) return;
@@ -114,7 +115,7 @@ class PieceFetch {
     return reply;
   }
 
-  // Whether the bytes that follow are those that were asked for.
+  // Whether the reply's bytes are the ones that were asked for.
   bool check_head(const HubReply& head, uint64_t begin, uint64_t end) {
     if (!head.field("content-encoding").empty() && head.field("content-encoding") != "identity") {
       wrong_ = "compressed a file that was requested uncompressed";
@@ -131,7 +132,8 @@ class PieceFetch {
           printable(head.field("content-range")), begin, end - 1, source_.size);
       return false;
     }
-    // The whole file. It will do where it is one piece, from its beginning on.
+    // The reply is the whole file instead of a range. That is accepted where the file is a single
+    // piece.
     if (head.status == 200 && piece_.begin == 0 && piece_.size == source_.size) {
       buffer_.clear();
       piece_.done = disk_ = 0;
@@ -157,7 +159,8 @@ class PieceFetch {
     return !queue_.over();
   }
 
-  // Writes all of the buffer, or at the end what a record can hold of it.
+  // Writes the buffer. With `last`, if the piece goes on, it writes only whole steps of the
+  // BlockSum: the record cannot hold more.
   void flush(bool last) {
     size_t length = buffer_.size();
     if (last && piece_.done + length < piece_.size) length = BlockSum::whole_steps(length);
@@ -178,8 +181,9 @@ class PieceFetch {
     if (piece_.done - disk_ >= (last ? 1 : kWriteBytes)) start_disk();
   }
 
-  // Else the disk would begin when memory is full of what it has to write, or with fsync() at the
-  // end, and stand idle until then. File systems that cannot do that do it later.
+  // Starts writing to the disk. Otherwise the disk would stand idle until memory is full of
+  // unwritten pages, or until fsync() at the end. It is no error where a file system cannot do
+  // that.
   void start_disk() {
     sync_file_range(source_.fd, static_cast<off_t>(piece_.begin + disk_),
                     static_cast<off_t>(piece_.done - disk_), SYNC_FILE_RANGE_WRITE);
@@ -190,11 +194,11 @@ class PieceFetch {
   PieceQueue& queue_;
   HubHttp http_;
   HubPatience patience_;
-  std::string direct_;  // where the hub led; empty: ask the hub
-  std::string wrong_;   // what the reply's head had that it should not have
+  std::string direct_;  // the address that the hub redirected to; empty: ask the hub
+  std::string wrong_;   // what is wrong with the reply's head
   size_t index_ = 0;
   SafePiece piece_;
-  uint64_t disk_ = 0;  // so many of its bytes are on their way to the disk
+  uint64_t disk_ = 0;  // bytes of the piece whose writing was started
   std::vector<std::byte> buffer_;
 };
 

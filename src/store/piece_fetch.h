@@ -1,7 +1,7 @@
-// One connection of a fetch: takes the next piece that is missing, asks for its bytes from where
-// they are safe on, writes them to the part file, and tries again after what may pass. Where the
-// hub led is asked again for the next piece, and the hub itself once that refuses: signatures of
-// addresses expire.
+// One connection of a fetch: takes the next missing piece, requests its bytes after those that are
+// safe, writes them to the part file, and tries again after failures that may pass. The address
+// that the hub redirected to is used for the next pieces as well, until it refuses, as such
+// addresses carry a signature that expires; then the hub is asked again.
 #pragma once
 
 #include <atomic>
@@ -18,18 +18,19 @@
 
 namespace hearth {
 
-// The pieces that several connections share. Any thread may call it.
+// PieceQueue: the pieces that several connections share. Any thread may call it.
 class PieceQueue {
  public:
-  // No piece is taken that begins `ahead` bytes behind what is hashed, once what was there before
-  // is hashed: where hashing is what takes the time, it needs the cores that the connections would
-  // keep from it.
+  // `ahead`: a piece is not taken while it begins more than so many bytes after the part that is
+  // hashed (once the part there before is hashed). Where hashing is the bottleneck, connections
+  // would only take cores from it.
   PieceQueue(SafePieces* pieces, const std::atomic<bool>& stop, uint64_t ahead)
       : pieces_(*pieces), stop_(stop), ahead_(ahead), begun_(pieces->prefix()) {}
 
-  // Returns the next piece that is neither whole nor taken; waits until it may be taken.
+  // Returns the next piece that is neither complete nor taken, after waiting until it may be taken;
+  // nothing where there is none.
   std::optional<size_t> take();
-  // Notes that so many bytes of the file, from its beginning on, are hashed.
+  // Notes that the file's first `bytes` bytes are hashed.
   void set_hashed(uint64_t bytes);
   SafePiece piece(size_t index);
   void set(size_t index, uint64_t done, uint64_t sum);
@@ -46,7 +47,7 @@ class PieceQueue {
   std::mutex mutex_;
   SafePieces pieces_;
   const std::atomic<bool>& stop_;
-  const uint64_t ahead_, begun_;  // begun_: what was there before, without a gap
+  const uint64_t ahead_, begun_;  // begun_: bytes without a gap at the start
   std::condition_variable hashed_more_;
   uint64_t hashed_ = 0;
   size_t next_ = 0;
@@ -64,11 +65,11 @@ struct PieceSource {
   const std::string& part;
 };
 
-// Fetches until no piece is left or the queue is over. An error that ends it for good is told to
-// the queue.
+// Fetches pieces until none is left or the queue is over. A final error goes to the queue's fail().
 void fetch_pieces(const PieceSource& source, PieceQueue* queue);
 
-// "bytes 7-9/20": first, behind last, of how many (none: '*').
+// ContentRange: a parsed Content-Range. "bytes 7-9/20" has begin 7, end 10 (after the last byte)
+// and size 20; without a size for "/*".
 struct ContentRange {
   uint64_t begin = 0, end = 0;
   std::optional<uint64_t> size;

@@ -14,7 +14,8 @@ TEST(PieceQueue, GivesNoPieceFarAheadOfTheHash) {
   pieces.pieces[0].done = kPiece;
   const std::atomic<bool> stop{false};
   PieceQueue queue(&pieces, stop, 2 * kPiece);
-  // A piece that was there before is hashed beside all others, so it does not hold them back.
+  // Piece 0 was there before: it is hashed while the others are fetched, and does not hold them
+  // back.
   EXPECT_EQ(queue.take(), 1u);
   EXPECT_EQ(queue.take(), 2u);
   queue.set_hashed(kPiece);

@@ -19,7 +19,8 @@ namespace {
 constexpr size_t kFirstHead = size_t{1} << 20, kLargestHead = size_t{256} << 20;
 constexpr size_t kLargestConfig = size_t{4} << 20;
 
-// Asks for more and more of a file's beginning until `use` has enough. False where it never has.
+// Fetches ever more of a file's beginning until `use` returns true. Returns false where it never
+// does.
 bool use_head(Hub* hub, const HubName& name, const std::string& url, uint64_t size,
               const std::function<bool(std::span<const std::byte> head)>& use) {
   for (size_t bytes = kFirstHead; bytes <= kLargestHead; bytes *= 4) {
@@ -65,8 +66,9 @@ class Pull {
     pulled_.path = model.folder ? folder : folder + "/" + model.files[0].path;
   }
 
-  // Whether the commit's snapshot has what is asked for: links are made once all bytes are there.
-  // What a folder needs the hub alone tells: others fetch any of its files.
+  // Whether the commit's snapshot already has the model asked for; a link in it means that all
+  // bytes of its file are there. For a folder only the hub knows which files belong to it: other
+  // programs may have fetched some of them.
   bool find_here() {
     const std::vector<RepoModel> models = find_repo_models(here_);
     if (models.empty()) return false;
@@ -95,7 +97,7 @@ class Pull {
     repo_.set_ref(name_.revision, pulled_.commit);
   }
 
-  // Takes the first of the models that it may be which runs here.
+  // Chooses the first of the possible models that runs here.
   void choose(const std::vector<RepoModel>& models) {
     const std::vector<const RepoModel*> choices = repo_choices(models, name_, memory_room());
     for (const RepoModel* choice : choices) {
@@ -113,7 +115,8 @@ class Pull {
     }
   }
 
-  // Fetches while nobody removes a model of the repository.
+  // Fetches the model with the repository's lock shared, so that no process removes a model of it
+  // meanwhile.
   void fetch_beside_others() {
     repo_.prepare_locks();
     const CacheLock lock(repo_.repo_lock_path(), CacheLock::Use::kShared, stop_, [&] {
@@ -196,12 +199,12 @@ class Pull {
     listener_.begin(pulled_.model, to_fetch);
   }
 
-  // False where it was stopped.
+  // Fetches a file; false where it was stopped.
   bool fetch(const RepoFile& file) {
     const BlobToFetch blob = blob_of(file);
     auto is_there = [&] {
       if (access(blob.blob.c_str(), F_OK) != 0) return false;
-      // A process may have been killed between the last two steps.
+      // A process may have been killed between the blob's last two steps.
       drop_record(blob);
       return true;
     };
@@ -220,7 +223,7 @@ class Pull {
     for (const RepoFile& file : pulled_.model.files) {
       if (stop_ || !fetch(file)) return;
     }
-    // The file that opens the model last: a snapshot that has it has the rest.
+    // Links the file that opens the model last: a snapshot that has it then has the others.
     std::vector<RepoFile> order(pulled_.model.files.rbegin(), pulled_.model.files.rend());
     for (const RepoFile& file : order) {
       repo_.link(pulled_.commit, file.path, blob_of(file).digest);

@@ -1,7 +1,7 @@
-// Gets a model of a hub into the cache: revision, list of files, which of them, whether they would
-// run here (before they are fetched), whether the disk has room, then the files, their links and
-// the revision's name. What is there already is not asked for again: then one request tells that
-// it is the newest.
+// Fetches a model from a hub into the cache: it finds the revision's commit and its files, chooses
+// the model, checks that it runs here and that the disk has room, then fetches the files, links
+// them, and sets the revision's ref. Files that are there are not fetched again: then a single
+// request shows that the model is the newest.
 //
 // Errors: those of store/hub.h, store/repo_models.h, store/header_check.h, store/blob_fetch.h;
 // (kUsage) offline.
@@ -22,32 +22,32 @@ struct ModelSpec;
 
 struct PullOptions {
   FetchOptions fetch;
-  bool anyway = false;  // fetched although it does not run here
+  bool anyway = false;  // fetch a model that does not run here, too
 };
 
-// Callbacks while a model is fetched, from the thread that called.
+// Callbacks while a model is fetched, on the calling thread.
 struct PullListener {
   std::function<void(const std::string& sentence)> note = [](const std::string&) {};
-  // Called before the first byte: with what is fetched, and how much of it is missing.
+  // Called before the first byte is fetched, with the model and the bytes missing of it.
   std::function<void(const RepoModel& model, uint64_t missing)> begin = [](const RepoModel&,
                                                                            uint64_t) {};
-  // Several times a second.
+  // Called several times a second.
   std::function<void(const std::string& file, uint64_t done, uint64_t total)> progress =
       [](const std::string&, uint64_t, uint64_t) {};
 };
 
 struct PulledModel {
   std::string name, commit;  // "ORG/REPO:Q4_K_M"
-  std::string path;          // what opens it
+  std::string path;          // the path to open
   RepoModel model;
-  uint64_t fetched = 0;  // bytes that were missing
-  bool whole = false;    // false: it was stopped, and goes on when it is asked for again
+  uint64_t fetched = 0;  // bytes fetched by this call
+  bool whole = false;    // false: stopped; another call goes on from there
 };
 
 PulledModel pull_model(const StorePlaces& places, const HubName& name, const PullOptions& options,
                        const std::atomic<bool>& stop, const PullListener& listener);
 
-// The models of a repository, for people who choose.
+// ListedRepo: the models of a repository, to choose from.
 struct ListedRepo {
   std::string commit;
   std::vector<RepoModel> models;
@@ -55,8 +55,8 @@ struct ListedRepo {
 ListedRepo list_repo(const StorePlaces& places, const HubName& name, const HubOptions& options,
                      const std::atomic<bool>& stop);
 
-// Gives `use` what the header of one of them says, without the rest of its file. False where it has
-// several parts or is no GGUF file.
+// Calls `use` with the ModelSpec from one model's header, without fetching the rest of the file.
+// Returns false where it has several parts or is no GGUF file.
 bool use_shape(const StorePlaces& places, const HubName& name, const std::string& commit,
                const RepoModel& model, const HubOptions& options, const std::atomic<bool>& stop,
                const std::function<void(const ModelSpec&)>& use);

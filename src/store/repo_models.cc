@@ -14,8 +14,8 @@
 namespace hearth {
 namespace {
 
-// Names of quantisations from most bits to least. One above Q4_K_M is taken only where it is asked
-// for.
+// Names of quantisations from most bits to fewest. Those before Q4_K_M are only taken where the
+// user names them.
 constexpr std::array<std::string_view, 42> kQuants = {
     "F32",    "BF16",    "F16",     "Q8_K_XL", "Q8_0",    "Q6_K_XL", "Q6_K",   "Q5_K_XL", "Q5_K_L",
     "Q5_K_M", "Q5_K_S",  "Q5_1",    "Q5_0",    "Q4_1",    "Q4_K_XL", "Q4_K_L", "Q4_K_M",  "Q4_K_S",
@@ -43,7 +43,7 @@ std::string_view without_ending(std::string_view path) {
   return ends_as_gguf(path) ? path.substr(0, path.size() - kEnding.size()) : path;
 }
 
-// Reads from a stem which part it is, and of how many.
+// Splits a stem into its name, the part's number and the number of parts.
 GgufName part_of(std::string_view stem) {
   constexpr size_t kLength = std::string_view("-00001-of-00003").size();
   if (stem.size() <= kLength) return {stem};
@@ -56,7 +56,7 @@ GgufName part_of(std::string_view stem) {
           std::stoull(std::string(end.substr(10)))};
 }
 
-// Whether a file is one of those with which a folder of safetensors files is read
+// Whether a file is one of the small ones that belong to a folder of safetensors files
 // (docs/safetensors.md).
 bool is_document(std::string_view path) {
   constexpr std::array<std::string_view, 18> kDocuments = {"config.json",
@@ -117,7 +117,7 @@ std::string stem_of(std::string_view path) { return std::string(name_part(gguf_n
 
 std::string path_label(std::string_view path) { return std::string(without_ending(path)); }
 
-// Labels each by the shortest of its names that no other has.
+// Labels each model by its shortest name that no other model has.
 void label_files(std::span<RepoModel> models) {
   using Naming = std::string (*)(std::string_view path);
   for (const Naming name : {Naming{quant_of}, Naming{stem_of}, Naming{path_label}}) {
@@ -173,7 +173,7 @@ std::string quant_of(std::string_view path) {
 }
 
 std::vector<RepoModel> find_repo_models(std::span<const RepoFile> files) {
-  // Files by the stem with its folder, and the parts of each by their numbers.
+  // Files by folder and stem; the parts of each by number.
   std::map<std::string, std::map<uint64_t, RepoFile>> groups;
   std::map<std::string, uint64_t> counts;
   for (const RepoFile& file : files) {

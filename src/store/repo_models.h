@@ -1,7 +1,7 @@
-// Finds the models that the files of a repository (or of a folder) make: GGUF files, in one part or
-// several (-00001-of-00003), each with a label, and a folder of safetensors files. Files that are
-// no model by their names (mmproj*, imatrix, .partNofM) are left out. Chooses the model that is
-// taken where nobody says. Errors: (kFile) no model, or none of that label, with those that there
+// Finds the models in the files of a repository or folder: GGUF files of one part or several
+// (-00001-of-00003), each with a label, and a folder of safetensors files. Files that are no models
+// by their names (mmproj*, imatrix, .partNofM) are skipped. Also chooses a model where the user
+// names none. Errors: (kFile) no model, or none with that label, with a list of the labels there
 // are.
 #pragma once
 
@@ -26,32 +26,33 @@ struct RepoFile {
 };
 
 struct RepoModel {
-  // "Q4_K_M"; of a file without a type in its name, or with that of another file, its stem; where
-  // that is another's too, its path. No two of a repository have the same.
+  // The quantisation ("Q4_K_M"); the file's stem, where its name has none or another file has the
+  // same; its path, where another file has that stem. Unique in its repository.
   std::string label;
-  std::vector<RepoFile> files;  // the first one is what opens the model, config.json of a folder
+  std::vector<RepoFile> files;  // the first opens the model; config.json for a folder
   uint64_t bytes = 0;
   bool folder = false;
 };
 
-// The name of a GGUF file, from its path: "a/m-Q8_0" of "a/m-Q8_0-00002-of-00003.gguf", the second
-// part of three.
+// GgufName: the parts of a GGUF file's name: "a/m-Q8_0-00002-of-00003.gguf" is part 2 of 3 of the
+// stem "a/m-Q8_0".
 struct GgufName {
   std::string_view stem;
   uint64_t part = 1, parts = 1;
 };
 GgufName gguf_name(std::string_view path);
-// Whether it ends as GGUF files do, and is no projector, importance matrix or hidden file.
+// Whether a path ends in .gguf and is no projector, importance matrix or hidden file.
 bool is_model_name(std::string_view path);
 
-// "Q4_K_M" of "Qwen3-4B-Q4_K_M.gguf", "UD-Q2_K_XL"; empty where the name has none.
+// Returns the quantisation in a name: "Q4_K_M" for "Qwen3-4B-Q4_K_M.gguf", "UD-Q2_K_XL"; empty
+// where there is none.
 std::string quant_of(std::string_view path);
 
-// Returns the models in the order of their labels, without those of which a part is missing.
+// Returns the models by label, without those that lack a part.
 std::vector<RepoModel> find_repo_models(std::span<const RepoFile> files);
 
-// The models that the name may mean, the best first: the one that it names; without a quantisation
-// Q4_K_M and the smaller types, of which the file is at most `room` bytes, then the smallest file.
+// Returns the models that the name may mean, the best first: the one that it names; without a
+// quantisation Q4_K_M and smaller types of at most `room` bytes, then the smallest file.
 std::vector<const RepoModel*> repo_choices(std::span<const RepoModel> models, const HubName& name,
                                            uint64_t room);
 

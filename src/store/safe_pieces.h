@@ -1,8 +1,8 @@
-// SafePieces: which bytes of a file that is fetched in pieces are safe in its part file, kept
-// beside it, so that a process that was killed goes on where it was. A piece is safe from its
-// beginning on up to `done` bytes, a multiple of BlockSum::kStep but at the piece's end, of which
-// the sum is kept too (store/file_digest.h). Pieces are larger than asked for where a file would
-// have more than a record holds.
+// SafePieces: which bytes of a file fetched in pieces are safe in its part file. The record is kept
+// in a file beside it, so that a later process can go on. Of each piece the first `done` bytes are
+// safe (a multiple of BlockSum::kStep, or the whole piece), and their BlockSum is kept
+// (store/file_digest.h). Pieces are larger than asked for if the file would have more than a record
+// can hold.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +22,21 @@ struct SafePiece {
 };
 
 struct SafePieces {
-  uint64_t size = 0, piece = 0;  // of the file and of its pieces but the last
-  // Bytes at the file's beginning that come from another program: nobody saw them come.
+  uint64_t size = 0, piece = 0;  // of the file; of each piece but the last
+  // Bytes at the file's beginning that another program fetched: they may be wrong.
   uint64_t adopted = 0;
   std::vector<SafePiece> pieces;
 
-  // Returns the pieces of a file of which none is safe.
+  // Returns the pieces of a file, none of them safe yet.
   static SafePieces of(uint64_t size, uint64_t piece);
-  // Reads the record of a file of that size; no piece is safe where it says nothing that fits.
+  // Reads the record of a file of this size; where the record is missing or does not fit, no piece
+  // is safe.
   static SafePieces read(const std::string& path, uint64_t size, uint64_t piece);
-  // Errors (kFile).
+  // Writes the record. Errors (kFile).
   void write(const std::string& path) const;
 
   uint64_t done() const;
-  // How much of the file is safe from its beginning on without a gap.
+  // Returns how many bytes at the file's beginning are safe without a gap.
   uint64_t prefix() const;
 };
 
