@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-constexpr int kMostBraces = 8;  // tried between a name and its arguments
+constexpr int kMostBraces = 8;  // braces tried between a name and its arguments
 
 struct Member {
   std::string_view key, text;
@@ -36,7 +36,8 @@ bool find_json_arguments(std::string_view text, size_t last, const ProbeCall& ca
   return false;
 }
 
-// Tells the forms that have quotes around texts, and moves the end behind the last one.
+// Finds out the argument form of a call whose texts stand in quotes, and moves the spot's end past
+// the last quote.
 void tell_form(std::string_view text, CallSpot* spot) {
   spot->form = ArgumentForm::kParameters;
   const std::string_view head =
@@ -64,7 +65,7 @@ bool drop_front(std::string_view* text, std::string_view mark) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Bytes of ":12" in front.
+// Returns the bytes of a ":12" at the beginning of the text; 0 where there is none.
 size_t number_behind_colon(std::string_view text) {
   if (!text.starts_with(':')) return 0;
   const auto end = std::find_if_not(text.begin() + 1, text.end(), is_digit);
@@ -121,7 +122,7 @@ class CallFormFinder {
     return true;
   }
 
-  // The marks of parameters, off the texts around the arguments.
+  // Finds the markers of parameters, and takes them off the texts around the arguments.
   bool find_arguments() {
     const CallSpot& spot = spots_[0];
     if (form_.arguments == ArgumentForm::kDictionary) {
@@ -193,8 +194,8 @@ class CallFormFinder {
     return true;
   }
 
-  // Finds ids that the template makes by counting calls, and writes before names: the
-  // last words before both names, where they differ in digits alone.
+  // Finds ids that the template makes by counting calls and writes before names: the last words
+  // before the two names differ in digits alone.
   void find_counted_ids() {
     const size_t shared = common_ending(before_, behind_[0]);
     const auto last_word = [&](std::string_view text) {
@@ -240,7 +241,7 @@ class CallFormFinder {
     form_.section_end = last.substr(shared);
   }
 
-  // "functions." belongs to the id.
+  // Moves the beginning of the id to include "functions.".
   void move_id_begin() {
     std::string& begin = form_.begin;
     const auto last = std::find_if(begin.rbegin(), begin.rend(), [](char c) {
@@ -255,7 +256,8 @@ class CallFormFinder {
   const std::vector<ProbeCall>& calls_;
   std::vector<CallSpot> spots_;
   std::string_view before_;
-  std::array<std::string_view, 2> middle_, behind_;  // names, arguments
+  // Texts after the names, and after the arguments.
+  std::array<std::string_view, 2> middle_, behind_;
   std::string_view counted_;
   CallFormat form_;
 };

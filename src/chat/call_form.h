@@ -1,4 +1,4 @@
-// Finds the form of calls in a turn of one or two calls whose names and values are known.
+// Finds the form of calls in a rendered turn of one or two calls whose names and values are known.
 #pragma once
 
 #include <optional>
@@ -11,20 +11,21 @@
 namespace hearth {
 
 struct CallSpot {
-  size_t name = 0, name_end = 0;  // bytes of the text
-  size_t begin = 0, end = 0;      // the arguments, with what quotes the last value
+  size_t name = 0, name_end = 0;  // byte offsets in the text
+  size_t begin = 0, end = 0;      // the arguments, including the last value's quote
   ArgumentForm form = ArgumentForm::kJson;
-  // Texts around arguments with keys of their own: behind the first key, and between the first
-  // value and the second key.
+  // For arguments with keys of their own, the text after the first key, and the text between the
+  // first value and the second key.
   std::string_view behind_key, between_members;
 };
 
-// The first call with this name and two texts for arguments at or behind `from`; null where the
-// name or the arguments cannot be found.
+// Finds the first call at or after `from` that has this name and two texts as arguments; null where
+// its name or arguments are not found.
 std::optional<CallSpot> find_call(std::string_view text, size_t from, const ProbeCall& call);
 
-// `turn`: what the calls stand in, nothing else in front. `before`: what stands before the first
-// name where content is in front, or empty. Null where the parts cannot be told apart.
+// Finds the form of calls. `turn`: the turn's text, which begins with the calls. `before`: the text
+// before the first name where content comes first, or empty. Null where the parts cannot be told
+// apart.
 std::optional<CallFormat> form_of_calls(std::string_view turn, const std::vector<ProbeCall>& calls,
                                         std::string_view before);
 

@@ -26,7 +26,7 @@ bool is_argument(TurnTag tag) {
 
 }  // namespace
 
-// Arguments are written as JSON, with their braces.
+// Whether arguments are written as a JSON object.
 bool CallReader::has_json() const {
   return format_.harmony || format_.calls->arguments == ArgumentForm::kJson;
 }
@@ -124,7 +124,8 @@ void CallReader::arguments(std::string_view bytes, std::vector<TurnEvent>* event
   }
 }
 
-// Holds back what may be the marker that ends the value, with the newline that belongs to it.
+// Adds bytes of a value. Holds back those that may be the marker that ends the value, with the
+// newline before it.
 void CallReader::push_value(std::string_view bytes, std::vector<TurnEvent>* events) {
   held_ += bytes;
   size_t kept = begun_at_end(held_, cuts_.value);

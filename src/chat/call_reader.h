@@ -1,5 +1,5 @@
-// CallReader: the calls of a turn, from bytes of which each says what it is. Arguments become JSON
-// on the way, whatever the form is.
+// CallReader: reads the calls of a turn from tagged bytes. Arguments are turned into JSON as they
+// come, whatever form the model writes.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ class CallReader {
  public:
   CallReader(const TurnFormat& format, const TurnCuts& cuts) : format_(format), cuts_(cuts) {}
 
-  // A byte, or a whole control token.
+  // Takes a byte, or a whole control token, with its tag.
   void push(std::string_view text, bool control, TurnTag tag, std::vector<TurnEvent>* events);
-  // The call that is open is whole.
+  // Ends the open call, which is complete.
   void close(std::vector<TurnEvent>* events);
-  // Ends the open call: the text that follows is no part of it.
+  // Drops the open call: the text that follows is not a part of it.
   void abandon();
-  // The turn is over, maybe in a call.
+  // Ends the turn; an open call is cut off.
   void end(std::vector<TurnEvent>* events);
 
-  uint32_t count() const { return count_; }  // calls announced
+  uint32_t count() const { return count_; }  // calls whose kCall event was given
   bool announced() const { return announced_; }
 
  private:
@@ -43,13 +43,13 @@ class CallReader {
   const TurnCuts& cuts_;
   TurnTag zone_ = TurnTag::kStructure;
   uint32_t count_ = 0;
-  bool open_ = false;           // a name began
-  bool name_whole_ = false;     // and ended
-  bool announced_ = false;      // and was given out
-  bool any_arguments_ = false;  // something of them was given out
-  bool wants_value_ = false;    // behind a key
+  bool open_ = false;           // a call has begun: its name is being read
+  bool name_whole_ = false;     // its name is complete
+  bool announced_ = false;      // its kCall event was given
+  bool any_arguments_ = false;  // a part of its arguments was given
+  bool wants_value_ = false;    // a key was read, its value comes next
   std::string name_, id_;
-  std::string held_;  // of a value: what may be its end; of a word: all
+  std::string held_;  // a value's possible end marker; a word's bytes so far
   Utf8Stream utf8_;
 };
 

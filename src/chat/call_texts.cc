@@ -16,14 +16,14 @@ namespace {
 
 using boost::json::value;
 
-// Reads from the front of a text; what was not taken stays.
+// CallTextReader takes parts off the front of a text.
 class CallTextReader {
  public:
   explicit CallTextReader(std::string_view text) : text_(text) {}
 
   bool at_end() const { return without_space_before(text_).empty(); }
 
-  // White space may be more or less on both sides.
+  // Takes a marker, with any white space before and after it.
   bool take(std::string_view marker) {
     size_t at = 0;
     for (char c : marker) {
@@ -63,7 +63,7 @@ class CallTextReader {
     return true;
   }
 
-  // JSON, or a literal of Python.
+  // Takes a value, written as JSON or as a Python literal.
   bool take_value(const value& expected) {
     text_ = without_space_before(text_);
     if (take_json(expected)) return true;
@@ -164,7 +164,7 @@ std::optional<value> CallTextReader::read_python(uint32_t depth) {
   return list ? value(items) : value(members);
 }
 
-// Writes a value as Gemma 4 does.
+// Returns a value as Gemma 4's template writes it.
 std::string dictionary_text(const value& item, std::string_view quote) {
   std::string text;
   if (item.is_string()) return fmt::format("{}{}{}", quote, item.as_string().c_str(), quote);

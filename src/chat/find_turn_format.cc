@@ -41,7 +41,7 @@ const KnownFormat* known_form_of(const CallFormat& calls) {
   return nullptr;
 }
 
-// Returns the text that tells calls from content.
+// Returns the marker by which calls are told from content.
 std::string_view opening_of(const CallFormat& form) {
   return without_space_around(form.section_begin.empty() ? form.begin : form.section_begin);
 }
@@ -50,7 +50,8 @@ bool begins_with_tag(std::string_view text) {
   return text.starts_with('<') || (!text.empty() && is_tag_atom(marker_atoms(text).front()));
 }
 
-// A known form whose section of calls a template does not end, or shows with one call alone.
+// Returns the known form that a template shows only in part: it leaves out the end of the calls'
+// section, or takes one call alone.
 std::optional<CallFormat> known_form_around(const CallFormat& one) {
   for (std::string_view name : known_format_names()) {
     const KnownFormat* known = find_known_format(name);
@@ -93,14 +94,14 @@ bool is_harmony(const ProbeText& text) {
   return true;
 }
 
-// How far one style came; more is further.
+// How far the search came with one style; later is better.
 enum class ProbeStage : uint8_t { kNothing, kRaised, kHidden, kUntold, kUnproved, kFound };
 
 struct StyleOutcome {
   ProbeStage stage = ProbeStage::kNothing;
   std::string problem = {};
   ProbeStyle style = {};
-  std::optional<CallFormat> calls = std::nullopt;  // none where it is harmony
+  std::optional<CallFormat> calls = std::nullopt;  // nothing for harmony
 };
 
 class TurnFormatFinder {
@@ -150,7 +151,7 @@ class TurnFormatFinder {
   }
 
  private:
-  // The likeliest first.
+  // Returns the styles to try, the likeliest first.
   static std::vector<ProbeStyle> styles() {
     std::vector<ProbeStyle> styles;
     for (bool tools : {true, false}) {
@@ -232,7 +233,8 @@ class TurnFormatFinder {
     if (!form) return;
     form->one = style.one;
     const std::string_view opening = opening_of(*form);
-    // Calls that begin like other text are told at the beginning of a turn alone.
+    // Calls whose beginning looks like text are recognised only at a turn's beginning, so probes
+    // have no content before them.
     style.content_before_calls =
         begins_with_tag(opening) && without_space_before(before).starts_with(opening);
     style.python = form->arguments == ArgumentForm::kPython;
@@ -246,7 +248,8 @@ class TurnFormatFinder {
     outcome->calls = std::move(form);
   }
 
-  // Returns the text between content and the first call's name; empty where content is not shown.
+  // Returns the text between content and the first call's name; empty where the template does not
+  // show the content.
   std::string before_behind_content(const ProbeStyle& style, const std::vector<int>& numbers,
                                     const ProbeCall& call) const {
     try {
@@ -261,7 +264,7 @@ class TurnFormatFinder {
     }
   }
 
-  // How parameters are written that are no texts.
+  // Finds out how parameters are written whose values are not text.
   void find_json_values(ProbeStyle* style, CallFormat* form) const {
     constexpr std::string_view kNumberKey = "amount";
     try {
@@ -280,7 +283,8 @@ class TurnFormatFinder {
     }
   }
 
-  // Says which probe the form does not explain; empty: it explains them all.
+  // Returns the name of the first probe that the form does not explain; empty where it explains
+  // all.
   std::string difference(const ProbeStyle& style, const CallFormat& form) const {
     const bool known = known_form_of(form) != nullptr;
     for (const TurnProbe& probe : turn_probes(style)) {
@@ -303,7 +307,7 @@ class TurnFormatFinder {
     const size_t content = probe.content.empty() ? std::string::npos : turn.find(probe.content);
     if (content != std::string::npos) {
       turn = without_space_before(turn.substr(content + probe.content.size()));
-      // Some templates put content between marks of its own.
+      // Some templates put marks around the content that comes before calls.
       const std::string_view opening = opening_of(form);
       if (!opening.empty() && !turn.starts_with(opening)) {
         for (std::string_view atom : marker_atoms(turn.substr(0, turn.find(opening)))) {
@@ -316,7 +320,7 @@ class TurnFormatFinder {
     return is_written_so(form, probe.calls, turn, open);
   }
 
-  // Some templates refuse ids that are not of their own length.
+  // Finds the length of ids that a template requires: some refuse others; 0: any length.
   uint32_t id_length(const ProbeStyle& style) const {
     if (style.named_ids) return 0;
     TurnProbe probe = make_probe(style, "a long id", {0});
@@ -344,7 +348,7 @@ class TurnFormatFinder {
       }
       const size_t end = whole.find(marks_.end, at);
       if (end == std::string::npos) return false;
-      // Content with marks of its own is no such case.
+      // Content between marks of its own does not count.
       const std::string_view rest = std::string_view(whole).substr(end + marks_.end.size());
       return found.format.harmony ||
              without_space_before(rest).starts_with(

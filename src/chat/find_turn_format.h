@@ -1,6 +1,6 @@
-// Finds what a chat template's turns look like by rendering conversations with it (a call, two
-// calls, content before calls, reasoning, texts that look like numbers, nested values) and
-// comparing the texts.
+// Finds the format of a chat template's turns: renders probe conversations with it (a call, two
+// calls, content before calls, reasoning, texts that look like numbers, nested values), and
+// compares the texts.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -14,25 +14,26 @@
 namespace hearth {
 
 // Renders messages with variables (tools, add_generation_prompt, enable_thinking, ...). Throws
-// Error where the template does not take them.
+// Error where the template refuses them.
 using RenderTurns = std::function<std::string(const boost::json::array& messages,
                                               const boost::json::object& variables)>;
 
 struct FoundTurnFormat {
   TurnFormat format;
-  std::string problem;  // why it has no calls: a sentence's predicate; empty where it has
-  // The conditions besides format.history under which the template shows calls.
-  bool named_ids = false;  // it shows a call by its id: functions.NAME:NUMBER
-  bool results = false;    // results of the calls follow
+  std::string problem;  // why it has no calls, as a predicate; empty: it has
+  // The conditions, besides format.history, under which the template shows calls.
+  bool named_ids = false;  // ids are functions.NAME:NUMBER
+  bool results = false;    // tool results follow the calls
   bool bare = false;       // tools are not declared
-  // The parts of a last turn that the template shows, with the variables that it took.
+  // The parts of a last turn that the template shows, and the variables (`switches`) that it needs
+  // for that.
   bool shows_content_before_calls = false;
   bool shows_reasoning = false;  // before an answer
   bool shows_reasoning_before_calls = false;
   boost::json::object reasoning_switches = {};
 };
 
-// `has_token`: whether the vocabulary has a token of exactly this text.
+// Finds the format. `has_token`: whether the vocabulary has a token with exactly this text.
 FoundTurnFormat find_turn_format(const RenderTurns& render,
                                  const std::function<bool(std::string_view)>& has_token);
 

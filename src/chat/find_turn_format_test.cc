@@ -1,4 +1,5 @@
-// The finder on templates of every shape (tests/templates/turns), each named as its known form.
+// Tests find_turn_format() on templates of every form (tests/templates/turns), each named after its
+// known form.
 #include "chat/find_turn_format.h"
 
 #include <gtest/gtest.h>
@@ -42,8 +43,8 @@ FoundTurnFormat found_in(const std::string& source, const std::vector<std::strin
   });
 }
 
-// A template of messages in "<|role|>...<|e|>" whose calls are written as `call` says, `c` being
-// the call's function.
+// Returns a template with messages in "<|role|>...<|e|>" that writes calls as `call` does, where
+// `c` is a call's function.
 std::string simple_template(const std::string& call) {
   return "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
          "{% for t in m.tool_calls or [] %}{% set c = t.function %}" +
@@ -59,7 +60,7 @@ TEST_P(FindsKnownForm, AsTheTableHasIt) {
   const FoundTurnFormat found = found_in(turn_template(GetParam()));
   EXPECT_EQ(found.problem, "");
   EXPECT_EQ(found.format.harmony, known->format.harmony);
-  // Qwen and others write calls as Granite does.
+  // Granite and Qwen write calls in the same form, which is called "hermes".
   const bool shared = GetParam() == "granite-4";
   EXPECT_EQ(found.format.name, shared ? "hermes" : GetParam());
   EXPECT_EQ(found.format.calls, known->format.calls);
@@ -118,8 +119,8 @@ TEST(FindTurnFormat, FindsReasoning) {
   EXPECT_EQ(marks("seed-oss"), "<seed:think> </seed:think>");
   EXPECT_EQ(marks("command-r7b"), "<|START_THINKING|> <|END_THINKING|>");
   EXPECT_EQ(marks("qwen3-coder"), "<think> </think>");    // opened by the prompt
-  EXPECT_EQ(marks("nemotron"), "<think> </think>");       // opened and closed by it
-  EXPECT_EQ(marks("deepseek-v3.1"), "<think> </think>");  // where it is asked for
+  EXPECT_EQ(marks("nemotron"), "<think> </think>");       // opened and closed by the prompt
+  EXPECT_EQ(marks("deepseek-v3.1"), "<think> </think>");  // with the right variable
   EXPECT_EQ(marks("gemma4"), "<|channel>thought <channel|>");
   EXPECT_EQ(marks("llama3-json"), " ");
   EXPECT_EQ(marks("llama3-json", {"<think>"}), " ");
@@ -155,7 +156,7 @@ TEST(FindTurnFormat, FindsWhatContentStandsBetween) {
     found = found_in(turn_template(name));
     EXPECT_EQ(found.format.content_begin + found.format.content_end, "") << name;
   }
-  // Marks do not count that stand in a message of their own.
+  // Marks in a message of their own are not marks of reasoning.
   found = found_in(
       "{% for m in messages %}{% if m.reasoning_content %}<|im_start|>{{ m.role }}\n"
       "{{ m.reasoning_content }}<|im_end|>{% endif %}"
@@ -219,7 +220,7 @@ TEST(FindTurnFormat, SaysWhyThereAreNoCalls) {
   EXPECT_EQ(problem("{{ 'nothing' }}"), "does not show calls of tools in a history");
   EXPECT_EQ(problem(simple_template("<call>{{ c.name }}</call>")),
             "writes the arguments of a call in a way that is not known");
-  // JSON within a string of JSON.
+  // The arguments are a JSON string that holds JSON.
   EXPECT_NE(problem(simple_template("<call>{\"name\": \"{{ c.name }}\", \"arguments\": "
                                     "{{ c.arguments | tojson | tojson }}}</call>")),
             "");
@@ -237,7 +238,7 @@ TEST(FindTurnFormat, RefusesATemplateThatWritesSomeCallsInAnotherWay) {
   EXPECT_EQ(
       found_in(simple_template("<call>{% if c.arguments %}" + json + "{% endif %}</call>")).problem,
       "writes a call without arguments unlike other calls");
-  // A number in quotes would be read as a text.
+  // A number in quotes could not be told from a text.
   EXPECT_EQ(
       found_in(simple_template("<c n={{ c.name }}>{% for k, v in c.arguments.items() %}<{{ k }}>"
                                "{{ v | tojson }}</>{% endfor %}</c>"))
@@ -246,7 +247,7 @@ TEST(FindTurnFormat, RefusesATemplateThatWritesSomeCallsInAnotherWay) {
 }
 
 TEST(FindTurnFormat, MarksMayBeginLikeWhatAnswersBeginWith) {
-  // "<think>" and "<tool_call>" begin alike, and so do "<|calls|>" and "<|call|>".
+  // The markers "<think>" and "<tool_call>" begin alike, and so do "<|calls|>" and "<|call|>".
   const FoundTurnFormat found = found_in(
       "{% for m in messages %}<|{{ m.role }}|>{% if not m.tool_calls %}<text>{% endif %}"
       "{{ m.content }}{% if m.tool_calls %}<|calls|>{% for t in m.tool_calls %}"

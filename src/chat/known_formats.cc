@@ -84,7 +84,7 @@ void add_json_forms(std::vector<KnownFormat>* forms) {
                  {"<|tools_prefix|>", "<|tools_suffix|>", "<|inner_prefix|>", "<|inner_suffix|>"}));
 }
 
-// Adds the forms in which a name comes first and JSON behind it.
+// Adds forms in which a call is its name followed by JSON.
 void add_named_forms(std::vector<KnownFormat>* forms) {
   forms->push_back(known_form("functionary-v3.1", kNoReasoning,
                               {.begin = "<function=", .name_end = ">", .end = "</function>"}, {}));

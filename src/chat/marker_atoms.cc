@@ -11,13 +11,14 @@ namespace {
 constexpr size_t kLongestTag = 64;
 constexpr size_t kLongestEnding = 4096;
 
-// Letters of any script, so that "｜" and "▁" are part of the word next to them.
+// Whether a byte belongs to a word. All letters outside of ASCII count, so that "｜" and "▁" belong
+// to the word next to them.
 bool is_word_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          static_cast<uint8_t>(c) >= 0x80;
 }
 
-// Bytes of the tag that the text begins with; 0: none.
+// Returns the length of the tag at the text's beginning; 0 where there is none.
 size_t tag_bytes(std::string_view text) {
   if (text.front() == '[') {
     size_t end = 1;

@@ -1,6 +1,6 @@
-// Text that a template wrote, cut where markers may begin and end: at tags ("<think>",
-// "[TOOL_CALLS]"), words, runs of white space, and all other characters one by one. Comparing
-// atoms keeps "<tool_call>" and "<think>" from sharing their first two bytes.
+// Cuts a template's text into atoms, at whose borders markers may begin and end: tags ("<think>",
+// "[TOOL_CALLS]"), words, runs of white space, and single other characters. Texts are compared by
+// atoms, so that "<tool_call>" and "<think>" do not share their first two bytes.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ std::vector<std::string_view> marker_atoms(std::string_view text);
 // Whether an atom is a tag.
 bool is_tag_atom(std::string_view atom);
 
-// Bytes that both texts begin, or end, with in the same atoms; of an ending 4 KiB at most.
+// Return the length in bytes of the atoms that both texts begin, or end, with; an ending is at most
+// 4 KiB.
 size_t common_beginning(std::string_view a, std::string_view b);
 size_t common_ending(std::string_view a, std::string_view b);
 

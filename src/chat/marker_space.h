@@ -1,4 +1,5 @@
-// White space around the markers of turns: blanks, tabs, newlines. Texts are cut, never copied.
+// Removes white space (blanks, tabs, newlines) around the markers of turns. Results are views of
+// the text.
 #pragma once
 
 #include <algorithm>

@@ -20,7 +20,7 @@ constexpr std::string_view kProbeReasoning = "Mulling it over";
 constexpr std::string_view kProbeContent = "Here goes";
 constexpr std::array<std::string_view, 4> kReasoningKeys = {"reasoning_content", "reasoning",
                                                             "thinking", "tool_plan"};
-constexpr size_t kMarkReach = 160;  // bytes in which a mark next to a text is looked for
+constexpr size_t kMarkReach = 160;  // bytes next to a text in which a mark is searched for
 
 struct ReasoningPair {
   std::string_view begin_token, end_token, begin, end;
@@ -41,7 +41,8 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// Returns the text that tags have in common which belong together: "think" of "</think>".
+// Returns the part of a tag by which an opening and a closing one belong together: "think" for
+// "</think>".
 std::string core_of(std::string_view tag) {
   std::string core = lower_case(tag);
   std::erase_if(core, [](char c) { return std::string_view("<>|/[]").find(c) < 6; });
@@ -64,7 +65,7 @@ bool speaks_of_reasoning(std::string_view mark) {
   return false;
 }
 
-// The tag that closes one; empty: not known.
+// Returns the closing tag of an opening one; empty where it is not known.
 std::string closing_of(std::string_view tag) {
   std::string closing(tag);
   const std::array<std::pair<std::string_view, std::string_view>, 4> words = {
@@ -80,7 +81,7 @@ std::string closing_of(std::string_view tag) {
   return closing.insert(1, "/");
 }
 
-// Returns the last tag of a text and what stands behind it, where that is a word at most.
+// Returns the last tag of a text with what follows it; empty where more than one word follows.
 std::string_view last_mark(std::string_view text) {
   text = without_space_behind(text);
   if (text.size() > kMarkReach) text.remove_prefix(text.size() - kMarkReach);
@@ -101,7 +102,7 @@ std::string_view first_tag(std::string_view text) {
   return is_tag_atom(atom) ? atom : std::string_view();
 }
 
-// Whether a mark is what the question's message begins with as well.
+// Whether the mark also begins the user's message, so that it is not reasoning's.
 bool begins_messages(std::string_view mark, std::string_view text) {
   const std::string_view head = last_mark(text.substr(0, text.find(kProbeQuestion)));
   return !head.empty() && marker_atoms(head).front() == marker_atoms(mark).front();
@@ -112,7 +113,7 @@ class ReasoningFinder {
   ReasoningFinder(const RenderTurns& render, ProbeStyle style)
       : render_(render), style_(std::move(style)) {}
 
-  // Finds the marks in a history.
+  // Finds the marks around reasoning that the template renders in a history.
   std::optional<ReasoningMarks> shown() {
     for (const object& switches : switches_to_try()) {
       style_.switches = switches;
@@ -131,7 +132,7 @@ class ReasoningFinder {
     return std::nullopt;
   }
 
-  // Finds the marks at the end of a prompt.
+  // Finds the marks at the end of a rendered prompt.
   std::optional<ReasoningMarks> prompted() {
     style_.history.reasoning_key = HistoryFormat().reasoning_key;
     for (const object& switches : switches_to_try()) {
@@ -161,7 +162,7 @@ class ReasoningFinder {
     }
   }
 
-  // Whether reasoning under any key is shown, or an error keeps it from being known.
+  // Whether the template shows reasoning under any key, or cannot be rendered with it.
   bool shows_any() const {
     for (int calls : {0, 1}) {
       TurnProbe probe = make_probe(style_, "reasoning", std::vector<int>(calls, 0));
@@ -245,7 +246,7 @@ ContentMarks find_content_marks(const RenderTurns& render, const ProbeStyle& sty
     const std::string_view end =
         first_tag(std::string_view(text).substr(at + kProbeContent.size()));
     if (!is_pair(begin, end) || begins_messages(begin, text)) return {};
-    // The text that asks for the turn is no part of the question.
+    // The generation prompt comes after the question: only there may the mark stand.
     const size_t question = std::min(prompt.rfind(kProbeQuestion), prompt.size());
     if (prompt.find(begin, question) != std::string::npos) return {};
     return {.begin = std::string(begin), .end = std::string(end)};

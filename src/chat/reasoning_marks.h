@@ -1,5 +1,5 @@
-// Finds what a model's reasoning stands between: in what the template makes of a message's
-// reasoning, else at the end of a prompt, else among the vocabulary's tokens.
+// Finds the marks around a model's reasoning: in the template's text for a message with reasoning,
+// else at the end of a prompt, else among the vocabulary's tokens.
 #pragma once
 
 #include <functional>
@@ -14,21 +14,21 @@ namespace hearth {
 struct ReasoningMarks {
   std::string begin, end;  // empty: none
   std::string key = HistoryFormat().reasoning_key;
-  boost::json::object switches = {};  // variables with which a history shows it
+  boost::json::object switches = {};  // variables with which a history shows reasoning
 };
 
 ReasoningMarks find_reasoning_marks(const RenderTurns& render,
                                     const std::function<bool(std::string_view)>& has_token,
                                     ProbeStyle style);
 
-// The marks that a template puts around a turn's content, found by the same measure.
+// The marks around a turn's content, found in the same way.
 struct ContentMarks {
-  std::string begin, end;  // empty: nothing
+  std::string begin, end;  // empty: none
 };
 
 ContentMarks find_content_marks(const RenderTurns& render, const ProbeStyle& style);
 
-// The text without marks of reasoning in front that hold none.
+// Returns the text without an empty pair of reasoning marks at its front.
 std::string_view without_empty_reasoning(std::string_view text, const ReasoningMarks& marks);
 
 }  // namespace hearth

@@ -1,11 +1,12 @@
-// Turns as a model wrote them, recorded as JSON, and what a client gets of each.
+// Reads and writes turns as a model generated them, recorded as JSON, with what a client gets of
+// each.
 //
 // A turn is an object: `pieces` ([{"text": ...}, {"control": ...}]: text, and markers that are one
-// token each), `tools` (as a request has them; or their names, where `definitions` has the rest),
-// `tool_choice` (auto where there are tools), `prompt_tail`, `end` ("eog", or "length" where it was
-// cut off), `form` or `family` (the name of a form), `id`. All but `pieces` may be missing.
+// token each), `tools` (as in a request; or only names, if `definitions` has the rest),
+// `tool_choice` (default: auto if there are tools), `prompt_tail`, `end` ("eog", or "length" where
+// it was cut off), `form` or `family` (the name of a form), `id`. Only `pieces` is required.
 //
-// Errors (kRequest): what is no such object, by field.
+// Errors (kRequest): an object of another form, by field.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -20,17 +21,17 @@
 
 namespace hearth {
 
-// A vocabulary as turns need it.
+// The parts of a vocabulary that turns need.
 struct TurnVocabulary {
   std::shared_ptr<const VocabularyTrie> trie = nullptr;
   std::vector<MarkerToken> markers = {};
-  std::function<std::vector<int32_t>(std::string_view)> encode = nullptr;  // of plain text
+  std::function<std::vector<int32_t>(std::string_view)> encode = nullptr;  // tokens of plain text
   int32_t end = -1;  // a token that ends a turn
 };
 
-// The tokenizer must outlive it.
+// Returns those parts of a tokenizer's vocabulary; the tokenizer must outlive them.
 TurnVocabulary turn_vocabulary(const Tokenizer& tokenizer);
-// Makes a vocabulary in which every byte is a token, and so are these markers.
+// Returns a vocabulary whose tokens are all bytes and these markers.
 TurnVocabulary made_turn_vocabulary(const std::vector<std::string>& markers);
 
 struct RecordedTurn {
@@ -42,16 +43,16 @@ struct RecordedTurn {
     bool control = false;
   };
   std::vector<Piece> pieces = {};
-  bool cut = false;  // by the length
+  bool cut = false;  // by the length limit
 };
 
 RecordedTurn read_recorded_turn(const boost::json::object& turn,
                                 const boost::json::object& definitions);
 
-// A control piece that is no token of the vocabulary is taken for text.
+// Returns the turn's tokens. A control piece that is no token of the vocabulary is encoded as text.
 std::vector<int32_t> tokens_of(const RecordedTurn& turn, const TurnVocabulary& vocabulary);
 
-// A turn as a whole.
+// TurnMessage: a whole turn as a client gets it.
 struct TurnMessage {
   struct Call {
     std::string id = {}, name = {}, arguments = {};
@@ -68,7 +69,7 @@ void join_events(const std::vector<TurnEvent>& events, TurnMessage* message);
 TurnMessage read_turn(std::shared_ptr<const TurnLanguage> language,
                       std::span<const int32_t> tokens);
 
-// The message as a chat's reply has it, on one line.
+// Returns the message in the form of a chat's reply, on one line.
 std::string turn_message_json(const RecordedTurn& turn, const TurnMessage& message);
 
 }  // namespace hearth

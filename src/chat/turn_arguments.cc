@@ -1,4 +1,4 @@
-// The arguments of calls in a turn's grammar.
+// The part of TurnGrammar that writes the arguments of calls.
 #include <algorithm>
 
 #include "base/error.h"
@@ -12,16 +12,17 @@ constexpr std::string_view kAnyObject = R"({"type":"object"})";
 constexpr std::string_view kNoMembers =
     R"({"type":"object","properties":{},"additionalProperties":false})";
 
-// The parts of the time and of the work left that a schema may take which need not be held: other
-// schemas need some, too.
+// A schema of a tool that is not strict may take at most this part of the time left, and 1 /
+// kPartOfWork of the work left, so that other schemas get theirs.
 constexpr double kMostOfTime = 0.5;
 constexpr uint64_t kPartOfWork = 2;
-// The work that objects of any kind take, at least.
+// The work reserved for a grammar of any object, to which a schema is relaxed.
 constexpr uint64_t kLeastWork = 20'000;
-// Limits in bytes on what is told of schemas that were not held; people must see what is missing.
+// Limits in bytes on one sentence, and on all sentences, about relaxed schemas: clients read them.
 constexpr size_t kMostSentenceBytes = 1000, kMostRelaxedBytes = 16 << 10;
 
-// Gives what comes a part of the work that a set may do.
+// Limits the work of a RegexSet while it lives; the work done meanwhile is then taken off what was
+// left before.
 class WorkShare {
  public:
   WorkShare(RegexSet& set, uint64_t most) : set_(set), left_(set.work_left()), most_(most) {
@@ -78,8 +79,8 @@ ArgumentMarks TurnGrammar::argument_marks() {
   return marks;
 }
 
-// All schemas together take no longer than one may: however many there are, one request does not
-// keep others waiting.
+// All tools' schemas together may take as long as one alone: however many there are, a request does
+// not hold up others.
 Symbol TurnGrammar::arguments(const Tool& tool) {
   const ArgumentMarks marks = argument_marks();
   const double left = schemas_end_ - SchemaBudget::thread_seconds();
@@ -102,7 +103,8 @@ Symbol TurnGrammar::any_arguments(const Tool& tool, const ArgumentMarks& marks) 
   return schema_arguments(other, marks, SchemaOptions().cpu_seconds);
 }
 
-// Sentences have the paths of what they are about, and may be many and long.
+// Adds a sentence about a relaxed schema, cut to the limits: they have paths and may be many and
+// long.
 void TurnGrammar::relax(std::string sentence) {
   if (sentence.size() > kMostSentenceBytes) {
     sentence.replace(kMostSentenceBytes, sentence.npos, "...");
@@ -124,9 +126,9 @@ Symbol TurnGrammar::schema_arguments(const Tool& tool, const ArgumentMarks& mark
   return symbol;
 }
 
-// Returns the value behind a key: the mark behind the key, the text as it is, and the mark behind
-// the text. White space that the form's own marks have next to the text is theirs once, and
-// otherwise the text's.
+// Returns a text parameter after its key: the key's end marker, the text as it is, and the value's
+// end marker. White space next to the text that is part of the markers is theirs once; any more is
+// the text's.
 Symbol TurnGrammar::text_value(RegexId texts) {
   const CallFormat& form = *format_.calls;
   const std::string_view key_end = without_space_behind(form.key_end);

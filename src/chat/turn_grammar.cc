@@ -80,8 +80,8 @@ Symbol TurnGrammar::answer() {
   return add_shape(builder_, order_.answer);
 }
 
-// Returns what the prompt's last marker of reasoning opened, where only white space stands behind
-// the marker, or where the prompt's text goes on.
+// Returns which part of the turn the prompt has opened: the one of its last reasoning marker, if
+// only white space follows the marker or the prompt's message goes on.
 TurnGrammar::Opened TurnGrammar::opened() const {
   if (format_.reasoning_end.empty()) return Opened::kContent;
   const std::string_view tail = order_.prompt_tail;
@@ -112,7 +112,7 @@ Symbol TurnGrammar::turn() {
     case Opened::kNothing:
       break;
   }
-  // Content may begin with reasoning, too, where that can begin anew.
+  // Content may also begin with reasoning where that may begin anew.
   if (is_free() && begins_anew()) return body(false);
   const Symbol behind = sequence({space(), reasoning(false), body(true)});
   if (!is_free()) return any_of({behind, body(false)});
@@ -129,7 +129,7 @@ Symbol TurnGrammar::reasoning(bool begun) {
   return sequence({begin, text, literal(TurnTag::kStructure, rest)});
 }
 
-// Reasoning that the turn ends in.
+// Returns reasoning without its end marker: the turn ends within it.
 Symbol TurnGrammar::cut_reasoning(bool begun) {
   const MarkerHead head = markup_.head(format_.reasoning_end);
   const Symbol begin = begun ? sequence({}) : literal(TurnTag::kStructure, format_.reasoning_begin);
@@ -155,8 +155,8 @@ Symbol TurnGrammar::body(bool behind_reasoning) {
   return free_body(behind_reasoning);
 }
 
-// Whether one token begins reasoning, so that it is told from text wherever it stands, and content
-// is nothing but text.
+// Whether reasoning may begin again within content: its marker begins with one token, so it is told
+// from text anywhere.
 bool TurnGrammar::begins_anew() const {
   if (format_.reasoning_begin.empty() || has_envelope()) return false;
   if (calls_tools_ && is_bare(*format_.calls)) return false;
@@ -164,14 +164,14 @@ bool TurnGrammar::begins_anew() const {
   return begin.token >= 0 && begin.text.empty();
 }
 
-// Whether one token begins an answer, and one ends it.
+// Whether the markers around content begin with one token each.
 bool TurnGrammar::has_envelope() const {
   const MarkerHead begin = markup_.head(format_.content_begin);
   const MarkerHead end = markup_.head(format_.content_end);
   return begin.token >= 0 && begin.text.empty() && end.token >= 0 && end.text.empty();
 }
 
-// Content between the marks of an answer, and what follows it; or content that ends in between.
+// Returns content between its markers, and what follows it; or content in which the turn ends.
 Symbol TurnGrammar::enveloped(Symbol behind) {
   const MarkerHead end = markup_.head(format_.content_end);
   const Symbol begin = sequence({space(), literal(TurnTag::kStructure, format_.content_begin)});
@@ -183,7 +183,8 @@ Symbol TurnGrammar::enveloped(Symbol behind) {
   return any_of({sequence({begin, whole, space(), behind}), sequence({begin, cut})});
 }
 
-// Content with calls behind it. Reasoning that one token begins may begin again.
+// Returns content with calls after it. Reasoning may begin again in between if its marker begins
+// with one token.
 Symbol TurnGrammar::free_body(bool behind_reasoning) {
   std::vector<int32_t> excluded;
   RegexId first = set_.everything();
@@ -197,7 +198,7 @@ Symbol TurnGrammar::free_body(bool behind_reasoning) {
     first = set_.complement(set_.concat({markup_.space(), marker, set_.everything()}));
   }
   Symbol before = sequence({});
-  if (behind_reasoning) {  // white space at its beginning is none of the content's
+  if (behind_reasoning) {  // white space at its beginning is not the content's
     before = space(kNoLimit);
     first = set_.all_of({first, markup_.not_spaced()});
   }
@@ -231,7 +232,8 @@ Symbol TurnGrammar::free_body(bool behind_reasoning) {
   return sequence({before, all});
 }
 
-// Calls that no markup begins: they are those that begin a turn, up to the arguments.
+// Whether calls begin without markup. They are then recognised at the turn's beginning alone, by
+// all text up to the arguments.
 bool TurnGrammar::is_bare(const CallFormat& calls) const {
   const std::string_view opening = calls.section_begin.empty() ? calls.begin : calls.section_begin;
   const std::string_view text = without_space_before(opening);
@@ -256,7 +258,7 @@ Symbol TurnGrammar::bare_body() {
   return any_of({alone, sequence({space(), calls(0), space()})});
 }
 
-// The answer's markup, the first `cut` bytes of its opening left out.
+// Returns the calls with their markup, of whose beginning the first `cut` bytes are left out.
 Symbol TurnGrammar::calls(size_t cut) {
   const CallFormat& form = *format_.calls;
   const bool section = !form.section_begin.empty();
@@ -294,7 +296,7 @@ Symbol TurnGrammar::id() {
   return builder_.terminal(parse_pattern(set_, kIds, {.search = false}));
 }
 
-// Returns a call behind its beginning.
+// Returns a call after its begin marker.
 Symbol TurnGrammar::call(const Tool& tool, bool quoted) {
   const CallFormat& form = *format_.calls;
   auto mark = [&](std::string_view marker) {
@@ -320,7 +322,7 @@ Symbol TurnGrammar::call(const Tool& tool, bool quoted) {
   parts.push_back(mark(form.name_end));
   parts.push_back(arguments(tool));
   if (form.id_place == IdPlace::kBehindArguments) {
-    // A model may leave the id out.
+    // A model may leave out the id.
     const bool before = quoted;
     parts.push_back(
         any_of({sequence({mark(form.id_begin), id(), mark(form.id_end)}), sequence({})}));

@@ -1,5 +1,5 @@
-// TurnGrammar writes what may be said in a turn as rules: a form's markup, the tools' arguments,
-// the answer's shape, tagged with what each byte is.
+// TurnGrammar writes the grammar of a turn: the format's markup, the tools' arguments and the
+// answer's shape. Tags say what each byte is.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace hearth {
 
-// The rules were made, and the grammar of them takes too long.
+// TurnTooComplex: the rules were made, but the grammar of them takes too much work.
 class TurnTooComplex : public Error {
  public:
   explicit TurnTooComplex(const std::string& message) : Error(ErrorCode::kRequest, message) {}
@@ -25,11 +25,12 @@ class TurnTooComplex : public Error {
 
 class TurnGrammar {
  public:
-  // `hold_schemas`: of tools whose schema need not be held, too.
+  // `hold_schemas`: enforce also the schemas of tools that are not strict.
   TurnGrammar(const TurnFormat& format, const TurnOrder& order, std::span<const MarkerToken> tokens,
               const VocabularyTrie& vocabulary, bool hold_schemas = true);
 
-  // Throws Error (kRequest) for what cannot be held and must be, TurnTooComplex among it.
+  // Builds the grammar. Throws Error (kRequest) where a schema that must be enforced cannot be,
+  // TurnTooComplex where the grammar takes too much work.
   std::shared_ptr<const Grammar> build();
 
   const TurnCuts& cuts() const { return cuts_; }
@@ -43,7 +44,7 @@ class TurnGrammar {
 
   bool has_answer() const { return order_.answer.kind != OutputKind::kFree; }
   bool only_calls() const { return order_.choice == ToolChoice::kRequired && calls_tools_; }
-  // Content may be anything, so a turn may end anywhere but in a call.
+  // Whether content may be any text, so that the turn may end anywhere except in a call.
   bool is_free() const { return !has_answer() && !only_calls(); }
   Symbol any_of(std::initializer_list<Symbol> some);
   Symbol sequence(std::initializer_list<Symbol> symbols);
@@ -76,7 +77,7 @@ class TurnGrammar {
   Symbol text_value(RegexId texts);
   Symbol json_value(Symbol value);
 
-  // turn_harmony.cc
+  // The rules of harmony (turn_harmony.cc).
   Symbol harmony_turn();
   Symbol harmony_message();
   Symbol harmony_call();
@@ -89,10 +90,11 @@ class TurnGrammar {
   RegexSet& set_;
   TurnMarkup markup_;
   bool calls_tools_;
-  std::array<Symbol, 2> any_call_ = {};  // outside of quotation marks, and within
+  std::array<Symbol, 2> any_call_ = {};  // outside and inside quotation marks
   TurnCuts cuts_;
-  const uint64_t work_;  // that the set may do for the schemas of all tools, and as much besides
-  double schemas_end_;   // when the schemas of all tools have taken their time, of the thread's
+  // The RegexSet's work for all tools' schemas; for the rest it may do as much again.
+  const uint64_t work_;
+  double schemas_end_;  // thread time at which the schemas' time is used up
   std::vector<std::string> relaxed_;
   size_t relaxed_bytes_ = 0;
 };

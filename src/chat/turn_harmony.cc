@@ -1,4 +1,5 @@
-// Harmony, the form of gpt-oss: a turn is messages, each with a channel and maybe a recipient.
+// The grammar of harmony, the format of gpt-oss: a turn is messages, each with a channel and
+// perhaps a recipient.
 //
 //   <|channel|>analysis<|message|>REASONING<|end|><|start|>assistant
 //   <|channel|>commentary to=functions.NAME <|constrain|>json<|message|>ARGUMENTS<|call|>
@@ -7,7 +8,7 @@
 
 namespace hearth {
 
-// Allows any messages, of which the last one ends the turn.
+// Returns a turn of any messages, the last of which ends it.
 Symbol TurnGrammar::harmony_turn() {
   const std::string_view tail = order_.prompt_tail;
   const bool in_reasoning = tail.ends_with("<|channel|>analysis<|message|>");
@@ -57,14 +58,14 @@ Symbol TurnGrammar::harmony_message() {
   markup_.tag(TurnTag::kContent);
   const Symbol text = markup_.free_text(excluded, set_.everything());
   builder_.add(rule, {final_channel, constrained, message, text, last});
-  // A preamble, behind which comes more.
+  // A preamble: content after which another message follows.
   const Symbol preamble = literal(TurnTag::kStructure, "<|channel|>commentary<|message|>");
   markup_.tag(TurnTag::kContent);
   const Symbol spoken = markup_.free_text_until(end, {}, set_.everything());
   const Symbol next = literal(TurnTag::kStructure, "<|start|>assistant");
   builder_.add(rule, {preamble, text, last});
   builder_.add(rule, {preamble, spoken, next, rule});
-  // Text without a channel, as a model writes that was not made for this form.
+  // Text without a channel is content: models not made for harmony write it.
   const RegexId recipient = set_.concat({markup_.space(), set_.literal("to="), set_.everything()});
   const int32_t markers[] = {end.token, excluded[1], markup_.head("<|channel|>").token};
   markup_.tag(TurnTag::kContent);
@@ -76,7 +77,7 @@ Symbol TurnGrammar::harmony_message() {
   return rule;
 }
 
-// The recipient stands in the role or behind the channel.
+// Returns a call; its recipient stands in the role or after the channel.
 Symbol TurnGrammar::harmony_call() {
   const Symbol json = literal(TurnTag::kStructure, "json");
   const Symbol constrain = literal(TurnTag::kStructure, "<|constrain|>");

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Tokens of text that look like markup.
+// Whether a token's text looks like markup, such as "<tool_call>".
 bool looks_like_markup(std::string_view text) {
   constexpr std::array<std::string_view, 3> kFirst = {"<", "[", "｜"}, kLast = {">", "]", "｜"};
   auto begins = [&](std::string_view mark) { return text.starts_with(mark); };
@@ -74,7 +74,8 @@ TurnLanguage compile_turn(const TurnFormat& format, const TurnOrder& order,
     const bool lenient =
         std::ranges::any_of(order.tools, [](const Tool& tool) { return !tool.strict; });
     if (!grammar->calls_tools() || !lenient) throw;
-    // Schemas that need not be held are left out altogether.
+    // Relaxes all schemas of tools that are not strict, as the grammar with them takes too much
+    // work.
     language.relaxed.emplace_back(error.what());
     grammar = std::make_unique<TurnGrammar>(format, order, language.markers, *vocabulary, false);
     built = grammar->build();

@@ -1,8 +1,8 @@
-// TurnLanguage: all that a model may say in one turn, as one grammar: reasoning, content, calls of
-// tools. It binds what is generated, and tells what each byte of it is, so the two cannot disagree.
+// TurnLanguage: the grammar of all that a model may generate in one turn: reasoning, content, tool
+// calls. It constrains generation and also tags each byte generated, so the two always agree.
 //
-// Errors (kRequest): those of the schemas of tools that are strict and of the answer's shape, by
-// path; SchemaTooComplex.
+// Errors (kRequest): those in the answer's shape and in schemas of strict tools, by path;
+// SchemaTooComplex.
 #pragma once
 
 #include <cstdint>
@@ -20,34 +20,35 @@ namespace hearth {
 
 struct Tool {
   std::string name;
-  std::string parameters = {};  // the JSON text of a schema; empty: an object without members
-  bool strict = false;          // arguments are held to all of the schema, or it is refused
+  std::string parameters = {};  // the schema's JSON text; empty: no members
+  bool strict = false;          // enforce the whole schema, or refuse the request
   std::string where = {};       // what errors call the schema: "tools[3].function.parameters"
 };
 
 enum class ToolChoice : uint8_t {
-  kNone,      // markup of calls is content
-  kAuto,      // content and calls
-  kRequired,  // calls, and no content
+  kNone,      // text that looks like calls is content
+  kAuto,      // content, then perhaps calls
+  kRequired,  // calls without content
 };
 
-// The demands on one turn.
+// TurnOrder: the request's demands on one turn.
 struct TurnOrder {
   std::vector<Tool> tools = {};  // those that may be called
   ToolChoice choice = ToolChoice::kNone;
-  bool parallel = true;          // several calls
+  bool parallel = true;          // several calls are allowed
   OutputShape answer = {};       // of the content
-  std::string prompt_tail = {};  // what the prompt ends with: the last bytes of it, or all
-  bool prompt_goes_on = false;   // the prompt ends in a message of the assistant, which goes on
+  std::string prompt_tail = {};  // the prompt's last bytes, or all of it
+  bool prompt_goes_on = false;   // the turn continues the prompt's last message
 };
 
-// Tokens that markers may be made of, by what they show.
+// MarkerToken: a token that may be a part of markers, by its text.
 struct MarkerToken {
   std::string text;
   int32_t id;
 };
 
-// The text of markers that tags of text have at their end (chat/turn_markup.h), for the reader.
+// The texts of markers that the grammar tags as part of content, reasoning or values
+// (chat/turn_markup.h): the reader cuts them off the ends.
 struct TurnCuts {
   std::string content, reasoning, value;
   bool newline_before_value_end = false;
@@ -56,17 +57,17 @@ struct TurnCuts {
 struct TurnLanguage {
   TurnFormat format;
   bool tools = false;                    // calls are told from content
-  bool bound = false;                    // not every text is allowed: the engine has to hold it
-  std::shared_ptr<const Matcher> begin;  // where the turn begins, behind what the prompt opened
-  std::vector<MarkerToken> markers;      // that the form's markup has
+  bool bound = false;                    // not every text is allowed: the engine must constrain it
+  std::shared_ptr<const Matcher> begin;  // the turn's beginning, after what the prompt opened
+  std::vector<MarkerToken> markers;      // those in the format's markup
   TurnCuts cuts;
-  uint32_t stop_tags = 0;  // of content in which stop strings may stand
-  // The parts of tools' schemas that were left out since the tools are not strict, as the errors
-  // they would have been.
+  uint32_t stop_tags = 0;  // bits of tags of content, where stop strings are searched
+  // The parts of schemas that are not enforced, as the tools are not strict: for each the error
+  // that a strict tool would get.
   std::vector<std::string> relaxed;
 };
 
-// The control tokens of a vocabulary, and others that show as one piece of markup.
+// Returns a vocabulary's control tokens, and other tokens that look like a piece of markup.
 std::vector<MarkerToken> marker_tokens(const Tokenizer& tokenizer);
 
 TurnLanguage compile_turn(const TurnFormat& format, const TurnOrder& order,

@@ -43,7 +43,8 @@ bool is_document(const std::string& schema, const std::string& text) {
   return matcher.may_end();
 }
 
-// Goes along tokens that may follow until the turn ends, and checks that exactly those may.
+// Walks along random allowed tokens until the turn ends, and checks that the matcher allows exactly
+// those in its mask.
 std::vector<int32_t> walk(const TurnLanguage& language, uint32_t seed) {
   std::mt19937 random(seed);
   Matcher matcher(*language.begin);
@@ -58,7 +59,7 @@ std::vector<int32_t> walk(const TurnLanguage& language, uint32_t seed) {
       EXPECT_EQ(has_bit(bits, id), matcher.allows(id)) << id;
       if (!has_bit(bits, id)) continue;
       allowed.push_back(id);
-      // Letters lengthen texts; marks bring them to an end.
+      // Letters make texts longer, marks end them.
       const bool mark = i < 256 ? std::string_view("\"},])'\n<|/>").find(static_cast<char>(i)) !=
                                       std::string_view::npos
                                 : true;
@@ -117,7 +118,7 @@ TEST_P(FormTest, WalksEndInCallsOfTheirSchemas) {
   EXPECT_GE(calls, 6u);
 }
 
-// Text that is not a call is content, and no byte of it is lost.
+// Any text that is not a call is content, without a byte lost.
 TEST_P(FormTest, AnyTextIsContent) {
   const KnownFormat& known = *find_known_format(GetParam());
   const TurnVocabulary vocabulary = vocabulary_of(known);
@@ -174,7 +175,7 @@ TEST(TurnLanguage, OneOddToolBreaksNothing) {
   EXPECT_TRUE(error_of(order).starts_with("tools[2].function.parameters.properties.a: "));
 }
 
-// A schema that takes long to compile; of 2,000 properties too long for one.
+// Returns a schema that is slow to compile; with 2,000 properties it is too complex by itself.
 std::string slow_schema(int properties = 2000) {
   std::string schema = R"({"type":"object","properties":{)";
   for (int i = 0; i < properties; ++i) {
@@ -195,20 +196,20 @@ TEST(TurnLanguage, SchemasThatTakeTooLongTogetherBreakNothing) {
   EXPECT_FALSE(hermes(order).relaxed.empty());
 }
 
-// The schema's rules are soon made; the grammar of them is too much work.
+// This schema's rules are made quickly, but the grammar of them takes too much work.
 TEST(TurnLanguage, ASchemaWhoseGrammarTakesTooLongBreaksNothing) {
   TurnOrder order = order_of(ToolChoice::kAuto);
   order.tools.push_back({.name = "slow", .parameters = slow_schema(1200), .where = "slow"});
   EXPECT_EQ(error_of(order), "");
   EXPECT_FALSE(hermes(order).relaxed.empty());
-  // Another tool's schema that must be held is not spoilt either.
+  // Another tool's schema, which is strict, is still enforced.
   order.tools[0].strict = true;
   EXPECT_EQ(error_of(order), "");
   order.tools.back().strict = true;
   EXPECT_NE(error_of(order).find("takes too long"), std::string::npos);
 }
 
-// People see what it is, and nobody fills the memory with it.
+// Sentences about relaxed schemas are short enough to read, and limited in number.
 TEST(TurnLanguage, SaysALittleOfWhatIsLeftOut) {
   TurnOrder order = order_of(ToolChoice::kAuto);
   std::string properties;

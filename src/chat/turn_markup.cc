@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMostSpace = 4;  // at a seam: a model that writes more writes nothing else
+constexpr uint64_t kMostSpace = 4;  // characters at a seam; endless white space is not allowed
 constexpr std::string_view kLooseMarks = "{}[],:";
 
 }  // namespace
@@ -37,7 +37,8 @@ RegexId TurnMarkup::space(uint64_t most) const {
   return set_.repeat(set_.bytes(bytes), 0, std::max(most, kMostSpace));
 }
 
-// White space may be more or less where the marker has some, and around the marks of JSON.
+// Returns a marker's regular expression: white space may be more or less where the marker has some,
+// and around JSON's punctuation.
 RegexId TurnMarkup::marker_text(std::string_view text, bool* quoted) {
   std::vector<RegexId> parts;
   bool spaced = false;
@@ -106,7 +107,7 @@ RegexId TurnMarkup::up_to(std::string_view text) {
   return set_.all_of({ends, set_.complement(more)});
 }
 
-// A text, then control tokens with texts between them; the last text is `last`.
+// Returns a text, then control tokens with texts between them, the last text being `last`.
 Symbol TurnMarkup::free_parts(const FreeParts& parts) {
   std::vector<int32_t> controls;
   for (int32_t id : controls_) {

@@ -1,5 +1,5 @@
-// Markup of turns in a grammar: markers, whose white space may be more or less, and texts up to a
-// marker. What is written carries the builder's tag.
+// TurnMarkup writes the markup of turns in a grammar: markers, whose white space may vary, and
+// texts up to a marker. All that it writes gets the builder's current tag.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace hearth {
 enum class TurnTag : uint8_t {
   kStructure,  // markup
   kContent,    // any text
-  kAnswer,     // content that has a shape
+  kAnswer,     // content with a shape
   kReasoning,
-  kName,     // of a tool
-  kId,       // of a call
-  kJson,     // of arguments, as it is
-  kKey,      // a name of JSON, as it is
-  kText,     // within a string of JSON, as it is
-  kValue,    // a whole string of JSON, as it is, and the text of the marker that ends it
-  kQuote,    // stands for a quotation mark of JSON
-  kColon,    // for a colon
+  kName,     // a tool's name
+  kId,       // a call's id
+  kJson,     // arguments in JSON, unchanged
+  kKey,      // a JSON name (key), unchanged
+  kText,     // inside a JSON string, unchanged
+  kValue,    // a whole JSON string's text, and the marker's text that ends it
+  kQuote,    // becomes a JSON quotation mark
+  kColon,    // becomes a JSON colon
   kWord,     // Python's True, False or None
-  kCallEnd,  // markup that a call ends with
+  kCallEnd,  // markup that ends a call
 };
 
 constexpr uint32_t tag_bit(TurnTag tag) { return uint32_t{1} << static_cast<uint32_t>(tag); }
@@ -39,14 +39,14 @@ struct MarkerPart {
   int32_t token = -1;
 };
 
-// Cuts a marker where it has tokens, the longest first.
+// Splits a marker into parts at its tokens, the longest tokens first.
 std::vector<MarkerPart> split_marker(std::string_view marker, std::span<const MarkerToken> tokens);
 
-// The beginning of a marker, where text that goes on until it ends.
+// The head of a marker: the beginning by which a text before it recognises its end.
 struct MarkerHead {
-  std::string text;    // with which the text ends: what is before the token, or the marker's head
-  int32_t token = -1;  // behind that text; -1: none
-  size_t bytes = 0;    // of the marker, up to behind both
+  std::string text;    // text before the token, or the whole head
+  int32_t token = -1;  // after that text; -1: none
+  size_t bytes = 0;    // bytes of the marker that both take
 };
 
 class TurnMarkup {
@@ -58,30 +58,30 @@ class TurnMarkup {
         tokens_(tokens),
         controls_(std::move(controls)) {}
 
-  // Sets the builder's tag.
+  // Sets the tag of all that is written from here on.
   void tag(TurnTag tag) { builder_.set_tag(static_cast<uint8_t>(tag)); }
 
-  // The marker, or nothing where it is empty. `quoted`: whether its beginning stands between
-  // quotation marks, and then whether its end does.
+  // Writes the marker; nothing where it is empty. `quoted`: in, whether its beginning is inside
+  // quotation marks; out, whether its end is.
   Symbol marker(std::string_view text, bool* quoted = nullptr);
   Symbol token(int32_t id);
-  // Returns the marker as a regular expression, where no part of it is a token.
+  // Returns a marker without tokens as a regular expression.
   RegexId marker_text(std::string_view text, bool* quoted);
 
-  // Returns the head by which a text ends that a marker follows. Markers that begin with markup are
-  // told by its first tag, others by all of them.
+  // Returns a marker's head. A marker that begins with markup is recognised by its first tag,
+  // others by their whole text.
   MarkerHead head(std::string_view marker) const;
 
-  // White space or none: up to `most` characters, or a few.
+  // Returns optional white space of up to `most` characters; 0: kMostSpace.
   RegexId space(uint64_t most = 0) const;
-  RegexId not_spaced();  // texts that don't begin with it
-  // Texts without `text`, and those in which it stands at the end alone.
+  RegexId not_spaced();  // texts that do not begin with white space
+  // Return the texts without `text`, and the texts that have it only at their end.
   RegexId without(std::string_view text);
   RegexId up_to(std::string_view text);
 
-  // Text with control tokens in it, but for those of `excluded`, as it is until a head or the end.
-  // `first`: what its beginning up to the first control token matches, besides. `between` may stand
-  // in place of a control token; no white space follows it.
+  // Write free text that may contain control tokens other than `excluded`, up to the end or to
+  // `head`. `first`: what the text up to its first control token must match. `between`: a symbol
+  // that may stand in place of a control token, without white space after it.
   Symbol free_text(std::span<const int32_t> excluded, RegexId first, Symbol between = kNoSymbol);
   Symbol free_text_until(const MarkerHead& head, std::span<const int32_t> excluded, RegexId first,
                          Symbol between = kNoSymbol);
@@ -98,7 +98,7 @@ class TurnMarkup {
   GrammarBuilder& builder_;
   RegexSet& set_;
   std::span<const MarkerToken> tokens_;
-  std::vector<int32_t> controls_;  // all of the vocabulary
+  std::vector<int32_t> controls_;  // of the vocabulary
 };
 
 }  // namespace hearth

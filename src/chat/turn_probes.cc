@@ -18,7 +18,8 @@ using boost::json::object;
 constexpr std::string_view kOtherAnswer = "Quite so";
 constexpr std::array<std::string_view, 3> kProbeIds = {"aB3dE5gH1", "kL7nP9rS2", "uV4xY6zA8"};
 
-// Tokens that are known to end a turn, where one with calls ends unlike others.
+// Tokens known to end a turn, for templates in which a turn with calls ends differently from
+// others.
 constexpr std::array<std::string_view, 18> kTurnEnds = {
     "<|eom_id|>",    "<|eot_id|>",      "<|im_end|>",
     "<|end|>",       "<|eom|>",         "<|eot|>",
@@ -28,7 +29,8 @@ constexpr std::array<std::string_view, 18> kTurnEnds = {
     "<|user|>",      "<|observation|>", "<｜end▁of▁sentence｜>",
 };
 
-// Keys in the order of the alphabet: some templates sort them.
+// Returns a call with known names and values. Keys are in alphabetical order, since some templates
+// sort them.
 ProbeCall probe_call(const ProbeStyle& style, int number) {
   switch (number) {
     case 0:
@@ -110,8 +112,8 @@ size_t size_without_known_end(std::string_view turn) {
   return turn.size();
 }
 
-// Returns the size of a turn at the beginning of `text`, which follows the prompt. `tail`: the end
-// of another turn.
+// Returns the length of the turn at the beginning of `text`, which follows the prompt. `tail`: the
+// end of the text after another turn.
 size_t turn_size(std::string_view text, std::string_view tail, bool results) {
   if (!results) {
     text.remove_suffix(common_ending(text, tail));
@@ -124,7 +126,7 @@ size_t turn_size(std::string_view text, std::string_view tail, bool results) {
   return end;
 }
 
-// The text that the assistant goes on with; empty where it cannot be had.
+// Returns the generation prompt with which the assistant begins; empty where the template has none.
 std::string text_to_continue(const RenderTurns& render, const array& messages, object variables) {
   try {
     const std::string without = render(messages, variables);
@@ -196,7 +198,7 @@ std::vector<TurnProbe> turn_probes(const ProbeStyle& style) {
   if (style.reasoning) add("reasoning before an answer", {}, content, reasoning);
   add("a call", {1});
   add("a call with values of many types", {2});
-  // Some templates write nested values as JSON.
+  // Templates with Python's form may write nested values as JSON.
   probes.back().often_wrong = style.python;
   add("a call without arguments", {3});
   add("a call with marks in a text", {4});
@@ -224,7 +226,7 @@ ProbeText render_probe(const RenderTurns& render, const TurnProbe& probe) {
   const bool answered = answer != std::string::npos;
   size_t begin = common_beginning(text, std::string_view(reference).substr(0, answer));
   if (!prompt.empty() && text.starts_with(prompt)) {
-    // Messages of harmony have heads that begin alike.
+    // Harmony's messages have heads that begin alike.
     const bool heads =
         begin > prompt.size() &&
         std::string_view(text).substr(prompt.size(), begin - prompt.size()).find("<|channel|>") !=

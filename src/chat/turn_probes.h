@@ -1,4 +1,5 @@
-// Conversations that a chat template is tried with, and what it makes of their last turn.
+// The probe conversations that a chat template is rendered with, and the template's text for their
+// last turn.
 //
 //   for (const TurnProbe& probe : turn_probes(style)) {
 //     ProbeText text = render_probe(render, probe);
@@ -15,7 +16,7 @@
 
 namespace hearth {
 
-// How a template wants its messages.
+// The form in which a template takes messages.
 struct ProbeStyle {
   HistoryFormat history;
   bool null_content = false;  // content is null where there is none; else ""
@@ -23,16 +24,16 @@ struct ProbeStyle {
   bool results = false;       // results follow the calls
   bool tools = true;          // tools are declared
   bool one = false;           // a turn has one call at most
-  // The properties of the template that turn_probes() takes into account.
+  // Properties of the template that decide which probes turn_probes() makes.
   bool content_before_calls = true;
   bool reasoning = false;
   bool reasoning_before_calls = false;
-  bool python = false;                // calls are written as in Python
-  bool python_words = false;          // and true is True in other forms
-  boost::json::object switches = {};  // other variables, such as enable_thinking
+  bool python = false;                // arguments have Python's form
+  bool python_words = false;          // other forms write True for true
+  boost::json::object switches = {};  // more variables, such as enable_thinking
 };
 
-// The style in which a template was found to show calls.
+// Returns the style in which a template was found to show calls.
 ProbeStyle style_of(const FoundTurnFormat& found);
 
 struct ProbeCall {
@@ -43,36 +44,36 @@ struct ProbeCall {
 struct TurnProbe {
   std::string what;  // for people: "two calls"
   boost::json::array messages;
-  size_t turn = 0;  // which of the messages the turn is; those behind it are results
+  size_t turn = 0;  // the turn's message; results follow it
   boost::json::object variables;
   std::string reasoning, content;
   std::vector<ProbeCall> calls;
-  // Templates that write it wrong are known, though their models do not: a history of theirs has
-  // calls that nothing ends, or quotation marks within quotation marks.
+  // Known templates render this probe wrongly in a history (calls without an end, nested quotation
+  // marks), although their models write it right.
   bool often_wrong = false;
 };
 
-// The probes whose last turn is shown whole. All names, keys and values are unlike each other.
+// Returns the probes of a style. All their names, keys and values differ.
 std::vector<TurnProbe> turn_probes(const ProbeStyle& style);
 
-// One probe of it: `calls` are numbers of 0 to 4 (two texts; two texts; many types; no arguments; a
-// text with marks in it).
+// Makes one probe. `calls`: numbers from 0 to 4 (0 and 1: two texts; 2: many types; 3: no
+// arguments; 4: a text that contains marks).
 TurnProbe make_probe(const ProbeStyle& style, std::string what, const std::vector<int>& calls,
                      std::string content = {}, std::string reasoning = {});
 
 struct ProbeText {
-  std::string prompt;  // up to where the assistant begins to say something of its own
-  std::string turn;    // what it says
-  std::string rest;    // what ends the turn, and the results
+  std::string prompt;  // up to the assistant's own text
+  std::string turn;    // the assistant's own text
+  std::string rest;    // the end of the turn, and results
 };
 
-// Told from the text of the same conversation in which the assistant says something else. What
-// stands in front of both, such as reasoning that is opened and closed, is prompt; so is what the
-// template asks for the turn with (add_generation_prompt), where the turn goes on behind it.
-// Throws what `render` throws.
+// Renders a probe and splits the text. The same conversation is also rendered with another last
+// turn: what both begin with (such as an empty pair of reasoning marks) is prompt, and so is the
+// generation prompt (add_generation_prompt) where the turn continues it. Throws what `render`
+// throws.
 ProbeText render_probe(const RenderTurns& render, const TurnProbe& probe);
 
-// The user's words in every probe.
+// The user's message in every probe.
 inline constexpr std::string_view kProbeQuestion = "Kindly see to it";
 
 }  // namespace hearth

@@ -13,13 +13,13 @@
 namespace hearth {
 namespace {
 
-// Tags of text that markup may follow: where a byte may be either, what comes next tells.
+// The tags of text that markup may follow. If a byte may be text or markup, the next byte decides.
 constexpr uint32_t kTexts = tag_bit(TurnTag::kContent) | tag_bit(TurnTag::kAnswer) |
                             tag_bit(TurnTag::kReasoning) | tag_bit(TurnTag::kValue);
 
 TurnTag lowest(uint32_t tags) { return static_cast<TurnTag>(std::countr_zero(tags)); }
 
-// Returns which of the tags that a byte may have fits the byte behind it.
+// Returns the one of a byte's possible tags that fits the next byte's.
 TurnTag fitting(uint32_t tags, uint32_t next) {
   if ((tags & next) != 0) return lowest(tags & next);
   return lowest((tags & ~kTexts) != 0 ? tags & ~kTexts : tags);
@@ -30,7 +30,7 @@ bool is_free(TurnTag tag) { return (tag_bit(tag) & kTexts) != 0 && tag != TurnTa
 }  // namespace
 
 struct TurnReader::State {
-  // A byte, or the text of a control token, that may be one of several things.
+  // A byte, or a control token's text, whose tag is not decided yet.
   struct Part {
     std::string text;
     bool control;
@@ -54,12 +54,12 @@ struct TurnReader::State {
 
   std::shared_ptr<const TurnLanguage> language;
   Matcher matcher;
-  bool lost = false;  // it has left the language
+  bool lost = false;  // the text has left the language
   std::vector<Part> waiting;
   TurnTag zone = TurnTag::kStructure;
   TurnText content, reasoning;
   CallReader calls;
-  std::string markup;  // since the last text, of a call that has not begun
+  std::string markup;  // markup since the last text, for a call that has not begun
   uint64_t reasoning_tokens = 0;
   std::vector<TurnEvent>* events = nullptr;
 };
@@ -75,7 +75,7 @@ bool TurnReader::in_content() const {
 uint32_t TurnReader::calls() const { return state_->calls.count(); }
 uint64_t TurnReader::reasoning_tokens() const { return state_->reasoning_tokens; }
 
-// Returns the text of a token that no text spells, where the form's markup has one.
+// Returns a token's text in the format's markup, for tokens that have no text; else "".
 std::string TurnReader::State::shown(int32_t token) const {
   for (const MarkerToken& marker : language->markers) {
     if (marker.id == token) return marker.text;
@@ -91,7 +91,7 @@ void TurnReader::take(int32_t token, std::vector<TurnEvent>* events) {
   bool taken = false;
   try {
     taken = !state.lost && state.matcher.accept(token);
-  } catch (const Error&) {  // the text takes more memory than it may: nothing tells it apart
+  } catch (const Error&) {  // the memory limit: all further text is content
   }
   if (!taken) {
     if (vocabulary.role(token) != TokenRole::kEnd) state.lose(token);
@@ -144,7 +144,7 @@ void TurnReader::State::give(const Part& part, TurnTag tag) {
   }
 }
 
-// Ends the text before markup, which is whole now.
+// Ends the text before markup that is complete now.
 void TurnReader::State::leave(TurnTag next) {
   if (zone == TurnTag::kContent && !is_free(next)) content.cut(events);
   if (zone == TurnTag::kReasoning) {
@@ -156,7 +156,8 @@ void TurnReader::State::leave(TurnTag next) {
   if (is_free(next)) calls.close(events);
 }
 
-// Makes all that follows content, together with what was held back of a call that had not begun.
+// The text has left the language: all that follows is content, and so is markup held back for a
+// call that has not begun.
 void TurnReader::State::lose(int32_t token) {
   const VocabularyTrie& vocabulary = matcher.vocabulary();
   if (!lost) {

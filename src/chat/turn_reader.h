@@ -1,12 +1,12 @@
-// TurnReader: from the tokens of a turn to what a client gets of it, as they come. Events joined
-// are the whole, however the text was cut into tokens. Held back is only what may turn out to be
-// the beginning of a marker, an incomplete character, and white space at the seams.
+// TurnReader turns a turn's tokens into events for the client as they come. The joined events do
+// not depend on how the text was cut into tokens. It holds back only what may be the beginning of a
+// marker, an incomplete character, and white space at the seams.
 //
 //   TurnReader reader(language);
 //   for (int32_t token : tokens) reader.take(token, &events);
 //   reader.end(&events);
 //
-// A text that is not of the language (no engine held it) is content from where it leaves it.
+// A text that leaves the language (the engine did not constrain it) is content from there on.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ namespace hearth {
 
 struct TurnEvent {
   enum class Kind : uint8_t {
-    kContent,    // `text` goes on with the content
-    kReasoning,  // with the reasoning
-    kCall,  // call number `call` begins: `text` is the tool's name, `id` the model's id or empty
-    kArguments,  // `text` goes on with the JSON text of the call's arguments, an object
-    kCallEnd,    // the call is whole; `id` is the model's, where it came behind the arguments
+    kContent,    // `text` continues the content
+    kReasoning,  // `text` continues the reasoning
+    kCall,       // call `call` begins: `text` is the tool's name, `id` the model's or empty
+    kArguments,  // `text` continues the arguments' JSON text
+    kCallEnd,    // the call is complete; `id` if it came after the arguments
   };
   Kind kind;
-  uint32_t call = 0;  // 0, 1, ... in the order of the turn
+  uint32_t call = 0;  // the call's number in the turn, from 0
   std::string text = {};
   std::string id = {};
   bool operator==(const TurnEvent&) const = default;
@@ -39,15 +39,16 @@ class TurnReader {
   ~TurnReader();
   TurnReader(TurnReader&&) noexcept;
 
-  // Appends what became certain. A token that ends the generation gives nothing.
+  // Takes a token, and appends the events that became certain. A token that ends the generation
+  // adds none.
   void take(int32_t token, std::vector<TurnEvent>* events);
-  // The turn is over, whatever ended it.
+  // Ends the turn, whatever ended it, and appends the last events.
   void end(std::vector<TurnEvent>* events);
 
-  // Whether what was taken last is content.
+  // Whether the last token was content.
   bool in_content() const;
   uint32_t calls() const;             // that began
-  uint64_t reasoning_tokens() const;  // tokens before the reasoning's end
+  uint64_t reasoning_tokens() const;  // up to the reasoning's end
 
  private:
   struct State;

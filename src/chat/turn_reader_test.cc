@@ -15,7 +15,7 @@ namespace {
 
 using Call = TurnMessage::Call;
 
-// A tool with any number of parameters, by the JSON of their schemas.
+// Returns a tool whose parameters are given as the JSON of a schema's properties.
 Tool tool(std::string name, const std::string& properties = "", const std::string& required = "") {
   return {.name = std::move(name),
           .parameters = R"({"type":"object","properties":{)" + properties + R"(},"required":[)" +
@@ -36,7 +36,7 @@ std::vector<Tool> tools() {
 struct Turn {
   const char* name;
   const char* form;
-  std::string text;  // markers that are usually tokens are, unless behind a backslash
+  std::string text;  // markers that are usually tokens become tokens, except after a backslash
   std::string content, reasoning;
   std::vector<Call> calls;
   std::string prompt_tail = {};
@@ -66,7 +66,7 @@ std::vector<RecordedTurn::Piece> pieces_of(const Turn& turn, const KnownFormat& 
   return pieces;
 }
 
-// Cuts the text of pieces into tokens of random lengths, up to `longest`.
+// A turn's text cut into tokens of random lengths up to `longest`.
 struct Cut {
   TurnVocabulary vocabulary;
   std::vector<int32_t> tokens = {};
@@ -131,13 +131,13 @@ TEST_P(TurnTest, ReadsTheSameHoweverItIsCut) {
     auto language = std::make_shared<const TurnLanguage>(
         compile_turn(known->format, order_of(turn), cut.vocabulary.markers, cut.vocabulary.trie));
     expect_message(turn, read_turn(language, cut.tokens), "longest " + std::to_string(longest));
-    // The engine would have let the same tokens pass, to the last one.
+    // The turn's grammar allows all of the tokens.
     Matcher matcher(*language->begin);
     EXPECT_EQ(matcher.validate(cut.tokens), cut.tokens.size());
   }
 }
 
-// Each token's part is given once, and all of it before the next token comes.
+// Events come as soon as they are certain: each token's part before the next token.
 TEST_P(TurnTest, GivesWhatIsCertain) {
   const Turn& turn = GetParam();
   const KnownFormat* known = find_known_format(turn.form);
@@ -386,7 +386,7 @@ INSTANTIATE_TEST_SUITE_P(
               whole("ping", "{}"), whole("set", "{\"key\": \"it's\", \"value\": null}")}}),
     [](const auto& turn) { return turn.param.name; });
 
-// A faulty byte of a text comes before the markup that ends the text.
+// An invalid byte in a text is given before the markup that ends the text.
 TEST(TurnReader, EndsACharacterWithItsText) {
   const KnownFormat& known = *find_known_format("hermes");
   const TurnVocabulary vocabulary = made_turn_vocabulary(known.controls);

@@ -37,7 +37,7 @@ std::vector<Tool> tools_of(const TurnProbe& probe) {
   return tools;
 }
 
-// The tokens of text that the template wrote.
+// Returns the tokens of a text that the template wrote.
 std::vector<int32_t> tokens_of(const std::string& text, const TurnVocabulary& vocabulary) {
   std::vector<int32_t> tokens;
   for (const MarkerPart& part : split_marker(text, vocabulary.markers)) {
@@ -59,7 +59,7 @@ bool same_json(const std::string& text, const json::object& value) {
   }
 }
 
-// Says in what a message differs from its probe; empty: in nothing.
+// Returns how a message differs from its probe; empty where it does not.
 std::string difference(const TurnProbe& probe, const TurnMessage& message) {
   if (message.calls.size() != probe.calls.size()) {
     return fmt::format("its {} calls are read as {}", probe.calls.size(), message.calls.size());

@@ -1,5 +1,5 @@
-// The turns of a chat template, found and then proved: what it renders is read back, and has to be
-// what was said.
+// Finds the format of a chat template's turns and proves it: rendered probes are read back, and
+// must equal the messages that were rendered.
 #pragma once
 
 #include <string>
@@ -11,16 +11,17 @@
 
 namespace hearth {
 
-// Both must outlive what is returned.
+// Return functions that render with the template or prompt, which must outlive them.
 RenderTurns renderer_of(const ChatTemplate& chat);
 RenderTurns renderer_of(const ChatPrompt& prompt);
 
-// Reads every probe back that shows calls. Returns what differs, as the predicate of a sentence
-// about the template; empty where nothing does.
+// Reads back every probe that the template shows. Returns the difference as a predicate about the
+// template; empty where there is none.
 std::string prove_turns(const RenderTurns& render, const FoundTurnFormat& found,
                         const TurnVocabulary& vocabulary);
 
-// The form of a model's turns, in its own vocabulary. One that cannot be proved has no calls.
+// Returns the format of a model's turns with its own vocabulary. If calls cannot be proved, the
+// format has none.
 FoundTurnFormat prove_turn_format(const RenderTurns& render, const TurnVocabulary& vocabulary);
 
 }  // namespace hearth

@@ -25,7 +25,7 @@ void TurnText::push(std::string_view bytes, bool control, std::vector<TurnEvent>
 void TurnText::cut(std::vector<TurnEvent>* events) {
   if (held_ == marker_) held_.clear();
   give(std::exchange(held_, {}), events);
-  // A character ends with its text, so that what is wrong with it stands before the markup.
+  // An incomplete character ends with its text: its U+FFFD comes before the markup.
   event(utf8_.flush(), events);
 }
 
@@ -37,7 +37,8 @@ void TurnText::end_block() {
 
 void TurnText::end(std::vector<TurnEvent>* events) {
   give(std::exchange(held_, {}), events);
-  // Reasoning is shown without them; content as the model wrote it, where nothing stands around it.
+  // White space at the end is not part of reasoning. It is part of content where nothing stands
+  // around that.
   if (kind_ == TurnEvent::Kind::kContent && !behind_block_) {
     event(utf8_.push(std::exchange(spaces_, {})), events);
   } else if (kind_ == TurnEvent::Kind::kContent && begun_) {
@@ -46,7 +47,7 @@ void TurnText::end(std::vector<TurnEvent>* events) {
   event(utf8_.flush(), events);
 }
 
-// Holds white space back until more comes.
+// Gives out bytes, but holds back white space at their end until more comes.
 void TurnText::give(std::string_view bytes, std::vector<TurnEvent>* events) {
   const size_t last = bytes.find_last_not_of(kMarkerSpace);
   if (last == std::string_view::npos) {

@@ -1,5 +1,5 @@
-// TurnText: content or reasoning as it comes, without the markup that ends it and without white
-// space at its seams.
+// TurnText: gives out content or reasoning as it comes, without the marker that ends it and without
+// white space at its seams.
 #pragma once
 
 #include <string>
@@ -11,20 +11,19 @@
 
 namespace hearth {
 
-// How many bytes at the end of `text` may be the beginning of `marker`, or all of it.
+// Returns how many bytes at the end of `text` may be the beginning of `marker`, or all of it.
 size_t begun_at_end(std::string_view text, std::string_view marker);
 
 class TurnText {
  public:
-  // `marker`: what ends a text.
+  // `marker`: the text that ends the content or reasoning.
   TurnText(TurnEvent::Kind kind, std::string marker) : kind_(kind), marker_(std::move(marker)) {}
 
-  // `control`: the text of a control token, of which no marker is made.
+  // Takes bytes. `control`: they are a control token's text, which is never part of the marker.
   void push(std::string_view bytes, bool control, std::vector<TurnEvent>* events);
-  // Markup follows: takes the marker off.
+  // Markup follows: removes the marker from the text's end.
   void cut(std::vector<TurnEvent>* events);
-  // The text so far is a block of its own: white space at its end is dropped, and so is what the
-  // next one begins with.
+  // Ends a block of text: white space at its end and at the next block's beginning is dropped.
   void end_block();
   void end(std::vector<TurnEvent>* events);
 
@@ -34,8 +33,8 @@ class TurnText {
 
   TurnEvent::Kind kind_;
   std::string marker_;
-  std::string held_;    // may be of the marker
-  std::string spaces_;  // behind the text, or before it
+  std::string held_;    // possible beginning of the marker
+  std::string spaces_;  // white space after or before the text
   bool begun_ = false;  // the block has more than white space
   bool behind_block_ = false;
   Utf8Stream utf8_;

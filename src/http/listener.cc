@@ -33,7 +33,7 @@ size_t open_descriptors() {
   size_t count = 0;
   for (; !error && entries != end; entries.increment(error)) ++count;
   if (!error) return count;
-  // Without a readable /proc/self/fd, tries each descriptor number that a process usually has.
+  // There is no readable /proc/self/fd: tries each descriptor number that a process usually has.
   count = 0;
   for (int descriptor = 0; descriptor < kAskedDescriptors; ++descriptor) {
     if (fcntl(descriptor, F_GETFD) >= 0) ++count;
@@ -147,8 +147,8 @@ bool HttpListener::let_in() {
   using Verdict = ConnectionTable<HttpConnection>::Verdict;
   const std::string client = client_of_address(newcomer_->address);
   auto admission = shared_.table.admit(client);
-  // In a burst of connections, the one to be closed may have an unread request in its socket: it is
-  // read first, and the table asked again.
+  // The one to be closed may, in a burst of connections, have an unread request in its socket: it
+  // is read first, and the table asked again.
   for (const HttpConnection* looked_at = nullptr;
        admission.closes != nullptr && admission.closes != looked_at;
        admission = shared_.table.admit(client)) {
