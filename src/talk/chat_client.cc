@@ -16,8 +16,8 @@ namespace {
 
 constexpr long kConnectMilliseconds = 10'000;
 constexpr int kPollMilliseconds = 1000;
-// Limits in bytes: kMostBody on a body that is no stream, as errors and lists of models, and on one
-// event of a stream.
+// Limits in bytes: kMostBody on a body that is no stream (errors, lists of models) and on one event
+// of a stream; kShownBody and kShownError on what of them is shown.
 constexpr size_t kMostBody = 16 << 20;
 constexpr size_t kShownBody = 200, kShownError = 1000;
 
@@ -37,7 +37,8 @@ std::optional<uint64_t> count_at(const boost::json::object& object, std::string_
   return static_cast<uint64_t>(value->get_int64());
 }
 
-// {"error": {"message": "..."}} or {"error": "..."}; empty where it is no error.
+// Returns the message of {"error": {"message": "..."}} or {"error": "..."}; empty where the object
+// is no error.
 std::string error_of(const boost::json::object& object) {
   if (const boost::json::object* error = object_at(object, "error")) {
     std::string message = string_at(*error, "message");
@@ -72,15 +73,15 @@ std::string endpoint_url(const std::string& url) {
   return whole.find('/', host + 3) == whole.npos ? whole + "/v1" : whole;
 }
 
-// A request and what has come of it.
+// A request under way, and what has come of its reply.
 struct ChatClient::Transfer {
   ClientRequest request;
-  const OnPiece* on_piece = nullptr;  // null: the body is wanted whole
+  const OnPiece* on_piece = nullptr;  // null: the body is kept as a whole
   ChatAnswer answer = {};
   std::string body = {};
   EventReader reader = {};
-  size_t unended = 0;  // bytes that came since the last event
-  bool done = false;   // the stream said so
+  size_t unended = 0;  // bytes since the last complete event
+  bool done = false;   // the stream's last event has come
   double start = steady_seconds();
   std::optional<double> first = {};
   std::exception_ptr thrown = {};
@@ -157,7 +158,7 @@ size_t ChatClient::take_bytes(char* bytes, size_t size, size_t count, void* targ
   try {
     transfer.take({bytes, size * count});
   } catch (...) {
-    // Nothing may be thrown through libcurl.
+    // No exception may pass through libcurl.
     transfer.thrown = std::current_exception();
     return CURL_WRITEFUNC_ERROR;
   }

@@ -1,5 +1,5 @@
-// Asks a server of OpenAI's API for chat completions and hands on the answer as it comes
-// (text/event-stream). One request at a time; signals are looked at meanwhile.
+// ChatClient: sends chat completions to a server of OpenAI's API and hands on the answer's pieces
+// as they come (text/event-stream). One request at a time; signals are handled meanwhile.
 #pragma once
 
 #include <curl/curl.h>
@@ -18,40 +18,40 @@
 
 namespace hearth {
 
-// The address and the model of a chat.
+// ChatEndpoint: a server's address, and the model to ask.
 struct ChatEndpoint {
   std::string url;  // up to "/v1", without a slash at its end
   std::string key = {};
   std::string model = {};
 };
 
-// "http://HOST:8080" or "https://HOST/api/v1" as ChatEndpoint has it: where there is no path, "/v1"
-// is added. Errors (kUsage): not http or https.
+// Returns a server's address ("http://HOST:8080" or "https://HOST/api/v1") in ChatEndpoint's form:
+// "/v1" is added where there is no path. Errors (kUsage): neither http nor https.
 std::string endpoint_url(const std::string& url);
 
 struct ChatAnswer {
   std::string text, thinking;
   std::string finish;    // "stop", "length"; empty: it did not come to an end
-  std::string problem;   // what ended it instead, as a sentence; empty: nothing did
-  bool stopped = false;  // by a signal
-  std::optional<uint64_t> prompt_tokens, cached_tokens, tokens;  // where the server told
-  double first_seconds = 0;  // from the question to the first text
-  double seconds = 0;        // from there to the end
+  std::string problem;   // the error that ended it, as a sentence; empty: none
+  bool stopped = false;  // stopped by a signal
+  std::optional<uint64_t> prompt_tokens, cached_tokens, tokens;  // if the server sent them
+  double first_seconds = 0;  // from the question to the first piece
+  double seconds = 0;        // from the first piece to the end
 };
 
-// A piece of an answer, of its thinking or its text.
+// Called with each piece of an answer, of its reasoning (`thinking`) or its text.
 using OnPiece = std::function<void(bool thinking, std::string_view piece)>;
-// Returns whether the answer is to be stopped.
+// Called for a signal; returns whether to stop the answer.
 using OnSignal = std::function<bool(int signal)>;
 
 class ChatClient {
  public:
   explicit ChatClient(const TerminalSignals& signals);
 
-  // `body` is the request's JSON, with "stream": true.
+  // Sends a chat and returns how its answer ended. `body`: the request's JSON, with "stream": true.
   ChatAnswer ask(const ChatEndpoint& endpoint, const std::string& body, const OnPiece& on_piece,
                  const OnSignal& on_signal);
-  // The names of the models that the server has. Errors (kResource): it does not say.
+  // Returns the names of the server's models. Errors (kResource): the server does not list them.
   std::vector<std::string> models(const ChatEndpoint& endpoint, const OnSignal& on_signal);
 
  private:

@@ -1,5 +1,5 @@
-// Keeps the turns of a chat, which is sent whole with every question. The last turn may be a
-// question without an answer; what is asked next then joins it.
+// Conversation: the turns of a chat, all of which are sent with every question. The last turn may
+// be a question without an answer; the next question is then joined to it.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 namespace hearth {
 
 struct SpokenTurn {
-  bool model = false;  // else the user
+  bool model = false;  // the model's; else the user's
   std::string text;
-  std::string thinking = {};  // of the model; is not sent again
+  std::string thinking = {};  // the model's reasoning, which is not sent again
 
   bool operator==(const SpokenTurn&) const = default;
 };
@@ -26,23 +26,25 @@ class Conversation {
 
   void ask(std::string text);
   void answer(std::string text, std::string thinking);
-  // Whether the last turn waits for an answer.
+  // Whether the last turn is a question without an answer.
   bool asks() const { return !turns_.empty() && !turns_.back().model; }
 
-  // Drop the last answer, or the last question with it. False where there is none.
+  // drop_answer() drops the last answer, undo() also its question. Both return false where there is
+  // no question.
   bool drop_answer();
   bool undo();
   void clear() { turns_.clear(); }
 
-  // The list of messages, as OpenAI's API has it.
+  // Writes the turns as OpenAI's list of messages.
   void write_messages(Json& json) const;
 
-  // Returns the file: {"hearth_chat": 1, "system": "...", "turns": [{"role", "content",
-  // "thinking"}]}.
+  // Returns the conversation as a file's text: {"hearth_chat": 1, "system": "...", "turns":
+  // [{"role", "content", "thinking"}]}.
   std::string file_text() const;
-  // Errors (kRequest): the text is no such file; nothing has changed then.
+  // Replaces the conversation by a file's. Errors (kRequest): the text is no such file; then
+  // nothing has changed.
   void take_file(std::string_view text);
-  // Whether an existing file may be overwritten: it may where it is such a conversation.
+  // Whether a text is such a file, which may be overwritten.
   static bool is_file(std::string_view text);
 
  private:

@@ -62,7 +62,7 @@ InputHistory::InputHistory(std::optional<std::string> path) : path_(std::move(pa
 
 void InputHistory::read() {
   std::error_code ignored;
-  // A device or a pipe would never end.
+  // Reading a device or a pipe might never end.
   if (std::filesystem::exists(*path_, ignored) &&
       !std::filesystem::is_regular_file(*path_, ignored)) {
     problem_ = fmt::format("'{}' is not a file, so typed lines are not saved", *path_);

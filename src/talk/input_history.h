@@ -1,7 +1,7 @@
-// Keeps what was typed before, oldest first: a file that only its owner may read, to which each
-// message is added as it is sent. One line a message, "\n" in place of newlines and "\\" of
-// backslashes. Messages of more than kMostHistoryBytes are not kept. Where the file cannot be read
-// or written, problem() says why, and nothing else happens.
+// InputHistory: the messages typed earlier, oldest first, in a file that only its owner may read.
+// Each message is appended when it is sent, one a line, with "
+// " for newlines and "\\" for backslashes. Messages of more than kMostHistoryBytes are not kept. If
+// the file cannot be read or written, problem() says why, and there is no other error.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,17 @@ namespace hearth {
 inline constexpr size_t kMostHistoryBytes = 16 << 10;
 inline constexpr size_t kMostHistoryLines = 1000;
 
-// $XDG_STATE_HOME/hearth/chat_history, or in ~/.local/state; nothing where there is no home.
+// Returns the file's path: $XDG_STATE_HOME/hearth/chat_history, else below ~/.local/state; nothing
+// where there is no home folder.
 std::optional<std::string> history_path();
 
 class InputHistory {
  public:
-  // Keeps nothing beyond the object's life where there is no path.
+  // Without a path the messages are only kept in memory.
   explicit InputHistory(std::optional<std::string> path);
 
   const std::vector<std::string>& messages() const { return messages_; }
-  // False where the message is not worth keeping: empty, too long, or the same as the last one.
+  // Adds a message; false where it is not kept: empty, too long, or the same as the last one.
   bool add(const std::string& message);
   const std::string& problem() const { return problem_; }
 

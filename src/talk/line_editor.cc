@@ -23,9 +23,9 @@ namespace hearth {
 namespace {
 
 constexpr size_t kReadAhead = 4096;
-// Milliseconds to wait for the rest of a character whose first bytes are there.
+// Milliseconds to wait for the rest of a character after its first bytes.
 constexpr int kRestMilliseconds = 50;
-// The size beyond which a paste stands in the line as a mark with its size.
+// A larger paste is shown in the line as a mark with its size.
 constexpr size_t kMostShownBytes = 1000, kMostShownLines = 10;
 constexpr const char *kMarkPastes = "\033[?2004h", *kMarkNoPastes = "\033[?2004l";
 constexpr std::string_view kPasteEnd = "\033[201~";
@@ -47,7 +47,7 @@ std::string narrow(std::wstring_view text) {
   return out;
 }
 
-// Line ends become newlines; other control characters but tabs go.
+// Returns a paste with its line ends as newlines, and without control characters other than tabs.
 std::string plain_paste(std::string_view bytes) {
   std::string text;
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -68,12 +68,12 @@ std::string common_beginning(const std::vector<std::string>& words) {
     while (same < all.size() && same < word.size() && all[same] == word[same]) ++same;
     all.resize(same);
   }
-  // The text is not cut within a character.
+  // Bytes of an incomplete character at the end are dropped.
   while (!all.empty() && !is_well_formed(all)) all.pop_back();
   return all;
 }
 
-// Lines above the cursor's that a text takes in the window.
+// Returns how many of the window's rows a text takes above the cursor's.
 size_t rows_above(std::string_view text, unsigned columns) {
   size_t row = 0, column = 0;
   while (!text.empty()) {
@@ -93,7 +93,7 @@ struct CloseFile {
 };
 using OwnFile = std::unique_ptr<std::FILE, CloseFile>;
 
-// Opens a stream of its own over a standard one.
+// Opens a stream on a duplicate of a standard descriptor.
 OwnFile file_over(int fd, const char* mode) {
   int own = dup(fd);
   OwnFile file(own < 0 ? nullptr : fdopen(own, mode));
@@ -112,7 +112,7 @@ struct LineEditor::Parts {
   Parts& operator=(const Parts&) = delete;
 
   static Parts& of(EditLine* editor);
-  // libedit calls these; nothing may be thrown through it.
+  // Callbacks of libedit, through which no exception may pass.
   static int get_character(EditLine* editor, wchar_t* character);
   static wchar_t* get_prompt(EditLine* editor) { return of(editor).prompt.data(); }
   static unsigned char insert_newline(EditLine* editor, int);
@@ -141,9 +141,9 @@ struct LineEditor::Parts {
   bool marks_pastes = false;
   std::wstring prompt = {};
   std::string bytes = {};  // read from the terminal
-  size_t taken = 0;        // of them
+  size_t taken = 0;        // how many of these were used
   bool cleared = false;
-  std::vector<std::string> pastes = {};  // that stand in the line by their size
+  std::vector<std::string> pastes = {};  // shown in the line as marks
   std::exception_ptr thrown = {};
   HistoryW* history = nullptr;
   EditLine* editor = nullptr;
@@ -155,7 +155,7 @@ LineEditor::Parts::Parts(const TerminalSignals& terminal_signals, WordEndings of
       in(file_over(STDIN_FILENO, "r")),
       out(file_over(STDOUT_FILENO, "w")),
       err(file_over(STDERR_FILENO, "w")) {
-  // libedit shows characters as the locale knows them, and terminals are UTF-8.
+  // libedit shows characters by the locale's encoding, and terminals use UTF-8.
   std::setlocale(LC_CTYPE, "C.UTF-8");
   const char* kind = std::getenv("TERM");
   marks_pastes = kind != nullptr && std::string_view(kind) != "dumb";
@@ -267,7 +267,7 @@ bool LineEditor::Parts::take_character(wchar_t* character) {
   }
 }
 
-// Reads more bytes; false where there are no more, or the line is to be cleared.
+// Reads more bytes; false at their end, or where Ctrl-C clears the line.
 bool LineEditor::Parts::fill() {
   for (;;) {
     pollfd look[] = {{STDIN_FILENO, POLLIN, 0}, {signals.fd(), POLLIN, 0}};
@@ -287,7 +287,7 @@ bool LineEditor::Parts::fill() {
   }
 }
 
-// Returns whether reading goes on.
+// Handles a signal, and returns whether reading goes on.
 bool LineEditor::Parts::handle(int signal) {
   if (signal == SIGINT) {
     cleared = true;
@@ -333,7 +333,7 @@ unsigned char LineEditor::Parts::paste(EditLine* editor, int) {
   return parts.guarded([&] { return parts.insert_paste(parts.read_paste()); });
 }
 
-// Returns what came between the marks, or what came so far where the terminal has gone.
+// Returns the bytes up to the mark of the paste's end, or all that came if the terminal was closed.
 std::string LineEditor::Parts::read_paste() {
   std::string pasted;
   for (size_t looked = 0;;) {
@@ -341,7 +341,7 @@ std::string LineEditor::Parts::read_paste() {
     taken = bytes.size();
     const size_t at = pasted.find(kPasteEnd, looked);
     if (at != pasted.npos) {
-      // Bytes behind the mark were typed.
+      // Bytes after the mark were typed, not pasted.
       bytes = pasted.substr(at + kPasteEnd.size());
       taken = 0;
       pasted.resize(at);
@@ -353,7 +353,7 @@ std::string LineEditor::Parts::read_paste() {
 }
 
 unsigned char LineEditor::Parts::insert_paste(const std::string& pasted) {
-  // Characters that the paste cuts become ones that can be shown.
+  // Characters cut at the paste's borders become U+FFFD.
   std::string text = narrow(wide(plain_paste(pasted)));
   const size_t lines = static_cast<size_t>(std::ranges::count(text, '\n'));
   if (text.size() > kMostShownBytes || lines > kMostShownLines) {
@@ -379,7 +379,7 @@ unsigned char LineEditor::Parts::complete_word() {
     const std::wstring rest = wide(longer.substr(word.size()));
     return el_winsertstr(editor, rest.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
   }
-  // Names of files may hold what moves the cursor.
+  // Names of files may contain control characters that move the cursor.
   std::string shown;
   for (const std::string& each : words) {
     shown += (shown.empty() ? "" : "  ") + printable(each, each.size());
@@ -414,8 +414,8 @@ InputLine LineEditor::read(const std::string& prompt) {
   parts.cleared = false;
   parts.pastes.clear();
   parts.begin();
-  // The terminal is prepared before the prompt is there, so that what is typed next is not shown
-  // twice.
+  // Sets up the terminal before the prompt is written, so that keys pressed from then on are not
+  // echoed twice.
   el_wset(parts.editor, EL_PREP_TERM, 1);
   int length = 0;
   const wchar_t* line = el_wgets(parts.editor, &length);

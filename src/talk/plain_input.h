@@ -1,5 +1,5 @@
-// Lines of standard input that nobody edits: of a pipe, a file, or a terminal whose answers go
-// elsewhere. Bytes that are not UTF-8 become U+FFFD.
+// PlainInput: reads standard input by lines without an editor: from a pipe, a file, or a terminal
+// whose output goes elsewhere. Bytes that are not UTF-8 become U+FFFD.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class PlainInput {
  public:
   explicit PlainInput(const TerminalSignals& signals) : signals_(signals) {}
 
-  // Ctrl-C gives kCleared. Signals that end the program do so.
+  // Reads a line. Ctrl-C gives kCleared; signals that end the program do so.
   InputLine read();
 
  private:

@@ -27,7 +27,7 @@ void ShownAnswer::add(bool thinking, std::string_view piece) {
   if (!begun_ || thinking != thinking_) {
     if (begun_) end_part();
     begin_part(thinking);
-    // Models put empty lines between what they think and what they say.
+    // Models write empty lines between their reasoning and the answer.
     if (!thinking) piece.remove_prefix(std::min(piece.find_first_not_of('\n'), piece.size()));
   }
   if (thinking_ && colours_ && !dim_) {

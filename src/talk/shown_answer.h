@@ -1,6 +1,6 @@
-// An answer on the screen as it comes: words wrapped at the window's width, thinking dim and apart
-// from the answer; or, with no columns, for what is no terminal: the answer's text alone, as it is,
-// with a newline at its end.
+// ShownAnswer: writes an answer to the screen as it comes: words wrapped at the window's width,
+// reasoning dim and apart from the answer. With 0 columns (no terminal) it writes the answer's text
+// alone, unchanged, with a newline at its end.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ class ShownAnswer {
 
   void add(bool thinking, std::string_view piece);
   void resize(unsigned columns);
-  // The colours are as usual until more comes: something else may write.
+  // Resets the colours until more comes, so that other text can be written.
   void pause();
-  // The end of all: the cursor is at the start of a line.
+  // Ends the answer: the cursor is then at a line's beginning.
   void end();
 
  private:
@@ -30,7 +30,7 @@ class ShownAnswer {
   const std::function<void(std::string_view)> write_;
   WrappedText text_;
   bool begun_ = false, thinking_ = false, dim_ = false;
-  bool line_open_ = false;  // where nothing is wrapped
+  bool line_open_ = false;  // without wrapping: no newline yet
 };
 
 }  // namespace hearth

@@ -46,7 +46,7 @@ Talk::Talk(const TerminalSignals& signals, TalkOptions options)
 
 void Talk::say(std::string_view text) const {
   if (terminal_) {
-    // The text may come from a file that was loaded, or from the server.
+    // The text may come from a loaded file or from the server, with control characters.
     options_.write(without_controls(text) + "\n");
   } else {
     tell("hearth: {}\n", without_controls(text));
@@ -82,7 +82,7 @@ InputLine Talk::read_message() {
   }
   text.resize(text.size() - kLongMark.size());
   if (text.ends_with('\n')) text.pop_back();
-  // A command needs a line of its own.
+  // A "/" at the beginning of such a text begins no command, so a second one escapes it.
   return {InputLine::End::kLine, text.starts_with('/') ? "/" + text : text};
 }
 
@@ -119,7 +119,7 @@ std::string Talk::request_body() const {
   }
   json.end_object();
   std::string body = json.line();
-  // Values of /set are JSON already.
+  // The values of /set are JSON already.
   std::string settings;
   for (const auto& [name, value] : settings_) settings += fmt::format(",\"{}\":{}", name, value);
   return body.insert(body.size() - 2, settings);
@@ -141,7 +141,7 @@ void Talk::ask_again() {
     }
     return false;
   };
-  // Wrapped text has no control characters anyway.
+  // Control characters are removed by the wrapping, and without wrapping here.
   const bool drops_controls = !terminal_ && isatty(STDOUT_FILENO) != 0;
   auto on_piece = [&](bool thinking, std::string_view piece) {
     shown.add(thinking, drops_controls ? without_controls(piece) : std::string(piece));

@@ -1,9 +1,9 @@
-// A chat at a terminal: lines are read, questions asked, answers shown as they come, and commands,
-// which begin with "/", carried out (talk_commands.cc has the list). Where standard input or output
-// is no terminal nothing but the answers is written; each line is a question.
+// Talk: a chat at a terminal. It reads lines, sends questions, shows answers as they come, and runs
+// commands, which begin with "/" (listed in talk_commands.cc). Where standard input or output is no
+// terminal, it writes nothing but the answers, and each line is a question.
 //
-// Nothing that was said is lost by what goes wrong: a question without an answer stays, and what
-// came of an answer that was stopped or cut stays as the answer.
+// No error loses anything: a question without an answer stays in the conversation, and so does the
+// part of an answer that was stopped or cut.
 #pragma once
 
 #include <functional>
@@ -25,10 +25,10 @@ namespace hearth {
 struct TalkOptions {
   ChatEndpoint endpoint;
   std::string system;
-  std::string greeting;  // what is said first on a terminal
+  std::string greeting;  // printed first on a terminal
   bool keep_history = true;
-  // Takes another model by the name that /model gives, and sets where to ask then; also where it
-  // throws, since the model of before may be asked elsewhere then.
+  // Changes to the model of this name (/model) and sets the endpoint to ask; also where it throws,
+  // since the earlier model may then have another endpoint.
   std::function<void(const std::string& name, ChatEndpoint* endpoint)> take_model;
   // Writes to standard output.
   std::function<void(std::string_view)> write;
@@ -38,8 +38,8 @@ class Talk {
  public:
   Talk(const TerminalSignals& signals, TalkOptions options);
 
-  // Talks until the end of the input. Returns the exit status: 1 where an answer failed that nobody
-  // sat before, 130 after Ctrl-C there.
+  // Runs until the input ends. Returns the exit status: without a terminal 1 if an answer failed
+  // and 130 after Ctrl-C; else 0.
   int run();
 
  private:
@@ -51,7 +51,7 @@ class Talk {
   };
 
   InputLine read_line(const std::string& prompt);
-  // Reads a message: a line, the text between two """, or nothing where it was cleared.
+  // Reads a message: one line, or the text between two """; nothing where Ctrl-C cleared it.
   InputLine read_message();
   void take(const std::string& message);
   void ask(const std::string& text);
@@ -70,9 +70,9 @@ class Talk {
   PlainInput plain_;
   ChatClient client_;
   Conversation said_;
-  std::string attached_;                         // goes before the next message
-  std::map<std::string, std::string> settings_;  // of a request, as JSON
-  std::optional<bool> thinks_;                   // where /think said so
+  std::string attached_;                         // put before the next message
+  std::map<std::string, std::string> settings_;  // of requests, as JSON (/set)
+  std::optional<bool> thinks_;                   // set by /think; else nothing
   std::optional<ChatAnswer> last_;
   Sums sums_;
   int status_ = 0;

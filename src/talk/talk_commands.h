@@ -1,4 +1,5 @@
-// The commands of a chat: "/NAME WORDS". Made for one command or one completion.
+// TalkCommands: the commands of a chat, "/NAME WORDS". An object is made for one command or one
+// completion.
 #pragma once
 
 #include <span>
@@ -14,10 +15,9 @@ class TalkCommands {
  public:
   explicit TalkCommands(Talk& talk) : talk_(talk) {}
 
-  // Errors: what the command cannot do, as a sentence; nothing is lost then.
+  // Runs a command. Errors: a sentence that says why it cannot be run; the chat is unchanged then.
   void carry_out(const std::string& message);
-  // Returns the words that the last word of the line may become: names of commands, of files, of
-  // settings.
+  // Returns the completions of the line's last word: names of commands, files and settings.
   std::vector<std::string> complete(const std::string& line) const;
 
  private:

@@ -24,8 +24,8 @@ LentTerminal::LentTerminal()
       foreground_(terminal_ && tcgetpgrp(STDIN_FILENO) == own_) {}
 
 void LentTerminal::give(pid_t group) const {
-  // Blocks SIGTTOU, since a process in the background may set the terminal's group only while that
-  // signal is blocked.
+  // Blocks SIGTTOU: a background process may only set the terminal's group while that signal is
+  // blocked.
   sigset_t one, before;
   sigemptyset(&one);
   sigaddset(&one, SIGTTOU);

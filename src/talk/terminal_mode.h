@@ -1,6 +1,6 @@
-// Finds out whether standard input and output are a terminal, and changes how it behaves. A
-// terminal that is quiet shows no key that is pressed, and keeps what is typed for whoever reads
-// next; Ctrl-C and Ctrl-Z work. It is as it was when the object dies.
+// Checks whether standard input and output are a terminal, and changes its mode. A QuietTerminal
+// does not echo keys, and keeps what is typed for the next reader; Ctrl-C and Ctrl-Z work. Its
+// destructor restores the terminal.
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-// The window's width; 80 where nobody knows it.
+// Returns the window's width in columns; 80 where it is not known.
 unsigned terminal_columns();
 
 class QuietTerminal {
@@ -19,7 +19,7 @@ class QuietTerminal {
   QuietTerminal(const QuietTerminal&) = delete;
   QuietTerminal& operator=(const QuietTerminal&) = delete;
 
-  // restore() makes the terminal as it was; quieten() makes it quiet again.
+  // restore() sets the terminal back to its earlier mode; quieten() makes it quiet again.
   void restore();
   void quieten();
 
@@ -28,9 +28,9 @@ class QuietTerminal {
   bool terminal_ = false;
 };
 
-// The terminal as it is when the object is made: its modes, and this process's group as the one
-// that its keys go to. Another group may have it for a time. Where the terminal is not this
-// process's to lend, only the modes are kept.
+// LentTerminal: remembers the terminal's modes, and that this process's group receives its keys, so
+// that another group can have the terminal for a time. Where this process is not in the foreground,
+// it only remembers the modes.
 class LentTerminal {
  public:
   LentTerminal();

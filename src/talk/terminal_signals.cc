@@ -42,7 +42,8 @@ TerminalSignals::TerminalSignals() {
 }
 
 TerminalSignals::~TerminalSignals() {
-  // Takes the signals that came and were not asked for: they must not end the process now.
+  // Takes all pending signals: left in the queue, they would end the process when they are
+  // unblocked.
   while (next() != 0) {
   }
   close(fd_);
@@ -62,7 +63,7 @@ void TerminalSignals::stop_process() {
   sigset_t one, before;
   sigemptyset(&one);
   sigaddset(&one, SIGTSTP);
-  // The kernel drops the signal where nobody could let the process go on, as without a shell.
+  // The kernel drops the signal where no process could continue this one, as without a shell.
   raise(SIGTSTP);
   pthread_sigmask(SIG_UNBLOCK, &one, &before);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -1,8 +1,9 @@
-// The signals of a terminal as something to wait for beside other descriptors: while the object
-// lives, Ctrl-C, Ctrl-Z, a new size of the window and what ends a program do nothing by themselves
-// and come out of fd(). They are blocked for the thread that makes the object and for those that it
-// starts, so it is made before other threads are. What the process was told to ignore stays
-// ignored, as Ctrl-C is for a job in a script's background. Linux (signalfd).
+// TerminalSignals: the signals of a terminal, to be waited for together with other descriptors.
+// While the object lives, Ctrl-C, Ctrl-Z, changes of the window's size and signals that end a
+// program have no effect of their own and are read from fd(). They are blocked in the thread that
+// makes the object and in those that it starts later, so make it before other threads. Signals that
+// the process ignores stay ignored, such as Ctrl-C in a script's background job. Linux only
+// (signalfd).
 #pragma once
 
 #include <csignal>
@@ -17,16 +18,16 @@ class TerminalSignals {
   TerminalSignals(const TerminalSignals&) = delete;
   TerminalSignals& operator=(const TerminalSignals&) = delete;
 
-  // Readable once a signal came.
+  // Returns a descriptor that is readable when a signal has come.
   int fd() const { return fd_; }
-  // Returns the next signal that came; 0 where none did.
+  // Returns the next signal that has come; 0 where none has.
   int next() const;
 
-  // Whether a signal is one that ends the program.
+  // Whether a signal ends the program.
   static bool ends(int signal);
-  // Stops the process, as Ctrl-Z does others, and returns once it goes on.
+  // Stops the process, as Ctrl-Z does by default, and returns once it is continued.
   static void stop_process();
-  // Ends the process as the signal would have. The terminal is in order again before.
+  // Ends the process by the signal's default action. The terminal must be restored before.
   [[noreturn]] static void die_of(int signal);
 
  private:

@@ -37,7 +37,8 @@ std::string editor_command() {
   return "vi";
 }
 
-// Starts the command in a group of its own, with all signals.
+// Starts the command in a process group of its own, with all signals at their defaults and
+// unblocked.
 pid_t start_editor(const std::string& command, const std::string& path) {
   posix_spawnattr_t how;
   posix_spawnattr_init(&how);
@@ -49,7 +50,7 @@ pid_t start_editor(const std::string& command, const std::string& path) {
   posix_spawnattr_setpgroup(&how, 0);
   posix_spawnattr_setflags(&how,
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  // The shell outlives the signals that the editor takes as keys.
+  // The shell ignores Ctrl-C and Ctrl-\, which the editor takes as keys.
   std::string words[] = {"sh", "-c", "trap : INT QUIT; " + command + " \"$1\"", "sh", path};
   char* argv[6] = {};
   for (size_t i = 0; i < std::size(words); ++i) argv[i] = words[i].data();
@@ -60,8 +61,8 @@ pid_t start_editor(const std::string& command, const std::string& path) {
   return child;
 }
 
-// Its status, once it ends. While it runs the terminal is its own; where it is stopped, this
-// process stops too, and both go on together.
+// Runs the editor and returns its exit status. The editor has the terminal meanwhile. If it is
+// stopped, this process stops as well, and both are continued together.
 int run_editor(const std::string& command, const std::string& path) {
   LentTerminal terminal;
   const pid_t child = start_editor(command, path);
@@ -73,7 +74,7 @@ int run_editor(const std::string& command, const std::string& path) {
     }
     terminal.take_back();
     if (!WIFSTOPPED(status)) return status;
-    // The editor may have wanted the terminal before it had it.
+    // The editor may have tried to use the terminal before it was given it.
     const bool waited = WSTOPSIG(status) == SIGTTIN || WSTOPSIG(status) == SIGTTOU;
     if (!waited) TerminalSignals::stop_process();
   }

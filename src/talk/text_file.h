@@ -1,5 +1,5 @@
-// Files that a chat reads and writes, and the editor that opens one. A "~/" at the start of a path
-// is the home folder. Errors (kFile): what cannot be read or written, named.
+// Reads and writes a chat's files, and runs an editor on a text. A "~/" at a path's beginning is
+// the home folder. Errors (kFile): a file that cannot be read or written, with its name.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@ namespace hearth {
 
 inline constexpr size_t kMostTextFileBytes = 64 << 20;
 
-// The text of a file; bytes that are not UTF-8 become U+FFFD. A file that holds a zero byte, one
-// that is larger than kMostTextFileBytes, and what is no file, are refused.
+// Returns a file's text; bytes that are not UTF-8 become U+FFFD. Refuses files with a zero byte or
+// more than kMostTextFileBytes, and what is not a regular file.
 std::string read_text_file(const std::string& path);
 
 bool is_there(const std::string& path);
-// Writes the file whole or not at all.
+// Writes a file as a whole or, on an error, not at all.
 void write_text_file(const std::string& path, std::string_view text);
 
-// Lets the user change a text in $VISUAL, $EDITOR or vi, and returns it as saved. The editor has
-// the terminal to itself meanwhile: Ctrl-C is its own, Ctrl-Z stops this process with it.
+// Lets the user edit a text in $VISUAL, $EDITOR or vi, and returns it as saved. The editor has the
+// terminal meanwhile: it gets Ctrl-C, and Ctrl-Z stops this process together with it.
 std::string edited_text(std::string_view text);
 
-// The files whose path begins so, folders with a slash at their end, sorted.
+// Returns the paths that begin so, sorted, folders with a slash at their end.
 std::vector<std::string> paths_from(const std::string& beginning);
 
 }  // namespace hearth

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kFence = "```";
 constexpr size_t kTab = 8;
 
-// Controls, and what changes the direction of text.
+// Whether a character is dropped: control characters, and those that change the direction of text.
 bool is_dropped(char32_t code) {
   if (code == '\n' || code == '\t') return false;
   bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// The text in pieces of so many bytes.
+// Returns the text, wrapped in pieces of `piece` bytes.
 std::string wrapped(const std::string& text, unsigned columns, size_t piece = 1) {
   WrappedText lines(columns);
   std::string out;
