@@ -12,7 +12,7 @@ constexpr double kBar = 18, kBarGap = 3, kGroupGap = 13;
 constexpr double kMostName = 300, kNameGap = 12, kLabelGap = 8;
 constexpr double kAxisRow = 44;
 
-// The positions of the parts of a bar chart.
+// The positions in a bar chart.
 struct BarPlace {
   double left = 0, width = 0, top = 0, bottom = 0;
   Scale scale;

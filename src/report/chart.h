@@ -1,7 +1,7 @@
-// Charts as data: what is drawn, apart from how (chart_drawing.h) and from what report it came
-// (report_charts.h). Bars in groups, one bar a series; lines over an axis.
+// Charts as data: chart_drawing.h draws them, report_charts.h makes them from reports. A BarChart
+// has groups of bars, with one bar for each series; a LineChart has lines over an axis.
 //
-// Each is held against marks, lines at a value: limits, objectives.
+// Both may have marks: lines at a value, such as limits and objectives.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace hearth {
 
-inline constexpr uint32_t kMostSeries = 8;  // that differ in colour, pattern, dashes and marker
+inline constexpr uint32_t kMostSeries = 8;  // with different colours, patterns, dashes and markers
 
 struct Mark {
   double value = 0;
@@ -25,28 +25,28 @@ struct Mark {
 
 struct Bar {
   double value = 0;
-  std::optional<std::pair<double, double>> range;  // least and most of what was measured
+  std::optional<std::pair<double, double>> range;  // smallest and largest measured value
   std::string label;                               // "61.3 tokens/s"
 };
 
 struct BarGroup {
   std::string name;
-  std::vector<std::optional<Bar>> bars;  // one for each series; none: not measured
+  std::vector<std::optional<Bar>> bars;  // by series; nothing: not measured
 };
 
 struct BarChart {
   std::string title, told;  // told: a sentence about what is shown
   Quantity quantity = Quantity::kNumber;
   std::string axis;                 // "tokens a second"
-  std::vector<std::string> series;  // one: it needs no name
+  std::vector<std::string> series;  // a single one needs no name
   std::vector<BarGroup> groups;
   std::vector<Mark> marks;
 };
 
 struct Line {
   std::string name;
-  uint32_t colour = 0, dash = 0;                  // each below kMostSeries
-  std::vector<std::pair<double, double>> points;  // x rises
+  uint32_t colour = 0, dash = 0;                  // both below kMostSeries
+  std::vector<std::pair<double, double>> points;  // with rising x
   bool has_markers = true;
 };
 
@@ -60,16 +60,16 @@ struct LineChart {
 
 using Chart = std::variant<BarChart, LineChart>;
 
-// The contents of one file.
+// ChartPage: the contents of one file.
 struct ChartPage {
   std::string title;
-  std::vector<std::string> facts;  // of what and where it was measured, a line each
+  std::vector<std::string> facts;  // lines on what was measured, and where
   std::vector<Chart> charts;
-  std::vector<std::string> notes;  // on what makes figures doubtful
+  std::vector<std::string> notes;  // on doubts about the figures
 };
 
-// One file, without scripts and without anything from elsewhere: charts below one another, or a
-// page with the numbers of each chart in a table below it.
+// Return a file without scripts and external resources: svg_text() has the charts below one
+// another; html_text() is a page that also has each chart's numbers in a table.
 std::string svg_text(const ChartPage& page);
 std::string html_text(const ChartPage& page);
 

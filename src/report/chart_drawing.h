@@ -1,5 +1,5 @@
-// Charts as SVG: each an element of its own, named and described in words for those who do not see
-// it.
+// Draws charts as SVG. Each is an element of its own, with a name and a description in words for
+// screen readers.
 #pragma once
 
 #include <string>
@@ -11,15 +11,16 @@
 namespace hearth {
 
 struct Drawing {
-  Markup body;        // what stands within the chart's <svg>
-  double height = 0;  // of kChartWidth
+  Markup body;        // the contents of the chart's <svg>
+  double height = 0;  // for a width of kChartWidth
 };
 
-// `chart` is the beginning of all ids within; patterns are defined already.
+// Draw a chart. `chart`: the prefix of all its ids; the patterns must be defined already.
 Drawing draw_bars(const BarChart& bars, const std::string& chart);
 Drawing draw_lines(const LineChart& lines, const std::string& chart);
 
-// The numbers of a chart: a head, and rows of as many cells; the first cell names the row.
+// The numbers of a chart as a table: a head, and rows with as many cells; a row's first cell is its
+// name.
 struct ChartTable {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;

@@ -21,8 +21,7 @@ size_t series_of(const Chart& chart) {
   return bars ? bars->series.size() : 0;
 }
 
-// The chart in an <svg> of its own, whose top left corner lies at `x`, `y` where it stands in
-// another. Returns its height.
+// Writes a chart as an <svg> element, at `x`, `y` in the one around it, and returns its height.
 double put_chart(Markup& out, const Chart& chart, const std::string& id, double x, double y) {
   const auto* bars = std::get_if<BarChart>(&chart);
   const Drawing drawing = bars ? draw_bars(*bars, id) : draw_lines(std::get<LineChart>(chart), id);
@@ -43,7 +42,7 @@ double put_chart(Markup& out, const Chart& chart, const std::string& id, double 
   return drawing.height;
 }
 
-// Lines of text below one another; moves `y` below them.
+// Writes a text in lines that fit the width, and moves `y` below them.
 void put_lines(Markup& out, const std::string& text, double* y) {
   for (const std::string& line : lines_within(text, kTextSize, kChartWidth)) {
     draw_text(out, "quiet", kMargin, *y, "start", line);

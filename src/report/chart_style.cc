@@ -9,13 +9,13 @@ namespace hearth {
 namespace {
 
 struct SeriesStyle {
-  const char *light, *dark;  // each at least 3 to 1 against its ground
-  const char* overlay;       // a path over a tile of 8 by 8 pixels
+  const char *light, *dark;  // each has a contrast of at least 3 to 1
+  const char* overlay;       // path in a tile of 8 by 8 pixels
   const char* dash;
-  const char* marker;  // a path around 0, 0
+  const char* marker;  // path around 0, 0
 };
 
-// Their lightness alternates as well, for grey.
+// Lightness alternates from style to style, so that they differ in grey, too.
 constexpr std::array<SeriesStyle, kMostSeries> kStyles = {{
     {"#a8431a", "#f2976b", "", "", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z"},
     {"#1f5f9e", "#7db8f0", "M-2 2L2 -2M0 8L8 0M6 10L10 6", "7 4", "M-4 -4H4V4H-4Z"},
@@ -45,7 +45,7 @@ std::string series_rules(bool dark) {
   return rules;
 }
 
-// Keys stand side by side, as many as a row takes.
+// The legend's keys stand side by side, as many as fit into a row.
 constexpr double kKeyWidth = 34, kKeyGap = 24, kKeyRow = 20;
 
 }  // namespace

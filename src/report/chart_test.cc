@@ -32,7 +32,7 @@ LineChart one_line() {
           .y_marks = {{2, "objective 2.00 s"}}};
 }
 
-// {width, value} of every bar.
+// Returns {width, value} of every bar in an SVG.
 std::vector<std::pair<double, double>> bars_in(const std::string& svg) {
   static const std::regex bar(
       "data-value=\"([^\"]+)\" x=\"[^\"]+\" y=\"[^\"]+\" width=\"([^\"]+)\"");
@@ -47,7 +47,7 @@ TEST(ChartTest, BarsAreAsLongAsTheirValues) {
   const auto bars = bars_in(draw_bars(two_bars(), "c").body.made());
   ASSERT_EQ(bars.size(), 3u);
   EXPECT_EQ(bars[0].second, 40);
-  // Pixels have two digits.
+  // Pixels are written with two decimals.
   for (const auto& [width, value] : bars) EXPECT_NEAR(width / value, bars[0].first / 40, 0.001);
 }
 

@@ -24,7 +24,7 @@ ChartTable bar_table(const BarChart& chart) {
   return table;
 }
 
-// A distribution has a row for every tenth of what was measured.
+// Returns a line chart's table; a distribution has a row for each tenth of the values.
 ChartTable line_table(const LineChart& chart) {
   const bool distribution = !chart.lines.empty() && !chart.lines[0].has_markers;
   ChartTable table;

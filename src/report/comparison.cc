@@ -33,7 +33,8 @@ ComparedRow& row_for(const Figure& figure, size_t reports, std::vector<ComparedR
       ComparedRow{figure.what, figure.x, std::vector<std::optional<Figure>>(reports)});
 }
 
-// Marks that reports agree on stand once; what one of several says alone is told with its name.
+// Adds a report's marks. A mark that reports agree on is added once; one that only one of several
+// reports has gets that report's name.
 void add_marks(const std::vector<Mark>& marks, const std::string& report, bool alone,
                std::vector<Mark>* all) {
   for (Mark mark : marks) {
@@ -67,7 +68,8 @@ std::string unit_of(const FigureSet& set) {
   return set.quantity == Quantity::kSeconds ? "seconds" : set.unit;
 }
 
-// "Writing answers", or with more than one figure in the chart "Longest gap, 99 %".
+// Returns a figure's name: "Writing answers", or where the chart has several figures "Longest gap,
+// 99 %".
 std::string figure_name(const Comparison& comparison, const FigureSet& set) {
   const auto in_chart = std::ranges::count_if(
       comparison.sets, [&](const ComparedSet& other) { return other.about.chart == set.chart; });

@@ -1,8 +1,8 @@
-// Reports beside one another: what each measured of the same, as a table for people, CSV, JSON, and
-// as charts. One report alone is drawn as the same charts.
+// Compares reports: the figures that each measured of the same thing, as a table, CSV, JSON, and
+// charts. A single report gives the same charts.
 //
-// Figures are of the same where set and name are equal, so reports of different models or machines
-// compare as long as they measured alike.
+// Figures belong together if set and name are equal, so reports of different models or machines can
+// be compared if they measured the same things.
 #pragma once
 
 #include <optional>
@@ -17,23 +17,23 @@ namespace hearth {
 struct ComparedRow {
   std::string what;
   std::optional<double> x;
-  std::vector<std::optional<Figure>> figures;  // one for each report
+  std::vector<std::optional<Figure>> figures;  // by report
 };
 
 struct ComparedSet {
-  FigureSet about;  // without figures
+  FigureSet about;  // its figures are empty
   std::vector<ComparedRow> rows;
 };
 
 struct Comparison {
-  std::vector<ReportFile> reports;  // with names that tell them apart
-  std::vector<ComparedSet> sets;    // in the first report's order, then what only others have
+  std::vector<ReportFile> reports;  // with names that differ
+  std::vector<ComparedSet> sets;    // in the first report's order, then the others'
 };
 
-// Errors (kUsage): more than kMostSeries reports, or of several kinds.
+// Compares reports. Errors (kUsage): more than kMostSeries reports, or reports of different kinds.
 Comparison compare(std::vector<ReportFile> reports);
 
-// How a figure stands to that of the first report.
+// How a report's figure compares to the first report's.
 enum class Change : uint8_t { kNone, kBetter, kWorse, kWithinSpread };
 Change change_of(const FigureSet& set, const Figure& first, const Figure& figure);
 const char* change_name(Change change);  // "better", "worse", "within the spread", ""

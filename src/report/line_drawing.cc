@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kPlotHeight = 250, kPlotAxisRow = 46, kTickGap = 8, kTopRow = 30;
 
-// The positions of the parts of a line chart. Points keep off its edges.
+// The positions in a line chart. Points keep kInset pixels away from the edges.
 struct LinePlace {
   static constexpr double kInset = 14;
 
@@ -118,7 +118,7 @@ Drawing draw_lines(const LineChart& lines, const std::string& chart) {
   Drawing drawing;
   std::vector<LegendKey> keys;
   for (const Line& line : lines.lines) {
-    if (lines.lines.size() == 1) break;  // what it is stands in the title
+    if (lines.lines.size() == 1) break;  // a single line is named by the title
     keys.push_back({line.name, line.colour, line.dash, false, line.has_markers});
   }
   const LinePlace place = line_place(lines, draw_legend(drawing.body, chart, keys, 0));

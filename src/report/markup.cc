@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kEllipsis = "...";
 
-// Returns a character's width in parts of the font's size, as wide as in the wider fonts.
+// Returns a character's width as a part of the font's size, by the wider ones of common fonts.
 double character_width(char32_t c) {
   constexpr std::u32string_view kNarrow = U" !'(),./:;I[\\]`fijlrt{|}";
   constexpr std::u32string_view kWide = U"%@MWmw";
@@ -23,7 +23,7 @@ double character_width(char32_t c) {
   return c >= U'A' && c <= U'Z' ? 0.72 : 0.63;
 }
 
-// The bytes of the first character of a text that is not empty.
+// Returns the length in bytes of a text's first character; the text must not be empty.
 size_t first_character(std::string_view text) {
   return std::max<size_t>(utf8_sequence(text.substr(0, 4)), 1);
 }

@@ -1,5 +1,6 @@
-// XML in the making, which HTML readers take too: elements with attributes, and all text escaped,
-// so that a name in a report is never markup. Elements end in the order in which they were begun.
+// Markup: writes XML that is valid in HTML, too: elements with attributes. All text is escaped, so
+// that a name in a report never becomes markup. Elements end in the reverse order of their
+// beginnings.
 #pragma once
 
 #include <string>
@@ -16,15 +17,15 @@ class Markup {
   Markup& begin(std::string_view element, const Attributes& attributes = {});
   Markup& end();
   Markup& text(std::string_view text);
-  // Add an element that holds nothing, and one that holds a text.
+  // Add an empty element, and one with a text.
   Markup& leaf(std::string_view element, const Attributes& attributes);
   Markup& with(std::string_view element, const Attributes& attributes, std::string_view text);
-  // A <style>, whose text HTML takes as it stands: rules of our own, without '<' and '&'.
+  // Adds a <style> element. HTML does not unescape its text, so `rules` must have no '<' or '&'.
   Markup& style(std::string_view rules);
-  // Appends whole elements that another Markup made.
+  // Appends the complete elements of another Markup.
   Markup& append(const Markup& other);
 
-  // Returns the text; every element must have ended.
+  // Returns the text written; every element must have ended.
   const std::string& made() const;
 
  private:
@@ -34,19 +35,20 @@ class Markup {
   std::vector<std::string> open_;
 };
 
-// Escapes for XML's text and attributes the five characters that are XML's own, and replaces
-// control characters, which XML does not have, by U+FFFD.
+// Escapes XML's five special characters for text and attributes, and replaces control characters,
+// which XML does not allow, by U+FFFD.
 std::string escape_markup(std::string_view text);
 
-// A length in pixels: "12.34". A value as JSON writes it, with all its digits.
+// pixels() writes a length, "12.34"; all_digits() writes a value with all digits, as JSON does.
 std::string pixels(double value);
 std::string all_digits(double value);
 
-// Returns about how wide a text is, in pixels, in a font without serifs of that size.
+// Returns the approximate width of a text in pixels, in a sans-serif font of this size.
 double text_width(std::string_view text, double size);
-// The text, or its beginning and "..." where it is wider than that.
+// Returns the text, or where it is wider than `width` its beginning and "...".
 std::string text_within(std::string_view text, double size, double width);
-// The text in lines that are no wider, broken at spaces; a longer word has a line of its own.
+// Returns the text in lines of at most `width`, broken at spaces; a longer word has a line to
+// itself.
 std::vector<std::string> lines_within(std::string_view text, double size, double width);
 
 }  // namespace hearth

@@ -28,7 +28,7 @@ TEST(MarkupTest, TextIsCutAndBrokenByItsWidth) {
   const std::string cut = text_within(std::string(100, 'a'), 10, 100);
   EXPECT_TRUE(cut.ends_with("...")) << cut;
   EXPECT_LE(text_width(cut, 10), 100);
-  // Cuts lie between characters, never within one.
+  // Texts are cut between characters.
   EXPECT_EQ(text_within("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 10, 20), "\xc3\xa9...");
   EXPECT_EQ(lines_within("aa bb  cc", 10, 30), (std::vector<std::string>{"aa bb", "cc"}));
   EXPECT_TRUE(lines_within("", 10, 30).empty());

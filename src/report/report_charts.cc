@@ -43,7 +43,7 @@ BarChart bars_of(const Comparison& comparison, const Sets& sets) {
                  .marks = about.marks};
   for (const ComparedSet* set : sets) {
     for (const ComparedRow& row : set->rows) {
-      // A chart of several figures names each one.
+      // Groups of a chart with several figures have the figure's name.
       BarGroup group{sets.size() > 1 ? fmt::format("{}, {}", set->about.name, row.what) : row.what,
                      {}};
       for (const auto& figure : row.figures) group.bars.push_back(bar_of(set->about, figure));
@@ -119,8 +119,8 @@ LineChart distribution_chart(const Distribution& one, const std::string& of) {
           .y_marks = {}};
 }
 
-// Returns one chart with all loads for one report; for several a chart for each load that two of
-// them have.
+// Returns for one report a chart with all its loads; for several reports a chart for each load that
+// at least two have.
 std::vector<Chart> distribution_charts(const Comparison& comparison, const std::string& after) {
   std::vector<LineChart> made;
   const bool several = comparison.reports.size() > 1;

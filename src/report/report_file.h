@@ -1,7 +1,7 @@
-// A report of `hearth bench` as --json writes it, read back: its figures in sets, whatever was
-// measured. Charts and comparisons are made of these alone, so they say what the report says.
+// ReportFile: a report of `hearth bench --json`, read back: its figures in sets, whatever was
+// measured. Charts and comparisons use nothing else, so they agree with the report.
 //
-// Errors (kFile): what is no such report, or one of another version; the sentence names it.
+// Errors (kFile): a file that is no such report, or one of another version, with its name.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace hearth {
 
 struct Figure {
   std::string what;         // "decode 128, 4 sequences", "2 req/s"
-  std::optional<double> x;  // where the set has an axis: its place there
+  std::optional<double> x;  // the place on the axis, if the set has one
   double value = 0;
-  std::optional<std::pair<double, double>> range = {};  // least and most of the repetitions
+  std::optional<std::pair<double, double>> range = {};  // smallest and largest of the repetitions
   std::string note = {};                                // "of read, 25.6 GB/s"
 };
 
-// Figures of one kind, which can stand in one chart.
+// FigureSet: figures of one kind, which can share a chart.
 struct FigureSet {
   std::string chart;  // the chart's title
   std::string name;   // what is told of everything: "share", "99 %"
@@ -31,28 +31,27 @@ struct FigureSet {
   std::string unit;   // "tokens/s"; empty for parts and seconds
   Quantity quantity = Quantity::kNumber;
   bool more_is_better = true;
-  bool is_detail = false;          // left out where reports are drawn beside one another
+  bool is_detail = false;          // not shown where reports are compared
   std::string axis = {};           // of x: "requests a second"
   std::vector<Mark> marks = {};    // of values
   std::vector<Mark> x_marks = {};  // of the axis
   std::vector<Figure> figures = {};
 };
 
-// Values of one thing from the least to the most, evenly: the first is the least, the last the
-// most.
+// Distribution: quantiles of one quantity at even steps, from the smallest value to the largest.
 struct Distribution {
-  std::string chart, after;  // title; of the chart that it stands behind
+  std::string chart, after;  // title; title of the chart before it
   std::string what;
   std::vector<double> quantiles;  // seconds
   std::vector<Mark> marks;
 };
 
 struct ReportFile {
-  std::string name;    // of its file; empty: it is not from one
-  std::string schema;  // says what kind it is
+  std::string name;    // its file's; empty: it is from no file
+  std::string schema;  // identifies the kind of report
   std::string title;
   std::vector<std::string> facts, notes;
-  std::vector<FigureSet> sets;  // none is empty
+  std::vector<FigureSet> sets;  // none of them empty
   std::vector<Distribution> distributions;
 
   void add(FigureSet set) {
@@ -60,12 +59,13 @@ struct ReportFile {
   }
 };
 
-// `name` stands in errors.
+// Reads a report. `name`: its name in errors.
 ReportFile read_report(std::string_view json, const std::string& name);
 
-// "61.3", "12.3 ms", "45.0 %".
+// Returns a value as text: "61.3", "12.3 ms", "45.0 %".
 std::string exact_text(double value, Quantity quantity);
-// "61.3 tokens/s"; else the same, but short times in microseconds.
+// Returns a value with its unit: "61.3 tokens/s"; otherwise as exact_text(), but short times in
+// microseconds.
 std::string value_text(const FigureSet& set, double value);
 
 }  // namespace hearth

@@ -31,7 +31,7 @@ LoadPlace place_of(const ReportFields& load) {
   return {fmt::format("{:.0f} at once", count), "requests at once", count};
 }
 
-// The figures of all loads that `value_of` finds in one; none: that load has none.
+// Adds a set with a figure for each load in which `value_of` finds one.
 template <typename ValueOf>
 void add_loads(const std::vector<ReportFields>& loads, FigureSet set, const ValueOf& value_of,
                ReportFile* report) {

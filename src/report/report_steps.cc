@@ -13,14 +13,14 @@ namespace {
 
 constexpr double kGiga = 1e9;
 
-// Keys of limits, and the units that they are of.
+// The fields of arithmetic limits, and the names of their operations.
 constexpr std::array<std::pair<const char*, const char*>, 4> kArithmetic = {
     {{"f32_fma_gops", "f32 fma"},
      {"bf16_dot_gops", "bf16 dot"},
      {"int8_dot_gops", "int8 dot"},
      {"int16_dot_gops", "int16 dot"}}};
 
-// The sets to which every run of a report adds figures.
+// The sets to which every run in a report adds figures.
 struct StepSets {
   FigureSet share{.chart = "Share of the limit",
                   .name = "share of the limit",
@@ -90,7 +90,7 @@ std::string case_name(const ReportFields& test, const std::string& threads) {
   return name + threads;
 }
 
-// The share of the limit that is nearer: of reading, or of arithmetic.
+// Returns the share of the nearer limit: that of reading memory or that of arithmetic.
 Figure share_figure(const ReportFields& test, const std::string& what) {
   const ReportFields computing = test.object("computing");
   Figure figure{what, {}, computing.number("share")};

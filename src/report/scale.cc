@@ -12,11 +12,11 @@ namespace {
 constexpr double kLogarithmicFrom = 20;
 constexpr size_t kMostTicks = 8;
 constexpr std::array<double, 3> kRound = {1, 2, 5};
-constexpr double kLeastScale = 1e-290;  // whose steps are still numbers
-// A value nearer to a round one than this part of a step counts as round.
+constexpr double kLeastScale = 1e-290;  // below this value steps would be no normal numbers
+// Values nearer to a round one than this part of a step count as round.
 constexpr double kNear = 1e-9;
 
-// Exactly what reads as `factor` times a power of ten.
+// Returns `factor` times a power of ten, rounded once, so that it prints as few digits.
 double times_power(double factor, int power) {
   return power < 0 ? factor / std::pow(10, -power) : factor * std::pow(10, power);
 }
@@ -29,7 +29,7 @@ Scale logarithmic_scale(double least, double most) {
     for (double factor : kRound) {
       const double tick = times_power(factor, power);
       if (!scale.ticks.empty() && scale.ticks.back() >= most) break;
-      // The axis begins at the tick before the least value.
+      // The axis begins at the last tick that is not above the smallest value.
       if (tick <= least) scale.ticks.clear();
       scale.ticks.push_back(tick);
     }

@@ -15,7 +15,7 @@ TEST(Scale, TicksAreRoundAndHoldTheMost) {
   EXPECT_EQ(linear_scale(0.3).ticks, (Ticks{0, 0.1, 0.2, 0.3}));
   EXPECT_EQ(linear_scale(101).ticks, (Ticks{0, 50, 100, 150}));
   EXPECT_EQ(linear_scale(1e-6).high, 1e-6);
-  // An axis comes even of values that are 0 or no numbers.
+  // Values that are 0 or no numbers give an axis, too.
   EXPECT_EQ(linear_scale(0).high, 1);
   EXPECT_EQ(linear_scale(std::nan("")).high, 1);
 }

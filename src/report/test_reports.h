@@ -1,4 +1,4 @@
-// Reports that tests read back.
+// Reports for tests that read them back.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace hearth {
 
-// Decode alone: `rate` tokens a second of 4 sequences, half of what reading allows.
+// Returns a report of decode alone: `rate` tokens a second with 4 sequences, half of what reading
+// memory allows.
 inline BenchReport measured_steps(double rate) {
   BenchReport report = sample_report("Some CPU, fast", 2);
   report.model = sample_model();
@@ -35,7 +36,8 @@ inline BenchReport measured_steps(double rate) {
   return report;
 }
 
-// Loads of `rates` requests a second, each of four requests whose first tokens took 0.1 to 0.4 s.
+// Returns a report with a load for each of `rates` requests a second; each load has four requests,
+// with first tokens after 0.1 to 0.4 s.
 inline ServeReport served(const std::vector<double>& rates) {
   ServeReport report;
   report.version = "1.2.3";
