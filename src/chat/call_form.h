@@ -14,8 +14,8 @@ struct CallSpot {
   size_t name = 0, name_end = 0;  // byte offsets in the text
   size_t begin = 0, end = 0;      // the arguments, including the last value's quote
   ArgumentForm form = ArgumentForm::kJson;
-  // For arguments with keys of their own, the text after the first key, and the text between the
-  // first value and the second key.
+  // The text after the first key, and the text between the first value and the second key, where
+  // arguments have keys of their own.
   std::string_view behind_key, between_members;
 };
 

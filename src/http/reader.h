@@ -1,7 +1,7 @@
 // HttpReader parses requests from a connection's bytes, in pieces of any size. It knows neither
 // sockets nor time.
 //
-//     size_t taken = reader.take(bytes);  // again with the rest, until the stage is one of these:
+//   size_t taken = reader.take(bytes);  // again with the rest, until the stage is one of these:
 //
 // kHeadDone: look at head(), then call begin_body() or reset(). kDone: call release() to get the
 // request; the next one may begin then. kRefused: answer refusal(); the bytes after it mean

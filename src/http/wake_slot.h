@@ -2,7 +2,7 @@
 // The poster makes sure that only one waits at a time; the reactor frees the slot before it makes
 // the call.
 //
-//     asio::post(context, asio::bind_allocator(WakeMemory(slot), call));
+//   asio::post(context, asio::bind_allocator(WakeMemory(slot), call));
 #pragma once
 
 #include <array>

@@ -1,10 +1,10 @@
 // MetricsText writes metrics in Prometheus's text format (version 0.0.4): each family's help and
 // type, then its samples. Labels are written as given: {"outcome", "stop"}.
 //
-//     MetricsText text;
-//     text.family("hearth_requests_total", "counter", "Requests by how they ended.");
-//     text.sample({{"outcome", "stop"}}, 7);
-//     reply(text.take());
+//   MetricsText text;
+//   text.family("hearth_requests_total", "counter", "Requests by how they ended.");
+//   text.sample({{"outcome", "stop"}}, 7);
+//   reply(text.take());
 #pragma once
 
 #include <initializer_list>

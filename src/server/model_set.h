@@ -2,11 +2,11 @@
 // others need their memory. A thread of the set, the keeper, loads and unloads one model at a time,
 // while others answer.
 //
-//     ModelSet set(options);
-//     set.offer(models);
-//     set.start();                        // loads those that are named, as far as there is room
-//     set.want({.name = "a"}, got);       // calls got() with a lease, at once or once it is loaded
-//     set.end();
+//   ModelSet set(options);
+//   set.offer(models);
+//   set.start();                        // loads those that are named, as far as there is room
+//   set.want({.name = "a"}, got);       // calls got() with a lease, at once or once it is loaded
+//   set.end();
 //
 // A model is loaded, loading, sleeping (a request for it loads it) or failed. A failed one is not
 // tried again for kFailedSeconds, unless its file has changed. A loaded one stays while a lease on

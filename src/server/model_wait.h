@@ -1,7 +1,7 @@
 // A ModelWait is a request that names a model, until that model is loaded: then another answer
 // takes over, which holds a lease on the model until its end.
 //
-//     begin() -> read(), the worker -> ask() -> take(), when the model is there
+//   begin() -> read(), the worker -> ask() -> take(), when the model is there
 //
 // A stream begins after kQuietSeconds of waiting, so that proxies see comments on it; an error is
 // then its last event.

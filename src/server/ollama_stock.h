@@ -19,7 +19,7 @@ struct PullListener;
 // OllamaPull: {"model": "ORG/REPO:QUANT", "stream": true} -> lines with the progress, the last of
 // them {"status":"success"}; not streamed, only that one, at the end.
 //
-//     begin() -> read(), the worker -> wait_turn() -> pull(), the line's thread -> finish()
+//   begin() -> read(), the worker -> wait_turn() -> pull(), the line's thread -> finish()
 //
 // If the client leaves, the pull stops and the data fetched is kept.
 class OllamaPull final : public Answer {

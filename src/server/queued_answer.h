@@ -2,8 +2,8 @@
 // queues accept all of its texts or none, and one body answers it when the last text has its
 // vector.
 //
-//     begin() -> read() and tokenise(), the worker -> submit() -> take(), by the devices' threads
-//             -> settle() -> write(), the worker
+//   begin() -> read() and tokenise(), the worker -> submit() -> take(), by the devices' threads
+//           -> settle() -> write(), the worker
 //
 // A route's class says how its body is read, which tokens each text has, and what reply the vectors
 // make. The worker tokenises and writes in slices, so that other requests get their turn. All

@@ -20,7 +20,7 @@ std::optional<std::string> history_path();
 
 class InputHistory {
  public:
-  // Without a path the messages are only kept in memory.
+  // Keeps the messages in memory alone where there is no path.
   explicit InputHistory(std::optional<std::string> path);
 
   const std::vector<std::string>& messages() const { return messages_; }
