@@ -126,7 +126,8 @@ size_t turn_size(std::string_view text, std::string_view tail, bool results) {
   return end;
 }
 
-// Returns the generation prompt with which the assistant begins; empty where the template has none.
+// Returns the messages' text with the generation prompt at its end; empty where the template has no
+// such prompt or cannot be rendered.
 std::string text_to_continue(const RenderTurns& render, const array& messages, object variables) {
   try {
     const std::string without = render(messages, variables);

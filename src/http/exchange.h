@@ -51,8 +51,8 @@ class Exchange {
 
   // Counts `bytes` towards `all_reply_bytes` until the answer is written or the client gone: memory
   // that the answer takes while it is made. Returns false, and counts nothing, where the budget has
-  // no room; the first kSmallReply bytes always have. Besides, reply() counts its body and send()
-  // the bytes unsent.
+  // no room; the first 16 KiB always have. Besides, reply() counts its body and send() the bytes
+  // unsent.
   bool hold(uint64_t bytes);
   // Whether the budget of replies is used up.
   bool replies_full() const;

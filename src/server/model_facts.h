@@ -16,8 +16,9 @@ struct ModelFacts {
   std::string format;        // "gguf"
   std::string parameters;    // "4.0B"
   std::string quantization;  // "Q4_K_M", or the type of most of its bytes
-  // 16 hexadecimal digits that identify the file's contents (no SHA-256). They are computed from
-  // both ends of each tensor's data, as reading all of it would take as long as loading.
+  // 16 hexadecimal digits that identify the file's contents (no SHA-256): a hash of its metadata
+  // and of each tensor's name, type, shape and both ends of its data, as reading all data would
+  // take as long as loading.
   std::string digest;
   uint64_t file_bytes = 0;
   uint64_t memory_bytes = 0;  // memory used once loaded; if unknown, the file's size

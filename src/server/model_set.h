@@ -211,8 +211,8 @@ class ModelSet {
   uint64_t last_ticket_ = 0;
   uint32_t waiting_ = 0;
   double looked_seconds_ = 0;  // when files were last looked at
-  // Counts models that were loaded again within kTurnSeconds of being unloaded for others; a
-  // warning begins a new count.
+  // The number of models loaded again within kTurnSeconds of being unloaded for others, counted for
+  // kTurnSeconds from turns_since_ on; turns_told_: when a warning was last given.
   uint32_t turns_ = 0;
   double turns_since_ = 0, turns_told_ = -1e9;
   bool poked_ = false;  // the keeper has something to do

@@ -247,8 +247,8 @@ ModelSet::Room ModelSet::make_room(SetEntry& entry, Lock& lock) {
   return Room::kMade;
 }
 
-// Closes models to new requests until those that remain leave `missing` bytes free, the one loaded
-// longest first.
+// Closes models to new requests, the one loaded longest first, until those closed hold `missing`
+// bytes together. Pinned ones stay open, and so do those that have not yet stayed their time.
 void ModelSet::ask_to_leave(uint64_t missing) {
   std::vector<SetEntry*> all;
   for (const auto& entry : entries_) {

@@ -16,8 +16,8 @@ namespace {
 using boost::json::object;
 using boost::json::value;
 
-// The most open calls and the most results in a body: each result is searched for among the open
-// calls, so the work grows with their product.
+// The most calls at a time without a result: each tool's message looks through them, so this bounds
+// the work for a body with many calls and results.
 constexpr size_t kMostOpen = 1024;
 
 // Returns the field's text, or "" where it is no string: the chat's reader refuses that afterwards.

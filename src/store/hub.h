@@ -29,8 +29,8 @@ class HubPatience {
   HubPatience(const HubOptions& options, const std::atomic<bool>& stop)
       : options_(options), stop_(stop) {}
   void progressed() { failures_ = 0; }
-  // Waits before the next try, at least as long as the reply's Retry-After. Returns false where no
-  // tries are left.
+  // Waits before the next try: its pause, or as long as the reply's Retry-After asks for. Returns
+  // false where no tries are left, another one would fail as well, or `stop` is set.
   bool wait(const HubReply& reply);
 
  private:
