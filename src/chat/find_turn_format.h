@@ -25,8 +25,8 @@ struct FoundTurnFormat {
   bool named_ids = false;  // ids are functions.NAME:NUMBER
   bool results = false;    // tool results follow the calls
   bool bare = false;       // tools are not declared
-  // The parts of a last turn that the template shows, and the variables (`switches`) that it needs
-  // for that.
+  // The parts of a last turn that the template shows; reasoning_switches are the variables that it
+  // needs to show reasoning.
   bool shows_content_before_calls = false;
   bool shows_reasoning = false;  // before an answer
   bool shows_reasoning_before_calls = false;

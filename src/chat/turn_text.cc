@@ -37,8 +37,8 @@ void TurnText::end_block() {
 
 void TurnText::end(std::vector<TurnEvent>* events) {
   give(std::exchange(held_, {}), events);
-  // White space at the end is not part of reasoning. It is part of content where nothing stands
-  // around that.
+  // White space at the end is not part of reasoning. It is part of content, unless content after a
+  // block is nothing but white space.
   if (kind_ == TurnEvent::Kind::kContent && !behind_block_) {
     event(utf8_.push(std::exchange(spaces_, {})), events);
   } else if (kind_ == TurnEvent::Kind::kContent && begun_) {

@@ -156,8 +156,9 @@ std::span<const OllamaRule> rules_of(OllamaRoute route) {
   return kOllamaGenerateRules;
 }
 
-// Turns a chat's made body into a raw prompt's: renames fields that differ, and refuses those that
-// a completion does not have.
+// Changes what the made body of a raw prompt has in a chat's form: it drops the template's
+// variables, sets num_predict to -1 by default, and makes `logprobs` the number that a completion
+// has. Refuses `think`.
 void fit_raw(OllamaBody* made) {
   object& prompt = made->made;
   if (made->must_reason) {
