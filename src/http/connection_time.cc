@@ -42,8 +42,8 @@ HttpConnection::Clock::time_point HttpConnection::deadline() const {
   }
 }
 
-// Sets the timer for the next deadline. It is only moved forward: if it fires before the deadline,
-// on_timer() sets it again.
+// Sets the timer for the next deadline, but only where it would fire too late: where it fires too
+// early, on_timer() sets it again.
 void HttpConnection::arm() {
   if (phase_ == Phase::kClosed) return;
   Clock::time_point due = deadline();
