@@ -10,11 +10,12 @@
 namespace hearth {
 namespace {
 
-// The most blocks of a row, more than any row has.
+// An upper bound of the number of blocks in a row.
 constexpr uint32_t kBlocksOfRow = 1u << 20;
 constexpr int32_t kMiddle = 128;
 
-// How many blocks share a scale: the pack's groups are powers of two of them.
+// Returns how many blocks share a scale in the pack, a power of two: the largest that divides the
+// file's group of columns.
 uint32_t pack_group(const StoredCodes& of) {
   if (of.group >= of.k) return kBlocksOfRow;
   const auto blocks = static_cast<uint32_t>(of.group / kBlock);
@@ -23,7 +24,7 @@ uint32_t pack_group(const StoredCodes& of) {
 
 bool has_zeros(const StoredCodes& of) { return of.zero_order != ZeroOrder::kNone; }
 
-// Whether matrices can be one tensor of a pack.
+// Returns whether two matrices have the same format, so that one packed tensor can have both.
 bool alike(const StoredCodes& a, const StoredCodes& b) {
   return a.bits == b.bits && a.value == b.value && a.scale == b.scale && a.group == b.group &&
          a.k == b.k;
@@ -63,7 +64,7 @@ const char* reason_for_floats(const SourceTensor& tensor) {
       return "groups of columns have different sizes";
     }
     if (run.codes->wide_zeros) return "a zero point is 256";
-    // Experts may each have their own order.
+    // Matrices of different experts may each have their own column order.
     if (!of_experts && !same_order(run.codes->column_order, first.column_order)) {
       return "its parts have their columns in different orders of groups";
     }

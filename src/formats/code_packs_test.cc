@@ -1,5 +1,5 @@
-// Packs of codes in other quantisers' layouts: what is read back of a pack, of whole matrices and
-// of cuts, is what the codes stand for.
+// Tests packs of codes in other quantisers' layouts: values read back from packs, of whole matrices
+// and of shards, equal those that the codes stand for.
 #include "formats/code_packs.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kPackedRows = 40;
 
-// A matrix of random codes, scales and zeros, and the tensor that it is.
+// A matrix of random codes, scales and zeros, and a SourceTensor that points to it.
 struct CodeMatrix {
   StoredCodes of = {};
   std::vector<std::byte> codes, scales, zeros, groups;
@@ -63,7 +63,8 @@ struct CodeMatrix {
     tensor.dtype = code_dtype(of);
     tensor.runs = {run};
   }
-  // Group (5 c + 3) % groups of column c; without an order, packs cannot sort them.
+  // Puts column c into group (5 c + 3) % groups; unless `sorted`, without a column order, so that
+  // packs cannot sort the columns.
   void set_group_of_columns(bool sorted) {
     std::vector<std::vector<uint32_t>> order(of.groups);
     for (uint64_t c = 0; c < of.k; ++c) {
@@ -121,7 +122,7 @@ CodePack pack_codes(const CodeMatrix& matrix, uint32_t row0, uint32_t rows, uint
   return pack;
 }
 
-// Sums of a code and a minimum round where scales are F32.
+// Compares a pack with the stored values; with F32 scales the sum of a code and a minimum rounds.
 void expect_packed(const CodeMatrix& matrix, PackKind kind, double part = 0) {
   EXPECT_EQ(codes_packed_type(matrix.tensor).kind, kind);
   EXPECT_EQ(reason_for_floats(matrix.tensor), nullptr);
@@ -177,7 +178,8 @@ TEST(CodePacks, IntegersOfEightBits) {
   }
 }
 
-// Sorted by group, in whole matrices and in cuts; floats have columns as they lie.
+// Packs have columns sorted by group, in whole matrices and in shards; floats keep the stored
+// order.
 TEST(CodePacks, ColumnsInNoOrderOfGroups) {
   for (const auto& [order, zeros] :
        {std::pair(kAlongColumns, ZeroOrder::kAlongRows), {kAlongRows, ZeroOrder::kDownGroups}}) {
@@ -227,7 +229,8 @@ TEST(CodePacks, Mxfp4IsPackedAsThatOfGguf) {
   EXPECT_EQ(gguf.scales, codes.scales);
 }
 
-// Rows as floats, which is what no pack takes.
+// Expects that the tensor's rows are read as floats of type `as`, since no pack takes the codes for
+// this reason.
 void expect_code_floats(const CodeMatrix& matrix, const char* reason, DType as = DType::kF32) {
   EXPECT_STREQ(reason_for_floats(matrix.tensor), reason);
   const PackedType type = codes_packed_type(matrix.tensor);
@@ -296,7 +299,7 @@ TEST(CodePacks, MatricesThatAreStoredInDifferentWays) {
 TEST(CodePacks, ScalesThatAreNone) {
   auto good = [](CodeValue value, ScaleForm form, uint8_t scale) {
     CodeMatrix matrix(64, 16, 4, kAlongRows, value, form);
-    matrix.scales[5] = std::byte{scale};  // of columns from 16 on of row 1
+    matrix.scales[5] = std::byte{scale};  // the scale of row 1's columns from 16 on
     const CodesReader reader = panel_codes(matrix.tensor, codes_packed_type(matrix.tensor), 0, 16);
     EXPECT_TRUE(reader.has_scales(32, 64));
     std::vector<float> row(64);
@@ -309,7 +312,8 @@ TEST(CodePacks, ScalesThatAreNone) {
   EXPECT_FALSE(good(kE2M1, ScaleForm::kE8M0, 0xff));
 }
 
-// Pages that are let go: of rows that lie together their own, else those of the whole matrix.
+// Checks the file ranges that are released once rows are packed: only those rows' own bytes where
+// rows are contiguous, else those of the whole matrix.
 TEST(CodePacks, PlacesInFiles) {
   const CodeMatrix along(64, 32, 4, kAlongRows, kInteger, ScaleForm::kF16),
       down(64, 32, 4, kAlongColumns, kInteger, ScaleForm::kF16);

@@ -27,7 +27,7 @@ boost::json::value read_document(const MappedFile& file, uint64_t most_bytes) {
   }
 }
 
-// Null where it is missing or null.
+// Returns null where the key is missing or its value is null.
 const boost::json::value* find_in(const boost::json::object& object, std::string_view key) {
   const boost::json::value* value = object.if_contains({key.data(), key.size()});
   return value == nullptr || value->is_null() ? nullptr : value;
@@ -90,7 +90,7 @@ std::optional<uint32_t> ConfigReader::count(std::string_view key, uint32_t most,
                                             uint32_t least) const {
   const boost::json::value* value = find(key);
   if (value == nullptr) return std::nullopt;
-  // Some files have whole numbers as floats.
+  // Some writers store whole numbers as floats.
   double number = -1;
   if (value->is_int64()) number = static_cast<double>(value->get_int64());
   if (value->is_uint64()) number = static_cast<double>(value->get_uint64());

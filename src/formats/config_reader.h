@@ -1,5 +1,5 @@
-// The values of a JSON object that somebody else wrote, such as config.json, by key and with errors
-// that name the file and the key. A key whose value is null counts as missing.
+// ConfigReader reads untrusted JSON objects, such as config.json, by key; its errors name the file
+// and the key. A key whose value is null counts as missing.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -12,8 +12,8 @@
 
 namespace hearth {
 
-// The JSON of a file, which must be an object, or an array, and have at most `most_bytes`. Errors:
-// kFile.
+// Reads a file of at most `most_bytes` whose JSON is an object, or for read_json_array() an array.
+// Errors: kFile.
 boost::json::value read_json_file(const MappedFile& file, uint64_t most_bytes);
 boost::json::value read_json_array(const MappedFile& file, uint64_t most_bytes);
 
@@ -25,16 +25,16 @@ class ConfigReader {
       : object_(object), file_(file), path_(std::move(path)) {}
 
   const std::string& file() const { return file_; }
-  // The value, or null where it is missing.
+  // Returns the value, or null where it is missing.
   const boost::json::value* find(std::string_view key) const;
   bool has(std::string_view key) const { return find(key) != nullptr; }
 
-  // A whole number from `least` to `most`.
+  // Returns a whole number from `least` to `most`; none where the key is missing.
   std::optional<uint32_t> count(std::string_view key, uint32_t most, uint32_t least = 1) const;
   uint32_t count_or(std::string_view key, uint32_t otherwise, uint32_t most,
                     uint32_t least = 1) const;
   uint32_t need_count(std::string_view key, uint32_t most, uint32_t least = 1) const;
-  // A number above zero that a float can hold.
+  // Returns a number above zero that a float can hold; none where the key is missing.
   std::optional<double> real(std::string_view key) const;
   double real_or(std::string_view key, double otherwise) const;
   std::optional<bool> flag(std::string_view key) const;
@@ -42,22 +42,22 @@ class ConfigReader {
   std::optional<std::string> text(std::string_view key) const;
   std::string text_or(std::string_view key, const char* otherwise) const;
   std::optional<ConfigReader> object(std::string_view key) const;
-  // Returns a reader of an object that is there, which finds what the object lacks in this one, a
-  // file's.
+  // Returns a reader of the object at `key`, which must be there. Keys that the object lacks are
+  // looked up in this reader's object.
   ConfigReader inside(std::string_view key) const;
-  // Objects of an array.
+  // Returns readers of an array's objects.
   std::optional<std::vector<ConfigReader>> objects(std::string_view key) const;
-  // Strings of an array.
+  // Returns the strings of an array.
   std::optional<std::vector<std::string>> texts(std::string_view key) const;
 
-  // Throws (kFile) naming the key, what it is, and what is needed.
+  // Throws (kFile) with the key, its value, and what is wanted.
   [[noreturn]] void refuse(std::string_view key, const std::string& wanted) const;
-  // Throws (kUnsupported): this program cannot run what the key says.
+  // Throws (kUnsupported): this program cannot run the value at `key`. `known` says what it runs.
   [[noreturn]] void fail_unsupported(std::string_view key, const std::string& known) const;
 
  private:
   [[noreturn]] void fail_missing(std::string_view key) const;
-  // The value as short JSON; what strings hold is made printable.
+  // Returns the value as short, printable JSON, for messages.
   std::string shown(std::string_view key) const;
   // Returns the key as messages name it, with the keys of the objects around it.
   std::string full(std::string_view key) const;

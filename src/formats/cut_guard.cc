@@ -23,7 +23,8 @@ namespace {
 static_assert(std::atomic<uintptr_t>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
               "a signal handler reads them");
 
-// Entries are added in front and never leave, so that a handler may walk them at any moment.
+// The list that the signal handler walks. Entries are added in front and never leave it, so it may
+// be walked at any moment.
 struct GuardedRanges {
   std::mutex changing;
   std::atomic<GuardedRange*> first = nullptr;
@@ -31,10 +32,11 @@ struct GuardedRanges {
   struct sigaction before = {};
 };
 
-// A signal handler knows nothing but what is global.
+// Returns the one list of the process: a signal handler can reach only globals.
 GuardedRanges& ranges();
 
-// Whether there was something to mend.
+// Maps zeros from `address` to the end of the guarded range that contains it. Returns false where
+// no range does, or mapping fails.
 bool mend(uintptr_t address) {
   const size_t page = ranges().page;
   GuardedRange* range = ranges().first.load();
@@ -45,8 +47,8 @@ bool mend(uintptr_t address) {
   const uintptr_t from = address / page * page;
   const uintptr_t to = (range->end.load() + page - 1) / page * page;
   range->cut = true;
-  // The call itself, since sanitizers put functions of their own in the place of mmap(). It is
-  // among those that a handler may make on Linux.
+  // Calls the system directly, since sanitizers replace mmap() with functions of their own. On
+  // Linux a signal handler may make this call.
   const long mapped = syscall(SYS_mmap, from, to - from, PROT_READ,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   return mapped != -1;
@@ -58,7 +60,8 @@ void handle_bus(int signal, siginfo_t* info, void*) {
       info->si_code == BUS_ADRERR && mend(reinterpret_cast<uintptr_t>(info->si_addr));
   if (!mended) {
     sigaction(signal, &ranges().before, nullptr);
-    // A fault comes again by itself; what another process sent does not.
+    // A fault is raised again when the handler returns and the access is repeated; a signal that
+    // another process sent is not, so it is raised here.
     if (info->si_code <= 0) raise(signal);
   }
   errno = error;
@@ -71,7 +74,7 @@ GuardedRanges* start_guarding() {
 }
 
 GuardedRanges& ranges() {
-  // Lives as long as the process: threads may read while it ends.
+  // Is never destroyed: threads may read while the process ends.
   static GuardedRanges* const all = start_guarding();
   return *all;
 }

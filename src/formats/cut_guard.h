@@ -1,9 +1,9 @@
-// Guarded ranges: maps of files that somebody else may cut short while they are read. Touching what
-// was cut off is a SIGBUS, which would end the process. For a guarded range the handler puts zeros
-// in the place of what is gone, and notes it: the reader goes on, and asks was_cut() when it is
-// done. So does a disk that fails under a read.
+// CutGuard guards maps of files that another process may truncate while they are read. Touching a
+// page beyond the new end raises SIGBUS, which would end the process. For a guarded range the
+// handler maps zeros in place of the missing pages and notes it: the reader goes on, and asks
+// was_cut() when it is done. A read that fails on the disk is handled in the same way.
 //
-// Every other SIGBUS has the effect that it had before the first range was guarded. Any thread.
+// Every other SIGBUS has the effect that it had before the first range was guarded. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct GuardedRange;  // an entry of the handler's list
 class CutGuard {
  public:
   CutGuard() = default;
-  // `mapped`: whole, private maps, which outlive the object.
+  // `mapped` is a whole private map, which outlives the object.
   explicit CutGuard(std::span<const std::byte> mapped);
   CutGuard(CutGuard&& other) noexcept : range_(std::exchange(other.range_, nullptr)) {}
   CutGuard& operator=(CutGuard&& other) noexcept {
@@ -26,7 +26,7 @@ class CutGuard {
   }
   ~CutGuard();
 
-  // Whether bytes that were read were gone.
+  // Returns whether zeros stood in for missing bytes that were read.
   bool was_cut() const;
 
  private:

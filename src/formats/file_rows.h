@@ -1,10 +1,9 @@
-// Rows of a tensor that stay in the model's file: they are read one at a time, when they are
-// wanted, through a map of the file that the object keeps. A table that is larger than the rest of
-// a model and read a row a token costs no memory so, but for pages of the file that the system may
-// drop.
+// FileRows reads rows of a tensor that stays in the model's file, one at a time, on demand, through
+// a map of the file that the object keeps. A table of embeddings that is larger than the rest of a
+// model then needs no memory but for pages of the file that the system may drop.
 //
-// Errors (kUnsupported): a tensor whose rows do not lie in one piece, as a type that is known.
-// (kFile): the file cannot be opened any more, or is another one.
+// Errors (kUnsupported): a tensor whose rows are not contiguous, or whose type is unknown. (kFile):
+// the file cannot be opened any more, or is another one.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +18,15 @@ namespace hearth {
 
 class FileRows {
  public:
-  // The source need not outlive it. Of a source in memory it keeps a copy.
+  // The source need not outlive the object, which copies the tensor where the source is in memory.
   FileRows(const ModelSource& source, const SourceTensor& tensor);
 
   uint64_t rows() const { return rows_; }
   uint64_t length() const { return length_; }
-  // Writes a row's elements. From any thread.
+  // Writes a row's elements as floats. Thread-safe.
   void read(uint64_t row, float* out) const noexcept;
-  // Throws (kFile) where the file was cut short or written to since: rows that were read may be
-  // zeros, or another model's.
+  // Throws (kFile) where the file was truncated or written to since it was opened: rows that were
+  // read may be zeros, or another model's.
   void require_whole() const;
 
  private:

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// Row r has r, r + 1/2, r + 1, ...
+// Returns data in which row r has r, r + 1/2, r + 1, ...
 std::vector<std::byte> counted(const TestTensor& tensor) {
   std::vector<std::byte> bytes(tensor_bytes(tensor));
   for (uint64_t i = 0; i < bytes.size() / sizeof(float); ++i) {
@@ -59,7 +59,7 @@ TEST(FileRows, OfAFileThatIsCutAreToldOf) {
   const std::string path = folder.path() + "cut.gguf";
   TestSource tables;
   tables.set("general.architecture", "none");
-  // More than a page lies behind the cut.
+  // More than a page of data lies beyond the point where the file is cut.
   tables.add("table.weight", {uint64_t{1} << 17, 7});
   const std::vector<std::byte> bytes = tables.gguf(counted);
   std::ofstream(path, std::ios::binary)

@@ -21,8 +21,8 @@ namespace hearth {
 
 ModelSource open_gguf(const std::string& path, UnknownTypes unknown = UnknownTypes::kRefuse);
 
-// Parses bytes that outlive the source, or that the source keeps; `name` is for messages. Where the
-// bytes begin at a multiple of 8, so does the data of the tensors.
+// Parses bytes in memory. With a span, they must outlive the source; a moved vector is kept by it.
+// `name` is for messages. Where the bytes begin at a multiple of 8, so does the data of tensors.
 ModelSource parse_gguf(std::span<const std::byte> bytes, std::string name,
                        UnknownTypes unknown = UnknownTypes::kRefuse);
 ModelSource parse_gguf(std::vector<std::byte>&& bytes, std::string name,

@@ -1,4 +1,4 @@
-// A position in a file's bytes that cannot leave them: the only way gguf_part.cc reads.
+// A position in a file's bytes that cannot leave them: gguf_part.cc reads through it alone.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class GgufCursor {
   uint64_t left() const { return bytes_.size() - at_; }
   const std::byte* here() const { return bytes_.data() + at_; }
 
-  // `field` of `owner` in messages, such as "the length of the name".
+  // Reads a number. Messages name it as `field` of `owner`, such as "the length of the name".
   template <typename T>
   T read(const GgufOwner& owner, std::string_view field) {
     return load_number<T>(take(sizeof(T), owner, field).data());
@@ -55,7 +55,7 @@ class GgufCursor {
     return taken;
   }
 
-  // A string behind its 64-bit length.
+  // Reads a 64-bit length and as many characters.
   std::string_view read_string(const GgufOwner& owner, std::string_view field) {
     uint64_t length = read<uint64_t>(owner, field);
     auto text = take(length, owner, field);
@@ -68,7 +68,7 @@ class GgufCursor {
          fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // Fails for what only a corrupt file can have, said of `owner`.
+  // Throws an error about `owner` for a value that only a corrupt file can have.
   template <typename... Args>
   [[noreturn]] void fail_corrupt(const GgufOwner& owner, fmt::format_string<Args...> format,
                                  Args&&... args) const {

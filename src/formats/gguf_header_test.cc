@@ -1,4 +1,4 @@
-// Headers: magic, version, counts, and everything that is not GGUF at all.
+// Tests GGUF headers: magic, version, counts, and files of other formats.
 #include <gtest/gtest.h>
 
 #include "formats/gguf_test_bytes.h"
@@ -64,8 +64,8 @@ TEST(GgufHeader, CountsThatTheFileCannotHoldAreNamed) {
   EXPECT_TRUE(says(parse_error(GgufBytes().header(UINT64_MAX / 2, 0)), "the number of tensors is"));
 }
 
-// The file of a realistic model cut at every byte: each prefix is an error or, where only padding
-// is gone, read.
+// Cuts the file of a realistic model at every byte: each prefix is an error, or is read where only
+// padding is missing.
 TEST(GgufHeader, EveryTruncationIsAnError) {
   GgufWriter writer;
   writer.set("general.architecture", "llama");
@@ -78,7 +78,7 @@ TEST(GgufHeader, EveryTruncationIsAnError) {
   std::vector<std::byte> bytes = writer.finish();
   ASSERT_EQ(parse_error(bytes), "");
   for (size_t size = 0; size < bytes.size(); ++size) {
-    // An allocation of its own, so that the sanitizers see a read beyond it.
+    // A separate allocation lets the sanitizers see a read beyond its end.
     std::vector<std::byte> cut(bytes.begin(), bytes.begin() + size);
     std::string error = parse_error(cut);
     EXPECT_EQ(error.empty(), false) << size;

@@ -78,7 +78,7 @@ uint32_t check_gguf_magic(std::span<const std::byte> bytes, const std::string& n
          "'{}' has GGUF version 1, which was replaced in 2023; download or convert the model again",
          name);
   }
-  // The low half of a version is zero only where the bytes stand the other way round.
+  // Versions are small, so the low half is zero only in a big-endian file.
   if ((version & 0xffffu) == 0 && version != 0) {
     fail(ErrorCode::kFile,
          "'{}' is a big-endian GGUF file; convert it with llama.cpp's gguf_convert_endian.py or "

@@ -16,8 +16,9 @@ namespace hearth {
 
 namespace {
 
-// The shortest that an entry can be in the file: a name of one byte and its length, then for a key
-// a type and a byte, for a tensor the number of dimensions, one of them, a type and an offset.
+// The fewest bytes that an entry can have in the file. Both have a name's length and one byte of
+// it; then a key has a type and one byte, a tensor the number of dimensions, one of them, a type
+// and an offset.
 constexpr uint64_t kMinEntryBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
 // The specification's limit.
@@ -29,7 +30,7 @@ constexpr uint64_t kMaxAlignment = uint64_t{1} << 21;
 uint64_t read_count(GgufCursor& cursor, std::string_view what, uint64_t min_bytes) {
   GgufOwner header{"the header"};
   uint64_t count = cursor.read<uint64_t>(header, what);
-  // Indices are 32 bits wide, which is a limit for files beyond 60 GB of names only.
+  // Indices are 32 bits wide: only a file with over 60 GB of names could exceed that.
   if (count > cursor.left() / min_bytes || count > UINT32_MAX) {
     cursor.fail_at(
         "{} is {}, too many for the {} bytes that follow; the file is truncated or corrupt, "
@@ -138,11 +139,11 @@ uint64_t count_elements(const GgufCursor& cursor, const GgufOwner& owner,
   return product;
 }
 
-// A tensor without `data` and with an `offset` that counts from the beginning of the data: these
-// need the end of the header.
+// A tensor as the header lists it: without `data`, and with an `offset` from the beginning of the
+// data section, which is known only at the header's end.
 struct ListedTensor {
   SourceTensor tensor = {};
-  std::optional<GgufBlock> block = {};  // of its type
+  std::optional<GgufBlock> block = {};  // of the tensor's type
 };
 
 ListedTensor read_tensor(GgufCursor& cursor, uint64_t index, uint32_t part, UnknownTypes unknown) {
@@ -183,7 +184,8 @@ uint64_t read_alignment(const GgufCursor& cursor, const Metadata& metadata) {
   return alignment;
 }
 
-// Tells of a tensor that has too few bytes what it may be instead of damaged.
+// Throws for a Q2_0 tensor with too few bytes: it may be of another format's Q2_0 rather than
+// damaged. Does nothing for other types.
 void refuse_other_q2_0(const GgufCursor& cursor, const SourceTensor& tensor) {
   if (!tensor.type_known || tensor.dtype != DType::kQ2_0) return;
   cursor.fail_at(
@@ -203,7 +205,7 @@ SourceTensor place_tensor(const GgufCursor& cursor, std::span<const std::byte> f
                         alignment);
   }
   uint64_t room = file.size() > data_start ? file.size() - data_start : 0;
-  // A tensor of unknown size has at least one byte, so it cannot begin at the end.
+  // A tensor whose size is unknown has at least one byte, so it cannot begin at the end.
   uint64_t n_bytes = 1;
   bool fits = true;
   if (listed.block) {

@@ -1,7 +1,7 @@
-// Reads one GGUF file, trusting nothing in it: the half of gguf.h that knows the bytes.
-// Every count, length and offset is held against the file's size before it is used, so memory stays
-// within a small multiple of the file's and no byte outside it is touched.
-// Errors (kFile): one sentence with the file, the field, what is wrong with it, and the remedy.
+// Reads one GGUF file (one part of a split model) without trusting its contents. Every count,
+// length and offset is checked against the file's size before it is used, so memory stays within a
+// small multiple of the file's size and no byte outside the file is touched. Errors (kFile): one
+// sentence with the file, the field, what is wrong with it, and the remedy.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ std::string part_suffix(uint32_t index, uint32_t count) {
 }  // namespace
 
 uint32_t gguf_part_count(const Metadata& metadata, const std::string& name) {
-  // Tools that merge the parts of a model leave a count of 0 behind.
+  // Merging tools leave a count of 0 in the merged file.
   uint16_t count = metadata.get<uint16_t>(kCountKey).value_or(0);
   if (count <= 1) return 1;
   uint16_t index = metadata.get<uint16_t>(kIndexKey).value_or(0);

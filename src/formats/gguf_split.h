@@ -12,11 +12,12 @@
 
 namespace hearth {
 
-// Number of parts of the model that `metadata` of file `name` belongs to: 1 where it is not split.
+// Returns the number of parts of the model that file `name` belongs to, by its metadata: 1 where it
+// is not split.
 uint32_t gguf_part_count(const Metadata& metadata, const std::string& name);
 
-// The path of part `index` (from 0) of `count`, from the path of the first. Throws where `first`
-// does not end as a first part does.
+// Returns the path of part `index` (from 0) of `count`, given the path of the first. Throws where
+// `first` does not end as a first part's name does.
 std::string gguf_part_path(const std::string& first, uint32_t index, uint32_t count);
 
 // Throws unless `parts` are all parts of one model, in order.

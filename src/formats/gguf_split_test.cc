@@ -10,8 +10,8 @@
 namespace hearth {
 namespace {
 
-// A model in three files of one tensor each, in a folder of its own; tests break it by saving parts
-// anew.
+// Writes a model in three files of one tensor each, into a folder of its own; tests damage it by
+// saving parts again.
 class GgufSplit : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// Tensor tables: shapes, types, offsets.
+// Tests the tensor table of GGUF files: shapes, types, offsets.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kF32 = 0;
 constexpr uint32_t kQ8_0 = 8;
 
-// A file with the one tensor "t" and `data` bytes.
+// Returns a file with the one tensor "t" and `data` bytes of data.
 GgufBytes one_tensor(const std::vector<uint64_t>& dims, uint32_t type, uint64_t offset,
                      size_t data) {
   return GgufBytes().header(1, 0).tensor("t", dims, type, offset).data(data);
@@ -63,7 +63,7 @@ TEST(SourceTensor, BadShapesNameTheTensor) {
   EXPECT_TRUE(says(parse_error(one_tensor({1ull << 32, 1ull << 32}, kF32, 0, 32)),
                    "tensor 't': its dimensions 4294967296 x 4294967296 multiply to more"));
   EXPECT_TRUE(says(parse_error(one_tensor({1ull << 62, 2}, kF32, 0, 32)), "multiply to more"));
-  // Elements that can be counted, bytes that cannot.
+  // The number of elements fits 64 bits, the number of bytes does not.
   EXPECT_TRUE(says(parse_error(one_tensor({1ull << 62}, kF32, 0, 32)),
                    "tensor 't': its more than 2^64 bytes"));
 }
@@ -143,13 +143,13 @@ TEST(SourceTensor, DataMustNotOverlap) {
                            .data(128));
   };
   EXPECT_EQ(two(0, 64), "");
-  EXPECT_EQ(two(32, 0), "");  // in any order
+  EXPECT_EQ(two(32, 0), "");  // tensors may lie in any order
   EXPECT_TRUE(says(two(0, 32), "tensor 'b': its data overlaps that of tensor 'a'"));
   EXPECT_TRUE(says(two(0, 0), "overlaps"));
   EXPECT_TRUE(says(two(32, 64), "overlaps"));
 }
 
-// Blocks of 128 elements in 34 bytes, where q2_0 takes 36 for as many.
+// Blocks of another Q2_0: 128 elements in 34 bytes, where this program's has 36 for as many.
 TEST(SourceTensor, Q2_0OfOtherBlocksIsRefusedAsSuch) {
   const uint32_t q2_0 = gguf_type_of(DType::kQ2_0);
   EXPECT_EQ(parse_error(one_tensor({2048}, q2_0, 0, 576)), "");
@@ -169,7 +169,8 @@ TEST(SourceTensor, NamesThatStandTwiceAreNamed) {
 }
 
 TEST(SourceTensor, TruncatedTablesSayWhichField) {
-  // Three tensors' worth of bytes for a count of two, so that the count is believed.
+  // Bytes for three tensors and a count of two, so that the count passes the check against the
+  // size.
   GgufBytes bytes;
   bytes.header(2, 0).tensor("a", {1, 1, 1, 1}, kF32, 0).u64(1).raw("b").u32(2).u64(4);
   EXPECT_TRUE(says(parse_error(bytes), "tensor 'b': one of its dimensions needs 8 bytes"));

@@ -1,5 +1,5 @@
-// GGUF files for the tests of this folder, written byte by byte so that they can be wrong in any
-// place; the messages that reading them gives; and a folder for each test.
+// Helpers for the GGUF tests: files written byte by byte, so that any place of them can be wrong;
+// the error messages of reading them; and a temporary folder for each test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class GgufBytes {
     for (uint64_t dim : dims) u64(dim);
     return u32(type).u64(offset);
   }
-  // The start of the data, and `bytes` of it.
+  // Pads to the start of the data section and appends `bytes` of data.
   GgufBytes& data(size_t bytes, size_t alignment = 32) {
     bytes_.resize((bytes_.size() + alignment - 1) / alignment * alignment + bytes);
     return *this;
@@ -53,7 +53,7 @@ class GgufBytes {
   std::vector<std::byte> bytes_;
 };
 
-// A folder of the running test's own, gone with the object; its path ends in '/'.
+// A temporary folder for the running test, removed with the object; its path ends in '/'.
 class TestFolder {
  public:
   TestFolder() {
@@ -71,7 +71,8 @@ class TestFolder {
   std::string path_;
 };
 
-// The message of the hearth::Error of kind kFile that `act` throws; "" where it throws none.
+// Returns the message of the hearth::Error of kind kFile that `act` throws; "" where it throws
+// none.
 template <typename Act>
 std::string file_error(Act act) {
   try {

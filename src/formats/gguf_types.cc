@@ -17,8 +17,8 @@ struct UnreadType {
   GgufBlock block;
 };
 
-// The types of the format that this program does not read, those withdrawn included, and those
-// of PrismML's llama.cpp (142). Without sizes where they are not known.
+// Types of the format that this program does not read, with their block sizes where known; types
+// withdrawn from the format and those of PrismML's llama.cpp (142) included.
 constexpr UnreadType kUnreadTypes[] = {
     {4, "q4_2", {}},          {5, "q4_3", {}},        {9, "q8_1", {32, 36}},
     {15, "q8_k", {256, 292}}, {24, "i8", {1, 1}},     {25, "i16", {1, 2}},
@@ -27,8 +27,8 @@ constexpr UnreadType kUnreadTypes[] = {
     {36, "iq4_nl_4_4", {}},   {37, "iq4_nl_4_8", {}}, {38, "iq4_nl_8_8", {}},
     {142, "pq2_0", {}}};
 
-// The types of ik_llama.cpp's own: 133 to 158 without those above, and from 200 on those whose rows
-// lie interleaved. Some keep a scale for a whole row, so no size of a block is told.
+// Types that only ik_llama.cpp has: 133 to 158 without those above, and from 200 on types with
+// interleaved rows. Some keep a scale for a whole row, so none has a block size here.
 constexpr UnreadType kIkTypes[] = {
     {133, "q6_0", {}},      {134, "iq1_bn", {}},     {135, "iq2_bn", {}},
     {136, "q8_k64", {}},    {137, "iq2_k", {}},      {138, "iq3_k", {}},
@@ -60,7 +60,7 @@ const UnreadType* find_unread(uint32_t gguf_type) {
   return found != nullptr ? found : find_in(kIkTypes, gguf_type);
 }
 
-// "f32 (0), f16 (1), ...".
+// Returns "f32 (0), f16 (1), ...".
 std::string known_tensor_types() {
   std::string text;
   for (DType dtype : gguf_dtypes()) {

@@ -1,6 +1,5 @@
-// The numbers of the GGUF format (versions 2 and 3):
-// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md Everything in a file is little endian
-// and unaligned until the tensor data.
+// Maps the tensor type numbers of the GGUF format (versions 2 and 3) to DType:
+// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #pragma once
 
 #include <cstddef>
@@ -16,22 +15,24 @@ namespace hearth {
 inline constexpr uint32_t kGgufDefaultAlignment = 32;
 inline constexpr size_t kGgufMaxDims = 4;
 
-// The types that this program reads from GGUF files, in the order of DType.
+// Returns the types that this program reads from GGUF files, in the order of DType.
 std::vector<DType> gguf_dtypes();
-// Returns the type of that number in a file (ggml_type), where this program reads it.
+// Returns the DType of a type number in a file (ggml_type); none where this program does not read
+// it.
 std::optional<DType> dtype_of_gguf(uint32_t gguf_type);
-// The number of one of these.
+// Returns the type number of a DType that gguf_dtypes() has.
 uint32_t gguf_type_of(DType dtype);
 struct GgufBlock {
   uint32_t elements = 0, bytes = 0;
 };
-// The block of a type, whether this program reads it or not; none where that is not known.
+// Returns the block size of a type number, whether this program reads it or not; none where it is
+// unknown.
 std::optional<GgufBlock> gguf_block(uint32_t gguf_type);
-// The name of a tensor type, whether this program reads it or not: "q4_0", "q8_k (type 15)",
-// "type 99".
+// Returns the name of a type number, whether this program reads it or not: "q4_0", "q8_k (type
+// 15)", "type 99".
 std::string gguf_tensor_type_text(uint32_t gguf_type);
-// Says why a tensor of a type that cannot be read is refused, and what to do: a sentence about
-// "it".
+// Returns a sentence that says why a tensor of a type that this program does not read is refused,
+// and what to do; its subject is "it".
 std::string gguf_refusal(uint32_t gguf_type);
 
 }  // namespace hearth

@@ -27,11 +27,11 @@ TEST(GgufTypes, NamesAndSizesFollowTheNumbers) {
   EXPECT_EQ(meta_type_bytes(MetaType::kUint64), 8u);
 }
 
-// tests/models/types_test.cc holds the numbers against the golden set.
+// tests/models/types_test.cc checks the numbers against the golden set.
 TEST(GgufTypes, TensorTypesHaveNumbersOfTheirOwn) {
   for (DType dtype : gguf_dtypes()) EXPECT_EQ(dtype_of_gguf(gguf_type_of(dtype)), dtype);
-  EXPECT_EQ(gguf_dtypes().size(), all_dtypes().size() - 1);  // without FP8
-  EXPECT_EQ(dtype_of_gguf(4), std::nullopt);                 // Q4_2, gone from the specification
+  EXPECT_EQ(gguf_dtypes().size(), all_dtypes().size() - 1);  // all but FP8
+  EXPECT_EQ(dtype_of_gguf(4), std::nullopt);  // Q4_2, withdrawn from the specification
   EXPECT_EQ(dtype_of_gguf(1000), std::nullopt);
   EXPECT_EQ(dtype_of_gguf(kNoGgufType), std::nullopt);
 }

@@ -40,7 +40,7 @@ VocabKind kind_of(const ModelSource& file) {
        file.name(), printable(*model));
 }
 
-// An id, or kNone where the key is missing or says -1.
+// Returns the id at `key`, or kNone where the key is missing or says -1.
 int32_t read_id(const ModelSource& file, std::string_view key) {
   auto id = file.metadata().get<int64_t>(key);
   if (!id || *id == -1 || *id == std::numeric_limits<uint32_t>::max()) return Vocab::kNone;
@@ -82,7 +82,7 @@ void read_types(const ModelSource& file, Vocab& vocab) {
 void read_ids(const ModelSource& file, Vocab& vocab) {
   for (const auto& [key, id] : kVocabIdKeys) {
     vocab.*id = read_id(file, key);
-    // Fine-tuned files often name a padding token that was never added; nothing here pads.
+    // Fine-tuned files often name a padding token beyond the vocabulary; this program never pads.
     bool unused = id == &Vocab::pad || id == &Vocab::mask;
     if (!unused || vocab.*id == if_in_range(vocab, vocab.*id)) continue;
     vocab.warnings.push_back(
@@ -102,8 +102,9 @@ void read_bpe(const ModelSource& file, Vocab& vocab) {
   vocab.merges = parse_merge_rules(vocab, TokenIndex(vocab.tokens), *merges);
 }
 
-// Gemma 4's: characters are merged, spaces are U+2581, nothing is cut, and what has no token is
-// bytes. Files name no pre-tokenizer that says so; the folder's tokenizer.json does.
+// Returns the rules of Gemma 4's tokenizer: spaces become U+2581, text is not pre-split, single
+// characters merge, and a character without a token becomes its bytes' tokens. GGUF files name no
+// pre-tokenizer for that; a folder's tokenizer.json states it.
 TextRules marked_rules() {
   constexpr const char* kMark = "\xE2\x96\x81";
   return {.normalize = {ReplaceStep{{" ", false}, kMark}},
@@ -127,7 +128,7 @@ void read_scores(const ModelSource& file, Vocab& vocab) {
 
 void read_spm(const ModelSource& file, Vocab& vocab) {
   read_scores(file, vocab);
-  // Llama's ids, which old files take for granted.
+  // The special ids of Llama's vocabulary, which old files do not state.
   if (vocab.unk == Vocab::kNone) vocab.unk = if_in_range(vocab, 0);
   if (vocab.bos == Vocab::kNone) vocab.bos = if_in_range(vocab, 1);
   if (vocab.eos == Vocab::kNone) vocab.eos = if_in_range(vocab, 2);
@@ -154,7 +155,7 @@ void read_wordpiece(const ModelSource& file, Vocab& vocab) {
       metadata.get<bool>("tokenizer.ggml.normalizer.strip_accents").value_or(vocab.lowercase);
 }
 
-// The bytes of the character map; some converters write them in base64.
+// Returns the bytes of SentencePiece's character map; some converters write them in base64.
 std::string read_charsmap(const ModelSource& file) {
   constexpr std::string_view kKey = "tokenizer.ggml.precompiled_charsmap";
   const MetaValue* value = file.metadata().find(kKey);
@@ -189,14 +190,14 @@ void read_unigram(const ModelSource& file, Vocab& vocab) {
     vocab.unk = if_in_range(vocab, static_cast<int32_t>(unknown - vocab.types.begin()));
   }
   vocab.add_bos = false;
-  // SentencePiece's own defaults.
+  // The defaults are SentencePiece's own.
   vocab.add_space_prefix = metadata.get<bool>("tokenizer.ggml.add_space_prefix").value_or(true);
   vocab.remove_extra_whitespaces =
       metadata.get<bool>("tokenizer.ggml.remove_extra_whitespaces").value_or(true);
 }
 
-// [SEP] of a WordPiece vocabulary; else EOS, as RoBERTa has it twice, unless the file says that a
-// separator is not added.
+// Sets the separator between the two texts of a pair: [SEP] of a WordPiece vocabulary; else EOS,
+// twice as RoBERTa has it, unless the file says that no separator is added.
 void read_between(const ModelSource& file, Vocab& vocab) {
   if (vocab.eos == Vocab::kNone) return;
   vocab.between = {vocab.eos};
@@ -253,11 +254,11 @@ Vocab gguf_vocabulary(const ModelSource& file) {
   if (vocab.kind == VocabKind::kWordPiece) read_wordpiece(file, vocab);
   if (vocab.kind == VocabKind::kUnigram) read_unigram(file, vocab);
   if (auto add_bos = metadata.get<bool>("tokenizer.ggml.add_bos_token")) vocab.add_bos = add_bos;
-  // Some converters wrote "no", and llama.cpp puts BOS all the same: the models know no text
-  // without it.
+  // Some converters wrote false, but llama.cpp adds BOS anyway: the models were trained with it
+  // only.
   if (vocab.rules) vocab.add_bos = true;
   if (vocab.kind == VocabKind::kWordPiece) {
-    // The key that tells of EOS means generation's; [SEP] has its own.
+    // add_eos_token is about generation; [SEP] has a key of its own.
     vocab.add_eos = metadata.get<bool>("tokenizer.ggml.add_sep_token").value_or(true);
   } else {
     bool by_kind = vocab.kind == VocabKind::kUnigram;

@@ -1,7 +1,7 @@
-// Reads a Vocab from the `tokenizer.ggml.*` keys of a GGUF file and applies the rules that hold
-// where the file is silent: ids by well-known names, BOS and EOS, the space before SentencePiece
-// text, Phi-3's white space after special tokens (docs/tokenizers.md). What follows from the
-// pre-tokenizer is the tokenizer's to settle (tokenizer/tokenizer.h).
+// Reads a Vocab from the `tokenizer.ggml.*` keys of a GGUF file and applies defaults where the file
+// says nothing: ids by well-known names, BOS and EOS, the space before SentencePiece text, Phi-3's
+// white space after special tokens (docs/tokenizers.md). Defaults that depend on the pre-tokenizer
+// are the tokenizer's (tokenizer/tokenizer.h).
 //
 // Errors, naming the file, the field and the remedy: no vocabulary in the file (kFile); a kind that
 // this program does not know (kUnsupported); fields that contradict each other (kFile).

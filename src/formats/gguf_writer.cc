@@ -36,7 +36,7 @@ void GgufWriter::set(std::string_view key, const std::vector<std::string>& value
 void GgufWriter::set(std::string_view key, const MetaValue& value) {
   std::vector<std::byte> bytes;
   if (value.is_array()) append(bytes, static_cast<uint32_t>(value.element_type));
-  // A string's payload is its characters alone.
+  // A string's payload has no length of its own, so one is written before it.
   const bool counted = value.is_array() || value.type == MetaType::kString;
   if (counted) append(bytes, uint64_t{value.is_array() ? value.count : value.payload.size()});
   bytes.insert(bytes.end(), value.payload.begin(), value.payload.end());

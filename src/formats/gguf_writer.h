@@ -44,9 +44,9 @@ class GgufWriter {
     set_raw(key, static_cast<uint32_t>(MetaType::kArray), std::move(bytes));
   }
   void set(std::string_view key, const std::vector<std::string>& values);
-  // A value as a source has it.
+  // Sets a value that was read from a source.
   void set(std::string_view key, const MetaValue& value);
-  // A value as its type number and its bytes in the file, whatever they are.
+  // Sets a value by its type number and its bytes in the file, unchecked.
   void set_raw(std::string_view key, uint32_t type, std::vector<std::byte> bytes);
 
   // Sets all keys of another writer.
@@ -54,8 +54,8 @@ class GgufWriter {
 
   void erase(std::string_view key);
 
-  // `dims` in the file's order: dims[0] is the length of a row, contiguous in memory; 1 to 4 of
-  // them.
+  // Adds a tensor with a copy of its data. `dims` are in the file's order: dims[0] is the length of
+  // a row, contiguous in memory; there are 1 to 4.
   void add_tensor(std::string_view name, std::vector<uint64_t> dims, DType dtype,
                   std::span<const std::byte> bytes);
   // Adds a tensor of F32 data.
@@ -64,14 +64,14 @@ class GgufWriter {
     add_tensor(name, std::move(dims), DType::kF32, std::as_bytes(values));
   }
 
-  // A tensor of which the file tells, and whose data the caller writes behind head().
+  // Adds a tensor without data: the caller writes the data itself after head().
   void declare_tensor(std::string_view name, std::vector<uint64_t> dims, DType dtype);
 
-  // Returns the bytes that stand before the data. Behind it belong the data of each tensor in turn,
-  // and zeros up to the next multiple of alignment().
+  // Returns the bytes before the data section. Each tensor's data follow in turn, each padded with
+  // zeros to a multiple of alignment().
   std::vector<std::byte> head() const;
   uint64_t alignment() const;
-  // The whole file, of tensors with data.
+  // Returns the whole file; every tensor must have data.
   std::vector<std::byte> finish() const;
   void save(const std::string& path) const;
 
@@ -86,7 +86,7 @@ class GgufWriter {
     std::vector<uint64_t> dims;
     DType dtype;
     uint64_t size;
-    std::vector<std::byte> bytes;  // none, or `size` of them
+    std::vector<std::byte> bytes;  // empty, or `size` bytes
   };
 
   template <typename T>

@@ -16,7 +16,7 @@ namespace {
 
 using Shape = std::vector<uint64_t>;
 
-// Suffixes behind a module's name; those of the parts of gpt-oss's experts have no dot.
+// Suffixes of tensor names behind a module's name; those of gpt-oss's experts have no dot.
 constexpr std::string_view kWeight = ".weight", kPackedWeight = ".weight_packed",
                            kQweight = ".qweight", kBlocks = "_blocks";
 constexpr std::string_view kWeightScale = ".weight_scale", kScaleInv = ".weight_scale_inv",
@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 12> kUnusedEndings = {
     ".prob_output_scale", ".k_zero_point",   ".v_zero_point",     ".output_zero_point"};
 
 constexpr uint32_t kWordBits = 32, kMxBlock = 32, kBlockBytes = 16;
-// A block of 32 columns has two groups at most.
+// The smallest group, in columns: a block of 32 columns has two groups at most.
 constexpr uint64_t kGroupGranule = 16;
 
 struct ScaleType {
@@ -61,8 +61,8 @@ int64_t whole_number(std::string_view type, std::span<const std::byte> data, uin
   return number;
 }
 
-// The columns sorted by group, in each as they lie; null where not every group has as many as it
-// ought to have.
+// Returns the columns sorted by group, in ascending order within each; null where a group has not
+// the size that `group` and `k` call for.
 ColumnOrder columns_by_group(const StoredCodes& codes) {
   std::vector<uint64_t> next(codes.groups + 1, 0);
   for (uint64_t c = 0; c < codes.k; ++c) ++next[codes.group_of(c) + 1];
@@ -134,7 +134,7 @@ class LinearMaker {
     stored_.fail_tensor(of.name, "is {} instead of the {} that its Linear needs",
                         fmt::join(of.shape, " x "), fmt::join(wanted, " x "));
   }
-  // Tensors of blocks may have more dimensions, at most `most`.
+  // Checks the number of dimensions: 2, or for tensors of blocks more, at most `most`.
   void check_dims(size_t dims, size_t most) const {
     const size_t has = tensor_.shape.size();
     if (has >= dims && has <= most && tensor_.elements > 0) return;
@@ -142,8 +142,8 @@ class LinearMaker {
                         fmt::join(tensor_.shape, " x "));
   }
 
-  // Begins the codes of a tensor, named `name`, in this layout. Throws where quantization_config
-  // has no weights of the layout.
+  // Begins the description of a tensor's codes, named `name`, in this layout. Throws where
+  // quantization_config lists no weights of the layout.
   void begin(HfLayout layout, const char* name) {
     codes().name = name;
     layout_ = layout;
@@ -170,7 +170,7 @@ class LinearMaker {
     codes().line_bytes = line_bytes;
   }
 
-  // Sets the groups from the number of scales of a row.
+  // Sets the columns per group from the number of groups in a row of `scales`.
   void set_groups(const SafeTensor& scales, uint64_t groups) {
     const uint64_t k = codes().k;
     std::optional<uint64_t> group;
@@ -199,7 +199,7 @@ class LinearMaker {
     codes().scale = at->form;
     codes().scales = part(scales);
   }
-  // [N][groups]; of one a row [N], too.
+  // Sets scales of shape [N][groups], or [N] where a row has one group.
   void set_scales(const SafeTensor& scales, std::span<const ScaleType> types) {
     set_scale_type(scales, types);
     const uint64_t rows = codes().rows;
@@ -209,7 +209,7 @@ class LinearMaker {
     codes().scale_row = groups;
     codes().scale_group = 1;
   }
-  // [groups][N].
+  // Sets scales of shape [groups][N].
   void set_scales_down(const SafeTensor& scales) {
     set_scale_type(scales, kFloatScales);
     const uint64_t rows = codes().rows;
@@ -224,7 +224,7 @@ class LinearMaker {
     codes().zero_order = order;
     codes().zeros = part(zeros);
   }
-  // The group of every column.
+  // Sets the group index of every column, where the file has them.
   void set_column_groups(const SafeTensor* columns) {
     if (columns == nullptr) return;
     check_words(*columns);
@@ -243,7 +243,7 @@ class LinearMaker {
     codes().column_groups = part(*columns);
     codes().column_order = columns_by_group(codes());
   }
-  // Sets the factor of the whole Linear.
+  // Sets the one factor of the whole Linear, which values are multiplied with, or `divided` by.
   void set_factor(const SafeTensor& of, bool divided) {
     if (of.type != "F32" || of.elements != 1) {
       stored_.fail_tensor(of.name, "is {} of {} instead of one F32", fmt::join(of.shape, " x "),
@@ -277,7 +277,7 @@ class LinearMaker {
     }
     set_column_groups(take(kWeightGroups));
   }
-  // weight_shape: N and K.
+  // Returns N and K as the tensor weight_shape has them.
   std::pair<uint64_t, uint64_t> stored_shape() {
     const SafeTensor& shape = need(kWeightShape);
     if (shape.elements != 2 || (shape.type != "I64" && shape.type != "I32")) {
@@ -299,7 +299,7 @@ class LinearMaker {
     check_dims(2, 2);
     const uint64_t rows = tensor_.shape[1];
     const SafeTensor& zeros = need(kQzeros);
-    // The zeros of all rows tell how many bits a code has.
+    // The width of the zeros tells how many bits a code has.
     const bool bytes = zeros.shape.size() == 2 && zeros.shape[1] == rows / 4 && rows % 4 == 0;
     const uint32_t bits = bytes ? 8 : 4, per = kWordBits / bits;
     if (bytes) codes().name = "gptq8";
@@ -328,11 +328,12 @@ class LinearMaker {
     set_zeros(zeros, order, {codes().groups, rows / per});
     settle_zeros();
   }
-  // Symmetric Linears have zeros, too, all alike, which packs do without.
+  // Drops zeros that are all the middle of the codes, as symmetric Linears store them, since packs
+  // need none; and notes zeros of 256, which do not fit a byte.
   void settle_zeros() {
     const uint32_t bits = codes().bits, middle = 1u << (bits - 1);
     const auto offset = static_cast<uint32_t>(codes().zero_offset);
-    const uint32_t ones = UINT32_MAX / ((1u << bits) - 1);  // 1 in every code of a word
+    const uint32_t ones = UINT32_MAX / ((1u << bits) - 1);  // a 1 in every code of a word
     const std::span<const std::byte> data = codes().zeros.data;
     const bool may_be_wide = bits == 8 && offset == 1;
     const bool symmetric = std::ranges::any_of(quant_.weights, &HfWeights::symmetric);
@@ -372,7 +373,7 @@ class LinearMaker {
     set_along_rows(CodeValue::kE4M3, codes().k);
     set_scales(need(peek(kWeightScale) != nullptr ? kWeightScale : kScaleInv), kExponents);
   }
-  // Codes of E2M1, two a byte.
+  // Describes codes of E2M1, two to a byte.
   void set_pairs() {
     check_dims(2, 2);
     if (tensor_.type != "U8") {
@@ -393,7 +394,7 @@ class LinearMaker {
     const bool divided = tensor_.name.ends_with(kPackedWeight);
     set_factor(need(divided ? kGlobalScale : kScale2), divided);
   }
-  // gpt-oss's experts: [..][N][K / 32][16] and scales [..][N][K / 32].
+  // Describes gpt-oss's experts: blocks [..][N][K / 32][16] and scales [..][N][K / 32].
   void make_blocks() {
     begin(HfLayout::kMxfp4, "mxfp4");
     check_dims(3, 4);

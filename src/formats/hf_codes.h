@@ -14,19 +14,20 @@
 
 namespace hearth {
 
-// The role of a tensor, by its name, in a model with quantised Linears.
+// The role of a tensor in a model with quantised Linears, told by its name.
 enum class HfRole : uint8_t {
-  kWhole,   // a tensor by itself, or the codes of a Linear
-  kPart,    // scales and the like of a Linear
-  kUnused,  // a scale of activations, or of cached keys and values
+  kWhole,   // an unquantised tensor, or the codes of a Linear
+  kPart,    // scales, zeros or the like of a Linear
+  kUnused,  // scales of activations, or of the KV cache
 };
 HfRole hf_role(std::string_view name);
 
-// The name that the Linear gets whose codes have this one: X.weight of X.qweight; other names stay.
+// Returns the name of the Linear whose codes have this name: X.weight for X.qweight; other names
+// are returned unchanged.
 std::string hf_whole_name(std::string_view name);
 
-// Whether the tensor holds a Linear's codes that are no element type: of FP8 only those whose
-// scales are E8M0.
+// Returns whether the tensor holds a Linear's codes that no DType describes. FP8 counts only where
+// its scales are E8M0.
 bool holds_codes(const SafeTensor& tensor, const HfStored& stored);
 
 struct HfLinear {
@@ -34,9 +35,9 @@ struct HfLinear {
   std::vector<uint64_t> shape;  // ends in N, K
 };
 
-// Describes the Linear whose codes `tensor` holds, and takes all of its parts. Errors (kFile):
-// parts that are missing, or do not fit each other or what `quant` says; groups beyond those there
-// are.
+// Describes the Linear whose codes `tensor` holds, and marks all of its parts as used. Errors
+// (kFile): parts that are missing, or that contradict each other or `quant`; group indices out of
+// range.
 HfLinear make_hf_linear(const SafeTensor& tensor, const HfQuant& quant, HfStored& stored);
 
 }  // namespace hearth

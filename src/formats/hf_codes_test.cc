@@ -21,7 +21,7 @@ using Dims = std::vector<uint64_t>;
 
 constexpr const char* kModule = "model.layers.0.mlp.up_proj";
 
-// A Linear as codes, scales by number and zeros, for the writers below.
+// A Linear as codes, bits of its scales, and zeros, which the writers below store.
 struct Weights {
   uint64_t rows, k, group;
   uint32_t bits;
@@ -37,7 +37,7 @@ struct Weights {
     for (uint64_t i = 0; i < rows * k; ++i) codes.push_back(random() & most);
     for (uint64_t i = 0; i < rows * groups; ++i) {
       scales.push_back(f32_to_bf16(0.01f * static_cast<float>(1 + random() % 100)));
-      // A zero point of one more than the codes is a code as well.
+      // Zeros have one value less than codes: the first form of GPTQ stores one less than the zero.
       zeros.push_back(random() % most);
     }
   }
@@ -51,7 +51,8 @@ std::span<const std::byte> bytes(const std::vector<T>& of) {
   return std::as_bytes(std::span(of));
 }
 
-// A matrix of codes as words along its rows: `at(line, i)` for i of so many, low bits first.
+// Packs a matrix of codes into words along its rows: `at(line, i)` is code i of a line, the first
+// in the lowest bits.
 template <typename At>
 std::vector<uint32_t> words(uint64_t lines, uint64_t length, uint32_t bits, const At& at) {
   const uint64_t per = 32 / bits, each = (length + per - 1) / per;
@@ -85,7 +86,7 @@ class Folder {
   template <typename T>
   Folder& add(const std::string& ending, const Dims& shape, const char* type,
               const std::vector<T>& data) {
-    // Every part lies in another file than the one before.
+    // Puts each part into another file than the one before.
     writer_.add(kModule + ending, shape, type, bytes(data), parts_++ % 3);
     return *this;
   }
@@ -115,7 +116,7 @@ const StoredCodes& codes_of(const ModelSource& source, std::string_view name = "
   return codes;
 }
 
-// `value(r, c)` is what the weight is.
+// Expects that every element (r, c) reads back as `value(r, c)`.
 template <typename Value>
 void expect_values(const StoredCodes& codes, const Value& value) {
   std::vector<float> row(codes.k);
@@ -189,7 +190,7 @@ TEST(HfCodes, CompressedTensorsPacked) {
   }
 }
 
-// Sorted by group, those of one group as they lie, where every group but the last is full.
+// Columns are sorted by group, ascending within each, where every group but the last is full.
 TEST(HfCodes, ColumnsInGroupsOfTheirOwn) {
   const Weights w(8, 80, 32, 4);
   std::vector<int32_t> groups(80);
@@ -251,7 +252,7 @@ TEST(HfCodes, Gptq) {
   }
 }
 
-// Zeros that are all half of the codes are none, where the configuration speaks of none.
+// Zeros that are all the middle of the codes are dropped, where the configuration says symmetric.
 TEST(HfCodes, SymmetricZeros) {
   for (uint32_t bits : {4u, 8u}) {
     Weights w(24, 128, 64, bits);
@@ -292,7 +293,7 @@ TEST(HfCodes, Awq) {
   expect_integers(codes_of(source), w, 0, [](uint64_t c) { return c / 32; });
 }
 
-// Words as their writers' documents have them.
+// The words are those of the quantisers' own documents.
 TEST(HfCodes, WordsOfKnownCodes) {
   const std::vector<uint32_t> in_order(8, 0x76543210), awq(8, 0x75316420);
   StoredCodes of = {};
@@ -372,7 +373,7 @@ TEST(HfCodes, Microscaling) {
       .add(".weight_scale", {kRows, 3}, "U8", exponents);
   ModelSource source = packed.source();
   expect_values(codes_of(source), value);
-  // Experts: two of three rows.
+  // Two experts of three rows each.
   Folder blocks(R"("quant_method": "mxfp4")");
   blocks.add("_blocks", {2, 3, 3, 16}, "U8", pairs).add("_scales", {2, 3, 3}, "U8", exponents);
   ModelSource experts = blocks.source();
@@ -486,7 +487,7 @@ TEST(HfCodes, PartsThatDoNotFit) {
   expect(rows, "qzeros' is 2 x 3 instead of the 2 x 2 that its Linear needs");
 }
 
-// Bits and groups that the configuration leaves to each Linear follow from the parts.
+// Bits and groups that the configuration leaves open are told from each Linear's parts.
 TEST(HfCodes, LinearsThatDiffer) {
   const Weights w(16, 128, 32, 8);
   Folder folder = gptq_folder(w, "gptq_v2", R"(, "bits": 4, "group_size": 64, "dynamic": {})");

@@ -114,7 +114,7 @@ HfConfig read_hf_config(const ConfigReader& config, HfFamilies families, MadeMet
   const ConfigReader part = hf_text_part(config, family);
   HfConfig model{&family};
   metadata.set("general.architecture", family.gguf);
-  // Encoders have rules of their own among their rows.
+  // Encoders check these settings in rows of their own.
   if (!family.encoder) {
     model.quant = read_hf_quant(part);
     refuse_unread_keys(part, family);
@@ -140,7 +140,7 @@ void read_generation_config(const ConfigReader& config, MadeMetadata& metadata) 
        {"top_p", "general.sampling.top_p"},
        {"min_p", "general.sampling.min_p"},
        {"repetition_penalty", "general.sampling.penalty_repeat"}}};
-  // The file's settings are not meant to be used without do_sample.
+  // The file's sampling settings are in use only with do_sample.
   const boost::json::value* sampled = config.find("do_sample");
   if (sampled == nullptr || !sampled->is_bool() || !sampled->get_bool()) return;
   for (const Key& key : kReals) {

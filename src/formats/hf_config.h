@@ -29,19 +29,19 @@ inline constexpr uint64_t kMostConfigBytes = uint64_t{8} << 20;
 struct HfConfig {
   const HfFamily* family;
   std::array<uint32_t, kHfKeptValues> kept = {};
-  std::vector<float> rope_factors = {};  // of some scalings: rope_freqs.weight
+  std::vector<float> rope_factors = {};  // rope_freqs.weight, of scalings that need it
   HfQuant quant = {};                    // how Linears are stored
-  std::vector<bool> recurrent = {};      // by layer, whether it keeps a state; empty: none does
-  // The values that differ from layer to layer, with a number for each layer.
+  std::vector<bool> recurrent = {};      // by layer: it keeps a recurrent state; empty: none
+  // Values that differ between layers, with a number for each layer.
   std::vector<std::pair<HfValue, std::vector<uint32_t>>> by_layer = {};
 
   uint64_t operator[](HfValue value) const;
   bool is_recurrent(uint32_t layer) const { return layer < recurrent.size() && recurrent[layer]; }
-  // Keeps a number; kNone and kOne keep none.
+  // Sets the value to `number`; does nothing for kNone and kOne, which are constant.
   void keep(HfValue value, uint32_t number);
-  // Keeps what `by_layer` has of the layer.
+  // Sets the values of `by_layer` to those of one layer.
   void keep_layer(uint32_t layer);
-  // GGUF's key: "qwen3.block_count".
+  // Returns the key in GGUF: "qwen3.block_count".
   std::string key(std::string_view name) const;
 };
 
@@ -57,14 +57,14 @@ struct HfReading {
   }
 };
 
-// Adds the keys to `metadata`, but of an encoder's context and pooling, which other files say more
-// of (formats/hf_modules.h).
+// Reads config.json into `metadata` and the returned numbers. An encoder's context and pooling are
+// left out: other files have a say in them (formats/hf_modules.h).
 HfConfig read_hf_config(const ConfigReader& config, HfFamilies families, MadeMetadata& metadata);
 
-// The part of a config.json that describes what makes text.
+// Returns a reader of the part of config.json that describes the text model.
 ConfigReader hf_text_part(const ConfigReader& config, const HfFamily& family);
 
-// Adds the keys general.sampling.* of a generation_config.json.
+// Adds the keys general.sampling.* from a generation_config.json.
 void read_generation_config(const ConfigReader& config, MadeMetadata& metadata);
 
 }  // namespace hearth

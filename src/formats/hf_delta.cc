@@ -9,7 +9,7 @@ uint64_t each_of(const HfConfig& config) {
   return config[HfValue::kDeltaValues] / config[HfValue::kDeltaKeys];
 }
 
-// The place of GGUF's value head `i` among those of a folder.
+// Returns which of the folder's value heads is GGUF's value head `i`.
 uint64_t value_head(const HfConfig& config, uint64_t i) {
   if (!config.family->deals_heads) return i;
   const uint64_t keys = config[HfValue::kDeltaKeys];

@@ -69,7 +69,7 @@ void HfExperts::add_stack(const SafeTensor& tensor, const std::string& name, uin
   }
 }
 
-// Adds a stack of floats, whose matrices lie transposed: [experts][k][rows].
+// Adds a part of one tensor of floats whose matrices lie transposed: [experts][k][rows].
 void HfExperts::add_transposed_stack(const SafeTensor& tensor, const std::string& name,
                                      uint64_t first, uint32_t step) {
   const uint64_t experts = made_.config[HfValue::kExperts];

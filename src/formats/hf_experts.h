@@ -1,8 +1,8 @@
-// The matrices of a layer's experts, and biases, which become one tensor of three dimensions: of
-// tensors that are one expert's each, or of one that has all of them (formats/hf_family.h).
+// Joins the matrices, and biases, of a layer's experts into one tensor of three dimensions, as GGUF
+// has it. A folder has one tensor for each expert, or one for all (formats/hf_family.h).
 //
-// Errors (kFile): experts that are missing or unlike each other, shapes that do not fit
-// config.json; of FP8 in one tensor kUnsupported.
+// Errors (kFile): experts that are missing or differ in shape or type, shapes that contradict
+// config.json. (kUnsupported): FP8 experts in one tensor.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,12 @@ class HfExperts {
  public:
   explicit HfExperts(HfMade& made) : made_(made) {}
 
-  // Adds all experts of the layer when the first in the files is met.
+  // Adds the joined tensor of all experts of the layer, when the first of their tensors is met.
   void add_expert(const SafeTensor& tensor, const HfName& what);
-  // Adds all experts of the layer in one tensor, [experts][rows][k], as it is.
+  // Adds one tensor [experts][rows][k] that holds all experts of a layer, unchanged.
   void add_matrices(const SafeTensor& tensor, const std::string& name);
-  // Adds one tensor that holds all experts: from each one the rows from `first` on, every `step`th.
+  // Adds a part of one tensor that holds all experts: of each expert the rows from `first` on,
+  // every `step`th.
   void add_stack(const SafeTensor& tensor, const std::string& name, uint64_t first, uint32_t step);
 
  private:
@@ -32,7 +33,7 @@ class HfExperts {
                         uint32_t step);
 
   HfMade& made_;
-  std::set<std::string> met_;  // of which all are there
+  std::set<std::string> met_;  // names of joined tensors that were added
 };
 
 }  // namespace hearth

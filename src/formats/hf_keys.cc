@@ -9,7 +9,7 @@ namespace {
 
 using Kind = HfKey::Kind;
 
-// "a", "a and b", "a, b and c".
+// Returns "a", "a and b", "a, b and c".
 std::string list_of(std::span<const HfChoice> choices) {
   std::string list;
   for (size_t i = 0; i < choices.size(); ++i) {
@@ -19,7 +19,7 @@ std::string list_of(std::span<const HfChoice> choices) {
   return list;
 }
 
-// Reads one key of config.json as its row says.
+// Reads one key of config.json as its row describes.
 class KeyRow {
  public:
   KeyRow(const HfKey& key, const HfReading& reading)

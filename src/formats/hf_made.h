@@ -1,5 +1,5 @@
-// GGUF's tensors as they are made of a folder's: what the readers of its kinds of tensors share
-// (formats/hf_tensors.h, formats/hf_experts.h).
+// HfMade holds GGUF's tensors while they are made from a folder's, with the steps that the readers
+// of all kinds of tensors share (formats/hf_tensors.h, formats/hf_experts.h).
 #pragma once
 
 #include <cstddef>
@@ -17,18 +17,19 @@ namespace hearth {
 struct HfMade {
   const HfConfig& config;
   HfStored& stored;
-  const std::string& name;  // the model's, for messages
+  const std::string& name;  // the model's name, for messages
   HfTensors out = {};
 
-  // Whether its rows can be told: it has a type that is read, or is described.
+  // Returns whether rows of the tensor can be read: its type is known, or it has codes that are
+  // described.
   bool has_rows(const SafeTensor& tensor) const;
 
-  // A tensor of the type of `like`, and at its place, without data and runs. `gguf` is its name.
+  // Adds a tensor, named `gguf`, with the type and place of `like`, without data and runs.
   SourceTensor& push(const SafeTensor& like, std::string gguf, std::vector<uint64_t> dims);
-  // The tensor as it is.
+  // Adds the tensor unchanged.
   void add_plain(const SafeTensor& tensor, const std::string& gguf);
 
-  // Gives a tensor data that lie in no file.
+  // Gives a tensor data that lie in no file, which the object keeps.
   void set_copy(SourceTensor& made, std::vector<std::byte> bytes);
   void set_f32(SourceTensor& made, std::span<const float> values);
 };

@@ -10,7 +10,7 @@ namespace hearth {
 namespace {
 
 struct Pooling {
-  std::string_view flag, name;  // in files of older and of newer versions
+  std::string_view flag, name;  // the key of older files, the value of newer ones
   uint32_t type;
 };
 constexpr std::array<Pooling, 3> kPoolings = {

@@ -21,7 +21,8 @@ void take_prefix_of(std::string_view* name, const HfTexts& prefixes) {
   }
 }
 
-// A number in front of a dot, without zeros before it; takes both off.
+// Takes a number without leading zeros and the dot behind it off the front of `name`, and returns
+// the number.
 std::optional<uint32_t> take_number(std::string_view* name) {
   uint32_t number = 0;
   auto [end, error] = std::from_chars(name->data(), name->data() + name->size(), number);
@@ -42,7 +43,7 @@ const HfLeftOut* left_out_as(std::string_view name, const HfFamily& family) {
 }
 
 // Takes ".weight" or ".bias" off a name, or TensorFlow's ".gamma" or ".beta" for them, and returns
-// which of the first two it is; empty where the name ends otherwise.
+// ".weight" or ".bias"; empty where the name ends otherwise.
 std::string_view take_ending(std::string_view* name) {
   constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
       {".weight", ".weight"}, {".bias", ".bias"}, {".gamma", ".weight"}, {".beta", ".bias"}};
@@ -63,12 +64,12 @@ bool without_bias(HfKind kind) {
   return kind == HfKind::kExpert || kind == HfKind::kLatentPair || whole_name(kind);
 }
 
-// Looks a name up among rows.
+// Looks up a name in a family's rows.
 class Lookup {
  public:
   Lookup(std::string_view name, HfName* out) : name_(name), out_(out) {}
 
-  // Whether `rest`, the name's end, is what the row says.
+  // Returns whether the row's name is `rest`, the name's end.
   bool take(const HfTensor& row, std::string_view rest) const {
     const std::string_view whole = rest;
     const std::string_view ending = whole_name(row.kind) ? "" : take_ending(&rest);

@@ -1,4 +1,4 @@
-// Finds out what a tensor of a Hugging Face model is, from its name and the rows of its family.
+// Identifies a tensor of a Hugging Face model by its name and the rows of its family.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace hearth {
 
 struct HfName {
-  const HfTensor* row = nullptr;        // null: unknown
-  const HfLeftOut* left_out = nullptr;  // what it is one of; then there is no row
-  std::string gguf;                     // of an expert: the name of all of them
+  const HfTensor* row = nullptr;        // null: unknown, or left out
+  const HfLeftOut* left_out = nullptr;  // set where the tensor is not used; `row` is null then
+  std::string gguf;                     // GGUF's name; of an expert, that of the joined tensor
   std::optional<uint32_t> layer;
-  // The number of the expert, and its position in the name.
+  // The expert's number, and where it stands in the name.
   uint32_t expert = 0;
   size_t expert_at = 0;
 
@@ -24,7 +24,7 @@ struct HfName {
 
 HfName parse_hf_name(std::string_view name, const HfFamily& family);
 
-// A row's name in files, and of one expert.
+// Returns a row's name in files, for one layer and expert.
 std::string hf_name_of(const HfTensor& row, const HfFamily& family, uint32_t layer,
                        uint32_t expert = 0);
 

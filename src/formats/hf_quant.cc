@@ -16,7 +16,7 @@ constexpr const char* kInstead =
 constexpr uint32_t kMostGroup = 1u << 16;
 constexpr uint32_t kMxGroup = 32, kNvfp4Group = 16;
 
-// -1 stands for a whole row.
+// Sets the group size from `key`; -1 stands for a whole row.
 void set_group(const ConfigReader& of, const char* key, HfWeights* weights) {
   const boost::json::value* value = of.find(key);
   weights->scaled = HfScaled::kRow;
@@ -36,7 +36,7 @@ void keep_texts(const ConfigReader& of, const char* key, HfQuant* quant) {
   std::ranges::move(kept, std::back_inserter(quant->kept));
 }
 
-// Checks that blocks are of 128 x 128, the only size that is read.
+// Throws unless blocks are of 128 x 128, the only size that is read.
 void check_block(const ConfigReader& of, const char* key) {
   const boost::json::value* block = of.find(key);
   const boost::json::value wanted = {128, 128};
@@ -108,7 +108,7 @@ void read_auto_round(const ConfigReader& of, HfQuant* quant) {
   quant->varies = quant->varies || of.has("extra_config");
 }
 
-// Names of modelopt's quant_algo; where a model has several at once, each Linear has one of these.
+// A name of modelopt's quant_algo; where a model has several at once, each Linear has one of these.
 struct Algorithm {
   const char* name;
   HfWeights weights;
@@ -144,11 +144,11 @@ void read_modelopt(const ConfigReader& of, HfQuant* quant) {
   }
 }
 
-// The formats of compressed-tensors.
+// A format of compressed-tensors.
 struct Format {
   const char* name;
   HfLayout layout;
-  const char* type;  // of codes; of those that have both, by the row
+  const char* type;  // the codes' type; of formats with both, the row's
 };
 constexpr std::array<Format, 8> kFormats = {{
     {"pack-quantized", HfLayout::kPacked, "int"},
@@ -179,7 +179,8 @@ void set_strategy(const ConfigReader& of, HfWeights* weights) {
   }
 }
 
-// Checks what the layout leaves open: bits, and how columns share scales.
+// Returns whether this program reads the weights' bits and group size, which the layout leaves
+// open.
 bool fits(const HfWeights& weights) {
   const bool group = weights.scaled == HfScaled::kGroup;
   switch (weights.layout) {
@@ -201,7 +202,7 @@ bool fits(const HfWeights& weights) {
 
 void read_config_group(const ConfigReader& all, const ConfigReader& group, HfQuant* quant) {
   const std::optional<ConfigReader> of = group.object("weights");
-  if (!of) return;  // of activations alone
+  if (!of) return;  // only activations are quantised
   const ConfigReader& says = group.has("format") ? group : all;
   const std::string format = says.text_or("format", ""), type = of->text_or("type", "int");
   const auto* at = std::ranges::find_if(
@@ -277,8 +278,8 @@ HfQuant read_method(const ConfigReader& of, const std::string& method) {
   return quant;
 }
 
-// Whether the pattern, in which * stands for any text, is the whole text: the last star takes one
-// character more wherever what follows it does not fit.
+// Returns whether the pattern, in which * stands for any text, matches the whole text. Where it
+// fails after a star, the last star takes one character more.
 bool is_like(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, taken = 0;
   while (t < text.size()) {
@@ -298,7 +299,8 @@ bool is_like(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-// A regular expression of literals and .* with stars alone. It matches where a name begins.
+// Turns a regular expression of literals and .* into a pattern with *, which matches at the
+// beginning of a name.
 std::string stars_of(std::string_view expression) {
   std::string out;
   for (size_t i = 0; i < expression.size(); ++i) {
@@ -344,7 +346,7 @@ bool HfQuant::keeps(std::string_view module) const {
 
 HfQuant read_hf_quant(const ConfigReader& config) {
   constexpr const char* kKey = "quantization_config";
-  // MLX says the same by two keys, and names no method.
+  // MLX states the same with two keys, and names no method.
   const bool mlx = config.has("quantization");
   const std::optional<ConfigReader> of = config.object(mlx ? "quantization" : kKey);
   if (!of) return {};

@@ -41,8 +41,8 @@ void read_yarn(const ConfigReader& scaling, const HfReading& reading) {
   }
 }
 
-// Long waves become `factor` times as long, short ones stay, those between are mixed:
-// https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py
+// Returns llama3's factors: long wavelengths grow by `factor`, short ones stay, those between are
+// interpolated: https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py
 std::vector<float> llama3_factors(const ConfigReader& scaling, double base, uint32_t length) {
   const double factor = scaling.real_or("factor", 8);
   const double low = scaling.real_or("low_freq_factor", 1);
@@ -66,8 +66,8 @@ double proportional_part(const ConfigReader& scaling) {
   return part;
 }
 
-// The first pairs, as many as a part of the head has, turn as those of the whole head do, and
-// others not at all.
+// Returns factors with which only the first pairs rotate, the share `part` of a head's, at the
+// frequencies of the whole head.
 std::vector<float> proportional_factors(double part, uint32_t length) {
   constexpr float kNever = 1e30f;
   std::vector<float> factors(length / 2, kNever);
@@ -106,7 +106,7 @@ std::optional<ConfigReader> rope_settings(const ConfigReader& config, bool may_d
   return found.empty() ? rope : rope->object(found);
 }
 
-// Returns how many elements of a head are turned, unless a row has said it.
+// Returns how many elements of a head RoPE rotates; a number that a row has set has precedence.
 uint32_t turned_length(const HfReading& reading, const std::optional<ConfigReader>& settings) {
   const HfRope& rules = reading.model.family->rope;
   if (uint64_t said = reading.model[HfValue::kTurned]) return static_cast<uint32_t>(said);
@@ -132,7 +132,7 @@ double read_base(const HfReading& reading, const std::optional<ConfigReader>& se
   return outer.value_or(inner.value_or(reading.model.family->rope.base));
 }
 
-// Reads the base of the layers with a window.
+// Reads the base of layers with a window.
 void read_windowed_base(const HfReading& reading) {
   const HfRope& rules = reading.model.family->rope;
   std::optional<double> base = reading.config.real(rules.windowed_key);
@@ -155,7 +155,7 @@ void read_scaling(const HfReading& reading, const ConfigReader& settings, double
     settings.fail_unsupported("llama_4_scaling_beta", "ignoring it would make the text wrong");
   }
   const char* name = settings.has("rope_type") ? "rope_type" : "type";
-  // Readers differ in what they make of a factor alone: one takes none, another ends.
+  // Other programs disagree on a factor without a type: some ignore it, some refuse it.
   if (!settings.has(name) && settings.has("factor")) {
     settings.fail_unsupported("rope_type", "with a factor it must be given");
   }

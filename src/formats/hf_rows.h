@@ -11,7 +11,7 @@ using enum HfValue;
 using Kind = HfKey::Kind;
 using Text = std::string_view;
 
-// A count that config.json must say; most of it is a number or a value.
+// A count that config.json must state; its limit is a number or another value.
 constexpr HfKey need(Text from, const char* to, HfValue keep, uint32_t most) {
   return {Kind::kCount, from, to, keep, most, 1, true};
 }
@@ -20,7 +20,7 @@ constexpr HfKey need_up_to(Text from, const char* to, HfValue most) {
   key.most_of = most;
   return key;
 }
-// A count from `least` on; a missing key says nothing.
+// A count of at least `least`; a missing key sets nothing.
 constexpr HfKey count(Text from, const char* to, HfValue keep, uint32_t most, uint32_t least = 1) {
   return {Kind::kCount, from, to, keep, most, least};
 }
@@ -36,18 +36,18 @@ constexpr HfKey real(Text from, const char* to, std::optional<double> otherwise 
 constexpr HfKey flag(Text from, const char* to, HfValue keep, bool otherwise) {
   return {Kind::kFlag, from, to, keep, 0, 1, false, otherwise};
 }
-// A missing key says nothing where `otherwise` is null.
+// A string that stands for a number; a missing key sets nothing where `otherwise` is null.
 constexpr HfKey choice(Text from, const char* to, HfValue keep, std::span<const HfChoice> choices,
                        const char* otherwise) {
   return {Kind::kChoice, from, to, keep, 0, 1, false, std::nullopt, kNone, otherwise, choices};
 }
-// The key, which has another name where that is there.
+// Gives the key a second name, which has precedence where the file has it.
 constexpr HfKey also_named(Text name, HfKey key) {
   key.other_from = name;
   return key;
 }
 
-// The value that a key must have, if it is there.
+// A key that must have this value, if it is there.
 constexpr HfKey must_be(Text from, const char* text) {
   return {Kind::kMustText, from, nullptr, kNone, 0, 1, false, std::nullopt, kNone, text};
 }
@@ -71,7 +71,7 @@ constexpr HfKey must_lack(Text from, const char* known) {
 constexpr HfKey must_be_empty(Text from, const char* known) {
   return with_known(known, {Kind::kMustEmpty, from});
 }
-// first_k_dense_replace, or what mlp_layer_types says of layers.
+// The number of leading dense layers: first_k_dense_replace, or counted in mlp_layer_types.
 constexpr HfKey dense_layers(uint32_t otherwise) {
   HfKey key =
       count_or("first_k_dense_replace", "leading_dense_block_count", kDenseLayers, 0, otherwise);
@@ -83,7 +83,7 @@ constexpr HfKey no_dense_layers(const char* known) {
   return with_known(known, {Kind::kNoneDense, "mlp_layer_types"});
 }
 
-// A value that every model of the family has, or that follows from keys above.
+// A number that every model of the family has, or that follows from earlier keys.
 constexpr HfKey say(const char* to, uint32_t number, HfValue keep = kNone) {
   return {Kind::kSayCount, {}, to, keep, 0, 1, false, number};
 }
@@ -94,11 +94,11 @@ constexpr HfKey say(const char* to, bool flag) {
   return {Kind::kSayFlag, {}, to, kNone, 0, 1, false, flag};
 }
 
-// A vector of every layer, as a norm.
+// A vector of every layer, such as a norm.
 constexpr HfTensor vector(Text from, Text to, HfValue length) {
   return {HfScope::kLayer, HfKind::kPlain, from, to, length};
 }
-// A matrix of every layer: FP8 in models that have FP8; and one that never is.
+// A matrix of every layer, which is FP8 in FP8 models; the second form never is.
 constexpr HfTensor matrix(Text from, Text to, HfValue rows, HfValue columns, HfValue bias = kNone,
                           HfKind kind = HfKind::kPlain) {
   return {HfScope::kLayer, kind, from, to, rows, columns, true, bias};
@@ -106,11 +106,11 @@ constexpr HfTensor matrix(Text from, Text to, HfValue rows, HfValue columns, HfV
 constexpr HfTensor table(Text from, Text to, HfValue rows, HfValue columns) {
   return {HfScope::kLayer, HfKind::kPlain, from, to, rows, columns};
 }
-// A tensor of every layer, without a shape that config.json tells.
+// A tensor of every layer whose shape config.json does not tell.
 constexpr HfTensor in_layer(Text from, Text to, HfKind kind = HfKind::kPlain) {
   return {HfScope::kLayer, kind, from, to};
 }
-// A tensor of the model, behind its prefix, and beside that.
+// A tensor of the model, behind its prefix; the second form has none.
 constexpr HfTensor of_model(Text from, Text to, HfValue rows = kNone, HfValue columns = kNone,
                             HfKind kind = HfKind::kPlain) {
   return {HfScope::kModel, kind, from, to, rows, columns};
@@ -118,7 +118,7 @@ constexpr HfTensor of_model(Text from, Text to, HfValue rows = kNone, HfValue co
 constexpr HfTensor at_top(Text from, Text to, HfValue rows = kNone, HfValue columns = kNone) {
   return {HfScope::kTop, HfKind::kPlain, from, to, rows, columns};
 }
-// The row, where the model has `when`, and of some layers alone.
+// Restricts the row to models that have `when`, or to some layers.
 constexpr HfTensor where(HfValue when, HfTensor row) {
   row.when = when;
   return row;

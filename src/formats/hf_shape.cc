@@ -26,7 +26,7 @@ struct ConfigType {
 constexpr std::array<ConfigType, 3> kConfigTypes = {{{"bfloat16", "BF16", DType::kBF16},
                                                      {"float16", "F16", DType::kF16},
                                                      {"float32", "F32", DType::kF32}}};
-// DeepSeek-V3 has 94,000.
+// The most tensors of a model; DeepSeek-V3 has 94,000.
 constexpr size_t kMostTensors = 1'000'000;
 constexpr ConfigType kFp8 = {"", "F8_E4M3", DType::kF8E4M3}, kFloat = kConfigTypes[2];
 
@@ -75,7 +75,7 @@ class Lister {
     });
   }
 
-  // The tensors of each expert stand together.
+  // All tensors of one expert come before those of the next.
   void add_layer(std::span<const HfTensor> rows, uint32_t layer) {
     const bool sparse = model_[HfValue::kExperts] > 0 && layer >= model_[HfValue::kDenseLayers];
     const bool recurrent = model_.is_recurrent(layer);
@@ -122,13 +122,13 @@ class Lister {
     add(name + std::string(blocks ? kHfBlockScales : kHfScales), kFloat, std::move(scales));
   }
 
-  // Adds the one tensor of all experts.
+  // Adds the one tensor of all experts of a layer.
   void add_stack(const HfTensor& row, const std::string& name) {
     constexpr uint64_t kBlockColumns = 32, kBlockBytes = 16;
     const uint64_t experts = model_[HfValue::kExperts], k = model_[row.columns];
     const uint64_t rows = model_[row.rows] * (row.kind == HfKind::kExpertPairs ? 2 : 1);
     if (row.columns == HfValue::kNone) return add(name, plain_, {experts, rows});
-    // Floats lie the other way round.
+    // Stacks of floats are stored transposed.
     if (!mxfp4_) return add(name, plain_, {experts, k, rows});
     if (k % kBlockColumns != 0) {
       fail(ErrorCode::kFile,
@@ -146,7 +146,7 @@ class Lister {
     tensor.bytes = row_bytes(type.dtype, tensor.elements);
   }
 
-  // Elements of a byte.
+  // Adds a tensor with one byte per element.
   SafeTensor& push(std::string name, std::string_view type, std::vector<uint64_t> shape) {
     if (tensors_.size() == kMostTensors) {
       fail(ErrorCode::kFile,
@@ -164,11 +164,11 @@ class Lister {
   }
 
   const ConfigReader config_;
-  HfConfig model_;  // as of the layer that is told
+  HfConfig model_;  // with the values of the layer at hand
   const HfFamily& family_;
   ConfigType plain_ = {};
-  const HfWeights* fp8_ = nullptr;  // where Linears are FP8
-  bool mxfp4_ = false;              // all experts' tensors are
+  const HfWeights* fp8_ = nullptr;  // set where Linears are FP8
+  bool mxfp4_ = false;              // experts' tensors are MXFP4
   std::vector<SafeTensor> tensors_;
 };
 

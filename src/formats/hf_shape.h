@@ -1,9 +1,8 @@
-// The tensors that a Hugging Face model's config.json calls for, where the files that hold them are
-// not at hand: what a prediction needs to know of a model. Names, types and shapes are those of the
-// released files: with a `quantization_config` of FP8 the linear layers are FP8 with scales, but
-// for those that it excludes and the head; all else has the type that `torch_dtype` (or `dtype`)
-// says. They are the rows of the family's table that have a shape. Layers of multi-token prediction
-// are not among them.
+// Lists the tensors that a Hugging Face model's config.json calls for, where the weights are not at
+// hand: for predictions of memory and speed. Names, types and shapes are those of the released
+// files: with a `quantization_config` of FP8, Linears are FP8 with scales, but for those that it
+// excludes and the head; all else has the type of `torch_dtype` (or `dtype`). They are the rows of
+// the family's table that have a shape. Layers of multi-token prediction are not among them.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,9 @@
 
 namespace hearth {
 
-// `model` is what read_hf_config made of `config`. No tensor has a place: all are at offset 0.
-// Errors (kUnsupported): a type that this program cannot read, Linears in another layout.
+// `model` is what read_hf_config() made of `config`. All tensors are at offset 0, as if they shared
+// one place. Errors (kUnsupported): a type that this program cannot read, Linears in another
+// layout.
 std::vector<SafeTensor> shapes_of_config(const ConfigReader& config, const HfConfig& model);
 
 }  // namespace hearth

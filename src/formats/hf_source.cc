@@ -33,7 +33,7 @@ constexpr std::string_view kEnding = ".safetensors";
 constexpr std::string_view kGeneration = "generation_config.json";
 constexpr std::string_view kTemplate = "chat_template.jinja";
 constexpr std::string_view kTokenizerConfig = "tokenizer_config.json";
-// The documents beside weights that say something of the model.
+// Documents beside the weights that describe the model.
 constexpr std::array<std::string_view, 12> kDocuments = {kConfig,
                                                          kHfQuantFile,
                                                          kHfModules,
@@ -46,14 +46,14 @@ constexpr std::array<std::string_view, 12> kDocuments = {kConfig,
                                                          "tiktoken.model",
                                                          "special_tokens_map.json",
                                                          "added_tokens.json"};
-// The index of a model of 91,000 tensors has 9 MB.
+// The index of a model with 91,000 tensors has 9 MB.
 constexpr uint64_t kMostIndexBytes = uint64_t{64} << 20;
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 constexpr SourceFormat kFormat{"safetensors", hf_has_vocabulary, hf_vocabulary};
 
-// The metadata and tensors of a model, which its source then points to.
+// The metadata and tensors that a source points to.
 struct Made {
   MadeMetadata metadata;
   HfTensors tensors;
@@ -66,8 +66,8 @@ const MappedFile* find_file(const std::vector<MappedFile>& files, std::string_vi
   return nullptr;
 }
 
-// Takes the pooling step's config.json out of the documents, where modules.json names one: its own
-// name is that of the model's.
+// Takes the pooling step's config.json out of the documents, where modules.json names one: its file
+// name is the same as that of the model's own.
 std::optional<MappedFile> take_pooling(std::vector<MappedFile>* documents) {
   const MappedFile* modules = find_file(*documents, kHfModules);
   if (modules == nullptr) return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<MappedFile> take_pooling(std::vector<MappedFile>* documents) {
   return pooling;
 }
 
-// How Linears are stored, where modelopt's own document alone says so.
+// Reads the quantisation from modelopt's document, where config.json has none.
 void read_quant_beside(const std::vector<MappedFile>& documents, HfConfig* model) {
   const MappedFile* file = find_file(documents, kHfQuantFile);
   if (file == nullptr || model->family->encoder || !model->quant.method.empty()) return;
@@ -93,7 +93,7 @@ void read_quant_beside(const std::vector<MappedFile>& documents, HfConfig* model
   model->quant = read_hf_quant_file(ConfigReader(json.get_object(), file->name()));
 }
 
-// Reads the files beside config.json that describe an encoder, or the vectors of a decoder.
+// Reads the files beside config.json that describe an encoder, or the pooling of a decoder.
 void read_beside(const std::vector<MappedFile>& documents, const std::optional<MappedFile>& pooling,
                  HfConfig* model, MadeMetadata& metadata) {
   if (pooling) read_hf_pooling(*pooling, model);
@@ -118,7 +118,7 @@ std::optional<std::string> template_of(const std::vector<MappedFile>& documents)
   if (file == nullptr) return std::nullopt;
   const boost::json::value json = read_json_file(*file, kMostConfigBytes);
   const boost::json::value* text = json.get_object().if_contains("chat_template");
-  // Several templates have names; one is for chats.
+  // A file may have several templates with names; the one for chats is taken.
   if (text != nullptr && text->is_array()) {
     const boost::json::value* found = nullptr;
     for (const boost::json::value& named : text->get_array()) {
@@ -172,7 +172,7 @@ void check_file_name(const MappedFile& index, std::string_view file) {
        index.name(), printable(file), kEnding);
 }
 
-// Says what a folder holds instead of weights of this format.
+// Throws an error that names what the folder holds instead of safetensors.
 [[noreturn]] void fail_no_weights(const fs::path& folder) {
   bool pickled = false, gguf = false;
   size_t others = 0;
@@ -199,7 +199,7 @@ void check_file_name(const MappedFile& index, std::string_view file) {
        folder.native(), kWhole, kIndex);
 }
 
-// The names of the files with weights.
+// Returns the names of the files with weights.
 std::vector<std::string> weight_files(const fs::path& folder) {
   std::error_code error;
   if (fs::exists(folder / kIndex, error)) {
@@ -212,7 +212,7 @@ std::vector<std::string> weight_files(const fs::path& folder) {
   fail_no_weights(folder);
 }
 
-// config.json and what else stands beside weights.
+// Opens config.json and the other documents beside the weights.
 std::vector<MappedFile> open_documents(const std::string& folder) {
   const fs::path path = folder;
   std::error_code error;
@@ -240,7 +240,7 @@ std::vector<MappedFile> open_documents(const std::string& folder) {
   return files;
 }
 
-// A source of tensors that lie in `weights`; `stored` has those of each file.
+// Makes a source of tensors that lie in `weights`; `stored` has those of each file.
 ModelSource make_source(std::vector<MappedFile> documents, std::vector<MappedFile> weights,
                         const std::vector<std::vector<SafeTensor>>& stored,
                         std::shared_ptr<Made> made, const HfConfig& model, const std::string& name,
@@ -347,7 +347,7 @@ ModelSource open_hf_shape(const std::string& folder, HfFamilies families) {
   read_quant_beside(documents, &model);
   if (model.family->encoder) fail_no_weights(path);
   std::vector<std::vector<SafeTensor>> stored = {shapes_of_config(reader, model)};
-  // The tensors have no data, so all share one place.
+  // No data is there, so all tensors share one range of zeros.
   uint64_t bytes = 0;
   for (const SafeTensor& tensor : stored[0]) bytes = std::max(bytes, tensor.bytes);
   std::vector<MappedFile> weights;

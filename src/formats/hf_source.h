@@ -19,19 +19,19 @@
 
 namespace hearth {
 
-// The folder of a model in this layout that a path means: the folder itself, or one of the files
-// that make it one (config.json, *.safetensors, the index). Empty where it means none.
+// Returns the folder of the model in this layout that `path` means: the folder itself, or that of
+// one of its files (config.json, *.safetensors, the index). Empty where it is neither.
 std::string hf_folder_of(const std::string& path);
 
-// `families` are those that are known.
+// Opens a folder of one of the given families.
 ModelSource open_hf_folder(const std::string& folder, HfFamilies families,
                            UnknownTypes unknown = UnknownTypes::kRefuse);
 
-// The same, where the weights need not be there: then tensors are those that config.json calls for
-// (formats/hf_shape.h), and their bytes are zeros. For what asks a model's shape alone.
+// Opens a folder whose weights may be missing, for callers that need a model's shape alone: tensors
+// are those that config.json calls for (formats/hf_shape.h), and their bytes are zeros.
 ModelSource open_hf_shape(const std::string& folder, HfFamilies families);
 
-// Parses files in memory or maps, which are told apart by the last part of their names.
+// Parses files in memory or maps, which are recognised by the last part of their names.
 ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& name,
                             HfFamilies families, UnknownTypes unknown = UnknownTypes::kRefuse);
 

@@ -15,8 +15,8 @@ std::vector<uint64_t> without_ones(std::vector<uint64_t> shape) {
   return shape;
 }
 
-// The grid of an FP8 matrix's scales: of blocks, of rows, or one. Dimensions of 1 may be there or
-// not; a shape that is one of these with them is that one. Nothing where the shape is none.
+// Returns the grid of an FP8 matrix's scales, which are one for each block, for each row, or for
+// all. Dimensions of 1 are ignored. None where the shape fits no grid.
 std::optional<std::pair<uint64_t, uint64_t>> scale_grid(const std::vector<uint64_t>& scales,
                                                         const std::vector<uint64_t>& matrix) {
   const uint64_t rows = matrix[0], one = 1;
@@ -25,7 +25,7 @@ std::optional<std::pair<uint64_t, uint64_t>> scale_grid(const std::vector<uint64
   for (const auto& [n, k] : grids) {
     if (scales == std::vector{n, k}) return std::pair(n, k);
   }
-  // A single dimension counts rows, where it can.
+  // A single dimension counts rows, where that fits.
   for (const auto& [n, k] : {grids[1], grids[0], grids[2]}) {
     if (without_ones(scales) == without_ones({n, k})) return std::pair(n, k);
   }

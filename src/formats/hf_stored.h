@@ -27,39 +27,39 @@
 
 namespace hearth {
 
-// The suffixes of scales behind the name of their tensor: FP8's for blocks, and others.
+// Suffixes of an FP8 tensor's scales behind its name: those for blocks, and others.
 inline constexpr std::string_view kHfBlockScales = "_scale_inv", kHfScales = "_scale";
 
 class HfStored {
  public:
-  // `tensors` by file; all outlive this. `name` is the model's, for messages. Codes are described
-  // in `codes`, which outlives this, too.
+  // `tensors` are those of each file; all arguments outlive the object, which describes codes in
+  // `codes`. `name` is the model's, for messages.
   HfStored(const std::vector<MappedFile>& files,
            const std::vector<std::vector<SafeTensor>>& tensors, const std::string& name,
            const HfQuant& quant, std::deque<StoredCodes>* codes);
 
-  // The tensor, or Linear, that one of the files' tensors stands for; null of what is another's
-  // part. Of a Linear of codes its name, type ("gptq4") and shape [N][K].
+  // Returns the tensor, or Linear, that one of the files' tensors stands for; null for a part that
+  // belongs to another. A Linear of codes has its own name, type ("gptq4") and shape [N][K].
   const SafeTensor* whole(const SafeTensor& tensor) const;
-  // How many scales of activations, and of cached keys and values, are not used.
+  // Returns how many scales of activations and of the KV cache were left unused.
   size_t unused() const { return unused_; }
 
   const SafeTensor* find(std::string_view name) const;
-  // The number of its file.
+  // Returns the index of the tensor's file.
   uint32_t part_of(const SafeTensor& tensor) const;
   std::span<const std::byte> bytes_of(const SafeTensor& tensor) const;
   // Returns the codes of a Linear; null where it has none.
   const StoredCodes* codes_of(const SafeTensor& tensor) const;
-  // The whole matrix as it lies in its file, with its scales, which then are used.
+  // Returns the whole matrix as it lies in its file, with its scales, which then count as used.
   SourceRun run_of(const SafeTensor& tensor);
   // Returns all matrices of a tensor of three dimensions, one above the other; they are floats.
   SourceRun stack_of(const SafeTensor& tensor) const;
-  // The tensor is not used; nor are its scales, if it has some.
+  // Marks the scales of a tensor that is not used as accounted for.
   void leave_scales(const SafeTensor& tensor);
   // Checks that every part belongs to a tensor. Throws where one does not.
   void check_parts_used() const;
 
-  // Takes a part of a Linear, which counts as used from here on.
+  // Returns a part of a Linear, null where it is missing, and counts it as used.
   const SafeTensor* take(std::string_view name);
 
   template <typename... Args>
@@ -73,7 +73,7 @@ class HfStored {
   struct Entry {
     const SafeTensor* tensor;
     uint32_t part;
-    bool used = false;  // of a part
+    bool used = false;  // the part was used
     const StoredCodes* codes = nullptr;
   };
 

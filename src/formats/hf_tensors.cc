@@ -56,7 +56,7 @@ class Maker {
     }
     if (what.kind() == HfKind::kIgnored) return;
     if (what.layer && *what.layer >= config_[HfValue::kLayers]) return skip(tensor, *what.layer);
-    // Some files hold the head twice.
+    // Some files hold a tied head as well as the table; the head is not used.
     if (config_[HfValue::kTied] != 0 && what.gguf == kHeadName) return stored_.leave_scales(tensor);
     check_type(tensor);
     if (config_.family->norms_plus_one && what.gguf.ends_with("norm.weight") &&
@@ -112,7 +112,7 @@ class Maker {
     }
   }
 
-  // Layers behind the model's own.
+  // Skips a tensor of a layer of multi-token prediction; throws for a layer beyond those.
   void skip(const SafeTensor& tensor, uint32_t layer) {
     const uint64_t layers = config_[HfValue::kLayers], more = config_[HfValue::kPredictLayers];
     if (layer - layers >= more) {
@@ -135,7 +135,8 @@ class Maker {
          made_.name, printable(tensor.name), tensor.type);
   }
 
-  // Rows (of a bias, elements) of a tensor that has `least` at least.
+  // Adds `rows` rows from `first` on (of a bias, elements) of a tensor that must have at least
+  // `least`.
   void add_rows(const SafeTensor& tensor, const std::string& name, uint64_t first, uint64_t rows,
                 uint64_t least) {
     if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return made_.add_plain(tensor, name);
@@ -166,7 +167,7 @@ class Maker {
     add_rows(tensor, up, gate_first ? rows : 0, rows, all);
   }
 
-  // Q or K of llama: each head's rows.
+  // Adds queries or keys of llama, whose heads' rows are stored as two halves.
   void add_halves(const SafeTensor& tensor, const HfName& what) {
     const bool keys = what.kind() == HfKind::kKeys;
     const uint64_t heads = config_[keys ? HfValue::kKvHeads : HfValue::kHeads];
@@ -187,7 +188,7 @@ class Maker {
     }
   }
 
-  // Adds a bias, which is copied in the order that is wanted.
+  // Adds a copy of a bias whose heads' elements are stored as two halves, interleaved.
   void add_halved_bias(const SafeTensor& tensor, const std::string& name) {
     if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return made_.add_plain(tensor, name);
     SourceTensor& made = made_.push(tensor, name, {tensor.shape[0]});
@@ -202,7 +203,7 @@ class Maker {
     made_.set_copy(made, std::move(copy));
   }
 
-  // Adds a norm that scales by one more than what is stored.
+  // Adds a copy of a norm's weights plus one.
   void add_plus_one(const SafeTensor& tensor, const std::string& name) {
     if (!tensor.dtype) return made_.add_plain(tensor, name);
     if (tensor.shape.size() != 1 || tensor.dtype == DType::kF8E4M3) {
@@ -216,8 +217,8 @@ class Maker {
   }
 
   // Adds the heads of a tensor of a delta rule, which all have equally many rows. The convolution's
-  // weights may have a dimension of 1 between channels and taps; they and vectors are small, and
-  // copied.
+  // weights may have a dimension of 1 between channels and taps. With `copied`, as for these and
+  // for vectors, which are small, the data is copied.
   void add_heads(const SafeTensor& tensor, const std::string& name, const HfHeads& heads,
                  bool copied = false) {
     if (!made_.has_rows(tensor)) return made_.add_plain(tensor, name);
@@ -244,7 +245,7 @@ class Maker {
     }
   }
 
-  // Adds -e^x of every head's stored logarithm x.
+  // Adds -e^x for every head's stored logarithm x.
   void add_decay(const SafeTensor& tensor, const std::string& name) {
     add_heads(tensor, name, value_heads(config_), true);
     SourceTensor& made = made_.out.tensors.back();
@@ -268,7 +269,8 @@ class Maker {
     made.dealt = dealt;
   }
 
-  // kv_b_proj: for every head the rows of its keys without position, then those of its values.
+  // Adds kv_b_proj, which has for every head the rows of its keys' nope part, then those of its
+  // values.
   void add_latent(const SafeTensor& tensor, uint32_t layer) {
     if (!made_.has_rows(tensor)) return made_.add_plain(tensor, tensor.name);
     const uint64_t heads = config_[HfValue::kHeads], rank = config_[HfValue::kLatentRank];
@@ -304,7 +306,7 @@ class Maker {
     made_.out.tensors.push_back(std::move(made));
   }
 
-  // Notes which codes are read as floats, since no pack takes them, and why.
+  // Notes which codes no pack takes, so that they are read as floats, and why.
   void note_floats() {
     std::map<std::pair<std::string, std::string_view>, std::pair<size_t, uint64_t>> as_floats;
     for (const SourceTensor& tensor : made_.out.tensors) {
@@ -334,7 +336,8 @@ class Maker {
         "{} scales of activations, or of cached keys and values, are not used", stored_.unused()));
   }
 
-  // The table gives logits then, for which it was not made.
+  // Notes that the embedding table gives logits, for which it was not made, since the model has no
+  // head.
   void note_headless() {
     const bool head = std::ranges::any_of(
         made_.out.tensors, [](const SourceTensor& tensor) { return tensor.name == kHeadName; });

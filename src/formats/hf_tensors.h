@@ -32,14 +32,14 @@ namespace hearth {
 
 struct HfTensors {
   std::vector<SourceTensor> tensors;
-  std::vector<std::string> notes;  // sentences on what was left out
-  // Objects that `tensors` points to beside the files. Strings and vectors stay where they are.
+  std::vector<std::string> notes;  // sentences about tensors that were left out
+  // Objects that `tensors` points to in addition to the files; a deque's elements never move.
   std::deque<std::string> names;
   std::deque<std::vector<std::byte>> data;
   std::deque<StoredCodes> codes;
 };
 
-// `stored` by file. `name` is the model's, for messages.
+// Makes the tensors; `stored` are those of each file. `name` is the model's, for messages.
 HfTensors make_hf_tensors(const HfConfig& config, const std::vector<MappedFile>& files,
                           const std::vector<std::vector<SafeTensor>>& stored,
                           const std::string& name, UnknownTypes unknown);

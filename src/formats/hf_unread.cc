@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// The values beside null with which a key changes nothing.
+// The value, besides null, with which a key has no effect.
 enum class Neutral : uint8_t { kZero, kOne, kNever };
 
 struct Key {

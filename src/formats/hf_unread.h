@@ -1,7 +1,7 @@
-// Keys of a config.json that change what a model computes and that no row of its family reads:
-// scales and caps of logits, embeddings and residuals, layers of other kinds. Readers of other
-// programs take them for the families that have them; a file of a known family that says anything
-// but nothing by one is refused (kUnsupported) rather than run without it.
+// Finds keys of a config.json that change what a model computes and that no row of its family
+// reads: scales and caps of logits, embeddings and residuals, layers of other kinds. A file of a
+// known family in which such a key has an effect is refused (kUnsupported) rather than run without
+// it.
 #pragma once
 
 #include "formats/config_reader.h"

@@ -19,7 +19,8 @@ namespace {
 constexpr std::string_view kTokenizer = "tokenizer.json";
 constexpr std::string_view kRanks = "tiktoken.model";
 constexpr uint64_t kMostVocabBytes = uint64_t{64} << 20;
-// How models of tiktoken.model cut text, and how many tokens they keep for special ones.
+// The pre-tokenizer of models with a tiktoken.model, and the number of ids that they reserve for
+// special tokens.
 constexpr const char* kRanksPre = "kimi-k2";
 constexpr uint32_t kReserved = 256;
 
@@ -45,7 +46,7 @@ uint32_t model_tokens(const ModelSource& source) {
   return source.metadata().require<uint32_t>(std::string(name) + ".vocab_size");
 }
 
-// The name of a special token: a string, or an object that says more of it.
+// Returns the name of a special token: a string, or the "content" of an object.
 std::optional<std::string> token_name(const ConfigReader& config, std::string_view key) {
   const boost::json::value* value = config.find(key);
   if (value == nullptr || !value->is_object()) return config.text(key);
@@ -73,7 +74,7 @@ void read_names(const ConfigReader& config, const TokenIndex& index, Vocab* voca
   }
 }
 
-// Ids that end a generation: a number or several.
+// Returns the ids that end a generation: the file has a number or an array.
 std::vector<int32_t> read_ends(const ConfigReader& config, uint32_t tokens) {
   constexpr std::string_view kKey = "eos_token_id";
   const boost::json::value* value = config.find(kKey);
@@ -93,8 +94,8 @@ std::vector<int32_t> read_ends(const ConfigReader& config, uint32_t tokens) {
   return ends;
 }
 
-// The special tokens of a vocabulary of ranks: those that tokenizer_config.json names, and behind
-// the ranks the others that the model has rows for.
+// Adds the special tokens of a vocabulary of ranks: those that tokenizer_config.json names, and
+// placeholders for the other ids behind the ranks that the model has rows for.
 void add_special_tokens(const ConfigReader& config, uint32_t most, Vocab* vocab) {
   const auto ranks = static_cast<uint32_t>(vocab->tokens.size());
   const uint32_t end = ranks + std::min(kReserved, most - ranks);
@@ -121,7 +122,7 @@ void add_special_tokens(const ConfigReader& config, uint32_t most, Vocab* vocab)
   }
 }
 
-// sentence-transformers may lower the case of texts before the tokenizer sees them.
+// Reads whether sentence-transformers lower the case of texts before the tokenizer sees them.
 void lower_text(const ConfigReader& config, Vocab* vocab) {
   constexpr std::string_view kKey = "do_lower_case";
   if (!config.flag_or(kKey, false)) return;

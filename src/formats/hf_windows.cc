@@ -24,8 +24,8 @@ std::optional<uint32_t> window_length(const HfReading& reading) {
   return length;
 }
 
-// Kinds, of a family that has windows in all layers or in none. Without a flag for them its own
-// reader gives all layers a window, whatever their kinds.
+// Reads a family whose layers have windows all or none, from files that name layers' kinds. Without
+// a flag for windows the family gives all layers one, whatever their kinds.
 void read_named(const HfReading& reading, const std::vector<bool>& sliding,
                 std::optional<uint32_t> length) {
   const HfWindows& rules = reading.model.family->windows;
@@ -48,7 +48,7 @@ void read_mixed(const HfReading& reading, std::vector<bool> sliding, uint32_t le
   reading.set("attention.sliding_window_pattern", sliding);
 }
 
-// Returns the layers with a window by the period, where kinds are not named.
+// Returns which layers have a window by the period, where kinds are not named.
 std::vector<bool> periodic_windows(const HfReading& reading) {
   const HfWindows& rules = reading.model.family->windows;
   uint32_t period = rules.period;

@@ -1,6 +1,6 @@
-// Sliding windows by the config.json of a Hugging Face model, by the rules of its family
-// (HfWindows): sets attention.sliding_window where a layer has one, and
-// attention.sliding_window_pattern, true for each that has, where layers differ.
+// Reads sliding windows from the config.json of a Hugging Face model, by the rules of its family
+// (HfWindows): sets attention.sliding_window where a layer has one, and where layers differ
+// attention.sliding_window_pattern, a bool for each layer, true with a window.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ namespace hearth {
 
 void read_hf_windows(const HfReading& reading);
 
-// Returns for each layer whether it is of the first of the two kinds that a family has, where
-// layer_types names each layer's kind. Throws (kFile) where it names too few, (kUnsupported) where
-// it names another kind: `runs` says which ones there are.
+// Returns for each layer whether it is of `kind`, by layer_types, whose only other value is
+// `other`; none where the file has no layer_types. Throws (kFile) where it names too few layers,
+// (kUnsupported) where it names a third kind: `runs` says which ones this program runs.
 std::optional<std::vector<bool>> layers_of_kind(const HfReading& reading, std::string_view kind,
                                                 std::string_view other, const char* runs);
 // Returns for each layer whether it has a window, by layer_types, else by the family's period.

@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::string_view kSums = ".in_sum2", kCounts = ".counts";
 
-// The shortest that an entry of the older form can be: a name of one byte, and one value.
+// The fewest bytes of an entry of the older form: a name of one byte, and one value.
 constexpr uint64_t kLeastEntryBytes = 4 + 1 + 4 + 4 + 4;
 
-// The least weight of a column, where the average is 1.
+// The lowest weight of a column, where the average is 1.
 constexpr float kLeastWeight = 1e-6f;
 
 float value_at(std::span<const std::byte> values, uint64_t i) {
@@ -30,7 +30,7 @@ bool is_amount(float value) { return std::isfinite(value) && value >= 0; }
 
 uint64_t matrices_of(const SourceTensor& tensor) { return tensor.rows() / tensor.matrix_rows(); }
 
-// Says what is wrong with an entry.
+// Throws an error about an entry.
 template <typename... Args>
 [[noreturn]] void fail_entry(const MappedFile& file, std::string_view entry,
                              fmt::format_string<Args...> format, Args&&... args) {
@@ -51,7 +51,7 @@ std::vector<float> floats_of(std::span<const std::byte> bytes) {
   return values;
 }
 
-// Reads the number of bytes of a text, and the text.
+// Reads a text behind its 32-bit length.
 std::string_view read_text(GgufCursor& cursor, const GgufOwner& owner, std::string_view field) {
   const auto length = cursor.read<int32_t>(owner, field);
   if (length < 0) cursor.fail_corrupt(owner, "{} has a length of {}", field, length);

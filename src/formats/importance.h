@@ -31,17 +31,17 @@ namespace hearth {
 
 // The entry of one tensor.
 struct ImportanceEntry {
-  std::string_view name;            // the tensor's, by GGUF's convention
+  std::string_view name;            // the tensor's name in GGUF
   std::span<const std::byte> sums;  // F32, not aligned: [matrices][columns]
-  std::vector<float> counts;        // of each matrix, or one of all
+  std::vector<float> counts;        // one for each matrix, or one for all
 
   uint64_t values() const { return sums.size() / sizeof(float); }
-  // Whether it has a value for every column of every matrix of the tensor.
+  // Returns whether it has a value for every column of every matrix of the tensor.
   bool fits(const SourceTensor& tensor) const;
-  // Writes what the columns of the matrix that has this row count, in proportion to their mean, to
-  // out[dims[0]], of a tensor that it fits. All are 1 where nothing was counted: of an expert that
-  // no token chose. A column that was never anything but 0 keeps a millionth, so that a block of
-  // such columns is fitted, too.
+  // Writes the weights of the columns of the matrix that contains `row` to out[dims[0]], in
+  // proportion to their mean square; the entry must fit the tensor. All are 1 where nothing was
+  // counted, as for an expert that no token chose. A column that was always 0 gets a millionth of
+  // the average, so that a block of such columns is fitted, too.
   void write_weights(const SourceTensor& tensor, uint64_t row, float* out) const;
 };
 
@@ -50,12 +50,12 @@ class Importance {
   static Importance open(const std::string& path);
   explicit Importance(MappedFile file);
 
-  // The path, or the name, of the file.
+  // Returns the path, or the name, of the file.
   const std::string& name() const { return file_.name(); }
-  std::span<const ImportanceEntry> entries() const { return entries_; }  // by name
+  std::span<const ImportanceEntry> entries() const { return entries_; }  // sorted by name
   const ImportanceEntry* find(std::string_view tensor) const;            // or nullptr
-  // The text that it was made with, and how many chunks of it; empty and 0 where the file does not
-  // say.
+  // Return the name of the text that the matrix was made with, and its number of chunks; empty and
+  // 0 where the file does not say.
   const std::string& dataset() const { return dataset_; }
   int32_t chunks() const { return chunks_; }
   // Throws (kFile) where the file was changed since it was opened.
@@ -69,7 +69,7 @@ class Importance {
   MappedFile file_;
   std::string dataset_;
   int32_t chunks_ = 0;
-  std::vector<ImportanceEntry> entries_;  // point into the file
+  std::vector<ImportanceEntry> entries_;  // their spans point into the file
 };
 
 }  // namespace hearth

@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
-// A tensor of so many matrices with 2 rows of 4.
+// Returns a tensor of `count` matrices with 2 rows of 4 columns.
 SourceTensor matrices(uint64_t count) {
   SourceTensor tensor = {};
   tensor.dims = {4, 2, count};
@@ -39,7 +39,7 @@ std::string importance_error(std::vector<std::byte> bytes) {
 
 using Floats = std::vector<float>;
 
-// The entries q, of one matrix, and e, of three experts.
+// Returns a file with the entries q, of one matrix, and e, of three experts.
 GgufWriter two_entries() {
   GgufWriter writer;
   writer.set("general.type", "imatrix");
@@ -181,7 +181,7 @@ TEST(Importance, OlderFilesThatAreNoneAreRefused) {
                    "entries in the older format; make one with llama-imatrix"));
 }
 
-// However many bytes are left of it, but where entries end.
+// A file that is cut anywhere but between entries is refused.
 TEST(Importance, CutFilesAreRefused) {
   const std::vector<std::byte> whole = older(older_entries()).bytes();
   for (size_t size = 1; size < whole.size(); ++size) {

@@ -1,5 +1,4 @@
-// Metadata read by who only tells of them: those of an architecture that nobody knows may be of any
-// type.
+// Reads metadata for display only: keys of an unknown architecture may have values of any type.
 #pragma once
 
 #include <optional>
@@ -10,7 +9,7 @@
 
 namespace hearth {
 
-// A value of another type than expected counts as missing.
+// Returns the value, none where it is missing or of another type.
 template <typename T>
 std::optional<T> lenient(const Metadata& metadata, std::string_view key) {
   try {

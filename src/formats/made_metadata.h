@@ -1,4 +1,5 @@
-// Metadata that a reader makes itself, of a format that gives hyper-parameters in another form.
+// MadeMetadata builds Metadata for a format that states hyper-parameters in another form than
+// GGUF's.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ class MadeMetadata {
   void set(std::string key, bool value) { add(std::move(key), value); }
   void set(std::string key, std::string_view value);
   void set(std::string key, const char* value) { set(std::move(key), std::string_view(value)); }
-  // An array of one of these numbers: a value for every layer.
+  // Sets an array with a value for every layer.
   template <typename T>
   void set(std::string key, const std::vector<T>& values) {
     Entry entry{std::move(key), MetaType::kArray, meta_type_of<T>(), values.size(), {}};
@@ -27,7 +28,7 @@ class MadeMetadata {
     entries_.push_back(std::move(entry));
   }
 
-  // Points into this object, wherever it is moved to. `file` is for messages.
+  // Returns metadata that points into this object, also after it is moved. `file` is for messages.
   Metadata metadata(std::string file) const;
 
  private:

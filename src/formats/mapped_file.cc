@@ -46,7 +46,7 @@ class Descriptor {
 }  // namespace
 
 MappedFile MappedFile::open(const std::string& path) {
-  // O_NONBLOCK: a FIFO opens without a writer, to be refused below.
+  // O_NONBLOCK: a FIFO opens without a writer; it is refused below.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) fail_to_open(path, errno);
   struct stat status = {};
@@ -115,7 +115,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  // The guard ends before another map may lie there.
+  // The guard must end before another map may take these addresses.
   guard_ = CutGuard();
   if (mapped_) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
@@ -128,7 +128,7 @@ void MappedFile::require_whole() const {
          name_);
   }
   struct stat now = {};
-  // A file that was renamed or removed stays what it was in its map.
+  // A file that was renamed or removed keeps its contents in the map.
   if (stamp_.inode == 0 || stat(name_.c_str(), &now) != 0) return;
   if (now.st_dev != stamp_.device || now.st_ino != stamp_.inode) return;
   if (static_cast<uint64_t>(now.st_size) == stamp_.size && now.st_mtim.tv_sec == stamp_.seconds &&
@@ -140,7 +140,8 @@ void MappedFile::require_whole() const {
 }
 
 size_t MappedFile::cached_bytes() const {
-  // The system writes a byte for every page: in steps that need little memory.
+  // mincore() writes a byte for every page: the file is checked in steps, so that few bytes are
+  // needed.
   constexpr size_t kStepPages = size_t{1} << 16;
   if (!mapped_) return bytes_.size();
   auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -163,10 +164,11 @@ void MappedFile::release(size_t offset, size_t length) const {
   size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   size_t end = offset + std::min(length, bytes_.size() - offset);
   size_t first = (offset + page - 1) / page * page;
-  // The page at the end of the file has nothing behind it that someone could still need.
+  // The file's last page holds nothing after the file that someone could still need.
   size_t last = end == bytes_.size() ? end : end / page * page;
   if (first >= last) return;
-  // The mapping is private and clean, so the kernel can only drop or ignore; neither is an error.
+  // The mapping is private and clean, so the kernel can only drop pages or ignore the call; neither
+  // is an error.
   madvise(const_cast<std::byte*>(bytes_.data()) + first, last - first, MADV_DONTNEED);
 }
 

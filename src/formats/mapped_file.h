@@ -1,9 +1,9 @@
-// A file's bytes, read only, by mmap: nothing is read before it is touched, and pages can be given
-// back once they were copied. Also made from memory, for tests and fuzzers.
-// Errors (kFile): the path does not exist, is a folder or a device, cannot be read or is empty.
-// Model files are replaced by renaming, never rewritten in place. One that is cut short by someone
-// else while it is mapped reads as zeros from there on, as does one whose disk fails: whoever has
-// read it calls require_whole(), which says so.
+// A file's bytes, read only, by mmap: nothing is read before it is touched, and pages can be
+// released once they were copied. Can also be made from memory, for tests and fuzzers. Errors
+// (kFile): the path does not exist, is a folder or a device, cannot be read or is empty. Model
+// files are replaced by renaming, never rewritten in place. A file that another process truncates
+// while it is mapped reads as zeros from there on, as does one whose disk fails; after reading,
+// require_whole() throws in both cases.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ namespace hearth {
 class MappedFile {
  public:
   static MappedFile open(const std::string& path);
-  // Bytes of the caller's, which must outlive the object; `name` stands in for the path in
+  // Wraps bytes of the caller's, which must outlive the object; `name` stands in for the path in
   // messages.
   static MappedFile view(std::span<const std::byte> bytes, std::string name);
-  // Bytes that the object keeps.
+  // Wraps bytes that the object keeps.
   static MappedFile own(std::vector<std::byte> bytes, std::string name);
-  // Returns a file of so many zeros, which take no memory.
+  // Returns a file of `size` zeros, which take no memory.
   static MappedFile zeros(size_t size, std::string name);
 
   MappedFile(MappedFile&& other) noexcept;
@@ -32,32 +32,32 @@ class MappedFile {
   ~MappedFile();
 
   const std::string& name() const { return name_; }
-  // Stays where it is when the object is moved.
+  // The span stays valid when the object is moved.
   std::span<const std::byte> bytes() const { return bytes_; }
-  // Whether the bytes are those of a file, which open(name()) gives as well.
+  // Returns whether the bytes are those of a file that open(name()) opens as well.
   bool is_mapped() const { return mapped_ && stamp_.inode != 0; }
 
-  // Throws (kFile) where what was read since open() is not what the file held then: it was cut
-  // short or written to, or could not be read.
+  // Throws (kFile) where the bytes that were read may differ from the file as it was at open(): it
+  // was truncated or written to, or could not be read.
   void require_whole() const;
 
-  // The caller is done with [offset, offset + length): the whole pages in it leave this process's
-  // memory. They may be read again, from the page cache or the disk. Does nothing for bytes in
-  // memory.
+  // Tells that [offset, offset + length) is not needed any more: the whole pages in it leave this
+  // process's memory. They may be read again, from the page cache or the disk. Does nothing for
+  // bytes in memory.
   void release(size_t offset, size_t length) const;
 
-  // How many of the bytes can be read without the disk: those in the page cache now, in whole
-  // pages. All of them for bytes in memory, and where the system does not tell (mincore(2)).
+  // Returns how many of the bytes can be read without the disk: those in the page cache now, in
+  // whole pages (mincore(2)). All for bytes in memory, and where the system does not say.
   size_t cached_bytes() const;
 
  private:
   MappedFile(std::string name, std::span<const std::byte> bytes, bool mapped)
       : name_(std::move(name)), bytes_(bytes), mapped_(mapped) {}
 
-  // Identifies the file that was opened, so that it is known again.
+  // Identifies the file that was opened, so that a change can be noticed.
   struct Stamp {
     uint64_t device = 0, inode = 0, size = 0;
-    int64_t seconds = 0, nanoseconds = 0;  // of the last change
+    int64_t seconds = 0, nanoseconds = 0;  // time of the last change
   };
 
   std::string name_;

@@ -25,7 +25,7 @@ std::string write_file(const TestFolder& folder, const std::vector<std::byte>& b
   return path;
 }
 
-// Pages of [from, from + pages) that this process has mapped in.
+// Returns how many of `pages` pages from `from` on this process has mapped in.
 size_t resident_pages(const std::byte* from, size_t pages) {
   std::FILE* pagemap = std::fopen("/proc/self/pagemap", "rb");
   if (!pagemap) return 0;
@@ -78,12 +78,12 @@ TEST(MappedFile, ReleaseDropsWholePagesAndKeepsTheContents) {
   };
   ASSERT_TRUE(touch());
   if (resident_pages(file.bytes().data(), 9) != 9) GTEST_SKIP() << "no /proc/self/pagemap here";
-  file.release(page / 2, 3 * page);  // pages 1 and 2 lie wholly inside
+  file.release(page / 2, 3 * page);  // only pages 1 and 2 lie wholly inside
   EXPECT_EQ(resident_pages(file.bytes().data(), 9), 7u);
-  file.release(7 * page, page + 100);  // with the partial page at the end
+  file.release(7 * page, page + 100);  // includes the partial page at the end
   EXPECT_EQ(resident_pages(file.bytes().data(), 9), 5u);
   EXPECT_TRUE(touch());
-  file.release(bytes.size() + page, page);  // outside: nothing to do
+  file.release(bytes.size() + page, page);  // outside the file: nothing to do
   file.release(0, SIZE_MAX);
   EXPECT_TRUE(touch());
 }
@@ -93,7 +93,7 @@ TEST(MappedFile, TellsWhatIsInThePageCache) {
   auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   size_t size = 1000 * page + 5;
   std::string path = write_file(folder, {std::byte{1}});
-  // A hole at the end of a file has no pages before somebody reads it.
+  // A hole at the end of a file is not in the page cache before it is read.
   std::filesystem::resize_file(path, size);
   MappedFile file = MappedFile::open(path);
   size_t before = file.cached_bytes();
@@ -191,7 +191,7 @@ TEST(MappedFile, AFifoIsRefusedWithoutWaitingForAWriter) {
   EXPECT_NE(error.find("is not a regular file"), std::string::npos);
 }
 
-// Root reads everything, so a child process of another user opens the file.
+// Root may read everything, so a child process of another user opens the file.
 TEST(MappedFileDeathTest, AFileWithoutReadPermissionIsNamed) {
   TestFolder folder;
   std::string path = write_file(folder, {std::byte{1}});

@@ -13,7 +13,7 @@ std::vector<MergeRule> parse_merge_rules(const Vocab& vocab, const TokenIndex& i
   merges.reserve(rules.size());
   for (size_t rank = 0; rank < rules.size(); ++rank) {
     const std::string_view rule = rules[rank];
-    // A token may begin with a space, so a space in the first byte does not separate the two.
+    // A token may begin with a space, so a space in the first byte is part of the left token.
     const size_t space = rule.find(' ', 1);
     if (space == std::string_view::npos || space + 1 == rule.size()) {
       fail(ErrorCode::kFile,

@@ -1,7 +1,7 @@
-// Merge rules of a BPE vocabulary as text, "left right", become rules by token ids.
+// Converts merge rules of a BPE vocabulary from text, "left right", to token ids.
 //
-// Errors (kFile, naming tokenizer.ggml.merges and the rule): a rule that is not two tokens parted
-// by a space, or whose tokens or their concatenation the vocabulary does not have.
+// Errors (kFile, naming tokenizer.ggml.merges and the rule): a rule that is not two tokens
+// separated by a space, or whose tokens or their concatenation the vocabulary does not have.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// `index`: of vocab.tokens.
+// `index` must be that of vocab.tokens.
 std::vector<MergeRule> parse_merge_rules(const Vocab& vocab, const TokenIndex& index,
                                          std::span<const std::string> rules);
 

@@ -40,7 +40,7 @@ const TypeInfo& type_info(MetaType type) {
   return kTypes[number];
 }
 
-// The string at `bytes[at]`, behind its length; moves `at` past it.
+// Returns the string whose length stands at `bytes[at]`; moves `at` past it.
 std::string_view next_string(std::span<const std::byte> bytes, size_t& at) {
   uint64_t length = load_number<uint64_t>(&bytes[at]);
   at += sizeof(length);
@@ -53,7 +53,7 @@ std::string_view whole_string(const MetaValue& value) {
   return {reinterpret_cast<const char*>(value.payload.data()), value.payload.size()};
 }
 
-// Tells for get<T> the name in messages and the types of the file that will do.
+// Names the wanted type in get<T>'s messages, and the file's types that are accepted.
 template <typename T>
 struct Wanted;
 
@@ -68,7 +68,7 @@ struct Wanted<T> {
     if (std::is_floating_point_v<T>) return is_float;
     return type != MetaType::kBool && !is_float;
   }
-  // Returns the number; none where it has no place in T.
+  // Returns the number as T; none where T cannot hold it.
   static std::optional<T> convert(MetaType type, const std::byte* from) {
     return with_number(type, from, [](auto number) -> std::optional<T> {
       using Number = decltype(number);
@@ -108,7 +108,7 @@ T convert_number(const std::string& file, std::string_view key, MetaType type,
        Wanted<T>::name());
 }
 
-// Reads one value; arrays are the specialisation below.
+// Reads one value as T; arrays are the specialisation below.
 template <typename T>
 struct Read {
   static T from(const std::string& file, std::string_view key, const MetaValue& value) {
@@ -129,7 +129,7 @@ struct Read<std::vector<T>> {
       fail_type(file, key, value, "array of " + Wanted<T>::name());
     }
     std::vector<T> out;
-    // The reader of the file saw to it that all elements are there, so the count is honest.
+    // The file's reader checked that all elements are there, so the count is safe to reserve.
     out.reserve(value.count);
     size_t at = 0;
     for (uint64_t i = 0; i < value.count; ++i) {

@@ -35,7 +35,8 @@ struct MetaValue {
   MetaType element_type;
   // Elements of an array; 1 otherwise.
   uint64_t count;
-  // The numbers, the string's characters, or an array's strings with their lengths before them.
+  // The number's bytes, the string's characters, or an array's elements; strings in it have their
+  // lengths before them.
   std::span<const std::byte> payload;
 
   bool is_array() const { return type == MetaType::kArray; }
@@ -46,10 +47,10 @@ struct MetaEntry {
   MetaValue value;
 };
 
-// "uint32", "array of string".
+// Returns "uint32", "array of string".
 std::string meta_value_type_text(const MetaValue& value);
-// The value as one printable line: numbers, true, "text", [1, 2, ... (32000 values)]. At most
-// `max_elements` of an array and `max_bytes` of a string are shown.
+// Returns the value as one printable line: numbers, true, "text", [1, 2, ... (32000 values)]. At
+// most `max_elements` of an array and `max_bytes` of a string are shown.
 std::string meta_value_text(const MetaValue& value, size_t max_elements = 6, size_t max_bytes = 96);
 
 class Metadata {
@@ -58,7 +59,7 @@ class Metadata {
   Metadata(std::string file, std::vector<MetaEntry> entries);
 
   std::span<const MetaEntry> entries() const { return entries_; }
-  // The value, or nullptr.
+  // Returns the value, or nullptr.
   const MetaValue* find(std::string_view key) const;
 
   template <typename T>
@@ -71,7 +72,7 @@ class Metadata {
     return *std::move(value);
   }
 
-  // T is a number or bool.
+  // Returns the value for one layer (see above). T is a number or bool.
   template <typename T>
   std::optional<T> of_layer(std::string_view key, size_t layer) const;
 

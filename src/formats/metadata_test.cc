@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// A file with the one key "k" whose value is of the type numbered `type`; its bytes follow.
+// Returns a file with the one key "k" of the type numbered `type`; the caller appends its value.
 GgufBytes one_key(uint32_t type) { return GgufBytes().header(0, 1).str("k").u32(type); }
 
 ModelSource read(const GgufWriter& writer) { return parse_gguf(writer.finish(), "m.gguf"); }

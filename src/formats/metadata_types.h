@@ -32,12 +32,12 @@ enum class MetaType : uint32_t {
 };
 inline constexpr uint32_t kMetaTypeCount = 13;
 
-// "uint32", "string"; `type` is one of the above.
+// Returns the type's name: "uint32", "string".
 std::string_view meta_type_name(MetaType type);
-// Bytes of one value; 0 for strings and arrays, which have no fixed size.
+// Returns the bytes of one value; 0 for strings and arrays, which have no fixed size.
 size_t meta_type_bytes(MetaType type);
 
-// The type a C++ number is stored as.
+// Returns the type that a C++ number is stored as.
 template <typename T>
 constexpr MetaType meta_type_of() {
   static_assert(std::is_arithmetic_v<T>);
@@ -50,7 +50,7 @@ constexpr MetaType meta_type_of() {
   return is_signed ? MetaType::kInt64 : MetaType::kUint64;
 }
 
-// A number from unaligned bytes.
+// Reads a number from unaligned bytes.
 template <typename T>
 T load_number(const std::byte* from) {
   T value;
@@ -58,7 +58,7 @@ T load_number(const std::byte* from) {
   return value;
 }
 
-// Calls use(number) with the value at `from` in its own type; not for strings and arrays.
+// Calls use(number) with the value at `from` in its own C++ type; not for strings and arrays.
 template <typename Use>
 auto with_number(MetaType type, const std::byte* from, Use use) {
   if (type == MetaType::kUint8) return use(load_number<uint8_t>(from));

@@ -1,5 +1,5 @@
-// Numbers that the readers of all formats agree on: the most that a model may say of itself, and
-// what numbers of GGUF's keys stand for.
+// Limits on the numbers that a model may state, which the readers of all formats share, and the
+// numbers that values of GGUF's keys stand for.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ struct ModelMost {
                             kExperts = 1u << 14;
 };
 
-// expert_gating_func
+// Values of expert_gating_func: how scores of experts become weights.
 struct GgufGating {
   static constexpr uint32_t kSoftmax = 1, kSigmoid = 2, kSoftmaxOfChosen = 3;
 };
 
-// pooling_type, how a text's hidden states become one vector: nothing is said, their mean, the
+// Values of pooling_type, how a text's hidden states become one vector: not stated, their mean, the
 // first one, the last one, or a score of how well two texts fit (of rerankers).
 enum class PoolingType : uint8_t { kNone, kMean, kCls, kLast, kRank };
 constexpr uint32_t gguf_number(PoolingType pooling) { return static_cast<uint32_t>(pooling); }

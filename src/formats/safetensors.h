@@ -25,16 +25,16 @@ namespace hearth {
 struct SafeTensor {
   std::string name;
   std::string_view type;        // "BF16"
-  std::optional<DType> dtype;   // where this program reads the type
+  std::optional<DType> dtype;   // none where this program does not read the type
   std::vector<uint64_t> shape;  // the last is the length of a row, contiguous in memory
   uint64_t elements = 0;
-  uint64_t offset = 0, bytes = 0;  // in the file
+  uint64_t offset = 0, bytes = 0;  // the place of the data in the file
 };
 
-// Returns the tensors in the order of their places in the file.
+// Returns the file's tensors in the order of their data.
 std::vector<SafeTensor> read_safetensors(const MappedFile& file);
 
-// Whether bytes look like a file of this format, from its first 9 on.
+// Returns whether bytes look like a file of this format, by the first 9.
 bool looks_like_safetensors(std::span<const std::byte> bytes);
 
 }  // namespace hearth

@@ -11,9 +11,9 @@ namespace hearth {
 namespace {
 
 constexpr std::string_view kFreeText = "__metadata__";
-// The header, a tensor, its shape.
+// The depth of nesting: the header, a tensor, its shape.
 constexpr uint32_t kDepth = 3;
-// The most dimensions: no model has more, and no tensor of GGUF more than half as many.
+// The most dimensions of a tensor: GGUF has 4.
 constexpr size_t kMostDims = 8;
 
 struct FormatType {
@@ -126,7 +126,7 @@ class HeaderHandler {
     seen_ |= field;
     return enter(place);
   }
-  // Adds a part of a key, which may come in several.
+  // Appends a part of a key, which the parser may pass in several.
   bool add(Text part) {
     if (whole_) text_.clear();
     whole_ = false;
@@ -158,7 +158,7 @@ class HeaderHandler {
       if (shape.size() == kMostDims) fail_tensor("has more than {} dimensions", kMostDims);
       shape.push_back(number);
     } else if (place_ == Place::kOffsets) {
-      // The end stands in `bytes` until both are known.
+      // `bytes` holds the range's end until check_size() has both.
       (offsets_++ % 2 == 0 ? tensors_.back().offset : tensors_.back().bytes) = number;
     } else {
       unexpected("a number");
@@ -184,7 +184,7 @@ class HeaderHandler {
   std::vector<SafeTensor> tensors_;
   unsigned seen_ = 0;
   size_t offsets_ = 0;
-  std::string text_;  // the last key
+  std::string text_;  // the last key that was read
   bool whole_ = true;
   std::string value_;
 };

@@ -1,5 +1,5 @@
-// Reads the JSON of a safetensors header as a stream of tokens: no tree is built of what may be
-// 100 MB.
+// Reads the JSON of a safetensors header, which may be 100 MB, as a stream of tokens without a
+// tree.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@
 
 namespace hearth {
 
-// Tensors in the header's order, with `offset` counted from the beginning of the data; elements are
-// not counted yet. `name` is the file's, for messages. Errors: kFile.
+// Returns tensors in the header's order, with `offset` counted from the beginning of the data, and
+// `bytes` still the end of the range; elements are not counted yet. `name` is the file's, for
+// messages. Errors: kFile.
 std::vector<SafeTensor> parse_safetensors_header(std::string_view json, const std::string& name);
 
 }  // namespace hearth

@@ -16,7 +16,7 @@ std::string error_of(std::vector<std::byte> bytes) {
   return file_error([&] { read(std::move(bytes)); });
 }
 
-// Returns the error of reading a file with this header and data.
+// Returns the error of reading a file with this header and `data_bytes` of data.
 std::string header_error(std::string_view header, size_t data_bytes = 0) {
   return error_of(SafetensorsWriter::file(header, data_bytes));
 }

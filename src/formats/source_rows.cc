@@ -16,7 +16,7 @@
 namespace hearth {
 namespace {
 
-// A row of a tensor: its run, and its number there.
+// The place of a tensor's row: its run, and its number there.
 struct RowPlace {
   const SourceRun* run;
   uint64_t row;
@@ -27,14 +27,14 @@ RowPlace place_of(const SourceTensor& tensor, uint64_t row) {
   return {&tensor.runs[row / run_rows], row % run_rows};
 }
 
-// Returns the place of a row in a run that is not transposed.
+// Returns the row of the stored matrix that a row of a run is; the run is not transposed.
 uint64_t stored_row(const SourceTensor& tensor, const RowPlace& at) {
   const uint64_t part = tensor.run_rows() / at.run->interleave;
   return at.run->first +
          at.run->step * (at.row % at.run->interleave * part + at.row / at.run->interleave);
 }
 
-// Returns the column of a transposed run in which a row lies.
+// Returns the column of the stored matrix that a row of a transposed run is.
 uint64_t stored_column(const RowPlace& at) { return at.run->column + at.run->step * at.row; }
 
 float scale_at(const StoredMatrix& scales, uint64_t row, uint64_t column) {
@@ -44,7 +44,7 @@ float scale_at(const StoredMatrix& scales, uint64_t row, uint64_t column) {
   return scale;
 }
 
-// How many of n rows, or columns, share each of so many scales.
+// Returns how many of n rows, or columns, share a scale where there are `scales` scales.
 uint64_t sharing(uint64_t n, uint64_t scales) {
   if (scales == 1) return n;
   return scales == n ? 1 : kFp8ScaleBlock;
@@ -52,14 +52,14 @@ uint64_t sharing(uint64_t n, uint64_t scales) {
 uint64_t rows_a_scale(const SourceRun& run) { return sharing(run.stored.rows, run.scales.rows); }
 uint64_t columns_a_scale(const SourceRun& run) { return sharing(run.stored.k, run.scales.k); }
 
-// The scale of element k of a row.
+// Returns the scale of element k of a row.
 float element_scale(const SourceTensor& tensor, const RowPlace& at, uint64_t k) {
   const uint64_t row = at.run->transposed ? at.run->first + k : stored_row(tensor, at);
   const uint64_t column = at.run->transposed ? stored_column(at) : k;
   return scale_at(at.run->scales, row / rows_a_scale(*at.run), column / columns_a_scale(*at.run));
 }
 
-// Rows of which this is the same, and the elements at the same k, have the same scale.
+// Returns a key of a row's scales: rows with equal keys have the same scale for each element k.
 std::tuple<const std::byte*, uint64_t> scales_of(const SourceTensor& tensor, uint64_t row) {
   const RowPlace at = place_of(tensor, row);
   const StoredMatrix& scales = at.run->scales;
@@ -72,13 +72,13 @@ std::tuple<const std::byte*, uint64_t> scales_of(const SourceTensor& tensor, uin
   return {scales.data.data() + scale_column * bytes, at.run->first};
 }
 
-// The element of a row where its next scale begins, behind element k.
+// Returns the first element after k of a row that has another scale.
 uint64_t next_scale(const SourceRun& run, uint64_t k) {
   const uint64_t each = run.transposed ? rows_a_scale(run) : columns_a_scale(run);
   return k + each - ((run.transposed ? run.first : 0) + k) % each;
 }
 
-// Whether every 128 columns of a row, counted from its first, have one scale.
+// Returns whether every 128 columns of a run's rows, counted from the first, share a scale.
 bool columns_share_scales(const SourceTensor& tensor, const SourceRun& run) {
   if (tensor.dealt.length % kFp8ScaleBlock != 0) return false;
   for (uint64_t k = next_scale(run, 0); k < tensor.dims[0]; k = next_scale(run, k)) {
@@ -87,7 +87,7 @@ bool columns_share_scales(const SourceTensor& tensor, const SourceRun& run) {
   return true;
 }
 
-// Whether the columns of rows [first, first + rows) share scales in that way.
+// Returns whether every 128 columns of rows [first, first + rows) share a scale.
 bool columns_share_scales(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
   const uint64_t run_rows = tensor.run_rows();
   for (uint64_t run = first / run_rows; run * run_rows < first + rows; ++run) {
@@ -96,8 +96,8 @@ bool columns_share_scales(const SourceTensor& tensor, uint64_t first, uint64_t r
   return true;
 }
 
-// Whether the rows are those of one stored matrix in its order, from a place on where its panels
-// lie inside of its scales' blocks.
+// Returns whether the rows are those of one stored matrix in its order, and their panels each lie
+// in one block of scales.
 bool is_plain(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
   const RowPlace at = place_of(tensor, first);
   const uint64_t row = stored_row(tensor, at), each = rows_a_scale(*at.run);
@@ -106,7 +106,7 @@ bool is_plain(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
          (each == at.run->stored.rows || (each % kPanelRows == 0 && row % kPanelRows == 0));
 }
 
-// Whether the rows of every panel have the same scales.
+// Returns whether the rows of each panel have the same scales.
 bool panels_share_scales(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
   if (is_plain(tensor, first, rows)) return true;
   for (uint64_t row = first; row < first + rows; ++row) {
@@ -127,7 +127,7 @@ void gather_column(const SourceTensor& tensor, const RowPlace& at, size_t bytes,
 
 bool is_scale(float scale) { return std::isfinite(scale) && scale >= 0; }
 
-// Reads a row of FP8. Returns false where one of its scales is not a valid one.
+// Reads a row of FP8 as floats. Returns false where one of its scales is invalid.
 bool scaled_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const StoredMatrix& stored = at.run->stored;
   const bool across = at.run->transposed;
@@ -147,14 +147,14 @@ bool scaled_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   return good;
 }
 
-// Reads a row of codes.
+// Reads a row of codes as floats. Returns false where one of its scales is invalid.
 bool code_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const StoredCodes& codes = *at.run->codes;
   if (!at.run->transposed) return codes.values(stored_row(tensor, at), out);
   return codes.column_values(stored_column(at), at.run->first, tensor.dims[0], out);
 }
 
-// Reads a row of any other type.
+// Reads a row of any other type as floats.
 void plain_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const StoredMatrix& stored = at.run->stored;
   const size_t row_size = row_bytes(stored.dtype, stored.k);
@@ -169,8 +169,9 @@ void plain_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   }
 }
 
-// Brings a row's elements of so many bytes from the order in which they are stored to the row's, in
-// place, by swaps of runs. A run that an earlier swap moved away is found where that swap put it.
+// Brings a row's elements, of `element_bytes` each, from the stored order to the tensor's, in
+// place, by swaps of runs of columns. A run that an earlier swap moved is found where that swap put
+// it.
 void deal_columns(const DealtColumns& dealt, size_t element_bytes, std::byte* row) {
   const size_t runs = size_t{dealt.groups} * dealt.count, bytes = dealt.length * element_bytes;
   auto from = [&](size_t run) { return run % dealt.groups * dealt.count + run / dealt.groups; };
@@ -181,7 +182,7 @@ void deal_columns(const DealtColumns& dealt, size_t element_bytes, std::byte* ro
   }
 }
 
-// A row of any type, as F32, in the order in which it is stored. False where a scale is none.
+// Reads a row of any type as floats, in the stored order. Returns false where a scale is invalid.
 bool stored_values(const SourceTensor& tensor, uint64_t row, float* out) {
   if (tensor.runs.empty()) {
     const std::byte* data = tensor.data.data() + row * (tensor.data.size() / tensor.rows());
@@ -195,7 +196,7 @@ bool stored_values(const SourceTensor& tensor, uint64_t row, float* out) {
   return true;
 }
 
-// Reads the row with its columns in the row's order.
+// Reads a row of any type as floats, in the tensor's order of columns.
 bool row_values(const SourceTensor& tensor, uint64_t row, float* out) {
   const bool good = stored_values(tensor, row, out);
   if (tensor.dealt.length != 0) {
@@ -204,24 +205,24 @@ bool row_values(const SourceTensor& tensor, uint64_t row, float* out) {
   return good;
 }
 
-// Whether rows are given as they are stored.
+// Returns whether rows are used in the type in which they are stored.
 bool is_stored_as(const SourceTensor& tensor, DType as) {
   return as == tensor.dtype && !tensor.has_codes();
 }
 
-// Whether rows are read as F32 and then rounded to that type.
+// Returns whether rows are read as F32 and then converted to `as`.
 bool is_made(const SourceTensor& tensor, DType as) {
   return as != DType::kF32 && !is_stored_as(tensor, as);
 }
 
-// Gives the weights of columns in a tensor's rows, one row after another.
+// Gives the weights of the columns for a tensor's rows, one row after another.
 class RowWeights {
  public:
-  // Writes them to scratch[dims[0]].
+  // Weights are written to scratch[dims[0]].
   RowWeights(const SourceTensor& tensor, const ImportanceEntry* importance, float* scratch)
       : tensor_(tensor), importance_(importance), scratch_(scratch) {}
 
-  // Null where all count the same.
+  // Returns the weights for a row; null where all columns weigh the same.
   const float* of(uint64_t row) {
     if (importance_ == nullptr) return nullptr;
     const uint64_t matrix = row / tensor_.matrix_rows();
@@ -234,10 +235,10 @@ class RowWeights {
   const SourceTensor& tensor_;
   const ImportanceEntry* importance_;
   float* scratch_;
-  uint64_t matrix_ = UINT64_MAX;  // whose they are
+  uint64_t matrix_ = UINT64_MAX;  // the matrix that `scratch_` has the weights of
 };
 
-// Rounds a row of n elements to `as`: BF16, or a type that quantize_row writes.
+// Converts a row of n floats to `as`: BF16, or a type that quantize_row() writes.
 void make_row(DType as, const float* row, size_t n, const float* weights, std::byte* out) {
   if (as != DType::kBF16) return quantize_row(as, row, n, weights, out);
   for (size_t k = 0; k < n; ++k) {

@@ -17,13 +17,13 @@ namespace {
 const PackedType kShared = DType::kF8E4M3;
 const PackedType kOfRows = {DType::kF8E4M3, PackKind::kFP8R};
 
-// A stored matrix whose bytes tell where they come from, and its scales in bf16, all different.
+// A stored matrix whose bytes tell their position, with bf16 scales that all differ.
 struct Store {
   uint64_t rows, k;
   DType dtype;
   std::vector<std::byte> bytes;
   std::vector<bf16_t> scales;
-  // The rows and the columns that share a scale.
+  // How many rows and columns share a scale.
   uint64_t rows_a_scale, columns_a_scale;
   uint64_t scale_rows = (rows + rows_a_scale - 1) / rows_a_scale;
   uint64_t scale_columns = (k + columns_a_scale - 1) / columns_a_scale;
@@ -75,7 +75,7 @@ SourceTensor tensor_of(std::vector<SourceRun> runs, uint64_t k, uint64_t run_row
   return tensor;
 }
 
-// The values of a row, by way of the pack layout.
+// Returns the values of a row after packing.
 std::vector<float> packed_row(const SourceTensor& tensor, uint64_t row) {
   const PackedType packed = packed_type(tensor, 0, tensor.rows(), tensor.rows());
   const DType as = packed.dtype;
@@ -135,7 +135,8 @@ TEST(SourceRows, InterleavedHalvesOfHeads) {
         const uint64_t r = row % head;
         return std::pair(row / head * head + r % 2 * (head / 2) + r / 2, c);
       });
-      // 256: the halves lie in two blocks of scales. 24: 5 heads and a third of one are a block.
+      // Halves of a head of 256 rows lie in two blocks of scales; with 24 a block ends inside
+      // a head.
       const bool whole = type == DType::kF16 || head == 128 || head == 64;
       EXPECT_EQ(packed_type(tensor, 0, tensor.rows(), head), whole ? type : kOfRows) << head;
     }
@@ -153,7 +154,8 @@ TEST(SourceRows, ColumnsOfPartsOfHeads) {
       expect_rows(tensor, store, [&](uint64_t row, uint64_t c) {
         return std::pair(row / lora * head + c, row % lora);
       });
-      // A head's rows must begin with a block of scales, or lie in one. Panels lie in two heads.
+      // A head's rows must begin a block of scales, or lie in one. Panels contain rows of two
+      // heads.
       const PackedType of_all = nope == 160 ? PackedType(DType::kF32) : kOfRows;
       EXPECT_EQ(packed_type(tensor, 0, tensor.rows(), lora),
                 type == DType::kBF16 ? PackedType(type) : of_all);
@@ -202,14 +204,15 @@ TEST(SourceRows, AScaleForEachRow) {
   turned.runs[0].interleave = 2;
   expect_rows(turned, store,
               [](uint64_t row, uint64_t c) { return std::pair(row % 2 * 30 + row / 2, c); });
-  // Scales of columns.
+  // The tensor's rows are columns of the stored matrix.
   SourceTensor columns = tensor_of({store.run(7)}, 40, 300);
   columns.runs[0].transposed = true;
   EXPECT_EQ(packed_type(columns, 0, 300, 300), DType::kF32);
   expect_rows(columns, store, [](uint64_t row, uint64_t c) { return std::pair(7 + c, row); });
 }
 
-// Columns of two groups with three runs each; scales go along where runs are whole blocks of them.
+// Columns of two groups with three runs each; scales move along where runs are whole blocks of
+// them.
 TEST(SourceRows, ColumnsAreDealt) {
   for (uint32_t length : {128u, 20u}) {
     for (DType type : {DType::kF32, DType::kBF16, DType::kF8E4M3}) {
@@ -255,7 +258,7 @@ TEST(SourceRows, OneScaleForAll) {
   expect_rows(columns, store, [](uint64_t row, uint64_t c) { return std::pair(5 + c, row); });
 }
 
-// Rows come as F32, whatever their type and wherever they lie.
+// Rows are read as F32 from every type and layout.
 TEST(SourceRows, RowsAreWidened) {
   for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3}) {
     Store store(40, 130, type);
@@ -282,8 +285,8 @@ TEST(SourceRows, RowsAreWidened) {
   }
 }
 
-// Two matrices of 24 rows of 64, and what their columns count: every fifth of the first and every
-// third of the second much more than the others.
+// Two matrices of 24 rows of 64, and an importance matrix: every fifth column of the first and
+// every third of the second weighs much more than the others.
 struct Counted {
   std::vector<float> values, sums;
   SourceTensor tensor = {};
@@ -307,7 +310,7 @@ struct Counted {
     importance.write_weights(tensor, row, out.data());
     return out;
   }
-  // The squared error of a row that was read back, weighted.
+  // Returns the weighted squared error of a row that was read back.
   double error(uint64_t row, const float* read) const {
     const std::vector<float> weight = weights(row);
     double sum = 0;
@@ -319,7 +322,7 @@ struct Counted {
   }
 };
 
-// A panel with rows of two matrices is quantised so, too.
+// Quantises a panel with rows of two matrices, by the weights of each.
 TEST(SourceRows, RowsAreQuantisedByWhatTheirColumnsCount) {
   const Counted of;
   std::vector<std::byte> scratch(scratch_bytes(of.tensor, DType::kQ4_0));

@@ -28,13 +28,13 @@ struct StoredMatrix {
 // Rows of a tensor that come from one stored matrix.
 struct SourceRun {
   StoredMatrix stored;
-  // Scales of a `stored` that is kF8E4M3: F32, BF16 or F16. Its rows have one scale for all, one
-  // each or one for every 128 from the first on, and so have its columns; where rows have one each,
-  // or there is one for all, k is 1.
+  // Scales of a `stored` that is kF8E4M3: F32, BF16 or F16. Along the rows there is one scale for
+  // all, one for each row or one for every 128 from the first on; along the columns likewise. Where
+  // each row has one, or all share one, k is 1.
   StoredMatrix scales;
-  // Describes a matrix of codes in a layout that is no element type; then `stored` and `scales` are
-  // empty, but for the file and the place there, and the rows and columns below are those of the
-  // codes. The source keeps it. All runs of a tensor have codes of the same bits, or none has any.
+  // The codes, where the matrix is stored in a layout of another quantiser; then `stored` and
+  // `scales` have only the file and the offset, and the rows and columns below are those of the
+  // codes. The source owns it. All runs of a tensor have codes of the same bits, or none has any.
   const StoredCodes* codes = nullptr;
   // Row r of the run is row first + step * ((r % interleave) * (rows / interleave) + r /
   // interleave) of `stored`, or with `transposed` the elements of column column + step * r in rows
@@ -44,12 +44,12 @@ struct SourceRun {
   bool transposed = false;
 };
 
-// Columns that rows have in another order than what is stored: run i * groups + g, of `length`
-// columns, is run g * count + i there. length 0: they lie as they are.
+// An order of columns that differs from the stored one: run i * groups + g, of `length` columns, is
+// stored as run g * count + i. length 0: the order is the stored one.
 struct DealtColumns {
   uint32_t length = 0, groups = 0, count = 0;
 
-  // Returns the place of column k.
+  // Returns the stored position of column k.
   uint64_t stored(uint64_t k) const {
     const uint64_t run = k / length;
     return (run % groups * count + run / groups) * length + k % length;
@@ -60,31 +60,32 @@ struct DealtColumns {
 inline constexpr uint32_t kNoPart = UINT32_MAX;
 
 struct SourceTensor {
-  std::string_view name;  // in the source's bytes
-  DType dtype;            // only where type_known
+  std::string_view name;  // points into the source's bytes
+  DType dtype;            // meaningful only where type_known
   bool type_known;        // false only with UnknownTypes::kKeep
   std::string type_text;  // "q4_0", or as the file tells of a type that this program cannot read
   // The dimensions in the file's order: dims[0] is the length of a row, contiguous in memory. 1 to
   // 4, none zero.
   std::vector<uint64_t> dims;
   uint64_t n_elements;
-  // Rows of row_bytes(dtype, dims[0]) one after the other; empty where there are runs. Of a type
-  // that is not known, too, where its size is; else empty.
+  // Rows of row_bytes(dtype, dims[0]) one after the other; empty where there are runs. Set for an
+  // unknown type, too, where its size is known.
   std::span<const std::byte> data;
   uint32_t part;    // index of the file, 0 where there is one; kNoPart where it lies in none
   uint64_t offset;  // of `data`, or of the first run, in that file
-  // The runs in the order of the rows, all with the same number of rows. Empty where all lie in
-  // `data`; never empty for kF8E4M3.
+  // The runs in the order of the rows, all with the same number of rows. Empty where all rows lie
+  // in `data`; never empty for kF8E4M3.
   std::vector<SourceRun> runs = {};
-  DealtColumns dealt = {};  // only where there are runs
+  DealtColumns dealt = {};  // used only where there are runs
 
   uint64_t rows() const { return n_elements / dims[0]; }
   uint64_t run_rows() const { return rows() / runs.size(); }
-  // Returns the rows of one of the matrices that stand above each other, as those of experts do.
+  // Returns the rows of each of the matrices that a tensor of three dimensions has, as experts do.
   uint64_t matrix_rows() const { return dims.size() > 1 ? dims[1] : 1; }
-  // Whether the runs have codes; `dtype` is what rows are read as then, where no pack takes them.
+  // Returns whether the runs have codes; then `dtype` is the type that rows are read as where no
+  // pack takes them.
   bool has_codes() const { return !runs.empty() && runs[0].codes != nullptr; }
-  // Returns the bytes without those of scales; 0 where the size is not known.
+  // Returns the bytes of the elements, without scales; 0 where the size is unknown.
   uint64_t n_bytes() const { return runs.empty() ? data.size() : rows() * stored_row_bytes(); }
   // Returns the bytes of a row as it is stored; the type must be known.
   uint64_t stored_row_bytes() const {
@@ -92,7 +93,8 @@ struct SourceTensor {
   }
 };
 
-// Whether a tensor of a type that this program cannot read is an error or kept, to be listed.
+// Whether a tensor of a type that this program cannot read is an error, or kept so that it can be
+// listed.
 enum class UnknownTypes { kRefuse, kKeep };
 
 }  // namespace hearth

@@ -12,7 +12,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kCodeWordBits = 32, kSignedZero = 128;
-// The position in bits of AWQ's nibble for row i of eight.
+// The index, for row i of eight, of its nibble in AWQ's word.
 constexpr std::array<uint32_t, 8> kAwqPlaces = {0, 4, 1, 5, 2, 6, 3, 7};
 constexpr std::array<float, 8> kE2M1Values = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
 
@@ -27,7 +27,8 @@ uint32_t code_in(uint32_t word, uint32_t bits, uint64_t place) {
   return word >> (bits * place) & ((1u << bits) - 1);
 }
 
-// The code of `line` of so many that a word at `i` has, with AWQ's order or without.
+// Returns the code of `line` in the word at index `i`, which has those of several lines, in AWQ's
+// order or with the first in the lowest bits.
 uint32_t code_at(const StoredPart& part, uint64_t i, uint32_t bits, uint64_t line, bool awq) {
   const uint64_t place = line % (kCodeWordBits / bits);
   return code_in(number_at<uint32_t>(part.data, i), bits, awq ? kAwqPlaces[place] : place);
@@ -46,7 +47,7 @@ void read_along_row(const StoredCodes& of, uint64_t row, uint64_t first, uint64_
   }
 }
 
-// Words of `per` columns of the row.
+// Reads codes from words that have `per` columns of the row.
 void read_along_column(const StoredCodes& of, uint64_t row, uint64_t first, uint64_t count,
                        uint8_t* out) {
   const uint64_t per = kCodeWordBits / of.bits;
@@ -58,7 +59,7 @@ void read_along_column(const StoredCodes& of, uint64_t row, uint64_t first, uint
   }
 }
 
-// Words of eight rows of a column.
+// Reads codes from words that have eight rows of a column.
 void read_across_rows(const StoredCodes& of, uint64_t row, uint64_t first, uint64_t count,
                       uint8_t* out) {
   const uint64_t words = of.rows / 8, place = kAwqPlaces[row % 8];

@@ -1,18 +1,17 @@
 // A matrix [rows][k] whose elements lie in files as codes of 4 or 8 bits in a layout of another
-// quantiser (formats/hf_quant.h), and how its rows are read: codes, a scale and a zero for every
-// group of columns. It is what packs are filled from, a panel at a time; the layouts, which differ
-// in whether codes lie along rows or columns, in the order of eight, and in where zeros are, are
-// one thing from here on.
+// quantiser (formats/hf_quant.h), and how its rows are read: codes, and a scale and a zero for
+// every group of columns. Packs are filled from it, a panel at a time. It hides how layouts differ:
+// whether codes lie along rows or columns, in which order eight codes lie in a word, and where
+// zeros are.
 //
-// Element (r, c) has the value scale(r, g) x value of its code, times `factor`, or over it where
-// `divided`; g is the group of column c; the value of an integer code q is q - zero(r, g).
+// Element (r, c) has the value scale(r, g) x value of its code, times `factor`, or divided by it
+// where `divided`; g is the group of column c; the value of an integer code q is q - zero(r, g).
 //
 // Nothing here allocates or throws: threads that pack call it. Whoever makes a StoredCodes has
-// checked that all parts are as long as rows, k and groups call for, and groups of columns in
-// range.
+// checked that all parts are as long as rows, k and groups call for, and group indices in range.
 //
-// Where columns lie in no order of groups, packs have them sorted by group (column_order), and
-// floats as they lie.
+// Where columns do not lie in the order of their groups, packs have them sorted by group
+// (column_order); rows read as floats keep the stored order.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +27,8 @@ namespace hearth {
 // codes.
 enum class CodeOrder : uint8_t {
   kAlongRows,     // rows of line_bytes, codes one behind the other, the low bits first
-  kAlongColumns,  // words [ceil(k / per)][rows]: of `per` columns of a row, the low bits first
-  kAcrossRows,    // words [k][rows / 8]: of eight rows of a column, in AWQ's order. 4 bits
+  kAlongColumns,  // words [ceil(k / per)][rows]: `per` columns of a row, the low bits first
+  kAcrossRows,    // words [k][rows / 8]: eight rows of a column, in AWQ's order. 4 bits
 };
 
 enum class CodeValue : uint8_t {
@@ -39,7 +38,7 @@ enum class CodeValue : uint8_t {
   kE4M3,     // base/fp_types.h
 };
 
-// The position of the zero of row r and group g. Words as above.
+// The position of the zero of row r and group g, in words as above.
 enum class ZeroOrder : uint8_t {
   kNone,        // all are `zero`
   kAlongRows,   // words [groups][rows / per], the low bits first
@@ -47,7 +46,7 @@ enum class ZeroOrder : uint8_t {
   kDownGroups,  // words [ceil(rows / per)][groups]
 };
 
-// Bytes of a file.
+// A range of bytes of the file with index `part`.
 struct StoredPart {
   std::span<const std::byte> data;  // need not be aligned
   uint32_t part = 0;                // index of the file
@@ -61,23 +60,23 @@ struct StoredCodes {
   CodeOrder order;
   CodeValue value;
   StoredPart codes;
-  uint64_t line_bytes = 0;  // of kAlongRows
-  // Columns that share a scale: k, or a multiple of 16.
+  uint64_t line_bytes = 0;  // for kAlongRows
+  // The columns that share a scale: k, or a multiple of 16.
   uint64_t group;
   uint64_t groups;  // ceil(k / group)
   ScaleForm scale;  // kF16, kBF16, kF32, kE8M0 or kE4M3
   StoredPart scales;
-  // Scale (r, g) is that of this number: r * scale_row + g * scale_group.
+  // The index of scale (r, g) is r * scale_row + g * scale_group.
   uint64_t scale_row, scale_group;
   int32_t zero = 0;
   ZeroOrder zero_order = ZeroOrder::kNone;
   StoredPart zeros = {};
-  int32_t zero_offset = 0;  // what is added to a stored one
-  bool wide_zeros = false;  // one of them is 256, which is no byte
-  // I32 [k], the group of each column; empty where it is c / group.
+  int32_t zero_offset = 0;  // is added to stored zeros
+  bool wide_zeros = false;  // some zero is 256, which does not fit a byte
+  // I32 [k], the group of each column; empty where column c is in group c / group.
   StoredPart column_groups = {};
-  // The columns by their groups, of which each then has `group`, but for the last; null where
-  // columns lie in that order, or groups have other sizes.
+  // The columns sorted by group, where each group but the last has `group` columns; null where they
+  // are stored in that order, or groups have other sizes.
   ColumnOrder column_order = {};
   float factor = 1;
   bool divided = false;
@@ -86,21 +85,21 @@ struct StoredCodes {
   // Returns the bits of a scale as the file has them: f16, bf16, f32, E8M0 or E4M3.
   uint32_t scale_bits(uint64_t row, uint64_t group) const;
   float scale_value(uint64_t row, uint64_t group) const;
-  // Whether that may be a scale: none is infinite or no number, and those of integers alone may be
-  // below zero. Some quantisers turn their range around by it.
+  // Returns whether `value` is valid as a scale: finite, and not negative but for integer codes,
+  // since some quantisers store a negative scale there.
   bool is_scale(float value) const;
   int32_t zero_of(uint64_t row, uint64_t group) const;
-  // Codes of columns [32 block, 32 block + 32) as packs have them to out[32], 0 behind the last
-  // column.
+  // Writes the codes of columns [32 block, 32 block + 32), in the pack's order, to out[32]; 0
+  // behind the last column.
   void read(uint64_t row, uint64_t block, uint8_t* out) const;
-  // Values of a row to out[k], rounded once where scale x code is exact in f32, as it is but for
-  // f32 scales. False where a scale is none (is_scale).
+  // Writes the values of a row to out[k], rounded once where scale x code is exact in f32, as it is
+  // but for f32 scales. Returns false where a scale is invalid (is_scale).
   bool values(uint64_t row, float* out) const;
   // Writes elements [first, first + count) of a column to out[count].
   bool column_values(uint64_t column, uint64_t first, uint64_t count, float* out) const;
 
  private:
-  // Both give codes and values in the order in which columns are stored.
+  // These use the order in which columns are stored.
   void read_as_stored(uint64_t row, uint64_t block, uint8_t* out) const;
   bool value_at(uint64_t row, uint64_t column, uint8_t code, float* out) const;
 };

@@ -1,5 +1,5 @@
 // Writes models in Hugging Face's layout, in memory or on the disk, for tests and fuzzers: JSON as
-// text, and tensors in safetensors files. What is written is not judged.
+// text, and tensors in safetensors files. Contents are not checked.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class SafetensorsWriter {
   bool empty() const { return header_.empty(); }
   std::vector<std::byte> finish() const;
 
-  // A file of this header and so many bytes of data.
+  // Returns a file with this header and `data_bytes` of data.
   static std::vector<std::byte> file(std::string_view header, size_t data_bytes);
 
  private:
@@ -31,13 +31,13 @@ class SafetensorsWriter {
   std::vector<std::byte> data_;
 };
 
-// A family for tests, LlamaForCausalLM, that has little but a table of embeddings: for tests of the
-// files beside the weights.
+// Returns a family for tests, LlamaForCausalLM, that has little but a table of embeddings: for
+// tests of the files beside the weights.
 HfFamilies test_hf_families();
 
 class HfFolderWriter {
  public:
-  // `families`: those that source() knows.
+  // `families` are those that source() accepts.
   explicit HfFolderWriter(HfFamilies families = test_hf_families()) : families_(families) {}
   // Sets a key of config.json; `value` is JSON.
   void set(const std::string& key, const std::string& value) { config_[key] = value; }
@@ -53,7 +53,7 @@ class HfFolderWriter {
   // Returns the bytes of the files by their names.
   std::map<std::string, std::vector<std::byte>> files() const;
   ModelSource source(UnknownTypes unknown = UnknownTypes::kRefuse) const;
-  // Writes the files into a folder that is there.
+  // Writes the files into an existing folder.
   void save(const std::string& folder) const;
 
  private:
@@ -63,10 +63,10 @@ class HfFolderWriter {
   std::vector<std::pair<std::string, size_t>> index_;
 };
 
-// A folder of a model that has so many tokens, without their texts.
+// Returns a folder of a model that has `tokens` rows of embeddings, and no tokenizer.
 HfFolderWriter folder_of_vocabulary(uint32_t tokens);
 
-// A row of a tensor as floats.
+// Returns a row of a tensor as floats.
 std::vector<float> row_of(const SourceTensor& tensor, uint64_t row);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Made-up importance matrices for tests.
+// Makes importance matrices for tests.
 #pragma once
 
 #include <memory>

@@ -11,30 +11,31 @@
 namespace hearth {
 namespace {
 
-// The differences between the files of an architecture and those of others.
+// The features of an architecture's files.
 struct Kind {
   std::string_view architecture;
   bool encoder = false;
   bool latents = false;
-  bool head_norms = false;  // of queries and keys, each head by itself
-  bool qkv_biases = false;  // of queries, keys and values alone
-  bool row_norms = false;   // of all query heads of a row together, and of all key heads
-  // Q, K and V are one matrix, and the gate of what feeds forward stands above the rest of it.
+  bool head_norms = false;  // norms of each head of queries and keys
+  bool qkv_biases = false;  // biases of queries, keys and values alone
+  bool row_norms = false;   // norms of all query heads of a row together, and of all key heads
+  // Q, K and V are one matrix, and the FFN's gate stands above its up matrix in one.
   bool fused_rows = false;
-  // A sink of each query head, and biases of all matrices but the head.
+  // Each query head has a sink, and all matrices but the head have biases.
   bool sinks = false;
-  // Says how alpha and beta lie. Most layers keep states; in the others queries have gates.
+  // Whether the delta rule's alpha and beta are two tensors or one. Most layers keep states; in the
+  // others queries have gates.
   enum class Delta : uint8_t { kNone, kApart, kBoth };
   Delta delta = Delta::kNone;
-  bool convolutions = false;             // most layers have short ones in place of attention
-  const char* second_norm = "ffn_norm";  // before what feeds forward
-  bool behind = false;                   // norms behind attention and what feeds forward, too
-  bool beside = false;                   // experts stand beside what feeds forward
+  bool convolutions = false;  // most layers have short convolutions in place of attention
+  const char* second_norm = "ffn_norm";  // the norm before the FFN
+  bool behind = false;                   // norms after attention and after the FFN, too
+  bool beside = false;                   // layers have both experts and a dense FFN
   // Only encoders have these:
-  bool positions = false;         // a table of them
+  bool positions = false;         // there is a table of positions
   bool fused = false;             // Q, K and V are one matrix
-  bool attention_biases = false;  // and of the layer that goes down
-  bool up_bias = false;           // and of the gate
+  bool attention_biases = false;  // biases of attention and of the FFN's down matrix
+  bool up_bias = false;           // biases of the FFN's up matrix and gate
   UpForm up = UpForm::kOwnGate;
 };
 
@@ -122,7 +123,8 @@ class Outline {
     key("rope.dimension_count", shape_.key_length / 2 * 2);
   }
 
-  // Keys of what the cache holds, and with _mla of a head.
+  // Sets the lengths of multi-head latent attention: keys for what the cache holds, and those with
+  // _mla for a head.
   void set_latents() {
     const ModelLatents& of = shape_.latents;
     key("leading_dense_block_count",
@@ -143,7 +145,7 @@ class Outline {
   void set_delta() {
     const ModelDelta& of = shape_.delta;
     key("full_attention_interval", interval());
-    if (interval() == 1) return;  // no layer keeps a state
+    if (interval() == 1) return;  // no layer keeps a recurrent state
     key("ssm.conv_kernel", of.taps);
     key("ssm.state_size", of.length);
     key("ssm.group_count", of.keys);
@@ -355,7 +357,7 @@ class Outline {
   const ModelShape& shape_;
   const Kind& kind_;
   TestSource source_;
-  std::string layer_;  // what the names of the layer's tensors begin with
+  std::string layer_;  // the beginning of the layer's tensor names
   LayerForm form_;
 };
 

@@ -1,10 +1,10 @@
-// Made-up models for tests, fuzzers and tools: from a description come the keys and tensors of a
-// GGUF file, by the names that llama.cpp's converter would give them.
+// Makes models for tests, fuzzers and tools: from a description, the keys and tensors of a GGUF
+// file, with the names that llama.cpp's converter would give them.
 //
 //   TestSource made = made_source({.architecture = "qwen3", .layers = 2});
 //   ModelSource source = made.add("blk.0.attn_q.weight", {64, 64}, DType::kQ8_0).source();
 //
-// An architecture is a line of kKinds (test_model.cc), and what is new in it a field of the line.
+// An architecture is a line of kKinds (test_model.cc); a new feature is a field of that line.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +17,32 @@
 
 namespace hearth {
 
-// The sizes of latent attention; a head's values have value_length elements, and key_length is not
-// used.
+// The sizes of multi-head latent attention; a value's head has value_length elements, and
+// key_length is not used. `straight` and `turned` are the nope and rope parts of a head.
 struct ModelLatents {
-  uint32_t query_rank = 40;  // 0: queries are made of the row itself
+  uint32_t query_rank = 40;  // 0: queries are projected from the hidden state
   uint32_t rank = 48, straight = 24, turned = 16;
 };
 
-// The sizes of experts: every layer behind the first `dense` ones has them, unless there are none.
+// The sizes of experts: every layer after the first `dense` ones has them, unless count is 0.
 struct ModelExperts {
   uint32_t count = 0, chosen = 2, ffn = 32;
   uint32_t shared = 0;
   uint32_t dense = 0;
 };
 
-// The sizes of layers that keep states: every layer but each `interval`th, and the last.
+// The sizes of layers with a recurrent state: every layer but each `interval`th, and the last.
 struct ModelDelta {
   uint32_t keys = 2, values = 4, length = 16, taps = 4;
   uint32_t interval = 4;
 };
 
-// The place of a feed-forward layer's gate: as the architecture has it, in a matrix of its own,
-// above the matrix that goes up, or nowhere.
+// The place of an FFN's gate: as is usual for the architecture, in a matrix of its own, above the
+// up matrix in one with it, or nowhere.
 enum class UpForm : uint8_t { kUsual, kOwnGate, kGateAbove, kNoGate };
 
 struct LayerForm {
-  UpForm up = UpForm::kUsual;  // of encoders
+  UpForm up = UpForm::kUsual;  // encoders only
   bool wide_norms = false;     // norms over all heads, and a second one: jina's model for code
 };
 
@@ -54,20 +54,20 @@ struct ModelShape {
   uint32_t layers = 1, width = 64, heads = 4, kv_heads = 2;
   uint32_t key_length = 16, value_length = 16;
   uint32_t ffn = 96, vocabulary = 100, context = 4096;
-  uint32_t window = 0;             // 0: attention sees all
-  bool tied = true;                // the embedding table is the head
+  uint32_t window = 0;             // 0: attention sees all positions
+  bool tied = true;                // the embedding table gives logits, too
   DType type = DType::kF32;        // of the layers' matrices
   DType table_type = DType::kF32;  // of the embedding table and the head
   ModelLatents latents = {};
   ModelExperts experts = {};
   ModelDelta delta = {};
-  uint32_t per_layer = 0;  // of gemma4: elements that every token has for each layer
+  uint32_t per_layer = 0;  // gemma4: elements of a token's own embedding in each layer
   // Only encoders have these:
   uint32_t token_types = 2;
-  std::optional<uint32_t> pooling = {};  // by GGUF's numbers; none: the file doesn't say
+  std::optional<uint32_t> pooling = {};  // as in GGUF; none: the file has no such key
   std::optional<bool> fused = {};        // Q, K and V are one matrix; none: as is usual
   Biases biases = Biases::kUsual;
-  std::span<const LayerForm> forms = {};  // of the layers, where not all are as is usual
+  std::span<const LayerForm> forms = {};  // one for each layer, where layers differ from the usual
 };
 
 TestSource made_source(const ModelShape& shape);

@@ -1,6 +1,6 @@
-// The keys and tensors of a GGUF file, for tests, fuzzers and tools, without data. The data is
-// zeros, or what a caller makes of every tensor in turn. A model of a given shape:
-// formats/test_model.h.
+// TestSource holds the keys and tensors of a GGUF file, for tests, fuzzers and tools. It has no
+// data: gguf() writes zeros, or what a caller's function makes for every tensor in turn.
+// formats/test_model.h makes one for a model of a given shape.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct TestTensor {
   DType type;
 };
 
-// Keys and tensors of a model, each of which may be set again.
+// The keys and tensors of a model, each of which may be set again.
 class TestSource {
  public:
   using Fill = std::function<std::vector<std::byte>(const TestTensor&)>;
@@ -32,18 +32,18 @@ class TestSource {
     keys_.set(key, value);
     return *this;
   }
-  // A tensor of that name is replaced.
+  // Adds a tensor, or replaces that of the same name.
   TestSource& add(const std::string& name, std::vector<uint64_t> dims, DType type = DType::kF32);
   TestSource& remove(const std::string& name);
 
   const GgufWriter& keys() const { return keys_; }
   const std::vector<TestTensor>& tensors() const { return tensors_; }
 
-  // A file with all of it, and zeros for data.
+  // Returns the GGUF file, with zeros for data.
   std::vector<std::byte> gguf() const;
-  // `fill` is called for the tensors in their order.
+  // Returns the GGUF file; `fill` makes the data and is called for the tensors in their order.
   std::vector<std::byte> gguf(const Fill& fill) const;
-  // Returns a source without data. Valid while this object lives and is left as it is.
+  // Returns a source without data, valid while this object lives unchanged.
   ModelSource source();
 
  private:
@@ -52,7 +52,7 @@ class TestSource {
   std::vector<std::byte> bytes_;
 };
 
-// Bytes of a tensor's data.
+// Returns the bytes of a tensor's data.
 size_t tensor_bytes(const TestTensor& tensor);
 
 }  // namespace hearth

@@ -1,6 +1,6 @@
-// The rules of a tokenizer.json about text, as data: how it is normalised, cut into pieces, and
-// made again from tokens. Words and meanings are those of Hugging Face's tokenizers;
-// docs/tokenizers.md lists what is read. tokenizer/ does what these rules say.
+// The rules of a tokenizer.json about text, as data: normalisation, splitting into pieces, and
+// decoding of tokens. Words and meanings are those of Hugging Face's tokenizers; docs/tokenizers.md
+// lists what is read. tokenizer/ applies these rules.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,12 @@ namespace hearth {
 
 struct TextPattern {
   std::string text;
-  // A pattern in Oniguruma's syntax (tokenizer/pattern_spelling.h); else the text itself.
+  // Whether the text is a regular expression in Oniguruma's syntax (tokenizer/pattern_spelling.h);
+  // else it is matched literally.
   bool is_regex = true;
 };
 
-// Normalising, a step after the other.
+// The steps of normalisation, which follow each other.
 struct NfcStep {};
 struct PrependStep {
   std::string text;  // put before text that is not empty
@@ -27,44 +28,44 @@ struct ReplaceStep {
 };
 using NormalizeStep = std::variant<NfcStep, PrependStep, ReplaceStep>;
 
-// The fate of the matches of a pattern that cuts.
+// The treatment of the matches of a pattern that splits text.
 enum class CutBehavior : uint8_t {
   kRemoved,
   kIsolated,
   kMergedWithPrevious,
   kMergedWithNext,
-  kContiguous,  // isolated, but neighbouring matches together
+  kContiguous,  // isolated, but neighbouring matches stay together
 };
 
-// Cutting, a step after the other.
+// The steps of splitting (pre-tokenisation), which follow each other.
 struct SplitStep {
   TextPattern pattern;
   CutBehavior behavior = CutBehavior::kIsolated;
-  bool invert = false;  // what lies between the matches counts as the matches
+  bool invert = false;  // the text between matches is treated as the matches
 };
 struct ByteLevelStep {
   bool add_prefix_space = false;
-  bool use_regex = true;  // cut as GPT-2
+  bool use_regex = true;  // split by GPT-2's pattern
 };
 enum class PrependScheme : uint8_t { kAlways, kNever, kFirst };
 struct MetaspaceStep {
-  std::string mark;  // a character, put in place of spaces
+  std::string mark;  // the character that replaces spaces
   PrependScheme prepend = PrependScheme::kAlways;
-  bool split = true;  // before every mark
+  bool split = true;  // split before every mark
 };
 using CutStep = std::variant<SplitStep, ByteLevelStep, MetaspaceStep>;
 
-// Making text of tokens. Up to FuseStep each of them stands alone.
-struct SpellBytesStep {};    // the byte-level alphabet's characters become bytes
+// The steps of decoding. Before FuseStep they treat each token alone.
+struct SpellBytesStep {};    // characters of the byte-level alphabet become bytes
 struct ByteFallbackStep {};  // "<0x0A>" becomes a byte
 struct FuseStep {};
 struct StripStep {
   std::string character;
-  uint32_t begin = 0, end = 0;  // so many are taken away, at most
+  uint32_t begin = 0, end = 0;  // the most copies that are taken off each end
 };
 struct SpaceMarkStep {
-  std::string mark;        // becomes a space
-  bool drop_first = true;  // but not before the first word
+  std::string mark;        // is replaced by a space
+  bool drop_first = true;  // except before the first word
 };
 using DecodeStep =
     std::variant<SpellBytesStep, ByteFallbackStep, FuseStep, StripStep, SpaceMarkStep, ReplaceStep>;
@@ -73,7 +74,7 @@ struct TextRules {
   std::vector<NormalizeStep> normalize;
   std::vector<CutStep> cut;
   std::vector<DecodeStep> decode;
-  bool ignore_merges = false;  // a piece that is a token as a whole becomes that token
+  bool ignore_merges = false;  // a piece that is itself a token is not split by merges
   bool byte_fallback = false;  // a character without a token becomes the byte tokens of its bytes
   bool fuse_unk = false;       // a run of unknown characters is one unknown token
 };

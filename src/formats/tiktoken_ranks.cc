@@ -12,11 +12,11 @@ namespace hearth {
 
 namespace {
 
-// A byte or more in base64 and a rank of one digit: no line is shorter.
+// The shortest line: 4 characters of base64, a space and a digit.
 constexpr size_t kShortestLine = 6;
 constexpr size_t kMostTokenBytes = 256;
 constexpr size_t kMostFileBytes = size_t{64} << 20;
-// Kimi-K2's 163,584 tokens have 600,000.
+// The most merges; Kimi-K2's 163,584 tokens have 600,000.
 constexpr size_t kMostMerges = size_t{1} << 24;
 
 struct Line {

@@ -1,9 +1,9 @@
-// Reads tiktoken.model: a line for each token of byte-level BPE, its bytes in base64, a space, and
-// its rank, which is its id. Two neighbours merge where their bytes together are a token, the
-// lowest rank first. Special tokens stand elsewhere.
+// Reads tiktoken.model: a line for each token of byte-level BPE, with its bytes in base64, a space,
+// and its rank, which is its id. Two neighbours merge where their joined bytes are a token, the
+// lowest rank first. The file has no special tokens.
 //
-// Errors (kFile) name the file and the line: no base64, no rank, a rank or bytes that stand twice,
-// a rank beyond the vocabulary; ranks that leave holes; a byte without a token.
+// Errors (kFile) name the file and the line: invalid base64, no rank, a rank or bytes that stand
+// twice, a rank beyond the vocabulary; ranks with gaps; a byte without a token.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// Sets tokens, types and merges of `vocab`. Every rank is below `most_tokens`.
+// Sets tokens, types and merges of `vocab`. Every rank must be below `most_tokens`.
 void read_tiktoken_ranks(const MappedFile& file, uint32_t most_tokens, Vocab* vocab);
 
 }  // namespace hearth

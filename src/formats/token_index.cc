@@ -65,8 +65,8 @@ int32_t TokenIndex::find(std::string_view text) const {
 }
 
 TokenIndex::Match TokenIndex::longest_prefix(std::string_view text) const {
-  // No token up to `text` shares more with it than the last one, so the token sought is no longer
-  // than their common beginning.
+  // The last token up to `text` has the longest common beginning with it, so the token sought is no
+  // longer than that.
   while (!text.empty()) {
     size_t above = upper_bound(text);
     if (above == 0) break;

@@ -1,7 +1,7 @@
-// TokenIndex finds tokens by their text: a sorted table, since a hash table's worst case is
-// something a hostile vocabulary can aim for. 16 bytes a token; the texts stay the caller's and
-// must outlive the index. Empty texts are never found; where a text stands twice, the last id is
-// found.
+// TokenIndex finds tokens by their text, by binary search in a sorted table: a hostile vocabulary
+// could aim for a hash table's worst case. It takes 16 bytes a token; the texts stay the caller's
+// and must outlive the index. Empty texts are never found; for a text that stands twice, the last
+// id is.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,15 @@ class TokenIndex {
   int32_t find(std::string_view text) const;
   // Returns the longest token that `text` begins with.
   Match longest_prefix(std::string_view text) const;
-  // Returns the ids of all texts in the order of their bytes; of those that stand twice the last.
+  // Returns the ids of all texts in the order of their bytes; for a text that stands twice, the
+  // last.
   std::vector<int32_t> sorted_ids() const;
   // Returns how many texts stand more than once.
   size_t duplicates() const { return duplicates_; }
 
  private:
-  // The first 8 bytes as a big-endian number decide most comparisons without a look at the text.
+  // The first 8 bytes as a big-endian number, which decide most comparisons without a look at the
+  // text.
   struct Entry {
     uint64_t head;
     int32_t id;

@@ -15,7 +15,7 @@ namespace hearth {
 
 namespace {
 
-// The largest that is known, of 262,144 tokens, has 33 MB.
+// The largest known file, of 262,144 tokens, has 33 MB.
 constexpr uint64_t kMostBytes = uint64_t{128} << 20;
 
 std::string string_of(const boost::json::string& text) { return {text.data(), text.size()}; }
@@ -69,8 +69,8 @@ class TokenizerReader {
     vocab_.rules = std::move(rules);
   }
 
-  // The tokens get the spelling of a GGUF vocabulary: what begins a word has a mark before it, and
-  // what goes on none.
+  // Reads a WordPiece model. Tokens get the spelling of a GGUF vocabulary: a mark before one that
+  // begins a word, and none before one that continues it.
   void read_wordpiece(const ConfigReader& model) {
     constexpr std::string_view kMark = "\xe2\x96\x81", kGoesOn = "##";
     constexpr uint32_t kWordCharacters = 100;
@@ -125,7 +125,7 @@ class TokenizerReader {
     vocab_.types[vocab_.unk] = TokenType::kUnknown;
   }
 
-  // Sets the token of an id that no other has.
+  // Sets the token of an id, which must not have one.
   void put(int64_t id, std::string_view text, std::string_view where) {
     if (id < 0 || id >= most_tokens_) {
       fail(ErrorCode::kFile,
@@ -167,7 +167,7 @@ class TokenizerReader {
          config_.file(), rank, why);
   }
 
-  // The two texts of a rule.
+  // Returns the two texts of a merge rule.
   std::pair<std::string, std::string> texts_of(const boost::json::value& rule, size_t rank) const {
     if (const boost::json::array* pair = rule.if_array()) {
       if (pair->size() == 2 && pair->at(0).is_string() && pair->at(1).is_string()) {
@@ -205,8 +205,8 @@ class TokenizerReader {
     drop_repeated_merges();
   }
 
-  // Drops rules for two tokens that a later rule names again: here the last one counts, where rules
-  // are used the first.
+  // Drops merge rules for two tokens that a later rule repeats: in tokenizer.json the last one
+  // counts, but in a Vocab the first.
   void drop_repeated_merges() {
     std::vector<MergeRule> sorted = vocab_.merges;
     std::ranges::sort(sorted, [](const MergeRule& a, const MergeRule& b) {
@@ -224,12 +224,12 @@ class TokenizerReader {
     auto added = config_.objects("added_tokens");
     if (!added) return;
     const TokenIndex index(vocab_.tokens);
-    // The index looks at texts where they lie.
+    // The index points to the tokens' texts, so new ones are added only when it is no longer used.
     std::vector<std::pair<int64_t, std::string>> new_tokens;
     for (const ConfigReader& token : *added) read_added(token, index, &new_tokens);
     for (const auto& [id, text] : new_tokens) put(id, text, "added_tokens");
     vocab_.types.resize(vocab_.tokens.size(), TokenType::kUnused);
-    // Vocabularies without rules look for added tokens as they are written.
+    // Vocabularies without rules look for added tokens in text that is not normalised.
     for (AddedRule& rule : vocab_.added) rule.normalized = rule.normalized && vocab_.rules;
     std::ranges::sort(vocab_.added, {}, &AddedRule::id);
     size_t i = 0;

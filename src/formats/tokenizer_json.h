@@ -1,9 +1,11 @@
-// Reads tokenizer.json, as Hugging Face's tokenizers write it: a BPE model, the steps around it
-// (formats/tokenizer_steps.h) and added tokens. docs/tokenizers.md says what is read.
+// Reads tokenizer.json, as Hugging Face's tokenizers write it: a BPE, WordPiece or Unigram model,
+// the steps around it (formats/tokenizer_steps.h) and added tokens. docs/tokenizers.md says what is
+// read.
 //
-// Errors: kFile, naming the file and the key, for what is no tokenizer: other types than are
-// needed, ids beyond the vocabulary or of two tokens, merges that name no token. kUnsupported,
-// naming it, for what this program does not do: another model, settings that would change ids.
+// Errors: kFile, naming the file and the key, for a file that is not a valid tokenizer: other types
+// than are needed, ids beyond the vocabulary or of two tokens, merges that name no token.
+// kUnsupported, naming it, for what this program does not do: another model, settings that would
+// change ids.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +15,8 @@
 
 namespace hearth {
 
-// Every id is below `most_tokens`, the rows of the model's embeddings. Sets of `vocab` all that the
-// file says; which tokens end a generation, and names such as BOS, stand elsewhere.
+// Sets all of `vocab` that the file states; ids such as BOS, and those that end a generation, stand
+// in other files. Every id must be below `most_tokens`, the rows of the model's embeddings.
 void read_tokenizer_json(const MappedFile& file, uint32_t most_tokens, Vocab* vocab);
 
 }  // namespace hearth

@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// Parts of a tokenizer.json by their keys, as JSON.
+// The parts of a tokenizer.json, by key, as JSON.
 struct Parts {
   std::map<std::string, std::string> top = {{"added_tokens", "[]"},
                                             {"normalizer", "null"},

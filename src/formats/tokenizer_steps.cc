@@ -13,7 +13,7 @@ namespace hearth {
 
 namespace {
 
-// A released model has five or so of a kind.
+// The most steps of one kind; released models have about five.
 constexpr uint32_t kMostSteps = 64;
 
 using StepReader = std::function<void(const std::string& type, const ConfigReader& step)>;
@@ -23,8 +23,8 @@ std::string type_of(const ConfigReader& step) {
   return *step.text("type");
 }
 
-// Calls read() for the step, or for all of a sequence, which lie at `list`. `left` counts those
-// that may come.
+// Calls read() for the step or, where it is a Sequence, for each step of its array `list`. `left`
+// counts down the steps that may still come.
 void visit(const ConfigReader& step, std::string_view list, uint32_t* left,
            const StepReader& read) {
   const std::string type = type_of(step);
@@ -78,7 +78,7 @@ CutBehavior behavior_of(const ConfigReader& step) {
 }
 
 PrependScheme prepend_of(const ConfigReader& step) {
-  // Files of older versions have a flag alone.
+  // Files of older versions have the flag alone.
   const bool prefix = step.flag_or("add_prefix_space", true);
   const std::string said = step.text_or("prepend_scheme", prefix ? "always" : "never");
   if (said == "always") return PrependScheme::kAlways;
@@ -99,8 +99,8 @@ uint32_t small_count(const ConfigReader& step, std::string_view key) {
   return step.count_or(key, 0, kMostStripped, 0);
 }
 
-// The ids of special tokens that the template of that name puts around texts, which have to be
-// these: before the first, between each two, and behind the last.
+// Returns the ids of special tokens that a template puts before the first text, between each two,
+// and behind the last. The template's texts must be `texts`, in that order.
 using Around = std::vector<std::vector<int32_t>>;
 Around read_pieces(const ConfigReader& step, const char* key, std::string_view texts,
                    uint32_t tokens) {
@@ -143,7 +143,8 @@ void read_template(const ConfigReader& step, uint32_t tokens, TextTemplate* out)
   if (step.find("pair") != nullptr) out->between = read_pieces(step, "pair", "AB", tokens)[1];
 }
 
-// [CLS] and [SEP], each a text and an id. RoBERTa has [SEP] twice between two texts.
+// Reads [CLS] and [SEP], each a text and an id. With `twice`, as in RoBERTa, [SEP] stands twice
+// between two texts.
 void read_pair(const ConfigReader& step, uint32_t tokens, bool twice, TextTemplate* out) {
   auto id_of = [&](std::string_view key) {
     const boost::json::value* pair = step.find(key);
@@ -158,7 +159,7 @@ void read_pair(const ConfigReader& step, uint32_t tokens, bool twice, TextTempla
   if (twice) out->between.push_back(out->between[0]);
 }
 
-// Whether the step makes one of several spaces, as SentencePiece does.
+// Returns whether the step replaces several spaces by one mark, as SentencePiece does.
 bool joins_spaces(const ConfigReader& step) {
   const ReplaceStep replace = replace_of(step);
   constexpr std::string_view kMark = "\xe2\x96\x81";
@@ -313,7 +314,7 @@ TextTemplate read_post_processor(const ConfigReader& config, uint32_t tokens) {
   TextTemplate made;
   bool found = false;
   auto read = [&](const std::string& type, const ConfigReader& step) {
-    // A ByteLevel step here moves offsets, and changes no ids.
+    // ByteLevel in a post_processor changes only offsets, not ids.
     if (type == "ByteLevel") return;
     const bool pair = type == "BertProcessing" || type == "RobertaProcessing";
     if ((type != "TemplateProcessing" && !pair) || found) {

@@ -1,8 +1,8 @@
 // Reads the steps of a tokenizer.json: its normalizer, pre_tokenizer, decoder and post_processor.
 // docs/tokenizers.md lists those that are known.
 //
-// Errors: kUnsupported, naming the key and the step, for a step that is not known or says what this
-// program does not do; kFile for one whose fields are missing or of another type.
+// Errors: kUnsupported, naming the key and the step, for a step that is unknown or has settings
+// that this program does not support; kFile for one whose fields are missing or of another type.
 #pragma once
 
 #include <string>
@@ -14,23 +14,24 @@
 
 namespace hearth {
 
-// `config`: the whole tokenizer.json. A part that is missing has no steps.
+// Read the steps of one part of `config`, the whole tokenizer.json. A part that is missing has
+// none.
 std::vector<NormalizeStep> read_normalizer(const ConfigReader& config);
 std::vector<CutStep> read_pre_tokenizer(const ConfigReader& config);
 std::vector<DecodeStep> read_decoder(const ConfigReader& config);
 
 // Reads BertNormalizer and BertPreTokenizer of a WordPiece model, as lowercase and strip_accents.
 void read_bert_steps(const ConfigReader& config, Vocab* vocab);
-// Reads Precompiled of a Unigram model, and how SentencePiece's spaces are put (WhitespaceSplit and
-// Metaspace, or Strip and Replace and Metaspace), as charsmap, add_space_prefix and
+// Reads Precompiled of a Unigram model into charsmap, and how SentencePiece's spaces are put
+// (WhitespaceSplit and Metaspace, or Strip and Replace and Metaspace) into add_space_prefix and
 // remove_extra_whitespaces.
 void read_unigram_steps(const ConfigReader& config, Vocab* vocab);
 
-// Ids that the post_processor puts before and behind a text, and between the two of a pair.
+// Ids that the post_processor puts before and behind a text, and between the two texts of a pair.
 struct TextTemplate {
   std::vector<int32_t> before, between, behind;
 };
-// Ids are below `tokens`.
+// Reads the post_processor. Every id must be below `tokens`.
 TextTemplate read_post_processor(const ConfigReader& config, uint32_t tokens);
 
 }  // namespace hearth

@@ -16,13 +16,13 @@ namespace {
 
 struct EndName {
   std::string_view name;
-  // Some converters give the token another type than control; a name that cannot be anything else
-  // is believed over the type. "</s>" is an ordinary word of some vocabularies: HTML ends a tag so.
+  // Whether the name alone makes the token a control token: some converters give it another type.
+  // "</s>" is not certain: it is an ordinary word of some vocabularies, since HTML ends a tag so.
   bool certain;
 };
 
-// The names under which model families publish the token that ends a turn, a message or a text.
-// The last three part the files of a code model's repository, which ends a completion, too.
+// The names by which model families mark the end of a turn, a message or a text. The last three
+// separate the files of a code model's repository; they end a completion, too.
 constexpr std::array<EndName, 24> kEndNames = {{
     {"<|eot_id|>", true},
     {"<|im_end|>", true},

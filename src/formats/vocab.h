@@ -1,7 +1,6 @@
-// Vocab: a model's vocabulary as plain data, with the rules that its file states, or that follow
-// from the kind of the vocabulary where the file states none. Made from a model's source
-// (ModelSource::vocabulary()) or by hand; check_vocab() makes sure that it can be
-// tokenized with.
+// Vocab: a model's vocabulary as plain data, with the rules that its file states, or the defaults
+// of the vocabulary's kind. Made from a model's source (ModelSource::vocabulary()) or filled in by
+// a caller; check_vocab() checks that a tokenizer can be made of it.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +26,12 @@ enum class TokenType : uint8_t {
   kNormal = 1,
   kUnknown = 2,
   kControl = 3,      // found in text only where special tokens are parsed; not rendered by default
-  kUserDefined = 4,  // found in text always
+  kUserDefined = 4,  // always found in text
   kUnused = 5,
   kByte = 6,  // "<0x0A>"
 };
 
-// Two neighbours that become one token: those of the lowest rank first, of equal ones the leftmost.
+// Two neighbours that become one token: the lowest rank first, among equal ones the leftmost.
 struct MergeRule {
   int32_t left;
   int32_t right;
@@ -40,26 +39,26 @@ struct MergeRule {
   uint32_t rank;
 };
 
-// How a special token is found in text, where more is to be said than its text.
+// How a special token is found in text, beyond its spelling.
 struct AddedRule {
   int32_t id = 0;
-  bool single_word = false;  // only where no word touches it
-  bool strip_left = false;   // swallows the white space before it
-  bool strip_right = false;  // and behind it
-  bool normalized = false;   // in normalised text, in its own normalised form
-  bool outside = false;      // merges do not know it
+  bool single_word = false;  // only where it is a word by itself, with no letter beside it
+  bool strip_left = false;   // takes the white space before it
+  bool strip_right = false;  // takes the white space behind it
+  bool normalized = false;   // is found in normalised text, by its normalised form
+  bool outside = false;      // merges cannot make it
 };
 
 struct Vocab {
   static constexpr int32_t kNone = -1;
 
   std::string source;                                  // the file, for messages
-  std::string tokens_field = "tokenizer.ggml.tokens";  // where it has the tokens
+  std::string tokens_field = "tokenizer.ggml.tokens";  // the file's key of tokens, for messages
   VocabKind kind = VocabKind::kBpe;
   std::string pre;  // kBpe: the pre-tokenizer's name
 
   std::vector<std::string> tokens;  // by id, as the file spells them
-  bool raw_bytes = false;  // kBpe: normal tokens are bytes, not spelled in the byte-level alphabet
+  bool raw_bytes = false;         // kBpe: normal tokens are raw bytes, not the byte-level alphabet
   std::vector<TokenType> types;   // by id
   std::vector<float> scores;      // kSpm, kUnigram: by id; empty otherwise
   std::vector<MergeRule> merges;  // kBpe
@@ -75,24 +74,24 @@ struct Vocab {
   int32_t mask = kNone;
   std::vector<int32_t> eog;  // ids that end a generation, ascending
 
-  std::optional<bool> add_bos = std::nullopt;  // kBpe: unset, as its pre-tokenizer says
+  std::optional<bool> add_bos = std::nullopt;  // kBpe; none: the pre-tokenizer's default
   bool add_eos = false;
   bool add_space_prefix = false;          // kSpm, kUnigram
   bool remove_extra_whitespaces = false;  // kUnigram
   bool lowercase = true;                  // kWordPiece
   bool strip_accents = true;              // kWordPiece
-  // Put before and behind a text where BOS and EOS are to be added; empty: these alone.
+  // Ids put before and behind a text where BOS and EOS are to be added; empty: BOS and EOS alone.
   std::vector<int32_t> before, behind;
-  // Put between the two texts of a pair that an encoder reads.
+  // Ids put between the two texts of a pair that an encoder reads.
   std::vector<int32_t> between;
-  std::vector<AddedRule> added;    // by ascending ids, of special tokens alone
-  std::optional<TextRules> rules;  // kBpe: as tokenizer.json has them, instead of `pre`
+  std::vector<AddedRule> added;    // special tokens with rules, by ascending ids
+  std::optional<TextRules> rules;  // kBpe: the rules of tokenizer.json, instead of `pre`
 
-  // Sentences about what was odd but harmless, for the log.
+  // Sentences about harmless oddities in the file, for the log.
   std::vector<std::string> warnings;
 };
 
-// The ids by the keys that files give them in.
+// A metadata key of an id, and the field that it sets.
 struct VocabIdKey {
   std::string_view key;
   int32_t Vocab::*id;
@@ -103,23 +102,22 @@ inline constexpr VocabIdKey kVocabIdKeys[] = {
     {"tokenizer.ggml.eot_token_id", &Vocab::eot},
     {"tokenizer.ggml.eom_token_id", &Vocab::eom},
     {"tokenizer.ggml.unknown_token_id", &Vocab::unk},
-    {"tokenizer.ggml.seperator_token_id", &Vocab::sep},  // the format's own spelling
+    {"tokenizer.ggml.seperator_token_id", &Vocab::sep},  // spelled so by the format
     {"tokenizer.ggml.padding_token_id", &Vocab::pad},
     {"tokenizer.ggml.mask_token_id", &Vocab::mask},
 };
 
-// Tokens known by their names, whatever the file's ids say: those that end a turn or a generation
-// are added to vocab.eog, with eos, eot and eom, and are control tokens even where the file gives
-// them another type (converters get that wrong; a chat would show them, and never end).
-// So do `ends`, ids that the source calls ends.
+// Adds tokens that end a turn or a generation to vocab.eog: eos, eot, eom, `ends` (ids that the
+// source calls ends), and tokens with well-known names, whatever the file's ids say. All of them
+// become control tokens, even where the file gives them another type: converters get that wrong,
+// and a chat would show them and never end.
 void find_end_tokens(Vocab& vocab, std::vector<int32_t> ends = {});
 
 // Returns the rule of the special token, or nullptr.
 const AddedRule* find_added_rule(const Vocab& vocab, int32_t id);
 
 // Throws (kFile, naming the field) where sizes do not fit the number of tokens, an id lies outside
-// the vocabulary or a score is not a number. What only concerns one kind's own algorithm is checked
-// by its encoder.
+// the vocabulary or a score is not a number. Each kind's encoder checks the rest.
 void check_vocab(const Vocab& vocab);
 
 }  // namespace hearth
