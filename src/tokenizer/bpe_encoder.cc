@@ -14,8 +14,7 @@ namespace {
 
 bool must_have_token(uint8_t byte) { return (byte >= 0x20 && byte < 0x7F) || byte == '\n'; }
 
-// A symbol is one byte, or the token that neighbours were merged into, in the list of a piece's
-// symbols.
+// A symbol is one byte, or the token of several merged ones: an entry of a piece's linked list.
 struct Symbol {
   int32_t id;  // kNone where a byte has no token
   int32_t prev;
@@ -23,7 +22,7 @@ struct Symbol {
   uint8_t byte;
 };
 
-// A candidate notes two neighbours that a rule merges, as they were at that time.
+// Two neighbours that a rule merges, with their ids at the time it was found.
 struct Candidate {
   uint32_t rank;
   int32_t left;
@@ -31,7 +30,7 @@ struct Candidate {
   int32_t right_id;
   int32_t merged;
 
-  // The heap's top is its greatest, so the lowest rank is greatest, then the leftmost.
+  // A heap's top is its greatest element: the lowest rank counts as greatest, then the leftmost.
   bool operator<(const Candidate& other) const {
     return rank != other.rank ? rank > other.rank : left > other.left;
   }
@@ -44,7 +43,7 @@ constexpr int32_t kGone = -2;  // the id of a symbol that was merged into its le
 struct BpeEncoder::Work {
   explicit Work(Pace& of) : pace(of), memory(&of) {}
 
-  // Links each symbol with the one before it.
+  // Appends a symbol, linked with the one before it.
   void put(int32_t id, uint8_t byte) {
     const auto here = static_cast<int32_t>(symbols.size());
     if (here > 0) symbols.back().next = here;
@@ -189,7 +188,8 @@ bool BpeEncoder::put_fallback(std::string_view character, Work& work) const {
 }
 
 void BpeEncoder::put_characters(std::string_view piece, Work& work) const {
-  // The byte of an unknown that is to be put, once it is known whether the next one joins it.
+  // The byte of an unknown token that waits: it is put once it is known whether the next byte joins
+  // it.
   int unknown = -1;
   auto put_unknown = [&] {
     if (unknown >= 0) work.put(TokenIndex::kNone, static_cast<uint8_t>(unknown));
@@ -233,7 +233,7 @@ void BpeEncoder::merge(Work& work) const {
     Candidate best = heap.back();
     heap.pop_back();
     Symbol& left = symbols[best.left];
-    // A neighbour may have been merged with something else since.
+    // A candidate is outdated where a neighbour has been merged since.
     if (left.id != best.left_id || left.next < 0 || symbols[left.next].id != best.right_id)
       continue;
     Symbol& right = symbols[left.next];

@@ -30,7 +30,7 @@ class BpeEncoder : public Encoder {
   // `vocab` and `index` must outlive the encoder. Oddities of the vocabulary are added to its
   // warnings.
   BpeEncoder(Vocab& vocab, const TokenIndex& index, const PreTokenizerRule& rule);
-  // Cuts by vocab.rules. Also throws as PreTokenizer does.
+  // Makes an encoder that pre-tokenizes by vocab.rules. Also throws as PreTokenizer does.
   BpeEncoder(Vocab& vocab, const TokenIndex& index);
 
   void encode(std::string_view text, Before before, Encoding& out) const override;
@@ -42,13 +42,13 @@ class BpeEncoder : public Encoder {
 
   void find_bytes(Vocab& vocab);
   void find_characters();
-  // A token that merges know, or kNone.
+  // Returns the token that merging starts from, or kNone: tokens outside the merges are not found.
   int32_t find(std::string_view text) const;
   int32_t find_character(std::string_view character) const;
   void encode_piece(std::string_view piece, Work& work, std::vector<int32_t>& ids) const;
   void put_bytes(std::string_view piece, Work& work) const;
   void put_characters(std::string_view piece, Work& work) const;
-  // Whether the bytes of a character have tokens, which then are put.
+  // Puts the byte tokens of a character's bytes. Returns false where one is missing.
   bool put_fallback(std::string_view character, Work& work) const;
   void merge(Work& work) const;
   void push(uint8_t byte, int32_t id, std::vector<int32_t>& ids) const;
@@ -62,8 +62,8 @@ class BpeEncoder : public Encoder {
   bool whole_tokens_;
   bool byte_fallback_ = false;
   bool fuse_unk_ = false;
-  std::array<int32_t, 256> byte_ids_;  // of a byte alone
-  std::vector<int32_t> small_;         // the tokens of the first characters, without bytes
+  std::array<int32_t, 256> byte_ids_;  // the token of each single byte
+  std::vector<int32_t> small_;         // the tokens of the first characters, by code point
 };
 
 }  // namespace hearth

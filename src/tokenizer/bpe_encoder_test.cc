@@ -49,7 +49,7 @@ TEST(BpeEncoder, WholeTokensOnlyWhereThePreTokenizerSaysSo) {
   }
 }
 
-// Merges the best pair until none is left: the definition, in quadratic time.
+// Merges the best pair until none is left: BPE's definition, in quadratic time.
 std::vector<int32_t> reference(const MergeTable& merges, std::string_view piece) {
   std::vector<int32_t> ids;
   for (char byte : piece) ids.push_back(static_cast<uint8_t>(byte));
@@ -98,7 +98,7 @@ TEST(BpeEncoder, KeepsEveryByte) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(all)), all);
-  // C3 A9 is a character; the C3 before it is none, and stays alone.
+  // C3 A9 is a character; the C3 before it is not UTF-8 and stays alone.
   EXPECT_EQ(bpe_texts(*tokenizer, "hi\xC3\xC3\xA9\xFFhi"),
             (Texts{"hi", "\xC3", "é", "\xFF", "hi"}));
 }
@@ -138,7 +138,7 @@ TEST(BpeEncoder, ARuleThatStandsTwiceCountsOnce) {
   EXPECT_EQ(bpe_texts(*tokenizer, "abc"), (Texts{"ab", "c"}));
 }
 
-// This test would take hours with quadratic merging.
+// Quadratic merging would take hours here.
 TEST(BpeEncoder, ALongWordTakesNLogN) {
   auto tokenizer = Tokenizer::from_vocab(bpe_vocab({"a a", "aa aa", "aaaa aaaa"}));
   EXPECT_EQ(tokenizer->encode(std::string(1 << 20, 'a')).size(), size_t{1} << 17);

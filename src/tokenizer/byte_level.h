@@ -12,7 +12,7 @@ namespace hearth {
 // Returns the character, as UTF-8, that spells `byte`.
 std::string byte_level_character(uint8_t byte);
 
-// Spells out every byte.
+// Returns the bytes, each spelled as its character.
 std::string byte_level_encode(std::string_view bytes);
 
 // Returns the bytes that a token's text stands for. Characters outside the alphabet, which tokens

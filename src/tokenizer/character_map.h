@@ -26,35 +26,35 @@ namespace hearth {
 
 class CharacterMap {
  public:
-  // The longest of NFKC have 18 and 33 bytes.
+  // NFKC's longest sequence has 18 bytes, its longest replacement 33.
   static constexpr size_t kMaxSequenceBytes = 128;
   static constexpr size_t kMaxReplacementBytes = 256;
 
   struct Match {
-    size_t length = 0;             // of the sequence in the text; 0: there is none
-    std::string_view replacement;  // the map's own memory
+    size_t length = 0;             // the length of the sequence in the text; 0: none matches
+    std::string_view replacement;  // points into the map's own memory
   };
 
   // An empty map, which replaces nothing.
   CharacterMap() = default;
-  // `bytes` as in the file, or none at all; `source` is for messages.
+  // Reads the map from a file's bytes, which may be empty; `source` is for messages.
   CharacterMap(std::string_view bytes, const std::string& source);
 
-  // The longest sequence that `text` begins with.
+  // Returns the longest sequence that `text` begins with.
   Match longest_prefix(std::string_view text) const;
 
-  // Whether no sequence begins with the ASCII character `c` but such as go on beyond ASCII: before
-  // another ASCII character, or none, it stays as it is.
+  // Returns whether the ASCII character `c` stays as it is before another ASCII character or the
+  // end: every sequence that begins with it goes on beyond ASCII.
   bool keeps(uint8_t c) const { return !taken_.test(c); }
 
  private:
   struct Place {
-    uint32_t children;  // where they are counted from: the child by b is at children ^ b
+    uint32_t children;  // the base of the children: that by byte b is at children ^ b
     bool ends;          // a sequence ends here
   };
 
   Place root() const;
-  // Goes on by one byte; false where there is no such child.
+  // Goes on by one byte; returns false where there is no such child.
   bool step(Place* place, uint8_t byte) const;
   void find_taken();
 

@@ -73,16 +73,16 @@ TEST(CharacterMap, ATrieThatLiesLeadsNowhere) {
                         "test");
   };
   std::vector<uint32_t> units(128, 0);
-  units[0] = 1u << 31 >> 1;  // an offset far outside
+  units[0] = 1u << 31 >> 1;  // an offset beyond the trie
   EXPECT_EQ(with_marks(map_of(units, ""), "a"), "none");
   units[0] = 0;
-  units['a'] = 'a' | kEnds | 0xFFFFFu << 10;  // its value lies outside
+  units['a'] = 'a' | kEnds | 0xFFFFFu << 10;  // its value lies beyond the replacements
   EXPECT_EQ(with_marks(map_of(units, ""), "a"), "none");
   units['a'] = 'a' | kEnds | ('a' ^ 'b') << 10;
-  units['b'] = 1;  // the replacement begins inside another one, or outside of all
+  units['b'] = 1;  // a replacement that begins inside another one, or beyond all
   EXPECT_EQ(with_marks(map_of(units, std::string("xy\0", 3)), "a"), "1:y");
   EXPECT_EQ(with_marks(map_of(units, ""), "a"), "none");
-  // A circle: "aaa..." leads from `a` to itself.
+  // The trie has a cycle: "aaa..." leads from `a` to itself.
   units['a'] = 'a' | kEnds | 'a' << 10;
   units[0] = 0;
   EXPECT_EQ(map_of(units, std::string("x\0", 2)).longest_prefix(std::string(100000, 'a')).length,

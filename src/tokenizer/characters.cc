@@ -8,7 +8,7 @@ namespace hearth {
 
 namespace {
 
-// The well-formed sequence at the end; empty where there is none.
+// Returns the well-formed UTF-8 sequence at the end; empty where there is none.
 std::string_view last_sequence(std::string_view text) {
   for (size_t length = 1; length <= 4 && length <= text.size(); ++length) {
     std::string_view tail = text.substr(text.size() - length);

@@ -1,4 +1,5 @@
-// Questions about characters, as Unicode answers them, over bytes that may hold anything.
+// Unicode properties of characters, and of the characters at the ends of texts that may not be
+// UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +7,16 @@
 
 namespace hearth {
 
-// The property White_Space.
+// Returns whether the character has the property White_Space.
 bool is_white_space(char32_t c);
-// Letters, marks, decimal digits, connecting punctuation, joiners: what words are made of (Unicode
-// Technical Standard 18, \w).
+// Returns whether words are made of the character: letters, marks, decimal digits, connecting
+// punctuation, joiners (Unicode Technical Standard 18, \w).
 bool is_word_character(char32_t c);
 
-// How many bytes of white space `text` begins or ends with.
+// Return how many bytes of white space `text` begins or ends with.
 size_t white_space_before(std::string_view text);
 size_t white_space_behind(std::string_view text);
-// Whether the first or last character is one of a word.
+// Return whether the first or last character is one of a word.
 bool begins_with_word(std::string_view text);
 bool ends_with_word(std::string_view text);
 

@@ -6,7 +6,7 @@ namespace hearth {
 
 namespace {
 
-// A match or what lies between two.
+// A match, or the text between two matches.
 struct Stretch {
   size_t begin, end;
   bool match;
@@ -25,7 +25,7 @@ std::vector<Stretch> stretches_of(const Pattern& pattern, bool invert, std::stri
   return stretches;
 }
 
-// Joins neighbours: each with the one before it where `joins` says so of the two.
+// Joins each stretch with the one before it where `joins` is true for the two.
 template <typename Joins>
 std::vector<Stretch> joined(const std::vector<Stretch>& stretches, Joins joins) {
   std::vector<Stretch> out;
@@ -41,7 +41,7 @@ std::vector<Stretch> joined(const std::vector<Stretch>& stretches, Joins joins) 
   return out;
 }
 
-// A match that no other one follows begins what stands behind it.
+// Joins each match with the text behind it; of several matches in a row, the last one only.
 std::vector<Stretch> joined_with_next(const std::vector<Stretch>& stretches) {
   std::vector<Stretch> out;
   bool behind = false;
@@ -57,7 +57,7 @@ std::vector<Stretch> joined_with_next(const std::vector<Stretch>& stretches) {
   return out;
 }
 
-// Most patterns isolate their matches; this saves the list.
+// Appends the pieces of the most frequent behaviour, isolated matches, without a list of stretches.
 void isolate(const Pattern& pattern, std::string_view text, MatchMemory& memory,
              std::vector<std::string_view>& pieces) {
   size_t done = 0;

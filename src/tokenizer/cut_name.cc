@@ -18,14 +18,13 @@
 namespace hearth {
 namespace {
 
-// Names of pre-tokenizers, one for each way to cut: of several for the same cuts, the one that most
-// readers of files know.
+// One name for each way to split: where several names split alike, the one that most programs know.
 constexpr std::array<std::string_view, 18> kNames = {
     "gpt-2",   "qwen2",  "llama-bpe",      "smaug-bpe",    "gpt-4o",     "deepseek-v3",
     "tekken",  "mpt",    "megrez",         "qwen35",       "starcoder",  "command-r",
     "kimi-k2", "falcon", "deepseek-coder", "deepseek-llm", "seed-coder", "default"};
 
-// Whether merges make every token of its own bytes, where these may be a piece of text.
+// Returns whether merges make every token from its own bytes, where these may be a piece of text.
 bool merges_lead_to_all(const Vocab& vocab) {
   Vocab plain = vocab;
   plain.rules.emplace();
@@ -55,8 +54,8 @@ bool brings_into_nfc(const Vocab& vocab) {
        vocab.source);
 }
 
-// Returns the first text that steps cut otherwise than a rule does, or null. Steps may spell
-// pieces.
+// Returns the first text that the steps split differently from a rule, or null. The steps may spell
+// pieces as bytes.
 const std::string* first_unlike(const PreTokenizer& steps, const PreTokenizer& rule,
                                 const std::vector<std::string>& texts) {
   MatchMemory memory;
@@ -79,8 +78,8 @@ std::string cut_name(const Vocab& vocab) {
   const PreTokenizer own(vocab.rules->cut, vocab.source);
   const std::vector<std::string> texts = hard_texts();
   std::optional<bool> all_merge;
-  const std::string* last = nullptr;  // of all that names part at, the one farthest behind
-  bool otherwise = false;             // some name cuts text so, and differs in the rest
+  const std::string* last = nullptr;  // of the first differing texts, the one farthest in the list
+  bool otherwise = false;             // some name splits alike, but differs in NFC or whole tokens
   for (const std::string_view name : kNames) {
     const PreTokenizerRule& rule = *find_pre_tokenizer(name);
     if (const std::string* unlike = first_unlike(own, PreTokenizer(rule), texts)) {

@@ -1,5 +1,5 @@
-// An Encoder is the interface of the four tokenizing algorithms. It turns text without special
-// tokens into ids; it is immutable, and may be used by many threads at once.
+// Encoder is the interface of the four tokenizing algorithms. It turns text without special tokens
+// into ids; it is immutable and thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace hearth {
 
-// Bytes of a text that is tokenized at most, whatever was made of it: symbols are counted in 32
-// bits, and a space becomes three bytes.
+// The longest text that is tokenized, in bytes, after normalisation: symbols are counted in 32
+// bits, and a space may become three bytes.
 inline constexpr size_t kMaxTextBytes = std::numeric_limits<int32_t>::max() / 4;
 
-// The kinds of what stands before a text.
+// Whether nothing, a special token or text stands before a text.
 enum class Before : uint8_t { kNothing, kSpecial, kText };
 
-// A text's ids while it is encoded, and what bounds the work.
+// The output of encoding: a text's ids, and the limits on the work.
 struct Encoding {
   std::vector<int32_t>& ids;
   Pace& pace;
-  size_t most;  // once there are more ids, what is left of the text need not become any
+  size_t most;  // encoding may stop once there are more ids than this
 
   bool is_over() const { return ids.size() > most; }
 };

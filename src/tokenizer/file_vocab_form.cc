@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// The score of tokens that no text becomes.
+// The score of tokens that merges never make.
 constexpr float kUnusedScore = -1e6F;
 
 [[noreturn]] void refuse_step(const Vocab& vocab, const std::string& step) {
@@ -28,7 +28,7 @@ bool marks_spaces(const ReplaceStep& step) {
   return step.pattern.text == " " && step.content == kSpaceMark;
 }
 
-// Whether a space is put before a text, as steps of SentencePiece's models say it.
+// Reads from a tokenizer.json's steps whether a space is put before a text, as SentencePiece does.
 class SpaceReader {
  public:
   explicit SpaceReader(const Vocab& vocab) : vocab_(vocab) {}
@@ -52,7 +52,7 @@ class SpaceReader {
   }
 
  private:
-  // A split at spaces has nothing left to cut where all spaces are marks.
+  // A split at spaces does nothing where all spaces have become marks.
   void read(const SplitStep& step) const {
     if (!marked_ || step.pattern.text != " ") refuse_step(vocab_, "its pre_tokenizer splits");
   }
@@ -72,7 +72,7 @@ class SpaceReader {
   bool prefix_ = false, marked_ = false;
 };
 
-// BPE over characters with byte tokens becomes SentencePiece's.
+// Turns BPE over characters with byte tokens into SentencePiece's form, with scores.
 void make_scored(Vocab* vocab) {
   if (!vocab->rules->byte_fallback) {
     refuse_step(*vocab, "it has neither byte-level characters nor byte tokens");
@@ -83,7 +83,7 @@ void make_scored(Vocab* vocab) {
     TokenType& type = vocab->types[id];
     if (type == TokenType::kNormal && byte_token_value(token) >= 0) type = TokenType::kByte;
     if (type != TokenType::kUserDefined || token.find(kSpaceMark) == std::string::npos) continue;
-    // Runs of spaces: merges make them.
+    // Tokens of several spaces are normal: merges make them.
     const AddedRule* rule = find_added_rule(*vocab, static_cast<int32_t>(id));
     if (rule == nullptr || !rule->outside) type = TokenType::kNormal;
   }
@@ -99,15 +99,15 @@ bool spells_bytes(const Vocab& vocab) {
   });
 }
 
-// A file has room for one token before a text and one behind it, and this may be another than the
-// one that ends a generation. Of several it puts none.
+// Sets whether a token is put before and behind a text. A file has room for one on each side, which
+// may be another than the one that ends a generation; where there are several it puts none.
 void settle_ends(const Tokenizer& tokenizer, Vocab* vocab) {
   const std::span<const int32_t> before = tokenizer.before(), behind = tokenizer.behind();
   vocab->add_bos = tokenizer.adds_bos() && before.size() == 1;
   vocab->add_eos = vocab->add_eos && behind.size() == 1;
   if (*vocab->add_bos) vocab->bos = before[0];
   if (vocab->add_eos) vocab->eos = behind[0];
-  // Readers put this one behind the text.
+  // Programs put the separator behind the text.
   if (vocab->add_eos && vocab->kind == VocabKind::kWordPiece) vocab->sep = behind[0];
   Vocab by_name = *vocab;
   find_end_tokens(by_name);

@@ -1,6 +1,6 @@
-// A vocabulary of a folder in the form that GGUF files have: without rules of tokenizer.json, with
-// a token for every row of the model's embeddings. It is the first half of file_vocabulary.h, which
-// says what becomes of what, and throws as it does.
+// Converts a folder's vocabulary to the form that GGUF files have: without rules of tokenizer.json,
+// with a token for every row of the model's embeddings. It is the first half of file_vocabulary.h,
+// which lists the conversions, and throws the same errors.
 #pragma once
 
 #include <cstdint>

@@ -66,14 +66,14 @@ void set_vocab(const Vocab& vocab, GgufWriter* keys) {
   keys->set("tokenizer.ggml.add_bos_token", vocab.add_bos.value_or(false));
   if (vocab.kind != VocabKind::kWordPiece) {
     keys->set("tokenizer.ggml.add_eos_token", vocab.add_eos);
-    // Whether a separator stands behind EOS between the texts of a pair.
+    // The key says whether a separator follows EOS between the texts of a pair.
     if (!vocab.between.empty()) {
       keys->set("tokenizer.ggml.add_sep_token", vocab.between.size() > 1);
     }
   }
 }
 
-// The two tokenizers that must be alike.
+// Compares the folder's tokenizer with the one that is made of the keys.
 class Comparison {
  public:
   Comparison(const ModelSource& folder, const Tokenizer& own, const Tokenizer& made)
@@ -84,12 +84,12 @@ class Comparison {
     const Vocab& vocab = own_.vocab();
     for (size_t id = 0; id < vocab.tokens.size(); ++id) {
       if (vocab.types[id] != TokenType::kUserDefined) continue;
-      // People write a space and no U+2581.
+      // Users write spaces, not U+2581, so tokens are checked in the spelling of text.
       check("a" + made_.token_bytes(static_cast<int32_t>(id)) + " b");
     }
   }
 
-  // Special tokens beside which text is cut otherwise.
+  // Returns the special tokens beside which the two tokenizers split text differently.
   std::vector<std::string> unlike_special() const {
     std::vector<std::string> unlike;
     const Vocab& vocab = own_.vocab();
@@ -102,7 +102,8 @@ class Comparison {
   }
 
  private:
-  // Whether both make the same tokens of it, and the same text of these.
+  // Returns whether both tokenizers give the same tokens for a text, and decode them to the same
+  // text.
   bool is_same(const std::string& text, bool special) const {
     const EncodeOptions options = {.add_bos = false, .add_eos = false, .parse_special = special};
     const auto ids = encoded(own_, text, options);
@@ -110,7 +111,7 @@ class Comparison {
            (!ids || own_.decode(*ids) == made_.decode(*ids));
   }
 
-  // Returns the ids; none where a tokenizer refuses the text, for want of a token.
+  // Returns the ids; none where the tokenizer refuses the text, since a token is missing.
   static std::optional<std::vector<int32_t>> encoded(const Tokenizer& tokenizer,
                                                      const std::string& text,
                                                      const EncodeOptions& options) {
@@ -148,8 +149,8 @@ void note_special(const std::vector<std::string>& unlike, const std::string& sou
                   count_text(unlike.size(), "special token"), source, printable(unlike.front())));
 }
 
-// A file holds one token before a text and one behind it, so it puts none where the tokenizer puts
-// several.
+// Notes tokens around a text that the keys cannot express: a file has one before it and one behind
+// it, so it puts none where the tokenizer puts several.
 void note_around(const Tokenizer& own, const Tokenizer& made, std::vector<std::string>* notes) {
   const std::vector<int32_t> wanted = own.encode("a");
   if (made.encode("a") == wanted) return;
@@ -188,7 +189,7 @@ FileVocabulary file_vocabulary(const ModelSource& folder) {
     const uint64_t rows = types->dims.size() == 1 ? 1 : types->dims[1];
     out.keys.set("tokenizer.ggml.token_type_count", static_cast<uint32_t>(rows));
   }
-  GgufWriter keys = out.keys;  // with the name, by which readers know some models
+  GgufWriter keys = out.keys;  // has general.name, by which readers recognise some models
   keys.set("general.name", folder.metadata().require<std::string_view>("general.name"));
   const ModelSource file = parse_gguf(keys.finish(), "the file to be written");
   const auto made = Tokenizer::from_source(file);

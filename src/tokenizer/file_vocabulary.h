@@ -1,16 +1,16 @@
-// A folder's vocabulary as the keys `tokenizer.ggml.*` that a GGUF file has it in, for this program
+// Converts a folder's vocabulary to the keys `tokenizer.ggml.*` of a GGUF file, for this program
 // and llama.cpp alike:
 //   byte-level BPE          gpt2: tokens, merges, the name of a pre-tokenizer (cut_name.h)
 //   BPE with byte tokens    llama: scores made of its merges (merge_scores.h)
-//   WordPiece, Unigram      bert, t5: as they are
-// Ids stay as they are; those that no token has, up to the rows of the embeddings, become unused
-// tokens "[PAD<id>]". A folder without a vocabulary has the kind no_vocab.
+//   WordPiece, Unigram      bert, t5: unchanged
+// Ids are unchanged; those without a token, up to the rows of the embeddings, become unused tokens
+// "[PAD<id>]". A folder without a vocabulary gets the kind no_vocab.
 //
-// What was made is read again, and must give the folder's ids, and the text of these, for all of
-// hard_texts() and for texts with user-defined tokens.
+// The result is read again and checked: it must give the folder's ids, and decode these to the same
+// text, for all of hard_texts() and for texts with user-defined tokens.
 //
 // Errors: those of reading the folder's vocabulary, and kUnsupported, with the remedy, where a GGUF
-// file cannot say how text becomes tokens.
+// file cannot state how text becomes tokens.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ namespace hearth {
 
 struct FileVocabulary {
   GgufWriter keys;
-  std::vector<std::string> notes;  // sentences on what the file does not say
+  std::vector<std::string> notes;  // sentences about differences that the file cannot express
 };
 
 FileVocabulary file_vocabulary(const ModelSource& folder);

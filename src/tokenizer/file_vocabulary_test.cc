@@ -1,4 +1,4 @@
-// Vocabularies of folders as keys of GGUF files: the same ids, or a reason why not.
+// Tests the conversion of folders' vocabularies to GGUF keys: the same ids, or a reason why not.
 #include "tokenizer/file_vocabulary.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ std::string json_text(std::string_view text) {
   return out + "\"";
 }
 
-// The parts of a tokenizer.json, in its own words.
+// The parts of a tokenizer.json, as JSON.
 struct Parts {
   std::string model, pre = "null", normalizer = "null", added = kSpecial, post = "null",
                      decoder = "null";
@@ -94,7 +94,7 @@ std::string decoder_of(const std::string& more) {
          more + "]}";
 }
 
-// Makes a vocabulary with byte tokens: <unk>, bytes, letters and what is merged of them.
+// Makes a vocabulary with byte tokens: <unk>, bytes, letters and the tokens that merges make.
 Parts marked(const std::string& merges = R"("▁ a", "b c", "a b", "a bc", "ab c")",
              const std::string& tokens = R"("▁a", "bc", "ab", "abc")") {
   std::string vocab = R"("<unk>": 0)";
@@ -194,7 +194,8 @@ TEST(FileVocabulary, CutsWithoutANameAreRefusedByAText) {
   expect_refusal(byte_level(R"(\p{N}{1,4}|\P{N}+)", false), "such as '");
 }
 
-// Whole tokens are taken by name only: where merges lead to all, that makes no difference.
+// A pre-tokenizer's name alone says whether whole pieces become tokens; where merges lead to all
+// tokens, that makes no difference.
 TEST(FileVocabulary, WholeTokensAreLookedAt) {
   const std::string whole = R"(, "ignore_merges": true)";
   EXPECT_EQ(Both(folder_with(byte_level(kQwen2, true, whole).json())).pre(), "qwen2");
@@ -232,7 +233,7 @@ TEST(FileVocabulary, WhatEndsAGenerationDoesSoInTheFile) {
   EXPECT_NE(both.made.notes[0].find("302 '<stop>'"), std::string::npos) << both.made.notes[0];
 }
 
-// The token that is put behind a text may be another one than the token that ends.
+// The token put behind a text may differ from the one that ends a generation.
 TEST(FileVocabulary, TokensAroundATextStay) {
   Parts parts = byte_level("", false);
   parts.post = template_of("<s>", "<stop>");
@@ -303,7 +304,7 @@ TEST(FileVocabulary, WhatScoresCannotSayIsRefused) {
   expect_refusal(parts, "NFC");
 }
 
-// Gemma's runs of spaces have one score, and their rules stand among each other.
+// Gemma's tokens of several spaces have one score, and their rules stand among each other.
 TEST(FileVocabulary, RunsHaveRulesAmongEachOthers) {
   Parts parts =
       marked(R"("▁ ▁", "▁ ▁▁", "▁ ▁▁▁", "▁▁ ▁", "▁▁ ▁▁", "▁▁▁ ▁")", R"("▁▁", "▁▁▁", "▁▁▁▁")");

@@ -74,14 +74,14 @@ constexpr std::array<std::string_view, 32> kLines = {
 constexpr char32_t kClasses[] = {'a',    'B',    's',    't',   '1',  '9',  ' ',    '\n',  '\r',
                                  '\t',   '\'',   '.',    '/',   '_',  '$',  0xE9,   0x301, 0x416,
                                  0x4E2D, 0x304B, 0xD55C, 0xE34, 0xBD, 0xA0, 0x1F600};
-// Characters that tell fewer patterns apart.
+// Characters that only a few patterns distinguish.
 constexpr char32_t kMore[] = {'-',    '+',    '<',    '`',    '|',    '"',    0xB5,   0x1C5,
                               0x2B0,  0xAA,   0x30AB, 0x3001, 0x663,  0x2167, 0x915,  0x93E,
                               0x85,   0x3000, 0x2003, 0x200D, 0xFE0F, 0xAD,   0x20AC, 0xFF01,
                               0x2019, 0x102A, 0x9FFF, 0x2028, 0x7F,   0};
 constexpr char32_t kRuns[] = {'a', 'A', '1', ' ', '\n', '!', '\'', 0x4E2D};
 
-// Adds all texts of `length` of these characters.
+// Appends `begun` followed by each text of `length` of these characters.
 void add_all(std::span<const char32_t> of, size_t length, const std::string& begun,
              std::vector<std::string>* texts) {
   if (length == 0) return texts->push_back(begun);

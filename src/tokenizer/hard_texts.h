@@ -1,7 +1,6 @@
-// Texts at which ways to cut text differ, to hold two of them against each other. They are the same
-// in every call: what people write with contractions, numbers, white space, scripts, marks and
-// pictures; every three of the characters that stand for the classes that patterns tell apart; and
-// runs of some of these.
+// Texts for which ways to split text differ, so that two of them can be compared. They are the same
+// in every call: ordinary text with contractions, numbers, white space, scripts, marks and emoji;
+// every three of the characters that stand for the classes of patterns; and runs of some of these.
 #pragma once
 
 #include <string>

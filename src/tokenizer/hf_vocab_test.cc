@@ -1,4 +1,4 @@
-// The vocabularies of folders: which files are read, and what they say of special tokens.
+// Tests the vocabularies of folders: which files are read, and how special tokens are found.
 #include "formats/hf_vocab.h"
 
 #include <fmt/format.h>
@@ -159,7 +159,7 @@ TEST(HfVocab, SpecialTokensStandBehindTheRanks) {
   }
 }
 
-// The ids of an encoder's tokenizer.json are those of the GGUF vocabulary of its kind.
+// An encoder's tokenizer.json gives the same ids as the GGUF vocabulary of its kind.
 TEST(HfVocab, WordPiece) {
   HfFolderWriter writer = folder_of_vocabulary(10);
   const std::string text = R"({"model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {
@@ -186,7 +186,7 @@ TEST(HfVocab, WordPiece) {
   };
   EXPECT_EQ(ids("true", pair, "C\u00e0ts s!"), (Ids{1, 3, 4, 5, 6, 2}));
   EXPECT_EQ(ids("false", made, "Cats dog"), (Ids{1, 7, 4, 0, 2}));
-  // sentence-transformers lowers the case before the tokenizer does not.
+  // sentence-transformers lowers the case, though the tokenizer does not.
   writer.put("sentence_bert_config.json", R"({"do_lower_case": true})");
   EXPECT_EQ(ids("false", made, "Cats"), (Ids{1, 3, 4, 2}));
   EXPECT_EQ(ids("true", made, "[UNK]s"), (Ids{1, 0, 0, 0, 5, 2}));

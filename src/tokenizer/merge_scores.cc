@@ -14,8 +14,7 @@
 namespace hearth {
 namespace {
 
-// The score of a token that no rule makes; those of all others are above it. It is below those of
-// all others.
+// The score of a token that no rule makes; those of all others are above it.
 constexpr float kNoRule = -1e7F;
 
 bool is_run(std::string_view token) {
@@ -26,7 +25,7 @@ bool is_run(std::string_view token) {
   return length > 0;
 }
 
-// SentencePiece merges whatever has a token together.
+// Throws where a pair without a rule makes a token: SentencePiece would merge it.
 void check_all_pairs(const Vocab& vocab) {
   std::set<std::pair<int32_t, int32_t>> ruled;
   for (const MergeRule& rule : vocab.merges) ruled.emplace(rule.left, rule.right);

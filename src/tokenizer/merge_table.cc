@@ -19,7 +19,7 @@ MergeTable::MergeTable(const Vocab& vocab) {
   std::vector<Rule> rules;
   rules.reserve(vocab.merges.size());
   for (const MergeRule& rule : vocab.merges) {
-    // Text that spells a control token is none, whoever wrote it.
+    // Text that spells a control token must not become that token.
     if (is_guarded_token(vocab, rule.merged)) continue;
     rules.push_back({rule.left, {rule.right, rule.rank, rule.merged}});
   }

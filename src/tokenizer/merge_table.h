@@ -1,7 +1,7 @@
 // MergeTable holds the merge rules of a BPE vocabulary: (left, right) -> (rank, merged). It has one
 // sorted row per left token and takes 12 bytes a rule and 4 a token. Where a pair stands twice, the
-// first, better rank counts. Nothing merges into a token that nobody may forge
-// (tokenizer/special_tokens.h).
+// first, better rank counts. Rules that make a guarded token (tokenizer/special_tokens.h) are left
+// out.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ struct Merge {
 
 class MergeTable {
  public:
-  // The rules name tokens of the vocabulary (check_vocab() has seen to it).
+  // The rules must name tokens of the vocabulary, as check_vocab() checks.
   explicit MergeTable(const Vocab& vocab);
 
-  // Returns the rule, or nullptr. Ids may be -1, which nothing merges with.
+  // Returns the rule, or nullptr. Ids may be -1, which no rule has.
   const Merge* find(int32_t left, int32_t right) const;
 
  private:
-  std::vector<uint32_t> row_;  // each left token's first rule; one more at the end
+  std::vector<uint32_t> row_;  // the index of each left token's first rule; one more at the end
   std::vector<Merge> merges_;
 };
 

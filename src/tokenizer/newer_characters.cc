@@ -60,7 +60,8 @@ constexpr NewerRange kRanges[] = {
 constexpr size_t kBlockBits = 8;
 constexpr size_t kBlocks = (std::end(kRanges)[-1].last >> kBlockBits) + 1;
 
-// Whether a block of 256 characters has a newer one: most texts have none of these blocks.
+// Whether each block of 256 characters has a newer one; the characters of most texts lie in no such
+// block.
 constexpr std::array<bool, kBlocks> kBlockHas = [] {
   std::array<bool, kBlocks> has{};
   for (const NewerRange& range : kRanges) {
@@ -78,7 +79,7 @@ const NewerRange* find_newer(char32_t character) {
   return found != std::end(kRanges) && found->first <= character ? found : nullptr;
 }
 
-// The stand-ins of three bytes and of four; 0: none is needed.
+// The stand-ins of a kind with three and with four bytes; 0: none is needed.
 struct StandIns {
   NewerKind kind;
   char32_t three, four;
@@ -97,7 +98,7 @@ char32_t stand_in(NewerKind kind, size_t bytes) {
   return character;
 }
 
-// Newer characters have three bytes or four.
+// Returns whether a lead byte begins three bytes or four, as all newer characters have.
 bool is_long(char lead) { return static_cast<uint8_t>(lead) >= 0xE0; }
 
 }  // namespace

@@ -1,10 +1,11 @@
-// Characters that PCRE2's tables may not know yet: those that Unicode 15, 15.1 and 16 have beside
-// those of 14, which PCRE2 10.42 has. The tokenizers that publish a model's patterns know them
-// (Hugging Face's runs Oniguruma 6.9.10), so that \p{S} takes a picture of the year 2022.
+// Stand-ins for characters that PCRE2's tables may not know yet: those that Unicode 15, 15.1 and 16
+// add to Unicode 14, which PCRE2 10.42 has. The tokenizers with which models' patterns are
+// published know them (Hugging Face's has Oniguruma 6.9.10), so that for example \p{S} matches an
+// emoji of 2022.
 //
-// To a pattern a stand-in is shown in the place of such a character: one of Unicode 14 with the
-// same general category, the same answer to \p{Han} and as many bytes. So matches lie where they
-// would. What a stand-in does not keep: other scripts than Han, and its other case.
+// A pattern sees a stand-in in place of such a character: one of Unicode 14 with the same general
+// category, the same answer to \p{Han} and as many bytes. So matches lie at the same places. A
+// stand-in may differ in scripts other than Han, and in its other case.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace hearth {
 
-// "Lo"; the names of general categories. kHan: an ideograph, which is Lo.
+// The general categories of newer characters: kLo is "Lo". kHan: an ideograph, which is Lo, too.
 enum class NewerKind : uint8_t {
   kCf,
   kHan,
@@ -37,11 +38,11 @@ struct NewerRange {
   NewerKind kind;
 };
 
-// Ascending, without gaps between the two ends of each.
+// Returns all newer characters as ranges, ascending.
 std::span<const NewerRange> newer_characters();
 
-// Returns `text`, well-formed UTF-8, where it has no newer character; else `made`, which becomes
-// the text with stand-ins, of the same size. Takes time linear in the text.
+// Returns `text`, which is well-formed UTF-8, where it has no newer character; else sets `made` to
+// the text with stand-ins, of the same size, and returns that. Takes time linear in the text.
 std::string_view with_stand_ins(std::string_view text, std::string* made);
 
 }  // namespace hearth

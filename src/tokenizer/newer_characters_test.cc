@@ -36,7 +36,7 @@ std::string cut(const TextPattern& pattern, const std::string& text) {
   return joined;
 }
 
-// The table serves versions of PCRE2 that know Unicode 14 at least, as docs/tokenizers.md says.
+// The table assumes a PCRE2 that knows Unicode 14 at least, as docs/tokenizers.md says.
 TEST(NewerCharacters, PcreKnowsUnicode14AtLeast) {
   std::array<char, 64> version{};
   ASSERT_GT(pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, version.data()), 0);
@@ -77,7 +77,7 @@ TEST(NewerCharacters, StandInsKeepThePlaces) {
   EXPECT_EQ(shown.size(), text.size());
 }
 
-// U+1FAE8, a picture of Unicode 15, is a symbol to the models' own patterns.
+// U+1FAE8, an emoji of Unicode 15, is a symbol to the models' own patterns.
 TEST(NewerCharacters, AreCutAsThePublishedPatternsCutThem) {
   const PreTokenizerRule* rule = find_pre_tokenizer("deepseek-v3");
   TextPieces pieces;

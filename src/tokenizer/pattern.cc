@@ -16,12 +16,12 @@ namespace hearth {
 
 namespace {
 
-// How often matching may go back from one place of a text, and how many KiB it may note for that.
+// The limits of one search: how often it may backtrack, and the KiB it may use for that.
 constexpr uint32_t kMostSteps = 10'000'000;
 constexpr uint32_t kMostKib = 256 << 10;
 constexpr size_t kMostPatternBytes = 1 << 16;
-// A pattern that models of DeepSeek bring, and one that finds the same and looks at a long run of
-// spaces inside of a line once, not once from each of its spaces.
+// A pattern of DeepSeek's models, and one with the same matches that looks at a long run of spaces
+// inside a line once, not once from each of its spaces.
 constexpr std::string_view kTrailingSpace = R"(\s+$)", kTrailingSpaceOnce = R"((?<!\s)\s+$)";
 
 }  // namespace
@@ -76,7 +76,7 @@ Pattern::Pattern(const TextPattern& pattern, std::string_view file)
     } catch (const Error& error) {
       refuse(error.what());
     }
-    // Oniguruma's ^ and $ are those of lines.
+    // Oniguruma's ^ and $ match at the ends of lines.
     options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
   }
   std::unique_ptr<pcre2_compile_context, decltype(&pcre2_compile_context_free)> context(
@@ -94,7 +94,7 @@ Pattern::Pattern(const TextPattern& pattern, std::string_view file)
     pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(said.data()), said.size());
     refuse(said.data());
   }
-  // PCRE2's interpreter does the same more slowly where code cannot be made at run time.
+  // PCRE2's interpreter, where machine code cannot be made at run time, does the same more slowly.
   pcre2_jit_compile(code_->code, PCRE2_JIT_COMPLETE);
 }
 
@@ -110,7 +110,7 @@ bool Pattern::next(std::string_view text, Cursor* cursor, MatchMemory& memory) c
   if (memory.pace_ != nullptr) memory.pace_->did(1);
   while (cursor->from <= text.size()) {
     int found = search(0);
-    // Machine code has a small stack, the interpreter the heap.
+    // Machine code has a small stack; the interpreter uses the heap.
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = search(PCRE2_NO_JIT);
     if (found == PCRE2_ERROR_NOMATCH) return false;
     if (found == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();

@@ -1,11 +1,11 @@
-// Pattern: a regular expression of a tokenizer, or a text to look for, run by PCRE2 over UTF-8,
-// compiled to machine code where the system allows. Regular expressions are Oniguruma's
-// (tokenizer/pattern_spelling.h), and matches follow each other as that library's do: an empty one
-// is none where the last match ended.
+// Pattern: a regular expression of a tokenizer, or a literal text, searched with PCRE2 over UTF-8,
+// compiled to machine code where the system allows. Regular expressions have Oniguruma's syntax
+// (tokenizer/pattern_spelling.h), and matches follow each other as in that library: an empty match
+// where the last one ended does not count.
 //
 // Errors: kFile, naming the file and the pattern, where PCRE2 refuses it. kRequest, naming the
-// pattern, where matching runs away: a pattern of a file is hostile, and may try more ways to match
-// a text than there are atoms in it.
+// pattern, where matching takes too many steps: a file's pattern is hostile, and may try more ways
+// to match a text than there are atoms in the universe.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@
 
 namespace hearth {
 
-// The memory that matching needs; one for each thread at a time.
+// The memory that matching needs; no two threads may use one at a time.
 class MatchMemory {
  public:
-  // `pace`: of the work that the matching is a part of; null: none.
+  // `pace` is that of the work that matching is a part of; null: none.
   explicit MatchMemory(Pace* pace = nullptr);
   ~MatchMemory();
 
@@ -35,14 +35,14 @@ class MatchMemory {
 
 class Pattern {
  public:
-  // `file`: for messages.
+  // `file` is the name for messages.
   Pattern(const TextPattern& pattern, std::string_view file);
   Pattern(Pattern&&) noexcept;
   ~Pattern();
 
-  // Goes through the matches in a text from left to right.
+  // The place of a search that goes through the matches in a text from left to right.
   struct Cursor {
-    size_t begin = 0, end = 0;  // of the match
+    size_t begin = 0, end = 0;  // the match
     size_t from = 0;
     std::optional<size_t> last_end = std::nullopt;
   };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMostDepth = 16;
 
-// Unicode's White_Space. PCRE2's own \s adds U+180E, which is no white space any more.
+// Unicode's White_Space. PCRE2's own \s adds U+180E, which lost that property.
 constexpr std::string_view kWhiteSpace =
     R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
 constexpr std::string_view kNoWhiteSpace =
@@ -25,14 +25,14 @@ constexpr std::string_view kNoWhiteSpace =
     R"(\x{202A}-\x{202E}\x{2030}-\x{205E}\x{2060}-\x{2FFF}\x{3001}-\x{10FFFF})";
 #define HEARTH_WORD R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})"
 constexpr std::string_view kWord = HEARTH_WORD;
-// Outside of classes Oniguruma's \w has these numbers of Latin-1, too.
+// Outside of classes Oniguruma's \w also matches these numeric characters of Latin-1.
 constexpr std::string_view kLooseWord = HEARTH_WORD R"(\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
 constexpr std::string_view kHexDigits = "0-9A-Fa-f";
 
 struct NamedSet {
   std::string_view name, spelled;
 };
-// Sets with names of POSIX, where PCRE2 has other ones: [:alpha:] or \p{Alpha}.
+// Sets with POSIX names that PCRE2 defines differently: [:alpha:] or \p{Alpha}.
 constexpr std::array<NamedSet, 8> kPosixSets = {{{"alpha", R"(\p{Alphabetic})"},
                                                  {"alnum", R"(\p{Alphabetic}\p{Nd})"},
                                                  {"blank", R"(\t\p{Zs})"},
@@ -41,7 +41,7 @@ constexpr std::array<NamedSet, 8> kPosixSets = {{{"alpha", R"(\p{Alphabetic})"},
                                                  {"space", kWhiteSpace},
                                                  {"upper", R"(\p{Uppercase})"},
                                                  {"word", kWord}}};
-// Properties by names that PCRE2 has not, as \p{Letter}.
+// Property names that PCRE2 lacks, such as \p{Letter}.
 constexpr std::array<NamedSet, 13> kProperties = {{{"letter", "L"},
                                                    {"punct", "P"},
                                                    {"uppercase_letter", "Lu"},
@@ -75,7 +75,7 @@ bool compiles(const std::string& pattern) {
   return code != nullptr;
 }
 
-// \p{Han} holds, for PCRE2, what only extends the script.
+// Rewrites a property. PCRE2's \p{Han} would include characters that merely extend the script.
 std::string spell_property(std::string_view text, size_t* taken) {
   const std::string letter(text.substr(0, 2));
   const size_t end = text.find('}');
@@ -97,10 +97,10 @@ std::string spell_property(std::string_view text, size_t* taken) {
   return std::string(text.substr(0, end + 1));
 }
 
-// Escapes that mean the same inside of classes and outside, but for the brackets.
+// An escape with the same meaning inside and outside of classes, but for the brackets.
 struct Escape {
-  std::string positive;  // what stands in a class
-  bool negated = false;  // all but that
+  std::string positive;  // the members, as written in a class
+  bool negated = false;  // all characters but the members
   size_t taken = 2;
 };
 
@@ -135,7 +135,7 @@ std::string bracketed(const Escape& escape) {
   return (escape.negated ? "[^" : "[") + escape.positive + "]";
 }
 
-// Spells the other escapes, which PCRE2 takes as they are but for some names.
+// Rewrites the other escapes, which PCRE2 takes unchanged but for some names.
 PatternPiece plain_escape(std::string_view text) {
   const char c = text[1];
   if (c == 'v') return {"\\x0B", 2};
@@ -158,8 +158,8 @@ PatternPiece plain_escape(std::string_view text) {
 
 // The part of a class between two "&&".
 struct Operand {
-  std::string plain;                // between brackets
-  std::vector<std::string> others;  // expressions of one character each
+  std::string plain;                // members, as written between brackets
+  std::vector<std::string> others;  // further expressions that match one character each
 };
 
 std::string expression(const Operand& operand) {
@@ -171,7 +171,7 @@ std::string expression(const Operand& operand) {
   return spelled;
 }
 
-// A class, or a class within one.
+// Reads a class, or a class nested in one.
 class ClassReader {
  public:
   explicit ClassReader(std::string_view text) : rest_(text) {}
@@ -196,7 +196,7 @@ class ClassReader {
     return found.negated ? "(?:(?!" + whole + ")(?s:.))" : "(?:" + whole + ")";
   }
 
-  // Reads a class behind its "[".
+  // Reads a class from behind its "[".
   Class read(size_t depth) {
     if (depth > kMostDepth) {
       fail(ErrorCode::kFile, "classes are nested deeper than {}", kMostDepth);
@@ -220,7 +220,7 @@ class ClassReader {
       }
       element(depth, &found.last);
     }
-    // An unclosed group makes PCRE2 refuse a class without an end, too.
+    // The class does not end; an unclosed group makes PCRE2 refuse it.
     found.last.others.emplace_back("(");
     return found;
   }
@@ -270,7 +270,7 @@ class ClassReader {
   std::string_view rest_;
 };
 
-// Returns the pattern of a border between a character of a word and none, or of no border.
+// Returns the pattern of a word boundary, or of no boundary.
 std::string word_border(bool is_border) {
   const std::string word = "[" + std::string(kLooseWord) + "]";
   const std::string before = "(?<=" + word + ")", no_before = "(?<!" + word + ")";

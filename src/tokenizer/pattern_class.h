@@ -1,4 +1,4 @@
-// Escapes and classes of Oniguruma's regular expressions, written out for PCRE2
+// Rewrites escapes and classes of Oniguruma's regular expressions for PCRE2
 // (tokenizer/pattern_spelling.h).
 #pragma once
 
@@ -8,17 +8,17 @@
 
 namespace hearth {
 
-// The beginning of a regular expression, spelled anew, and how many bytes of it that was.
+// A rewritten beginning of a regular expression, and how many bytes of the original it replaces.
 struct PatternPiece {
   std::string spelled;
   size_t taken;
 };
 
-// `text` begins with a backslash, outside of classes.
+// Rewrites the escape that `text` begins with, outside of classes.
 PatternPiece spell_escape(std::string_view text);
 
-// `text` begins with "[". Throws (kFile) where classes lie too deep in each other. A class that
-// does not end is left to PCRE2.
+// Rewrites the class that `text` begins with, from its "[". Throws (kFile) where classes are nested
+// too deeply. A class that does not end is left for PCRE2 to refuse.
 PatternPiece spell_class(std::string_view text);
 
 }  // namespace hearth

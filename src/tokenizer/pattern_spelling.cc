@@ -24,7 +24,7 @@ class Speller {
     rest_.remove_prefix(taken);
   }
 
-  // A new thing that a quantifier may follow.
+  // Writes an atom: something that a quantifier may follow.
   void put_atom(std::string_view text, size_t taken) {
     atom_ = out_.size();
     put(text, taken);
@@ -67,7 +67,7 @@ class Speller {
       rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
       return;
     }
-    // "(*" would be a command to PCRE2: it is made something that PCRE2 refuses.
+    // PCRE2 would take "(*" for a command; it is replaced by something that PCRE2 refuses.
     if (rest_.starts_with("(*")) return put("(?:*", 2);
     groups_.push_back(out_.size());
     if (!rest_.starts_with("(?")) return put("(", 1);
@@ -80,7 +80,7 @@ class Speller {
     if (rest_[0] == ':') put(":", 1);
   }
 
-  // {n}, {n,}, {n,m}, {,m}, or the characters themselves.
+  // Reads {n}, {n,}, {n,m} or {,m}; anything else is literal characters.
   void interval() {
     size_t at = 1;
     auto digits = [&] {
@@ -106,8 +106,8 @@ class Speller {
 
   std::string_view rest_;
   std::string out_;
-  size_t atom_ = 0;             // where in `out_` what a quantifier means begins
-  std::vector<size_t> groups_;  // where those that are open begin
+  size_t atom_ = 0;             // where the atom begins in `out_` that a quantifier would repeat
+  std::vector<size_t> groups_;  // where the open groups begin
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// The matches, joined by "|".
+// Returns the matches, joined by "|".
 std::string found(std::string_view regex, std::string_view text, bool is_regex = true) {
   const Pattern pattern({std::string(regex), is_regex}, "tokenizer.json");
   MatchMemory memory;
@@ -62,7 +62,7 @@ TEST(Pattern, ClassesLieInEachOtherAndMeet) {
 }
 
 TEST(Pattern, AScriptHasNotWhatExtendsIt) {
-  // U+3001 belongs to several scripts' extensions and to none of them.
+  // U+3001 belongs to several scripts' extensions, but to no script.
   EXPECT_EQ(found(R"(\p{Han}+)", "\u4e2d\u3001\u6587"), "\u4e2d|\u6587|");
   EXPECT_EQ(found(R"(\p{^Han}+)", "\u4e2d\u3001"), "\u3001|");
 }
@@ -108,8 +108,9 @@ TEST(Pattern, WhatPcre2RefusesIsNamed) {
   error_of(std::string(1 << 17, 'a'), "a", ErrorCode::kFile);
 }
 
-// The same as the pattern as published, in a group that hides it, and a long run inside of a line
-// is looked at once: at every one of its spaces this would take minutes.
+// The rewritten pattern matches the same as the published one, here in a group so that it is not
+// recognised. It looks at a long run of spaces inside a line once: once from each space would take
+// minutes.
 TEST(Pattern, SpacesAtTheEndOfALine) {
   for (const char* text :
        {"a  ", "a \n b", " \n\n ", "a \n \n", "\n", "  a", "\u00a0\u3000\nb \n", " \n \n x \n"}) {

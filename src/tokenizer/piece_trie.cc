@@ -5,7 +5,7 @@
 namespace hearth {
 
 PieceTrie::PieceTrie(std::span<const std::string> tokens, std::span<const int32_t> ids) {
-  // A node that waits for its children: those of ids[begin, end), which agree in `depth` bytes.
+  // A node whose children are not made yet: those of ids[begin, end), which share `depth` bytes.
   struct Waiting {
     uint32_t node;
     size_t begin;
@@ -18,7 +18,7 @@ PieceTrie::PieceTrie(std::span<const std::string> tokens, std::span<const int32_
   for (int32_t id : ids) {
     if (!tokens[id].empty() && tokens[id].size() <= kMaxPieceBytes) taken.push_back(id);
   }
-  // The last node to wait comes first, so that a token's nodes stand close together.
+  // The latest node is taken first, so that a token's nodes lie close together.
   std::vector<Waiting> waiting = {{0, 0, taken.size(), 0}};
   while (!waiting.empty()) {
     Waiting here = waiting.back();

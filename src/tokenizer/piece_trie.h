@@ -1,6 +1,6 @@
-// PieceTrie: the tokens of a vocabulary as a trie over their bytes, to find every token that a text
-// begins with in one walk. A step takes the same few instructions wherever it stands, whatever the
-// vocabulary: up to eight children are compared at once, more are counted in a bit mask.
+// PieceTrie: the tokens of a vocabulary as a trie over their bytes, which finds every token that a
+// text begins with in one walk. A step takes the same few instructions at every node: up to eight
+// children are compared at once, more are counted in a bit mask.
 //
 //   for (const Node* node = trie.root(); at < text.size(); ++at) {
 //     node = trie.child(*node, text[at]);
@@ -8,8 +8,8 @@
 //     if (node->id != PieceTrie::kNone) ...  // text.substr(0, at + 1) is the token node->id
 //   }
 //
-// 12 bytes a node, and at most one node a byte of the tokens. Tokens longer than kMaxPieceBytes are
-// left out, as are empty ones: a walk must end in a time that does not grow with the text.
+// It takes 12 bytes a node, and at most one node a byte of the tokens. Tokens longer than
+// kMaxPieceBytes are left out, as are empty ones: the time of a walk must not grow with the text.
 #pragma once
 
 #include <array>
@@ -33,11 +33,11 @@ class PieceTrie {
     int32_t id = kNone;  // the token that ends here
   };
 
-  // `ids`: the tokens to take, sorted by text, none twice. The texts are not needed afterwards.
+  // `ids` are the tokens to take, sorted by text, none twice. The texts are not needed afterwards.
   PieceTrie(std::span<const std::string> tokens, std::span<const int32_t> ids);
 
   const Node* root() const { return nodes_.data(); }
-  // The node behind the byte, or nullptr.
+  // Returns the child by `byte`, or nullptr.
   const Node* child(const Node& node, char byte) const {
     auto label = static_cast<uint8_t>(byte);
     if (node.shape > kNarrow) return wide_child(node, label);
@@ -55,7 +55,7 @@ class PieceTrie {
 
   struct Mask {
     std::array<uint64_t, 4> bits{};
-    std::array<uint8_t, 4> before{};  // how many bits stand in the words before; 192 at most
+    std::array<uint8_t, 4> before{};  // how many bits are set in the words before; 192 at most
   };
 
   const Node* wide_child(const Node& node, uint8_t label) const {
@@ -66,11 +66,11 @@ class PieceTrie {
     auto rank = static_cast<uint32_t>(std::popcount(word & (bit - 1)));
     return &nodes_[node.first + mask.before[label / 64] + rank];
   }
-  // Sets the children of a node from their first one, of those at the end of the nodes.
+  // Makes the nodes from `first` to the end the children of a node.
   void adopt(uint32_t node, uint32_t first);
 
   std::vector<Node> nodes_;
-  std::vector<uint8_t> labels_;  // of the step to each node, and kNarrow bytes behind
+  std::vector<uint8_t> labels_;  // the byte that leads to each node, and kNarrow bytes behind
   std::vector<Mask> masks_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kGpt2 =
     R"re('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)re";
 
-// Returns the pattern that cuts the text; none where the step does not cut by one.
+// Returns the pattern that splits the text; none where the step has none.
 std::optional<TextPattern> pattern_of(const CutStep& step) {
   if (const auto* split = std::get_if<SplitStep>(&step)) return split->pattern;
   if (const auto* mark = std::get_if<MetaspaceStep>(&step)) {
@@ -27,7 +27,7 @@ std::optional<TextPattern> pattern_of(const CutStep& step) {
   return std::nullopt;
 }
 
-// A step may make several bytes of one.
+// Throws where steps have made too many bytes: a step may make several of one.
 void check_size(std::span<const std::string_view> pieces) {
   size_t bytes = 0;
   for (std::string_view piece : pieces) bytes += piece.size();
@@ -90,7 +90,7 @@ void PreTokenizer::cut(const Step& step, std::string_view piece, MatchMemory& me
   } else if (std::holds_alternative<MetaspaceStep>(step.what)) {
     behavior = CutBehavior::kMergedWithNext;
   }
-  // A piece beside one with stand-ins lies where its own does.
+  // Matches are found in the text with stand-ins, and lie at the same bytes of the piece.
   std::string made;
   const std::string_view seen = step.literal ? piece : with_stand_ins(piece, &made);
   const size_t first = out.size();

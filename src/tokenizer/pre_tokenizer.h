@@ -1,7 +1,7 @@
-// Pre-tokenizers: how BPE cuts text into pieces before it merges inside each piece. A pre-tokenizer
-// is a sequence of steps: each cuts the pieces that the one before it left.
+// Pre-tokenizers: how BPE splits text into pieces before it merges inside each piece. A
+// pre-tokenizer is a sequence of steps: each splits the pieces of the one before it.
 //
-// Rules by name: names are those of `tokenizer.ggml.pre` in GGUF files. Each pattern cuts at the
+// Rules by name: names are those of `tokenizer.ggml.pre` in GGUF files. Each pattern splits at the
 // borders of its matches (text between matches is a piece, too), so the concatenation of the pieces
 // is the text. The patterns are the ones published in the models' own tokenizer.json, run by PCRE2
 // over UTF-8; docs/tokenizers.md lists them, and where llama.cpp's approximations of them differ.
@@ -25,9 +25,9 @@ struct PreTokenizerRule {
   std::span<const std::string_view> patterns;
   // A piece that is a token as a whole becomes that token, whether merges lead to it or not.
   bool whole_tokens = false;
-  // Whether BOS is put first where the file does not say.
+  // Whether BOS is put before the text where the file does not say.
   bool add_bos = false;
-  // The models' own tokenizer.json brings text into NFC before it is cut.
+  // The models' own tokenizer.json normalises text to NFC first.
   bool nfc = false;
 };
 
@@ -36,7 +36,7 @@ const PreTokenizerRule* find_pre_tokenizer(std::string_view name);
 // Returns all names for messages, sorted, as "a, b, c".
 std::string pre_tokenizer_names();
 
-// The pieces of a text: views into it, or into what was made of it.
+// The pieces of a text: views into it, or into the strings of `made`.
 struct TextPieces {
   std::vector<std::string_view> pieces;  // none is empty
   std::deque<std::string> made;
@@ -45,29 +45,29 @@ struct TextPieces {
 class PreTokenizer {
  public:
   explicit PreTokenizer(const PreTokenizerRule& rule);
-  // `file`: for messages. Throws as Pattern does.
+  // `file` is the name for messages. Throws as Pattern does.
   PreTokenizer(std::span<const CutStep> steps, std::string_view file);
 
-  // `text` is well-formed UTF-8; `at_start`: nothing stands before it. Replaces `pieces`. May be
-  // called by many threads at once, each with a `memory` of its own. Throws as Pattern::next().
+  // Replaces `pieces` by those of `text`, which is well-formed UTF-8. `at_start`: no text stands
+  // before it. Thread-safe, where each thread has a `memory` of its own. Throws as Pattern::next().
   void split(std::string_view text, bool at_start, MatchMemory& memory, TextPieces& pieces) const;
 
-  // Whether the bytes of pieces are to be spelled in the byte-level alphabet; where steps spelled
-  // them already, pieces are text.
+  // Returns whether the caller has to spell the bytes of pieces in the byte-level alphabet; where a
+  // step spells them, pieces are spelled already.
   bool spells_bytes() const { return spells_bytes_; }
 
  private:
   struct Step {
     CutStep what;
     std::optional<Pattern> pattern;
-    bool spell = false;    // bytes of the pieces, since a step follows
-    bool literal = false;  // the pattern is a text, which is looked for as it is
+    bool spell = false;    // the step spells the bytes of pieces, since another step follows
+    bool literal = false;  // the pattern is a literal text
   };
 
   void add(const CutStep& step, std::string_view file);
   void cut(const Step& step, std::string_view piece, MatchMemory& memory,
            std::vector<std::string_view>& out) const;
-  // Cuts `piece`, or what the step makes of it, which is returned.
+  // Appends the pieces of `piece`, or of the text that the step makes of it, and returns that text.
   std::string_view apply(const Step& step, std::string_view piece, bool at_start,
                          MatchMemory& memory, TextPieces& out) const;
 

@@ -17,8 +17,8 @@ constexpr std::string_view kNewline = R"re([\r\n])re";
 constexpr std::string_view kHanHangul =
     R"re([\x{4E00}-\x{9FA5}\x{800}-\x{4E00}\x{AC00}-\x{D7FF}]+)re";
 
-// These families take a contraction, then a word with the one character before it. They differ in
-// how digits are grouped and in the definition of a word.
+// These families make a piece of a contraction, and of a word with the one character before it.
+// They differ in how digits are grouped and in the definition of a word.
 #define HEARTH_CONTRACTION R"re((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]))re"
 #define HEARTH_LETTERS R"re([^\r\n\p{L}\p{N}]?\p{L}+)re"
 #define HEARTH_SYMBOLS_AND_SPACE R"re( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"
@@ -32,7 +32,7 @@ constexpr std::string_view kQwen35 = HEARTH_CONTRACTION
     R"re(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+)re"
     R"re(|\s+(?!\S)|\s+)re";
 
-// A word is capitals followed by small letters, so that camelCase falls apart.
+// A word is capitals followed by small letters, so that camelCase is split.
 #define HEARTH_CAPITALS R"re([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])re"
 #define HEARTH_SMALL R"re([\p{Ll}\p{Lm}\p{Lo}\p{M}])re"
 #define HEARTH_CASED(suffix)                                              \
@@ -63,8 +63,8 @@ constexpr std::string_view kDeepseekLlmWord =
     R"re(\x{1E900}-\x{1E943}]+)re";
 constexpr std::string_view kDeepseekLlmPunctuation =
     R"re(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+)re";
-// The published pattern is \s+$. In this form a long run of spaces inside a line is looked at once,
-// not once from each of its spaces.
+// The published pattern is \s+$. This form looks at a long run of spaces inside a line once, not
+// once from each of its spaces.
 constexpr std::string_view kSpaceAtEnd = R"re((?<!\s)\s++\z)re";
 constexpr std::string_view kSpaceWord = R"re(\s?\p{L}+)re";
 constexpr std::string_view kSpacePunctuation = R"re(\s?\p{P}+)re";
@@ -76,10 +76,10 @@ constexpr std::string_view kDeepseekV3 =
     R"re(|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*)re"
     R"re(|\s*[\r\n]+|\s+(?!\S)|\s+)re";
 
-// The published pattern cuts Han out of its classes: [\p{Lu}...&&[^\p{Han}]]* and
-// [\p{Ll}...&&[^\p{Han}]]+ one behind the other, which may share letters without case and marks. So
-// that no run is gone through twice, this says what that comes to: capitals and shared letters,
-// then small ones; or, where no small one follows, all up to the last shared one.
+// The published pattern excludes Han from its classes: [\p{Lu}...&&[^\p{Han}]]* is followed by
+// [\p{Ll}...&&[^\p{Han}]]+, and both match letters without case and marks. This form is equivalent
+// and goes through no run twice: capitals and shared letters, then small ones; or, where no small
+// one follows, all up to the last shared one.
 #define HEARTH_NO_HAN(class) R"re((?:(?!\p{Han})[)re" class R"re(]))re"
 #define HEARTH_KIMI_CAPITAL HEARTH_NO_HAN(R"re(\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M})re")
 #define HEARTH_KIMI_SMALL HEARTH_NO_HAN(R"re(\p{Ll}\p{Lm}\p{Lo}\p{M})re")

@@ -54,8 +54,8 @@ TEST(PreTokenizer, Qwen2TakesDigitsOneByOne) {
 
 TEST(PreTokenizer, DeepseekLlm) {
   EXPECT_EQ(cut("deepseek-llm", "Hi, 你好 42a\n\nx  "), "Hi|,| |你好| |42|a|\n|\n|x|  ");
-  // Its punctuation reaches from ':' to '~' and so holds ASCII's letters, and its ideographs begin
-  // at U+0800: words with accents and full-width spaces fall apart.
+  // The punctuation class reaches from ':' to '~' and so includes ASCII's letters, and ideographs
+  // begin at U+0800: words with accents and full-width spaces are split.
   EXPECT_EQ(cut("deepseek-llm", "été ñandú"), "é|t|é| ñ|and|ú");
   EXPECT_EQ(cut("deepseek-llm", "Привет！ \u3000。"), "Привет|！| |\u3000。");
   EXPECT_EQ(cut("deepseek-llm", "a   b"), "a|  | b");
@@ -98,7 +98,7 @@ TEST(PreTokenizer, TekkenHasNoContractions) {
 TEST(PreTokenizer, KimiK2KeepsIdeographsApart) {
   EXPECT_EQ(cut("kimi-k2", "Hello中文 WorldABC it'S 1234\n"),
             "Hello|中文| World|ABC| it'S| |123|4|\n");
-  // U+3001 is no ideograph, Hangul and kana are letters of words.
+  // U+3001 is not an ideograph; Hangul and kana are letters of words.
   EXPECT_EQ(cut("kimi-k2", "a中、b한あ!中"), "a|中|、b한あ|!|中");
   // Capitals behind letters without case begin a word of their own.
   EXPECT_EQ(cut("kimi-k2", "ABªCD AªBc"), "ABª|CD| AªBc");

@@ -14,7 +14,7 @@ bool is_between(std::string_view text, std::string_view begin, std::string_view 
   return text.size() > begin.size() + end.size() && text.starts_with(begin) && text.ends_with(end);
 }
 
-// "[INST]", "[/INST]", "[SYSTEM_PROMPT]"
+// Returns whether the text looks like "[INST]", "[/INST]" or "[SYSTEM_PROMPT]".
 bool is_bracketed_name(std::string_view text) {
   return is_between(text, "[", "]") &&
          std::ranges::all_of(text.substr(1, text.size() - 2),
@@ -79,7 +79,7 @@ bool SpecialTokens::is_sought(int32_t id, bool with_control, bool normalized) co
 
 std::vector<SpecialTokens::Length> SpecialTokens::lengths_of(std::vector<Entry> entries) {
   std::erase_if(entries, [](const Entry& entry) { return entry.text.empty(); });
-  // The last id of a text that stands twice counts, as in TokenIndex.
+  // The last id counts for a text that stands twice, as in TokenIndex.
   std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
     if (a.text.size() != b.text.size()) return a.text.size() > b.text.size();
     int order = a.text.compare(b.text);
@@ -125,7 +125,7 @@ void SpecialTokens::take(std::string_view text, int32_t id, size_t begin, size_t
     if (rule->strip_left) {
       begin = std::max(*done, begin - white_space_behind(text.substr(*done, begin - *done)));
     }
-    // White space that the token before has taken is not looked at again.
+    // White space that the token before took is not looked at again.
     if (rule->strip_right) {
       end = end < *done ? *done : end + white_space_before(text.substr(end));
     }
@@ -169,7 +169,7 @@ void SpecialTokens::scan(const std::vector<Length>& lengths, const Search& searc
 
 std::vector<TextPart> SpecialTokens::partition(std::string_view text, bool parse_special,
                                                ByteRanges foreign, Pace* pace) const {
-  // A look at a byte is quick beside making tokens of it.
+  // Bytes searched that count as one unit of work: searching is quicker than encoding.
   constexpr size_t kLooksPerUnit = 64;
   std::vector<TextPart> parts;
   const std::vector<Length>& lengths = lengths_[parse_special ? 1 : 0];

@@ -43,7 +43,7 @@ class ForeignTest : public ::testing::Test {
 };
 
 TEST_F(ForeignTest, AMatchThatTouchesAForeignByteIsNone) {
-  const std::string text = "a<|im_end|>b";  // the token is [1, 11)
+  const std::string text = "a<|im_end|>b";  // the token lies at [1, 11)
   EXPECT_TRUE(has(encode(text, {}), "<|im_end|>"));
   EXPECT_TRUE(has(encode(text, {{0, 1}, {11, 12}}), "<|im_end|>"));
   for (size_t at = 1; at < 11; ++at) {

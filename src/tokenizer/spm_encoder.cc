@@ -22,10 +22,10 @@ struct Symbol {
 struct Candidate {
   float score;
   int32_t left;
-  int32_t length;  // of both together, which tells whether either has changed since
+  int32_t length;  // of both together; another sum means that one has changed since
   int32_t id;
 
-  // The heap's top is its greatest, so the highest score is greatest, then the leftmost.
+  // A heap's top is its greatest element: the highest score counts as greatest, then the leftmost.
   bool operator<(const Candidate& other) const {
     return score != other.score ? score < other.score : left > other.left;
   }
@@ -36,7 +36,7 @@ class Merger {
   Merger(const Vocab& vocab, const TokenIndex& index, Pace& pace)
       : vocab_(vocab), index_(index), pace_(pace) {}
 
-  // Returns the symbols of `text`, merged; symbols of length 0 are gone.
+  // Merges the symbols of `text` and returns them; a length of 0 marks merged ones.
   const std::vector<Symbol>& run(std::string_view text) {
     text_ = text;
     symbols_.clear();
@@ -75,13 +75,13 @@ class Merger {
   }
 
  private:
-  // Text that spells a control token is none, whoever wrote it.
+  // Text that spells a control token must not become that token.
   int32_t find(std::string_view piece) const {
     int32_t id = index_.find(piece);
     return id != TokenIndex::kNone && is_guarded_token(vocab_, id) ? TokenIndex::kNone : id;
   }
 
-  // Notes the merge of a symbol with its right neighbour, where there is one.
+  // Adds the candidate of a symbol and its right neighbour, where they make a token.
   bool consider(int32_t left) {
     const Symbol& symbol = symbols_[left];
     if (symbol.next < 0) return false;

@@ -20,11 +20,11 @@
 
 namespace hearth {
 
-// U+2581 stands for a space in tokens.
+// U+2581, which stands for a space in tokens.
 inline constexpr std::string_view kSpaceMark = "\xe2\x96\x81";
 
-// Returns where the first U+2581 stands that has another character before it; text.size() without
-// one.
+// Returns the position of the first U+2581 that has another character before it; text.size() where
+// there is none.
 size_t space_inside(std::string_view text);
 
 // Returns the byte that a token named like "<0x0A>" stands for, or -1.
@@ -38,7 +38,8 @@ class SpmEncoder : public Encoder {
   void encode(std::string_view text, Before before, Encoding& out) const override;
 
  private:
-  // Returns how long a beginning of `marked` (text with its spaces marked) is merged on its own.
+  // Returns the length of the beginning of `marked` (text with its spaces marked) that can be
+  // merged on its own.
   size_t piece_length(std::string_view marked) const;
 
   const Vocab& vocab_;

@@ -46,8 +46,8 @@ Vocab small_spm_vocab() {
 
 TEST(SpmEncoder, MergesTheHighestScoreFirst) {
   auto tokenizer = Tokenizer::from_vocab(small_spm_vocab());
-  // ll (-1) is merged first, then he (-2), _he, and so on up to _hello, however low its own score
-  // is.
+  // ll (-1) is merged first, then he (-2), _he, and so on up to _hello, however low the score of
+  // _hello is.
   EXPECT_EQ(spm_texts(*tokenizer, "hello"), (Texts{"_hello"}));
   EXPECT_EQ(spm_texts(*tokenizer, "hello hello"), (Texts{"_hello", "_hello"}));
   EXPECT_EQ(spm_texts(*tokenizer, "elo"), (Texts{"_", "e", "lo"}));

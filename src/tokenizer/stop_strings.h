@@ -1,10 +1,10 @@
 // StopMatcher ends a stream of text at the first stop string, which may be spread over any number
-// of pushes. Text is given out as soon as it cannot be part of a stop string any more: only the
+// of pushes. It returns text as soon as it cannot be part of a stop string any more: only the
 // longest end of the text that begins a stop string is held back.
 //
 // The stop string that is completed first wins; of several completed by the same byte, the longest.
 // So the result does not depend on how the text was cut into pushes. Neither the stop string nor
-// what follows it is given out.
+// the text behind it is returned.
 //
 // Errors: an empty stop string is refused (kRequest).
 #pragma once
@@ -19,7 +19,7 @@ class StopMatcher {
  public:
   explicit StopMatcher(std::vector<std::string> stops);
 
-  // Returns the text that is safe to give out now; nothing once stopped.
+  // Adds text and returns what is safe to show now; nothing once stopped.
   std::string push(std::string_view text);
   // Ends the stream and returns the text held back; nothing once stopped.
   std::string flush();
@@ -29,7 +29,7 @@ class StopMatcher {
   const std::string& matched() const { return matched_; }
 
  private:
-  // A stop string, matched by Knuth, Morris and Pratt's automaton.
+  // A stop string, searched with the automaton of Knuth, Morris and Pratt.
   struct Pattern {
     std::string text;
     std::vector<size_t> border;  // for each beginning, its longest end that is also a beginning

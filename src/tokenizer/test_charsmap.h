@@ -1,4 +1,4 @@
-// Character maps for tests and fuzzers, made in memory as the trainer writes them
+// Makes character maps for tests and fuzzers, in memory, as SentencePiece's trainer writes them
 // (tokenizer/character_map.h): slowly, and in no particular order.
 #pragma once
 
@@ -16,7 +16,7 @@ class CharsmapMaker {
  public:
   using Rules = std::map<std::string, std::string>;
 
-  // The bytes of a map that replaces each key by its value.
+  // Returns the bytes of a map that replaces each key by its value.
   static std::string make(const Rules& rules) {
     CharsmapMaker maker;
     std::vector<std::pair<std::string, uint32_t>> keys;
@@ -31,7 +31,7 @@ class CharsmapMaker {
            maker.replacements_;
   }
 
-  // The numbers as a file has them.
+  // Returns the numbers' bytes as in a file.
   static std::string bytes_of(const std::vector<uint32_t>& numbers) {
     std::string bytes;
     for (uint32_t number : numbers) {
@@ -43,7 +43,7 @@ class CharsmapMaker {
  private:
   using Keys = std::vector<std::pair<std::string, uint32_t>>;
 
-  // Places the children of the unit at `at`, where `keys` agree in `depth` bytes.
+  // Places the children of the unit at `at`, whose keys share `depth` bytes.
   void place(uint32_t at, size_t depth, const Keys& keys) {
     std::map<uint8_t, Keys> children;
     const uint32_t* value = nullptr;
@@ -62,10 +62,10 @@ class CharsmapMaker {
     for (const auto& [label, below] : children) place(base ^ label, depth + 1, below);
   }
 
-  // Labels alone tell whose child a unit is, so nobody else may count from there.
+  // Returns a base that no other unit's children use: a child is recognised by its label alone.
   uint32_t free_base(const std::map<uint8_t, Keys>& children, bool with_value) const {
     auto is_free = [&](uint32_t at) { return at >= taken_.size() || !taken_[at]; };
-    constexpr size_t kFar = 512;  // the units before are as good as full
+    constexpr size_t kFar = 512;  // units before are nearly all taken
     for (auto base = static_cast<uint32_t>(std::max(taken_.size(), kFar + 1) - kFar);; ++base) {
       bool fits = !bases_.contains(base) && (!with_value || is_free(base));
       for (const auto& [label, below] : children) fits = fits && is_free(base ^ label);

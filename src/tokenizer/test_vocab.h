@@ -1,4 +1,4 @@
-// Small vocabularies for tests and fuzzers, one of each kind, made in memory.
+// Makes small vocabularies for tests and fuzzers, one of each kind.
 #pragma once
 
 #include <initializer_list>
@@ -25,8 +25,8 @@ inline void add_words(Vocab& vocab, size_t tokens) {
   while (vocab.tokens.size() < tokens) add_token(vocab, "w" + std::to_string(vocab.tokens.size()));
 }
 
-// Ids 0 to 255 are the bytes; each merge (in the byte-level alphabet, where a space is U+0120) adds
-// its product.
+// Makes a byte-level BPE vocabulary: ids 0 to 255 are the bytes; each merge (in the byte-level
+// alphabet, where a space is U+0120) adds the token that it makes.
 inline Vocab bpe_vocab(const std::vector<std::string>& merges, const std::string& pre = "gpt-2") {
   Vocab vocab;
   vocab.source = "test.gguf";
@@ -43,7 +43,7 @@ inline Vocab bpe_vocab(const std::vector<std::string>& merges, const std::string
   return vocab;
 }
 
-// The merges as files have them.
+// Returns the merges as text, as files have them.
 inline std::vector<std::string> merge_texts(const Vocab& vocab) {
   std::vector<std::string> texts;
   for (const MergeRule& rule : vocab.merges) {
@@ -64,7 +64,8 @@ inline std::string with_space_marks(const std::string& text) {
   return marked;
 }
 
-// 0 <unk>, 1 <s>, 2 </s>, 3 to 258 the byte tokens, then the pieces; U+2581 is written as "_".
+// Makes a vocabulary of 0 <unk>, 1 <s>, 2 </s>, 3 to 258 the byte tokens, then the pieces; U+2581
+// is written as "_".
 inline Vocab spm_vocab(std::initializer_list<SpmPiece> pieces) {
   Vocab vocab;
   vocab.source = "test.gguf";
@@ -85,7 +86,7 @@ inline Vocab spm_vocab(std::initializer_list<SpmPiece> pieces) {
   return vocab;
 }
 
-// 0 <s>, 1 <pad>, 2 </s>, 3 <unk>, then the pieces; U+2581 is written as "_".
+// Makes a vocabulary of 0 <s>, 1 <pad>, 2 </s>, 3 <unk>, then the pieces; U+2581 is written as "_".
 inline Vocab unigram_vocab(std::initializer_list<SpmPiece> pieces) {
   Vocab vocab;
   vocab.source = "test.gguf";
@@ -102,7 +103,8 @@ inline Vocab unigram_vocab(std::initializer_list<SpmPiece> pieces) {
   return vocab;
 }
 
-// 0 [PAD], 1 [UNK], 2 [CLS], 3 [SEP], 4 [MASK], then the pieces; U+2581 is written as "_".
+// Makes a vocabulary of 0 [PAD], 1 [UNK], 2 [CLS], 3 [SEP], 4 [MASK], then the pieces; U+2581 is
+// written as "_".
 inline Vocab wordpiece_vocab(std::initializer_list<std::string> pieces) {
   Vocab vocab;
   vocab.source = "test.gguf";

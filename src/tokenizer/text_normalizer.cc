@@ -15,7 +15,7 @@ namespace {
 
 using Marked = TextNormalizer::Marked;
 
-// Makes a normalised text, piece by piece.
+// Builds a normalised text, piece by piece.
 class Maker {
  public:
   Maker(const Marked& from, size_t most) : from_(from), most_(most) {}
@@ -29,7 +29,7 @@ class Maker {
     check();
   }
 
-  // `text` stands for [begin, end).
+  // Appends `text` in place of [begin, end) of the original.
   void put(std::string_view text, size_t begin, size_t end) {
     made_.text += text;
     if (!from_.foreign.empty()) {
@@ -57,7 +57,7 @@ class Maker {
   Marked made_;
 };
 
-// Characters below U+0300 are as they should be, unless a mark follows.
+// Returns whether the text is in NFC for certain: all characters lie below U+0300.
 bool is_plain(std::string_view text) {
   return std::ranges::none_of(text, [](char c) { return static_cast<uint8_t>(c) >= 0xCC; });
 }
@@ -66,8 +66,8 @@ uint8_t combining_class(utf8proc_int32_t character) {
   return static_cast<uint8_t>(utf8proc_get_property(character)->combining_class);
 }
 
-// Sorts marks by their classes, equal ones in the order in which they stand; in linear time, since
-// a text may be nothing but marks.
+// Sorts marks by their combining classes, stably; in linear time, since a text may be nothing but
+// marks.
 void sort_marks(std::span<utf8proc_int32_t> marks) {
   constexpr size_t kFew = 32;
   if (marks.size() <= kFew) {
@@ -82,8 +82,8 @@ void sort_marks(std::span<utf8proc_int32_t> marks) {
   std::ranges::copy(sorted, marks.begin());
 }
 
-// Canonical composition of well-formed text. utf8proc sorts marks in quadratic time, so they are
-// sorted before.
+// Returns the canonical composition (NFC) of well-formed text. utf8proc sorts marks in quadratic
+// time, so they are sorted before.
 std::string nfc(std::string_view text) {
   constexpr auto kDecompose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE);
   std::vector<utf8proc_int32_t> characters;
@@ -113,7 +113,8 @@ std::string nfc(std::string_view text) {
   return composed;
 }
 
-// A character of ASCII composes with nothing before it, so the text is cut before each.
+// Composes a text in parts: an ASCII character composes with nothing before it, so the text is cut
+// before each.
 void compose(std::string_view text, Maker* maker) {
   if (is_plain(text)) return maker->keep(0, text.size());
   for (size_t begin = 0; begin < text.size();) {

@@ -1,5 +1,5 @@
-// TextNormalizer does what a tokenizer.json says is done to text before it is cut: NFC, something
-// put before it, patterns replaced. Bytes that are not UTF-8 stay as they are.
+// TextNormalizer normalises text before it is split, by the steps of a tokenizer.json: NFC, a
+// prefix, replaced patterns. Bytes that are not UTF-8 are unchanged.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,25 @@ namespace hearth {
 
 class TextNormalizer {
  public:
-  // `file`: for messages. Throws as Pattern does.
+  // `file` is the name for messages. Throws as Pattern does.
   TextNormalizer(std::span<const NormalizeStep> steps, std::string_view file);
 
   bool empty() const { return steps_.empty(); }
 
-  // A text, and of each of its bytes whether a stranger wrote it, or something that it was made of;
-  // without bytes, none.
+  // A text, and for each of its bytes whether it comes from untrusted text; `foreign` is empty
+  // where no byte does.
   struct Marked {
     std::string text;
     std::vector<uint8_t> foreign;
   };
-  // Throws as Pattern::next(), and (kRequest) where more than `most` bytes come of the text.
+  // Returns the normalised text. Throws as Pattern::next(), and (kRequest) where it has more than
+  // `most` bytes.
   Marked run(Marked text, size_t most, MatchMemory& memory) const;
 
  private:
   struct Step {
     NormalizeStep what;
-    std::vector<Pattern> pattern;  // one, of a step that has one
+    std::vector<Pattern> pattern;  // one, where the step has a pattern
   };
 
   std::vector<Step> steps_;

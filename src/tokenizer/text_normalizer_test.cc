@@ -18,7 +18,7 @@ TEST(TextNormalizer, ComposesCanonically) {
   const Steps nfc = {NfcStep{}};
   EXPECT_EQ(normal(nfc, "cafe\u0301s"), "caf\u00e9s");
   EXPECT_EQ(normal(nfc, "\u212b \u1112\u1161\u11ab"), "\u00c5 \ud55c");
-  // Marks go in the order of their classes first.
+  // Marks are sorted by their classes first.
   EXPECT_EQ(normal(nfc, "a\u0302\u0323"), "\u1ead");
   EXPECT_EQ(normal(nfc, "\u0344"), "\u0308\u0301");
   EXPECT_EQ(normal(nfc,
@@ -28,7 +28,7 @@ TEST(TextNormalizer, ComposesCanonically) {
   EXPECT_EQ(normal(nfc, ""), "");
 }
 
-// This test would take minutes with marks sorted in quadratic time.
+// Marks sorted in quadratic time would take minutes.
 TEST(TextNormalizer, MarksWithoutEndAreSorted) {
   std::string text = "a";
   for (int i = 0; i < 50'000; ++i) text += i % 2 == 0 ? "\u0345" : "\u0334";
@@ -36,7 +36,7 @@ TEST(TextNormalizer, MarksWithoutEndAreSorted) {
 }
 
 TEST(TextNormalizer, MarksOfAClassKeepTheirOrder) {
-  // Classes 230, 220 and 240, so few that they are sorted otherwise than many.
+  // Classes 230, 220 and 240; few marks are sorted in another way than many.
   for (int times : {1, 5, 40}) {
     std::string marks;
     std::string below, above, last;

@@ -1,4 +1,4 @@
-// Tokenizers by the rules of a tokenizer.json: how text is cut, spelled and made again.
+// Tests tokenizers with the rules of a tokenizer.json: splitting, spelling and decoding.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -50,7 +50,7 @@ TEST(TextRules, ByteLevelSpellsWhereAStepFollows) {
   EXPECT_EQ(cut({ByteLevelStep{true, false}}, "a b"), " a b");
   const SplitStep digits = {{R"(\p{N})", true}};
   EXPECT_EQ(cut({ByteLevelStep{}, digits}, " 12"), "\u0120|1|2");
-  // The byte 0xB2 is spelled as a number.
+  // The byte 0xB2 is spelled as a character that is a number.
   EXPECT_EQ(cut({ByteLevelStep{false, false}, digits}, "\u0432"), "\u00d0|\u00b2");
 }
 
@@ -67,7 +67,8 @@ TEST(TextRules, MarksGoBeforeWordsAsTheSchemeSays) {
   EXPECT_EQ(cut({dashes, first}, "-b"), "b");
 }
 
-// Characters and merges over them: 0 <unk>, 1 a, 2 b, 3 ab, 4 the mark, 5 the mark with a.
+// Makes a vocabulary that merges characters: 0 <unk>, 1 a, 2 b, 3 ab, 4 the mark, 5 the mark with
+// a.
 Vocab marked_vocab() {
   Vocab vocab;
   vocab.source = "tokenizer.json";
@@ -195,7 +196,7 @@ TEST(TextRules, NobodyForgesATokenOfOneCharacter) {
   EXPECT_EQ(a.encode("a\u20ac", {{0, 4}}), (Ids{'a', 0xE2, 0x82, 0xAC}));
 }
 
-// The error comes with the vocabulary: it would be too late while text is generated.
+// The error comes when the vocabulary is read: during generation it would be too late.
 TEST(TextRules, WhatNoTokenCanBeDecodedWithIsRefused) {
   auto error_of = [](std::vector<DecodeStep> steps) {
     Added a;

@@ -1,6 +1,6 @@
-// TextStream turns the bytes of one sequence's tokens into the text that may be given out:
-// well-formed UTF-8 at every moment (Utf8Stream), without a stop string or the beginning of text
-// that may become one (StopMatcher).
+// TextStream turns the bytes of one sequence's tokens into text that is safe to show: well-formed
+// UTF-8 at every moment (Utf8Stream), without a stop string or the beginning of text that may
+// become one (StopMatcher).
 #pragma once
 
 #include <string>

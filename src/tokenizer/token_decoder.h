@@ -1,4 +1,4 @@
-// TokenDecoder makes text of tokens as a tokenizer.json says.
+// TokenDecoder makes text of tokens by the decoder of a tokenizer.json.
 #pragma once
 
 #include <optional>
@@ -13,18 +13,19 @@ namespace hearth {
 
 class TokenDecoder {
  public:
-  // Decodes tokens of `vocab`, which has rules. Without steps that decode, bytes are spelled out
-  // where they were spelled for cutting. Throws as Pattern does, and (kUnsupported) where a step
-  // behind the fusing is one that this program cannot do to a stream; (kFile) where the bytes of a
-  // token of the vocabulary cannot be told: then none is met while text is generated.
+  // Decodes tokens of `vocab`, which has rules. Without steps that decode, byte-level characters
+  // become bytes where the pre-tokenizer spelled bytes. Throws as Pattern does; (kUnsupported)
+  // where a step after the fusing is one that this program cannot apply to a stream; (kFile) where
+  // a token of the vocabulary cannot be decoded, so that this cannot happen during generation.
   explicit TokenDecoder(const Vocab& vocab);
 
-  // The bytes of a token of the vocabulary that is no special one.
+  // Returns the bytes of a token of the vocabulary that is not a special one.
   std::string bytes(std::string_view token) const;
-  // Whether tokens are spelled in the byte-level alphabet.
+  // Returns whether tokens are spelled in the byte-level alphabet.
   bool spells_bytes() const { return spells_bytes_; }
 
-  // Return the text that is taken away at the beginning and the end of a whole text, and how often.
+  // Return the text that is stripped from the beginning and the end of a whole text, and how many
+  // times at most.
   std::string_view stripped() const { return stripped_; }
   size_t stripped_begin() const { return stripped_begin_; }
   size_t stripped_end() const { return stripped_end_; }
@@ -32,7 +33,7 @@ class TokenDecoder {
  private:
   struct Step {
     DecodeStep what;
-    std::vector<Pattern> pattern;  // one, of a step that has one
+    std::vector<Pattern> pattern;  // one, where the step has a pattern
   };
 
   void try_all(const Vocab& vocab) const;

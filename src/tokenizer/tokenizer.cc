@@ -39,11 +39,12 @@ std::unique_ptr<TextNormalizer> make_nfc(const Vocab& vocab) {
   return std::make_unique<TextNormalizer>(std::span(&step, 1), vocab.source);
 }
 
-// Marks the bytes of `foreign` that lie in a part of the text that begins at `offset`.
+// Returns a byte for each byte of a part of the text that begins at `offset`: 1 where it lies in
+// `foreign`. Empty where there are no ranges.
 std::vector<uint8_t> foreign_bytes(SpecialTokens::ByteRanges foreign, size_t offset, size_t size) {
   if (foreign.empty()) return {};
   std::vector<uint8_t> bytes(size, 0);
-  // The ranges are in order.
+  // The ranges are sorted.
   auto range = std::ranges::upper_bound(foreign, offset, {}, &std::pair<size_t, size_t>::second);
   for (; range != foreign.end() && range->first < offset + size; ++range) {
     for (size_t i = std::max(range->first, offset); i < std::min(range->second, offset + size);
@@ -75,7 +76,7 @@ struct Tokenizer::Rules {
                 }),
         decoder(vocab) {}
 
-  MatchMemory memory;  // of construction alone
+  MatchMemory memory;  // used during construction only
   TextNormalizer normalizer;
   SpecialTokens special;  // those that are found in normalised text
   TokenDecoder decoder;
@@ -203,7 +204,7 @@ std::string Tokenizer::token_bytes(int32_t id, bool render_special) const {
     return normal_bytes(token);
   }
   if (rules_ && (type == TokenType::kNormal || type == TokenType::kUserDefined)) {
-    // Added tokens are written as they are read, not in an alphabet of bytes.
+    // Added tokens are stored as text, not in the byte-level alphabet.
     const bool plain = type == TokenType::kUserDefined && rules_->decoder.spells_bytes();
     return plain ? token : rules_->decoder.bytes(token);
   }
@@ -229,7 +230,7 @@ std::string Tokenizer::decode_by_rules(std::span<const int32_t> ids, bool render
     for (; word && left > 0 && bytes.starts_with(stripped); --left) {
       bytes.erase(0, stripped.size());
     }
-    // A special token before the first word keeps it the first.
+    // Special tokens do not count: the first word after them is still the first.
     if (word && !bytes.empty()) left = 0;
     text += bytes;
   }
@@ -258,8 +259,8 @@ void Tokenizer::decode_part(std::span<const int32_t> ids, bool render_special, b
     bool word = type == TokenType::kNormal || type == TokenType::kByte ||
                 (unigram && (type == TokenType::kUserDefined || type == TokenType::kUnused));
     if (strips && *first && word && bytes.starts_with(' ')) bytes.erase(0, 1);
-    // A special token before the first word keeps it the first, and where no space may stand
-    // before the text so does a word that was only that.
+    // Special tokens before the first word do not count; nor, where no space may stand before the
+    // text, does a word that was only the space.
     bool shown = word || type == TokenType::kUserDefined ||
                  (unigram && type == TokenType::kUnknown && !render_special);
     if (shown && !(vocab_.remove_extra_whitespaces && bytes.empty())) *first = false;

@@ -37,21 +37,21 @@
 namespace hearth {
 
 struct EncodeOptions {
-  // Put BOS ([CLS]) before and EOS ([SEP]) behind the text; unset, as the vocabulary's rule says.
+  // Put BOS ([CLS]) before and EOS ([SEP]) behind the text; none: by the vocabulary's rule.
   std::optional<bool> add_bos = std::nullopt;
   std::optional<bool> add_eos = std::nullopt;
-  // Take "<|im_end|>" and the like in the text as control tokens: for text that the program wrote,
-  // such as a rendered chat template, never for a stranger's words.
+  // Takes "<|im_end|>" and the like in the text as control tokens: for text that the program wrote,
+  // such as a rendered chat template, never for untrusted text.
   bool parse_special = false;
-  // [begin, end) of bytes of the text that a stranger wrote, sorted and disjoint, with
-  // parse_special. A control token whose match touches one is none. So are user-defined tokens that
-  // look like turn markers (SpecialTokens says which). Everything else sees the whole text, so that
-  // where no such token stands in these bytes the ids are the same as without.
+  // The ranges [begin, end) of untrusted bytes in the text, sorted and disjoint, for parse_special.
+  // A control token whose match touches one does not count, nor does a user-defined token that
+  // looks like a marker of turns (tokenizer/special_tokens.h). All else sees the whole text, so the
+  // ids are the same as without ranges where no such token stands in these bytes.
   std::span<const std::pair<size_t, size_t>> foreign = {};
-  // Once there are more ids than this, the rest of the text is left out: who takes no more of them
-  // need not wait for it. What is there then is a beginning of the ids, and still more than these.
+  // Encoding may stop once there are more ids than this: the result is then a beginning of the ids
+  // with more than `most` of them, for callers that refuse longer texts anyway.
   size_t most = std::numeric_limits<size_t>::max();
-  Pace* pace = nullptr;  // null: nobody waits behind the call
+  Pace* pace = nullptr;  // null: no other work waits for this thread
 };
 
 class Tokenizer {
@@ -68,39 +68,39 @@ class Tokenizer {
 
   std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
-  // The text of `ids`. Control, unknown and unused tokens show as their names or not at all. The
-  // space that SentencePiece and WordPiece put before the first word is taken away. As
-  // SentencePiece has it, the unknown token of a unigram vocabulary shows as U+2047 between spaces,
-  // and its unused ones are text.
+  // Returns the text of `ids`. Control, unknown and unused tokens are shown by name, or not at all.
+  // The space that SentencePiece and WordPiece put before the first word is removed. As in
+  // SentencePiece, the unknown token of a unigram vocabulary is shown as U+2047 between spaces, and
+  // its unused ones are text.
   std::string decode(std::span<const int32_t> ids, bool render_special = false) const;
 
-  // decode() of ids that come in parts: appends the text of the next ones. `first` is true before
-  // the first part, and kept by the caller. Only where decodes_in_parts().
+  // Appends the text of the next ids, for ids that come in parts. The caller sets `first` to true
+  // before the first part and keeps it. Only where decodes_in_parts().
   void decode_part(std::span<const int32_t> ids, bool render_special, bool* first,
                    std::string* text) const;
-  // False where a tokenizer.json says how the whole text is made.
+  // Returns false where a tokenizer.json has rules for decoding, which need all ids at once.
   bool decodes_in_parts() const { return !rules_; }
 
-  // The bytes of one token inside a stream: maybe part of a character, maybe none; nothing is taken
-  // away from its beginning.
+  // Returns the bytes of one token inside a stream, which may be a part of a character, or none;
+  // nothing is stripped from its beginning.
   std::string token_bytes(int32_t id, bool render_special = false) const;
-  // The token as the file spells it.
+  // Returns the token as the file spells it.
   const std::string& token_text(int32_t id) const;
 
   size_t size() const { return vocab_.tokens.size(); }
-  // Ids of special tokens, Vocab::kNone where there is none.
+  // Return the ids of special tokens, Vocab::kNone where there is none.
   int32_t bos() const { return vocab_.bos; }
   int32_t eos() const { return vocab_.eos; }
   int32_t eot() const { return vocab_.eot; }
-  // Whether BOS is put first where EncodeOptions do not say.
+  // Returns whether BOS is put first where EncodeOptions do not say.
   bool adds_bos() const { return vocab_.add_bos.value_or(false); }
-  // The ids that are put before and behind a text where EncodeOptions ask for BOS and EOS.
+  // Return the ids that are put before and behind a text where EncodeOptions ask for BOS and EOS.
   std::span<const int32_t> before() const { return vocab_.before; }
   std::span<const int32_t> behind() const { return vocab_.behind; }
-  // Whether the token ends a generation.
+  // Returns whether the token ends a generation.
   bool is_eog(int32_t id) const;
   bool is_control(int32_t id) const;
-  // The token with exactly this text in the file, or Vocab::kNone.
+  // Returns the token with exactly this text in the file, or Vocab::kNone.
   int32_t find_token(std::string_view text) const { return index_.find(text); }
 
   const Vocab& vocab() const { return vocab_; }
@@ -109,7 +109,7 @@ class Tokenizer {
  private:
   explicit Tokenizer(Vocab vocab);
 
-  struct Rules;  // what tokenizer.json says
+  struct Rules;  // normalizer, splitting and decoder of tokenizer.json
 
   void check_id(int32_t id) const;
   std::string normal_bytes(const std::string& token) const;
@@ -122,8 +122,8 @@ class Tokenizer {
   TokenIndex index_;
   SpecialTokens special_;
   std::unique_ptr<Encoder> encoder_;
-  std::unique_ptr<Rules> rules_;         // of a vocabulary that has them
-  std::unique_ptr<TextNormalizer> nfc_;  // of one without, whose pre-tokenizer asks for it
+  std::unique_ptr<Rules> rules_;         // null unless the vocabulary has rules
+  std::unique_ptr<TextNormalizer> nfc_;  // set where the pre-tokenizer has nfc
 };
 
 }  // namespace hearth

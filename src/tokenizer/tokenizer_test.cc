@@ -29,7 +29,7 @@ TEST(Tokenizer, UserDefinedTokensAlwaysControlTokensOnDemand) {
   EXPECT_EQ(tokenizer->encode("zzz", {.parse_special = true}), (Ids{'z', 'z', 'z'}));
 }
 
-// The rules whose models' own tokenizers bring text into NFC, and others.
+// Pre-tokenizers whose models' own tokenizers normalise text to NFC, and others.
 TEST(Tokenizer, ComposesWhereThePreTokenizerSaysSo) {
   const std::string composed = "caf\u00e9<user>\ud55c";
   const std::string apart = "cafe\u0301<user>\u1112\u1161\u11ab";
@@ -43,7 +43,7 @@ TEST(Tokenizer, ComposesWhereThePreTokenizerSaysSo) {
     auto tokenizer = made(pre);
     EXPECT_EQ(tokenizer->encode(apart), tokenizer->encode(composed)) << pre;
     EXPECT_EQ(tokenizer->decode(tokenizer->encode(apart)), composed) << pre;
-    // A token is looked for before, so what follows one does not compose with it.
+    // Tokens are found before normalisation, so a mark behind one does not compose with it.
     EXPECT_EQ(tokenizer->decode(tokenizer->encode("<user>\u0301")), "<user>\u0301") << pre;
     EXPECT_EQ(tokenizer->decode(tokenizer->encode("e\u0301\xff")), "\u00e9\xff") << pre;
   }

@@ -30,12 +30,12 @@ PieceTrie pieces_of(const Vocab& vocab, const TokenIndex& index) {
 
 }  // namespace
 
-// The best way to a place in the text: its last token, and the sum of all scores.
+// The best path to a place in the text: its last token, and the sum of all scores.
 struct UnigramEncoder::Step {
   double score;
   float rounded;    // the sum from the beginning of the text in single precision
   int32_t id;       // Vocab::kNone for an unknown character
-  uint32_t length;  // of the token; 0 where no way leads here
+  uint32_t length;  // of the token; 0 where no path leads here
 };
 
 struct UnigramEncoder::Cut {

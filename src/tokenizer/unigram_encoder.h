@@ -40,11 +40,12 @@ class UnigramEncoder : public Encoder {
 
   void set_scores(const Vocab& vocab);
   void set_byte_ids(const Vocab& vocab);
-  // Fills cuts with the tokens of `text`, the last one first. `rounded` is the sum in single
-  // precision of all that stands before, and then of `text` too.
+  // Fills `cuts` with the tokens of `text`, the last one first. `rounded` is the sum of scores, in
+  // single precision, of all text before, and afterwards of `text` too.
   void find_best(std::string_view text, float* rounded, std::vector<Step>& steps,
                  std::vector<Cut>& cuts, Pace& pace) const;
-  // Goes on from `start` by every token and returns the length of the character there.
+  // Extends the best path to `start` by every token that begins there, and returns the length of
+  // the character at `start`.
   size_t walk(std::string_view text, size_t start, std::vector<Step>& steps) const;
 
   UnigramNormalizer normalizer_;

@@ -62,11 +62,11 @@ TEST(UnigramEncoder, TakesTheLikeliestTokens) {
 }
 
 TEST(UnigramEncoder, EqualSumsAreOrderedBySinglePrecision) {
-  // All sums are exact there, too: what is found first counts, the longest last token.
+  // All sums are exact there, too: the path found first wins, with the longest last token.
   EXPECT_EQ(unigram_texts(small_unigram_vocab(), "000"), (Texts{"_", "0", "00"}));
   Vocab vocab = unigram_vocab({{"_", -2}, {"a", -1.5f}, {"aa", -3}});
   EXPECT_EQ(unigram_texts(vocab, "aa"), (Texts{"_", "aa"}));
-  // A sum behind -2^24 is rounded: that of "aa", -2^24 - 3, to -2^24 - 4, and that of "a" to -2^24
+  // A sum beyond -2^24 is rounded: that of "aa", -2^24 - 3, to -2^24 - 4, and that of "a" to -2^24
   // - 2, to which another "a" adds up to -2^24 - 3.5.
   vocab.scores[4] = -16777216;
   EXPECT_EQ(unigram_texts(vocab, "aa"), (Texts{"_", "a", "a"}));
@@ -86,7 +86,7 @@ TEST(UnigramEncoder, RunsOfUnknownCharactersAreOneToken) {
   EXPECT_EQ(unigram_texts(vocab, "axxbx"), (Texts{"_a", "<unk>", "b", "<unk>"}));
   EXPECT_EQ(unigram_texts(vocab, "日本"), (Texts{"_", "<unk>"}));
   EXPECT_EQ(unigram_texts(vocab, "\xFF\x80"), (Texts{"_", "<unk>"}));
-  // One <unk> may span words, too, where not even the space is known.
+  // One <unk> may span words, where not even the space is a token.
   Vocab no_space = unigram_vocab({{"a", -1}});
   EXPECT_EQ(unigram_texts(no_space, "xx xx a"), (Texts{"<unk>", "a"}));
 }
@@ -96,7 +96,7 @@ TEST(UnigramEncoder, BytesForUnknownCharacters) {
   add_bytes(vocab);
   EXPECT_EQ(unigram_texts(vocab, "aßb"), (Texts{"_a", "<0xC3>", "<0x9F>", "b"}));
   EXPECT_EQ(unigram_texts(vocab, "\xFF"), (Texts{"_", "<0xEF>", "<0xBF>", "<0xBD>"}));
-  // The name of a byte token is text like any other.
+  // A byte token's name in text is ordinary text.
   EXPECT_EQ(unigram_texts(vocab, "<0x41>").size(), 1 + 3 + 1 + 2u);
   auto tokenizer = Tokenizer::from_vocab(vocab);
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(" aß  b ")), "aß b");
@@ -140,7 +140,7 @@ TEST(UnigramEncoder, TheCharacterMapComesFirst) {
   EXPECT_EQ(unigram_texts(vocab, "be\u0301"), (Texts{"_", "b", "é"}));
   EXPECT_EQ(unigram_texts(vocab, "be"), (Texts{"_", "b", "<unk>"}));
   EXPECT_EQ(unigram_texts(vocab, "\t \u3000Ａ\u00A0\tb\t"), (Texts{"_a", "_", "b"}));
-  // A dropped character leaves a space before it the last character.
+  // A character that is dropped at the end leaves a space before it as the last character.
   EXPECT_EQ(unigram_texts(vocab, "a \u200B b\u200B"), (Texts{"_a", "_", "b"}));
   EXPECT_EQ(unigram_texts(vocab, "\u200B"), Texts{});
   EXPECT_EQ(unigram_texts(vocab, "½½"), (Texts{"_a", "_", "b", "a", "_", "b"}));

@@ -1,12 +1,12 @@
-// The vocabulary of a source, ready for a tokenizer: what follows from the pre-tokenizer of a
-// byte-level BPE vocabulary is settled, and its tokens are spelled in that alphabet.
+// Reads the vocabulary of a source and prepares it for a tokenizer: sets the defaults that depend
+// on the pre-tokenizer of byte-level BPE, and spells that vocabulary's tokens in the byte-level
+// alphabet.
 //
 // `pre` overrides the pre-tokenizer that the source names; where it names none and `pre` is not
 // given, "default" is used and vocab.warnings says so.
 //
 // Errors: those of reading the source; a pre-tokenizer that this program does not know
-// (kUnsupported); the field `pre` that is not known or is given for another kind of vocabulary
-// (kUsage).
+// (kUnsupported); a `pre` that is unknown or given for another kind of vocabulary (kUsage).
 #pragma once
 
 #include <optional>

@@ -35,8 +35,8 @@ bool is_punctuation(char32_t c, utf8proc_category_t category) {
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
 
-// Tells whether c lies in a block of ideographs. The last block but two begins at U+2B920 in the
-// published tokenizers, not at U+2B820 where the block does; models were trained so.
+// Returns whether c is an ideograph. The last block but two begins at U+2B920 in the published
+// tokenizers, not at U+2B820 where Unicode's block does; models were trained with that.
 bool is_ideograph(char32_t c) {
   constexpr std::array<std::pair<char32_t, char32_t>, 8> kBlocks = {{{0x4E00, 0x9FFF},
                                                                      {0x3400, 0x4DBF},
@@ -56,7 +56,7 @@ utf8proc_category_t category_of(char32_t c) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(c));
 }
 
-// Holds the canonical decomposition of one character: the longest has four.
+// The canonical decomposition of one character: the longest has four.
 class Decomposition {
  public:
   explicit Decomposition(char32_t c) {

@@ -32,7 +32,7 @@ TEST(WordPieceEncoder, TakesTheLongestPieces) {
   EXPECT_EQ(pieces_of(*tokenizer, "hello  world\thello"), (Texts{"_hello", "_world", "_hello"}));
   EXPECT_EQ(pieces_of(*tokenizer, "hellol"), (Texts{"_hello", "l"}));
   EXPECT_EQ(pieces_of(*tokenizer, "helo"), (Texts{"_he", "l", "o"}));
-  // One piece that cannot be found makes the whole word unknown.
+  // A part without a token makes the whole word unknown.
   EXPECT_EQ(pieces_of(*tokenizer, "hellox world"), (Texts{"[UNK]", "_world"}));
 }
 
