@@ -8,7 +8,7 @@ namespace hearth {
 
 using ByteSet = std::bitset<256>;
 
-// The bytes from `first` to `last`, both included.
+// Returns the bytes from `first` to `last`, both included.
 inline ByteSet byte_range(uint8_t first, uint8_t last) {
   ByteSet set;
   for (uint32_t byte = first; byte <= last; ++byte) set.set(byte);

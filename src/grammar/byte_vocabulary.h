@@ -1,5 +1,5 @@
-// A vocabulary that has every byte as a token, by its value, and behind them one that ends: for
-// texts as they are, without a model.
+// A vocabulary with a token for every byte, whose id is the byte, and one that ends a generation
+// after them: for checking texts against grammars without a model.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// CharacterAutomaton: texts of characters of a set, as an automaton over bytes:
-// automaton[state][byte] is the next state. State 0 is between characters, kNoState is none.
+// CharacterAutomaton: an automaton over bytes that matches any text of characters of a set:
+// automaton[state][byte] is the next state. In state 0 a character has ended; kNoState: no match.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@ using CharacterAutomaton = std::vector<std::array<uint8_t, 256>>;
 
 inline constexpr uint8_t kNoState = 255;
 
-// `character` matches the characters, each as a whole. Nothing where that takes many states.
+// Makes the automaton; `character` must match each of the characters as a whole. None where too
+// many states would be needed.
 std::optional<CharacterAutomaton> make_character_automaton(RegexSet& set, RegexId character);
 
 // Returns the characters that JSON's strings have without an escape.

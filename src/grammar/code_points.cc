@@ -68,17 +68,17 @@ constexpr std::string_view kShortNames[] = {
     "Nl", "No", "P",  "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc",
     "Sk", "So", "Z",  "Zs", "Zl", "Zp", "C",  "Cc", "Cf", "Co", "Cn"};
 
-// The names are in the order of NewerKind.
+// The general categories of NewerKind's values, in their order.
 constexpr std::string_view kNewerNames[] = {"Cf", "Lo", "Ll", "Lm", "Lo", "Lu", "Mc",
                                             "Mn", "Nd", "No", "Pd", "Po", "Sm", "So"};
 
-// Whether the category `own` ("Lu") is in the one that `wanted` names ("L", "LC", "Lu").
+// Returns whether the category `own` ("Lu") is in the one that `wanted` names ("L", "LC", "Lu").
 bool in_category(std::string_view own, std::string_view wanted) {
   if (wanted == "LC") return own == "Lu" || own == "Ll" || own == "Lt";
   return own.starts_with(wanted);
 }
 
-// The general categories of all characters; those that utf8proc does not know yet come last.
+// Returns the characters of a general category; those that utf8proc does not know yet come last.
 CodePoints collect_category(std::string_view wanted) {
   CodePoints points, newer;
   for (const NewerRange& range : newer_characters()) {
@@ -101,8 +101,8 @@ CodePoints collect_category(std::string_view wanted) {
   return points;
 }
 
-// The bytes of `first` and `last`, which have as many bytes and differ only where all that follows
-// runs from its lowest to its highest.
+// Returns an expression for the characters from `first` to `last`, which have as many bytes and
+// differ in one byte, behind which all bytes take all of their values.
 RegexId byte_ranges(RegexSet& set, const std::string& first, const std::string& last) {
   std::vector<RegexId> parts;
   for (size_t i = 0; i < first.size(); ++i) {
@@ -112,8 +112,8 @@ RegexId byte_ranges(RegexSet& set, const std::string& first, const std::string& 
   return set.concat(parts);
 }
 
-// Cuts the range where the number of bytes changes, and until the later bytes run over all of their
-// values, and collects what each piece becomes.
+// Splits the range where the number of bytes changes, and until in each part the later bytes take
+// all of their values, and appends an expression for each part.
 void add_utf8_range(RegexSet& set, char32_t first, char32_t last, std::vector<RegexId>* out) {
   for (char32_t most : {char32_t{0x7f}, char32_t{0x7ff}, char32_t{0xffff}}) {
     if (first <= most && most < last) {

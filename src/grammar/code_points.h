@@ -23,16 +23,17 @@ class CodePoints {
   CodePoints(std::initializer_list<CodePointRange> ranges);
 
   static CodePoints all();
-  // Those of a general category or a group of categories, by its short or long name in Unicode
-  // ("L", "Lu", "Uppercase_Letter"), and "Any" and "ASCII"; nothing where there is no such name.
+  // Returns the characters of a general category or a group of categories, by its short or long
+  // Unicode name ("L", "Lu", "Uppercase_Letter"), and of "Any" and "ASCII"; none where there is no
+  // such name.
   static std::optional<CodePoints> category(std::string_view name);
 
-  void add(char32_t first, char32_t last);  // surrogates among them are left out
+  void add(char32_t first, char32_t last);  // leaves out surrogates
   void add(const CodePoints& other);
   CodePoints complement() const;
   CodePoints intersection(const CodePoints& other) const;
 
-  // Ascending, with gaps between them.
+  // Returns the ranges, ascending, with gaps between them.
   std::span<const CodePointRange> ranges() const { return ranges_; }
   bool contains(char32_t code_point) const;
   bool operator==(const CodePoints&) const = default;
@@ -41,7 +42,7 @@ class CodePoints {
   std::vector<CodePointRange> ranges_;
 };
 
-// Returns the regex of one character of the set, as UTF-8.
+// Returns an expression that matches one character of the set, in UTF-8.
 RegexId utf8_regex(RegexSet& set, const CodePoints& points);
 
 }  // namespace hearth

@@ -7,8 +7,8 @@ namespace hearth {
 
 namespace {
 
-// The tokens of `before` and `forced` that lie in the first `settled` bytes of the latter. Nothing
-// where one lies in both.
+// Tokenizes `before` and `forced` together, and returns the tokens that lie in the first `settled`
+// bytes of `forced`. None where a token lies partly in `before`.
 std::optional<std::vector<int32_t>> tokens_behind(std::string_view before, std::string_view forced,
                                                   size_t settled, const Tokenizer& tokenizer) {
   const std::string text = std::string(before) + std::string(forced);
@@ -33,7 +33,8 @@ std::vector<int32_t> forced_tokens(Matcher& matcher, const Tokenizer& tokenizer,
   if (forced.empty()) return {};
   const size_t settled = matcher.settled(forced);
   auto tokens = tokens_behind(before, forced, settled, tokenizer);
-  // A token that the tokenizer would not make has been taken: what follows begins anew.
+  // The text's last token is not one that the tokenizer would make here: `forced` is tokenized by
+  // itself.
   if (!tokens) tokens = tokens_behind({}, forced, settled, tokenizer);
   return *tokens;
 }

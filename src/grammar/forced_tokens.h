@@ -1,6 +1,6 @@
-// The tokens that a text must go on with, where the tokenizer would make them of it, too, whatever
-// follows: who takes others in their place, such as "order" where "orderId" may be meant, leads a
-// model to texts that it never saw.
+// Finds the tokens with which a text must go on by its grammar. Only tokens that the tokenizer
+// would make of the text, whatever follows, are returned: forcing others, such as "order" where
+// "orderId" may follow, leads a model to texts unlike those that it was trained on.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace hearth {
 
-// `tokenizer` is that of the matcher's vocabulary, `before` the bytes of the token that the text
-// ends with so far. Returns none where there is a choice, and where the tokenizer does not give
-// bytes back as they are.
+// Returns the forced tokens, none where there is a choice, and where the tokenizer's tokens do not
+// spell the same bytes. `tokenizer` is that of the matcher's vocabulary, `before` the bytes of the
+// text's last token.
 std::vector<int32_t> forced_tokens(Matcher& matcher, const Tokenizer& tokenizer,
                                    std::string_view before = {});
 

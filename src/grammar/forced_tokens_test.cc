@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// The texts of the tokens that must follow `before`.
+// Returns the texts of the tokens that are forced after `before`.
 std::vector<std::string> forced_texts(std::string_view pattern, std::string_view before,
                                       std::string_view last = {}) {
   auto tokenizer = Tokenizer::from_vocab(

@@ -5,7 +5,7 @@ namespace {
 
 std::string group(const std::string& pattern) { return "(?:" + pattern + ")"; }
 
-// A day that its month has; the 29th of February in leap years.
+// Returns the pattern of a date whose day exists in its month, the 29th of February in leap years.
 std::string date_pattern() {
   const std::string leap_year =
       "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)";
@@ -15,14 +15,15 @@ std::string date_pattern() {
   return group("[0-9]{4}-" + month_and_day + "|" + leap_year + "-02-29");
 }
 
-// A second 60 is written only where it can be one: at the end of a day in UTC.
+// Returns the pattern of a time. Second 60 is allowed only where it may exist: at the end of a day
+// in UTC.
 std::string time_pattern() {
   const std::string offset = "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])";
   return group("(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?" + offset +
                "|23:59:60(?:\\.[0-9]+)?(?:[Zz]|[+-]00:00)");
 }
 
-// Appendix A of RFC 3339.
+// Returns the pattern of a duration as in appendix A of RFC 3339.
 std::string duration_pattern() {
   const std::string time = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)";
   const std::string date = "(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)";
@@ -34,7 +35,7 @@ std::string ipv4_pattern() {
   return octet + "(?:\\." + octet + "){3}";
 }
 
-// The nine forms of RFC 3986, section 3.2.2.
+// Returns the pattern of the nine forms in RFC 3986, section 3.2.2.
 std::string ipv6_pattern() {
   const std::string piece = "[0-9A-Fa-f]{1,4}";
   const std::string last = "(?:" + piece + ":" + piece + "|" + ipv4_pattern() + ")";
@@ -47,8 +48,8 @@ std::string ipv6_pattern() {
   return group(all + "|" + before(5) + piece + "|" + before(6));
 }
 
-// A label of a host's name, of at most `most` characters. Hyphens in both the third and the fourth
-// place have a meaning, which has rules of its own.
+// Returns the pattern of a label of a host name, of at most `most` characters. Hyphens in both the
+// third and the fourth place are left out: they mark labels with rules of their own.
 std::string host_label_pattern(int most) {
   return "(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,2}[A-Za-z0-9])?|"
          "[A-Za-z0-9][A-Za-z0-9-](?:[A-Za-z0-9][A-Za-z0-9-]|-[A-Za-z0-9])[A-Za-z0-9-]{0," +
@@ -102,7 +103,7 @@ std::string relative_uri_pattern() {
          uri_tail_pattern();
 }
 
-// RFC 6570: literals, and expressions of an operator and variables.
+// Returns the pattern of RFC 6570: literals, and expressions of an operator and variables.
 std::string uri_template_pattern() {
   const std::string literal =
       "(?:[!#$&'()*+,./0-9:;=?@A-Z\\[\\]_a-z~-]|[^\\x00-\\x9f]|%[0-9A-Fa-f]{2})";
@@ -117,7 +118,7 @@ std::string pointer_pattern() { return "(?:/(?:[^~/]|~[01])*)*"; }
 }  // namespace
 
 std::optional<FormatPatterns> find_format(std::string_view name) {
-  const std::string no_year = "0000-[^]*";  // of no calendar that programs have
+  const std::string no_year = "0000-[^]*";  // the year 0000, which programs' calendars lack
   if (name == "date") return FormatPatterns{{date_pattern()}, {no_year}};
   if (name == "time") return FormatPatterns{{time_pattern()}};
   if (name == "date-time") {
@@ -130,7 +131,7 @@ std::optional<FormatPatterns> find_format(std::string_view name) {
   if (name == "ipv4") return FormatPatterns{{ipv4_pattern()}};
   if (name == "ipv6") return FormatPatterns{{ipv6_pattern()}};
   if (name == "email") return FormatPatterns{{email_pattern()}};
-  // Both patterns stay below the 253 characters of a name.
+  // Both patterns stay below the limit of 253 characters.
   if (name == "hostname") {
     return FormatPatterns{{hostname_pattern(3, 63), hostname_pattern(8, 30)}};
   }

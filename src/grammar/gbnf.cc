@@ -11,11 +11,11 @@
 namespace hearth {
 namespace {
 
-// A terminal that is larger or deeper is left to rules.
+// The largest and deepest expression that becomes one terminal; others become rules.
 constexpr size_t kLargestTerminal = 20'000;
 constexpr uint32_t kDeepestTerminal = 200;
 
-// Makes symbols and terminals of GBNF's tree.
+// Converts GBNF's tree to symbols and terminals.
 class GbnfConverter {
  public:
   GbnfConverter(GrammarBuilder& builder, GbnfText text)
@@ -37,15 +37,15 @@ class GbnfConverter {
   }
 
  private:
-  // The result of a node: a regular expression as long as it can be one, else a symbol.
+  // The conversion of a node: a regular expression if possible, else a symbol.
   struct Part {
     std::optional<RegexId> regex;
     Symbol symbol;
-    size_t size = 1;  // of the expression, as written
+    size_t size = 1;  // the size of the expression's source
     uint32_t depth = 1;
   };
 
-  // The rules that don't lead back to themselves, each behind those that it names.
+  // Returns the rules that are not recursive, each after those that it names.
   std::vector<uint32_t> plain_rules() const {
     std::vector<std::vector<uint32_t>> users(text_.rules.size());
     std::vector<size_t> missing(text_.rules.size());
@@ -106,7 +106,8 @@ class GbnfConverter {
     return {.regex = {}, .symbol = builder_.terminal(*part.regex)};
   }
 
-  // Joins two parts in a row, where both are expressions and not too large together.
+  // Concatenates two parts to one expression; none where one is a symbol or both are too large
+  // together.
   std::optional<Part> joined(const Part& first, const Part& second) {
     if (!first.regex || !second.regex || first.size + second.size > kLargestTerminal) return {};
     return Part{.regex = builder_.regexes().concat({*first.regex, *second.regex}),

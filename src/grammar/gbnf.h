@@ -1,10 +1,10 @@
-// Grammars from what people write by hand: GBNF, a list of choices, a pattern.
+// Makes grammars from forms that people write: GBNF, a list of choices, a regular expression.
 //
-// `spellable`: bytes that the vocabulary has a token for each (VocabularyTrie::single_bytes());
-// texts with others are left out, and a grammar that has none without them is refused.
+// `spellable` are the bytes that are a token each (VocabularyTrie::single_bytes()). Texts with
+// other bytes are left out; a grammar without any other text is refused.
 //
 // Errors (kRequest): those of the readers (gbnf_reader.h, regex_parser.h) and of GrammarBuilder, as
-// predicates: who names the field puts its name before them.
+// predicates: the caller puts the name of its field before them.
 #pragma once
 
 #include <memory>
@@ -18,19 +18,19 @@
 
 namespace hearth {
 
-// Makes the grammar of the rule "root". Rules that don't lead back to themselves become terminals.
+// Makes the grammar of the rule "root". Rules that are not recursive become terminals.
 std::shared_ptr<const Grammar> gbnf_grammar(std::string_view text,
                                             const ByteSet& spellable = all_bytes());
 
-// Makes the grammar of one of these texts.
+// Makes a grammar that accepts these texts.
 std::shared_ptr<const Grammar> choice_grammar(std::span<const std::string> choices,
                                               const ByteSet& spellable = all_bytes());
 
-// A text that the pattern matches from its beginning to its end.
+// Makes a grammar of the texts that the pattern matches as a whole.
 std::shared_ptr<const Grammar> pattern_grammar(std::string_view pattern,
                                                const ByteSet& spellable = all_bytes());
 
-// Both add such a grammar as a part of one that has others, too.
+// Add the same to a grammar that has other parts, and return its symbol.
 Symbol add_gbnf(GrammarBuilder& builder, std::string_view text);
 Symbol add_choices(GrammarBuilder& builder, std::span<const std::string> choices);
 Symbol add_pattern(GrammarBuilder& builder, std::string_view pattern);

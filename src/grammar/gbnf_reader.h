@@ -1,7 +1,7 @@
-// GBNF, the grammar text that llama.cpp reads, as a tree.
+// Reads GBNF, llama.cpp's notation of grammars, as a tree.
 //
-// Errors (kRequest) name the line: what is no GBNF, a rule that is missing or defined twice, more
-// than 256 KiB, groups more than 64 deep, a bound of a repetition above 1,000,000.
+// Errors (kRequest) name the line: invalid syntax, a rule that is missing or defined twice, more
+// than 256 KiB, groups nested more than 64 deep, a bound of a repetition above 1,000,000.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct GbnfNode {
   Kind kind;
   std::string literal = {};          // kLiteral: its bytes
   CodePoints points = {};            // kClass
-  uint32_t rule = 0;                 // kRule: which one
+  uint32_t rule = 0;                 // kRule: its number
   std::vector<GbnfNode> parts = {};  // kSequence, kChoice; kRepeat: one
   uint64_t least = 0, most = 0;      // kRepeat
 };

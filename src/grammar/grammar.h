@@ -1,5 +1,5 @@
-// Grammar: what texts may look like, as tables for a Matcher. Made by GrammarBuilder and by what
-// stands above it; immutable for all who use it, and shared by any number of threads.
+// Grammar: the texts that a Matcher accepts, as tables. Made by GrammarBuilder and by the compilers
+// above it; immutable and shared by any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@ namespace hearth {
 
 class Grammar {
  public:
-  // Symbols are numbered: terminals first (as the lexer has them), then sets of control tokens,
-  // then rules.
+  // Symbols are numbered: terminals first (in the lexer's order), then sets of control tokens, then
+  // rules.
   using SymbolId = uint32_t;
 
-  // A place in an alternative of a rule, or in a list that is counted.
+  // A place in an alternative of a rule (the dot of an Earley item), or in a counted list.
   struct Dot {
-    SymbolId next = kNoId;  // what is expected here; kNoId: the alternative ends
-    SymbolId lhs = 0;       // whose alternative it is
-    uint32_t list = kNoId;  // the number of the list
-    bool last = false;      // nothing stands behind `next`
+    SymbolId next = kNoId;  // the symbol expected here; kNoId: the alternative ends
+    SymbolId lhs = 0;       // the rule of the alternative
+    uint32_t list = kNoId;  // the number of the list, if the dot is in one
+    bool last = false;      // `next` is the alternative's last symbol
   };
-  // A list of items: three dots from `dot` on, where an item is expected, where a separator is, and
-  // the end.
+  // A counted list of items. It has three dots from `dot` on: where an item is expected, where a
+  // separator is, and the end.
   struct List {
     uint32_t dot = 0;
     bool separated = false;
-    bool fills_up = false;  // items may be empty and nothing is between them: only others count
+    bool fills_up = false;  // items may be empty, with no separator: only others are counted
     uint64_t least = 0, most = 0;
   };
-  // A dot at which a rule may begin, beginnings that may be empty left out, and how many items of a
-  // list were those.
+  // A dot at which a symbol may be the first of a rule, after symbols that may be empty; `count` is
+  // how many items of a list were passed over as empty.
   struct Start {
     uint32_t dot;
     uint32_t count;
@@ -46,29 +46,29 @@ class Grammar {
   bool is_control(SymbolId symbol) const { return symbol >= terminals_ && symbol < first_rule_; }
   bool is_rule(SymbolId symbol) const { return symbol >= first_rule_; }
   bool nullable(SymbolId symbol) const { return nullable_[symbol]; }
-  // The control tokens of a symbol, ascending.
+  // Returns the control tokens of a symbol, ascending.
   std::span<const int32_t> tokens(SymbolId control) const {
     return controls_[control - terminals_];
   }
-  // Returns the places where `symbol` may be the first one of a rule.
+  // Returns the dots at which `symbol` may be the first one of a rule.
   std::span<const Start> starts(SymbolId symbol) const { return starts_[symbol]; }
   // Returns the symbols that a rule may begin with.
   std::span<const SymbolId> firsts(SymbolId rule) const { return firsts_[rule - first_rule_]; }
 
   uint32_t first_dot() const { return 0; }  // before the start symbol
-  SymbolId top() const { return top_; }     // whose one alternative is the start symbol
+  SymbolId top() const { return top_; }     // its one alternative is the start symbol
 
   Lexer& lexer() const { return *lexer_; }
-  // The roles of symbols, for those who made the grammar, as bits of a set:
+  // Tags mark the roles of symbols for those who made the grammar, and are kept as sets of bits:
   // GrammarBuilder::set_tag().
   static constexpr uint8_t kMostTags = 32;
   bool tagged() const { return tagged_; }  // there are other tags than 0
   uint32_t control_tag(SymbolId control) const { return control_tags_[control - terminals_]; }
-  // The tags of JSON in which no object may have a name twice.
+  // Returns the tags of JSON in which no object may have a name twice.
   uint32_t names_once() const { return names_once_; }
   bool tight_names() const { return tight_names_; }  // GrammarBuilder::note_tight_names()
   uint32_t symbols() const { return static_cast<uint32_t>(nullable_.size()); }
-  size_t memory() const;  // bytes, the lexer's with them
+  size_t memory() const;  // bytes, including the lexer's
 
  private:
   friend class GrammarReducer;

@@ -9,7 +9,7 @@ namespace hearth {
 namespace {
 
 constexpr size_t kMostSymbols = 2'000'000;
-// The limit on items, more than any text has: a bound from here on is none.
+// The limit on items of a list, more than any text has: an upper bound from here on counts as none.
 constexpr uint64_t kMostItems = 0x7fffffff;
 
 }  // namespace

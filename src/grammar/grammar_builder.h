@@ -28,7 +28,7 @@
 
 namespace hearth {
 
-// Something that rules are made of, by its number in the builder.
+// A symbol of rules, by its number in the builder.
 struct Symbol {
   uint32_t id = kNoId;
   bool operator==(const Symbol&) const = default;
@@ -40,39 +40,39 @@ class GrammarBuilder {
  public:
   RegexSet& regexes() { return regexes_; }
 
-  // Gives the symbols that are added from now on this tag, below Grammar::kMostTags: a text that
-  // follows the grammar tells the tags of its bytes and control tokens (Matcher::tags()). It is 0
-  // at first.
+  // Sets the tag, below Grammar::kMostTags and 0 at first, of symbols that are added from now on.
+  // The matcher tells the tags of a text's bytes and control tokens (Matcher::tags()).
   void set_tag(uint8_t tag) { tag_ = tag; }
   uint8_t tag() const { return tag_; }
 
-  // Equal regular expressions of one tag have one terminal.
+  // Returns the terminal of a regular expression; equal ones with the same tag have one terminal.
   Symbol terminal(RegexId regex);
-  // Adds a symbol for one token of these, which text never matches, however it is spelled.
+  // Adds a symbol that matches one of these tokens. Text never matches it, however it is spelled.
   Symbol control(std::span<const int32_t> token_ids);
-  // A symbol that add() gives its alternatives; without any it matches nothing. Names are for
-  // people: two rules of one name are two rules.
+  // Adds a rule without alternatives, which matches nothing until add() gives it some. Names are
+  // for people: two rules of one name are two rules.
   Symbol rule(std::string_view name);
   // Adds an alternative of a rule; an empty one matches the empty text.
   void add(Symbol lhs, std::span<const Symbol> rhs);
   void add(Symbol lhs, std::initializer_list<Symbol> rhs) { add(lhs, std::span(rhs)); }
-  // `least` to `most` items with separators between them; kNoSymbol: none. The count is a counter:
-  // it costs the same whatever the bounds, and a long list costs time in proportion to its length.
+  // Adds a symbol for `least` to `most` items with separators between them; kNoSymbol: none. The
+  // number is counted: it costs the same whatever the bounds, and a long list costs time in
+  // proportion to its length.
   Symbol repeated(Symbol item, Symbol separator, uint64_t least, uint64_t most);
   Symbol repeated(Symbol item, uint64_t least, uint64_t most) {
     return repeated(item, kNoSymbol, least, most);
   }
 
-  // Says that symbols with a tag of this set, a bit each, are JSON in which no object has a name
-  // twice.
+  // Declares that symbols with a tag of this set, a bit each, are JSON in which no object may have
+  // a name twice.
   void say_names_once(uint32_t tags = 1) { names_once_ = tags; }
 
-  // Tells the matcher to look ahead: some beginnings of a name may come to nothing but a name that
-  // is there.
+  // Makes the matcher look ahead in names: some beginnings may lead only to names that the object
+  // has already.
   void note_tight_names() { tight_names_ = true; }
 
   // Builds the grammar without the symbols that no text can complete, so that no text runs into a
-  // dead end. The builder is used up.
+  // dead end. The builder cannot be used afterwards.
   std::shared_ptr<const Grammar> build(Symbol start);
 
  private:

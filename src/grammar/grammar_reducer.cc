@@ -21,8 +21,8 @@ void GrammarReducer::find_alternatives() {
   }
 }
 
-// Adds to the symbols of which something holds those that have an alternative of which it holds for
-// all symbols.
+// Returns the closure of a property of symbols: a symbol with an alternative whose symbols all have
+// it has it, too.
 std::vector<bool> GrammarReducer::close(std::vector<bool> holds) const {
   std::vector<std::vector<uint32_t>> uses(holds.size());
   std::vector<size_t> missing(alternatives_.size());
@@ -50,7 +50,8 @@ std::vector<bool> GrammarReducer::close(std::vector<bool> holds) const {
   return holds;
 }
 
-// The symbols that the start symbol leads to. Others may be of no use and hard to tell about.
+// Returns the symbols that the start symbol leads to. Others may be useless, and hard to decide
+// about.
 std::vector<bool> GrammarReducer::find_reached() const {
   std::vector<bool> reached(builder_.symbols_.size());
   std::vector<Symbol> waiting{start_};
@@ -120,7 +121,7 @@ void GrammarReducer::visit(Symbol symbol, std::vector<Symbol>* waiting) {
   waiting->push_back(symbol);
 }
 
-// Numbers what the start symbol leads to.
+// Numbers the symbols that the start symbol leads to.
 void GrammarReducer::number_symbols() {
   numbers_.assign(builder_.symbols_.size(), kNoId);
   std::vector<Symbol> waiting;
@@ -174,7 +175,8 @@ void GrammarReducer::write_list(Grammar& grammar, const Info& info, uint32_t lhs
   grammar.dots_.push_back({.lhs = lhs});
 }
 
-// Fills what a rule may begin with, from its dots.
+// Fills, for each symbol, the dots at which it may be the first of a rule, and each rule's first
+// symbols.
 void GrammarReducer::write_starts(Grammar& grammar) const {
   grammar.starts_.resize(grammar.symbols());
   grammar.firsts_.resize(grammar.symbols() - grammar.first_rule_);

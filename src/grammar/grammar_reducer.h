@@ -1,5 +1,5 @@
-// GrammarReducer takes out of a builder's symbols what can't be said to its end or is never asked
-// for, and writes the rest as the tables of a Grammar.
+// GrammarReducer removes a builder's symbols that no text can complete or that the start symbol
+// does not lead to, and writes the rest as the tables of a Grammar.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace hearth {
 
 class GrammarReducer {
  public:
-  // `builder` is used up by build().
+  // `builder` cannot be used after build().
   GrammarReducer(GrammarBuilder& builder, Symbol start) : builder_(builder), start_(start) {}
 
   std::shared_ptr<const Grammar> build();
@@ -42,7 +42,7 @@ class GrammarReducer {
   Symbol start_;
   std::vector<Alternative> alternatives_;
   std::vector<bool> productive_, nullable_;
-  std::vector<uint32_t> numbers_;  // in the grammar, by symbol; kNoId: left out
+  std::vector<uint32_t> numbers_;  // the grammar's, by symbol of the builder; kNoId: removed
   std::vector<Symbol> terminals_, controls_, rules_;
 };
 

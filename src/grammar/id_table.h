@@ -1,5 +1,5 @@
-// IdTable: the index of an interning store. It finds the number of a thing by its hash; the things
-// themselves lie with the caller, who compares.
+// IdTable: the hash index of an interning store. It maps hashes to numbers; the caller owns the
+// interned values, and compares them.
 #pragma once
 
 #include <cstddef>
@@ -30,14 +30,14 @@ class IdTable {
     }
   }
 
-  // `id` is not there yet.
+  // Adds a number that is not in the table yet.
   void insert(uint64_t hash, uint32_t id) {
     if (2 * (size_ + 1) > slots_.size()) grow();
     put(slots_, {static_cast<uint32_t>(hash >> 32), static_cast<uint32_t>(hash), id});
     ++size_;
   }
 
-  // Keeps the room of a small table for what comes next.
+  // Removes all numbers, but keeps the memory of a small table.
   void clear() {
     if (size_ == 0) return;
     size_ = 0;
@@ -52,8 +52,8 @@ class IdTable {
  private:
   static constexpr size_t kSmall = 256;
   struct Slot {
-    uint32_t hash = 0;   // the upper half
-    uint32_t place = 0;  // the lower half, which says where it lies
+    uint32_t hash = 0;   // the upper half of the hash
+    uint32_t place = 0;  // the lower half, which decides the slot
     uint32_t id = kNoId;
   };
 
@@ -71,7 +71,7 @@ class IdTable {
     slots_ = std::move(larger);
   }
 
-  std::vector<Slot> slots_;  // a power of two
+  std::vector<Slot> slots_;  // a power of two of them
   size_t size_ = 0;
 };
 

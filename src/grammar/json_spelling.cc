@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// Letters behind a backslash, and what they stand for.
+// The letters of short escapes, and the characters that they stand for.
 constexpr std::string_view kEscapeLetters = "\"\\/bfnrt";
 constexpr std::string_view kEscapeMeanings = "\"\\/\b\f\n\r\t";
 constexpr char32_t kFirstPair = 0x10000;
@@ -30,7 +30,7 @@ JsonSpelling::JsonSpelling(RegexSet& set, bool raw)
   any_ = spelled(CodePoints::all());
 }
 
-// Numbers of so many hexadecimal digits.
+// Returns an expression for the numbers from `first` to `last` with so many hexadecimal digits.
 RegexId JsonSpelling::hex_range(uint32_t first, uint32_t last, uint32_t digits) {
   if (digits == 0) return set_.empty();
   const uint32_t shift = 4 * (digits - 1);
@@ -51,7 +51,8 @@ RegexId JsonSpelling::hex_range(uint32_t first, uint32_t last, uint32_t digits) 
   return set_.any_of(all);
 }
 
-// Characters beyond U+FFFF as two halves; `first` and `last` count from U+10000.
+// Returns the escaped surrogate pairs of characters beyond U+FFFF; `first` and `last` count from
+// U+10000.
 RegexId JsonSpelling::pair_range(uint32_t first, uint32_t last) {
   auto halves = [&](uint32_t high, uint32_t high_end, uint32_t low, uint32_t low_end) {
     const RegexId mark = set_.literal("\\u");

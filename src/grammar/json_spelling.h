@@ -1,10 +1,10 @@
-// How strings of JSON are spelled between their quotes: characters stand for themselves or are
-// escaped (RFC 8259, section 7); the halves of a surrogate pair come in pairs.
+// JsonSpelling makes expressions for how strings are spelled between JSON's quotes: characters
+// stand for themselves or are escaped (RFC 8259, section 7); surrogates come in pairs.
 //
-// What is said of a string's value can be said of its spellings, as each spelling has one value: of
-// characters by spelled(), and from there by all that a RegexSet does.
+// As each spelling has one value, conditions on a string's value become conditions on its
+// spellings: spelled() converts sets of characters, and a RegexSet's operations do the rest.
 //
-// Raw texts, of markup that is not JSON, are spelled by their characters alone.
+// In raw texts, in markup that is not JSON, characters stand for themselves alone.
 #pragma once
 
 #include <string>
@@ -20,14 +20,14 @@ class JsonSpelling {
  public:
   explicit JsonSpelling(RegexSet& set, bool raw = false);
 
-  // Returns all spellings of one character of the set.
+  // Returns an expression for all spellings of one character of the set.
   RegexId spelled(const CodePoints& points);
   RegexId any_character() const { return any_; }
-  // Returns all spellings of a text, which is UTF-8.
+  // Returns an expression for all spellings of a text, which is UTF-8.
   RegexId text(std::string_view text);
-  // Returns the spellings in which ASCII that needs no escape has none.
+  // Returns the spellings of a text in which ASCII characters that need no escape have none.
   RegexId usual_text(std::string_view text);
-  // Returns one of a text's spellings.
+  // Returns one spelling of a text.
   std::string spell(std::string_view text) const;
 
  private:
@@ -46,7 +46,7 @@ class JsonSpelling {
 // has no such escape.
 char json_escape_meaning(char letter);
 
-// The spelling of a text that programs write.
+// Returns the usual spelling of a text, as programs write it.
 std::string spell_json(std::string_view text);
 
 }  // namespace hearth

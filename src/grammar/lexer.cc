@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// Derivatives that one step may take.
+// The most derivatives that one step may take.
 constexpr uint64_t kMostWork = 200'000;
 
 }  // namespace
@@ -24,7 +24,7 @@ Lexer::Lexer(RegexSet regexes, std::vector<RegexId> terminals, std::vector<uint3
 
 Lexer::~Lexer() = default;
 
-// Returns the number of the state with these entries, ascending, all of which may still match.
+// Returns the number of the state with these entries, ascending, all of which can still match.
 Lexer::StateId Lexer::intern(std::vector<Entry> entries) {
   uint64_t hash = mix_hash(0, entries.size());
   for (const Entry& entry : entries) hash = mix_hash(mix_hash(hash, entry.first), entry.second);

@@ -1,6 +1,6 @@
-// Lexer: the terminals of a grammar as one deterministic automaton, made state by state as texts
-// need them. A state is what is left of each terminal that may still match. Any number of threads
-// step it: who needs a step that was made takes no lock.
+// Lexer: the terminals of a grammar as one deterministic automaton, whose states are made when a
+// text first needs them. A state is what is left of each terminal that may still match.
+// Thread-safe; steps that were made before take no lock.
 //
 // Errors: more than kMostStates states (kResource); those of RegexSet.
 #pragma once
@@ -27,41 +27,41 @@ class Lexer {
   using StateId = uint32_t;
   static constexpr StateId kDead = 0;  // no terminal matches any more
   static constexpr uint32_t kMostStates = 65'536;
-  // Texts of up to this many bytes don't tell a state from its clamped() one.
+  // No text of up to this many bytes distinguishes a state from its clamped() one.
   static constexpr uint32_t kClamp = 512;
 
-  // `tags`: a set for each terminal.
+  // `tags` has a set of tags for each terminal.
   Lexer(RegexSet regexes, std::vector<RegexId> terminals, std::vector<uint32_t> tags);
   ~Lexer();
   Lexer(const Lexer&) = delete;
   Lexer& operator=(const Lexer&) = delete;
 
-  // The state in which these terminals, ascending, begin.
+  // Returns the state in which these terminals, ascending, begin.
   StateId start(std::span<const uint32_t> terminals);
   StateId next(StateId state, uint8_t byte) {
     uint32_t found = at(state).next[class_of_[byte]].load(std::memory_order_acquire);
     return found != kNoId ? found : make_next(state, byte);
   }
-  // The terminals that match what was read, ascending.
+  // Returns the terminals that match the text read so far, ascending.
   std::span<const uint32_t> accepted(StateId state) const { return at(state).accepted; }
-  // The tags of all terminals that begin with what was read.
+  // Returns the tags of all terminals that may begin with the text read so far.
   uint32_t tags(StateId state) const { return at(state).tags; }
   // Whether no byte may follow.
   bool at_end(StateId state) const { return at(state).at_end; }
-  // The state with counters cut to what kClamp bytes can tell.
+  // Returns the state with counters cut to as much as kClamp bytes can distinguish.
   StateId clamped(StateId state);
-  // Whether any text of up to `times` parts that match `part`, an expression of part(), may follow,
-  // as far as that shows. False is no proof.
+  // Returns whether any text of up to `times` repetitions of `part`, an expression of part(), may
+  // follow, as far as the form shows: false is no proof.
   bool takes_repeated(StateId state, RegexId part, uint64_t times);
   // A state in which one terminal alone goes on, with up to `most` characters of a set and then
-  // something that begins with no plain character (plain_characters()); the set tells which plain
-  // characters may come.
+  // something that does not begin with a plain character (plain_characters()). `characters` matches
+  // the plain ones of the set.
   struct CharacterRun {
     const CharacterAutomaton* characters;  // lives as long as the lexer
     uint64_t most;
   };
   std::optional<CharacterRun> character_run(StateId state);
-  // Makes one character of a set of the lexer's own expressions.
+  // Returns the lexer's number of an expression that `make` makes in its RegexSet.
   template <typename Make>
   RegexId part(Make make) {
     std::lock_guard lock(mutex_);
@@ -81,11 +81,11 @@ class Lexer {
     bool at_end = true;
     uint32_t tags = 0;
     std::atomic<StateId> clamped{kNoId};
-    std::unique_ptr<std::atomic<StateId>[]> next;  // by class
+    std::unique_ptr<std::atomic<StateId>[]> next;  // by class of bytes
   };
   struct KnownRun {
     RegexId part, rest;
-    std::optional<CharacterAutomaton> characters;  // nothing where it is no run of characters
+    std::optional<CharacterAutomaton> characters;  // none where the state is no run of characters
   };
   static constexpr uint32_t kChunk = 256;
 
@@ -99,7 +99,7 @@ class Lexer {
   std::vector<RegexId> terminals_;
   std::vector<uint32_t> tags_;  // by terminal
   std::array<uint8_t, 256> class_of_{};
-  std::vector<uint8_t> representatives_;  // a byte a class
+  std::vector<uint8_t> representatives_;  // one byte of each class
   uint32_t classes_ = 0;
   std::array<std::unique_ptr<State[]>, kMostStates / kChunk> chunks_;
   std::atomic<uint32_t> count_{0};

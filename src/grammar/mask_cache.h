@@ -1,4 +1,4 @@
-// MaskCache: the masks of the last positions that were asked for.
+// MaskCache: the token masks of the last positions that were asked for.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class MaskCache {
   static constexpr size_t kMostMasks = 64;
   using Bits = std::vector<uint64_t>;
 
-  // Returns nullptr where it is not there.
+  // Returns the mask of a position, or nullptr.
   const Bits* find(PositionId at) const {
     for (const Entry& entry : entries_) {
       if (entry.at == at) return entry.bits.get();
@@ -37,7 +37,7 @@ class MaskCache {
  private:
   struct Entry {
     PositionId at;
-    std::shared_ptr<const Bits> bits;  // copies of a matcher share it
+    std::shared_ptr<const Bits> bits;  // shared by copies of a matcher
   };
   std::vector<Entry> entries_;
   size_t next_ = 0;

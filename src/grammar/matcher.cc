@@ -8,14 +8,13 @@
 namespace hearth {
 namespace {
 
-// The limit on the bytes of positions that are needed; a mask takes more for a while.
+// The limit on bytes of the positions that must be kept; making a mask takes more for a while.
 constexpr size_t kMostNeeded = PositionStore::kMostMemory / 4 * 3;
 
-// Returns the use at which positions that are not needed are freed next: half of the memory that is
-// left.
+// Returns the memory at which unneeded positions are freed next: halfway from `used` to the limit.
 size_t half_way(size_t used) { return (used + PositionStore::kMostMemory) / 2; }
 
-// The number of tokens before each of which the state of the names is kept.
+// The number of last tokens for which the state of names is kept.
 constexpr size_t kMostNamedHistory = 4096;
 
 }  // namespace
@@ -63,7 +62,7 @@ bool Matcher::accept(int32_t token) {
   return true;
 }
 
-// Keeps what it knows of the last tokens.
+// Forgets all of the history but the last `kept` tokens.
 void Matcher::forget(size_t kept) {
   if (history_.size() <= kept) return;
   history_.erase(history_.begin(), history_.end() - static_cast<std::ptrdiff_t>(kept));
@@ -72,7 +71,8 @@ void Matcher::forget(size_t kept) {
                       name_history_.end() - static_cast<std::ptrdiff_t>(kept));
 }
 
-// Follows what of the token is JSON. Returns false where a name ends that its object has.
+// Feeds the token's JSON to the tracker. Returns false where it completes a name that its object
+// has.
 bool Matcher::step_names(NameTracker& names, PositionId from, int32_t token) {
   const bool text =
       vocabulary_->role(token) == TokenRole::kText && positions_.control_tags(from, token) == 0;
@@ -98,8 +98,8 @@ bool Matcher::step_names(NameTracker& names, PositionId from, uint8_t byte) {
   return names.step({&text, 1});
 }
 
-// Whether a name that was begun, or must come, can only become one that its object has. What is in
-// no such name any more, or in one that goes another way, is a way out.
+// Returns whether a name that has begun, or must come, can only become one that its object has. A
+// text that is outside of such a name, or in one that differs, is a way out.
 bool Matcher::must_repeat(const NameTracker& names, PositionId at) {
   if (!grammar_->tight_names() || !names.may_repeat()) return false;
   std::vector<std::pair<PositionId, NameTracker>> todo{{at, names}};
@@ -108,7 +108,7 @@ bool Matcher::must_repeat(const NameTracker& names, PositionId at) {
     const std::pair<PositionId, NameTracker> last = std::move(todo.back());
     const auto& [from, before] = last;
     todo.pop_back();
-    // The last value is tried first, and white space last.
+    // Byte values are tried in descending order, so that white space comes last.
     for (uint32_t value = 0; value < 256; ++value) {
       const auto byte = static_cast<uint8_t>(value);
       const PositionId next = positions_.step(from, byte);
@@ -192,7 +192,7 @@ size_t Matcher::settled(std::string_view forced) {
   return forced.size();
 }
 
-// Whether some token begins with `beginning` and goes on with what may follow `end`.
+// Returns whether some token begins with `beginning` and goes on with bytes that may follow `end`.
 bool Matcher::may_cross(PositionId end, std::string_view beginning) {
   std::span<const VocabularyTrie::Node> nodes = vocabulary_->nodes();
   size_t at = 0, limit = nodes.size();
@@ -214,7 +214,7 @@ bool Matcher::may_cross(PositionId end, std::string_view beginning) {
   return false;
 }
 
-// Keeps the positions of the last tokens and frees the others, once there are many.
+// Keeps the positions of the last tokens and frees the others, once they take much memory.
 void Matcher::free_memory() {
   if (positions_.memory() < collect_at_) return;
   forget(kLeastHistory);

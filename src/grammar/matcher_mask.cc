@@ -1,4 +1,4 @@
-// How a matcher finds all tokens that may follow.
+// Matcher's masks: finds all tokens that may follow.
 #include <algorithm>
 #include <array>
 
@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// A slice whose characters lead to more places than this costs more than walking its tokens.
+// Limit on the pairs of position and state; beyond it, walking a slice's tokens is cheaper.
 constexpr size_t kMostPairs = 512;
 
 }  // namespace
@@ -28,7 +28,8 @@ void Matcher::mask(std::span<uint64_t> bits) {
   if (grammar_->names_once() != 0) clear_repeats(bits);
 }
 
-// Takes out the tokens in which a name ends that its object has, or that leave no other name.
+// Clears the tokens that complete a name that its object has, or after which only such names
+// remain.
 void Matcher::clear_repeats(std::span<uint64_t> bits) {
   if (!names_.has_names()) return;
   for (int32_t token : vocabulary_->quoted_more()) clear_repeat(bits, token);
@@ -47,9 +48,9 @@ void Matcher::clear_repeat(std::span<uint64_t> bits, int32_t token) {
   if (has_bit(bits, token) && repeats_name(names_, at_, token)) clear_bit(bits, token);
 }
 
-// Follows the beginnings in which a name may repeat, and those behind which one may begin. It
-// leaves them in other strings: where these end in a token and a name begins it has quotation marks
-// enough.
+// Walks the tokens whose beginnings are in a name that may repeat, or before one. Subtrees in other
+// strings are left out: a token that ends such a string and begins a name has two quotation marks,
+// and clear_repeats() checks those.
 void Matcher::walk_repeats(std::span<uint64_t> bits) {
   if (names_.in_other_string()) return;
   const std::span<const VocabularyTrie::Node> nodes = vocabulary_->nodes();
@@ -92,8 +93,8 @@ void Matcher::make_mask(PositionId at, std::span<uint64_t> bits) {
   set_others(at, bits);
 }
 
-// Sets the bits of all plain tokens that may follow, where these are characters of a set up to some
-// number. Returns false where they are not.
+// Sets the bits of all plain tokens that may follow, where the grammar allows any text of a set's
+// characters up to some number. Returns false where it does not.
 bool Matcher::make_run_mask(PositionId at, std::span<uint64_t> bits) {
   std::span<const PositionStore::Thread> threads = positions_.threads(at);
   if (threads.size() != 1 || vocabulary_->slices().empty()) return false;
@@ -107,7 +108,7 @@ bool Matcher::make_run_mask(PositionId at, std::span<uint64_t> bits) {
   return true;
 }
 
-// Sets the tokens that match by their role: control tokens, and the end of the text.
+// Sets the bits of control tokens that may follow, and of tokens that end the text.
 void Matcher::set_others(PositionId at, std::span<uint64_t> bits) const {
   if (positions_.may_end(at)) {
     for (int32_t token : vocabulary_->ends()) set_bit(bits, token);
@@ -131,7 +132,7 @@ const VocabularyTrie::Slice* Matcher::find_slice(PositionId at) {
   return nullptr;
 }
 
-// Whether the form of a terminal shows that all tokens of a slice may follow.
+// Returns whether the form of a terminal shows that all tokens of a slice may follow.
 bool Matcher::takes_slice(PositionId at, size_t slice) {
   uint32_t longest = vocabulary_->slices()[slice].longest;
   return std::ranges::any_of(positions_.threads(at), [&](const PositionStore::Thread& thread) {
@@ -139,8 +140,8 @@ bool Matcher::takes_slice(PositionId at, size_t slice) {
   });
 }
 
-// Whether all tokens of a slice may follow, found by following all texts of its characters, where
-// that goes in circles soon.
+// Returns whether all tokens of a slice may follow, found by following all texts of its characters,
+// which must soon lead to known positions.
 bool Matcher::walks_slice(PositionId from, const VocabularyTrie::Slice& slice) {
   std::vector<std::pair<PositionId, uint8_t>> pairs{{from, 0}};
   for (size_t i = 0; i < pairs.size(); ++i) {

@@ -104,7 +104,7 @@ TEST(MatcherTest, TextsAreThoseOfTheGrammar) {
   EXPECT_GT(built, kGrammars / 2);
 }
 
-// Checks the mask against one token at a time, here and behind all allowed tokens.
+// Compares the mask with allows() for every token, here and after each allowed token.
 void check_masks(Matcher& matcher, const std::shared_ptr<const Grammar>& grammar,
                  const std::shared_ptr<const VocabularyTrie>& vocabulary,
                  std::vector<int32_t>* path, int* left) {
@@ -212,7 +212,8 @@ TEST(MatcherTest, RandomWalksEnd) {
   }
 }
 
-// Fourteen names, of which each may come once: what leads to no other is not begun.
+// Fourteen names, each of which may come once: a beginning that leads to no other name is not
+// allowed.
 TEST(MatcherTest, ANameIsBegunOnlyWhereItCanBeAnother) {
   std::vector<VocabularyToken> tokens = single_byte_tokens();
   for (const char* text : {"ab", "aa", "bab", "{\"", "{\"a", "\":", "b\":", "bb\": ", ", \"",
@@ -298,7 +299,7 @@ TEST(MatcherTest, ANumberMayEndWhereverItIsOne) {
   EXPECT_TRUE(matcher.may_end());
 }
 
-// Texts of 100,000 items, by each way to say a list.
+// Accepts texts of 100,000 items, by each way to write a list.
 TEST(MatcherTest, LongListsCostNeitherMemoryNorTime) {
   enum class Way { kRepeated, kCounted, kRight, kLeft };
   auto vocabulary = single_byte_vocabulary();

@@ -1,8 +1,8 @@
-// NameTracker: which names the objects have that a text of JSON is in, followed byte by byte, so
-// that none comes twice. What a name is, is its value, however it is spelled.
+// NameTracker: the names that a JSON text's open objects have so far, followed byte by byte, so
+// that none comes twice. Names are compared by value, however they are spelled.
 //
-// A tracker is a value: a copy costs little, and goes on by itself. It follows any text, and means
-// something for the beginnings of JSON documents.
+// A tracker is a value: a copy is cheap and independent. It follows any bytes, but its answers are
+// right only for beginnings of JSON documents.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,19 @@ namespace hearth {
 
 class NameTracker {
  public:
-  // Follows the bytes. Returns false, and is of no more use, where a name ends that its object has.
+  // Follows the bytes. Returns false, and cannot be used any more, where a name ends that its
+  // object has.
   bool step(std::string_view bytes);
-  // Whether a name is in the text, or must come, that could become one that its object has.
+  // Returns whether the text is in a name, or before one, that could become one that its object
+  // has.
   bool may_repeat() const;
   bool in_string() const { return phase_ != Phase::kBetween; }
-  // Whether the text is in a string that is no such name.
+  // Returns whether the text is in a string that is not such a name.
   bool in_other_string() const { return in_string() && !may_repeat(); }
-  // Returns a key of the text's place in its name: equal for texts of one object that go on alike.
+  // Returns a key of the text's place in its name: equal keys, for texts in the same object, mean
+  // that they go on alike.
   std::string place_in_name() const;
-  // Whether any object has a name so far.
+  // Returns whether any object has a name so far.
   bool has_names() const;
 
  private:
@@ -45,11 +48,11 @@ class NameTracker {
   bool is_known(std::string_view name, bool as_beginning) const;
 
   std::shared_ptr<const Level> level_;
-  std::string text_;  // of the name that is being read
+  std::string text_;  // the name that is being read
   Phase phase_ = Phase::kBetween;
   bool expects_name_ = false, in_name_ = false;
   uint8_t digits_ = 0;
-  uint16_t point_ = 0, high_ = 0;  // of an escape; the first half of a pair
+  uint16_t point_ = 0, high_ = 0;  // code units of an escape, and of the first half of a pair
 };
 
 }  // namespace hearth

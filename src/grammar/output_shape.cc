@@ -44,7 +44,7 @@ Symbol add_text(GrammarBuilder& builder, const OutputShape& shape) {
   HEARTH_CHECK(false, "free text has no grammar");
 }
 
-// Calls `work`, whose errors begin with the shape's name.
+// Calls `work` and puts the shape's name before its errors.
 template <typename Work>
 auto naming(const OutputShape& shape, Work work) {
   try {

@@ -131,7 +131,7 @@ CodePoints PatternReader::char_class() {
       if (*first > *last)
         fail(ErrorCode::kRequest, "has a range whose ends are in the wrong order");
       points.add(*first, *last);
-    } else {  // [\w-.]: no range, as most readers have it
+    } else {  // [\w-.] is not a range, as in most implementations
       points.add(member);
       points.add(other);
       points.add('-', '-');
@@ -140,7 +140,7 @@ CodePoints PatternReader::char_class() {
   return negated ? points.complement() : points;
 }
 
-// Reads a member of a class; `single` becomes it where it is one character.
+// Reads a member of a class, and sets `single` where it is one character.
 CodePoints PatternReader::class_member(std::optional<char32_t>* single) {
   if (done()) fail(ErrorCode::kRequest, "has a class that is not closed");
   if (take('\\')) return escape(true, single);
@@ -246,7 +246,7 @@ uint32_t PatternReader::hex_digits(size_t count) {
   return value;
 }
 
-// Reads what stands behind "\u": two halves of a surrogate pair are one character.
+// Reads the digits after "\u"; two halves of a surrogate pair are one character.
 char32_t PatternReader::unicode_escape() {
   if (take('{')) {
     uint32_t value = 0;

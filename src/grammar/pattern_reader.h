@@ -1,5 +1,5 @@
-// PatternReader: the characters and small parts of a pattern of ECMA-262, one after another. Its
-// errors (kRequest) are those of parse_pattern().
+// PatternReader reads the characters and small parts of an ECMA-262 regular expression, one after
+// another. Its errors (kRequest) are those of parse_pattern().
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,10 @@ class PatternReader {
   char peek() const { return text_[at_]; }
   bool take(char c);
 
-  // Reads `*`, `+`, `?` or `{..}` with what makes it lazy, if one stands here.
+  // Reads `*`, `+`, `?` or `{..}`, with the `?` that makes it lazy; none where there is no
+  // quantifier.
   std::optional<RepeatBounds> quantifier();
-  // Reads what stands behind the "(" of a group: "?:" and the like.
+  // Reads what follows the "(" of a group: "?:" and the like.
   void group_kind();
   // Reads one character, an escape or a class.
   CodePoints character_set();
@@ -45,7 +46,7 @@ class PatternReader {
 
   std::string_view text_;
   size_t at_ = 0;
-  std::map<std::string, CodePoints, std::less<>> categories_;  // those asked for
+  std::map<std::string, CodePoints, std::less<>> categories_;  // categories that were used
 };
 
 }  // namespace hearth

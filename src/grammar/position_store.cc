@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// The most terminals under way at once: more come of a grammar that is too ambiguous.
+// The most terminals under way at once; beyond it the grammar is refused as too ambiguous.
 constexpr size_t kMostThreads = 4096;
 
 }  // namespace
@@ -46,7 +46,7 @@ PositionId PositionStore::make_step(PositionId from, uint8_t byte) {
   return result;
 }
 
-// The row behind terminals that end.
+// Returns the row that begins after these terminals end.
 RowId PositionStore::row_behind(std::span<const Thread> completed) {
   uint64_t hash = mix_hash(mix_hash(4, completed[0].row), completed[0].state);
   if (completed.size() == 1) {
@@ -69,7 +69,8 @@ RowId PositionStore::row_behind(std::span<const Thread> completed) {
   return next;
 }
 
-// The position with these terminals under way where the row `here` begins, if any.
+// Returns the position with these terminals under way; if row `here` is given, its terminals begin,
+// too.
 PositionId PositionStore::enter(std::vector<Thread>* threads, RowId here) {
   if (here != kNoId && rows_.state(here) != Lexer::kDead) {
     threads->push_back({here, rows_.state(here)});

@@ -1,7 +1,7 @@
-// PositionStore: the places that texts of a grammar lead to, stepped byte by byte. A position is
-// which terminals have begun, in which rows, and how far each has come; where a terminal may end, a
-// row begins, too. Equal positions are one, and steps that were made are remembered, so a text that
-// goes in circles, as nearly all do, costs a look-up a byte.
+// PositionStore: the positions of texts in a grammar, stepped byte by byte. A position holds the
+// terminals that have begun, in which rows, and how far each has come; where a terminal may end, a
+// row begins. Equal positions are one, and steps are remembered, so a text that repeats positions,
+// as nearly all do, costs a look-up a byte.
 //
 // Errors: those of Lexer and RowStore; more memory than kMostMemory, which collect() may free
 // (kResource).
@@ -22,11 +22,11 @@ using PositionId = uint32_t;
 
 class PositionStore {
  public:
-  static constexpr PositionId kDead = 0;   // no text leads on from here
-  static constexpr PositionId kEnded = 1;  // behind the token that ended the text
+  static constexpr PositionId kDead = 0;   // no text goes on from here
+  static constexpr PositionId kEnded = 1;  // after the token that ended the text
   static constexpr size_t kMostMemory = size_t{16} << 20;
 
-  // A terminal's row and what its beginning led to.
+  // The terminals that began in one row, and the lexer's state of them.
   struct Thread {
     RowId row;
     Lexer::StateId state;
@@ -45,28 +45,28 @@ class PositionStore {
     return make_step(from, byte);
   }
   PositionId step(PositionId from, std::string_view bytes);
-  // The position behind a control token; kDead where none is expected or another.
+  // Returns the position after a control token; kDead where it is not expected.
   PositionId step_control(PositionId from, int32_t token);
-  // The tags of the terminals, or the symbols of control tokens, that such a step goes along.
+  // Return the tags of the terminals, or of the symbols of control tokens, that match such a step.
   uint32_t tags(PositionId from, uint8_t byte);
   uint32_t control_tags(PositionId from, int32_t token) const;
 
   bool may_end(PositionId at) const {
     return positions_[at].here != kNoId && rows_.accepts(positions_[at].here);
   }
-  // Whether bytes may follow.
+  // Returns whether bytes may follow.
   bool takes_text(PositionId at) const { return positions_[at].count > 0; }
-  // Symbols of control tokens that may follow.
+  // Returns the symbols of control tokens that may follow.
   std::span<const Grammar::SymbolId> controls(PositionId at) const;
   // Returns the byte that must follow, where there is only one.
   std::optional<uint8_t> forced(PositionId at);
   std::span<const Thread> threads(PositionId at) const {
     return std::span(threads_).subspan(positions_[at].threads, positions_[at].count);
   }
-  // The position that no token can tell from this one, with counters of any length cut short.
+  // Returns the position with counters cut short, which no token can distinguish from this one.
   PositionId clamped(PositionId at);
 
-  // Frees what no position of `keep` leads back to, and gives those their new numbers.
+  // Frees the rows and positions that no position of `keep` needs, and renumbers those in `keep`.
   void collect(std::span<PositionId> keep);
   size_t memory() const;
 
@@ -74,7 +74,7 @@ class PositionStore {
   struct Position {
     uint32_t threads, count;  // in threads_, ascending
     RowId here;               // the row that begins here; kNoId: none
-    uint32_t edges;           // where its steps lie in edges_, by the lexer's classes
+    uint32_t edges;           // index of its steps in edges_, by the lexer's classes
   };
   struct RowStep {
     RowId row;

@@ -1,4 +1,4 @@
-// Derivatives, and what they tell of an expression.
+// RegexSet's derivatives, and the questions that they answer about an expression.
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -28,7 +28,7 @@ uint64_t one_less(uint64_t bound) { return bound == kNoLimit || bound == 0 ? bou
 RegexId RegexSet::derive(RegexId regex, uint8_t byte) {
   const Node& node = nodes_[regex];
   if (!spellable_.test(byte) || surely_begins_otherwise(node, byte)) return nothing();
-  switch (node.kind) {  // what is as quick as looking it up
+  switch (node.kind) {  // cases that are as quick as a look-up
     case Kind::kNothing:
     case Kind::kEmpty:
       return nothing();
@@ -157,7 +157,7 @@ RegexId RegexSet::derive_list(RegexId regex, uint8_t byte) {
   return all ? all_of(results) : any_of(results);
 }
 
-// Whether some text matches, as far as that shows without a search.
+// Returns whether some text matches, as far as that shows without a search.
 bool RegexSet::surely_lives(RegexId regex) const {
   const Node& node = nodes_[regex];
   return node.nullable || node.live == Live::kYes ||
@@ -181,7 +181,7 @@ bool RegexSet::is_nothing(RegexId regex) {
   return dead;
 }
 
-// How many conditions a text still has to meet, as far as that shows.
+// Returns how many conditions a text still has to meet, as far as the form shows.
 uint32_t RegexSet::open_parts(RegexId regex) const {
   const Node* node = &nodes_[regex];
   if (node->nullable) return 0;
@@ -192,8 +192,9 @@ uint32_t RegexSet::open_parts(RegexId regex) const {
   return static_cast<uint32_t>(count) + 1;
 }
 
-// Looks for a text that matches, first where few conditions are open behind a short beginning. All
-// expressions on the way to it live; where there is none, all that were met match nothing.
+// Searches for a text that matches, best first: few open conditions and a short beginning. If there
+// is one, the expressions on the way to it are marked as matching something; if not, all that were
+// met as matching nothing.
 bool RegexSet::search_life(RegexId regex) {
   struct Met {
     RegexId regex;
@@ -201,7 +202,7 @@ bool RegexSet::search_life(RegexId regex) {
   };
   std::vector<Met> met{{regex, 0, 0}};
   std::unordered_set<RegexId> known{regex};
-  using Waiting = std::pair<uint32_t, uint32_t>;  // how far away, and which
+  using Waiting = std::pair<uint32_t, uint32_t>;  // the distance, and the index in `met`
   std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
   waiting.emplace(0, 0);
   while (!waiting.empty()) {
@@ -246,7 +247,7 @@ RegexId RegexSet::clamp_counters(RegexId regex, uint64_t most) {
   switch (node.kind) {
     case Kind::kConcat: {
       RegexId head = clamp_counters(node.a, most);
-      // Bytes reach what stands behind only past a head that may be empty.
+      // Bytes reach `b` only if the head may be empty.
       RegexId rest = nullable(node.a) ? clamp_counters(node.b, most) : node.b;
       return head == node.a && rest == node.b ? regex : join(head, rest);
     }
@@ -262,7 +263,7 @@ RegexId RegexSet::clamp_counters(RegexId regex, uint64_t most) {
       }
       return any_of(results);
     }
-    default:  // parts of an intersection may bind each other however far away
+    default:  // parts of an intersection may depend on each other at any distance
       return regex;
   }
 }
@@ -285,8 +286,9 @@ bool RegexSet::begins_with_repeated(RegexId regex, RegexId part, uint64_t times)
   return contains(run.part, part);
 }
 
-// The same for any number of parts where one part of an intersection is a repetition without a
-// bound and the others take finitely many texts away, so that something always remains.
+// Does the same for any number of repetitions, for an intersection in which one part is a
+// repetition without a bound and the others restrict finitely many texts, so that something always
+// remains.
 bool RegexSet::all_begin_with_repeated(RegexId regex, RegexId part) {
   const Node node = nodes_[regex];
   bool found = false;

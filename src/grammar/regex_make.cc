@@ -1,4 +1,4 @@
-// How expressions are made in normal form.
+// RegexSet's constructors, which bring expressions into normal form.
 #include <algorithm>
 #include <tuple>
 
@@ -62,7 +62,7 @@ RegexId RegexSet::join(RegexId head, RegexId rest) {
   return rest;
 }
 
-// `head` is no kConcat.
+// Concatenates; `head` is not a kConcat itself.
 RegexId RegexSet::join_one(RegexId head, RegexId rest) {
   if (head == nothing() || rest == nothing()) return nothing();
   if (head == empty()) return rest;
@@ -150,7 +150,7 @@ void RegexSet::flatten(Kind kind, std::span<const RegexId> given, std::vector<Re
   out->erase(std::unique(out->begin(), out->end()), out->end());
 }
 
-// Makes one of all parts that are sets of bytes.
+// Merges all parts that are sets of bytes into one.
 void RegexSet::merge_bytes(Kind kind, std::vector<RegexId>* parts) {
   auto is_bytes = [this](RegexId part) { return nodes_[part].kind == Kind::kBytes; };
   if (std::ranges::count_if(*parts, is_bytes) < 2) return;

@@ -16,8 +16,8 @@ namespace {
 constexpr uint64_t kMostRepeated = 1'000'000;
 constexpr uint32_t kDeepestGroup = 64;
 
-// The texts of a part of a pattern, by whether it asserts that the whole text begins where the part
-// does and ends where it does: [begins][ends].
+// The texts of a part of a pattern, by whether anchors require that the whole text begins with the
+// part, and ends with it: [begins][ends].
 using Anchored = std::array<std::array<RegexId, 2>, 2>;
 
 class PatternParser {
@@ -41,8 +41,7 @@ class PatternParser {
   Anchored plain(RegexId regex) const {
     return {{{regex, set_.nothing()}, {set_.nothing(), set_.nothing()}}};
   }
-  // Returns the regex of the empty text where `regex` takes it, else of nothing: no character may
-  // be consumed.
+  // Returns the expression of the empty text where `regex` matches it, else of nothing.
   RegexId none_of(RegexId regex) const {
     return set_.nullable(regex) ? set_.empty() : set_.nothing();
   }
@@ -139,7 +138,8 @@ class PatternParser {
   RegexSet& set_;
   PatternReader reader_;
   const PatternOptions& options_;
-  // The characters that were spelled, by the number of their ranges and the first character.
+  // Expressions of characters spelled so far, by the number of their ranges and the first
+  // character.
   std::multimap<std::pair<size_t, char32_t>, std::pair<CodePoints, RegexId>> spelled_;
 };
 

@@ -1,12 +1,12 @@
-// Patterns as ECMA-262 writes them (with the flag `u`) become regular expressions over bytes.
+// Parses regular expressions of ECMA-262 (with the flag `u`) to regular expressions over bytes.
 //
-// Held: characters, escapes, classes, \d \w \s, \p{..} of general categories, ".", groups of every
-// kind, alternatives, anchors, quantifiers (a lazy one means the same). Escapes of characters that
-// need none, such as \-, are taken as the character, as most schemas in use want it.
+// Supported: characters, escapes, classes, \d \w \s, \p{..} of general categories, ".", groups of
+// every kind, alternatives, anchors, quantifiers (a lazy one means the same). An escape that no
+// character needs, such as \-, is taken as the character, since many schemas have them.
 //
-// Errors (kRequest): a sentence that begins with what is wrong, to be put behind the pattern's
-// place: lookaround, back references, \b, an anchor that is repeated; what is no pattern; more than
-// 4 KiB, groups more than 64 deep, a bound of a repetition above 1,000,000.
+// Errors (kRequest): a sentence without its subject, to be put behind the pattern's place:
+// lookaround, back references, \b, a repeated anchor; invalid syntax; more than 4 KiB, groups
+// nested more than 64 deep, a bound of a repetition above 1,000,000.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@
 namespace hearth {
 
 struct PatternOptions {
-  // A text matches where the pattern matches anywhere in it; else the whole text must match.
+  // Whether a text matches if the pattern matches anywhere in it; else it must match as a whole.
   bool search = true;
-  // How a text spells one character of a set; empty: as UTF-8. With another spelling the result
-  // matches all spellings of the texts that match the pattern.
+  // Returns an expression for the spellings of one character of a set; empty: UTF-8. With another
+  // spelling the result matches all spellings of the texts that match the pattern.
   std::function<RegexId(const CodePoints&)> spell = nullptr;
 };
 

@@ -89,7 +89,7 @@ uint32_t RegexSet::set_number(const ByteSet& set) {
   return number;
 }
 
-// Cuts every class in what lies in `set` and what does not.
+// Splits every class into the bytes that lie in `set` and those that do not.
 void RegexSet::refine(const ByteSet& set) {
   std::array<int32_t, 512> fresh;
   fresh.fill(-1);

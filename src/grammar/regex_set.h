@@ -34,15 +34,15 @@ inline constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 
 class RegexSet;
 
-// An automaton of somebody else's as a regular expression: what its texts are follows from a
-// number. It lives as long as the sets that have it.
+// An automaton made elsewhere, as a regular expression: a state's number determines the texts that
+// it matches. It must outlive the sets that have it.
 class RegexMachine {
  public:
   virtual ~RegexMachine() = default;
-  // Returns the rest of a text that may follow `byte` in this state of the automaton.
+  // Returns the expression of the texts that may follow `byte` in this state.
   virtual RegexId derive(RegexSet& set, uint64_t state, uint8_t byte) const = 0;
   virtual bool nullable(uint64_t state) const = 0;
-  // The bytes that it tells from all others and from each other.
+  // Returns the bytes that it distinguishes from all others and from each other.
   virtual ByteSet bytes() const = 0;
 };
 
@@ -62,43 +62,39 @@ class RegexSet {
   RegexId all_of(std::span<const RegexId> parts);
   RegexId all_of(std::initializer_list<RegexId> parts) { return all_of(std::span(parts)); }
   RegexId complement(RegexId regex);
-  // `least` to `most` times `regex`; nothing() where least > most.
+  // Matches `least` to `most` repetitions of `regex`; nothing() where least > most.
   RegexId repeat(RegexId regex, uint64_t least, uint64_t most);
   RegexId optional(RegexId regex) { return any_of({empty(), regex}); }
   RegexId machine(const RegexMachine& machine, uint64_t state);
 
-  // Returns the regex of what may follow `byte` in texts that match.
+  // Returns the derivative: the texts that may follow `byte` in texts that match.
   RegexId derive(RegexId regex, uint8_t byte);
-  // Bytes that texts that match may begin with, and maybe others.
+  // Returns a superset of the bytes that matching texts may begin with.
   ByteSet firsts(RegexId regex) const;
   bool nullable(RegexId regex) const { return nodes_[regex].nullable; }
   bool matches(RegexId regex, std::string_view text);
 
-  // Whether no text at all matches.
+  // Returns whether no text at all matches.
   bool is_nothing(RegexId regex);
-  // Whether finitely many texts match, as far as the form shows: false is no proof.
+  // Returns whether finitely many texts match, as far as the form shows: false is no proof.
   bool is_finite(RegexId regex) const { return nodes_[regex].finite; }
-  // Whether all texts that match end here: it matches the empty text or none.
+  // Returns whether at most the empty text matches.
   bool is_at_end(RegexId regex);
   bool contains(RegexId larger, RegexId smaller);
   bool disjoint(RegexId a, RegexId b);
 
-  // Lets texts with other bytes than these match nothing from now on: a vocabulary cannot spell
-  // them.
+  // Lets only texts of these bytes match from now on: a vocabulary cannot spell others.
   void restrict_to(const ByteSet& spellable);
 
-  // Derivatives may be taken `steps` more times from here on.
+  // Limits the derivatives that may be taken from here on to `steps`.
   void limit_work(uint64_t steps) { work_left_ = steps; }
   uint64_t work_left() const { return work_left_; }
 
-  // Bytes that no expression tells apart are one class. Expressions that are made of others by
-  // derive() and the operations above need no new classes.
+  // Bytes that no expression distinguishes form one class. Expressions made of others by derive()
+  // and the operations above need no new classes.
   uint32_t classes() const { return static_cast<uint32_t>(representatives_.size()); }
   uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
   std::span<const uint8_t> representatives() const { return representatives_; }  // a byte a class
-
-  // Takes an expression that begins with a repetition apart: part{least,most} and the rest. False
-  // where it begins with none.
   struct Run {
     RegexId part, rest;
     uint64_t least, most;
@@ -106,11 +102,11 @@ class RegexSet {
   };
   bool split_run(RegexId regex, Run* run) const;
 
-  // The expression with every counter that its texts begin with cut to at most `most`: what texts
-  // of fewer bytes than that can't tell from it.
+  // Returns the expression with each counter at its beginning cut to at most `most`: no text of
+  // fewer bytes distinguishes the two.
   RegexId clamp_counters(RegexId regex, uint64_t most);
-  // Whether texts that match may begin with any text of up to `times` parts that match `part`,
-  // as far as the form shows. False is no proof.
+  // Returns whether matching texts may begin with any text of up to `times` repetitions of `part`,
+  // as far as the form shows: false is no proof.
   bool begins_with_repeated(RegexId regex, RegexId part, uint64_t times);
 
   size_t memory() const;  // bytes
@@ -134,13 +130,13 @@ class RegexSet {
   struct Node {
     Kind kind = Kind::kNothing;
     bool nullable = false;
-    bool plain = true;    // without intersection and complement: only nothing() matches nothing
-    bool finite = false;  // matches so many texts at most, as far as the form shows
+    bool plain = true;    // has no intersection and complement: then only nothing() matches nothing
+    bool finite = false;  // finitely many texts match, as far as the form shows
     Live live = Live::kUnknown;
     uint32_t height = 0;
-    // kBytes: a is the number of the set. kLiteral: a is where it lies, b its size. kConcat: a is
-    // the head, no kConcat itself, b the rest. kAnyOf, kAllOf: a is where the parts lie, b how many
-    // there are. kNot, kRepeat: a is the part. kMachine: a is the number of the machine.
+    // kBytes: a is the number of the set. kLiteral: a is its offset, b its size. kConcat: a is the
+    // head, not a kConcat itself, b the rest. kAnyOf, kAllOf: a is the offset of the parts, b their
+    // number. kNot, kRepeat: a is the part. kMachine: a is the number of the machine.
     uint32_t a = 0, b = 0;
     uint64_t least = 0, most = 0;  // kRepeat; kMachine: `least` is the state
   };

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// An expression as the test has it, matched by trying all ways.
+// The test's own expression, matched by trying all ways.
 struct Naive {
   enum class Kind { kByte, kAny, kConcat, kAnyOf, kAllOf, kNot, kRepeat } kind;
   char byte = 0;
@@ -20,7 +20,7 @@ struct Naive {
   size_t least = 0, most = 0;
 };
 
-// The ends of the texts within `text` that begin at `at` and match.
+// Returns the ends of the matches within `text` that begin at `at`.
 std::set<size_t> naive_ends(const Naive& regex, const std::string& text, size_t at) {
   std::set<size_t> ends;
   switch (regex.kind) {

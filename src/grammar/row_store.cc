@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// A row that takes more is one of a grammar that is too ambiguous.
+// The most items of a row; beyond it the grammar is refused as too ambiguous.
 constexpr size_t kMostItems = 200'000;
 
 }  // namespace
@@ -97,7 +97,7 @@ void RowStore::complete(Grammar::SymbolId lhs, RowId origin) {
   for (uint32_t i = 0; i < found.size; ++i) push_advanced(waiting_items_[found.items + i]);
 }
 
-// Leaves the item behind what it expected to be placed.
+// Adds the item, moved over the symbol that it expected, to those still to be placed.
 void RowStore::push_advanced(const Item& given) {
   Item item = given;
   const Grammar::Dot& dot = grammar_->dot(item.dot);
@@ -107,7 +107,7 @@ void RowStore::push_advanced(const Item& given) {
     return;
   }
   const Grammar::List& list = grammar_->list(dot.list);
-  if (item.dot != list.dot) {  // behind a separator
+  if (item.dot != list.dot) {  // after a separator
     item.dot = list.dot;
     work_.push_back(item);
     return;
@@ -122,8 +122,8 @@ void RowStore::push_advanced(const Item& given) {
   }
 }
 
-// Returns the item as one that completes what its own end would complete, as long as that is one
-// thing alone.
+// Returns the item as one that completes what its own end would complete, as long as one item alone
+// waits for that (Leo's optimisation).
 RowStore::Item RowStore::shortened(Item item) {
   while (item.lhs != grammar_->top()) {
     Waiting found = waiting(item.origin, item.lhs);
@@ -137,7 +137,7 @@ RowStore::Item RowStore::shortened(Item item) {
   return item;
 }
 
-// The items of a row that expect `symbol`.
+// Returns the items of a row that expect `symbol`.
 RowStore::Waiting RowStore::waiting(RowId row, Grammar::SymbolId symbol) {
   uint64_t hash = mix_hash(mix_hash(2, row), symbol);
   uint32_t known = waiting_table_.find(

@@ -1,12 +1,13 @@
-// RowStore: what an Earley parser expects at a place of a text, as rows of items. Rows with the
-// same items are one row, wherever in a text, or in another text, they come up. So a list of
-// 100,000 items, or a right recursion as deep, has a few rows, and two places with the same row go
-// on alike.
+// RowStore: the item sets of an Earley parser ("rows"): what the grammar expects at a place of a
+// text. Rows with the same items are one row, in whichever text they come up. So a list of 100,000
+// items, or a right recursion as deep, has a few rows, and two places with the same row go on
+// alike.
 //
-// An item is an alternative that was begun: its dot, what it completes, and the row in which that
-// was expected. Where the only thing that waits for a rule would be completed by it, the item
-// completes that one instead (as Leo has it for right recursion). What may be empty is passed over
-// when it is expected, so a completed rule has always begun in an earlier row.
+// An item is an alternative that was begun: its dot, the rule that it completes, and the row in
+// which that was expected. Where the only item that waits for a rule would be completed by it, the
+// item completes that one instead (Leo's optimisation of right recursion). Symbols that may be
+// empty are passed over when they are expected, so a completed rule has always begun in an earlier
+// row.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +33,18 @@ class RowStore {
 
   static constexpr RowId kFirst = 0;
 
-  // The row behind these symbols, each of which its row expects.
+  // Returns the row after these symbols, each of which its row expects.
   RowId advance(std::span<const Scan> scans);
 
-  // Whether a text may end here.
+  // Returns whether a text may end here.
   bool accepts(RowId row) const { return rows_[row].accepts; }
-  // The state of the terminals that may begin here.
+  // Returns the lexer's state at the beginning of the terminals that are expected here.
   Lexer::StateId state(RowId row) const { return predictions_[rows_[row].prediction].state; }
   std::span<const Grammar::SymbolId> controls(RowId row) const {
     return predictions_[rows_[row].prediction].controls;
   }
 
-  // Keeps the rows of `keep` and what they lead back to, under new numbers: that of row i becomes
-  // result[i].
+  // Keeps the rows of `keep` and those that they refer to, renumbered: row i becomes result[i].
   std::vector<RowId> keep_only(std::vector<bool> keep);
 
   uint32_t rows() const { return static_cast<uint32_t>(rows_.size()); }
@@ -55,7 +55,7 @@ class RowStore {
     uint32_t dot;
     Grammar::SymbolId lhs;
     RowId origin;
-    uint32_t count;  // items of a list that are there
+    uint32_t count;  // items that a counted list has so far
     auto operator<=>(const Item&) const = default;
   };
   struct Row {
@@ -63,9 +63,9 @@ class RowStore {
     uint32_t prediction;
     bool accepts;
   };
-  // The symbols with which the expected symbols of a row's items may begin.
+  // The symbols that a row's items expect, and those with which these may begin.
   struct Prediction {
-    std::vector<Grammar::SymbolId> expected;  // ascending, as are the others
+    std::vector<Grammar::SymbolId> expected;  // all ascending
     std::vector<Grammar::SymbolId> rules, controls;
     Lexer::StateId state = Lexer::kDead;
   };
@@ -93,7 +93,7 @@ class RowStore {
   std::vector<Item> waiting_items_;
   IdTable row_table_, prediction_table_, waiting_table_;
 
-  // The state of the row that is being made.
+  // Working memory for the row that is being made.
   std::vector<Item> work_, kernel_;
   IdTable kernel_table_;
   std::vector<std::pair<Grammar::SymbolId, RowId>> completed_;

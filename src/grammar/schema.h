@@ -1,8 +1,8 @@
 // Compiles a JSON Schema (drafts 4 to 2020-12) to a grammar of the documents that satisfy it.
-// docs/structured-output.md says which keywords hold, and how documents are written.
+// docs/structured-output.md lists the keywords, and says how documents are written.
 //
-// Errors: kRequest, 'PATH: keyword "KEYWORD" ...', for what is no schema or cannot be held exactly;
-// SchemaTooComplex (grammar/schema_budget.h) beyond the budget.
+// Errors: kRequest, 'PATH: keyword "KEYWORD" ...', for an invalid schema or one that cannot be
+// enforced exactly; SchemaTooComplex (grammar/schema_budget.h) beyond the budget.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@
 namespace hearth {
 
 struct SchemaOptions {
-  std::string name = "schema";  // what errors call it
-  // A keyword that cannot be held is left out for its value instead of refused.
+  std::string name = "schema";  // the schema's name in errors
+  // Whether a keyword that cannot be enforced is ignored for its value instead of refused.
   bool relaxed = false;
   SchemaLimits limits = {};
   ByteSet spellable = all_bytes();  // of documents, as in grammar/gbnf.h
@@ -27,14 +27,14 @@ struct SchemaOptions {
 
 struct SchemaGrammar {
   std::shared_ptr<const Grammar> grammar;
-  // The parts that `relaxed` left out, as the errors that they would have been.
+  // The keywords that `relaxed` ignored, as the errors that they would have been.
   std::vector<std::string> dropped;
 };
 
 SchemaGrammar compile_schema(std::string_view schema, const SchemaOptions& options);
 
-// Adds the rules for a value that satisfies the schema to a grammar that has others, too. Appends
-// to `dropped` what was left out.
+// Adds the rules for a value that satisfies the schema to a grammar that has other parts, and
+// returns their symbol. Appends what was ignored to `dropped`.
 Symbol add_schema(GrammarBuilder& builder, std::string_view schema, const SchemaOptions& options,
                   std::vector<std::string>& dropped);
 

@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostCases = 4096;  // of one value
+constexpr size_t kMostCases = 4096;  // of one set of values
 
 void add_contains(std::vector<ContainsRule>& rules, const ContainsRule& rule) {
   for (ContainsRule& known : rules) {
@@ -18,7 +18,7 @@ void add_contains(std::vector<ContainsRule>& rules, const ContainsRule& rule) {
   rules.push_back(rule);
 }
 
-// Names that "properties" declared come first, in their order.
+// Moves names that "properties" declared to the front, in their order.
 void sort_declared(std::vector<NamedProperty>& named) {
   std::stable_partition(named.begin(), named.end(),
                         [](const NamedProperty& property) { return property.declared; });
@@ -67,7 +67,7 @@ RegexId SchemaAlgebra::without_named(const ObjectCase& object, RegexId names) co
   return texts_.without(names, texts_.one_of(taken));
 }
 
-// Drops the types of which nothing is left. Returns false where no type is.
+// Removes the types for which no value is left. Returns false where no type remains.
 bool SchemaAlgebra::holds_something(ValueCase& value) const {
   auto drop = [&](TypeBits type, bool empty) {
     if (empty) value.types &= static_cast<TypeBits>(~type);
@@ -197,7 +197,7 @@ ValueCases SchemaAlgebra::both(const ValueCases& a, const ValueCases& b) {
 
 ValueCases SchemaAlgebra::either(ValueCases a, const ValueCases& b) {
   a.insert(a.end(), b.begin(), b.end());
-  // Everything without parts is one case, the last.
+  // The types without arrays and objects form one case, the last.
   ValueCase plain = only(0);
   std::vector<RegexId> numbers;
   std::vector<RegexId> strings;

@@ -1,4 +1,4 @@
-// Cases joined and negated, exactly: what comes of it takes the values that it says and no others.
+// SchemaAlgebra intersects, unites and negates sets of values, given as cases, exactly.
 #pragma once
 
 #include <span>
@@ -15,23 +15,22 @@ class SchemaAlgebra {
   SchemaAlgebra(SchemaTexts& texts, GoalTable& goals, SchemaBudget& budget)
       : texts_(texts), goals_(goals), budget_(budget) {}
 
-  // Takes every value; nothing of it is evaluated.
+  // Returns the case of all values; none of their members count as evaluated.
   ValueCase anything() const;
-  // Returns all values of these types.
+  // Returns the case of all values of these types.
   ValueCase only(TypeBits types) const;
-  // Return the values that both take.
+  // Returns the intersection.
   ValueCases both(const ValueCases& a, const ValueCases& b);
-  // Return the union: a value that neither takes is not in it, and cases without arrays and objects
-  // become one.
+  // Returns the union; cases without arrays and objects are merged into one.
   ValueCases either(ValueCases a, const ValueCases& b);
-  // Returns the values that `cases` do not take. Throws CannotNegate where there is no exact way.
+  // Returns the complement. Throws CannotNegate where there is no exact form.
   ValueCases negation(const ValueCases& cases, const boost::json::value* asked_by);
 
   // Returns the goal that a property's value must satisfy; kNoGoal where there may be no such
   // property.
   GoalId goal_of(const ObjectCase& object, std::string_view name) const;
   GoalId goal_in(std::span<const NameClass> classes, std::string_view name) const;
-  // The names of a class that none of the object's named properties has.
+  // Returns the names of a class that are none of the object's named properties.
   RegexId without_named(const ObjectCase& object, RegexId names) const;
 
  private:
@@ -50,7 +49,7 @@ class SchemaAlgebra {
   SchemaBudget& budget_;
 };
 
-// Thrown where a negation cannot be had: says what of it.
+// Thrown where a negation has no exact form; `what` names the part.
 struct CannotNegate {
   std::string_view what;
 };

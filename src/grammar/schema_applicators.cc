@@ -1,4 +1,4 @@
-// Keywords that hold other schemas against the same value.
+// SchemaReader's keywords that apply other schemas to the same value.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace json = boost::json;
 
 constexpr size_t kMostTrackedBranches = 10;
 
-// The schema of {"not": {...}}, whose only keyword it is.
+// Returns the schema S of {"not": S}; null where `schema` has other keywords.
 const json::value* only_negated(const json::value& schema) {
   const json::object* object = schema.if_object();
   const json::value* negated = object == nullptr ? nullptr : object->if_contains("not");
@@ -65,8 +65,8 @@ std::vector<ValueCases> SchemaReader::branches(const Scope& scope, const Member&
   return all;
 }
 
-// Every set of branches is a case where it matters which members were evaluated, since all branches
-// that hold count.
+// Makes a case of every set of branches where evaluated members matter, since all branches that
+// hold count then.
 ValueCases SchemaReader::any_of(const Scope& scope, const Member& member) {
   const std::vector<ValueCases> all = branches(scope, member);
   if (!scope.tracks) {
@@ -91,7 +91,8 @@ ValueCases SchemaReader::any_of(const Scope& scope, const Member& member) {
   return some;
 }
 
-// Branches that share no value are an anyOf; from others what their fellows take is taken off.
+// Branches without common values are an anyOf; from others the values of the other branches are
+// subtracted.
 ValueCases SchemaReader::one_of(const Scope& scope, const Member& member) {
   ValueCases some;
   auto exactly = [&] {
@@ -120,7 +121,8 @@ ValueCases SchemaReader::conditional(const Scope& scope) {
   return algebra_.either(std::move(condition), contrary);
 }
 
-// "dependencies" and its two successors: where a property is there, others are or a schema holds.
+// Reads "dependencies" and its two successors: if a property exists, others must or a schema must
+// hold.
 ValueCases SchemaReader::dependencies(const Scope& scope, const Member& member) {
   const json::object* all = member.value().if_object();
   if (all == nullptr) refuse(scope, member.key(), "must be an object");

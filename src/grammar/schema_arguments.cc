@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-// Sets the builder's tag for a while.
+// Sets the builder's tag while it lives.
 class TagScope {
  public:
   TagScope(GrammarBuilder& builder, uint8_t tag) : builder_(builder), before_(builder.tag()) {
@@ -21,7 +21,7 @@ class TagScope {
   uint8_t before_;
 };
 
-// A schema and all that reads it, for one way to spell strings.
+// A schema and its readers, for one way to spell strings.
 struct OpenSchema {
   OpenSchema(GrammarBuilder& builder, std::string_view schema, const SchemaOptions& options,
              bool raw)
@@ -41,7 +41,7 @@ struct OpenSchema {
   SchemaReader reader;
 };
 
-// Names that are not in quotes have nothing in them that markup is made of.
+// The pattern of names without quotes, which exclude characters that markup is made of.
 constexpr std::string_view kBareName = "[^\\s<>\"'`=:,;{}\\[\\]()|\\\\/]+";
 
 class MarkedWriter : public SchemaWriter {
@@ -58,7 +58,7 @@ class MarkedWriter : public SchemaWriter {
     return builder_.terminal(regex);
   }
   RegexId bare(RegexId names) { return texts_.set().all_of({names, bare_name_}); }
-  // Returns the words True, False and None, those of them that are of these types.
+  // Returns an expression of those of the words True, False and None that have these types.
   RegexId python_words(TypeBits types) {
     RegexSet& set = texts_.set();
     std::vector<RegexId> words;
@@ -81,7 +81,7 @@ class MarkedWriter : public SchemaWriter {
   RegexId bare_name_;
 };
 
-// Properties are parameters; their values are texts as they are, or JSON by the other writer.
+// Writes properties as parameters; their values are bare texts, or JSON by the other writer.
 class ParameterWriter final : public MarkedWriter {
  public:
   ParameterWriter(GrammarBuilder& builder, OpenSchema& open, OpenSchema& json,
@@ -118,7 +118,7 @@ class ParameterWriter final : public MarkedWriter {
   }
 
  private:
-  // The goal as the other schema has it: both read one text.
+  // Returns the goal's number in the other schema, which was read from the same text.
   GoalId translate(GoalId goal) {
     if (goal == kNoGoal) return kNoGoal;
     GoalId out = kAnyGoal;
@@ -181,7 +181,7 @@ class PythonWriter final : public MarkedWriter {
     if (value.types & kNumberBit) add(rule, {builder_.terminal(value.numbers)});
     if (!(value.types & kStringBit)) return rule;
     add(rule, {builder_.terminal(texts_.quoted(value.strings))});
-    // The text may stand between single quotation marks: without one within, spelled as in JSON.
+    // The text may stand between single quotation marks, if it has none, and is spelled as in JSON.
     const Symbol mark = tagged(marks_.quote, set.literal("'"));
     const RegexId none = set.repeat(set.bytes(~ByteSet().set('\'')), 0, kNoLimit);
     add(rule, {mark, builder_.terminal(set.all_of({value.strings, none})), mark});

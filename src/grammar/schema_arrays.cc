@@ -1,4 +1,4 @@
-// Rules for arrays.
+// SchemaWriter's rules for arrays.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,8 +65,8 @@ Symbol SchemaWriter::plain_items(const ArrayCase& array) {
   return behind;
 }
 
-// The whole array, where items that satisfy something are counted. A state is the number of items
-// and, for each rule, of those that satisfy it; both only as far as it matters.
+// Writes the whole array where items that satisfy some goals are counted. A state is the number of
+// items and, for each rule, of those that satisfy it; both only as far as it matters.
 Symbol SchemaWriter::counted_items(GoalId goal, const ArrayCase& array) {
   if (array.contains.size() > kMostContains) {
     document_.refuse(reader_.origin(goal), "contains",
@@ -96,8 +96,8 @@ Symbol SchemaWriter::counted_items(GoalId goal, const ArrayCase& array) {
   return whole;
 }
 
-// One more item, which satisfies the rules whose bit is set. Whether it satisfies the others, too,
-// matters only to rules with an upper bound.
+// Adds one more item, which satisfies the rules whose bit is set. Whether it satisfies the others,
+// too, matters only to rules with an upper bound.
 void SchemaWriter::counted_step(GoalId goal, const ArrayCase& array, const State& from,
                                 uint32_t matched, States& states, std::vector<State>& todo) {
   State to = from;
@@ -124,7 +124,7 @@ void SchemaWriter::counted_step(GoalId goal, const ArrayCase& array, const State
   if (from[0] > 0) add(states.at(from), {comma_, value(item), next});
 }
 
-// The scalars that a goal allows, if they are few: what each is, for comparing, and how it is
+// Returns the scalars that a goal allows, if they are few: a key for comparing, and how each is
 // written.
 std::optional<std::vector<SchemaWriter::Scalar>> SchemaWriter::few_scalars(GoalId goal) {
   RegexSet& set = texts_.set();
@@ -149,8 +149,8 @@ std::optional<std::vector<SchemaWriter::Scalar>> SchemaWriter::few_scalars(GoalI
   return all;
 }
 
-// The whole array of few scalars, none of them twice. A state is a bit for every value that was
-// there.
+// Writes the whole array of few scalars, none of them twice. A state has a bit for every value that
+// came before.
 Symbol SchemaWriter::unique_items(GoalId goal, const ArrayCase& array) {
   auto refuse = [&](std::string_view sentence) {
     document_.refuse(reader_.origin(goal), "uniqueItems", sentence);

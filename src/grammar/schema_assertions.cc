@@ -1,4 +1,4 @@
-// Keywords that say something of values of one type.
+// SchemaReader's keywords that restrict values of one type.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,8 @@ void SchemaReader::assert_one(const Scope& scope, const Member& member, ValueCas
   }
 }
 
-// Returns the types that are named; where only integers are, `value` takes these.
+// Returns the types that "type" names; where only integers are among them, numbers of `value`
+// become integers.
 TypeBits SchemaReader::types_of(const Scope& scope, const Value& type, ValueCase& value) {
   static constexpr struct {
     std::string_view name;
@@ -102,7 +103,7 @@ uint64_t SchemaReader::count(const Scope& scope, const Member& member) const {
   return *count;
 }
 
-// minimum and its like. Draft 4 says by a second keyword that the bound itself is none of them.
+// Reads minimum and the like. In draft 4 a second keyword excludes the bound itself.
 void SchemaReader::assert_bound(const Scope& scope, const Member& member, bool upper,
                                 ValueCase& value) {
   const bool exclusive_name = member.key().starts_with("exclusive");

@@ -1,4 +1,4 @@
-// The work that compiling a schema may be: processor time of the thread, and how much comes of it.
+// SchemaBudget limits the compilation of a schema: processor time of the thread, and steps.
 //
 // Errors: SchemaTooComplex, beginning with the schema's name.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace hearth {
 
-// A schema whose grammar would take too long to make or too much room.
+// Thrown for a schema whose grammar would take too long to make or too much memory.
 class SchemaTooComplex : public Error {
  public:
   explicit SchemaTooComplex(const std::string& message) : Error(ErrorCode::kRequest, message) {}
@@ -19,13 +19,13 @@ class SchemaTooComplex : public Error {
 
 class SchemaBudget {
  public:
-  // Begins now. `name`: what errors call the schema.
+  // Starts now. `name` is the schema's in errors.
   SchemaBudget(std::string_view name, double cpu_seconds, uint64_t steps);
 
-  // Takes `steps` off. One is about a rule or a case made.
+  // Spends `steps`; one is about a rule or a case made.
   void spend(uint64_t steps = 1);
 
-  // Processor time that the calling thread has taken.
+  // Returns the processor time that the calling thread has used, in seconds.
   static double thread_seconds();
 
  private:

@@ -1,6 +1,6 @@
-// The values that a schema takes, as a union of cases. A case says for each type of JSON whether it
-// is taken and what holds then: numbers and strings by regular expressions, arrays and objects by
-// goals for what lies in them.
+// The values that a schema accepts, as a union of cases. A case states for each JSON type whether
+// it is accepted and under which conditions: numbers and strings by regular expressions, arrays and
+// objects by goals for their members.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,22 @@ namespace hearth {
 
 inline constexpr uint64_t kUnbounded = std::numeric_limits<uint64_t>::max();
 
-// The types of JSON, a bit each; true and false are apart.
+// The types of JSON, a bit each; true and false have one each.
 using TypeBits = uint8_t;
 inline constexpr TypeBits kNullBit = 1, kFalseBit = 2, kTrueBit = 4, kNumberBit = 8,
                           kStringBit = 16, kArrayBit = 32, kObjectBit = 64, kAllTypes = 127;
 inline constexpr TypeBits kContainers = kArrayBit | kObjectBit;
 
-// A rule that from `least` to `most` items satisfy the goal, counted behind the first `from` items.
+// A rule that from `least` to `most` items satisfy the goal; the first `from` items are not
+// counted.
 struct ContainsRule {
   GoalId goal;
   uint64_t from = 0, least = 1, most = kUnbounded;
 };
 
 struct ArrayCase {
-  std::vector<GoalId> prefix;  // of the first items
-  GoalId rest = kAnyGoal;      // of those behind
+  std::vector<GoalId> prefix;  // of the first items, one each
+  GoalId rest = kAnyGoal;      // of all further items
   uint64_t least = 0, most = kUnbounded;
   std::vector<ContainsRule> contains;
   bool unique = false;
@@ -43,7 +44,7 @@ struct NamedProperty {
   bool declared = false;  // by "properties", whose order counts
 };
 
-// Names by a regular expression over their text, and what their values must satisfy.
+// Names that match an expression, and the goal of their values.
 struct NameClass {
   RegexId names;
   GoalId goal;
@@ -51,25 +52,26 @@ struct NameClass {
 
 struct ObjectCase {
   std::vector<NamedProperty> named;
-  // Rules for names that are none of `named`: no name is in two classes, and a name in none may not
-  // be.
+  // Rules for names other than `named`: no name is in two classes, and a name in none is not
+  // allowed.
   std::vector<NameClass> classes;
   uint64_t least = 0, most = kUnbounded;  // number of properties
-  // One or more properties have a name of each class.
+  // A document must satisfy each of these: at least one property must have a name of it and satisfy
+  // its goal.
   std::vector<NameClass> witnesses;
 };
 
-// The members that "unevaluatedProperties" and "unevaluatedItems" leave alone.
+// The members that "unevaluatedProperties" and "unevaluatedItems" do not apply to.
 struct Evaluated {
   RegexId names;
   uint64_t items = 0;               // the first ones
-  std::vector<GoalId> items_where;  // and those that satisfy one of these
+  std::vector<GoalId> items_where;  // and those that satisfy one of these goals
 };
 
 struct ValueCase {
   TypeBits types = kAllTypes;
-  RegexId numbers;  // how they are written
-  RegexId strings;  // their values, in UTF-8
+  RegexId numbers;  // the spellings of accepted numbers
+  RegexId strings;  // the values of accepted strings, in UTF-8
   ArrayCase array;
   ObjectCase object;
   Evaluated evaluated;

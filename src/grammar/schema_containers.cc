@@ -1,4 +1,4 @@
-// Keywords that say something of arrays and objects.
+// SchemaReader's keywords that restrict arrays and objects.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ void SchemaReader::read_array(const Scope& scope, ValueCase& value) {
   const Value* items = scope.find("items");
   const Value* rest = items;
   const Value* prefix = scope.find("prefixItems");
-  if (prefix == nullptr && items != nullptr && items->is_array()) {  // as before 2020-12
+  if (prefix == nullptr && items != nullptr && items->is_array()) {  // the form before 2020-12
     prefix = items;
     rest = scope.find("additionalItems");
   }
@@ -106,8 +106,8 @@ std::vector<NameClass> SchemaReader::read_patterns(const Scope& scope) {
   return patterns;
 }
 
-// The names that no "properties" has, by which patterns they match; those that match none are
-// additional.
+// Splits the names that "properties" does not have by which patterns they match; those that match
+// none are additional.
 std::vector<NameClass> SchemaReader::split_classes(const Scope& scope,
                                                    const std::vector<NameClass>& patterns) {
   const Value* additional = scope.find("additionalProperties");

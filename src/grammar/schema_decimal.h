@@ -1,4 +1,4 @@
-// Decimal: a number of a JSON document by its digits, exactly as they are written.
+// Decimal: a number of a JSON document by its digits, without rounding.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -18,11 +18,11 @@ struct Decimal {
   bool operator==(const Decimal&) const = default;
 };
 
-// `text` is a number of JSON whose exponent has at most three digits.
+// Parses a JSON number whose exponent has at most three digits.
 Decimal parse_decimal(std::string_view text);
-// Returns nothing where `value` is no number.
+// Returns the number; none where `value` is not one.
 std::optional<Decimal> decimal_of(const boost::json::value& value);
-// Returns nothing where it is no whole number of at most 10^18, or below 0. 2.0 is one.
+// Returns a whole number from 0 to 10^18, as 2.0 is one, too; none for other values.
 std::optional<uint64_t> count_of(const boost::json::value& value);
 
 }  // namespace hearth

@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-// The parts of a keyword's value: schemas, in some form, or data.
+// The kind of a keyword's value: schemas, in some form, or data.
 enum class Holds { kData, kSchema, kSchemaOrList, kList, kMap };
 
 Holds keyword_holds(std::string_view keyword) {
@@ -66,7 +66,7 @@ const json::string* text_of(const json::value& schema, std::string_view keyword)
   return value == nullptr ? nullptr : value->if_string();
 }
 
-// Appends to `path` where `target` lies in `value`. Returns false where it does not.
+// Appends the path of `target` inside of `value` to `path`. Returns false where it is not there.
 bool find_path(const json::value& value, const json::value& target, std::string& path) {
   if (&value == &target) return true;
   const size_t before = path.size();
@@ -199,7 +199,7 @@ void SchemaDocument::visit(const json::value& schema, uint32_t resource) {
   }
 }
 
-// Returns null where the document has no such place.
+// Returns the place that a fragment names; null where the document has no such place.
 const json::value* SchemaDocument::find(const std::string& uri, const std::string& fragment) {
   if (!fragment.empty() && fragment[0] != '/') {
     auto anchor = anchors_.find(fmt::format("{}#{}", uri, fragment));

@@ -1,5 +1,5 @@
-// A JSON Schema as text becomes a document whose parts can be referred to: its draft, the resources
-// that "$id" begins, anchors, and references inside of it. Nothing is fetched.
+// SchemaDocument parses a JSON Schema and resolves references inside of it: by its draft, the
+// resources that "$id" begins, and anchors. Nothing is fetched.
 //
 // Errors (kRequest) begin with the path of the place, such as "schema.properties.id".
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace hearth {
 
-// The limits on a whole schema.
+// Limits on a whole schema.
 struct SchemaLimits {
   size_t bytes = size_t{1} << 20;
   uint32_t depth = 64;
@@ -27,21 +27,21 @@ enum class SchemaDraft { k4, k6, k7, k2019, k2020 };
 
 class SchemaDocument {
  public:
-  // `name` is what errors call the root.
+  // `name` is the root's in errors.
   SchemaDocument(std::string_view text, std::string_view name, const SchemaLimits& limits);
 
   const boost::json::value& root() const { return root_; }
   SchemaDraft draft() const { return draft_; }
 
-  // Returns the schema that `reference`, the value of the keyword in `from`, names.
+  // Returns the schema that `reference`, the value of `keyword` in the schema `from`, names.
   const boost::json::value& resolve(const boost::json::value& from, std::string_view keyword,
                                     std::string_view reference);
-  // The same for "$dynamicRef" and "$recursiveRef", where every way to the place leads to the same
-  // schema; an error else.
+  // Resolves "$dynamicRef" and "$recursiveRef", if every way to the place leads to the same schema;
+  // else throws.
   const boost::json::value& resolve_dynamic(const boost::json::value& from,
                                             std::string_view keyword, std::string_view reference);
 
-  // Throws `sentence` about a keyword of the schema `at`: 'PATH: keyword "KEYWORD" SENTENCE'.
+  // Throws an error about a keyword of the schema `at`: 'PATH: keyword "KEYWORD" SENTENCE'.
   [[noreturn]] void refuse(const boost::json::value& at, std::string_view keyword,
                            std::string_view sentence) const;
   std::string path(const boost::json::value& at) const;
@@ -65,7 +65,7 @@ class SchemaDocument {
   std::vector<Resource> resources_;
   std::unordered_map<const boost::json::value*, uint32_t> resource_at_;  // of schemas visited
   std::map<std::string, const boost::json::value*> anchors_;             // "URI#anchor"
-  std::map<std::string, uint32_t> dynamic_anchors_;  // name, how many schemas have it
+  std::map<std::string, uint32_t> dynamic_anchors_;  // by name, how many schemas have it
 };
 
 }  // namespace hearth

@@ -42,7 +42,7 @@ GoalId GoalTable::negation(GoalId goal, const boost::json::value* asked_by) {
   return single({Condition::Kind::kNot, asked_by, goal});
 }
 
-// Whether a goal whose negation is among the conditions follows from the others.
+// Returns whether a condition is the negation of a goal that the other conditions imply.
 bool GoalTable::contradicts(const Numbers& numbers) const {
   return std::ranges::any_of(numbers, [&](uint32_t number) {
     const Condition& condition = conditions_[number];

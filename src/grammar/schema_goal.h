@@ -1,5 +1,5 @@
-// Goals: what a value must satisfy, as a set of conditions that hold together. Equal sets have one
-// number, so a schema that refers to itself, through however many keywords, comes to an end.
+// Goals: sets of conditions that a value must satisfy together. Equal sets have one number, so
+// compiling a recursive schema ends.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -21,7 +21,7 @@ struct Condition {
   enum class Kind : uint8_t { kSchema, kEquals, kNot };
 
   Kind kind;
-  const boost::json::value* value;  // the schema or the value; of kNot the schema that asks for it
+  const boost::json::value* value;  // the schema or the value; of kNot the schema with it
   GoalId goal;                      // of kNot
 };
 
@@ -29,15 +29,15 @@ class GoalTable {
  public:
   GoalTable();
 
-  // true and {} are kAnyGoal, false is kNoGoal.
+  // true and {} give kAnyGoal, false gives kNoGoal.
   GoalId schema(const boost::json::value& schema);
   GoalId equals(const boost::json::value& value);
-  // `asked_by`: where errors say that the negation stands.
+  // `asked_by` is the place of the negation in errors.
   GoalId negation(GoalId goal, const boost::json::value* asked_by);
   GoalId both(GoalId a, GoalId b);
   GoalId either(GoalId a, GoalId b, const boost::json::value* asked_by);
 
-  // The goal's conditions, in the order in which they were first met.
+  // Returns the goal's conditions, in the order in which they were first met.
   std::vector<Condition> conditions(GoalId goal) const;
 
  private:

@@ -5,14 +5,14 @@
 namespace hearth {
 namespace {
 
-// The state of a text that must be a multiple: the digits read so far, modulo the divisor, and
-// which digits they were.
+// The state of an automaton that matches multiples: the digits read so far, modulo the divisor, and
+// how far the number has come.
 struct Multiple {
   static constexpr uint32_t kStart = 0, kWhole = 1, kPoint = 2;
 
   uint64_t divisor, remainder;
-  uint32_t places;  // wanted behind the point
-  uint32_t phase;   // one of those above; kPoint + n: n digits behind the point
+  uint32_t places;  // digits of the fraction that count
+  uint32_t phase;   // one of those above; kPoint + n: n digits of the fraction were read
 
   uint64_t packed() const { return divisor << 36 | remainder << 9 | uint64_t{places} << 5 | phase; }
   static Multiple unpack(uint64_t state) {
@@ -47,12 +47,12 @@ class MultiplesMachine : public RegexMachine {
     } else if (at.phase < Multiple::kPoint || at.places_left() > 0) {
       at.remainder = (at.remainder * 10 + (byte - '0')) % at.divisor;
       at.phase = at.phase < Multiple::kPoint ? Multiple::kWhole : at.phase + 1;
-    } else if (byte == '0') {  // behind the last place
+    } else if (byte == '0') {  // only zeros may follow the last place
       at.phase = Multiple::kPoint + std::max<uint32_t>(at.places, 1);
     } else {
       return set.nothing();
     }
-    // Too few places may be left behind the point.
+    // The digits left are too few to reach a multiple.
     if (at.phase >= Multiple::kPoint && at.missing() >= Multiple::power(at.places_left())) {
       return set.nothing();
     }

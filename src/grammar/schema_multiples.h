@@ -1,4 +1,4 @@
-// The multiples of a number, by their digits.
+// Regular expressions for the multiples of a number.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace hearth {
 inline constexpr uint64_t kMostDivisor = uint64_t{1} << 27;
 inline constexpr uint32_t kMostPlaces = 15;
 
-// The numbers DIGITS or DIGITS.DIGITS that are whole multiples of divisor / 10^places. The divisor
-// lies between 1 and kMostDivisor - 1, places are at most kMostPlaces.
+// Matches the numbers DIGITS or DIGITS.DIGITS that are whole multiples of divisor / 10^places. 1 <=
+// divisor < kMostDivisor, places <= kMostPlaces.
 RegexId multiples_of(RegexSet& set, uint64_t divisor, uint32_t places);
 
 }  // namespace hearth

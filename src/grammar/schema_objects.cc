@@ -1,4 +1,4 @@
-// Rules for objects: properties in order, each there or not, and additional ones behind.
+// SchemaWriter's rules for objects: properties in order, each present or not, then additional ones.
 #include "grammar/schema_writer.h"
 
 #include <algorithm>
@@ -6,13 +6,13 @@
 namespace hearth {
 namespace {
 
-// How many properties are told apart: all up to a limit, or enough to see that there are enough.
+// Returns up to which number properties are counted: the upper limit, or else the lower one.
 uint64_t counted_up_to(const ObjectCase& object) {
   return object.most != kUnbounded ? object.most : std::max<uint64_t>(1, object.least);
 }
 
-// Names that no "properties" has in an order may come in any, among the additional ones, if they
-// are few.
+// The most names that may come in any order, among the additional properties, as those do that no
+// "properties" puts in order.
 constexpr size_t kMostLoose = 5;
 
 bool is_loose(const NamedProperty& property) {
@@ -31,7 +31,7 @@ bool has_loose(const ObjectCase& object) {
 
 }  // namespace
 
-// Names of a class that are few become properties by themselves: once all were said, none may be
+// Turns classes with few names into named properties, so that once all have come no further name is
 // begun.
 ObjectCase SchemaWriter::with_few_named(ObjectCase object) {
   std::vector<NameClass> others;
@@ -76,7 +76,8 @@ Symbol SchemaWriter::write_members(GoalId goal) {
   return rule;
 }
 
-// A witness is one of the named properties, or an additional one.
+// Finds the ways to satisfy the witnesses: each is one of the named properties, or an additional
+// one.
 void SchemaWriter::resolve_witnesses(const ObjectCase& object, size_t next,
                                      std::vector<ObjectCase>& out) {
   budget_.spend();
@@ -103,8 +104,8 @@ Symbol SchemaWriter::pair(RegexId names, GoalId goal) {
   return rule;
 }
 
-// Writes what stands between the braces, at least one property. There is a rule for each place in
-// the order and number of properties before it.
+// Writes the members between the braces, at least one. There is a rule for each place in the order
+// and number of properties before it.
 Symbol SchemaWriter::members(const ObjectCase& object) {
   const uint64_t counted = counted_up_to(object);
   const bool bounded = object.most != kUnbounded;
@@ -138,7 +139,7 @@ Symbol SchemaWriter::members(const ObjectCase& object) {
   return behind[0];
 }
 
-// Ends an object behind `count` properties: with no more, or with additional ones.
+// Ends an object after `count` properties, or goes on with additional ones.
 void SchemaWriter::end_members(Symbol rule, const ObjectCase& object, uint64_t count) {
   if (!object.witnesses.empty() || has_loose(object)) {
     add(rule, {loose_members(object, count)});
@@ -153,7 +154,7 @@ void SchemaWriter::end_members(Symbol rule, const ObjectCase& object, uint64_t c
   if (count > 0) add(rule, {comma_, others});
 }
 
-// An additional property.
+// Writes an additional property.
 Symbol SchemaWriter::additional(const ObjectCase& object) {
   const Symbol rule = builder_.rule("additional");
   for (const NameClass& some : object.classes) {
@@ -163,7 +164,7 @@ Symbol SchemaWriter::additional(const ObjectCase& object) {
   return rule;
 }
 
-// Properties that are rules of their own, beside those that are just additional.
+// Returns the properties that need rules of their own among the additional ones.
 std::vector<SchemaWriter::LooseProperty> SchemaWriter::loose_properties(const ObjectCase& object) {
   std::vector<LooseProperty> all;
   for (const NamedProperty& property : object.named) {
@@ -181,8 +182,8 @@ std::vector<SchemaWriter::LooseProperty> SchemaWriter::loose_properties(const Ob
   return all;
 }
 
-// Additional properties, among which are names without an order and witnesses. A state is the
-// number of properties before it and a bit for each of these that was there.
+// Writes additional properties, among which are names without an order and witnesses. A state is
+// the number of properties before it and a bit for each of these that has come.
 Symbol SchemaWriter::loose_members(const ObjectCase& object, uint64_t count) {
   const uint64_t counted = counted_up_to(object);
   const std::vector<LooseProperty> loose = loose_properties(object);

@@ -10,8 +10,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kMostOpen = 256;   // schemas that refer to each other for one value
-constexpr uint32_t kLookAhead = 4;  // levels below a value that are looked into for what cannot be
+constexpr size_t kMostOpen = 256;   // nested references for one value
+constexpr uint32_t kLookAhead = 4;  // levels below a value that are checked for impossible members
 
 bool is_applicator(std::string_view keyword) {
   static constexpr std::array<std::string_view, 11> kApplicators = {"$ref",
@@ -157,8 +157,7 @@ ValueCases SchemaReader::negate(const ValueCases& cases, const Value& schema,
   }
 }
 
-// Returns the cases where both hold. Where either has a choice, what turns out to be impossible is
-// left out.
+// Returns the cases that satisfy both. Where either has several, impossible ones are left out.
 ValueCases SchemaReader::joined(const ValueCases& a, const ValueCases& b) {
   ValueCases all = algebra_.both(a, b);
   if (a.size() > 1 && b.size() > 1) {
@@ -167,7 +166,7 @@ ValueCases SchemaReader::joined(const ValueCases& a, const ValueCases& b) {
   return all;
 }
 
-// Returns true where it is not known, too.
+// Returns false only where no value exists for certain.
 bool SchemaReader::inhabited(const ValueCase& value, uint32_t depth) {
   if (value.types & ~kContainers) return true;
   bool array = (value.types & kArrayBit) != 0;
@@ -184,7 +183,7 @@ bool SchemaReader::inhabited(const ValueCase& value, uint32_t depth) {
 bool SchemaReader::may_hold(GoalId goal, uint32_t depth) {
   if (goal == kAnyGoal || depth == 0) return true;
   if (goal == kNoGoal) return false;
-  auto [known, added] = holds_.emplace(goal, true);  // true while it is being found out
+  auto [known, added] = holds_.emplace(goal, true);  // true while it is being decided
   if (!added) return known->second;
   bool holds = true;
   std::set<const Value*> others;
@@ -195,7 +194,7 @@ bool SchemaReader::may_hold(GoalId goal, uint32_t depth) {
         all, [&](const ValueCase& value) { return inhabited(value, depth - 1); });
   } catch (const SchemaTooComplex&) {
     throw;
-  } catch (const Error&) {  // told where the goal is opened for good
+  } catch (const Error&) {  // is reported when the goal is opened for good
     holds_.erase(goal);
   }
   open_.swap(others);

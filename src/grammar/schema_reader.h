@@ -1,8 +1,8 @@
-// Reads the keywords of a schema into cases (grammar/schema_case.h). Goals are opened one by one,
-// so a schema that refers to itself costs what its different goals cost.
+// SchemaReader converts the keywords of a schema to cases (grammar/schema_case.h). Goals are opened
+// one by one, so a recursive schema costs as much as its different goals.
 //
-// Errors: kRequest with path and keyword for what cannot be held exactly. Where it is relaxed, that
-// keyword is left out for the value alone, and named.
+// Errors: kRequest with path and keyword for what cannot be enforced exactly. If it is relaxed,
+// that keyword is ignored for the value, and noted.
 #pragma once
 
 #include <algorithm>
@@ -30,21 +30,21 @@ class SchemaReader {
         budget_(budget),
         relaxed_(relaxed) {}
 
-  // The values that satisfy a goal.
+  // Returns the values that satisfy a goal.
   const ValueCases& cases(GoalId goal);
-  // The schema where a goal comes from, for errors.
+  // Returns the schema where a goal comes from, for errors.
   const boost::json::value& origin(GoalId goal) const;
-  // Calls `work`, which refuses what it cannot do; where the reader is relaxed the refusal is noted
-  // and false is returned.
+  // Calls `work`, which throws for what it cannot do. If the reader is relaxed, the error is noted
+  // and false is returned instead.
   template <typename Work>
   bool attempt(Work work);
-  // The sentences of what was left out.
+  // Returns the errors of what was ignored.
   const std::vector<std::string>& dropped() const { return dropped_; }
 
  private:
   using Value = boost::json::value;
   using Member = boost::json::key_value_pair;
-  // A schema that is being read: whether what it evaluates matters to a keyword around it.
+  // A schema that is being read, and whether a keyword around it asks which members it evaluates.
   struct Scope {
     const Value& schema;
     const boost::json::object& object;
@@ -55,20 +55,20 @@ class SchemaReader {
 
   ValueCases evaluate(const Value& schema, bool tracks);
   ValueCases evaluate_object(const Scope& scope);
-  // Returns what `work` does, which leaves nothing out: that will be negated.
+  // Returns the result of `work` with nothing ignored, since it will be negated.
   template <typename Work>
   auto strictly(Work work);
   ValueCases condition_cases(const Condition& condition);
   ValueCases equal_cases(const Value& value);
   [[noreturn]] void refuse(const Scope& scope, std::string_view keyword,
                            std::string_view sentence) const;
-  // `schema` asks for it with `keyword`.
+  // Negates for a `keyword` of `schema`, which errors name.
   ValueCases negate(const ValueCases& cases, const Value& schema, std::string_view keyword);
   ValueCases joined(const ValueCases& a, const ValueCases& b);
   bool inhabited(const ValueCase& value, uint32_t depth);
   bool may_hold(GoalId goal, uint32_t depth);
 
-  // schema_assertions.cc: what a keyword says of values of one type.
+  // schema_assertions.cc: keywords that restrict values of one type.
   ValueCases assertions(const Scope& scope);
   void assert_one(const Scope& scope, const Member& member, ValueCase& value);
   bool assert_number(const Scope& scope, const Member& member, ValueCase& value);
@@ -90,7 +90,7 @@ class SchemaReader {
   std::vector<std::string> names(const Scope& scope, std::string_view keyword,
                                  const Value& list) const;
 
-  // schema_applicators.cc: schemas of the same value.
+  // schema_applicators.cc: keywords that apply schemas to the same value.
   ValueCases applied(const Scope& scope, const Member& member);
   ValueCases any_of(const Scope& scope, const Member& member);
   ValueCases one_of(const Scope& scope, const Member& member);
@@ -105,7 +105,7 @@ class SchemaReader {
   SchemaAlgebra& algebra_;
   SchemaBudget& budget_;
   bool relaxed_;
-  uint32_t strict_ = 0;  // calls of strictly() that are under way
+  uint32_t strict_ = 0;  // calls of strictly() under way
   std::map<std::pair<GoalId, bool>, std::unique_ptr<ValueCases>> cases_;
   std::map<GoalId, bool> holds_;
   std::set<const Value*> open_;  // schemas of one value that are being read

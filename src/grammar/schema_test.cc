@@ -1,4 +1,4 @@
-// Keyword by keyword: documents that a schema takes, and such that it does not.
+// Tests JSON Schema keyword by keyword: documents that a schema accepts, and ones that it refuses.
 #include "grammar/schema.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// `said` and `unsaid` are documents with a line each.
+// `said` and `unsaid` have accepted and refused documents, one on each line.
 struct Keyword {
   std::string_view name, schema, said, unsaid;
 };
@@ -192,7 +192,7 @@ TEST(Schema, LeavesOutWhatCannotBeHeldWhereItIsRelaxed) {
   EXPECT_FALSE(says("{}"));
   ASSERT_EQ(says.dropped().size(), 1);
   EXPECT_PRED2(begins_with, says.dropped()[0], "schema.properties.a: keyword \"pattern\"");
-  // A negation cannot be made of a loosened schema, so it is left out as a whole.
+  // A schema with ignored keywords cannot be negated, so the negation is ignored as a whole.
   const SaidBySchema negated(R"~({"type": "string", "not": {"pattern": "^(?=x)"}})~", true);
   EXPECT_TRUE(negated("\"y\""));
   EXPECT_FALSE(negated("1"));
@@ -204,7 +204,7 @@ TEST(Schema, EndsInTimeWhateverIsAsked) {
   for (int i = 0; i < 50; ++i) {
     many += fmt::format("{}{{\"pattern\": \"a{{{}}}b*c\"}}", i ? "," : "", i);
   }
-  refusal_of_schema(many + "], \"type\": \"string\"}");  // it may be taken or not
+  refusal_of_schema(many + "], \"type\": \"string\"}");  // the value may be evaluated or not
   std::string ones = "{\"type\": \"object\", \"oneOf\": [";
   for (int i = 0; i < 24; ++i) {
     ones += fmt::format(

@@ -10,9 +10,9 @@
 namespace hearth {
 namespace {
 
-// Derivatives that it may take to see whether something is empty.
+// The most derivatives for deciding whether an expression is empty.
 constexpr uint64_t kEmptyWork = 10'000;
-constexpr size_t kMostSearchedTexts = 1'000;  // beginnings of texts that few_strings() looks at
+constexpr size_t kMostSearchedTexts = 1'000;  // beginnings of texts that search_texts() may follow
 
 }  // namespace
 
@@ -47,7 +47,7 @@ RegexId SchemaTexts::both(RegexId a, RegexId b) {
     return lengths(std::max(counts->second.first, others->second.first),
                    std::min(counts->second.second, others->second.second));
   }
-  // All rules for numbers and strings lie within these two.
+  // Each expression of numbers or strings lies within one of these two.
   if (a == any_string_ || a == number_) return b;
   if (b == any_string_ || b == number_) return a;
   return set_.all_of({a, b});
@@ -84,7 +84,7 @@ bool SchemaTexts::is_empty(RegexId regex) {
   set_.limit_work(some);
   try {
     known->second = set_.is_nothing(regex);
-  } catch (const Error&) {  // taken for something that matches
+  } catch (const Error&) {  // undecided counts as not empty
   }
   set_.limit_work(all - some + set_.work_left());
   return known->second;
@@ -104,7 +104,8 @@ RegexId SchemaTexts::equal_to(const Decimal& number) {
                       set_.repeat(set_.literal("0"), 0, kNoLimit)});
 }
 
-// Magnitudes whose whole part is above the bound's; one that is equal goes on as `behind_equal`.
+// Matches magnitudes whose whole part is above the bound's; after an equal one, `behind_equal`
+// follows.
 RegexId SchemaTexts::whole_above(const Decimal& bound, RegexId behind_equal) {
   const std::string& whole = bound.whole;
   const size_t size = whole.size();
@@ -182,8 +183,8 @@ RegexId SchemaTexts::pattern_text(std::string_view pattern, bool search) {
                                        }});
 }
 
-// Goes through the texts of these characters that match, the shortest first, until take(text,
-// regex) has enough and returns false.
+// Visits the matching texts of these characters, the shortest first, until take(text, regex)
+// returns false.
 template <typename Take>
 void SchemaTexts::search_texts(RegexId regex, std::string_view characters, bool spell, Take take) {
   std::vector<std::pair<std::string, RegexId>> met{{"", regex}};

@@ -1,6 +1,5 @@
-// The texts that schemas speak of, as regular expressions over how JSON writes them: numbers, and
-// what stands between the quotes of strings. What is held of a string's value is held of all its
-// spellings.
+// SchemaTexts makes regular expressions of JSON's numbers, and of what stands between the quotes of
+// strings. A condition on a string's value applies to all of its spellings.
 #pragma once
 
 #include <optional>
@@ -19,25 +18,25 @@ namespace hearth {
 
 class SchemaTexts {
  public:
-  // `raw`: strings are not those of JSON, but their characters (grammar/json_spelling.h).
+  // `raw`: strings are bare characters, not spelled as in JSON (grammar/json_spelling.h).
   explicit SchemaTexts(RegexSet& set, bool raw = false);
 
   RegexSet& set() { return set_; }
   RegexId nothing() const { return set_.nothing(); }
-  // Operations on two expressions of numbers, or of two expressions of strings.
+  // Combine two or more expressions of numbers, or of strings.
   RegexId both(RegexId a, RegexId b);
   RegexId either(RegexId a, RegexId b);
   RegexId any_of(std::span<const RegexId> some);
   RegexId without(RegexId a, RegexId b);
-  // Whether the string whose value is `text` matches.
+  // Returns whether the string whose value is `text` matches.
   bool matches(RegexId strings, std::string_view text);
-  // Whether it surely matches nothing: false also where that is too hard to tell.
+  // Returns whether it matches nothing for certain: false also where that is too hard to decide.
   bool is_empty(RegexId regex);
 
-  // Numbers: all that JSON has; those without an exponent, which all that follow are.
+  // All numbers of JSON, and those without an exponent, to which all the following belong.
   RegexId number() const { return number_; }
   RegexId plain_number() const { return plain_number_; }
-  // `with_point`: 2.0 is one, too.
+  // `with_point`: 2.0 is an integer, too.
   RegexId integer(bool with_point);
   RegexId equal_to(const Decimal& number);
   RegexId above(const Decimal& bound, bool or_equal);
@@ -49,17 +48,19 @@ class SchemaTexts {
   RegexId one(std::string_view text) { return spelling_.text(text); }
   RegexId usual(std::string_view text) { return spelling_.usual_text(text); }
   RegexId one_of(std::span<const std::string_view> texts);
-  // Counted in code points.
+  // Matches strings by their length in code points.
   RegexId lengths(uint64_t least, uint64_t most);
-  // A pattern of ECMA-262, found anywhere in the text, or matching all of it. Errors: kRequest.
+  // Match strings in which a pattern of ECMA-262 matches somewhere, or as a whole. Errors:
+  // kRequest.
   RegexId found(std::string_view pattern) { return pattern_text(pattern, true); }
   RegexId matching(std::string_view pattern) { return pattern_text(pattern, false); }
-  // The values, or the numbers as they are written shortest, if there are at most kFew.
+  // Return the strings' values, or the numbers in their shortest spelling, if there are at most
+  // kFew.
   static constexpr size_t kFew = 10;
   std::optional<std::vector<std::string>> few_strings(RegexId strings);
   std::optional<std::vector<std::string>> few_numbers(RegexId numbers);
 
-  // A string with its quotes.
+  // Returns the expression of strings with their quotes.
   RegexId quoted(RegexId strings);
 
  private:
@@ -74,7 +75,7 @@ class SchemaTexts {
   JsonSpelling spelling_;
   RegexId digit_, minus_, whole_, fraction_, zero_fraction_, magnitude_, plain_number_, number_;
   RegexId any_string_;
-  std::unordered_map<RegexId, std::pair<uint64_t, uint64_t>> lengths_;  // that strings are held to
+  std::unordered_map<RegexId, std::pair<uint64_t, uint64_t>> lengths_;  // limits, by strings
   std::unordered_map<RegexId, bool> empty_;
 };
 

@@ -39,7 +39,7 @@ UriParts split_uri(std::string_view uri) {
   return parts;
 }
 
-// Section 5.2.4: "." and ".." among the segments are taken out.
+// Removes "." and ".." segments (section 5.2.4).
 std::string without_dots(std::string_view path) {
   std::string out;
   while (!path.empty()) {

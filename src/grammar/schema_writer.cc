@@ -48,7 +48,7 @@ void SchemaWriter::add(Symbol rule, std::initializer_list<Symbol> symbols) {
   builder_.add(rule, std::span<const Symbol>(symbols.begin(), symbols.size()));
 }
 
-// Returns the rule of a state. One that is new joins those that are to be written.
+// Returns the rule of a state; a new one is appended to `todo`.
 Symbol SchemaWriter::state(States& states, std::vector<State>& todo, const State& key) {
   auto [at, added] = states.emplace(key, Symbol{});
   if (added) {

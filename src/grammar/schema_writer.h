@@ -1,11 +1,10 @@
-// Writes the rules of a grammar for goals (grammar/schema_goal.h): a rule a goal, terminals for
-// scalars, names and marks.
+// SchemaWriter writes a grammar's rules for goals (grammar/schema_goal.h): a rule for each goal,
+// terminals for scalars, names and punctuation.
 //
-// Objects have their properties in the order of the schema, additional ones behind. White space at
-// a place where JSON has it is nothing, a blank, or a newline and up to 32 blanks.
+// Objects have their properties in the order of the schema, then additional ones. White space,
+// where JSON allows it, is nothing, a blank, or a newline and up to 32 blanks.
 //
-// Values that are not written as JSON (grammar/schema_arguments.h) have scalars and properties of
-// their own.
+// Subclasses write scalars and properties that are not JSON (grammar/schema_arguments.h).
 #pragma once
 
 #include <map>
@@ -30,18 +29,18 @@ class SchemaWriter {
   SchemaWriter(const SchemaWriter&) = delete;
   SchemaWriter& operator=(const SchemaWriter&) = delete;
 
-  // Returns the rule of a goal, and writes it with all that it needs.
+  // Returns the rule of a goal, and writes it with all rules that it needs.
   Symbol write(GoalId goal);
-  // Writes those values of the goal that have one of these types.
+  // Writes the values of the goal that have one of these types.
   Symbol write_types(GoalId goal, TypeBits types);
-  // Writes what stands between the braces of objects that satisfy the goal.
+  // Writes the members, without braces, of objects that satisfy the goal.
   Symbol write_members(GoalId goal);
 
  protected:
   Symbol value(GoalId goal);
   void add(Symbol rule, std::initializer_list<Symbol> symbols);
   virtual Symbol scalars(const ValueCase& value);
-  // "name": value, or any of the names that match.
+  // Writes "name": value, where the name may be any that matches.
   virtual Symbol pair(RegexId names, GoalId goal);
   RegexId with_space(RegexId before, std::string_view mark, RegexId behind);
   void write_waiting();
@@ -52,11 +51,11 @@ class SchemaWriter {
   SchemaReader& reader_;
   RegexId space_;
   Symbol comma_;
-  bool outermost_ = false;  // the properties are those that write_members() is for
+  bool outermost_ = false;  // the properties are those of write_members()
 
  private:
   using Symbols = std::vector<Symbol>;
-  // A rule for every state of something that is counted, made when it is first met.
+  // The rules for states of something that is counted, each made when it is first met.
   using State = std::vector<uint64_t>;
   using States = std::map<State, Symbol>;
 
@@ -70,7 +69,7 @@ class SchemaWriter {
   void counted_step(GoalId goal, const ArrayCase& array, const State& from, uint32_t matched,
                     States& states, std::vector<State>& todo);
   struct Scalar {
-    std::string value;  // equal ones have the same
+    std::string value;  // equal values have the same
     RegexId written;
   };
   std::optional<std::vector<Scalar>> few_scalars(GoalId goal);

@@ -1,5 +1,5 @@
-// Random grammars over "a" and "b" for tests, with what their texts are by another way: sets of
-// texts that grow until nothing is new.
+// Random grammars over "a" and "b" for tests, whose texts are found in another way, too: sets of
+// texts grow until no text is new.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class TestGrammar {
     grow();
   }
 
-  // Throws where nothing is accepted.
+  // Throws where the grammar accepts no text.
   std::shared_ptr<const Grammar> build() { return builder_.build(symbols_[first_rule_]); }
   // Returns all texts of up to `longest` bytes.
   const std::set<std::string>& texts() const { return texts_[first_rule_]; }

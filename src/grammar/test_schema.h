@@ -1,4 +1,4 @@
-// Says for tests of schemas whether a schema takes a document, over a vocabulary of single bytes.
+// Tells tests of schemas whether a schema accepts a document, over a vocabulary of single bytes.
 #pragma once
 
 #include <memory>

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMostPlainMasks = 64;
 
-// Returns how many characters `text` has; 0 where it has others than those or is no UTF-8.
+// Returns how many characters `text` has; 0 where one is not in the set, or the text is not UTF-8.
 uint32_t count_characters(std::string_view text, const CodePoints& characters) {
   uint32_t count = 0;
   while (!text.empty()) {
@@ -87,7 +87,7 @@ std::string_view VocabularyTrie::bytes(int32_t id) const {
   return std::string_view(bytes_).substr(begin, end - begin);
 }
 
-// `sorted`: by their bytes, which differ.
+// Makes the trie of tokens that are sorted by their bytes, which all differ.
 std::vector<VocabularyTrie::Node> VocabularyTrie::make_nodes(
     std::span<const int32_t> sorted) const {
   std::vector<Node> nodes;

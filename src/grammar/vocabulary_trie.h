@@ -1,13 +1,12 @@
-// VocabularyTrie: the tokens of a vocabulary by their bytes, in an order in which a grammar can be
-// walked along them, each beginning once. Immutable: one serves all who use a model.
+// VocabularyTrie: the tokens of a vocabulary by their bytes, so that a grammar can be walked along
+// all of them, each common beginning once. Immutable and shared by all who use a model.
 //
-// Text matches by its bytes, whatever token they come in. Control tokens match only where a grammar
-// names them, however their names are spelled; tokens that end a generation match where the text
-// may end, too; unknown, unused and empty ones match nowhere, nor do those of kLongestToken bytes
-// and more.
+// Text matches by its bytes, in whatever tokens. Control tokens match only where a grammar names
+// them, however their names are spelled; tokens that end a generation match where the text may end,
+// too; unknown, unused and empty ones match nowhere, nor do those of kLongestToken bytes and more.
 //
-// Ready masks: of the tokens that are plain text (a Slice) the mask is there, and the other tokens
-// have a trie of their own. Where any plain text may follow, only those others are walked.
+// For tokens that are plain text (a Slice) the mask is ready, and the other tokens have a trie of
+// their own. Where any plain text may follow, only those others are walked.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +36,11 @@ class VocabularyTrie {
  public:
   static constexpr size_t kLongestToken = 512;
 
-  // A beginning of tokens. Nodes stand in preorder.
+  // A node of the trie: a beginning of tokens. Nodes stand in preorder.
   struct Node {
     int32_t token;   // the one that ends here; -1: none
-    uint32_t next;   // the node behind all that begin with this one
-    uint16_t depth;  // bytes before its own
+    uint32_t next;   // the node after all that begin with this one
+    uint16_t depth;  // its number of bytes, without its last one
     uint8_t byte;
   };
   using Bits = std::vector<uint64_t>;  // a bit a token
@@ -65,20 +64,21 @@ class VocabularyTrie {
   std::span<const Node> nodes() const { return nodes_; }
   // Returns the slices. The first is that of all plain text, where there are such tokens.
   std::span<const Slice> slices() const { return slices_; }
-  // The tokens of the first slice that have at most so many characters, 1 or more.
+  // Returns the mask of the first slice's tokens of at most `characters` characters, 1 or more.
   const Bits& plain_up_to(uint64_t characters) const;
-  // The tokens of the first slice that have characters of this set alone. The last ones that were
-  // asked for are kept, for all threads.
+  // Returns the mask of the first slice's tokens that have characters of this set alone. The last
+  // masks are kept, for all threads.
   std::shared_ptr<const Bits> plain_of(const CharacterAutomaton& characters) const;
-  // Tokens beside the one of the trie that have the same bytes: (the trie's, the other).
+  // Returns tokens with the same bytes as one in the trie: (the trie's, the other).
   std::span<const std::pair<int32_t, int32_t>> twins() const { return twins_; }
   std::span<const int32_t> ends() const { return ends_; }  // of role kEnd, ascending
-  // Tokens of text that have one quotation mark, and those that have more.
+  // Return the tokens of text with one quotation mark, and those with more.
   std::span<const int32_t> quoted_once() const { return quoted_once_; }
   std::span<const int32_t> quoted_more() const { return quoted_more_; }
 
-  // The bytes that are a token each, so that any text of them can be spelled. A grammar of other
-  // bytes may come to a place where nothing can follow: RegexSet::restrict_to() before building.
+  // Returns the bytes that are a token each, so that any text of them can be spelled. A grammar
+  // with other bytes may come to a place where nothing can follow: call RegexSet::restrict_to()
+  // before building.
   const ByteSet& single_bytes() const { return single_bytes_; }
 
  private:
@@ -94,10 +94,10 @@ class VocabularyTrie {
 
   std::vector<TokenRole> roles_;
   std::string bytes_;
-  std::vector<uint32_t> begins_;  // in bytes_, by id, and the end
+  std::vector<uint32_t> begins_;  // offsets in bytes_, by id, and the end
   std::vector<Node> nodes_;
   std::vector<Slice> slices_;
-  std::vector<Bits> plain_by_length_;  // of 1, 2, ... characters at most
+  std::vector<Bits> plain_by_length_;  // masks of tokens of at most 1, 2, ... characters
   std::vector<std::pair<int32_t, int32_t>> twins_;
   std::vector<int32_t> ends_, quoted_once_, quoted_more_;
   ByteSet single_bytes_;
