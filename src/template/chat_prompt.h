@@ -1,5 +1,5 @@
-// ChatPrompt: from a conversation to a prompt's tokens, by the chat template of a model's source or
-// of a file. Server and command line share it. Immutable: any number of threads.
+// ChatPrompt: turns a conversation into a prompt's tokens, by the chat template of a model's source
+// or of a file. Shared by the server and the command line. Immutable and thread-safe.
 //
 //   ChatPrompt prompt(source, tokenizer, {});
 //   RenderedChat chat = prompt.render(messages, {});
@@ -22,31 +22,31 @@ namespace hearth {
 
 class ChatPrompt {
  public:
-  // `tokenizer` must outlive the object. `template_text`: instead of the source's. Throws as
-  // ChatTemplate does for a `template_text`, and (kFile) where it is blank; what is wrong with the
-  // source's own is kept for render(), since the model may be used without it, and one that is
-  // blank counts as none.
+  // `tokenizer` must outlive the object. `template_text` replaces the source's template. Throws as
+  // ChatTemplate does for a `template_text`, and (kFile) where it is blank. An error in the
+  // source's own template is kept and thrown by render(), since the model may be used without it; a
+  // blank one counts as none.
   ChatPrompt(const ModelSource& source, const Tokenizer& tokenizer,
              const std::optional<std::string>& template_text);
 
   bool has_template() const { return template_.has_value(); }
 
-  // A turn's generation follows. `kwargs`: further variables of the template, a stranger's as the
-  // messages are; they cannot replace the names of special tokens (bos_token, ...). `tools` and
-  // `documents` are None and `add_generation_prompt` is true where they do not say. Throws Error:
-  // as ChatTemplate does, and (kUnsupported), naming --chat-template, where there is no template.
-  // `pace`, here and below: null where nobody waits behind the call.
+  // Renders the prompt with which the model's turn begins. `kwargs` are further variables of the
+  // template, untrusted like the messages; they cannot replace the names of special tokens
+  // (bos_token, ...). Unless they are set there, `tools` and `documents` are None and
+  // `add_generation_prompt` is true. Throws as ChatTemplate does, and (kUnsupported), naming
+  // --chat-template, where there is no template. `pace`, here and below: null where no other work
+  // waits for this thread.
   RenderedChat render(const boost::json::array& messages, const boost::json::object& kwargs,
                       Pace* pace = nullptr) const;
 
-  // How many tokens the prompt of the first turn had, which the first message of an assistant
-  // answers; 0 where there is none, or where the template does not take the messages before it
-  // alone.
+  // Returns how many tokens the prompt had that the first assistant message answers; 0 where there
+  // is no such message, or the template refuses the messages before it by themselves.
   uint32_t first_turn_tokens(const boost::json::array& messages, const boost::json::object& kwargs,
                              Pace* pace = nullptr) const;
 
-  // The tokens: control tokens where the template wrote them, BOS once, and no EOS behind. `most`
-  // and `pace` as EncodeOptions have them.
+  // Returns the tokens: control tokens where the template wrote them, BOS once, and no EOS behind.
+  // `most` and `pace` as in EncodeOptions.
   std::vector<int32_t> encode(const RenderedChat& chat,
                               size_t most = std::numeric_limits<size_t>::max(),
                               Pace* pace = nullptr) const;
@@ -54,7 +54,7 @@ class ChatPrompt {
  private:
   const Tokenizer& tokenizer_;
   std::string source_name_;
-  std::string problem_;  // of the source's own template
+  std::string problem_;  // the error in the source's own template
   std::optional<ChatTemplate> template_;
   boost::json::object own_;
 };

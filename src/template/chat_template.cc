@@ -24,7 +24,7 @@ std::tm local_time() {
   return time;
 }
 
-// Messages, where a role that everyone knows is nobody's words.
+// Imports messages as untrusted, except for well-known roles.
 TemplateValue import_messages(TemplateHeap& heap, const boost::json::value& json) {
   TemplateValue messages = import_json(heap, json, true);
   if (!messages.is(ValueKind::kList)) return messages;

@@ -1,5 +1,5 @@
-// Tests what tests/templates cannot compare with Jinja: limits, errors with their lines,
-// provenance.
+// Tests that tests/templates cannot do by comparing with Jinja: limits, errors with their lines,
+// origins of text.
 #include "template/chat_template.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ RenderedChat render(const std::string& source, const std::string& request = "{}"
   return ChatTemplate(source).render(boost::json::parse(request).as_object(), own);
 }
 
-// The text with what came from the request in square brackets.
+// Returns the rendered text with the request's parts in square brackets.
 std::string marked(const std::string& source, const std::string& request = "{}") {
   RenderedChat chat = render(source, request);
   std::string text;
@@ -95,7 +95,7 @@ TEST(ChatTemplate, ErrorsGiveTheLine) {
   EXPECT_EQ(code_of("\xff"), ErrorCode::kFile);
 }
 
-// Published templates ask in a condition whether they may use a filter; Jinja then reports an
+// Published templates use filters under a condition on whether they exist; Jinja then reports an
 // unknown one only where it is reached.
 TEST(ChatTemplate, UnknownFiltersAndTestsAreErrorsWhereTheyAreReached) {
   EXPECT_EQ(render("{% if x is defined %}{{ x|nope(1) }}{% endif %}ok").text, "ok");
@@ -136,8 +136,8 @@ TEST(ChatTemplate, StepsAreLimited) {
   EXPECT_NE(error_of("{% for i in range(100001) %}{% endfor %}").find("100000"), std::string::npos);
 }
 
-// A search takes steps by the lengths of both strings, so that what a conversation holds cannot
-// make it long; and the search itself takes time by their sum, not their product.
+// A search takes steps by the lengths of both strings, so that no conversation can make it long;
+// and its time grows with their sum, not their product.
 TEST(ChatTemplate, SearchesAreCounted) {
   std::string needle(size_t{1} << 20, 'a');
   std::string request = R"({"n": ")" + needle + R"("})";

@@ -12,8 +12,8 @@ namespace {
 
 using Names = std::span<const std::string_view>;
 
-// The attributes that Python gives values of these types: whether supported or not, they hide keys
-// of that name.
+// The attributes of Python's types: whether this program supports them or not, they hide keys of
+// that name.
 constexpr std::array<std::string_view, 47> kStringNames = {
     "capitalize",   "casefold",    "center",    "count",      "encode",       "endswith",
     "expandtabs",   "find",        "format",    "format_map", "index",        "isalnum",
@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 5> kRangeNames = {"count", "index", "star
 constexpr std::array<std::string_view, 2> kViewNames = {"isdisjoint", "mapping"};
 constexpr std::array<std::string_view, 3> kIteratorNames = {"close", "send", "throw"};
 
-// Methods that the sandbox keeps from templates, since they would change a value.
+// Methods that the sandbox forbids, since they would change a value.
 constexpr std::array<std::string_view, 5> kUnsafeListNames = {"extend", "insert", "remove",
                                                               "reverse", "sort"};
 constexpr std::array<std::string_view, 4> kUnsafeDictNames = {"clear", "popitem", "setdefault",
@@ -95,7 +95,7 @@ TemplateValue missing(TemplateBudget& budget, const TemplateValue& object,
   return value;
 }
 
-// Whether there is an item: an index in the range, a key that is there.
+// Finds an item by index or key. Returns false where there is none.
 bool find_item(TemplateHeap& heap, const TemplateValue& object, const TemplateValue& key,
                TemplateValue* item) {
   if (object.is(ValueKind::kDict)) {
@@ -177,7 +177,7 @@ TemplateValue slice_text(TemplateBudget& budget, const Text& text, const SliceBo
 
 TemplateValue slice_range(TemplateHeap& heap, const RangeObject& range, const SliceBounds& bounds) {
   auto& slice = heap.make<RangeObject>();
-  // Ends that nothing lies at may be beyond 64 bits.
+  // Bounds at which no item lies may exceed 64 bits: unsigned arithmetic wraps around.
   auto times = [](int64_t a, int64_t b) {
     return static_cast<uint64_t>(a) * static_cast<uint64_t>(b);
   };

@@ -37,7 +37,7 @@ int64_t power(int64_t base, int64_t exponent) {
   return result;
 }
 
-// Returns both parts of Python's divmod() of floats.
+// Returns the quotient and the remainder of Python's divmod() of floats.
 std::pair<double, double> divide_floats(double a, double b) {
   double rest = std::fmod(a, b);
   double quotient = (a - rest) / b;

@@ -1,5 +1,5 @@
-// The filters, tests, methods and functions that templates can call by name, with the arguments and
-// the meaning that Jinja and Python give them. Errors are TemplateFaults.
+// The filters, tests, methods and functions that templates can call by name, with Jinja's and
+// Python's arguments and semantics. Errors are TemplateFaults.
 #pragma once
 
 #include <ctime>
@@ -24,19 +24,19 @@ TemplateValue call_method(TemplateHeap& heap, const FunctionObject& method,
 TemplateValue call_function(TemplateHeap& heap, std::string_view name, const Arguments& arguments,
                             const TemplateClock& clock);
 
-// A function that takes the arguments `names`, the first `required` of which must be there; a name
-// that begins with '/' cannot be used by the caller. Returns them in that order.
+// Binds arguments to the parameters `names`, the first `required` of which must be given, and
+// returns their values in that order. A name that begins with '/' is positional only.
 using BoundArguments = std::vector<std::optional<TemplateValue>>;
 BoundArguments bind_arguments(std::string_view what, const Arguments& arguments,
                               std::initializer_list<std::string_view> names, size_t required = 0);
-// Throw where the value is of another kind.
+// Return the value's text or whole number. Throw where it is of another kind.
 const TextRef& require_text(std::string_view what, const TemplateValue& value);
 int64_t require_whole(std::string_view what, const TemplateValue& value);
 
 // json.dumps() with ensure_ascii, indent, separators, sort_keys.
 TemplateValue to_json(TemplateHeap& heap, const TemplateValue& subject, const Arguments& arguments);
 
-// json.loads(). All that it reads counts as the request's where any byte of the text does.
+// json.loads(). If any byte of the text is untrusted, so is every value read.
 TemplateValue from_json(TemplateHeap& heap, const TemplateValue& subject,
                         const Arguments& arguments);
 
@@ -50,7 +50,7 @@ TemplateValue replace_text(TemplateBudget& budget, const Text& text, const Text&
                            const Text& by, int64_t most);
 TemplateValue join_values(TemplateHeap& heap, const Text& between,
                           const std::vector<TemplateValue>& values, bool strings_only);
-// The lines, without their ends.
+// Returns the lines, without their ends.
 std::vector<TextRef> split_lines(TemplateBudget& budget, const Text& text);
 
 }  // namespace hearth

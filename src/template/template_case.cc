@@ -139,7 +139,7 @@ bool is_cased(char32_t c) {
   }
 }
 
-// Whether a character may stand between a sigma and the letters around it.
+// Returns whether a character is ignored between a sigma and the letters around it.
 bool is_ignorable(char32_t c) {
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
     case UTF8PROC_CATEGORY_MN:

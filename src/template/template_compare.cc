@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Exact, where a double would round a whole number.
+// Compares whole numbers as such: a double would round them.
 std::partial_ordering compare_numbers(const TemplateValue& a, const TemplateValue& b) {
   if (a.is_whole() && b.is_whole()) return a.whole <=> b.whole;
   if (!a.is_whole() && !b.is_whole()) return a.real <=> b.real;

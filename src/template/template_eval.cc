@@ -1,4 +1,4 @@
-// Statements, loops and macros; expressions are in template_expression_eval.cc.
+// TemplateEvaluator's statements, loops and macros; expressions are in template_expression_eval.cc.
 #include "template/template_eval.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct FilteredIterator : IteratorObject {
 
 }  // namespace
 
-// Output goes into a builder of its own as long as it lives.
+// Redirects output to a builder of its own while it lives.
 class TemplateEvaluator::Capture {
  public:
   explicit Capture(TemplateEvaluator& evaluator)
@@ -55,7 +55,7 @@ TextRef TemplateEvaluator::render(const Body& body) {
   return out.finish();
 }
 
-// Makes a scope in the heap: a macro may refer to it as long as the template is rendered.
+// Makes a scope in the heap, since a macro may refer to it until the rendering ends.
 TemplateScope& TemplateEvaluator::inner_scope(TemplateScope& outer) {
   auto& object = heap_.make<ScopeObject>();
   object.scope.outer = &outer;
@@ -148,7 +148,7 @@ TemplateEvaluator::Flow TemplateEvaluator::run_for(const Statement& statement,
   return run(statement.otherwise, inner_scope(scope));
 }
 
-// Finds the next item that the loop's condition lets through.
+// Finds the next item that passes the loop's condition. Returns false where there is none.
 bool TemplateEvaluator::next_of(const Statement& statement, IteratorObject& source,
                                 TemplateScope& outer, TemplateValue* item) {
   while (source.next(*item)) {

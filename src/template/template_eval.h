@@ -1,6 +1,7 @@
-// The evaluator of chat templates: walks a template's tree with variables, within a budget.
+// TemplateEvaluator runs a chat template: it walks the template's tree with variables, within a
+// budget.
 //
-// Errors: TemplateFault; line() then says where.
+// Errors: TemplateFault; line() then returns the line.
 #pragma once
 
 #include <string>
@@ -12,10 +13,10 @@
 
 namespace hearth {
 
-// Bytes of a rendered chat.
+// The most bytes of a rendered chat.
 inline constexpr size_t kRenderedBytes = size_t{4} << 20;
 
-// The names of one scope, and the scope around it.
+// The variables of one scope, and the enclosing scope.
 struct TemplateScope {
   std::unordered_map<std::string, TemplateValue> names;
   TemplateScope* outer = nullptr;
@@ -27,7 +28,7 @@ class TemplateEvaluator {
  public:
   TemplateEvaluator(TemplateHeap& heap, const TemplateClock& clock);
 
-  // A variable of the outermost scope.
+  // Sets a variable of the outermost scope.
   void set(const std::string& name, TemplateValue value) {
     globals_.names[name] = std::move(value);
   }

@@ -1,5 +1,4 @@
-// The objects that the evaluator puts into the heap: scopes that macros may refer to, macros,
-// loops.
+// The evaluator's objects in the heap: scopes that macros may refer to, macros, loops.
 #pragma once
 
 #include <optional>
@@ -9,10 +8,11 @@
 
 namespace hearth {
 
-// The most statements and expressions under way in each other, macros' bodies included.
+// The deepest nesting of statements and expressions in evaluation, bodies of called macros
+// included.
 inline constexpr uint32_t kEvaluationDepth = 800;
 
-// Counts a level as long as it lives.
+// Counts a level of nesting while it lives.
 class Nesting {
  public:
   explicit Nesting(uint32_t* depth) : depth_(depth) {
@@ -38,21 +38,22 @@ struct MacroObject : TemplateObject {
   TemplateScope* scope = nullptr;
 };
 
-// `loop`: where a for statement is. Looks ahead only where somebody asks.
+// The variable `loop` of a for statement. It reads an item ahead only where the template asks for
+// one.
 struct LoopObject : TemplateObject {
   TemplateHeap* heap = nullptr;
   IteratorObject* source = nullptr;
-  TemplateValue iterable;  // undefined where its length is not to be had from it
+  TemplateValue iterable;  // undefined where its length is unknown
   int64_t index0 = -1;
   TemplateValue previous, current, next;
   bool has_next = false;
   std::optional<int64_t> length;
   bool asked_changed = false;
-  std::vector<TemplateValue> changed;  // what it was asked last
+  std::vector<TemplateValue> changed;  // the last arguments of loop.changed()
 
-  // Goes to the next item; false at the end.
+  // Goes to the next item; returns false at the end.
   bool advance();
-  // Whether there is one, which then is `next`.
+  // Returns whether there is a next item, and sets `next` to it.
   bool look_ahead();
   int64_t count();
 };

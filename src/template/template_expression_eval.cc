@@ -1,4 +1,4 @@
-// The evaluator's expressions.
+// TemplateEvaluator's expressions.
 #include <algorithm>
 #include <array>
 
@@ -35,7 +35,7 @@ int64_t LoopObject::count() {
     length = static_cast<int64_t>(known);
     return *length;
   }
-  // Jinja walks through the rest, too, and keeps it.
+  // Jinja also reads the rest of the iterator here, and keeps it.
   auto& rest = heap->make<ListObject>();
   for (TemplateValue item; source->next(item);) {
     heap->budget().add_elements(1);
@@ -82,7 +82,7 @@ TemplateValue TemplateEvaluator::evaluate(const Expression& expression, Template
   }
 }
 
-// Evaluates expressions that begin with their first part.
+// Evaluates the expressions whose first part is always evaluated first.
 TemplateValue TemplateEvaluator::evaluate_parts(const Expression& expression,
                                                 TemplateScope& scope) {
   TemplateValue first = evaluate(*expression.children[0], scope);
@@ -123,7 +123,7 @@ TemplateValue TemplateEvaluator::look_up(const Expression& expression, TemplateS
     auto found = at->names.find(expression.name);
     if (found != at->names.end()) return found->second;
   }
-  // Jinja has these and this program has not; any other name is undefined.
+  // Names that Jinja defines and this program lacks; any other unknown name is undefined.
   constexpr std::array<std::string_view, 8> kOthers = {"dict",   "lipsum", "cycler",  "joiner",
                                                        "caller", "kwargs", "varargs", "self"};
   if (std::ranges::find(kOthers, expression.name) != kOthers.end()) {

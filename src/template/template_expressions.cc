@@ -1,4 +1,4 @@
-// The expressions of chat templates.
+// ExpressionParser: parses the expressions of chat templates.
 #include <algorithm>
 #include <array>
 
@@ -122,7 +122,8 @@ ExpressionPtr ExpressionParser::parse_compare() {
   return compare;
 }
 
-// Operators kBinaryNames[first] to [first + count - 1] between parts, from left to right.
+// Parses `part`s with operators kBinaryNames[first] to [first + count - 1] between them,
+// left-associative.
 ExpressionPtr ExpressionParser::parse_chain(ExpressionPtr (ExpressionParser::*part)(), size_t first,
                                             size_t count) {
   ExpressionPtr left = (this->*part)();
@@ -277,7 +278,7 @@ ExpressionPtr ExpressionParser::parse_dict() {
   return dict;
 }
 
-// Attributes, items and calls.
+// Parses attributes, items and calls behind `object`.
 ExpressionPtr ExpressionParser::parse_postfix(ExpressionPtr object) {
   for (size_t parts = 0;; ++parts) {
     if (parts > kTailParts) tokens_.refuse("it has too many attributes in a row", true);
@@ -293,7 +294,7 @@ ExpressionPtr ExpressionParser::parse_postfix(ExpressionPtr object) {
   }
 }
 
-// Filters, tests and calls.
+// Parses filters, tests and calls behind `subject`.
 ExpressionPtr ExpressionParser::parse_tail(ExpressionPtr subject) {
   for (size_t parts = 0;; ++parts) {
     if (parts > kTailParts) tokens_.refuse("it has too many filters in a row", true);

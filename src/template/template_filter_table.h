@@ -1,4 +1,4 @@
-// Filters by name: the tables that template_filters.cc looks them up in.
+// The tables in which template_filters.cc looks up filters by name.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ struct FilterEntry {
                          const Arguments& arguments);
 };
 
-// Return the filters of lists and mappings.
+// Returns the filters of lists and mappings.
 std::span<const FilterEntry> list_filters();
 
 }  // namespace hearth

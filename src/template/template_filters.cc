@@ -113,7 +113,7 @@ TemplateValue filter_indent(TemplateHeap& heap, const TemplateValue& subject,
   TextRef text = require_text("what indent is given", subject);
   TextRef indent = indentation(budget, bound[0]);
   if (text->markup()) indent = escape_markup(budget, indent);
-  // The newline that is put behind keeps a last line that is empty.
+  // The appended newline keeps an empty last line.
   TextBuilder whole(budget);
   whole.append(*text);
   whole.append("\n", false);
@@ -131,8 +131,8 @@ TemplateValue filter_indent(TemplateHeap& heap, const TemplateValue& subject,
   return string_value(out.finish(text->markup()));
 }
 
-// A number as int() reads it: white space around it, a sign, single underscores between digits, and
-// for bases other than 10 their prefix. False where it is none.
+// Reads a number as Python's int() does: white space around it, a sign, single underscores between
+// digits, and for bases other than 10 their prefix. Returns false where it is not a number.
 bool read_whole(std::string_view text, int64_t base, int64_t* whole) {
   text.remove_prefix(leading_space(text));
   text.remove_suffix(trailing_space(text));
@@ -165,7 +165,7 @@ bool read_whole(std::string_view text, int64_t base, int64_t* whole) {
   return error == std::errc{} && !(zeros && *whole != 0);
 }
 
-// Reads a number as float() does.
+// Reads a number as Python's float() does. Returns false where it is not one.
 bool read_float(std::string_view text, double* real) {
   text.remove_prefix(leading_space(text));
   text.remove_suffix(trailing_space(text));

@@ -80,7 +80,8 @@ TemplateValue from_json(TemplateHeap& heap, const TemplateValue& subject,
                         const Arguments& arguments) {
   bind_arguments("from_json", arguments, {});
   const Text& text = *require_text("what from_json reads", subject);
-  // The parser's values are outside the budget: of this length they take little of what is in it.
+  // The JSON parser's values are outside the budget; a text of at most this length bounds their
+  // memory.
   constexpr size_t kMostBytes = size_t{4} << 20;
   if (text.bytes().size() > kMostBytes) {
     fault("from_json is given a text of more than {} MiB", kMostBytes >> 20);

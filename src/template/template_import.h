@@ -1,5 +1,5 @@
-// JSON as a template sees it: values of the request and of the program, and what the filter
-// from_json reads. Errors are TemplateFaults.
+// Converts JSON to template values: of the request, of the program, and what the filter from_json
+// reads. Errors are TemplateFaults.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-// `foreign`: whether the strings and numbers in it are the request's. Whole numbers beyond 63 bits,
-// with which Python would go on exactly, become floats.
+// `foreign`: its strings and numbers are untrusted. Whole numbers beyond 64 bits, which Python has
+// exactly, become floats.
 TemplateValue import_json(TemplateHeap& heap, const boost::json::value& json, bool foreign);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Walking through template values.
+// Iteration over template values.
 #include <algorithm>
 
 #include "template/template_value.h"

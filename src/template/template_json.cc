@@ -1,4 +1,4 @@
-// tojson: as json.dumps() of Python writes a value.
+// The filter tojson, which writes a value as Python's json.dumps() does.
 #include <algorithm>
 #include <cmath>
 

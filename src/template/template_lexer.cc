@@ -105,7 +105,7 @@ class Lexer {
     return std::string_view::npos;
   }
 
-  // Text up to the next tag, and the tag.
+  // Reads text up to the next tag, and the tag.
   void lex_text() {
     size_t tag = find_tag();
     std::string_view text = rest_.substr(0, tag);
@@ -119,7 +119,7 @@ class Lexer {
     if (sign == '-') {
       text.remove_suffix(trailing_space(text));
     } else if (sign == ' ' && kind != '{') {
-      size_t line = text.rfind('\n') + 1;  // 0 where there is none
+      size_t line = text.rfind('\n') + 1;  // 0 in the first line
       if ((line > 0 || line_starting_) && leading_space(text.substr(line)) == text.size() - line) {
         text = text.substr(0, line);
       }
@@ -139,7 +139,7 @@ class Lexer {
     finish_tag(end + 2, sign, true);
   }
 
-  // Skips the white space behind the end of a tag that goes with it.
+  // Skips the white space that Jinja removes behind the end of a tag.
   void finish_tag(size_t bytes, char sign, bool trim) {
     if (sign == '-') {
       bytes += leading_space(rest_.substr(bytes));
@@ -186,7 +186,7 @@ class Lexer {
       if (!is_word(rest_.substr(end, length))) break;
       end += length;
     }
-    // Names are looked up and copied at every step.
+    // The length is limited, since names are looked up and copied at every step.
     constexpr size_t kMostNameBytes = 1000;
     if (end > kMostNameBytes) refuse("a name is longer than 1000 bytes");
     add(TokenKind::kName, rest_.substr(0, end));
@@ -210,7 +210,7 @@ class Lexer {
     open_.pop_back();
   }
 
-  // Digits with single underscores between them, from `at`.
+  // Returns the end of the digits from `at`, which may have single underscores between them.
   size_t digits_end(size_t at, int base = 10) const {
     size_t end = at;
     while (end < rest_.size()) {
@@ -259,7 +259,7 @@ class Lexer {
       if (error != std::errc{}) refuse("a number is beyond the range of a double");
       return take(end);
     }
-    // Python takes nothing but zeros behind a zero.
+    // Python allows only zeros after a leading zero.
     if (rest_[0] == '0') {
       whole = 1;
       while (whole < rest_.size() &&
@@ -301,7 +301,8 @@ class Lexer {
     return text;
   }
 
-  // Appends what the escape behind a backslash stands for, and returns the position behind it.
+  // Appends the character that an escape stands for; `at` is behind its backslash. Returns the
+  // position behind the escape.
   size_t unescape_one(std::string_view written, size_t at, std::string* text) const {
     constexpr std::string_view kNames = "\\'\"abfnrtv";
     constexpr std::string_view kMeanings = "\\'\"\a\b\f\n\r\t\v";
@@ -331,7 +332,7 @@ class Lexer {
       *text += c;
       return at + 1;
     }
-    // Jinja escapes what is not ASCII first, and so takes that backslash for a part of it.
+    // Jinja escapes non-ASCII characters first, so the backslash becomes a part of that escape.
     size_t length = character_bytes(c);
     auto code = static_cast<uint32_t>(utf8_decode(written.substr(at, length)));
     *text += code < 0x100     ? fmt::format("x{:02x}", code)
@@ -359,7 +360,7 @@ class Lexer {
   std::string_view rest_;
   uint32_t line_ = 1;
   bool line_starting_ = true;
-  std::string open_;  // brackets to be closed, the innermost last
+  std::string open_;  // brackets that are open, the innermost last
   std::vector<TemplateToken> tokens_;
 };
 

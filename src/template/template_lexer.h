@@ -1,5 +1,6 @@
-// The lexer of chat templates: cuts a template's source into text, and the tokens of `{{ }}` and
-// `{% %}`, as Jinja does with trim_blocks and lstrip_blocks. Comments and white space are gone.
+// The lexer of chat templates: splits a template's source into text, and the tokens of `{{ }}` and
+// `{% %}`, as Jinja does with trim_blocks and lstrip_blocks. Comments, and the white space that
+// Jinja removes, are dropped.
 //
 // Errors are TemplateSyntaxErrors, with the line.
 #pragma once
@@ -16,7 +17,7 @@ namespace hearth {
 struct TemplateSyntaxError {
   std::string message;
   uint32_t line;
-  bool unsupported;  // well-formed, but not something this program has
+  bool unsupported;  // well-formed, but not supported by this program
 };
 
 enum class TokenKind : uint8_t {
@@ -36,7 +37,7 @@ enum class TokenKind : uint8_t {
 struct TemplateToken {
   TokenKind kind;
   uint32_t line;
-  std::string text;  // of a string, what it stands for
+  std::string text;  // of a string, its value
   int64_t whole = 0;
   double real = 0;
 
@@ -45,12 +46,12 @@ struct TemplateToken {
   bool is_operator(std::string_view name) const { return is(TokenKind::kOperator, name); }
 };
 
-// The last token is kEnd.
+// Returns the tokens; the last one is kEnd.
 std::vector<TemplateToken> lex_template(std::string_view source);
 
-// Whether Python counts the character as white space.
+// Returns whether Python counts the character as white space.
 bool is_python_space(char32_t c);
-// Bytes of white space at the beginning and at the end.
+// Return the bytes of white space at the beginning and at the end.
 size_t leading_space(std::string_view bytes);
 size_t trailing_space(std::string_view bytes);
 

@@ -1,5 +1,5 @@
-// The filters of lists and mappings. Those that Python makes generators of give their values, and
-// their errors, only when these are asked for.
+// The filters of lists and mappings. Those that are generators in Python give their values, and
+// throw their errors, only when a value is asked for.
 #include <algorithm>
 #include <array>
 
@@ -16,7 +16,7 @@ bool is_digits(std::string_view part) {
   return !part.empty() && part.size() < 18 && std::ranges::all_of(part, is_digit);
 }
 
-// The parts of "a.b.0", or of another value by itself.
+// Returns the parts of "a.b.0"; another kind of value is one part.
 std::vector<TemplateValue> attribute_parts(TemplateBudget& budget, const TemplateValue& attribute) {
   std::vector<TemplateValue> parts;
   if (attribute.is(ValueKind::kNone)) return parts;
@@ -148,7 +148,7 @@ TemplateValue filter_unique(TemplateHeap& heap, const TemplateValue& subject,
   return object_value(ValueKind::kIterator, iterator);
 }
 
-// The result of select, reject, selectattr, rejectattr and map.
+// The iterator that select, reject, selectattr, rejectattr and map return.
 struct PickIterator : IteratorObject {
   enum class Kind : uint8_t { kSelect, kReject, kSelectAttribute, kRejectAttribute, kMap };
   TemplateHeap* heap = nullptr;
@@ -156,8 +156,8 @@ struct PickIterator : IteratorObject {
   TemplateValue subject;
   Arguments arguments;
   IteratorObject* source = nullptr;
-  std::vector<TemplateValue> parts;        // of the attribute to look at
-  std::optional<TemplateValue> otherwise;  // map: where there is no such attribute
+  std::vector<TemplateValue> parts;        // of the path of the attribute to read
+  std::optional<TemplateValue> otherwise;  // map: the value where an item has no such attribute
   std::optional<std::string> name;  // of the test or the filter; none: whether the item is truthy
 
   bool next(TemplateValue& value) override {

@@ -39,7 +39,7 @@ class Method {
 
   const Text& text() const { return *self_.text; }
 
-  // Text that joins a string made by `safe` is escaped.
+  // Escapes text that is joined to a string made by `safe`.
   TextRef like_self(TextRef other) const {
     return text().markup() ? escape_markup(budget_, other) : std::move(other);
   }

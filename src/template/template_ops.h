@@ -1,6 +1,5 @@
-// Operators, attributes and items of template values, as Python and Jinja have them. Errors are
-// TemplateFaults; what Jinja answers with an undefined value, such as a key that is not there, is
-// one here, too.
+// Operators, attributes and items of template values, with Python's and Jinja's semantics. Errors
+// are TemplateFaults; where Jinja gives an undefined value, as for a missing key, so do these.
 #pragma once
 
 #include <string_view>
@@ -24,20 +23,21 @@ TemplateValue apply_binary(TemplateHeap& heap, BinaryOp op, const TemplateValue&
 TemplateValue negate(const TemplateValue& value);
 TemplateValue plus(const TemplateValue& value);
 
-// `object.name`: a method before a key of that name.
+// Returns `object.name`: a method has precedence over a key of that name.
 TemplateValue get_attribute(TemplateHeap& heap, const TemplateValue& object, std::string_view name);
-// `object[key]`: an item before a method of that name.
+// Returns `object[key]`: an item has precedence over a method of that name.
 TemplateValue get_item(TemplateHeap& heap, const TemplateValue& object, const TemplateValue& key);
-// `object[start:stop:step]`; parts that were left out are None.
+// Returns `object[start:stop:step]`; parts that were left out are None.
 TemplateValue get_slice(TemplateHeap& heap, const TemplateValue& object, const TemplateValue& start,
                         const TemplateValue& stop, const TemplateValue& step);
 
-// A method of that name as Python has it, whether this program supports it or not, or undefined.
-// Throws where the sandbox forbids it.
+// Finds the value's method of that name as in Python, whether this program supports calling it or
+// not. Returns false where Python has none. A method that the sandbox forbids becomes undefined,
+// with the reason.
 bool find_method(TemplateHeap& heap, const TemplateValue& object, std::string_view name,
                  TemplateValue* method);
 
-// HTML's special characters escaped, as what `safe` made does with all that joins it.
+// Escapes HTML's special characters, as for text that is joined to what `safe` made.
 TextRef escape_markup(TemplateBudget& budget, const TextRef& text);
 
 }  // namespace hearth

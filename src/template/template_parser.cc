@@ -13,8 +13,8 @@ class StatementParser {
  public:
   explicit StatementParser(TokenStream& tokens) : tokens_(tokens), expressions_(tokens) {}
 
-  // Parses up to a tag that begins with one of `ends`, which is left standing behind its `{%`; with
-  // none, to the template's end.
+  // Parses up to a tag that begins with one of `ends`, and stops behind its `{%`; without any, to
+  // the template's end.
   Body parse_body(Names ends) {
     ExpressionParser::Level level(expressions_);
     Body body;
@@ -57,7 +57,7 @@ class StatementParser {
     tokens_.take();
   }
 
-  // The tag that parse_body() left standing.
+  // Reads the tag at which parse_body() stopped.
   void end_tag() {
     tokens_.take();
     end_block();
@@ -194,7 +194,7 @@ class StatementParser {
     return statement;
   }
 
-  // A body that loops outside cannot be left from.
+  // Parses a body in which break and continue cannot leave loops outside of it.
   Body parse_inner(std::string_view end) {
     uint32_t loops = 0;
     std::swap(loops, loops_);

@@ -1,8 +1,8 @@
-// The parser of chat templates: tokens to a tree, with Jinja's grammar. Statements are those of
-// template_tree.h; all others (include, import, block, call, with, ...) are refused by name.
-// Filters and tests may have any name: one that is not there is an error where it is reached.
+// The parser of chat templates: turns tokens into a tree, by Jinja's grammar. Statements are those
+// of template_tree.h; all others (include, import, block, call, with, ...) are refused by name.
+// Filters and tests may have any name: an unknown one is an error only where it is reached.
 //
-// Errors are TemplateSyntaxErrors. What is nested deeper than kTemplateDepth levels is refused.
+// Errors are TemplateSyntaxErrors. Nesting deeper than kTemplateDepth levels is refused.
 #pragma once
 
 #include <string_view>
@@ -34,20 +34,20 @@ class TokenStream {
   size_t at_ = 0;
 };
 
-// Expressions; what a statement needs of them.
+// Parses expressions and assignment targets.
 class ExpressionParser {
  public:
   explicit ExpressionParser(TokenStream& tokens) : tokens_(tokens) {}
 
-  // Parses an expression, with `a if b else c` at its top or without.
+  // Parses an expression; `with_condition` allows `a if b else c` at its top.
   ExpressionPtr parse(bool with_condition = true);
-  // Parses an expression, or several with commas between them: a tuple.
+  // Parses one expression, or several with commas between them: a tuple.
   ExpressionPtr parse_tuple(bool with_condition = true);
-  // Filters behind `subject`, the first with or without its `|`.
+  // Parses filters behind `subject`; with `start_inline` the first has no `|`.
   ExpressionPtr parse_filters(ExpressionPtr subject, bool start_inline = false);
   Target parse_target(bool with_namespace);
 
-  // Counts a level of nesting as long as it lives.
+  // Counts a level of nesting while it lives.
   class Level {
    public:
     explicit Level(ExpressionParser& parser);

@@ -1,4 +1,4 @@
-// Template values as text: what Python's str() and repr() write of them, and `%` on strings.
+// Converts template values to text: Python's str() and repr(), and `%` on strings.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace hearth {
 
-// str(value). Throws where the value has no text that would be the same every time.
+// Writes str(value). Throws where the text would not be the same every time.
 void print_value(TextBuilder& out, TemplateBudget& budget, const TemplateValue& value);
-// repr(value).
+// Writes repr(value).
 void print_repr(TextBuilder& out, TemplateBudget& budget, const TemplateValue& value,
                 uint32_t depth = 0);
-// str(value) as a string; strings as they are.
+// Returns str(value); strings unchanged.
 TextRef text_of(TemplateBudget& budget, const TemplateValue& value);
 // Writes a number as Python does: the shortest that reads back, "1.0", "1e+16", "nan".
 std::string float_text(double value);
 
-// `format % value`.
+// Returns `format % value`.
 TemplateValue format_percent(TemplateHeap& heap, const TemplateValue& format,
                              const TemplateValue& value);
 

@@ -11,7 +11,7 @@ using Test = bool (*)(TemplateHeap& heap, const TemplateValue& subject, const Te
 
 struct TestEntry {
   std::string_view name;
-  size_t arguments;  // 0 or 1
+  size_t arguments;  // their number, 0 or 1
   Test test;
 };
 

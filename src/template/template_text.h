@@ -1,8 +1,8 @@
 // Text: a string of a chat template while it is rendered. It is UTF-8, and knows which of its bytes
-// came from the request ("foreign"): every operation keeps that, byte by byte; where it is in doubt
-// bytes count as foreign. TextBuilder makes one.
+// are untrusted ("foreign"), since they came from the request: every operation keeps that, byte by
+// byte; in doubt, bytes count as untrusted. TextBuilder makes one.
 //
-// TemplateBudget is what one rendering may take: steps, bytes of strings alive at a time, values in
+// TemplateBudget limits one rendering: steps, bytes of strings alive at a time, values in
 // containers. TemplateFault is the error of everything below the evaluator, which adds the line.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace hearth {
 
 class TemplateFault : public std::runtime_error {
  public:
-  // `unsupported`: the template needs what this program has not, whatever the conversation.
+  // `unsupported`: the template needs something that this program lacks, whatever the conversation.
   explicit TemplateFault(const std::string& message, bool unsupported = false)
       : std::runtime_error(message), unsupported_(unsupported) {}
   bool unsupported() const { return unsupported_; }
@@ -40,28 +40,29 @@ template <typename... Args>
 class TemplateBudget {
  public:
   static constexpr uint64_t kSteps = 1'000'000;
-  static constexpr size_t kTextBytes = size_t{16} << 20;  // of one string
+  static constexpr size_t kTextBytes = size_t{16} << 20;  // the most bytes of one string
   static constexpr size_t kAliveBytes = size_t{96} << 20;
   static constexpr uint64_t kElements = 4'000'000;
 
-  // `pace`: of the rendering, which outlives the budget; null: nobody waits behind it.
+  // `pace` is the rendering's, which outlives the budget; null where no other work waits for this
+  // thread.
   explicit TemplateBudget(Pace* pace = nullptr) : pace_(pace) {}
 
   void step() { spend(kTicks); }
-  // Work on bytes: copied, searched, or mapped character by character.
+  // Count work on bytes: copied, searched, or mapped character by character.
   void copied(size_t bytes) { spend(bytes / 8); }
   void scanned(size_t bytes) { spend(bytes); }
   void mapped(size_t bytes) { spend(bytes * 16); }
-  // A search through `bytes` for so many others, which are looked at first.
+  // Counts a search through `bytes` bytes for `needle` bytes, which the search first goes through.
   void searched(size_t bytes, size_t needle) { spend(uint64_t{64} + bytes + needle); }
-  // Values put into lists and mappings; none are given back before the end.
+  // Counts values put into lists and mappings; they stay counted until the rendering ends.
   void add_elements(uint64_t count);
   void hold(size_t bytes);
   void release(size_t bytes) { alive_ -= bytes; }
 
  private:
-  static constexpr uint64_t kTicks = 1024;  // a step
-  // Work is counted for the pace in larger amounts: a step takes about as long as two units.
+  static constexpr uint64_t kTicks = 1024;  // of one step
+  // The pace is told of work in larger amounts: a step takes about as long as two of its units.
   static constexpr uint64_t kTicksOfPace = uint64_t{256} * kTicks;
   void spend(uint64_t ticks) {
     ticks_ += ticks;
@@ -73,7 +74,7 @@ class TemplateBudget {
 
   Pace* pace_;
   uint64_t ticks_ = 0;
-  uint64_t paced_ = 0;  // of these ticks the pace knows
+  uint64_t paced_ = 0;  // ticks that the pace was told of
   uint64_t elements_ = 0;
   size_t alive_ = 0;
 };
@@ -82,19 +83,20 @@ using ByteRange = std::pair<size_t, size_t>;  // [begin, end)
 
 class Text {
  public:
-  // Throws TemplateFault where the budget (none for a template's own literals) does not hold it.
+  // Throws TemplateFault where the bytes exceed the budget, which is null for a template's own
+  // literals.
   Text(std::string bytes, std::vector<ByteRange> foreign, bool markup, TemplateBudget* budget);
   ~Text();
   Text(const Text&) = delete;
   Text& operator=(const Text&) = delete;
 
   std::string_view bytes() const { return bytes_; }
-  // Sorted, disjoint, none empty, none touching the next.
+  // Returns the untrusted ranges: sorted, disjoint, not empty, with gaps between them.
   const std::vector<ByteRange>& foreign() const { return foreign_; }
   bool any_foreign() const { return !foreign_.empty(); }
   bool any_foreign(size_t begin, size_t end) const;
-  // Whether the filter `safe` made the text: other text that is joined to it with `+` is escaped as
-  // HTML.
+  // Returns whether the filter `safe` made the text: other text that is joined to it with `+` is
+  // escaped as HTML.
   bool markup() const { return markup_; }
 
  private:
@@ -109,7 +111,7 @@ using TextRef = std::shared_ptr<const Text>;
 
 class TextBuilder {
  public:
-  // `most`: bytes at most; beyond it append() throws TemplateFault, naming `what`.
+  // `most` is a limit in bytes, beyond which append() throws TemplateFault, naming `what`.
   explicit TextBuilder(TemplateBudget& budget, size_t most = TemplateBudget::kTextBytes,
                        const char* what = "a string");
 
@@ -134,15 +136,15 @@ class TextBuilder {
   std::vector<ByteRange> foreign_;
 };
 
-// Returns where `needle` begins in `bytes` at or behind `from`, or npos. Takes time in proportion
-// to both lengths, whatever they hold, and counts it; string_view::find() takes that of their
+// Returns the position of `needle` in `bytes` at or after `from`, or npos. Takes time in proportion
+// to the sum of both lengths, whatever they hold, and counts it; string_view::find() may take their
 // product.
 size_t find_text(TemplateBudget& budget, std::string_view bytes, std::string_view needle,
                  size_t from = 0);
 
-// Code points, over well-formed UTF-8.
+// Returns the number of code points of well-formed UTF-8.
 size_t count_characters(std::string_view bytes);
-// The byte at which character `index` begins; the size where there are not so many.
+// Returns the byte at which character `index` begins; the size where there are fewer characters.
 size_t offset_of_character(std::string_view bytes, size_t index);
 size_t character_bytes(char lead);
 

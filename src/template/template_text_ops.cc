@@ -18,7 +18,7 @@ bool ends_line(char32_t c) {
          c == 0x2029;
 }
 
-// `by` before every character and at the end, as Python replaces the empty string.
+// Inserts `by` before every character and at the end, as Python replaces the empty string.
 TemplateValue replace_nothing(TemplateBudget& budget, const Text& text, const Text& by,
                               int64_t most) {
   TextBuilder builder(budget);

@@ -1,4 +1,4 @@
-// The tokens of a template as its parser takes them.
+// TokenStream: the tokens of a template as its parser reads them.
 #include "template/template_parser.h"
 
 namespace hearth {

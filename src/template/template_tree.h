@@ -1,5 +1,5 @@
-// The tree of a chat template, as the parser makes it and the evaluator walks it. Immutable after
-// that, and shared by any number of renderings.
+// The tree of a chat template, which the parser makes and the evaluator walks. Immutable then, and
+// shared by any number of renderings.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ using ExpressionPtr = std::unique_ptr<Expression>;
 enum class ExpressionKind : uint8_t {
   kConstant,   // `constant`
   kName,       // `name`
-  kSubject,    // what a filter block or a set block is about
+  kSubject,    // the body's text, in the filters of a filter block or a set block
   kList,       // `children`
   kTuple,      // `children`
   kDict,       // `children`: key, value, key, value...

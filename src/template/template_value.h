@@ -1,7 +1,7 @@
-// TemplateValue: what a chat template computes with, as Python has it: undefined, None, booleans,
-// whole numbers (of 64 bits), floats, strings, lists, tuples, mappings, and what functions and
-// loops are. Values are small and copied; lists and the like live in the TemplateHeap until the
-// rendering's end, whoever refers to them.
+// TemplateValue: the values that a chat template computes with, as in Python: undefined, None,
+// booleans, whole numbers (of 64 bits), floats, strings, lists, tuples, mappings, functions and
+// loops. Values are small and copied; lists and the like live in the TemplateHeap until the
+// rendering ends.
 #pragma once
 
 #include <cstddef>
@@ -53,12 +53,12 @@ struct TemplateValue {
     double real;
     TemplateObject* object;
   };
-  TextRef text;  // kString; of kUndefined, why it is
+  TextRef text;  // kString; of kUndefined, the reason
 
   bool is(ValueKind other) const { return kind == other; }
   bool is_string() const { return kind == ValueKind::kString; }
   bool is_undefined() const { return kind == ValueKind::kUndefined; }
-  // Booleans are whole numbers, too.
+  // Returns whether it is a whole number; booleans are, too.
   bool is_whole() const { return kind == ValueKind::kInt || kind == ValueKind::kBool; }
   bool is_number() const { return is_whole() || kind == ValueKind::kFloat; }
   double number() const { return kind == ValueKind::kFloat ? real : static_cast<double>(whole); }
@@ -74,7 +74,7 @@ struct ListObject : TemplateObject {
   std::vector<TemplateValue> items;
 };
 
-// The entries in the order in which their keys were put in.
+// The entries of a mapping in the order in which their keys were added.
 struct DictObject : TemplateObject {
   std::vector<std::pair<TemplateValue, TemplateValue>> entries;
 };
@@ -92,12 +92,12 @@ struct ViewObject : TemplateObject {
   ViewKind view;
 };
 
-// Something that gives values once, one after the other.
+// An iterator: gives each value once.
 struct IteratorObject : TemplateObject {
   virtual bool next(TemplateValue& value) = 0;
 };
 
-// A function by its name: one of the program's, or a method of `self`.
+// A function by name: one of the program's, or a method of `self`.
 struct FunctionObject : TemplateObject {
   std::string name;
   TemplateValue self;
@@ -134,12 +134,12 @@ TemplateValue int_value(int64_t value, bool foreign = false);
 TemplateValue float_value(double value, bool foreign = false);
 TemplateValue object_value(ValueKind kind, TemplateObject& object);
 TemplateValue string_value(TextRef text);
-// Makes a string of the program's own bytes.
+// Makes a string of trusted bytes.
 TemplateValue string_value(TemplateBudget& budget, std::string_view bytes);
-// `why`: as "'x' is undefined".
+// `why` is the reason: "'x' is undefined".
 TemplateValue undefined_value(TemplateBudget& budget, std::string_view why);
 
-// The type's name in Python, for messages.
+// Returns the name of the type in Python, for messages.
 const char* type_name(const TemplateValue& value);
 [[noreturn]] void fault_undefined(const TemplateValue& undefined);
 // Throws where the value is undefined.
@@ -147,7 +147,7 @@ inline void require_defined(const TemplateValue& value) {
   if (value.is_undefined()) fault_undefined(value);
 }
 
-// How deep lists and mappings may lie in each other.
+// The deepest nesting of lists and mappings.
 inline constexpr uint32_t kValueDepth = 128;
 void check_value_depth(uint32_t depth);
 
@@ -155,29 +155,29 @@ bool is_truthy(const TemplateValue& value);
 bool equal_values(TemplateBudget& budget, const TemplateValue& a, const TemplateValue& b,
                   uint32_t depth = 0);
 enum class OrderOp : uint8_t { kLess, kLessEqual, kGreater, kGreaterEqual };
-// Throws where the two have no order.
+// Compares by `op`. Throws where the two values have no order.
 bool ordered(TemplateBudget& budget, OrderOp op, const TemplateValue& a, const TemplateValue& b,
              uint32_t depth = 0);
 bool contains(TemplateHeap& heap, const TemplateValue& container, const TemplateValue& item);
 
-// The entry's value, or nullptr. Throws where the key is of a kind that is none.
+// Returns the entry's value, or nullptr. Throws where the key's type cannot be a key.
 const TemplateValue* find_entry(TemplateBudget& budget, const DictObject& dict,
                                 const TemplateValue& key);
 void set_entry(TemplateBudget& budget, DictObject& dict, const TemplateValue& key,
                TemplateValue value);
 bool is_hashable(const TemplateValue& value);
 
-// The number of elements (characters, keys), where the value has one.
+// Sets the number of elements (characters, keys). Returns false where the value has none.
 bool length_of(TemplateBudget& budget, const TemplateValue& value, size_t* length);
 
-// Throws where the value cannot be walked through.
+// Returns an iterator over the value. Throws where it is not iterable.
 IteratorObject& iterate(TemplateHeap& heap, const TemplateValue& value);
 bool is_iterable(const TemplateValue& value);
-// Returns all values that it iterates over.
+// Returns all values of an iteration over it.
 std::vector<TemplateValue> values_of(TemplateHeap& heap, const TemplateValue& value);
 TemplateValue make_list(TemplateHeap& heap, std::vector<TemplateValue> items,
                         ValueKind kind = ValueKind::kList);
-// The character at byte `*at`, which moves behind it.
+// Returns the character at byte `*at`, and moves `*at` behind it.
 TemplateValue character_at(TemplateBudget& budget, const Text& text, size_t* at);
 
 }  // namespace hearth
