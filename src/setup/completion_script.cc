@@ -21,7 +21,7 @@ std::string option_names(const VerbFact& verb) {
   return names;
 }
 
-// "VERB) options=...;;" for every verb.
+// Returns "VERB) options=...;;" for every verb.
 std::string option_cases(const OptionTree& tree) {
   std::string cases;
   for (const VerbFact& verb : tree) {
@@ -38,7 +38,7 @@ std::string model_verbs(const OptionTree& tree, const char* between) {
   return names;
 }
 
-// A name with ':' is several words to bash, which completes the last of them.
+// bash splits a name with ':' into several words, and completes the last of them.
 constexpr const char* kBashModels = R"(_hearth_models() {
   local word=${COMP_LINE:0:COMP_POINT} cut= name
   word=${word##*[[:space:]]}
@@ -112,7 +112,7 @@ compdef _hearth hearth
                      model_verbs(tree, "|"));
 }
 
-// Returns the text as it stands within single quotes of fish.
+// Returns the text as it is written within single quotes in fish.
 std::string fish_quoted(const std::string& text) {
   std::string quoted;
   for (char c : text) {

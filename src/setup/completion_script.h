@@ -1,5 +1,5 @@
-// Scripts that let a shell complete the program's words: verbs, their options, names of models that
-// are here, and else files.
+// Makes scripts with which a shell completes the program's words: verbs, their options, names of
+// models on this machine, and otherwise files.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace hearth {
 
-// The shells that there are scripts for.
+// Returns the shells that there are scripts for.
 std::vector<std::string> completion_shells();
 
-// `shell`: one of them.
+// Returns the script for one of these shells.
 std::string completion_script(const std::string& shell, const OptionTree& tree);
 
 }  // namespace hearth

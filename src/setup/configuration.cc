@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kSystemFile = "/etc/hearth/config.toml";
 
-// The reader of one file.
+// Reads one configuration file.
 class ConfigurationReader {
  public:
   ConfigurationReader(std::string path, const OptionTree& tree)
@@ -83,7 +83,7 @@ class ConfigurationReader {
   ConfiguredOptions read_options(const VerbFact& verb, const toml::table& table,
                                  OfModel of_model) const {
     ConfiguredOptions options;
-    const OptionFact model{.key = "model"};  // on the command line it is no option
+    const OptionFact model{.key = "model"};  // not an option on the command line
     for (const auto& [name, node] : table) {
       const std::string key(name.str());
       const OptionFact* option = find_option(verb, key);

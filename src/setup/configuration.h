@@ -47,17 +47,17 @@ using ConfiguredOptions = std::map<std::string, ConfiguredValue>;
 inline constexpr std::string_view kModelTable = "model.";
 using Configuration = std::map<std::string, ConfiguredOptions>;
 
-// The file that is read: `given` is --config's. Nothing: there is none.
+// Returns the path of the file to read; `given` is --config's. None where there is no file.
 std::optional<std::string> configuration_path(const std::optional<std::string>& given);
 
-// "HEARTH_SERVE_MAX_QUEUE" of "serve" and "max-queue".
+// Returns "HEARTH_SERVE_MAX_QUEUE" for "serve" and "max-queue".
 std::string environment_name(const std::string& verb, const std::string& key);
 
-// Reads the text of a file.
+// Parses the text of a file; `path` is for messages.
 Configuration read_configuration(const std::string& text, const std::string& path,
                                  const OptionTree& tree);
 
-// Reads the environment and, below it, the file.
+// Reads the environment and the file; the environment has precedence.
 Configuration find_configuration(const std::optional<std::string>& given, const OptionTree& tree);
 
 }  // namespace hearth

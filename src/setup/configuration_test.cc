@@ -20,7 +20,7 @@ OptionTree small_tree() {
   return {{"serve", "Serve", {port, host, quiet, context}}, {"run", "Generate", {}}};
 }
 
-// The sentence that a file's text is refused with.
+// Returns the error of reading a file with this text.
 std::string refusal(const std::string& text) {
   try {
     read_configuration(text, "c.toml", small_tree());

@@ -1,4 +1,4 @@
-// Words of other programs that people type here, and what to type instead.
+// Verbs and options of other programs that people type here, and their equivalents.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace hearth {
 
-// A sentence that begins behind "there is no verb 'ps'" or "there is no option -m"; empty where the
-// word is nobody's.
+// Return the end of a sentence that begins "there is no verb 'ps'" or "there is no option -m";
+// empty for an unknown word.
 std::string foreign_verb(std::string_view word);
 std::string foreign_option(std::string_view word);
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kNarrow = 70, kNarrowIndent = 8, kNamesIndent = 6, kLeastText = 16;
 
-// Appends the words, the first of which stands at `column`; further lines begin at `indent`.
+// Appends words, of which the first is at `column`, and indents further lines by `indent`.
 void append_words(std::string_view words, size_t column, size_t indent, size_t columns,
                   std::string* out) {
   const size_t most = std::max(columns, indent + kLeastText);
@@ -42,7 +42,7 @@ void append_line(std::string_view line, size_t columns, std::string* out) {
     *out += '\n';
     return;
   }
-  // The names of an option or a verb, a gap, and its text; or one of the two.
+  // The line has the names of an option or a verb, a gap, and its text; or one of the two.
   const bool text_only = first == kHelpColumn;
   const bool both = first == 2 && line.size() > kHelpColumn && line[kHelpColumn - 1] == ' ' &&
                     line[kHelpColumn] != ' ';

@@ -1,6 +1,6 @@
-// A page of help as the parser writes it, made to fit a window: lines wrapped, options' texts
-// below each other, examples as they are. Sections that `rare` names are left out, and a line tells
-// how to see them, unless `all`.
+// Fits a page of help, as the command line's parser writes it, to a window: wraps lines, aligns the
+// texts of options, and leaves examples as they are. The rare section is left out unless `all`; a
+// line then says how to see it.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@ namespace hearth {
 
 // The column in which the texts of options begin.
 inline constexpr size_t kHelpColumn = 34;
-// The section of options that few need.
+// The section of rarely used options.
 inline constexpr std::string_view kRareSection = "Limits";
 
-// `verb`: whose page it is, for the line that tells; empty: the program's.
+// `verb` is the page's verb, for that line; empty: the program's own page.
 std::string help_page(std::string_view page, size_t columns, bool all, const std::string& verb);
 
 }  // namespace hearth
