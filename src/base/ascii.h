@@ -1,4 +1,4 @@
-// Letters and digits of ASCII, whatever the locale is.
+// ASCII letters and digits, independent of the locale.
 #pragma once
 
 #include <string>
@@ -30,7 +30,7 @@ inline std::string ascii_upper(std::string_view text) {
   return high;
 }
 
-// The value of a hexadecimal digit; -1 where it is none.
+// Returns the value of a hexadecimal digit; -1 for other characters.
 constexpr int hex_value(char c) {
   if (is_digit(c)) return c - '0';
   char low = ascii_lower(c);

@@ -16,11 +16,11 @@
 namespace hearth {
 namespace {
 
-constexpr mode_t kUsualMode = 0666;  // less what the umask forbids
+constexpr mode_t kUsualMode = 0666;  // less the bits of the umask
 constexpr mode_t kPermissions = 0777;
-constexpr int kMostLinks = 40;  // what the kernel follows
+constexpr int kMostLinks = 40;  // the kernel's limit
 
-// Returns the path at the end of all links, whether or not anything is there.
+// Returns the path at the end of all links, whether or not it exists.
 std::string behind_links(std::filesystem::path path) {
   std::error_code none;
   for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(path, none); ++links) {
@@ -36,7 +36,7 @@ int write_all(int fd, std::string_view bytes) {
     ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0) {
       if (errno == EINTR) continue;
-      // Another program that has the descriptor, too, may have made it non-blocking.
+      // The descriptor may be shared with a program that made it non-blocking.
       if (errno != EAGAIN) return errno;
       wait_writable(fd, -1);
       continue;
@@ -49,7 +49,7 @@ int write_all(int fd, std::string_view bytes) {
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
   bool exists = ::stat(path_.c_str(), &status) == 0;
-  // Links that lead round in a circle lead nowhere.
+  // Links in a circle give ELOOP.
   if (!exists && errno != ENOENT) fail_to_write(errno);
   if (exists) {
     if (S_ISDIR(status.st_mode)) fail_to_write(EISDIR);
@@ -63,7 +63,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
     open_beside(exists ? status.st_mode & kPermissions : kUsualMode);
   }
   if (fd_ < 0) fail_to_write(errno);
-  // The umask is for new files. A file system that has no modes gives all files the same anyway.
+  // The umask applies to new files only. It does not matter where a file system has no modes.
   if (exists && !direct_) ::fchmod(fd_, status.st_mode & kPermissions);
 }
 
@@ -72,8 +72,8 @@ std::string AtomicFile::folder() const {
   return slash == std::string::npos ? "." : target_.substr(0, slash + 1);
 }
 
-// A file without a name vanishes whatever ends the process; not every file system has them, and
-// without /proc there is no way to give it a name later.
+// Opens a file without a name, which vanishes however the process ends, or else a named one: not
+// every file system can do that, and naming it later needs /proc.
 void AtomicFile::open_beside(mode_t mode) {
   temporary_ = fmt::format("{}.{}.tmp", target_, ::getpid());
   if (::access("/proc/self/fd", X_OK) == 0) {
@@ -97,7 +97,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 void AtomicFile::write_at_start(std::span<const std::byte> bytes) {
   off_t at = 0;
   while (!bytes.empty()) {
-    // The file's own position stays.
+    // pwrite() keeps the file's position.
     ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), at);
     if (written < 0 && errno != EINTR) fail_to_write(errno);
     if (written <= 0) continue;
@@ -127,7 +127,7 @@ void AtomicFile::commit() {
 void AtomicFile::commit_to_disk() {
   if (::fsync(fd_) != 0) fail_to_write(errno);
   commit();
-  // A file system that cannot do that for a folder has done what it can.
+  // Some file systems cannot sync a folder; errors are ignored.
   int fd = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
   ::fsync(fd);

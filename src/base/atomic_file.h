@@ -1,4 +1,5 @@
-// Files that appear whole or not at all. Errors (kFile): what cannot be written, with the reason.
+// Files that appear whole or not at all. Errors (kFile): a file that cannot be written, with the
+// reason.
 #pragma once
 
 #include <sys/types.h>
@@ -10,29 +11,29 @@
 
 namespace hearth {
 
-// Returns errno, or 0 once all is written.
+// Writes all bytes; returns 0, or errno of the first failure.
 int write_all(int fd, std::string_view bytes);
 
-// A file that is written beside its place and put there by commit(). The constructor fails where
-// the place cannot be written, so that nobody works for hours first. A file that was there gives
-// its mode to the one that replaces it; a link stays and what it points to is replaced or made. A
-// device or a pipe at that place is written directly.
+// A file that is written under a temporary name and takes its place in commit(). The constructor
+// throws where the place cannot be written, so that no work is lost later. A file that is replaced
+// passes its mode on; a link stays, and its target is replaced or made. A device or a pipe at that
+// place is written directly.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
-  // Leaves nothing behind where commit() was not called.
+  // Removes the temporary file where commit() was not called.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  // Writes over what was written first; write() goes on at the end. Not of a device or a pipe.
+  // Overwrites the file's beginning; write() goes on at the end. Not for a device or a pipe.
   void write_at_start(std::span<const std::byte> bytes);
-  // Fails where the place is a device or a pipe.
+  // Throws where the place is a device or a pipe.
   void require_seekable() const;
   void commit();
-  // The same, and what was written and its name are on the disk before it returns. Not of a device
-  // or a pipe.
+  // Does the same, and returns once the contents and the name are on the disk. Not for a device or
+  // a pipe.
   void commit_to_disk();
 
  private:
@@ -40,10 +41,10 @@ class AtomicFile {
   std::string folder() const;  // of the target
   [[noreturn]] void fail_to_write(int error) const;
 
-  std::string path_;       // what the user said
+  std::string path_;       // as the user gave it
   std::string target_;     // with links followed
-  std::string temporary_;  // the name beside it
-  bool named_ = false;     // whether that name exists already
+  std::string temporary_;  // the temporary name in the same folder
+  bool named_ = false;     // whether the temporary name exists
   bool direct_ = false;
   int fd_ = -1;
 };

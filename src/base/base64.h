@@ -10,8 +10,8 @@
 namespace hearth {
 
 std::string base64_encode(std::span<const std::byte> bytes);
-// Nothing where `text` is not the encoding of any bytes: other characters (line ends too), padding
-// that is missing or in the middle, bits behind the last byte that are not 0.
+// Decodes; none where `text` is not valid: other characters (line ends too), missing or misplaced
+// padding, unused bits that are not 0.
 std::optional<std::string> base64_decode(std::string_view text);
 
 }  // namespace hearth

@@ -11,7 +11,7 @@ std::string encode(std::string_view bytes) {
   return base64_encode(std::as_bytes(std::span(bytes)));
 }
 
-// The vectors of RFC 4648, section 10.
+// The test vectors of RFC 4648, section 10.
 TEST(Base64, Rfc4648) {
   constexpr std::pair<const char*, const char*> kVectors[] = {{"", ""},
                                                               {"f", "Zg=="},

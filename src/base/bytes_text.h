@@ -1,4 +1,4 @@
-// Sizes of memory and files as text for people.
+// Sizes in bytes as text for people.
 #pragma once
 
 #include <cstdint>

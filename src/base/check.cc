@@ -8,7 +8,7 @@
 namespace hearth {
 
 void check_failed(const char* file, int line, const char* condition, const char* message) {
-  // Allocates nothing: the heap may be damaged.
+  // No memory is allocated: the heap may be damaged.
   char text[1024];
   std::snprintf(text, sizeof text, "hearth: internal error at %s:%d: %s (%s)\n", file, line,
                 message, condition);

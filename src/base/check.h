@@ -1,6 +1,6 @@
-// HEARTH_CHECK(condition, message) guards against what only our own bug can cause, in every build:
-// it prints the place and the message to standard error and aborts. It is never used on what a user
-// or a file can cause.
+// HEARTH_CHECK(condition, message) guards against errors that only a bug in this program can cause,
+// in every build: it prints the place and the message to standard error and aborts. It is never
+// used for errors that a user or a file can cause.
 #pragma once
 
 namespace hearth {

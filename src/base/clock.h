@@ -1,11 +1,11 @@
-// Time that only goes forward, for measuring how long something takes.
+// A monotonic clock, for measuring durations.
 #pragma once
 
 #include <chrono>
 
 namespace hearth {
 
-// Seconds since some fixed moment.
+// Returns seconds since some fixed moment.
 inline double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

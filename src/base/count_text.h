@@ -1,4 +1,4 @@
-// Counted things as text for people.
+// Numbers of things as text for people.
 #pragma once
 
 #include <cstddef>

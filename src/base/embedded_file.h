@@ -1,4 +1,5 @@
-// A file whose bytes are part of the program (cmake/hearth_embed.cmake). They live as long as it.
+// A file whose bytes are compiled into the program (cmake/hearth_embed.cmake), valid as long as it
+// runs.
 #pragma once
 
 #include <span>
@@ -7,7 +8,7 @@
 namespace hearth {
 
 struct EmbeddedFile {
-  std::string_view name;  // its path in the folder of the module
+  std::string_view name;  // its path in the module's folder
   std::string_view bytes;
 };
 

@@ -1,4 +1,5 @@
-// enum_name<Enum::kLast>({"first", ...}, value): the name of an enum's value, from those of all.
+// enum_name<Enum::kLast>({"first", ...}, value): returns the name of an enum's value, given the
+// names of all.
 #pragma once
 
 #include <cstddef>

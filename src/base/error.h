@@ -1,6 +1,6 @@
-// The errors a user, a file or a device can cause: thrown as hearth::Error, caught at the verb or
-// the request. A failure that only our own bug can cause is a HEARTH_CHECK (base/check.h). Kernels
-// and worker threads throw nothing: their inputs were checked before.
+// Errors that a user, a file or a device can cause are thrown as hearth::Error and caught at the
+// verb or the request. A failure that only a bug in this program can cause is a HEARTH_CHECK
+// (base/check.h). Kernels and worker threads throw nothing: their inputs were checked before.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,9 +13,9 @@
 namespace hearth {
 
 enum class ErrorCode {
-  kUsage,        // options or arguments that cannot be: exit status 2
+  kUsage,        // invalid options or arguments: exit status 2
   kFile,         // a file is missing, unreadable, corrupt or cannot be written
-  kUnsupported,  // well-formed, but not something this program can do
+  kUnsupported,  // well-formed, but not supported by this program
   kResource,     // not enough memory, threads or permissions
   kRequest,      // a request that cannot be served, such as a prompt longer than the context
   kBusy,         // a request that could be served later: too many wait already
@@ -23,7 +23,8 @@ enum class ErrorCode {
 
 // One sentence that names the thing and the remedy, without a trailing newline. Where one field of
 // a request or of options is at fault, the sentence begins with its name ("temperature is 200; it
-// must lie between 0 and 100"), so that who calls the field otherwise can say so: text_naming().
+// must lie between 0 and 100"), so that callers with another name for the field can replace it:
+// text_naming().
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -31,9 +32,9 @@ class Error : public std::runtime_error {
       : std::runtime_error(fmt::format("{} {}", field, predicate)), code_(code), field_(field) {}
 
   ErrorCode code() const { return code_; }
-  // The field at fault ("temperature"); empty where it is none.
+  // The field at fault ("temperature"); empty where there is none.
   const std::string& field() const { return field_; }
-  // The sentence with `name` in place of the field's: "--temp is 200; ...".
+  // Returns the sentence with `name` in place of the field's: "--temp is 200; ...".
   std::string text_naming(std::string_view name) const;
   // Returns 2 for usage and 1 for the rest.
   int exit_status() const { return code_ == ErrorCode::kUsage ? 2 : 1; }
@@ -48,8 +49,8 @@ template <typename... Args>
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Throws an error about a field and what is said of it: fail_field(ErrorCode::kUsage, "top_p", "is
-// 7; ...").
+// Throws an error about a field, given a predicate: fail_field(ErrorCode::kUsage, "top_p", "is 7;
+// ...").
 template <typename... Args>
 [[noreturn]] void fail_field(ErrorCode code, std::string_view field,
                              fmt::format_string<Args...> predicate, Args&&... args) {

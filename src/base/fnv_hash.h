@@ -1,5 +1,5 @@
-// FNV-1a (Fowler, Noll, Vo) of 64 bits: a short name for what was added. Whoever wants to can make
-// two things of the same name.
+// FNV-1a (Fowler, Noll, Vo) of 64 bits: a hash of the bytes that were added. Not safe against an
+// attacker: collisions are easy to make.
 #pragma once
 
 #include <cstddef>

@@ -44,8 +44,8 @@ constexpr float e4m3_to_f32(e4m3_t code) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(subnormal) | sign);
 }
 
-// Returns 2^(code - 127), the scale of the Microscaling formats (OCP MX 1.0); of 255, their NaN,
-// infinity, with which no sum is a number either.
+// Returns 2^(code - 127), the scale of the Microscaling formats (OCP MX 1.0). For 255, their NaN,
+// returns infinity: sums with it are not finite either.
 inline float e8m0_to_f32(uint8_t code) {
   return std::bit_cast<float>(code == 0 ? 0x00400000u : uint32_t{code} << 23);
 }

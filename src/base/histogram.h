@@ -1,6 +1,6 @@
-// A histogram counts what was observed by ranges: bucket i holds the values up to bounds()[i] that
-// are above the bound before, the last one those above all bounds. Any thread may observe and read.
-// Each figure is exact; read together, they may be of slightly different moments.
+// Histogram counts values by ranges: bucket i holds the values up to bounds()[i] that are above the
+// bound before, the last one those above all bounds. Thread-safe. Each count is exact; counts read
+// together may be of slightly different moments.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace hearth {
 
 class Histogram {
  public:
-  // `upper_bounds` rise.
+  // `upper_bounds` must be ascending.
   explicit Histogram(std::vector<double> upper_bounds)
       : bounds_(std::move(upper_bounds)),
         counts_(std::make_unique<std::atomic<uint64_t>[]>(bounds_.size() + 1)) {
@@ -28,7 +28,7 @@ class Histogram {
         "bounds rise");
   }
 
-  // `value` is a number. Needs no memory.
+  // Counts a value, which must not be NaN. Allocates nothing.
   void observe(double value) {
     auto bucket = std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin();
     counts_[static_cast<size_t>(bucket)].fetch_add(1, std::memory_order_relaxed);
@@ -36,9 +36,9 @@ class Histogram {
   }
 
   std::span<const double> bounds() const { return bounds_; }
-  // Returns the count of one bucket, 0 to bounds().size(); buckets do not add up.
+  // Returns the count of one bucket, 0 to bounds().size(); counts are not cumulative.
   uint64_t count(size_t bucket) const { return counts_[bucket].load(std::memory_order_relaxed); }
-  // Returns the count of all buckets.
+  // Returns the sum of all buckets' counts.
   uint64_t count() const {
     uint64_t all = 0;
     for (size_t bucket = 0; bucket <= bounds_.size(); ++bucket) all += count(bucket);

@@ -34,24 +34,24 @@ class Json {
   Json& number(uint64_t value) { return written(writer_.Uint64(value)); }
   Json& integer(int64_t value) { return written(writer_.Int64(value)); }
   Json& real(double value);
-  // Writes the digits that tell a float from its neighbours, not those of its double.
+  // Writes the shortest digits that identify the float, not those of its double.
   Json& real(float value);
 
-  // null where there is none.
+  // Write the value, or null where there is none.
   Json& text_or_null(const std::optional<std::string>& value);
   Json& number(const std::optional<uint64_t>& value) { return value ? number(*value) : null(); }
   Json& real(const std::optional<double>& value) { return value ? real(*value) : null(); }
 
-  // The value and a newline. It must be complete.
+  // Returns the value and a newline. The value must be complete.
   std::string line() const;
 
-  // Returns the bytes so far that were not taken, for a value in pieces; size() is their number.
+  // Removes and returns the bytes written so far, for a value in pieces; size() is their number.
   // The last ones have no newline.
   std::string take();
   size_t size() const { return buffer_.GetSize(); }
 
  private:
-  // Takes what the writer returns: false where the order of calls makes no value, as line() finds.
+  // Ignores the writer's result: line() finds a wrong order of calls.
   Json& written(bool) { return *this; }
 
   using Buffer = rapidjson::GenericStringBuffer<rapidjson::UTF8<>, JsonMemory>;

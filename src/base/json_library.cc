@@ -1,2 +1,2 @@
-// Boost.JSON is headers alone; this file is where its code is compiled.
+// Boost.JSON is header-only; this file compiles its code.
 #include <boost/json/src.hpp>

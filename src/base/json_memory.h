@@ -1,6 +1,5 @@
-// JsonMemory: where RapidJSON gets its memory from. RapidJSON writes through whatever pointer it is
-// given, a null one too, so here std::bad_alloc is thrown where there is no memory. It keeps
-// RapidJSON's concept of an allocator, with the names that this asks for.
+// JsonMemory: the allocator of RapidJSON. RapidJSON does not check for null pointers, so this one
+// throws std::bad_alloc where there is no memory. Its names are those that RapidJSON asks for.
 #pragma once
 
 #include <cstddef>

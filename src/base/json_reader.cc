@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// Recursion is as deep as the parser allowed.
+// The parser has limited the depth of this recursion.
 bool all_finite(const boost::json::value& value) {
   switch (value.kind()) {
     case boost::json::kind::double_:

@@ -1,8 +1,8 @@
-// Reads JSON that anyone may have sent (RFC 8259), with Boost.JSON. A number beyond the range of a
-// double is refused, which that library makes infinity of. Where an object names a key twice, the
-// last one counts. A mark of byte order at the start is no part of the text.
+// Reads untrusted JSON (RFC 8259), with Boost.JSON. A number beyond the range of a double is
+// refused, which that library would make infinity. Where an object names a key twice, the last one
+// counts. A byte order mark at the start is skipped.
 //
-// Errors (kRequest): one sentence with the byte at which the text is no JSON.
+// Errors (kRequest): one sentence with the byte at which the text is not valid JSON.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -13,7 +13,7 @@ namespace hearth {
 
 inline constexpr uint32_t kJsonDepth = 64;
 
-// `depth`: how deep arrays and objects may lie in each other.
+// `depth` is the deepest nesting of arrays and objects.
 boost::json::value read_json(std::string_view text, uint32_t depth = kJsonDepth);
 
 }  // namespace hearth

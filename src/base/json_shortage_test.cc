@@ -1,5 +1,5 @@
-// Json where memory runs out: whichever of RapidJSON's allocations fails, std::bad_alloc is thrown.
-// The program is linked so that realloc() is the function below.
+// Tests Json where memory runs out: whichever of RapidJSON's allocations fails, std::bad_alloc is
+// thrown. The program is linked so that realloc() is the function below.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// The number of the call of realloc() that fails; 0: none does.
+// Counts calls of realloc(); the one with number `failing` fails, with 0 none.
 struct Shortage {
   mutable uint64_t calls = 0, failing = 0;
 };

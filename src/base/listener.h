@@ -1,5 +1,5 @@
-// Listener: who is told what happens while something long is made. The library writes nowhere by
-// itself. Called from the thread that works.
+// Listener receives messages and progress of long work from the library, which prints nothing
+// itself. It is called from the thread that works.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 namespace hearth {
 
 struct Listener {
-  // Something went on that a user would want to know of; a sentence.
+  // Receives a sentence about something that a user should know.
   std::function<void(const std::string& text)> warn = [](const std::string&) {};
-  // Hears of details that matter only to a reader who looks for them.
+  // Receives details for verbose output.
   std::function<void(const std::string& text)> detail = [](const std::string&) {};
-  // Bytes done of all that `doing` takes.
+  // Receives how many of the `total` bytes of the step `doing` are done.
   std::function<void(std::string_view doing, uint64_t done, uint64_t total)> progress =
       [](std::string_view, uint64_t, uint64_t) {};
 };

@@ -9,13 +9,13 @@
 
 namespace hearth {
 
-// The numbers of the list in its order, each below `limit`; empty where the text is no such list.
-// Between numbers and ranges stands one `separator`, and nothing else: no white space.
+// Parses a list; returns its numbers in order, each below `limit`, or none where the text is not a
+// list. One `separator` stands between numbers and ranges, and nothing else: no white space.
 std::optional<std::vector<uint32_t>> parse_number_list(std::string_view text, char separator,
                                                        uint32_t limit);
 
-// The list of rising numbers with commas, ranges where two or more follow one another: what
-// parse_number_list() reads.
+// Writes ascending numbers as a list with commas, with ranges where two or more follow one another:
+// the form that parse_number_list() reads.
 std::string number_list_text(const std::vector<uint32_t>& rising);
 
 }  // namespace hearth

@@ -1,7 +1,7 @@
-// Pace: how work that may be long lets others on its thread have their turn. The work says what it
-// did, in units of about a byte of text that becomes tokens, and after some milliseconds of it
-// `pause` is called: it returns when the work may go on, and throws where it need not. A Pace
-// without a pause is for work that nobody waits behind. Used by one thread at a time.
+// Pace lets long work yield its thread. The work reports its progress, in units of about a byte of
+// text that becomes tokens, and after some milliseconds of it `pause` is called: it returns when
+// the work may go on, and throws where the result is not wanted any more. A Pace without a pause
+// never yields. Used by one thread at a time.
 #pragma once
 
 #include <cstddef>

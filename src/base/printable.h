@@ -1,4 +1,4 @@
-// Text from a file, made fit for a terminal or a log: a hostile name must not move the cursor,
+// Text from a file, made safe for a terminal or a log: a hostile name must not move the cursor,
 // forge a line or fill the screen.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace hearth {
 
-// `text` with everything that is not a visible character or a space - control and format
-// characters, bytes that are not UTF-8 - as \xNN, a backslash as \\, and "..." in place of what
-// goes beyond `max_bytes` of the input.
+// Returns `text` with everything that is not a visible character or a space - control and format
+// characters, bytes that are not UTF-8 - as \xNN, a backslash as \\, and "..." in place of the
+// input beyond `max_bytes`.
 std::string printable(std::string_view text, size_t max_bytes = 96);
 
 }  // namespace hearth

@@ -21,21 +21,21 @@ using AmountText = std::function<std::string(uint64_t)>;
 // Returns "7 s", "3 min 05 s" or "2 h 10 min".
 std::string duration_text(double seconds);
 
-// Returns the line after `seconds` of work, with `note` at its end where there is one. A total of 0
-// means that the total isn't known. What is left takes no more than `most_left` seconds.
+// Returns the line after `seconds` of work, with `note`, if any, at its end. A total of 0 means
+// that the total is unknown. `most_left` limits the time that is shown as left.
 std::string progress_text(std::string_view label, uint64_t done, uint64_t total, double seconds,
                           const AmountText& amount, std::string_view note = {},
                           double most_left = std::numeric_limits<double>::infinity());
 
 class Progress {
  public:
-  // Seconds since some fixed moment.
+  // Returns seconds since some fixed moment.
   using Clock = std::function<double()>;
   using Out = std::function<void(std::string_view)>;
 
-  // Writes to standard error where that is a terminal, and else nowhere.
+  // Writes to standard error if that is a terminal, else nowhere.
   Progress(std::string label, uint64_t total, AmountText amount);
-  // Writes to `out`, whatever it is, in lines of at most `columns`.
+  // Writes to `out` lines of at most `columns`.
   Progress(std::string label, uint64_t total, AmountText amount, Out out, size_t columns,
            Clock clock);
   ~Progress() { finish(); }
@@ -44,7 +44,7 @@ class Progress {
 
   void update(uint64_t done, std::string_view note = {},
               double most_left = std::numeric_limits<double>::infinity());
-  // Wipes the line.
+  // Removes the line from the terminal.
   void finish();
 
  private:

@@ -1,4 +1,4 @@
-// Tells which exception says that memory ran out, for code that catches all of them.
+// Tells whether an exception means that memory ran out, for code that catches all exceptions.
 #pragma once
 
 #include <exception>

@@ -1,4 +1,4 @@
-// The median, the least and the most of repeated measurements.
+// The median, minimum and maximum of repeated measurements.
 #pragma once
 
 #include <algorithm>
@@ -8,11 +8,12 @@ namespace hearth {
 
 struct Spread {
   double median = 0, least = 0, most = 0;
-  // (most - least) / median; 0 where there is no median.
+  // Returns (most - least) / median; 0 where the median is 0.
   double relative() const { return median > 0 ? (most - least) / median : 0; }
 };
 
-// The median of an even number is the mean of the two in the middle. Zeros where there are none.
+// Returns the spread of values, zeros for none. The median of an even number of values is the mean
+// of the two in the middle.
 inline Spread spread_of(std::vector<double> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());

@@ -16,10 +16,10 @@ namespace hearth {
 namespace {
 
 constexpr int kPatienceMilliseconds = 100;
-// A terminal that is ready may have room for less than a line.
+// Bytes written to a terminal at a time: one that is ready may have room for less than a line.
 constexpr size_t kTerminalBytes = 256;
 
-// Keeps SIGPIPE from the process for what this thread writes, whatever its effect is elsewhere.
+// Suppresses SIGPIPE for this thread's writes, without changing the signal's handler.
 class SigpipeHeld {
  public:
   SigpipeHeld() {
@@ -32,7 +32,7 @@ class SigpipeHeld {
   }
   ~SigpipeHeld() {
     const int error = errno;
-    // A signal that was pending before belongs to other code.
+    // A signal that was pending before is not ours to remove.
     constexpr timespec kAtOnce = {};
     while (!was_pending_ && sigtimedwait(&signal_, nullptr, &kAtOnce) < 0 && errno == EINTR) {
     }
@@ -89,7 +89,7 @@ WriteEnd write_now(int fd, std::string_view* text) noexcept {
 }
 
 void tell_text(std::string_view text) noexcept {
-  // A text that is read slowly is not lost; one that nobody reads costs this wait once.
+  // A slow reader loses no text; a text that nobody reads costs this wait once.
   while (write_now(STDERR_FILENO, &text) == WriteEnd::kFull) {
     if (!wait_writable(STDERR_FILENO, kPatienceMilliseconds)) return;
   }

@@ -1,9 +1,9 @@
-// Telling: lines for people on standard error. Telling never fails the work and never holds it up.
+// Writes lines for people to standard error. Writing never fails the work and never holds it up.
 // Where standard error is closed or broken, its disk is full or its reader is gone, a line is lost.
 // Where it is a pipe, a socket or a terminal that nobody reads, a line waits for a tenth of a
-// second and is lost then. No other file writes to standard error (tests/house sees to that).
+// second and is then lost. No other file writes to standard error (tests/house checks that).
 //
-// Any thread may tell. Its descriptor is shared with other programs and keeps its flags.
+// Thread-safe. The descriptor is shared with other programs and keeps its flags.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,17 +21,17 @@ enum class WriteEnd {
   kBroken,  // the rest cannot be written
 };
 
-// Writes what `fd` takes without waiting for a reader, and removes that from `text`. Raises no
-// SIGPIPE. (A disk may be slow all the same.)
+// Writes as much as `fd` takes without waiting for a reader, and removes that from `text`. Raises
+// no SIGPIPE. (A disk may still be slow.)
 WriteEnd write_now(int fd, std::string_view* text) noexcept;
 
-// Whether `fd` can take bytes, or is broken, within so many milliseconds.
+// Waits up to `milliseconds`; returns whether `fd` can take bytes, or is broken.
 bool wait_writable(int fd, int milliseconds) noexcept;
 
-// Writes to standard error as said above.
+// Writes to standard error as described above.
 void tell_text(std::string_view text) noexcept;
 
-// Formats a text and tells it. The text is lost where there is no memory for it.
+// Formats a text and writes it to standard error. The text is lost where there is no memory for it.
 template <typename... Args>
 void tell(fmt::format_string<Args...> format, Args&&... args) noexcept {
   try {

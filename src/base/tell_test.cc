@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// A pipe that holds little, or a pair of sockets.
+// A pipe of small capacity, or a pair of sockets.
 class Ends {
  public:
   explicit Ends(bool sockets = false) {
@@ -31,7 +31,7 @@ class Ends {
   void close_reader() {
     if (fds_[0] >= 0) close(std::exchange(fds_[0], -1));
   }
-  // Writes until no byte more goes in.
+  // Writes until the pipe is full, and returns the number of bytes.
   size_t fill() const {
     size_t bytes = 0;
     for (const size_t size : {1000, 1}) {
@@ -54,7 +54,7 @@ class Ends {
   std::array<int, 2> fds_ = {-1, -1};
 };
 
-// Standard error is `fd` while this lives.
+// Replaces standard error by `fd` while it lives.
 class StandardError {
  public:
   explicit StandardError(int fd) : before_(dup(STDERR_FILENO)) {

@@ -1,4 +1,4 @@
-// Folders of the user that runs the process (XDG Base Directory Specification).
+// The user's folders (XDG Base Directory Specification).
 #pragma once
 
 #include <optional>
@@ -6,9 +6,8 @@
 
 namespace hearth {
 
-// Returns the folder that the variable names, as XDG_CONFIG_HOME does, else HOME's `otherwise`,
-// ".config". A relative path counts as none, as the specification wants. None where neither is
-// known.
+// Returns the folder that `variable` names, such as XDG_CONFIG_HOME, else `otherwise` (".config")
+// in HOME. A relative path is ignored, as the specification demands. None where neither is set.
 std::optional<std::string> user_folder(const char* variable, const char* otherwise);
 
 }  // namespace hearth

@@ -26,7 +26,8 @@ Lead lead_of(uint8_t byte) {
   return {0, 0, 0};
 }
 
-// Returns how many bytes of the sequence that `lead` announces are there, at most lead.length.
+// Returns how many bytes of the sequence that `lead` announces are present and valid, at most
+// lead.length.
 size_t fitting_bytes(std::string_view bytes, const Lead& lead) {
   size_t limit = std::min(lead.length, bytes.size());
   size_t count = std::min<size_t>(limit, 1);

@@ -19,7 +19,7 @@ size_t utf8_sequence(std::string_view bytes);
 // well-formed sequence.
 size_t utf8_partial(std::string_view bytes);
 
-// Whether all of it is UTF-8.
+// Returns whether all of it is well-formed.
 bool is_well_formed(std::string_view bytes);
 
 // Returns the code point of one well-formed sequence.

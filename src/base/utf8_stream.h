@@ -1,7 +1,7 @@
 // Utf8Stream turns the bytes of tokens, which may end inside a character, into text that is
-// well-formed UTF-8 at every moment. A character is given out once it is whole; bytes that no
+// well-formed UTF-8 at every moment. It returns a character once it is complete; bytes that no
 // later byte can make well-formed become U+FFFD, one for each maximal part of a sequence (Unicode
-// standard, section 3.9). How the bytes were cut into pushes makes no difference to the text.
+// standard, section 3.9). The text does not depend on how the bytes were split into pushes.
 #pragma once
 
 #include <string>
