@@ -24,12 +24,12 @@ namespace {
 
 constexpr uint64_t kDispatchTexts = 2000;
 constexpr uint64_t kSeed = 1;
-// The number of different ids where there is no model: their values change no time.
+// The number of different token ids in texts where there is no model: their values change no time.
 constexpr uint32_t kIds = 1000;
 
 bool is_simulated(const DeviceSpec& spec) { return std::holds_alternative<SimOptions>(spec.what); }
 
-// Endpoints and pools, then simulations, which give vectors as wide as the others'.
+// Makes endpoints and pools first, then simulations, whose vectors get the same width.
 std::vector<std::unique_ptr<EmbedDevice>> make_devices(std::vector<DeviceSpec> specs,
                                                        DeviceClock& clock, const PoolMaker& pool) {
   std::vector<std::unique_ptr<EmbedDevice>> devices(specs.size());
@@ -48,7 +48,7 @@ std::vector<std::unique_ptr<EmbedDevice>> make_devices(std::vector<DeviceSpec> s
   return devices;
 }
 
-// The pools of the model that was named, one for each `cpu`; it is opened where there is one.
+// Makes a pool of the model for each `cpu` device; the model is opened when the first needs it.
 class BenchPools {
  public:
   BenchPools(BenchSession& session, DeviceClock& clock) : session_(session), clock_(clock) {}
@@ -58,8 +58,8 @@ class BenchPools {
     args.model = session_.args.model;
     args.engine = session_.args.engine;
     args.devices.pools = "one";
-    // Puts the pool's name in this run into its spec: parse_device_specs() has told pools of one
-    // name apart.
+    // Puts the name that the pool has in this run into its spec, since parse_device_specs() has
+    // numbered pools of one name.
     std::string text = spec.text;
     if (const auto* of = std::get_if<PoolSpec>(&spec.what)) {
       text = "cpu:name=" + spec.name;
@@ -84,7 +84,7 @@ class BenchPools {
   std::optional<EmbedModel> model_;
 };
 
-// The measurement of one --embed: its devices and their figures.
+// Measures for one --embed: holds the devices and their results.
 class EmbedMeasurement {
  public:
   EmbedMeasurement(BenchSession& session, const BenchEmbedArgs& args)

@@ -1,5 +1,5 @@
-// hearth bench --gpu: passes over prompts through a GPU, as they are and as they were predicted to
-// be.
+// hearth bench --gpu: measures passes over prompts through a GPU, and compares them with
+// predictions.
 #pragma once
 
 #include "cli/bench_session.h"
@@ -7,11 +7,11 @@
 
 namespace hearth {
 
-// --gpu, --gpu-rows, --gpu-memory, --gpu-layers and --gpu-experts; none goes with `others`.
+// Adds --gpu, --gpu-rows, --gpu-memory, --gpu-layers and --gpu-experts, which exclude `others`.
 void add_bench_gpu_options(CLI::App& verb, PromptGpuArgs* args,
                            const std::vector<CLI::Option*>& others);
 
-// Measures the lengths of -p that a pass has rows for. Returns the exit status.
+// Measures the prompt lengths of -p that fit a pass. Returns the exit status.
 int measure_gpu(BenchSession& session, const PromptGpuArgs& gpu);
 
 }  // namespace hearth

@@ -37,7 +37,7 @@ std::vector<WeightType> types_named(const std::vector<std::string>& names) {
   return types;
 }
 
-// Places the threads, all on the first node that may be used.
+// Places the threads, all on the first usable node.
 Placement place(const BenchSession& session, uint32_t threads) {
   EngineOptions options;
   set_plan(session.machine, session.args.engine.plan, &options);
@@ -56,7 +56,8 @@ Placement place(const BenchSession& session, uint32_t threads) {
   return placement;
 }
 
-// Returns the numbers of threads: one, and two where there are as many.
+// Returns the numbers of threads to measure: those of the options, else one, and two if there are
+// as many.
 std::vector<uint32_t> thread_counts(const BenchSession& session) {
   if (!session.args.threads.empty()) return session.args.threads;
   if (default_thread_count(session.machine) < 2) return {1};
@@ -83,7 +84,7 @@ void measure_team(BenchSession& session, const std::vector<MatrixShape>& shapes,
   Team team(placement, TeamOptions{.pin_caller = true});
   auto limits = make_limits(session, team, placement, {isa});
   if (session.args.engine.verbose) tell_team(session.machine, placement, *limits);
-  // Known anew: the limits took memory.
+  // Free memory is read again, since measuring the limits took some.
   Machine machine = Machine::live();
   KernelBench bench(team, machine, placement.seats[0].node, *limits, contenders, hooks);
   session.report.isa = isa;
@@ -140,7 +141,7 @@ void measure_kernels(BenchSession& session, Contenders& contenders) {
   hooks.interrupted = [&] { return session.interrupted(); };
   hooks.progress = [&](std::string_view doing) { progress.update(++done, doing); };
   for (const Placement& placement : placements) {
-    // Lines that stay may come.
+    // The progress line is wiped, since lines may follow that stay.
     progress.finish();
     if (!session.interrupted()) measure_team(session, shapes, placement, contenders, hooks);
   }

@@ -1,4 +1,4 @@
-// hearth bench --kernels: matrix products alone, over the shapes of a model's matrices.
+// hearth bench --kernels: measures matrix products alone, over the shapes of a model's matrices.
 // Errors: a type that does not exist, or threads on several nodes (kUsage); those of reading the
 // file.
 #pragma once
@@ -8,10 +8,10 @@
 
 namespace hearth {
 
-// Adds --kernels and the options that go with it; `others` are those that do not.
+// Adds --kernels and the options that belong to it, which exclude `others`.
 void add_kernel_options(CLI::App& verb, BenchArgs* args, const std::vector<CLI::Option*>& others);
 
-// Declares the options that say which products: -m, --types.
+// Adds the options that select products: -m, --types.
 std::vector<CLI::Option*> add_product_options(CLI::App& verb, BenchArgs* args);
 
 void measure_kernels(BenchSession& session, Contenders& contenders);

@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// Returns the options of `hearth run` for one prompt.
+// Returns the engine options that `hearth run` would use for one prompt.
 EngineOptions run_options(const BenchSession& session, uint32_t threads) {
   EngineArgs args = session.args.engine;
   args.plan.threads = threads;
@@ -47,14 +47,14 @@ void measure_loads(BenchSession& session) {
   LoadHooks hooks;
   hooks.interrupted = [&] { return session.interrupted(); };
   hooks.progress = [&](uint64_t bytes, std::string_view doing) {
-    // Ctrl-C waits for a turn to end from the second turn on, so that the results are not lost.
+    // Ctrl-C waits for a load to end from the second one on, so that results are not lost.
     if (!loaded) session.interrupts.die_if_received();
     progress->update(bytes, doing);
   };
   hooks.note = [&](const std::string& text) { session.note(text); };
   hooks.loaded = [&](const Engine& engine) {
     loaded = true;
-    // The threads are shown once for each number of them.
+    // Threads are printed once for each number of them.
     if (session.args.engine.verbose && run.threads == 0) {
       progress->finish();
       tell_loaded(model.source, session.machine, engine, std::nullopt);
@@ -70,7 +70,7 @@ void measure_loads(BenchSession& session) {
   for (uint32_t threads : counts) {
     if (session.interrupted()) return;
     run = {};
-    // Known anew: what may be taken from the page cache is free memory too.
+    // Free memory is read again: it includes page cache that may be dropped.
     LoadResult result =
         bench.run(Machine::live(), run_options(session, threads), session.args.repetitions);
     if (result.repetitions.empty()) return;

@@ -48,7 +48,7 @@ uint32_t only_length(const std::vector<uint32_t>& lengths, const char* option) {
        option);
 }
 
-// The measurement of one --serve: its server, its requests and their figures.
+// Measures for one --serve: holds the server, the requests and their results.
 class ServeMeasurement {
  public:
   ServeMeasurement(BenchSession& session, const BenchServeArgs& args)
@@ -68,13 +68,12 @@ class ServeMeasurement {
   }
 
   const ServeReport& run() {
-    // The search for the model may take a while, with nothing to lose yet, so Ctrl-C ends the
-    // process.
+    // Ctrl-C may end the process during the search for the model: there are no results yet.
     ManyClient client(url_.origin(), steady_seconds);
     if (report_.call.model.empty()) {
       report_.call.model = ask_model(client, url_, key_, steady_seconds);
     }
-    // The choice of tokens changes no time, but tokens that a server has seen would.
+    // The tokens are random: tokens that the server has cached would change times.
     std::random_device entropy;
     RequestMaker maker(report_.call, (uint64_t{entropy()} << 32) | entropy());
     ServeHooks hooks;
@@ -175,7 +174,7 @@ class ServeMeasurement {
   ServeLoad load_;
   ServeReport report_;
   Progress progress_;
-  uint64_t before_ = 0;  // requests of loads that have ended
+  uint64_t before_ = 0;  // requests of earlier loads
 };
 
 void add_loads(CLI::App& verb, BenchServeArgs* args, std::vector<CLI::Option*>* options) {

@@ -1,5 +1,5 @@
-// hearth bench --serve: a server of OpenAI's interface under a load, seen from outside.
-// Errors: an address where nobody answers, a server that refuses the first request, files.
+// hearth bench --serve: measures a server of OpenAI's API under load, as a client. Errors: an
+// address where no server answers, a server that refuses the first request, unreadable files.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@ struct BenchServeArgs {
   std::vector<uint32_t> concurrency;
   bool find_rate = false;
   uint32_t requests = 100;
-  double seconds = 0;  // 0: as many requests as `requests` says
+  double seconds = 0;  // 0: until `requests` requests are done
   double timeout = 600;
   uint32_t warmup = 1, seed = 0;
-  std::optional<std::string> lengths, key_file;  // paths
+  std::optional<std::string> lengths, key_file;  // paths of files
   std::optional<double> ttft_ms, tpot_ms;
   ServeCall call;
 };
 
-// Adds --serve and what goes with it; `others` are the options that do not, and `lengths` -p and
-// -n, which --lengths replaces.
+// Adds --serve and the options that belong to it, which exclude `others`; --lengths excludes
+// `lengths`, which are -p and -n.
 void add_bench_serve_options(CLI::App& verb, BenchServeArgs* args,
                              const std::vector<CLI::Option*>& others,
                              const std::vector<CLI::Option*>& lengths);
 
-// Returns the exit status.
+// Measures and prints; returns the exit status.
 int measure_serve(BenchSession& session, const BenchServeArgs& args);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// The build gives HEARTH_VERSION.
+// HEARTH_VERSION is defined by the build.
 #include "cli/bench_session.h"
 
 #include <fmt/chrono.h>

@@ -1,5 +1,5 @@
-// All ways to run `hearth bench` share this: its arguments, what was found, who may end it early,
-// and the limits of a team.
+// State shared by all forms of `hearth bench`: arguments, what was found of the machine,
+// interrupts, and the limits of a team of threads.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@ namespace hearth {
 struct BenchArgs {
   std::string model;
   BenchLists lists{{512}, {128}, {0}, {1}};
-  std::vector<uint32_t> threads;  // empty: the default, or the plan's
+  std::vector<uint32_t> threads;  // empty: the default, or the plan's number
   uint32_t repetitions = 5;
   std::string form = "md";
   EngineArgs engine;
-  std::vector<uint32_t> arriving;             // lengths of prompts
-  std::vector<uint32_t> step_limits{0, 250};  // milliseconds
+  std::vector<uint32_t> arriving;             // lengths of prompts that arrive during decoding
+  std::vector<uint32_t> step_limits{0, 250};  // milliseconds; 0: none
   std::vector<uint32_t> kernel_rows{1, 4, 16, 64, 512};
-  std::vector<std::string> kernel_types;  // empty: the file's
+  std::vector<std::string> kernel_types;  // empty: the file's types
   bool limits = false, profile = false, json = false;
   bool kernels = false, load = false;
-  std::vector<std::string> compared;  // reports of --compare
+  std::vector<std::string> compared;  // paths of reports for --compare
 };
 
 struct BenchSession {
@@ -44,29 +44,29 @@ struct BenchSession {
   BenchReport report;
   std::optional<CpuTimes> cpu_before;
 
-  // `args` outlives it.
+  // `args` must outlive the object.
   explicit BenchSession(const BenchArgs& args);
 
-  // 0: the default, or the plan's.
+  // Returns the numbers of threads to measure; 0 stands for the default, or the plan's.
   std::vector<uint32_t> thread_counts() const;
   bool interrupted();
-  // Prints a note once, however often it is told.
+  // Prints a note, unless it was printed before.
   void note(const std::string& text);
-  // Notes on what makes the threads' figures doubtful.
+  // Prints notes on what makes measurements with these threads unreliable.
   void note_threads(const Placement& placement, const std::vector<std::string>& warnings);
 };
 
-// -t and -r; returns the first.
+// Adds -t and -r; returns -t's option.
 CLI::Option* add_team_options(CLI::App& verb, BenchArgs* args, const std::string& default_threads);
-// -o and --json.
+// Adds -o and --json.
 void add_forms(CLI::App& verb, BenchArgs* args);
 
-// Whether the form is one of pictures, and writing it: of reports, and of one that is JSON.
+// Returns whether the output form is charts; write charts of a comparison, or of a report in JSON.
 bool draws_charts(const BenchArgs& args);
 void write_charts(const BenchArgs& args, const Comparison& comparison);
 void write_charts(const BenchArgs& args, const std::string& report);
 
-// Writes a report in the form that was asked for; returns the exit status.
+// Writes a report in the chosen form; returns the exit status.
 template <typename Report>
 int write_report(const BenchArgs& args, const Report& report) {
   if (args.json || args.form == "json") {
@@ -81,19 +81,19 @@ int write_report(const BenchArgs& args, const Report& report) {
   }
   return report.interrupted ? kInterruptedStatus : 0;
 }
-// The session's own.
+// Writes the session's own report; returns the exit status.
 int tell_report(BenchSession& session);
 
-// Limits of the team, with notes on what makes them doubtful. Memory that is free is known anew,
-// since a model may have been loaded.
+// Measures the limits of the team, with notes on what makes them unreliable. Free memory is read
+// again, since a model may have been loaded.
 std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
                                         const Placement& placement, const std::vector<Isa>& isas);
 
-// Threads, plan, context and memory of the run.
+// Stores the threads, plan, context and memory of an engine in the run.
 void describe_engine(const Engine& engine, BenchRun* run);
 
 BenchModel describe_for_bench(const OpenedModel& model);
-// Says which types an engine's policy made of the weights.
+// Stores the type to which the weights were quantised in the report.
 void tell_made_type(const WeightPolicy& policy, BenchModel* model);
 
 }  // namespace hearth

@@ -29,7 +29,7 @@
 namespace hearth {
 namespace {
 
-// Limits on one person's words, so high that only the model's context bounds them.
+// Limits on a request, so high that only the model's context limits a chat.
 constexpr uint64_t kChatBodyBytes = uint64_t{1} << 30;
 constexpr uint32_t kChatMessages = 1u << 20;
 
@@ -51,7 +51,8 @@ ServeArgs local_args(ServeArgs args) {
   return args;
 }
 
-// Calls it in a thread, so that signals can be heard meanwhile: Ctrl-C ends the process.
+// Runs `call` in a thread of its own, so that this one can react to signals: Ctrl-C ends the
+// process.
 template <typename Call>
 void call_beside(const TerminalSignals& signals, const Call& call) {
   std::future<void> done = std::async(std::launch::async, call);
@@ -67,7 +68,7 @@ void call_beside(const TerminalSignals& signals, const Call& call) {
 // A model that is served to this process alone.
 class HostedModel {
  public:
-  // Refuses at once what can't be: a file that is none, a model without a chat template.
+  // Throws at once for what cannot be served: an invalid file, a model without a chat template.
   explicit HostedModel(const ServeArgs& serve)
       : args_(local_args(serve)),
         machine_(Machine::live()),
@@ -78,12 +79,12 @@ class HostedModel {
     fail(ErrorCode::kUsage, "'{}' has no chat template: give one with --chat-template FILE",
          text_.path());
   }
-  // Waits for the work of a request that was left.
+  // Waits for the work of a cancelled request.
   ~HostedModel() { stop(); }
   HostedModel(const HostedModel&) = delete;
   HostedModel& operator=(const HostedModel&) = delete;
 
-  // Loads the model and starts the server; takes seconds or minutes.
+  // Loads the model and starts the server; returns its address. Takes seconds or minutes.
   ChatEndpoint load() {
     AppOptions options = settle_app(args_);
     const std::string key = random_key();
@@ -97,8 +98,8 @@ class HostedModel {
     return {fmt::format("http://127.0.0.1:{}/v1", app_->port()), key, name};
   }
 
-  // Ends the server at the end of the process. It waits for no request that is held up: all that
-  // was said is on the screen.
+  // Stops the server at the end of the process, without waiting for a request that hangs: all text
+  // is on the screen.
   void leave() {
     stop();
     if (app_ && !app_->settled()) std::_Exit(0);
@@ -118,7 +119,7 @@ class HostedModel {
   std::thread reactor_;
 };
 
-// The model here that is talked to, and the next one in its place.
+// The model loaded here; it can be replaced by another during a chat.
 class LocalModels {
  public:
   LocalModels(const TerminalSignals& signals, ServeArgs args)
@@ -130,14 +131,14 @@ class LocalModels {
   LocalModels(const LocalModels&) = delete;
   LocalModels& operator=(const LocalModels&) = delete;
 
-  // Changes the model. Where it throws, the former model is there as it was, or, where that does
-  // not load any more either, none.
+  // Replaces the model. Where it throws, the former model is loaded again or, if that fails, there
+  // is none.
   void take(const std::string& name, ChatEndpoint* endpoint) {
     ServeArgs args = args_;
     args.model = find_named_model(name).path;
     call_beside(signals_, [&] {
       auto next = std::make_unique<HostedModel>(args);
-      // The old model goes first, since there may be no memory for both.
+      // The old model is freed first, since there may be no memory for both.
       model_.reset();
       try {
         load(std::move(next), endpoint);
@@ -170,7 +171,7 @@ class LocalModels {
 
   const TerminalSignals& signals_;
   const ServeArgs args_;
-  std::optional<ServeArgs> taken_;  // of the model
+  std::optional<ServeArgs> taken_;  // the options of the loaded model
   std::unique_ptr<HostedModel> model_;
 };
 
@@ -214,7 +215,7 @@ bool names_server(const std::string& model) {
 int chat_with(ChatArgs args) {
   const bool elsewhere = names_server(args.serve.model);
   if (!elsewhere) args.serve.model = fetch_named_model(args.serve.model, args.serve.offline).path;
-  // A server that leaves must not end the chat.
+  // A server that closes its connection must not end the chat.
   std::signal(SIGPIPE, SIG_IGN);
   TerminalSignals signals;
   LocalModels models(signals, args.serve);

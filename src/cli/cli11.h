@@ -1,5 +1,5 @@
-// CLI11's classes for headers that only name them. A source that calls them includes
-// <CLI/CLI.hpp> itself, which costs the compiler seconds wherever it is included.
+// Forward declarations of CLI11's classes for headers. A source that uses them includes
+// <CLI/CLI.hpp> itself, which adds seconds to compilation wherever it is included.
 #pragma once
 
 namespace CLI {

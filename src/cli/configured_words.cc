@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Whether the command line has a say that rules an option out, or says it itself.
+// Returns whether the command line sets the option, or one that excludes it.
 bool is_settled(const CLI::Option& option) {
   if (option.count() > 0) return true;
   return std::ranges::any_of(option.get_excludes(),
@@ -27,7 +27,8 @@ std::vector<std::string> configured_words(const CLI::App& verb, const Configured
       if (flag) {
         if (value == "true") words.push_back("--" + key);
       } else if (value.empty()) {
-        // An option with "=" and nothing behind it would take the next word as its value.
+        // An empty value is a word of its own: after "--key=" the parser would take the next word
+        // for it.
         words.insert(words.end(), {"--" + key, ""});
       } else {
         words.push_back(fmt::format("--{}={}", key, value));

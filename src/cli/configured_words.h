@@ -1,4 +1,4 @@
-// Turns the options that a configuration has for a verb into words for its command line.
+// Turns a verb's options from the configuration into words of a command line.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,18 @@
 
 namespace hearth {
 
-// The words that the program was given, for a verb that reads them again.
+// The words of the command line, for a verb that parses them again.
 struct ToldWords {
-  std::optional<std::string> file;  // --config's
-  std::vector<std::string> words;   // behind the verb, as they were typed
+  std::optional<std::string> file;  // the value of --config
+  std::vector<std::string> words;   // the words behind the verb, as typed
   Configuration configuration;
 };
 
-// Words for the options that the verb's own words leave open; the verb was parsed with these.
+// Returns words for configured options that the command line leaves open; `verb` has parsed that.
 std::vector<std::string> configured_words(const CLI::App& verb, const ConfiguredOptions& options);
 
-// Returns the source of an option that a sentence names, where it was configured: the file or the
-// variable.
+// Returns where a configured option that `sentence` names was set: the file or the variable; empty
+// where it names none.
 std::string configured_source(const std::string& sentence, const ConfiguredOptions& options);
 
 }  // namespace hearth

@@ -68,7 +68,7 @@ std::vector<RoleTotal> total_roles(const ModelSpec& spec) {
   return totals;
 }
 
-// Reads the model's spec, which knows more than the keys, where the source has one.
+// Reads the model's spec, which has more than the file's keys, if one can be made.
 void read_spec(const ModelSource& file, ModelDescription* model) {
   try {
     const ModelSpec spec = make_spec(file);
@@ -90,11 +90,11 @@ void read_spec(const ModelSource& file, ModelDescription* model) {
       model->head_dim = latent->key_length;
     }
   } catch (const Error&) {
-    // The keys say what they say.
+    // The values of the keys stay where there is no spec.
   }
 }
 
-// Reads the usual keys, as far as they are there.
+// Reads the common keys that the file has.
 void read_keys(const ModelSource& file, ModelDescription* model) {
   auto number = [&](const char* key) {
     return lenient<uint64_t>(file.metadata(), model->architecture + "." + key);
@@ -136,7 +136,7 @@ ModelDescription describe_model(const ModelSource& file) {
   try {
     if (auto text = file.chat_template()) model.template_bytes = text->size();
   } catch (const Error&) {
-    // A file that is not a text counts as none.
+    // A file that is not text is ignored.
   }
   return model;
 }

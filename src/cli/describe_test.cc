@@ -45,7 +45,7 @@ TEST(DescribeModel, ReadsWhatTheFileSays) {
   EXPECT_EQ(model.types[1].bytes, 18u);
 }
 
-// A tensor of a type that is not read, where the model's makers look for numbers.
+// A tensor of a type that is not read, among those from which the model's makers read factors.
 TEST(DescribeModel, TakesFactorsOfATypeThatIsNotRead) {
   TestSource source = made_source({.architecture = "llama"});
   source.add("rope_freqs.weight", {8});
@@ -54,7 +54,8 @@ TEST(DescribeModel, TakesFactorsOfATypeThatIsNotRead) {
     constexpr std::string_view kName = "rope_freqs.weight";
     const auto at = std::search(bytes.begin(), bytes.end(), kName.begin(), kName.end(),
                                 [](std::byte a, char b) { return a == std::byte(b); });
-    // The entry has behind the name: the number of dimensions, one dimension, the type.
+    // The entry continues after the name with the number of dimensions, one dimension, and the
+    // type.
     std::memcpy(&*at + kName.size() + 12, &type, sizeof type);
     const ModelSource file = parse_gguf(std::move(bytes), "test.gguf", UnknownTypes::kKeep);
     EXPECT_TRUE(describe_model(file).blocks.empty()) << type;

@@ -13,7 +13,8 @@
 namespace hearth {
 
 Finding check_reading(const BandwidthTable& table, std::optional<uint32_t> channels) {
-  // A channel of the slowest memory in use, DDR4-2133, gives 17 GB/s; half of it always comes.
+  // Half of the 17 GB/s of a channel of DDR4-2133, the slowest memory in use; a healthy channel
+  // gives more.
   constexpr double kLittle = 8e9;
   double rate = 0;
   for (size_t node = 0; node < table.read.size(); ++node) rate += table.read[node][node];
@@ -25,7 +26,7 @@ Finding check_reading(const BandwidthTable& table, std::optional<uint32_t> chann
   const double of_channel = rate / *channels;
   finding.found += fmt::format("; {} with modules, {:.1f} GB/s each",
                                count_text(*channels, "channel"), of_channel * 1e-9);
-  // A machine with fewer threads than channels does not ask for more.
+  // Fewer threads than two a channel cannot use all bandwidth, so a low rate proves nothing.
   if (threads < 2 * *channels || of_channel >= kLittle) return finding;
   finding.level = FindingLevel::kNote;
   finding.remedy =

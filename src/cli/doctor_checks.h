@@ -1,6 +1,5 @@
-// The checks of `hearth doctor` beside those of the machine itself (topology/check_machine.h): how
-// fast memory is read, disk, stores, stored tuning. The findings name no folder and no model unless
-// `all`.
+// Checks of `hearth doctor` beyond those of the machine (topology/check_machine.h): memory
+// bandwidth, disk, stores, stored tuning. Findings name no folder and no model unless `all`.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +14,17 @@
 
 namespace hearth {
 
-// `channels`: of memory that hold modules, where somebody tells.
+// Checks the measured bandwidth. `channels`: the number of memory channels with modules, if known.
 Finding check_reading(const BandwidthTable& table, std::optional<uint32_t> channels);
 
-// `free_bytes` of the disk that `folder` lies on, where models are kept; none: it cannot be told.
+// Checks the free bytes of the disk on which `folder`, where models are kept, lies; none: unknown.
 Finding check_disk(const std::string& folder, std::optional<uint64_t> free_bytes, bool all);
 // Returns the free bytes on the disk of the folder, or of the nearest folder above it that exists.
 std::optional<uint64_t> free_disk_bytes(const std::string& folder);
 
 Finding check_stores(const std::vector<LocalModel>& models, bool all);
 
-// `machine`: the fields of the one that this is.
+// Checks stored tuning results; `machine` has the fields by which this machine's are found.
 Finding check_tuned(const std::vector<TunedStore::Entry>& entries, const TunedFields& machine,
                     bool all);
 

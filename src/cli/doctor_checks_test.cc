@@ -25,7 +25,7 @@ TEST(DoctorChecksTest, ReadingBesideChannels) {
   finding = check_reading(reads(20e9, 2, 16), 8);
   EXPECT_EQ(finding.level, FindingLevel::kNote);
   EXPECT_FALSE(finding.remedy.empty());
-  // Two threads cannot ask for what eight channels give.
+  // Two threads cannot use the bandwidth of eight channels.
   EXPECT_EQ(check_reading(reads(20e9, 1, 2), 8).level, FindingLevel::kOk);
 }
 

@@ -14,7 +14,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMostBatch = 1u << 16;
-// Texts that a step may have: each holds a page of keys and values at least.
+// The most texts in a step: each holds at least one KV page.
 constexpr uint32_t kStepTexts = 128;
 
 EmbedOptions settle_embedding(const EmbedModelArgs& args, const ModelSpec& spec) {
@@ -43,7 +43,7 @@ EngineOptions settle_engine(const EmbedModelArgs& args, const ModelSpec& spec,
   return embed_engine_options(spec, pooling, options);
 }
 
-// The tokens whose logits tell whether a document answers a query.
+// Returns the tokens "yes" and "no", whose logits score whether a document answers a query.
 YesNo yes_and_no(const ModelSpec& spec, const Tokenizer& tokenizer) {
   if (!spec.head) {
     fail(ErrorCode::kUnsupported,

@@ -17,9 +17,9 @@
 namespace hearth {
 namespace {
 
-// Texts under way, so that a device that is late with one does not stop the others at once.
+// The most texts in flight: many, so that one slow text does not stop other devices.
 constexpr size_t kWindow = 4096;
-// Texts without a vector that are told one by one; the others are counted.
+// The most texts without a vector that are reported one by one; further ones are counted.
 constexpr uint64_t kMostTold = 20;
 
 std::string texts_text(uint64_t count) { return fmt::format("{} texts", count); }
@@ -28,19 +28,19 @@ std::string texts_text(uint64_t count) { return fmt::format("{} texts", count); 
   throw Error(error.code(), fmt::format("{}: {}", place, error.what()));
 }
 
-// The state that the devices' threads and this one share.
+// State shared by the devices' threads and this one.
 struct Mailbox {
   std::mutex mutex;
   std::condition_variable changed;
 };
 
-// A text under way.
+// A text in flight.
 struct Pending {
   EmbedQuery query;
   std::string id, place;
   size_t whole = 0;
-  std::string_view no_tokens;           // why there is nothing to compute
-  std::optional<EmbedOutcome> outcome;  // guarded by the mailbox
+  std::string_view no_tokens;           // why nothing is computed for it, or empty
+  std::optional<EmbedOutcome> outcome;  // guarded by the mailbox's mutex
 };
 
 class Stream {
@@ -79,7 +79,7 @@ class Stream {
   Progress progress_;
 };
 
-// Returns false where Ctrl-C came before a device had room.
+// Submits a text, waiting for room. Returns false where Ctrl-C came first.
 bool Stream::submit(const std::shared_ptr<Pending>& pending) {
   auto done = [pending, box = mailbox_](EmbedOutcome outcome) {
     std::lock_guard lock(box->mutex);
@@ -94,7 +94,7 @@ bool Stream::submit(const std::shared_ptr<Pending>& pending) {
   }
 }
 
-// Takes the next text, where there is one by now.
+// Reads the next text, if one is available by now.
 bool Stream::read_one() {
   TextRow row;
   FileLines::Got got = rows_.next(&row, window_.empty() ? kLookUp : std::chrono::milliseconds(0));
@@ -133,7 +133,7 @@ void Stream::skip(const Pending& pending) {
                          totals_.without == kMostTold ? "; further ones are only counted" : ""));
 }
 
-// Writes what is ready at the front, and waits so long for the first.
+// Writes the finished texts at the front; waits up to `wait` for the first.
 bool Stream::write_ready(std::chrono::milliseconds wait) {
   bool any = false;
   while (!window_.empty()) {
@@ -151,7 +151,7 @@ bool Stream::write_ready(std::chrono::milliseconds wait) {
         break;
     }
     if (front->outcome->error && front->outcome->error->code() == ErrorCode::kBusy) {
-      // The text is offered again: its device failed, or the others had no room.
+      // Its device failed, or no other had room, so the text is submitted again.
       front->outcome.reset();
       if (!submit(front)) break;
       continue;
@@ -177,7 +177,7 @@ StreamTotals Stream::run() {
       try {
         read = read_one();
       } catch (const Error& error) {
-        // The texts before it come first.
+        // Earlier texts are written before the error is thrown.
         failure = error;
         ended_ = true;
       }
@@ -199,7 +199,7 @@ StreamQuery make_query(const Tokenizer& tokenizer, const StreamOptions& options,
   EmbedTokens tokens;
   std::string text = options.prefix + row.text;
   try {
-    // An empty text stays empty: the prefix alone is not embedded.
+    // An empty text stays empty: the prefix by itself is not embedded.
     if (!row.text.empty()) tokens = embed_tokens(tokenizer, text, options.context);
   } catch (const Error& error) {
     fail_at(row.place, error);
@@ -215,7 +215,7 @@ StreamQuery make_query(const Tokenizer& tokenizer, const StreamOptions& options,
          row.place, tokens.whole, options.context);
   }
   made.whole = tokens.whole;
-  // An endpoint gets no text that was cut, since it would read all of it.
+  // Endpoints get no text that was cut, since they would read all of it.
   if (options.texts && !tokens.was_cut()) made.query.text = std::move(text);
   made.query.tokens = std::move(tokens.ids);
   return made;

@@ -1,5 +1,5 @@
-// Texts through devices to vectors, in the order of the texts, while a bounded number of them is
-// under way: memory does not grow with their number.
+// Streams texts through devices to vectors, in the order of the texts, with a bounded number of
+// them in flight, so memory does not grow with their number.
 #pragma once
 
 #include <cstdint>
@@ -16,37 +16,38 @@
 
 namespace hearth {
 
-// The treatment that every text gets.
+// Options that apply to every text.
 struct StreamOptions {
-  std::string prefix;                  // before each text
-  uint32_t context = 0;                // tokens that a text may have
-  bool truncate = false;               // cut longer ones instead of refusing them
-  bool texts = false;                  // devices need the text beside its tokens
-  bool normalise = true;               // devices do, so what is cut is as well
-  std::optional<uint32_t> dimensions;  // that are left of a vector
+  std::string prefix;     // put before each text
+  uint32_t context = 0;   // the most tokens of a text
+  bool truncate = false;  // longer texts are cut instead of refused
+  bool texts = false;     // devices need text as well as tokens
+  bool normalise = true;  // devices normalise vectors, so shortened ones are normalised again
+  std::optional<uint32_t> dimensions;  // elements of a vector that are kept
 };
 
 struct StreamTotals {
   uint64_t texts = 0, tokens = 0, cut = 0;
-  uint64_t without = 0;  // texts that have no vector, beside `texts`
+  uint64_t without = 0;  // further texts, which have no vector
   double seconds = 0;
   bool interrupted = false;
 };
 
-// The tokens of a text for the devices; none, and why, where there is nothing to make a vector of.
-// Throws (kRequest) where it has more than the context and they are not to be cut; a sentence about
-// `place`.
+// Makes the query of a text for devices; `no_tokens` says why there is none where a text has no
+// tokens. Throws (kRequest), naming `place`, where the text is longer than the context and is not
+// to be cut.
 struct StreamQuery {
   EmbedQuery query;
-  size_t whole = 0;  // tokens without a bound
+  size_t whole = 0;  // the text's tokens before it was cut
   std::string_view no_tokens;
 };
 StreamQuery make_query(const Tokenizer& tokenizer, const StreamOptions& options,
                        const TextRow& row);
 
-// Runs until the texts end, Ctrl-C comes, or something fails. What was computed by then has been
-// written in any case, as whole rows without a gap; output.end() is the caller's. A text without
-// tokens is told on standard error, with its place, and is a row without a vector (VectorOutput).
+// Runs until the texts end, Ctrl-C comes, or an error is thrown. In any case, computed vectors have
+// then been written as whole rows without a gap; the caller calls output.end(). A text without
+// tokens is reported on standard error, with its place, and becomes a row without a vector
+// (VectorOutput).
 StreamTotals stream_vectors(TextRows& rows, const Tokenizer& tokenizer, QueueManager& manager,
                             const StreamOptions& options, const Interrupts& interrupts,
                             VectorOutput& output);

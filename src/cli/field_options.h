@@ -1,4 +1,4 @@
-// The options by which the command line calls the fields that the library's errors name.
+// Translates the field names in the library's errors to command line options.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace hearth {
 
-// The error's sentence in the words of the command line: "temperature is 200; ..." becomes "--temp
-// is 200; ...".
+// Returns the error's sentence with options: "temperature is 200; ..." becomes "--temp is 200;
+// ...".
 std::string command_line_text(const Error& error);
 
 }  // namespace hearth

@@ -19,10 +19,10 @@ namespace fs = std::filesystem;
 constexpr size_t kMostListed = 10'000;
 constexpr int kMostBelow = 4;
 
-// Goes through a folder and those below it.
+// Searches a folder and its subfolders.
 class Search {
  public:
-  // False where it cannot be listed.
+  // Searches one folder. Returns false where it cannot be listed.
   bool look(const fs::path& folder, int below, std::error_code* error) {
     std::vector<RepoFile> files;
     std::vector<fs::path> folders;
@@ -49,7 +49,8 @@ class Search {
     if (whole || below == 0) return true;
     std::ranges::sort(folders);
     for (const fs::path& each : folders) {
-      // A folder that cannot be listed is left out; a link may lead back here.
+      // A subfolder that cannot be listed is left out. A link may form a cycle, so it is not
+      // searched further.
       std::error_code other;
       look(each, fs::is_symlink(each, other) ? 0 : below - 1, &other);
     }
@@ -78,7 +79,7 @@ std::string one_stamp(const std::string& path) {
 std::vector<FoundFile> find_model_files(const std::string& folder) {
   Search search;
   std::error_code error;
-  // Drops a slash at the path's end, behind which there would be no name.
+  // Drops a trailing slash, since the name behind it would be empty.
   fs::path path = fs::path(folder).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
   if (!search.look(path, kMostBelow, &error)) {

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// Results that may wait for this thread, per continuation.
+// The most results per continuation that may wait for this thread.
 constexpr uint32_t kResultsAhead = 16;
 
 void add_result(const Result& result, double seconds, Continuation* completion) {
@@ -29,7 +29,7 @@ void add_result(const Result& result, double seconds, Continuation* completion) 
   completion->error = result.error;
 }
 
-// The batch while it is under way.
+// The state of one call of generate().
 class Batch {
  public:
   Batch(Service& service, const std::vector<std::vector<int32_t>>& prompts, const Request& request,
@@ -81,15 +81,15 @@ class Batch {
   std::vector<Continuation> completions;
 
  private:
-  // A prompt in the service.
+  // A prompt submitted to the service.
   struct Submitted {
     JobHandle job;
     size_t prompt;
-    uint32_t left;  // choices under way
+    uint32_t left;  // unfinished choices
   };
 
-  // Submits as many of the prompts that are left as the service is sure to take: until they end,
-  // all their choices may have to wait.
+  // Submits prompts, as many as the service accepts for certain: all choices of those under way may
+  // have to wait.
   void submit() {
     for (; next_ < prompts_.size() && jobs_.size() < most_jobs_; ++next_) {
       Request one = request_;
@@ -116,7 +116,7 @@ class Batch {
     on_result_(completion, result);
   }
 
-  // Ends the prompts that the service does not know yet here.
+  // Cancels submitted prompts, and ends those that were not submitted yet.
   void cancel() {
     for (auto& [id, submitted] : jobs_) submitted.job.cancel();
     Result end;
@@ -133,8 +133,8 @@ class Batch {
   size_t most_jobs_;
   std::shared_ptr<ResultStream> stream_;
   double start_;
-  size_t next_ = 0;                               // prompt to submit
-  std::unordered_map<uint64_t, Submitted> jobs_;  // by their ids
+  size_t next_ = 0;                               // the prompt to submit next
+  std::unordered_map<uint64_t, Submitted> jobs_;  // by job id
 };
 
 }  // namespace

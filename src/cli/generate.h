@@ -1,5 +1,5 @@
-// Prompts through the service, as many at once as it takes, until each of their continuations has
-// ended.
+// Runs prompts through the service, as many at once as it takes, until all of their continuations
+// end.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace hearth {
 
-// The continuation of one prompt, as far as it is known.
+// One continuation of a prompt, as generated so far.
 struct Continuation {
   size_t prompt = 0;
   uint32_t choice = 0;
   size_t prompt_tokens = 0;
-  uint32_t cached_tokens = 0;  // of the prompt, shared with another
+  uint32_t cached_tokens = 0;  // tokens of the prompt whose KV entries came from another
   std::string text;
   uint32_t tokens = 0;
   std::optional<Finish> finish;
   std::string stop, error;
-  // Seconds from the start of all until the first token, and until the last result so far, had been
+  // Seconds from the start of generate() until the first token, and the last result so far, were
   // computed.
   double first_token_seconds = 0, total_seconds = 0;
 
@@ -31,11 +31,12 @@ struct Continuation {
   double rate() const;
 };
 
-// Called after each result has been added to its completion.
+// Called after each result has been added to its continuation.
 using ResultCallback = std::function<void(const Continuation&, const Result&)>;
 
-// `request` holds what is the same for all prompts; its `choices` are the continuations of each.
-// Completions are returned by prompt, then choice. Ctrl-C cancels what is under way.
+// Generates continuations for all prompts. `request` holds what they have in common; its `choices`
+// are the continuations of each. The result is ordered by prompt, then choice. Ctrl-C cancels
+// running requests.
 std::vector<Continuation> generate(Service& service,
                                    const std::vector<std::vector<int32_t>>& prompts,
                                    const Request& request, const Interrupts& interrupts,

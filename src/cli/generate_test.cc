@@ -10,8 +10,7 @@
 namespace hearth {
 namespace {
 
-// Times are those of the threads that compute: a reader may be late, and then finds all tokens at
-// once.
+// Times are taken by the computing threads: a late reader finds all tokens at once.
 TEST(Generate, TellsWhenTokensWereComputed) {
   constexpr double kTick = 1e6;
   const ModelSource file =

@@ -1,4 +1,4 @@
-// Accelerators as text for people: what they are and how fast.
+// Descriptions of accelerators as text for people.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-// `refused`: why it cannot be used, or nothing.
+// Returns the facts about an accelerator. `refused`: why it cannot be used, or "".
 std::string facts_text(const AcceleratorFacts& facts, const std::string& refused);
 
 std::string rates_text(const AcceleratorRates& rates);

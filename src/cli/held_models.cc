@@ -12,11 +12,11 @@
 namespace hearth {
 namespace {
 
-// Bytes that an engine which embeds takes besides its weights.
+// Bytes that an engine for embeddings takes in addition to its weights.
 constexpr uint64_t kEmbedderBytes = uint64_t{64} << 20;
 
-// The cores of models that embed or rank beside those for text: a quarter, the highest of those on
-// which nobody else works; none where only one is left.
+// Returns the PUs for models that embed or rank, apart from those for text: a quarter of the cores,
+// the highest of those on which no one else computes; none where only one is left.
 std::vector<uint32_t> queue_pus(const ToHold& model) {
   if (!*model.queues_apart) return {};
   const Machine& machine = *model.machine;
@@ -37,7 +37,7 @@ std::vector<uint32_t> queue_pus(const ToHold& model) {
   return pus;
 }
 
-// Unless they say themselves where it works.
+// Restricts the model to these PUs unless its options place it.
 ServeArgs queue_args(const ToHold& model) {
   ServeArgs args = model.args->args;
   PlanArgs& plan = args.engine.plan;

@@ -1,4 +1,4 @@
-// Models that a server holds for as long as they are wanted (server/model_set.h).
+// Models that a server loads on demand and unloads (server/model_set.h).
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// The options of one model, and what they were read with.
+// The parsed options of one model; `app` parsed them.
 struct ModelArgs {
   CLI::App app;
   ServeArgs args;
@@ -23,15 +23,15 @@ struct ToHold {
   std::string name;
   std::shared_ptr<const ModelArgs> args;
   const Machine* machine;
-  std::shared_ptr<const std::vector<uint32_t>> others;  // PUs that somebody else works on
-  // Whether models of the set that embed or rank have cores of their own, which those for text
-  // leave them. By the time it is opened it is settled.
+  std::shared_ptr<const std::vector<uint32_t>> others;  // PUs that others compute on
+  // Whether models of the set that embed or rank have cores of their own, which models for text
+  // leave free. Decided before the first model is opened.
   std::shared_ptr<const bool> queues_apart;
 };
 
 ModelKind kind_of(const ModelSpec& spec);
 
-// Opens it, and loads nothing. `file_bytes`: of its weights.
+// Opens a model without loading it. `file_bytes` is the size of its weights.
 std::unique_ptr<HeldModel> open_held_model(const ToHold& model, ModelKind kind,
                                            uint64_t file_bytes);
 

@@ -3,15 +3,15 @@
 namespace hearth {
 namespace {
 
-// Whether a signal came is kept where the kernel keeps what becomes of the next one: this function
-// stands there until the first, the usual effect from then on.
+// The handler of the first SIGINT: it restores the default action, and that the handler is gone
+// tells that a signal came.
 void become_usual(int) { std::signal(SIGINT, SIG_DFL); }
 
 }  // namespace
 
 Interrupts::Interrupts() {
   sigaction(SIGINT, nullptr, &before_);
-  // A job in the background of a script is not for the terminal to interrupt.
+  // SIGINT is ignored where a script started the program in the background; that stays.
   if (before_.sa_handler == SIG_IGN) return;
   struct sigaction once {};
   once.sa_handler = become_usual;

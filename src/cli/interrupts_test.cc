@@ -31,7 +31,7 @@ TEST(InterruptsDeathTest, EndsTheProcessWhereNothingCanBeLost) {
   EXPECT_EXIT(interrupt(), testing::KilledBySignal(SIGINT), "");
 }
 
-// A thread that is blocked in a write or a read asks nobody whether a signal came.
+// A thread that is blocked in a write or a read never polls for a signal.
 TEST(InterruptsDeathTest, LetsTheSecondSignalEndAProcessThatNeverAsks) {
   auto interrupt_twice = [] {
     Interrupts interrupts;

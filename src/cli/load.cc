@@ -51,7 +51,7 @@ void tell_plan(const Engine& engine) {
   tell("hearth: decode plan: steps of up to {}\n", count_text(decode.max_rows, "row"));
 }
 
-// Returns the text about a model's states; "" where it keeps none.
+// Returns the text about recurrent states; "" where the model has none.
 std::string states_text(size_t bytes) {
   return bytes == 0 ? "" : fmt::format(", states {}", bytes_text(bytes));
 }
@@ -210,8 +210,7 @@ std::unique_ptr<Service> load_service(OpenedModel& model, const EngineArgs& args
                                       const ServiceOptions& service_options) {
   auto load = [&] { return load_engine(model, args, options, interrupts); };
   auto service = std::make_unique<Service>(load, model.tokenizer.get(), service_options);
-  // This thread's work from now on (tokenizing, printing) stays off the cores that steps run on.
-  // A refusal changes nothing but that.
+  // Keeps this thread (tokenizing, printing) off the cores that steps run on. Failure does no harm.
   const std::vector<uint32_t>& spare = service->engine().spare_pus();
   if (!spare.empty()) set_affinity(0, spare);
   return service;
@@ -219,7 +218,7 @@ std::unique_ptr<Service> load_service(OpenedModel& model, const EngineArgs& args
 
 void for_each_row(Service& service, const ModelSource& source, std::span<const int32_t> tokens,
                   uint32_t from, const RowCallback& on_row) {
-  // Room for one step's rows while the last one's are read.
+  // Twice the rows of a step: one step's rows are computed while the last one's are read.
   auto stream = std::make_shared<ResultStream>(2 * service.engine().options().outputs);
   Request request;
   request.prompt.assign(tokens.begin(), tokens.end());

@@ -1,4 +1,4 @@
-// The verbs add this to opening and loading a model (engine/open_model.h): options, and words on
+// Opens and loads models for the verbs (engine/open_model.h), by their options and with messages on
 // the terminal. Errors: those of the parts, and the ones named below.
 #pragma once
 
@@ -19,12 +19,11 @@
 
 namespace hearth {
 
-// The level of kernels: the best, or what the environment's HEARTH_ISA forces.
+// Returns the kernels' level: the best of the processor, or the one that HEARTH_ISA forces.
 Isa environment_isa(const CpuFeatures& features);
 
-// Prints what a user should know, and with `verbose` everything. Shows progress, which the object
-// that is returned keeps on the screen. A Ctrl-C meanwhile ends the process, where `interrupts` are
-// given: those that the verb will ask.
+// A Listener that prints warnings, and with `verbose` details, and shows progress while it lives.
+// If `interrupts` are given, Ctrl-C ends the process meanwhile.
 class ConsoleListener {
  public:
   explicit ConsoleListener(bool verbose, Interrupts* interrupts = nullptr);
@@ -39,50 +38,49 @@ class ConsoleListener {
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
                              bool verbose, TokenizerUse tokenizer = TokenizerUse::kNeeded,
                              ModelUse use = ModelUse::kAny, const WeightPolicy& weights = {});
-// Opens the model with what the options of an engine say of it.
+// Does the same with the engine's options about weights.
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
                              const EngineArgs& args, TokenizerUse tokenizer = TokenizerUse::kNeeded,
                              ModelUse use = ModelUse::kAny);
 
-// "context 4096, room for 8192 positions of keys and values": what an engine settled on.
+// Returns the text "context 4096, room for 8192 positions of keys and values" for an engine.
 std::string context_text(const Engine& engine);
 
-// Tells of an engine, for --verbose, what it is made of, and how much lies where. `seconds`: that
-// loading took, where somebody knows.
+// Prints for --verbose what an engine consists of, and how much memory lies where. `seconds` is the
+// loading time, if known.
 void tell_loaded(const ModelSource& source, const Machine& machine, const Engine& engine,
                  std::optional<double> seconds);
 
-// Takes over into `options` what `args` say of an engine on this machine, but its context.
+// Sets `options` from `args` for this machine, except the context.
 void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* options);
 
-// `options` holds what the verb decides (context, rows, outputs); `args` the rest. Settles the
-// types of the model's weights (settle_weights()). Shows progress, and on a terminal or with
-// --verbose what was loaded. `interrupts`, where given, are those that the verb will ask; a Ctrl-C
-// while loading ends the process.
+// Loads a model. `options` holds the verb's decisions (context, rows, outputs), `args` the rest.
+// Decides the types of the model's weights (settle_weights()). Shows progress, and on a terminal or
+// with --verbose what was loaded. If `interrupts` are given, Ctrl-C while loading ends the process.
 std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
                                     EngineOptions options, Interrupts* interrupts = nullptr);
 
-// How these options would have passes planned.
+// Returns the options of planning passes on the GPU.
 StreamPlanOptions stream_plan_options(const PromptGpuArgs& args);
-// Reads a file that describes an accelerator. Throws (kFile).
+// Reads the description of an accelerator from a file. Throws (kFile).
 MeasuredAccelerator read_accelerator(const std::string& path);
-// Returns what these options say of a GPU; a file that describes one is read. Throws (kUsage) where
-// they say how prompts are streamed but not through which GPU, (kFile) where the file is none.
+// Returns the options of streaming prompts through a GPU; reads the file that describes one, if
+// given. Throws (kUsage) for options of streaming without a GPU, (kFile) for an invalid file.
 PromptStreamOptions prompt_stream_options(const PromptGpuArgs& args);
 
-// Returns the maker of the streamer that computes long prompts beside a service's engine, by these
-// options; with `tell_all` it says what was chosen, too. Throws (kUsage) where they say how prompts
-// are streamed but not through which GPU.
+// Returns a function that makes the streamer for long prompts beside a service's engine; with
+// `tell_all` it also prints what was chosen. Throws (kUsage) for options of streaming without a
+// GPU.
 ServiceOptions::MakeStreamer streamer_maker(const PromptGpuArgs& args, bool tell_all);
 
-// Loads the model into an engine behind a service.
+// Loads the model into an engine with a service.
 std::unique_ptr<Service> load_service(OpenedModel& model, const EngineArgs& args,
                                       const EngineOptions& options,
                                       Interrupts* interrupts = nullptr,
                                       const ServiceOptions& service_options = {});
 
-// Rows of logits of `tokens` from position `from` on, in order, as the service computes them.
-// Throws (kFile) where a value is not a number: the file is damaged, or the model overflows.
+// Calls `on_row` with the logits of each of `tokens` from position `from` on, in order. Throws
+// (kFile) where a value is NaN: the file is damaged, or the model overflows.
 using RowCallback = std::function<void(uint32_t position, std::span<const float> logits)>;
 void for_each_row(Service& service, const ModelSource& source, std::span<const int32_t> tokens,
                   uint32_t from, const RowCallback& on_row);

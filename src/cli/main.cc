@@ -6,11 +6,11 @@
 #include "cli/program.h"
 
 int main(int argc, char** argv) {
-  // A reader that goes away ends this program as it does any other, even where the parent ignores
-  // the signal.
+  // Restores SIGPIPE's default action, which the parent may have disabled: a closed reader ends the
+  // program, as it does other tools.
   signal(SIGPIPE, SIG_DFL);
-  // A standard stream that was closed must not become the number of the next file opened. What is
-  // read only refuses to be written.
+  // Opens missing standard streams, so that no other file gets their numbers. They are read-only,
+  // so writing fails.
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0) return 1;
   }

@@ -29,12 +29,12 @@ bool exists(const std::string& path) {
   return path.empty() || std::filesystem::exists(path, error);
 }
 
-// Whether somebody who typed this meant a file.
+// Returns whether the user probably meant a file.
 bool looks_like_file(const std::string& typed) {
   return typed.ends_with(".gguf") || typed.ends_with(".safetensors") || typed.ends_with(".json");
 }
 
-// Empty where no store has it. `hub`: what is typed, as a name on a hub.
+// Finds a model in the stores; empty where none has it. `hub` is the typed text as a name on a hub.
 NamedModel find_in_stores(const std::string& typed, const std::optional<HubName>& hub,
                           StoredModels* stored) {
   std::string name = typed;
@@ -50,12 +50,12 @@ NamedModel find_in_stores(const std::string& typed, const std::optional<HubName>
   return {.path = model->path, .name = model->name};
 }
 
-// Whether somebody named a revision, which is asked for by that name.
+// Returns whether the name has a revision or a file, which must be asked for by that name.
 bool names_revision(const std::optional<HubName>& hub) {
   return hub && (hub->revision != "main" || !hub->file.empty());
 }
 
-// Tells the progress of one model that is fetched.
+// Prints the progress of fetching one model.
 class PullTeller {
  public:
   PullTeller(std::string name, bool json) : name_(std::move(name)), json_(json) {}

@@ -25,13 +25,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A model before its file is read.
+// A model whose file was not read yet.
 struct FoundModel {
   std::string name, path;
-  const ConfiguredOptions* table = nullptr;  // its own options
-  bool named = false;                        // on the command line
-  bool cached = false;                       // found in Hugging Face's cache
-  std::vector<std::string> also = {};        // what a store calls it besides
+  const ConfiguredOptions* table = nullptr;  // its own options, or null
+  bool named = false;                        // it was named on the command line
+  bool cached = false;                       // it is in Hugging Face's cache
+  std::vector<std::string> also = {};        // other names in stores
 };
 
 const ConfiguredOptions* find_table(const Configuration& configuration, const std::string& name) {
@@ -44,12 +44,12 @@ bool has_tables(const Configuration& configuration) {
                              [](const auto& each) { return each.first.starts_with(kModelTable); });
 }
 
-// Whether more is served than the demo model.
+// Returns whether models beyond the demo model are served.
 bool serves_more(const ServeArgs& args, const Configuration& configuration) {
   return !args.models.empty() || args.all_models || has_tables(configuration);
 }
 
-// The arguments of one reading of the models.
+// The arguments and state of one find_offers().
 struct Finding {
   const OfferSetting& setting;
   const OfferTime time;
@@ -73,7 +73,7 @@ struct Finding {
     return {std::move(name), model.path};
   }
 
-  // Returns the models that --models finds, each under its own name.
+  // Returns the models that --models finds, each by its full name.
   std::vector<FoundModel> of_machine(const std::string& folder) {
     std::vector<FoundModel> found;
     if (!folder.empty()) {
@@ -128,13 +128,13 @@ std::vector<FoundModel> find_models(const OfferSetting& setting, const Configura
     if (same == all.end()) {
       all.push_back(std::move(model));
     } else {
-      same->also.push_back(std::move(model.name));  // one with options of its own is that one
+      same->also.push_back(std::move(model.name));  // the same model, with options of its own
     }
   }
   return all;
 }
 
-// The options of one model: its table's where the command line says nothing, then the rest.
+// Parses the options of one model: the command line's have precedence over its table's.
 std::shared_ptr<const ModelArgs> read_args(const OfferSetting& setting,
                                            const Configuration& configuration,
                                            const FoundModel& model) {
@@ -164,8 +164,8 @@ std::shared_ptr<const ModelArgs> read_args(const OfferSetting& setting,
   return args;
 }
 
-// Returns a text of all settings for which a changed model must be loaded anew, but for those that
-// depend on others.
+// Returns a text of all settings that require the model to be loaded again when they change, but
+// for those that depend on other models.
 std::string made_of(const FoundModel& model) {
   std::string text = model.path;
   if (model.table == nullptr) return text;
@@ -209,7 +209,7 @@ OfferedModel offer_of(const FoundModel& model, const OfferSetting& setting,
   return offer;
 }
 
-// Adds the names that people use besides, where a name means one model alone.
+// Adds short names where such a name means one model only.
 void add_short_names(std::vector<OfferedModel>* offers) {
   std::map<std::string, int> times;
   for (const OfferedModel& offer : *offers) {

@@ -1,5 +1,5 @@
-// The models that `hearth serve` has where they are several: those named on the command line, those
-// of a configuration's tables, and with --models those on this machine or in a folder.
+// The models of `hearth serve` where there may be several: those on the command line, those of a
+// configuration's tables, and with --models those on this machine or in a folder.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace hearth {
 
-// Whether this is served as a set of models, and not as one that is always there.
+// Returns whether models are served as a set, loaded on demand, and not one that is always loaded.
 bool serves_set(const ServeArgs& args, const Configuration& configuration);
 
-// The settings that all models share. It outlives the models.
+// Settings that all models share. Must outlive the models.
 struct OfferSetting {
   const ServeArgs& args;
   const ToldWords& told;
@@ -29,10 +29,10 @@ struct OfferSetting {
   bool queues_apart = false;
 };
 
-// Models that are not here are fetched at the start; later nothing is.
+// Missing models are fetched at the start only.
 enum class OfferTime : uint8_t { kStart, kLater };
 
-// The header of a file, valid as long as the file has the same stamp.
+// The kind of model that a file's header states, valid as long as the file has the same stamp.
 struct KnownHeader {
   std::string stamp;
   ModelKind kind;
@@ -41,9 +41,10 @@ struct KnownHeader {
 };
 using KnownHeaders = std::map<std::string, KnownHeader>;  // by OfferedModel::made_of
 
-// Every file's header is read, but for those in `known`, which has them all behind that. What is
-// named and cannot be served is an error (kUsage, kFile and
-// those of the readers), and so are two of a name; what was only found is left out, with a note.
+// Finds the models. Reads every file's header, except those in `known`, to which the others are
+// added. A model that was named and cannot be served is an error (kUsage, kFile and those of the
+// readers), and so are two with one name; a model that was merely found is then left out, with a
+// note.
 std::vector<OfferedModel> find_offers(const OfferSetting& setting,
                                       const Configuration& configuration, OfferTime time,
                                       KnownHeaders* known);

@@ -6,7 +6,7 @@ namespace hearth {
 
 std::string npy_header(uint64_t rows, uint64_t columns) {
   constexpr size_t kAlign = 64;
-  // The magic string, the version, and the 16 bits that tell the length of what follows.
+  // The magic bytes and the version; the 16-bit length of the rest follows.
   std::string head("\x93NUMPY\x01\x00", 8);
   std::string text =
       fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);

@@ -7,8 +7,8 @@
 
 namespace hearth {
 
-// Returns the bytes before the values of a float32 array [rows, columns] in C order, little endian.
-// Its size is a multiple of 64.
+// Returns the header of a float32 array [rows, columns] in C order, little endian, which precedes
+// the values. Its size is a multiple of 64.
 std::string npy_header(uint64_t rows, uint64_t columns);
 
 }  // namespace hearth

@@ -23,7 +23,7 @@
 namespace hearth {
 namespace {
 
-// Accepts decimal numbers only, and writes them plainly: CLI11 itself would read 010 as 8.
+// Accepts decimal numbers only and normalises them: CLI11 would read 010 as 8.
 template <typename T>
 CLI::Validator number_in(T low, T high) {
   auto check = [low, high](std::string& input) -> std::string {
@@ -50,7 +50,7 @@ CLI::Validator any_number() {
   return CLI::Validator(check, "");
 }
 
-// Bytes of "512MiB", "1.5G" or "4096"; 0 where it is none of these.
+// Returns the bytes of "512MiB", "1.5G" or "4096"; 0 for other texts.
 uint64_t parse_size(const std::string& text) {
   double value = 0;
   const char* end = text.data() + text.size();

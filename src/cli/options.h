@@ -1,6 +1,5 @@
-// The verbs' options have this in common: how they are declared, checked and named in errors.
-// A value that is no number or out of range becomes a parse error that names option, value and
-// range.
+// Helpers by which verbs declare and check their options. A value that is not a number or out of
+// range becomes a parse error that names option, value and range.
 #pragma once
 
 #include <cstdint>
@@ -14,38 +13,38 @@
 
 namespace hearth {
 
-// An option that takes a whole number from `low` to `high`; the range is added to `help`.
+// Adds an option that takes a whole number from `low` to `high`; the range is added to `help`.
 CLI::Option* add_count(CLI::App& verb, const std::string& names, uint32_t* value, uint32_t low,
                        uint32_t high, const std::string& help);
-// Adds an option that takes a list of such numbers, as 1,2,4. Giving the option replaces what
-// `values` holds.
+// Adds an option that takes a list of such numbers: 1,2,4. Its values replace those in `values`.
 CLI::Option* add_counts(CLI::App& verb, const std::string& names, std::vector<uint32_t>* values,
                         uint32_t low, uint32_t high, const std::string& help);
 CLI::Option* add_seed(CLI::App& verb, std::optional<uint64_t>* seed);
-// An option that takes a number of bytes, as 512MiB or 1.5G; K, M, G and T are powers of 1024.
+// Adds an option that takes a number of bytes, such as 512MiB or 1.5G; K, M, G and T are powers of
+// 1024.
 CLI::Option* add_size(CLI::App& verb, const std::string& names, uint64_t* bytes,
                       const std::string& help);
-// An option that takes one of `choices`; they are added to `help`.
+// Adds an option that takes one of `choices`; they are added to `help`.
 CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string* value,
                         const std::vector<std::string>& choices, const std::string& help);
-// An option that takes any number; the range is checked by whoever owns it.
+// Adds an option that takes any number; the caller checks the range.
 CLI::Option* add_real(CLI::App& verb, const std::string& names, float* value,
                       const std::string& help);
 
-// An option that takes a text of `type`, which may be empty.
+// Adds an option that takes a text of `type`, which may be empty.
 CLI::Option* add_text(CLI::App& verb, const std::string& names, std::optional<std::string>* value,
                       const char* type, const std::string& help);
 
 // Adds an option that takes any model: its value becomes the path of the model named
 // (cli/model_names.h).
 void add_model(CLI::App& verb, std::string* model);
-// The same for verbs that take the demo model where none is named (engine/open_model.h).
-// A verb that fetches models from a hub finds out what a name means by itself
-// (fetch_named_model() of cli/model_names.h).
+// Adds the same option for verbs that use the demo model where none is named (engine/open_model.h).
+// With kByVerb the verb finds or fetches the model itself (fetch_named_model() in
+// cli/model_names.h).
 enum class ModelFetch : uint8_t { kNever, kByVerb };
 CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model,
                                ModelFetch fetches = ModelFetch::kNever);
-// The pre-tokenizer that overrides the file's.
+// Adds --pre, the pre-tokenizer that overrides the file's.
 void add_pre(CLI::App& verb, std::optional<std::string>* pre);
 
 // The source of a verb's text: -p TEXT, -f FILE, else standard input.
@@ -53,35 +52,35 @@ struct TextSource {
   std::optional<std::string> text, path;
 };
 void add_text_source(CLI::App& verb, TextSource* source);
-// The texts of a verb where several may be given with -p.
+// The source of several texts: -p, repeated, else as above.
 struct TextSources {
   std::vector<std::string> texts;
   std::optional<std::string> path;
 };
 void add_text_sources(CLI::App& verb, TextSources* sources);
-// Reads it; `what` is for the note to someone who sits before an empty terminal.
+// Reads the text; `what` names it in a hint where standard input is a terminal.
 std::string read_source(const TextSource& source, const std::string& what);
 
-// The values of --weights: as they are stored, a type that they are quantised to, or what fits.
+// Values of --weights that are not a type: as stored, and whatever fits.
 inline constexpr const char *kStoredWeights = "stored", *kAutomaticWeights = "auto";
 std::vector<std::string> weight_choices();
-// `importance` is the file of an importance matrix. Throws (kUsage) where there is one and nothing
-// is quantised.
+// Returns the policy for --weights; `importance` is the file of an importance matrix. Throws
+// (kUsage) where there is one but nothing is quantised.
 WeightPolicy weight_policy_of(const std::string& choice,
                               const std::optional<std::string>& importance);
 CLI::Option* add_importance(CLI::App& verb, std::optional<std::string>* importance);
 
-// The GPU that prompts are streamed through, and how.
+// The GPU through which prompts are streamed, and its settings.
 struct PromptGpuArgs {
   std::optional<std::string> gpu;
-  uint32_t threshold = 0, rows = 0;  // 0: chosen
+  uint32_t threshold = 0, rows = 0;  // 0: chosen automatically
   uint64_t memory = 0;
   std::optional<uint32_t> layers, experts;
 };
-// --gpu-rows, --gpu-memory, --gpu-layers and --gpu-experts.
+// Add --gpu-rows, --gpu-memory, --gpu-layers and --gpu-experts; the second also --gpu itself.
 std::vector<CLI::Option*> add_gpu_plan_options(CLI::App& verb, PromptGpuArgs* args);
 void add_gpu_options(CLI::App& verb, PromptGpuArgs* args);
-// How much memory kept states of texts have, where the model keeps some; 0: none.
+// Adds the option for the bytes of kept recurrent states; 0: none are kept.
 void add_state_cache(CLI::App& verb, std::optional<uint64_t>* bytes);
 
 // Options of every verb that runs a model.
@@ -95,13 +94,14 @@ struct EngineArgs {
   std::optional<std::string> importance;
   bool interleave = false;
   bool verbose = false;
-  uint64_t memory_room = 0;  // for all that the engine takes; 0: what there is
+  uint64_t memory_room = 0;  // limit on all memory of the engine; 0: what is free
 };
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help);
-// Declares those of them that a verb has which chooses threads (its option) and context itself.
+// Adds the storage options alone, for a verb with options of its own for threads (`threads`) and
+// context.
 void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads);
 
-// "hearth run MODEL -p 'Once'" and the like: examples at the end of a verb's help.
+// Adds examples to the end of a verb's help: "hearth run MODEL -p 'Once'".
 void add_examples(CLI::App& verb, const std::string& examples);
 
 }  // namespace hearth

@@ -14,7 +14,7 @@ struct Parsed {
   std::vector<uint32_t> counts = {7};
 };
 
-// The message of the parse error, or nothing.
+// Returns the parse error's message, or "".
 std::string parse(std::vector<std::string> words, Parsed* parsed) {
   CLI::App app;
   add_engine_options(app, &parsed->engine, "Positions");

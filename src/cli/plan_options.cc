@@ -12,8 +12,7 @@
 namespace hearth {
 namespace {
 
-// The limit on a CPU's number, above every number that a system gives one: it bounds the length of
-// a range.
+// An upper bound of CPU numbers, above any that a system has; it bounds the length of a range.
 constexpr uint32_t kMaxNumber = 1u << 16;
 
 uint32_t node_index(const Machine& machine, uint32_t os_index) {

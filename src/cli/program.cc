@@ -26,12 +26,12 @@ constexpr const char* kHelpAll = "--help-all";
 
 void print_error(const std::string& sentence) { tell("hearth: {}\n", sentence); }
 
-// The program as it was told, and what comes of parsing.
+// The declared program, and the results of parsing.
 struct Program {
   CLI::App app{"Serves large language models on the processors of this machine."};
   ToldWords told;
   Action action;
-  std::string lacks;  // what the words lack, and a configuration may say
+  std::string lacks;  // an error about a missing option, which a configuration may still set
 };
 
 void add_verbs(Program* all) {
@@ -84,13 +84,13 @@ std::vector<std::string> verb_names(const CLI::App& program) {
   return names;
 }
 
-// The verb named on the command line; null where there is none.
+// Returns the verb named on the command line; null where there is none.
 const CLI::App* chosen_verb(const CLI::App& program) {
   std::vector<CLI::App*> chosen = program.get_subcommands();
   return chosen.empty() ? nullptr : chosen[0];
 }
 
-// An option that does not exist, with those that it may have been meant as.
+// Returns an error about an unknown option, with similar names.
 std::string extras_sentence(const CLI::App& program) {
   std::vector<std::string> extras = program.remaining(true);
   std::string word = extras.empty() ? std::string() : extras[0];
@@ -115,7 +115,7 @@ int usage_error(const CLI::App& program, const std::string& sentence) {
   return kUsageStatus;
 }
 
-// `help`, `help VERB` and `--version` in the form that the parser knows.
+// Rewrites `help`, `help VERB` and `--version` to the form that the parser knows.
 std::vector<std::string> plain_words(const std::vector<std::string>& words) {
   if (words.size() == 1 && words[0] == "--version") return {"version"};
   if (words[0] != "help") return words;
@@ -123,12 +123,13 @@ std::vector<std::string> plain_words(const std::vector<std::string>& words) {
   return {words[1], "--help"};
 }
 
-// The verb's place in the words: behind `--config FILE`.
+// Returns the index of the verb, which may follow `--config FILE`.
 size_t verb_place(const std::vector<std::string>& words) {
   return words[0] == "--config" ? 2 : words[0].starts_with("--config=") ? 1 : 0;
 }
 
-// A word of another program where the parser found another fault, as in `-ngl 99`.
+// Returns an error about a word of another program, where the parser reported another fault, as for
+// `-ngl 99`.
 std::string foreign_sentence(const CLI::App& program, const std::vector<std::string>& words) {
   const CLI::App* verb = chosen_verb(program);
   for (const std::string& word : words) {
@@ -147,15 +148,15 @@ std::string page_of(CLI::App& program, bool all) {
   return help_page(program.help(), columns, all, verb == nullptr ? "" : verb->get_name());
 }
 
-// The status where the words end it already: help, or a fault; nothing: there is an action, or
-// something that they lack.
+// Parses the words. Returns the exit status where they are complete: help, or an error; none where
+// there is an action, or an option is missing that a configuration may set.
 std::optional<int> parse(Program* program, std::vector<std::string> words) {
   auto is_all = [](const std::string& word) { return word == kHelpAll; };
   const bool all = std::ranges::any_of(words, is_all);
   std::ranges::replace_if(words, is_all, "--help");
   const std::vector<std::string> said = words;
   try {
-    // The parser takes the words from the back.
+    // The parser takes the words in reverse.
     std::reverse(words.begin(), words.end());
     program->app.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {

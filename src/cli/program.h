@@ -1,10 +1,10 @@
-// The program: from the words of the command line to a verb, and from what went wrong to one
-// sentence on standard error and an exit status: 2 for a command line that cannot be, 1 for what a
-// file, a request or the machine refused, 130 for Ctrl-C.
+// Runs the program: finds the verb in the words of the command line, and turns errors into one
+// sentence on standard error and an exit status: 2 for an invalid command line, 1 for an error of a
+// file, a request or the machine, 130 for Ctrl-C.
 //
-// A verb is a verb_NAME.cc. add_NAME() declares it with its options and, where the command line
-// names it, sets `action` to what it does. The action runs after parsing, returns the exit status
-// and throws hearth::Error.
+// Each verb is in a file verb_NAME.cc. add_NAME() declares it with its options and, where the
+// command line names it, sets `action`. The action runs after parsing, returns the exit status and
+// throws hearth::Error.
 #pragma once
 
 #include <functional>
@@ -18,16 +18,16 @@
 
 namespace hearth {
 
-// `words` without the program's name.
+// `words` are the command line without the program's name.
 int run_program(const std::vector<std::string>& words);
 
 using Action = std::function<int()>;
 
-// The verbs and options of the program: what CLI11 was told, as data.
+// Returns the program's verbs and options as data, from their declarations in CLI11.
 OptionTree option_tree(const CLI::App& program);
 
 void add_run(CLI::App& program, Action& action);
-// `told`: what the program was told, complete when the action runs.
+// `told` has the command line's words, complete when the action runs.
 void add_serve(CLI::App& program, Action& action, const ToldWords& told);
 void add_embed(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
@@ -41,7 +41,7 @@ void add_quantize(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
 void add_chat(CLI::App& program, Action& action);
 void add_completion(CLI::App& program, Action& action);
-// `file`: what --config names.
+// `file` is the value of --config.
 void add_config(CLI::App& program, Action& action, const std::optional<std::string>& file);
 void add_chat_format(CLI::App& program, Action& action);
 void add_gpu(CLI::App& program, Action& action);

@@ -23,7 +23,7 @@ class PullStop {
   PullStop& operator=(const PullStop&) = delete;
 
   const std::atomic<bool>& stop() const { return stop_; }
-  // Ends the process by the signal that came.
+  // Ends the process by the received signal.
   void die() {
     finish();
     std::raise(SIGINT);
@@ -55,7 +55,7 @@ PulledModel pull_until_stopped(const StorePlaces& places, const HubName& name,
     if (!pulled.whole) die_of_pull(&stop);
     return pulled;
   } catch (const Error&) {
-    // A request that was stopped is no error of the hub.
+    // A stopped request throws, but that is not an error of the hub.
     if (stop.stop()) die_of_pull(&stop);
     throw;
   }

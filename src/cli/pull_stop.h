@@ -1,5 +1,5 @@
-// Lets Ctrl-C stop a fetch from a hub: the first one lets it come to an end that keeps what came,
-// and the process then ends by the signal.
+// Lets Ctrl-C stop a fetch from a hub: at the first one the fetch ends and keeps what was received,
+// then the process ends by the signal.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace hearth {
 PulledModel pull_until_stopped(const StorePlaces& places, const HubName& name,
                                const PullOptions& options, const PullListener& listener);
 
-// Runs any other exchange with a hub, which keeps nothing.
+// Runs any other request to a hub, which keeps nothing when it is stopped.
 void ask_until_stopped(const std::function<void(const std::atomic<bool>& stop)>& ask);
 
 }  // namespace hearth

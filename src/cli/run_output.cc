@@ -12,7 +12,8 @@
 namespace hearth {
 namespace {
 
-// A user at the terminal calls a cancelled request interrupted.
+// Returns the name of a finish reason; a cancelled request is "interrupted" for a user at the
+// terminal.
 const char* end_name(Finish finish) {
   return finish == Finish::kCancelled ? "interrupted" : finish_name(finish);
 }
@@ -68,8 +69,8 @@ void RunOutput::print_in_order() {
   }
 }
 
-// Begins a text: a single one is printed as it is; several get a line above each, as head and tail
-// do it.
+// Begins a text: several texts get a heading line each, as head and tail print it; a single one
+// none.
 void RunOutput::begin_text() {
   if (begun_) return;
   begun_ = true;

@@ -1,5 +1,5 @@
-// Prints for `hearth run`: text in the order of the prompts, whatever order it comes in, or JSON
-// as it comes; summaries.
+// Prints the results of `hearth run`: text in the order of the prompts, though it may be computed
+// in another; or JSON in the order of computing; and a summary.
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ struct RunOutputOptions {
   bool json = false;
   uint64_t seed = 0;
   uint32_t context = 0;
-  // Printed before each text, as UTF-8 like it; empty: nothing.
+  // printed before each text; empty: nothing
   std::vector<std::string> echoes;
 };
 
 class RunOutput {
  public:
-  // `texts` continuations in all, `choices` of each prompt.
+  // `texts` is the number of all continuations, `choices` that of each prompt.
   RunOutput(RunOutputOptions options, size_t texts, uint32_t choices);
 
   void add(const Continuation& completion, const Result& result);
-  // The summary of all on standard error.
+  // Prints a summary of all continuations to standard error.
   void summarise(const std::vector<Continuation>& completions) const;
 
  private:
@@ -42,7 +42,7 @@ class RunOutput {
   RunOutputOptions options_;
   uint32_t choices_;
   std::vector<Text> texts_;
-  size_t current_ = 0;  // the text that is being printed
+  size_t current_ = 0;  // the text being printed
   bool begun_ = false;
   bool at_line_start_ = true;
 };

@@ -1,4 +1,4 @@
-// The options that say which token is chosen, for verbs that generate text.
+// Sampling options, for verbs that generate text.
 #pragma once
 
 #include <functional>
@@ -8,10 +8,10 @@
 
 namespace hearth {
 
-// Copies the values whose options stand on the command line into `sampling`.
+// Copies the values of options given on the command line into `sampling`.
 using TakeSampling = std::function<void(SamplingParams* sampling)>;
 
-// Adds the options of sampling; `sampling` holds the defaults. Returns a function that stores the
+// Adds the sampling options; `sampling` holds the defaults. Returns a function that applies the
 // parsed values.
 TakeSampling add_sampling_options(CLI::App& verb, SamplingParams* sampling);
 

@@ -1,5 +1,5 @@
-// A model for embeddings that `hearth serve` serves, or a reranker, from its file to queues over
-// its devices.
+// A model for embeddings, or a reranker, that `hearth serve` serves: from its file to queues over
+// devices.
 //
 //   ServedEmbeddings embeddings(args, machine, std::move(model), role);  // refuses what can be
 //   embeddings.load(name, {});                                           // takes time
@@ -21,34 +21,34 @@
 
 namespace hearth {
 
-// Whether the model is one for embeddings: an encoder, or a decoder whose file says how its texts
-// are pooled.
+// Returns whether the model is one for embeddings: an encoder, or a decoder whose file states a
+// pooling.
 bool embeds(const ModelSpec& spec);
 
-// A model with queues works on one in so many cores beside a model for text.
+// A model for embeddings beside a model for text computes on 1 / kShareBesideText of the cores.
 inline constexpr uint32_t kShareBesideText = 4;
 
-// The role of a model in a server.
+// The role of a model in a server, and which options apply to it.
 struct EmbedRole {
   bool ranks = false;   // it scores pairs of texts, and makes no vectors
-  bool devices = true;  // the options of devices are its own
-  bool engine = true;   // so are those of an engine
-  uint32_t share = 1;   // without devices of its own it works on one in so many cores
+  bool devices = true;  // options of devices apply to it
+  bool engine = true;   // options of an engine apply to it
+  uint32_t share = 1;   // without its own devices it computes on 1 / share of the cores
 };
 
 class ServedEmbeddings {
  public:
-  // `machine` outlives it.
+  // `machine` must outlive the object.
   ServedEmbeddings(const ServeArgs& args, const Machine& machine, OpenedModel model,
                    const EmbedRole& role);
 
-  // Keeps off `others`, PUs that somebody else works on, unless the options say where to be. Throws
-  // (kResource) where no device has a queue.
+  // Loads the model. Avoids the PUs `others`, which others compute on, unless its options place it.
+  // Throws (kResource) where no device has a queue.
   void load(const std::string& name, const std::vector<uint32_t>& others);
 
   const ServedEmbedder& served() const { return *served_; }
   const std::vector<DeviceReport>& reports() const { return setup_.reports; }
-  // Returns the PUs that the pools work on.
+  // Returns the PUs that the pools compute on.
   const std::vector<uint32_t>& pus() const { return setup_.pus; }
 
  private:

@@ -165,7 +165,7 @@ void add_embedding_options(CLI::App& verb, ServeArgs* args) {
       ->capture_default_str();
 }
 
-// Adds the options that belong to one model.
+// Adds the options that apply to one model.
 void add_model_options(CLI::App& verb, ServeArgs* args) {
   add_text(verb, "--alias", &args->alias, "NAME",
            "Model name in requests; default: the file's name; in a configuration's [model.NAME] "
@@ -269,7 +269,7 @@ ServiceOptions service_options(const ServeArgs& args) {
   options.scheduler.max_running = completions.max_running;
   options.make_streamer = streamer_maker(args.gpu, true);
   options.turns = args.turns;
-  // The server bounds them itself; those that were cancelled count here until the next step.
+  // The server limits requests itself; cancelled ones still count here until the next step.
   options.max_waiting =
       std::max(options.max_waiting, 2 * (completions.max_running + completions.max_queue));
   return options;

@@ -1,4 +1,4 @@
-// The options of `hearth serve`: what it listens at, who may ask, how much at once, and the limits.
+// Options of `hearth serve`: addresses, who may ask, concurrency, and limits.
 #pragma once
 
 #include <functional>
@@ -16,56 +16,57 @@
 
 namespace hearth {
 
-// Tokens that may wait for a device without a time to keep: the longest request, of 2,048 texts
-// of 512.
+// The most tokens that may wait for a device without a deadline: those of the longest request,
+// 2,048 texts of 512.
 inline constexpr uint32_t kEmbedQueueTokens = 1u << 20;
 
-// The part of this machine's memory that models may take, where nobody says.
+// The default share of this machine's memory for models.
 inline constexpr double kMemoryShare = 0.85;
 
-// The port at which ollama listens.
+// ollama's default port.
 inline constexpr uint16_t kOllamaPort = 11434;
 
 struct ServeArgs {
   std::vector<std::string> models;
-  std::string model;  // of them, where it is one
-  // --models, and its folder; empty: all that is on this machine.
+  std::string model;  // the only one of `models`
+  // The folder of --models; empty: all models on this machine; none: the option was not given.
   std::optional<std::string> all_models;
-  uint64_t memory = 0;  // of all models; 0: kMemoryShare of what there is
+  uint64_t memory = 0;  // bytes for all models; 0: kMemoryShare
   bool pin = false;
   bool allow_pull = false;
   std::optional<double> ttl_seconds;
-  std::shared_ptr<StepTurns> turns;  // of engines that share the cores
-  // A model for embeddings and a reranker beside the first model.
+  std::shared_ptr<StepTurns> turns;  // shared by engines on the same cores
+  // The embedding model and the reranker beside the first model.
   std::optional<std::string> embed, rerank;
-  EmbedModelArgs embedding;  // pooling and devices
+  EmbedModelArgs embedding;  // options of pooling and devices
   uint32_t embed_queue = kEmbedQueueTokens;
   EngineArgs engine;
   PromptGpuArgs gpu;
   std::optional<std::string> pre, alias, template_path, key_file;
   bool no_auth = false, log_json = false, no_log = false, offline = false;
-  bool quiet = false;  // nothing is told of the start
+  bool quiet = false;  // nothing is printed at the start
   uint32_t port = HttpOptions{}.port;
   bool ollama = false;
   std::optional<uint32_t> ollama_port;
   AppOptions app;
   SamplingParams sampling;
-  // Copies what the command line says of sampling over what it is told.
+  // Copies the sampling options of the command line.
   std::function<void(SamplingParams*)> take_sampling;
 };
 
 void add_serve_options(CLI::App& verb, ServeArgs* args);
-// The keys of those of them that say something of one model.
+// Returns the keys of the options that may be set for one model.
 std::vector<std::string> model_option_keys();
 
-// Throws (kUsage) where others than this machine, or pages of any origin, could ask without a key
-// and --no-auth was not given; and what reading the keys and the origins throws.
+// Returns the App's options. Throws (kUsage) where other machines, or pages of any origin, could
+// use the server without a key and --no-auth was not given; and the errors of reading keys and
+// origins.
 AppOptions settle_app(const ServeArgs& args);
 
-// The modification time of a file, in Unix seconds; 0 where there is none.
+// Returns the modification time of a file, in Unix seconds; 0 where there is none.
 int64_t file_time(const std::string& path);
 
-// Throws (kUsage) where options say how to embed, and no model for that is served.
+// Throws (kUsage) where embedding options were given, but no such model is served.
 void refuse_embedding_options(const ServeArgs& args);
 
 ServiceOptions service_options(const ServeArgs& args);

@@ -17,11 +17,12 @@
 namespace hearth {
 namespace {
 
-// A context below this serves nobody: it is better to say that memory is short.
+// The smallest useful context: below it, an error about memory is better.
 constexpr uint32_t kLeastContext = 256;
-// Rows of a prompt that the LM head scores at a time: so many that reading its weights is paid for.
+// Rows of a prompt that the LM head scores at a time: enough to make reading its weights
+// worthwhile.
 constexpr uint32_t kScoredRows = 32;
-// The positions of a text for which a model must have room.
+// The positions for which least_bytes() reserves memory.
 constexpr uint32_t kLeastPositions = 4096;
 
 }  // namespace
@@ -41,7 +42,7 @@ EngineArgs ServedText::engine_args(const std::vector<uint32_t>& others) const {
   bool placed = args.plan.cpus || args.plan.file || !args.plan.nodes.empty();
   if (others.empty() || placed) return args;
   std::vector<uint32_t> rest = pus_beside(machine_, others);
-  // Both share all cores where none is left for this one.
+  // If no core is left for this model, both share all cores.
   if (!rest.empty()) args.plan.cpus = ranges_text(rest);
   return args;
 }
@@ -59,7 +60,7 @@ void ServedText::tell_start() const {
   }
 }
 
-// Finds the form of the model's turns, and tells the log about it.
+// Finds the format of the model's turns, and logs it.
 void ServedText::find_turns() {
   if (!chat_->has_template()) return;
   turns_ = prove_turn_format(renderer_of(*chat_), turn_vocabulary(*model_.tokenizer));
@@ -86,7 +87,7 @@ EngineOptions ServedText::engine_options() const {
 
 uint64_t ServedText::least_bytes() const {
   Machine machine = Machine::live();
-  machine.memory_available = 0;  // whatever there is now
+  machine.memory_available = 0;  // independent of what is free now
   for (NumaNode& node : machine.nodes) node.available_bytes = 0;
   EngineOptions options = engine_options();
   options.state_share = 0;

@@ -1,4 +1,4 @@
-// A model for text that `hearth serve` serves, from its file to the answers.
+// A text model that `hearth serve` serves: from its file to the API's answers.
 //
 //   ServedText text(args, machine, std::move(model));  // whatever can be refused is refused here
 //   text.load(name, {});                               // takes time
@@ -22,21 +22,21 @@ namespace hearth {
 
 class ServedText {
  public:
-  // `args` and `machine` outlive it.
+  // `args` and `machine` must outlive the object.
   ServedText(const ServeArgs& args, const Machine& machine, OpenedModel model);
 
-  // Keeps off `others`, PUs that somebody else works on, unless the options say where to be. Takes
-  // `room` bytes at most; 0: what there is.
+  // Loads the model. Avoids the PUs `others`, which others compute on, unless its options place it.
+  // Takes at most `room` bytes; 0: what is free.
   void load(const std::string& name, const std::vector<uint32_t>& others, uint64_t room = 0);
-  // The memory that it takes at least, with keys and values for one text.
+  // Returns the least memory that it takes, with keys and values for one sequence.
   uint64_t least_bytes() const;
 
   const ServedModel& served() const { return *served_; }
-  // Whether there is a template for chats.
+  // Returns whether there is a chat template.
   bool chats() const { return chat_->has_template(); }
   // The path of the model's file.
   const std::string& path() const { return model_.source.name(); }
-  // Returns the PUs that everything else may run on; empty where no core is left.
+  // Returns the PUs on which no step runs, for all other work; empty where no core is left.
   const std::vector<uint32_t>& spare_pus() const { return service_->engine().spare_pus(); }
 
  private:

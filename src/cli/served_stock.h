@@ -1,5 +1,5 @@
-// The models of a set while it serves: found at the start, read again at a SIGHUP, and where
-// clients may (--allow-pull) changed by them.
+// The models of a set while it serves: listed at the start, again at a SIGHUP, and after clients
+// change them where they may (--allow-pull).
 #pragma once
 
 #include <mutex>
@@ -12,17 +12,17 @@ namespace hearth {
 
 class ServedStock final : public ModelStock {
  public:
-  // `setting` outlives it.
+  // `setting` must outlive the object.
   ServedStock(const OfferSetting& setting, Configuration configuration)
       : setting_(setting), configuration_(std::move(configuration)) {}
 
-  // Finds the models at the start. Errors are those of find_offers(), also of the following.
+  // Lists the models at the start. Throws as find_offers(), as do the following functions.
   std::vector<OfferedModel> find() {
     return find_offers(setting_, configuration_, OfferTime::kStart, &known_);
   }
-  // The set that has them, from here on.
+  // Sets the set that is updated from here on.
   void keep(ModelSet* set) { set_ = set; }
-  // Reads the configuration and all headers again. Where it throws, all stays as it was.
+  // Reads the configuration and all headers again. Where it throws, nothing changes.
   void read_again(Configuration configuration);
 
   bool pull(const std::string& name, const std::atomic<bool>& stop,
@@ -30,14 +30,15 @@ class ServedStock final : public ModelStock {
   void remove(const std::string& name) override;
 
  private:
-  // Offers what the machine has now. Must be called under the lock.
+  // Lists the models again and updates the set. The caller holds the lock.
   void offer_again();
-  // Does so for the models of Hugging Face's cache alone; the others stay as they were offered.
+  // Does the same for models of Hugging Face's cache alone; the others stay as they were.
   void offer_cached_anew();
 
   const OfferSetting& setting_;
   ModelSet* set_ = nullptr;
-  std::mutex mutex_;  // while offers are found: the last to find some must be the last to offer
+  std::mutex
+      mutex_;  // held while offers are found: the last to find some must be the last to offer
   Configuration configuration_;
   KnownHeaders known_;
 };

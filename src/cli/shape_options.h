@@ -1,4 +1,4 @@
-// Options that say what a generated text must look like.
+// Options that constrain the form of a generated text.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@ struct ShapeArgs {
   std::vector<std::string> choices;
 };
 
-// --json-schema, --regex, --grammar and --choice; one of them may be given, and no --stop, which
-// the verb has.
+// Adds --json-schema, --regex, --grammar and --choice, which exclude each other and the verb's
+// --stop.
 void add_shape_options(CLI::App& verb, ShapeArgs* args);
 
-// Returns where a text of that shape begins, or null where any text will do. Throws (kFile) where a
-// file cannot be read, and what compile_shape() does.
+// Returns a matcher at the beginning of a text, or null without a constraint. Throws (kFile) where
+// a file cannot be read, and what compile_shape() does.
 std::shared_ptr<const Matcher> shape_language(const ShapeArgs& args, const Tokenizer& tokenizer);
 
 }  // namespace hearth

@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// A signal handler knows nothing but what is global; this is the end of the pipe that it writes to.
+// The end of the pipe that the signal handler writes to; a handler can reach only globals.
 volatile sig_atomic_t signal_writer = -1;
 
 constexpr char kEndByte = 'e', kHangupByte = 'h';
@@ -29,7 +29,7 @@ void note_signal(int signal) {
 
 void handle(int signal, struct sigaction* before) {
   sigaction(signal, nullptr, before);
-  // A job in the background of a script is not for the terminal to interrupt.
+  // SIGINT is ignored where a script started the program in the background; that stays.
   if (before->sa_handler == SIG_IGN) return;
   struct sigaction once {};
   once.sa_handler = note_signal;
@@ -62,9 +62,8 @@ Termination::~Termination() {
 }
 
 Termination::Wish Termination::wait() const {
-  // Waits by poll(), not read(), which is begun anew behind a signal: ThreadSanitizer, which runs
-  // handlers only between calls or within those that it knows to block, would never come to the
-  // handler.
+  // poll() returns after a signal, where read() would be restarted: ThreadSanitizer runs handlers
+  // only between calls, or in calls that it knows to block.
   pollfd look{reader_, POLLIN, 0};
   while (poll(&look, 1, -1) < 0 && errno == EINTR) {
   }

@@ -1,8 +1,7 @@
-// Termination: SIGTERM and Ctrl-C as something to wait for, for a program that serves others. The
-// first of either only lets wait() return; from then on both have their usual effect, so that a
-// second one ends the process at once. SIGHUP asks to read again what the program was told; where
-// it comes since a terminal is gone that the program was started at, it means an end, too. One
-// object lives at a time.
+// Termination: waits for SIGTERM and Ctrl-C, for a server. The first of either makes wait() return;
+// from then on both have their usual effect, so a second one ends the process at once. SIGHUP asks
+// to read the configuration again; where it comes because the terminal closed, it means an end,
+// too. One object lives at a time.
 #pragma once
 
 #include <csignal>
@@ -11,14 +10,14 @@ namespace hearth {
 
 class Termination {
  public:
-  // Throws (kResource) where the system gives no descriptor.
+  // Throws (kResource) where no pipe can be made.
   Termination();
   ~Termination();
   Termination(const Termination&) = delete;
   Termination& operator=(const Termination&) = delete;
 
   enum class Wish { kEnd, kReadAgain };
-  // Returns once a signal came.
+  // Waits for a signal and returns what it asks for.
   Wish wait() const;
 
  private:

@@ -9,11 +9,11 @@
 
 namespace hearth {
 
-// The whole of a file, without a mark of byte order at its start; "-" is standard input.
+// Returns the contents of a file, without a byte order mark at its start; "-" is standard input.
 std::string read_text(const std::string& path);
 
-// The key of a server in a file: its first line, without blanks at its ends. Errors (kFile): other
-// than visible ASCII.
+// Returns a server's key: the file's first line, without blanks at its ends. Errors (kFile): other
+// characters than visible ASCII.
 std::string read_key(const std::string& path);
 
 void write_stdout(std::string_view text);
@@ -22,7 +22,7 @@ bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();
 
-// "hearth: note: TEXT" on standard error.
+// Prints "hearth: note: TEXT" to standard error.
 void print_note(std::string_view text);
 
 // Returns the text without one newline at its end, which an editor or echo put there.

@@ -35,7 +35,7 @@ FileLines::~FileLines() {
   if (fd_ > STDIN_FILENO) ::close(fd_);
 }
 
-// Takes a line that is in the buffer; at the end also one that nothing ends.
+// Takes a complete line from the buffer; at the input's end also an unterminated one.
 bool FileLines::take_line(std::string* line) {
   size_t end = buffer_.find('\n', searched_);
   if (end == std::string::npos) {

@@ -1,8 +1,7 @@
-// The texts of `hearth embed`, one by one, from where a user has them: options, a file or standard
-// input with a text on every line, or a JSON object on every line. Memory does not grow with their
-// number.
+// The texts of `hearth embed`, one by one: from options, or from the lines of a file or standard
+// input, which are text or JSON objects. Memory does not grow with their number.
 //
-// Errors: what cannot be read (kFile); a line that is no JSON object, has no text or is longer than
+// Errors: unreadable input (kFile); a line that is not a JSON object, has no text or is longer than
 // kMostLineBytes (kRequest, naming the line).
 #pragma once
 
@@ -19,11 +18,11 @@ inline constexpr size_t kMostLineBytes = 64u << 20;
 
 struct TextRow {
   std::string text;
-  std::string id;     // as JSON, of JSON lines where an id is asked for; else empty
+  std::string id;     // JSON, for JSON lines where an id is asked for; else empty
   std::string place;  // "line 3 of 'texts.txt'"
 };
 
-// Lines of a file or of standard input, without "\n" or "\r\n".
+// Reads the lines of a file or of standard input, without "\n" or "\r\n".
 class FileLines {
  public:
   // "-" is standard input.
@@ -33,10 +32,10 @@ class FileLines {
   FileLines& operator=(const FileLines&) = delete;
 
   enum class Got : uint8_t { kLine, kNothingYet, kEnd };
-  // Waits so long at most for what a pipe or a terminal has not sent.
+  // Reads a line; waits up to `wait` for input from a pipe or a terminal.
   Got next(std::string* line, std::chrono::milliseconds wait);
 
-  uint64_t line_number() const { return line_; }  // of the last line, from 1 on
+  uint64_t line_number() const { return line_; }  // the number of the last line, from 1
   const std::string& name() const { return name_; }
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t file_bytes() const { return file_bytes_; }  // 0 where unknown
@@ -46,13 +45,13 @@ class FileLines {
   Got read_more(std::chrono::milliseconds wait);
 
   std::string name_, buffer_;
-  size_t begin_ = 0, searched_ = 0;  // of what is not taken yet, and of it what has no end of line
+  size_t begin_ = 0, searched_ = 0;  // of unread bytes; of those not searched for '\n'
   int fd_ = -1;
   bool ended_ = false;
   uint64_t line_ = 0, bytes_read_ = 0, file_bytes_ = 0;
 };
 
-// How a line of JSON says its text.
+// The keys of text and id in a JSON line.
 struct JsonFields {
   std::string text = "text";
   std::optional<std::string> id;
@@ -60,15 +59,15 @@ struct JsonFields {
 
 class TextRows {
  public:
-  // Texts of -p, "prompt 1" and so on.
+  // Gives the texts of -p, named "prompt 1" and so on.
   explicit TextRows(std::vector<std::string> texts) : texts_(std::move(texts)) {}
-  // Lines of a file; of JSON where `fields` are given.
+  // Gives the lines of a file, which are JSON where `fields` are given.
   TextRows(const std::string& path, std::optional<JsonFields> fields)
       : lines_(std::in_place, path), fields_(std::move(fields)) {}
 
   FileLines::Got next(TextRow* row, std::chrono::milliseconds wait);
 
-  // How far it has come, in bytes of a file or in texts, and of how much (0: unknown).
+  // Return the progress in bytes of a file, or in texts, and the total (0: unknown).
   uint64_t done() const { return lines_ ? lines_->bytes_read() : next_; }
   uint64_t total() const { return lines_ ? lines_->file_bytes() : texts_.size(); }
   bool counts_bytes() const { return lines_.has_value(); }
@@ -80,7 +79,7 @@ class TextRows {
   std::optional<JsonFields> fields_;
 };
 
-// Reads a line of JSON. `place` is for messages.
+// Parses a line of JSON. `place` is for messages.
 TextRow read_json_row(std::string_view line, const JsonFields& fields, std::string place);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// The table of node bandwidths for `hearth topo`: measured, as text, and written to a file
-// (cost/bandwidth_file.h).
+// Measures the table of nodes' memory bandwidths for `hearth topo`, prints it, and writes it to a
+// file (cost/bandwidth_file.h).
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@
 
 namespace hearth {
 
-// Shows how far measuring has come (BandwidthOptions::report). An interrupt that `interrupts` tells
-// of ends the process between two rates.
+// Returns a function that shows the progress of measuring (BandwidthOptions::report). A Ctrl-C
+// noted in `interrupts` ends the process between two measurements.
 std::function<void(uint32_t done, uint32_t total)> bandwidth_progress(
     const Interrupts* interrupts = nullptr);
-// Measures with the kernels that run here, and shows it.
+// Measures with this processor's kernels, and shows progress.
 BandwidthTable measure_with_progress(const Machine& machine, BandwidthOptions options = {});
 
 std::string bandwidth_text(const BandwidthTable& table);

@@ -15,17 +15,17 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr uint32_t kFewest = 16, kFirstPrompt = 512, kLastPrompt = 32768;
-// Steps of a prompt on the cores that are predicted; those between lie on a line.
+// The number of step sizes on the cores that are predicted; times between are interpolated.
 constexpr uint32_t kStepsAsked = 9;
 
-// How soon the cores alone have a prompt's first token.
+// Predicts the time to a prompt's first token on the cores alone.
 class Cores {
  public:
   Cores(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
         const EnginePlan& plan)
       : machine_(machine), table_(table), model_(model), plan_(plan) {}
 
-  // Steps of as many rows as there may be, one behind the other.
+  // Sums steps of the most rows, and the remainder.
   double prompt(uint32_t tokens) const {
     const uint32_t rows = plan_.prefill.max_rows, whole = tokens / rows, rest = tokens % rows;
     double seconds = rest > 0 ? step(Phase::kPrefill, rest, whole * rows) : 0;
@@ -64,14 +64,14 @@ class Cores {
   const EnginePlan& plan_;
 };
 
-// Bytes a second that all of the machine's memory gives its own nodes.
+// Returns the machine's memory bandwidth in bytes a second: each node reading its own memory.
 double memory_rate(const BandwidthTable& table) {
   double rate = 0;
   for (size_t node = 0; node < table.read.size(); ++node) rate += table.read[node][node];
   return rate;
 }
 
-// A prompt on the GPU: passes over all tokens but the last, which is a step of the cores.
+// Predicts a prompt on the GPU: passes over all tokens but the last, which is a step of the cores.
 GpuPrediction::Prompt on_gpu(PassClock& clock, const StreamPlan& plan, const Cores& cores,
                              uint32_t tokens) {
   GpuPrediction::Prompt prompt{.tokens = tokens, .cores_seconds = cores.prompt(tokens)};
@@ -89,7 +89,7 @@ GpuPrediction::Prompt on_gpu(PassClock& clock, const StreamPlan& plan, const Cor
   return prompt;
 }
 
-// The fewest tokens of a prompt of one pass that are sooner on the GPU.
+// Returns the fewest tokens of a one-pass prompt that is faster on the GPU.
 std::optional<uint32_t> threshold_of(const PassTime& passes, const Cores& cores, uint32_t most) {
   const auto sooner = [&](uint32_t tokens) {
     return passes.seconds(tokens - 1) + cores.last_token(tokens - 1) < cores.prompt(tokens);
@@ -107,7 +107,7 @@ std::optional<uint32_t> threshold_of(const PassTime& passes, const Cores& cores,
   return fast;
 }
 
-// Passes of few and of all rows with other numbers of berths, room or not.
+// Predicts passes of few and of all rows with other numbers of berths, whether they fit or not.
 std::vector<GpuPrediction::Berths> berths_of(const PassTarget& target,
                                              const MeasuredAccelerator& gpu, const StreamPlan& plan,
                                              uint32_t layers, const TimedOptions& options) {

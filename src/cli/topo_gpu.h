@@ -1,5 +1,5 @@
-// Predictions of `hearth topo` for a GPU that is described beside the machine: how a model is
-// streamed through it, and how soon prompts have their first token, by it and by the cores alone.
+// Predictions of `hearth topo` for a GPU described by a file: how a model is streamed through it,
+// and the time to a prompt's first token, with it and with the cores alone.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace hearth {
 struct GpuPrediction {
   struct Prompt {
     uint32_t tokens = 0;
-    double gpu_seconds = 0;  // to the first token; no number ends where a layer counts as lost
+    double gpu_seconds = 0;  // to the first token; NaN or infinite where a layer does not fit
     double cores_seconds = 0;
-    PassFigures passes = {};  // of all of them
+    PassFigures passes = {};  // of all passes together
   };
   // The rates of a pass and of decoding, each alone and beside the other: both read the host's
   // memory.
@@ -32,14 +32,14 @@ struct GpuPrediction {
   };
   struct Berths {
     uint32_t rows = 0, berths = 0;
-    double seconds = 0;  // of a pass
+    double seconds = 0;  // of one pass
   };
 
   std::string name;
   uint32_t layers = 0, context = 0;
   StreamPlan plan = {};
-  double memory_rate = 0, link_rate = 0;   // bytes a second, of the host's memory and the link
-  std::optional<uint32_t> threshold = {};  // tokens from which on it is sooner
+  double memory_rate = 0, link_rate = 0;   // bytes a second of the host's memory and of the link
+  std::optional<uint32_t> threshold = {};  // the fewest tokens for which the GPU is faster
   std::vector<Prompt> prompts = {};
   std::vector<Berths> berths = {};
   std::optional<Beside> beside = {};  // none: nothing is copied, or a layer counts as lost
@@ -51,7 +51,7 @@ struct GpuPredictArgs {
   uint32_t depth = 512;  // positions that decoding beside a pass finds
 };
 
-// Throws Error where the model cannot be streamed, or there is no room for it.
+// Throws Error where the model cannot be streamed, or does not fit.
 GpuPrediction predict_gpu(const Machine& machine, const BandwidthTable& table,
                           const ModelSpec& model, const EnginePlan& plan,
                           const GpuPredictArgs& args);

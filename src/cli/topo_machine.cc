@@ -33,7 +33,8 @@ void json_numbers(Json& json, const char* key, const std::vector<uint32_t>& numb
 
 namespace {
 
-// First hyper-threads of all cores, then second ones: "PUs 0-7, 64-71".
+// Returns the PUs of a cache group, the first hyper-threads of all cores, then the second: "PUs
+// 0-7, 64-71".
 std::string pus_text(const Machine& machine, const LlcGroup& llc) {
   std::string text;
   for (size_t thread = 0;; ++thread) {

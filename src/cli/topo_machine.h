@@ -1,5 +1,5 @@
-// Machines for `hearth topo` and `hearth tune`: named, as a tree for people, and as keys of a JSON
-// object.
+// Machines for `hearth topo` and `hearth tune`: found by name, printed as a tree, or written as
+// keys of a JSON object.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@ namespace hearth {
 // Returns the machine that --machine names: hwloc's XML file, or "synthetic DESCRIPTION".
 Machine named_machine(const std::string& name);
 
-// "0-3,8,10-11" of rising numbers; "none" of none.
+// Returns ascending numbers as "0-3,8,10-11"; "none" for none.
 std::string ranges_text(const std::vector<uint32_t>& numbers);
 void json_numbers(Json& json, const char* key, const std::vector<uint32_t>& numbers);
 
-// Packages, nodes, caches and cores, distances, limits; of this machine also its kernels' level.
+// Returns text about packages, nodes, caches and cores, distances and limits; of this machine also
+// its kernels' level.
 std::string machine_text(const Machine& machine);
 // Writes the machine as keys of the object that `json` is in.
 void json_machine(Json& json, const Machine& machine);

@@ -32,7 +32,7 @@ std::string shard_line(const Machine& machine, const EnginePlan& plan, uint32_t 
   return out + "\n";
 }
 
-// Threads of the group whose own shard lies on another node than they sit on.
+// Returns how many threads of the group have a shard on another node than they run on.
 uint32_t strangers(const EnginePlan& plan, const Plan& phase, const PlanGroup& group) {
   uint32_t count = 0;
   for (uint32_t m : group.members) {

@@ -1,5 +1,5 @@
-// The plan for `hearth topo`, for people: which thread sits where, works in which group on which
-// shards, and where those lie.
+// Prints a plan for `hearth topo`: where each thread sits, its group and shards, and on which nodes
+// shards lie.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ Prediction of_plan(std::string name, const EnginePlan& plan) {
   return {std::move(name), placed(plan.decode), placed(plan.prefill), {}, {}};
 }
 
-// Plans as an engine would with other options, at the rows of `plan`.
+// Plans as an engine would with other options, but with the rows of `plan`.
 EnginePlan like(const Machine& machine, const EnginePlan& plan, EngineOptions options) {
   options.prefill_rows = plan.prefill.max_rows;
   options.decode_rows = plan.decode.max_rows;
@@ -36,7 +36,7 @@ Prediction on_one_node(const Machine& machine, const EnginePlan& plan) {
   return of_plan("weights on one node", like(machine, plan, options));
 }
 
-// Predicts for the first 1, 2, 4, ... of the nodes that have threads, with the threads they have.
+// Predicts for the first 1, 2, 4, ... nodes with threads, each with all of its threads.
 std::vector<Prediction> on_fewer_nodes(const Machine& machine, const EnginePlan& plan) {
   std::vector<Prediction> predictions;
   std::vector<Placement::NodeSeats> seats = plan.placement.by_node();
@@ -118,7 +118,7 @@ std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& ta
   }
   for (Prediction& one : all) {
     one.decode_cost = predict_step(machine, table, model, one.decode, {1, args.depth});
-    // The prompt counts as the beginning of a longer one, as in `hearth bench`.
+    // The prompt is the beginning of a longer one, as in `hearth bench`.
     const ExpandRule rule;
     const uint32_t expanded = model.has_latents() ? rule.positions(args.prompt + rule.tail) : 0;
     one.prefill_cost = predict_step(machine, table, model, one.prefill, {args.prompt, 0, expanded});

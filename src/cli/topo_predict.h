@@ -1,5 +1,5 @@
-// The cost model's predictions for `hearth topo`: the plan's rates, those of plans beside it, and
-// what every node reads. For people, and as a value of a JSON object.
+// The cost model's predictions for `hearth topo`: rates of the plan and of alternatives, and what
+// every node reads. As text, and as a JSON value.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-// One plan and what it comes to. Plans differ from the first, which is the one asked for, in what
-// `name` says.
+// A plan and its predicted rates. The first is the plan asked for; `name` says how another one
+// differs.
 struct Prediction {
   std::string name;
   PlacedPlan decode, prefill;
@@ -20,14 +20,14 @@ struct Prediction {
 };
 
 struct PredictArgs {
-  uint32_t depth = 512;   // positions that decode finds
+  uint32_t depth = 512;   // positions in the KV cache during decode
   uint32_t prompt = 512;  // tokens of a prefill step
-  bool encoder = false;   // then a step is of a whole text, of one token or of `prompt`
+  bool encoder = false;   // then a step is a whole text, of one token or of `prompt`
 };
 
-// The plan itself; in lockstep; with weights unplaced; with all of them on one node; on the first
-// node that has threads alone, on the first two, four and so on. Those that make no difference are
-// left out.
+// Predicts the plan itself, and alternatives: in lockstep; weights not placed; all weights on one
+// node; only the first node with threads, the first two, four and so on. Alternatives that make no
+// difference are left out.
 std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& table,
                                 const ModelSpec& model, const EnginePlan& plan,
                                 const PredictArgs& args);

@@ -1,11 +1,11 @@
-// The options of `hearth tune` whose values are more than a word.
+// Parses options of `hearth tune`.
 #pragma once
 
 #include <string_view>
 
 namespace hearth {
 
-// "90s", "10m", "1.5h" in seconds. Throws (kUsage), naming --budget.
+// Returns the seconds of "90s", "10m" or "1.5h". Throws (kUsage), naming --budget.
 double parse_budget(std::string_view text);
 
 }  // namespace hearth

@@ -13,7 +13,7 @@ namespace {
 
 const char* how(const TunedPhase& phase) { return phase.measured ? "measured" : "predicted"; }
 
-// Returns how much time is saved, as a part of the default's.
+// Returns the saved share of the default's time, as text.
 std::string gain_text(const TimeRatio& cost, bool measured) {
   auto percent = [](double part) { return 100 * (1 - part); };
   std::string text = fmt::format("{:.1f} %", percent(cost.ratio));
@@ -40,7 +40,7 @@ void json_doubt(Json& json, const TuneDoubt& doubt) {
   json.key("stolen_share").real(doubt.cpus->stolen);
 }
 
-// "up to 32 rows".
+// Returns "up to 32 rows".
 std::string threshold_words(uint32_t rows) { return "up to " + count_text(rows, "row"); }
 
 void json_kernels(Json& json, const Tuned& tuned, const TuneDoubt& doubt) {
@@ -74,7 +74,7 @@ void json_kernels(Json& json, const Tuned& tuned, const TuneDoubt& doubt) {
   json.end_object();
 }
 
-// "q8_0 768 x 2048 of each of 8 experts", as threads that share it see it.
+// Returns "q8_0 768 x 2048 of each of 8 experts", the shape that a thread computes.
 std::string product_words(const ProductShape& shape) {
   std::string words = fmt::format("{} {} x {}", pack_kind_name(shape.kind), shape.outputs, shape.k);
   if (shape.of_experts != 0) {
@@ -102,7 +102,7 @@ std::string plan_words(const Plan& plan) {
 }
 
 std::string doubt_text(const TuneDoubt& doubt, const char* what) {
-  // The part of the CPUs that matters: others take less than that everywhere.
+  // The share of CPU time from which on other programs are named as the reason.
   constexpr double kMuch = 0.02;
   if (doubt.open.count == 0) return {};
   std::string why;

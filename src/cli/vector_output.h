@@ -1,4 +1,4 @@
-// Vectors written one by one, in order: JSON lines on standard output or rows of a .npy file.
+// Writes vectors one by one, in order: as JSON lines on standard output, or as rows of a .npy file.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 namespace hearth {
 
 struct VectorRow {
-  uint64_t index = 0;  // from 0 on
+  uint64_t index = 0;  // from 0
   std::string id;      // JSON; empty: none
-  size_t tokens = 0;   // that were read of the text
-  size_t whole = 0;    // that it had: more where it was cut
+  size_t tokens = 0;   // tokens that were read of the text
+  size_t whole = 0;    // tokens of the text; more where it was cut
   std::span<const float> vector;
 };
 
@@ -25,15 +25,14 @@ class VectorOutput {
     write_row(row);
     ++rows_;
   }
-  // Skips a text that has no vector: its number stands in no line of JSON, and its row in a file is
-  // NaN.
+  // Writes no vector for a text: JSON lines leave out its index, and its row in a file is NaN.
   void skip() {
     skip_row();
     ++rows_;
   }
-  // Ends the output: what was written is whole and stays. A file is there from then on.
+  // Ends the output; written rows are complete. A file appears only now.
   virtual void end() {}
-  // Written and skipped ones.
+  // Returns the number of rows, written and skipped.
   uint64_t rows() const { return rows_; }
 
  private:
@@ -43,13 +42,14 @@ class VectorOutput {
   uint64_t rows_ = 0;
 };
 
-// {"index":0,"id":"a","tokens":7,"embedding":[0.1,...]}; "id" where there is one, and
+// Returns {"index":0,"id":"a","tokens":7,"embedding":[0.1,...]}, with "id" where there is one, and
 // "whole_tokens" where the text was cut. Numbers are the shortest that give the same float again.
 std::string vector_json(const VectorRow& row);
 
 std::unique_ptr<VectorOutput> json_vector_output();
-// float32 [rows, columns]. Throws (kFile) where the file cannot be written, at once, and for what
-// is no plain file: the header, which tells the number of rows, is written last.
+// Returns an output to a file of float32 [rows, columns]. Throws (kFile) at once where the file
+// cannot be written, or is not a plain file: the header, which has the number of rows, is written
+// last.
 std::unique_ptr<VectorOutput> npy_vector_output(const std::string& path, uint32_t columns);
 
 }  // namespace hearth

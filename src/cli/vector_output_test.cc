@@ -18,7 +18,7 @@ TEST(VectorOutput, JsonHasItsKeysInOrder) {
             "{\"index\":3,\"id\":\"a\",\"tokens\":7,\"whole_tokens\":9,\"embedding\":[]}\n");
 }
 
-// The header is written again at the end, over itself, so its size must not change.
+// The header is overwritten at the end, so its size must not change.
 TEST(VectorOutput, TheHeaderOfAFileHasOneSize) {
   for (uint64_t rows : {uint64_t{1}, uint64_t{123456}, UINT64_MAX}) {
     for (uint64_t columns : {1u, 768u, 131072u}) {

@@ -1,4 +1,4 @@
-// hearth bench: how fast a model runs here, beside what this machine can do at best; or that alone.
+// hearth bench: measures how fast a model runs here, and the limits of this machine.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -46,15 +46,15 @@ void measure_arrivals(BenchSession& session, Engine& engine, const std::string& 
   }
 }
 
-// Runs all cases with one number of threads on one load of the model. `progress` begins at `done`
+// Runs all cases with one number of threads on one load of the model. `progress` starts at `done`
 // tokens.
 BenchRun run_cases(BenchSession& session, OpenedModel& model, const std::vector<BenchCase>& cases,
                    uint32_t threads, Progress& progress, uint64_t done) {
-  // Loading has a line of its own, and lines that stay.
+  // Loading has a progress line of its own, and prints lines that stay.
   progress.finish();
   EngineArgs engine_args = session.args.engine;
   engine_args.plan.threads = threads;
-  // Ctrl-C waits for the load to end where there are results already, so that they are not lost.
+  // If there are results, Ctrl-C waits for the load to end, so that they are not lost.
   Interrupts* while_loading = session.report.runs.empty() ? &session.interrupts : nullptr;
   std::unique_ptr<Engine> engine =
       load_engine(model, engine_args, engine_options(session.args, cases), while_loading);
@@ -76,7 +76,7 @@ BenchRun run_cases(BenchSession& session, OpenedModel& model, const std::vector<
   session.report.isa = engine->isa();
   tell_made_type(engine->spec().policy, &*session.report.model);
   {
-    // The runner's sequences give back what they hold before others arrive.
+    // The runner is destroyed before the arrivals are measured, so that its KV pages are free.
     BenchRunner runner(*engine, *limits, work, hooks);
     runner.set_profiling(session.args.profile);
     for (const BenchCase& what : cases) {
@@ -160,7 +160,7 @@ int bench(const BenchArgs& args, const BenchServeArgs& serve, const BenchEmbedAr
   return tell_report(session);
 }
 
-// Declares the options that only steps read.
+// Adds the options that only measurements of steps use.
 std::vector<CLI::Option*> add_step_options(CLI::App& verb, BenchArgs* args) {
   BenchLists& lists = args->lists;
   std::vector<CLI::Option*> options = {
@@ -188,7 +188,7 @@ std::vector<CLI::Option*> add_step_options(CLI::App& verb, BenchArgs* args) {
   return options;
 }
 
-// Returns the options that say what is measured in this process, and how.
+// Returns the options that concern measurements in this process.
 std::vector<CLI::Option*> not_with_serve(CLI::App& verb, CLI::Option* model) {
   std::vector<CLI::Option*> options = {model};
   for (const char* name :
@@ -218,7 +218,7 @@ void add_bench(CLI::App& program, Action& action) {
       "--limits", args->limits, "Measure the machine's bandwidth and arithmetic, without a model");
   limits->excludes(model);
   for (CLI::Option* option : of_steps) limits->excludes(option);
-  // These options say how an engine stores and shares what it has, and are no use here.
+  // These options concern how an engine stores and divides weights; they have no effect here.
   for (const char* name : {"--kv-type", "--weights", "--shards", "--groups", "--sync", "--experts",
                            "--interleave", "--verbose"}) {
     limits->excludes(verb.get_option(name));

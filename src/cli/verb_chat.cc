@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// Options that say something of the server elsewhere, and of none here.
+// Throws for options that concern a server elsewhere, where there is none.
 void check_chat(const ChatArgs& args) {
   if (!names_server(args.serve.model) && (args.server_model || args.serve.key_file)) {
     fail(ErrorCode::kUsage,

@@ -1,4 +1,4 @@
-// hearth chat-format: what a model's turns look like, and where the words of recorded ones go.
+// hearth chat-format: shows the format of a model's turns, and parses recorded ones by it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -28,9 +28,9 @@ struct ChatFormatArgs {
   bool json = false;
 };
 
-// The form in which turns are read, and the vocabulary that they were written in.
+// The format by which turns are parsed, and the tokenizer of the model, if one was given.
 struct TurnSetting {
-  std::unique_ptr<const Tokenizer> tokenizer = nullptr;  // of the vocabulary, where it is a model's
+  std::unique_ptr<const Tokenizer> tokenizer = nullptr;  // null for a template alone
   TurnFormat format = {};
   std::string problem = {};
   TurnVocabulary vocabulary = {};
@@ -47,8 +47,8 @@ TurnSetting setting_of(const KnownFormat& known) {
   return {.format = known.format, .vocabulary = made_turn_vocabulary(known.controls)};
 }
 
-// The form that a template shows without a model: in a vocabulary of bytes, and of what the form
-// usually has as tokens.
+// Finds the format of a template without a model: the vocabulary is bytes, and the usual markers as
+// tokens.
 TurnSetting template_setting(const std::string& path) {
   const ChatTemplate chat(read_text(path));
   const RenderTurns render = renderer_of(chat);
@@ -88,7 +88,7 @@ TurnSetting setting_of(const ChatFormatArgs& args) {
   return args.model ? model_setting(args) : template_setting(*args.template_path);
 }
 
-// Reads recorded turns in the setting's form, or in that which one names itself.
+// Parses recorded turns in the setting's format, or in one that a line names itself.
 class TurnLines {
  public:
   explicit TurnLines(const TurnSetting* setting) : setting_(setting) {}
@@ -146,7 +146,7 @@ int read_turns(const ChatFormatArgs& args) {
   std::optional<boost::json::value> whole;
   try {
     whole = read_json(text);
-  } catch (const Error&) {  // a line for each turn
+  } catch (const Error&) {  // reported in the turn's line
   }
   if (whole) {
     read_one(lines, object_of(*whole));
@@ -166,7 +166,7 @@ int read_turns(const ChatFormatArgs& args) {
   return 0;
 }
 
-constexpr size_t kMostShown = 1000;  // bytes of a line of a marker
+constexpr size_t kMostShown = 1000;  // bytes of a marker that are shown
 
 // Returns the text between quotation marks, each newline as \n.
 std::string in_marks(std::string_view text) {
@@ -194,7 +194,7 @@ std::string arguments_shown(const CallFormat& calls) {
   return "";
 }
 
-// A call as the form has it, with words for what differs.
+// Returns a call in the format, with placeholders for name, id and arguments.
 std::string call_shown(const CallFormat& calls) {
   std::string text = calls.section_begin + calls.begin;
   if (calls.id_place == IdPlace::kBeforeName) text += "ID" + calls.id_end;

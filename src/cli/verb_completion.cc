@@ -1,4 +1,4 @@
-// hearth completion: a script for a shell.
+// hearth completion: prints a completion script for a shell.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// hearth config: the options that hold where the command line does not say.
+// hearth config: shows the options that the environment and the configuration file set.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -28,7 +28,7 @@ std::string values_text(const OptionFact& option, const std::vector<std::string>
   return values.size() == 1 ? text : "[" + text + "]";
 }
 
-// The verb's table, with the source of each value behind it.
+// Returns the verb's table, with the source of each value as a comment.
 std::string table_text(const VerbFact& verb, const ConfiguredOptions& configured) {
   std::string text = fmt::format("[{}]\n", verb.name);
   for (const OptionFact& option : verb.options) {
@@ -46,7 +46,7 @@ std::string table_text(const VerbFact& verb, const ConfiguredOptions& configured
   return text;
 }
 
-// The tables of models.
+// Returns the tables of models.
 std::string model_tables(const OptionTree& tree, const Configuration& configuration) {
   const VerbFact& serve = *std::ranges::find(tree, "serve", &VerbFact::name);
   std::string text;

@@ -1,5 +1,5 @@
-// hearth doctor: whether all is as it should be, and what to do where it is not.
-// The build gives HEARTH_VERSION.
+// hearth doctor: checks machine and installation, and says what to do about problems.
+// HEARTH_VERSION is defined by the build.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -46,7 +46,7 @@ Finding check_kernels_here() {
   }
 }
 
-// Whether `hearth serve` would get the port that it takes by default.
+// Checks that the default port of `hearth serve` is free.
 Finding check_port() {
   const HttpOptions usual;
   Finding finding{FindingLevel::kOk, "port", fmt::format("{} is free", usual.port), ""};
@@ -60,7 +60,7 @@ Finding check_port() {
   return finding;
 }
 
-// How fast this machine reads; none where it cannot be measured, which `findings` then tell.
+// Measures this machine's memory bandwidth; none where it cannot be measured, with a finding.
 std::optional<BandwidthTable> measure_reading(const Machine& machine, const SystemFacts& facts,
                                               std::vector<Finding>* findings) {
   try {
@@ -75,7 +75,7 @@ std::optional<BandwidthTable> measure_reading(const Machine& machine, const Syst
   }
 }
 
-// Returns the memory that an engine for one text takes, however much is free.
+// Returns the memory that an engine for one sequence takes, regardless of what is free.
 MemoryUse needed_memory(const ModelSpec& spec, Machine machine) {
   machine.memory_available = 0;
   for (NumaNode& node : machine.nodes) node.available_bytes = 0;
@@ -89,7 +89,7 @@ double predicted_rate(const ModelSpec& spec, const Machine& machine, const Bandw
   return predict_step(machine, table, spec, placed, {1, 0}).tokens_per_second;
 }
 
-// Whether a model runs here, what it needs, and how fast it would be.
+// Checks whether a model runs here, how much memory it needs, and how fast it would be.
 Finding check_model(const std::string& path, const Machine& machine,
                     const std::optional<BandwidthTable>& table) {
   try {
@@ -146,7 +146,7 @@ struct DoctorArgs {
   bool as_json = false, all = false;
 };
 
-// Checks what models need here: disk, stores, tuned plans.
+// Checks disk, stores and tuned plans.
 void check_models(const Machine& machine, bool all, std::vector<Finding>* findings) {
   try {
     const StorePlaces places = find_places();
@@ -167,7 +167,7 @@ void check_models(const Machine& machine, bool all, std::vector<Finding>* findin
   }
 }
 
-// Describes this program and its machine, for the user alone.
+// Describes this program and its machine, for local reports only.
 Finding describe_here(const Machine& machine) {
   return {FindingLevel::kOk, "machine",
           fmt::format("{}; hearth {}", cpu_text(machine.cpu_name), HEARTH_VERSION), ""};

@@ -1,4 +1,4 @@
-// hearth embed: texts to vectors.
+// hearth embed: turns texts into vectors.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMostDimensions = 1u << 17;
-// The exit status where a text was refused, as elsewhere.
+// The exit status where a text was refused, like that of an error.
 constexpr int kRefusedStatus = 1;
 
 struct EmbedArgs {
@@ -74,7 +74,7 @@ StreamOptions stream_options(const EmbedArgs& args, const EmbedModel& model,
   return stream;
 }
 
-// Keeps the vectors that were computed before something failed.
+// Writes the vectors; those computed before an error are kept.
 StreamTotals stream_to(VectorOutput& output, const EmbedArgs& args, TextRows& rows,
                        const Tokenizer& tokenizer, QueueManager& manager,
                        const StreamOptions& options, const Interrupts& interrupts) {

@@ -1,5 +1,5 @@
-// hearth gpu: the accelerators of this machine, what each lacks, whether it gives the right bits,
-// and how fast it is.
+// hearth gpu: lists the accelerators of this machine, says why one cannot be used, checks that its
+// results have the right bits, and measures it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -69,7 +69,7 @@ void check_json(Json& json, const KernelCheck& check) {
   json.key("seconds").real(check.seconds).end_object();
 }
 
-// Returns 1 where any contract is not held.
+// Checks the accelerator's results; returns 1 where any is wrong.
 int check(const FoundAccelerators& found, const GpuArgs& args) {
   const FoundAccelerator& chosen = choose_accelerator(found, args.name);
   std::unique_ptr<Accelerator> accelerator = chosen.open();

@@ -1,4 +1,4 @@
-// hearth grammar: which documents a JSON Schema takes, and what that costs.
+// hearth grammar: shows which documents a JSON Schema accepts, and what masks cost.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -53,7 +53,7 @@ GrammarVocabulary vocabulary_of(const GrammarArgs& args) {
           }};
 }
 
-// Says where and why a document is refused.
+// Returns a text about where and why a document is refused.
 std::string why_refused(const GrammarVerdict& verdict, std::string_view text) {
   std::string may;
   for (char byte : verdict.may_follow) {

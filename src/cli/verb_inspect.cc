@@ -1,4 +1,4 @@
-// hearth inspect: what is in a model.
+// hearth inspect: shows a model's metadata and tensors.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,9 +25,9 @@ struct InspectArgs {
   bool json = false, tensors = false;
 };
 
-// Elements of an array that are shown.
+// The most elements of an array that are shown.
 constexpr uint64_t kShownElements = 6;
-// Bytes of a string that text output shows; chat templates are long.
+// The most bytes of a string in text output; chat templates are long.
 constexpr size_t kShownValueBytes = 96;
 
 std::string architectures_text() {

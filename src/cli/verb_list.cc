@@ -1,4 +1,4 @@
-// hearth list: the models on this machine that a name finds.
+// hearth list: lists the models on this machine that can be named.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -47,7 +47,7 @@ int list(bool as_json) {
   return 0;
 }
 
-// Whether a shell completes the word without quotes.
+// Returns whether a shell needs no quotes around the word.
 bool is_plain(const std::string& name) {
   return std::ranges::all_of(name, [](char c) {
     return is_letter(c) || is_digit(c) || std::string_view("-_.:/").find(c) < 5;

@@ -1,4 +1,4 @@
-// hearth logits: what a model makes of every position of a sequence, for comparing programs.
+// hearth logits: prints a model's logits at every position of a sequence, for comparing programs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +31,7 @@ struct LogitsArgs {
   bool special = false, no_bos = false, json = false;
 };
 
-// Takes the logits of one position after the other.
+// Receives the logits of one position after another.
 class Output {
  public:
   virtual ~Output() = default;
@@ -57,7 +57,7 @@ class NpyOutput : public Output {
 
 class TopOutput : public Output {
  public:
-  // `tokenizer` may be null: then there are no texts.
+  // `tokenizer` may be null: then texts are left out.
   TopOutput(const Tokenizer* tokenizer, uint32_t top, bool json)
       : tokenizer_(tokenizer), top_(top), json_(json) {}
 
@@ -71,7 +71,7 @@ class TopOutput : public Output {
   }
 
  private:
-  // Returns the token's text; "" for the rows that pad an embedding table beyond the vocabulary.
+  // Returns the token's text; "" for ids beyond the vocabulary, which pad an embedding table.
   std::string text_of(int32_t id) const {
     if (tokenizer_ == nullptr || static_cast<size_t>(id) >= tokenizer_->size()) return {};
     return tokenizer_->token_bytes(id, true);
@@ -167,7 +167,7 @@ void add_token_options(CLI::App& verb, LogitsArgs* args) {
     const char* end = input.data() + input.size();
     auto [stop, error] = std::from_chars(input.data(), end, id);
     if (error == std::errc{} && stop == end && id >= 0) {
-      // The parser itself would read 010 as 8.
+      // CLI11 would read 010 as 8.
       input = fmt::format("{}", id);
       return {};
     }

@@ -1,6 +1,6 @@
-// hearth perplexity: how well a model foretells a text, by the method of llama.cpp's tool: windows
-// that do not overlap, of which the second half is scored. Every scored token so has at least half
-// a window before it, and figures of both programs compare.
+// hearth perplexity: measures how well a model predicts a text, by the method of llama.cpp's tool:
+// windows that do not overlap, of which the second half is scored. So every scored token has at
+// least half a window before it, and results of both programs are comparable.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -21,7 +21,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kDefaultWindow = 512, kSmallestWindow = 4;
-// Rows of logits a step computes; more would only take memory.
+// Rows of logits per step; more would only take memory.
 constexpr uint32_t kOutputs = 64;
 
 struct PerplexityArgs {
@@ -32,7 +32,7 @@ struct PerplexityArgs {
   bool json = false;
 };
 
-// Mean and spread of the negative log-likelihoods.
+// Mean and variance of the negative log-likelihoods.
 class Score {
  public:
   void add(double nll) {
@@ -42,7 +42,7 @@ class Score {
   }
   uint64_t count() const { return count_; }
   double perplexity() const { return std::exp(mean()); }
-  // The perplexity's is the standard error of the mean, carried through exp.
+  // Returns the perplexity's standard error: that of the mean, carried through exp.
   double error() const {
     if (count_ < 2) return 0;
     double variance = sum_of_squares_ / static_cast<double>(count_) - mean() * mean();
@@ -56,7 +56,7 @@ class Score {
   uint64_t count_ = 0;
 };
 
-// Scores what tokens [size / 2, size - 1) foretell.
+// Scores the predictions at positions [size / 2, size - 1).
 void score_window(Service& service, const ModelSource& source, std::span<const int32_t> tokens,
                   Score* score) {
   auto first = static_cast<uint32_t>(tokens.size() / 2);

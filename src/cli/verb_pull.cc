@@ -1,4 +1,4 @@
-// hearth pull: gets a model of a hub into the cache.
+// hearth pull: fetches a model from a hub into the cache.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -36,14 +36,14 @@ struct PullArgs {
 constexpr uint32_t kMostConnections = 16, kMostTries = 1000, kMostStall = 3600;
 constexpr uint64_t kLeastPiece = 4096, kLargestPiece = uint64_t{1} << 40;
 
-// Rounds to a multiple of what a disk writes at once.
+// Rounds down to a multiple of a disk's write size.
 uint64_t settled_piece(uint64_t bytes) {
   return std::clamp(bytes, kLeastPiece, kLargestPiece) / kLeastPiece * kLeastPiece;
 }
 
-// Tokens a second times the bytes of the file, which is much the same for all types of a model. It
-// is predicted for the one that would be taken: from what that reads of its weights for a token,
-// and how fast this machine reads. None where its header does not tell.
+// Returns tokens a second times bytes of the file, which is nearly the same for all types of a
+// model: predicted for the file that would be taken, from the bytes of weights that it reads for a
+// token and this machine's bandwidth. None where its header is not sufficient.
 std::optional<double> rate_by_bytes(const StorePlaces& places, const HubName& name,
                                     const ListedRepo& repo, const HubOptions& options,
                                     const std::atomic<bool>& stop) {
@@ -63,7 +63,7 @@ std::optional<double> rate_by_bytes(const StorePlaces& places, const HubName& na
       rate = cost.tokens_per_second * static_cast<double>(model.bytes);
     });
   } catch (const Error&) {
-    // A model that does not run here is listed all the same.
+    // Models that do not run here are listed, too, without a rate.
   }
   return rate;
 }

@@ -1,4 +1,4 @@
-// hearth quantize: a model's weights in another type, as a GGUF file.
+// hearth quantize: writes a model with weights of another type, as a GGUF file.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

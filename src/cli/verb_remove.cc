@@ -1,4 +1,4 @@
-// hearth remove: takes a model out of Hugging Face's cache.
+// hearth remove: deletes a model from Hugging Face's cache.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

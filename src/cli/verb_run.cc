@@ -1,4 +1,4 @@
-// hearth run: text from a prompt.
+// hearth run: generates text from a prompt.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +31,7 @@ struct RunArgs {
   EngineArgs engine;
   PromptGpuArgs gpu;
   SamplingParams sampling;
-  std::function<void(SamplingParams*)> take_sampling;  // that the command line says
+  std::function<void(SamplingParams*)> take_sampling;  // copies the command line's sampling options
   std::optional<uint64_t> seed;
   std::optional<std::string> pre;
   std::vector<std::string> stops, biases;
@@ -44,15 +44,15 @@ struct RunArgs {
   bool json = false, quiet = false, offline = false;
 };
 
-// Room for text beyond a long prompt where neither -n nor --ctx says how much.
+// Tokens for text after a long prompt where neither -n nor --ctx is given.
 constexpr uint32_t kRoom = 1024;
 constexpr uint32_t kMostRepeats = 1024;
-// Texts that are generated at the same time; others wait for one to end.
+// The most texts generated at the same time; others wait for one to end.
 constexpr size_t kMostTogether = 32;
 
 constexpr const char* kDemoPrompt = "Tell me a story about a fox and a kite.";
 
-// ID=VALUE, ID+VALUE or ID-VALUE.
+// Parses ID=VALUE, ID+VALUE or ID-VALUE.
 std::pair<int32_t, float> parse_bias(const std::string& text) {
   const char* end = text.data() + text.size();
   int32_t id = 0;
@@ -70,13 +70,13 @@ std::pair<int32_t, float> parse_bias(const std::string& text) {
        text);
 }
 
-// The prompts. Where neither a model nor a prompt is named, the demo model gets one of its own,
-// which is printed before the text, since nobody typed it.
+// Returns the prompts. Where neither a model nor a prompt is named, the demo model gets a built-in
+// one, which is printed before the text.
 std::vector<std::string> read_prompts(RunArgs* args, bool demo) {
   if (!args->prompts.texts.empty()) return args->prompts.texts;
   TextSource source{{}, args->prompts.path};
   bool ask = !demo || source.path || !stdin_is_terminal();
-  // A newline that an editor or echo put behind the text would be part of the prompt.
+  // A final newline from an editor or echo is not part of the prompt.
   std::string text = ask ? without_last_newline(read_source(source, "the prompt")) : "";
   if (demo && !source.path && text.empty()) {
     args->echo = !args->json;
@@ -85,7 +85,7 @@ std::vector<std::string> read_prompts(RunArgs* args, bool demo) {
   return {text};
 }
 
-// Makes the prompts of the user's turns where --chat is given.
+// Makes the renderer of chat prompts where --chat is given.
 std::optional<ChatPrompt> make_chat(const RunArgs& args, const OpenedModel& model) {
   if (!args.chat) return std::nullopt;
   std::optional<std::string> text;
@@ -121,7 +121,7 @@ std::vector<int32_t> encode_prompt(const RunArgs& args, const Tokenizer& tokeniz
   return tokens;
 }
 
-// Throws where the prompt does not fit.
+// Returns the context to use. Throws where the prompt does not fit.
 uint32_t choose_context(const RunArgs& args, const HyperParameters& hyper, size_t prompt) {
   uint32_t asked = args.engine.context;
   uint32_t most = std::min(hyper.context, kMaxContext);
@@ -171,7 +171,7 @@ Request settle_request(const RunArgs& args, const SamplingParams& sampling,
   return request;
 }
 
-// Whether somebody sits there who was asked for nothing yet: then --chat goes on, turn by turn.
+// Returns whether --chat becomes a conversation: a user is at the terminal, and gave no prompt.
 bool talks(const RunArgs& args) {
   bool asked = !args.prompts.texts.empty() || args.prompts.path || args.json || args.echo;
   return args.chat && !asked && stdin_is_terminal() && stdout_is_terminal();

@@ -1,4 +1,4 @@
-// hearth serve: the OpenAI-compatible server.
+// hearth serve: serves models by an OpenAI-compatible API.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +31,7 @@
 namespace hearth {
 namespace {
 
-// The reactor's thread, which ends with the object whatever happens.
+// The reactor's thread, which is stopped and joined by the destructor.
 class Reactor {
  public:
   explicit Reactor(App& app) : app_(app), thread_([&app] { app.run(); }) {}
@@ -71,13 +71,13 @@ void tell_listening(const App& app, const HttpOptions& http) {
   }
 }
 
-// The models that the options and the files name, before anything is loaded.
+// The models that options and files name, before they are loaded.
 struct ToServe {
   std::optional<ServedText> text;
   std::optional<ServedEmbeddings> embeddings, reranker;
   std::string text_name, embeddings_name, reranker_name;
 
-  // Returns the names for the line at the start.
+  // Returns the names for the line printed at the start.
   std::string names() const {
     std::string all;
     for (const std::string* name : {&text_name, &embeddings_name, &reranker_name}) {
@@ -85,7 +85,7 @@ struct ToServe {
     }
     return all;
   }
-  // Returns the PUs on which the queues' pools work.
+  // Returns the PUs on which the embedding models' pools compute.
   std::vector<uint32_t> pool_pus() const {
     std::vector<uint32_t> all;
     for (const std::optional<ServedEmbeddings>* model : {&embeddings, &reranker}) {
@@ -97,19 +97,19 @@ struct ToServe {
   }
 };
 
-// One in so many of all cores for each of two models with queues, where there is no model for text.
+// Two models for embeddings compute on 1 / kShareOfTwo of the cores each, without a text model.
 constexpr uint32_t kShareOfTwo = 2;
-// The most names in a line.
+// The most names that a line lists.
 constexpr size_t kMostNames = 8;
 
-// A model beside the one that the command names first.
+// Opens a model that is served beside the first one.
 OpenedModel open_beside(const ServeArgs& args, const std::string& file) {
   EngineArgs engine = args.engine;
-  engine.importance.reset();  // it is the other model's
+  engine.importance.reset();  // the matrix is the first model's
   return open_named_model(find_named_model(file).path, {}, engine);
 }
 
-// Returns the file's own name where no other model has it.
+// Returns the file's own name, with `end` appended while another model has it.
 std::string free_name(const ToServe& all, const ModelSource& source, const char* end) {
   const auto taken = {all.text_name, all.embeddings_name, all.reranker_name};
   std::string name = name_of({}, source);
@@ -117,7 +117,7 @@ std::string free_name(const ToServe& all, const ModelSource& source, const char*
   return name;
 }
 
-// The kind of the first file; the options say which others there are.
+// The kind of the first model; options name the others.
 enum class FirstModel : uint8_t { kText, kEmbeddings, kReranker };
 FirstModel first_model(const ServeArgs& args, const ModelSpec& spec) {
   if (spec.is_reranker()) {
@@ -172,7 +172,7 @@ void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
   open_models_beside(args, machine, embedder, reranker, all);
 }
 
-// The pools first: the engine for text takes what they leave.
+// Loads the pools first: the text engine uses the cores that they leave.
 void load_models(ToServe* all) {
   if (all->embeddings) all->embeddings->load(all->embeddings_name, {});
   if (all->reranker) {
@@ -183,7 +183,7 @@ void load_models(ToServe* all) {
   if (all->text) all->text->load(all->text_name, all->pool_pus());
 }
 
-// Returns the PUs on which nobody computes; empty where no core is left.
+// Returns the PUs on which no engine computes; empty where no core is left.
 std::vector<uint32_t> spare_pus(const Machine& machine, const ToServe& all) {
   std::vector<uint32_t> beside = pus_beside(machine, all.pool_pus());
   if (!all.text) return beside;
@@ -201,8 +201,8 @@ int list_devices(ToServe* all) {
   return 0;
 }
 
-// Reads keys again, and whatever `more` reads, until a signal asks for the end. Where something
-// cannot be read, all goes on as it was.
+// Reads keys, and whatever `more` reads, again at each SIGHUP, until a signal asks for the end.
+// Where something cannot be read, the old values stay.
 void serve_until_end(const ServeArgs& args, const Termination& termination, App* app,
                      const std::function<void()>& more) {
   while (termination.wait() == Termination::Wish::kReadAgain) {
@@ -225,11 +225,11 @@ void end_serving(const AppOptions& options, App* app, Reactor* reactor) {
       "at once\n",
       options.drain_seconds);
   reactor->join();
-  // A request that is held up must not hold up the end; nothing is left to write.
+  // A request that hangs must not delay the end; nothing is left to write.
   if (!app->settled()) std::_Exit(0);
 }
 
-// Queues tell the App of what they hold, whatever ends the reactor.
+// Ends the queues before the App, to which they report, however the reactor ends.
 struct EndQueues {
   void operator()(ToServe* all) const {
     all->embeddings.reset();
@@ -263,7 +263,7 @@ int serve(const ServeArgs& args) {
     tell_listening(app, options.http);
     load_models(&models);
     app.pin(spare_pus(machine, models));
-    const Termination termination;  // before anybody knows that it serves
+    const Termination termination;  // made before clients can connect
     app.serve(served_models(models));
     tell("hearth: serving {} at {}\n", models.names(), address_text(options.http.host, app.port()));
     serve_until_end(args, termination, &app, {});
@@ -272,7 +272,7 @@ int serve(const ServeArgs& args) {
   return 0;
 }
 
-// The set ends when the reactor has, and before the App does.
+// Destroys the set after the reactor has ended, and before the App.
 struct SetEnd {
   const std::unique_ptr<ModelSet>& set;
   ~SetEnd() {
@@ -280,7 +280,7 @@ struct SetEnd {
   }
 };
 
-// "a and b", of names in two lists; those of a set may be many.
+// Returns "a and b" from names in two lists; those of a large set are counted instead.
 std::string names_text(const std::string& beside, const std::vector<std::string>& set) {
   const bool counted = set.empty() || set.size() > kMostNames;
   std::string all =
@@ -318,14 +318,14 @@ int serve_set(const ServeArgs& args, const ToldWords& told, const OptionTree& tr
   std::vector<OfferedModel> offers = stock.find();
   if (args.allow_pull) options.stock = &stock;
 
-  std::unique_ptr<ModelSet> set;  // outlives the App, whose requests hold its models
+  std::unique_ptr<ModelSet> set;  // outlives the App, whose requests use its models
   App app(options);
   const std::unique_ptr<ToServe, EndQueues> queues(&beside);
   const SetEnd end{set};
   {
     Reactor reactor(app);
     tell_listening(app, options.http);
-    // Loading may bind its thread to some cores, so it has one of its own.
+    // Loading may bind its thread to some cores, so it runs in a thread of its own.
     std::async(std::launch::async, [&] { load_models(&beside); }).get();
     *others = beside.pool_pus();
     set = std::make_unique<ModelSet>(
@@ -346,7 +346,7 @@ int serve_set(const ServeArgs& args, const ToldWords& told, const OptionTree& tr
 }
 
 int serve_told(ServeArgs args, const ToldWords& told, const OptionTree& tree) {
-  // A client that leaves must not end the server.
+  // A client that disconnects must not end the server.
   std::signal(SIGPIPE, SIG_IGN);
   if (args.allow_pull && args.all_models != "") {
     fail(ErrorCode::kUsage,

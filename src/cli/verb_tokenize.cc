@@ -1,4 +1,4 @@
-// hearth tokenize: text to token ids and back.
+// hearth tokenize: converts text to token ids and back.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,10 +25,10 @@ struct TokenizeArgs {
        lines = false, verbose = false;
 };
 
-// Tokens are short; this only keeps a hostile vocabulary off the screen.
+// The most bytes of a token that are shown: a hostile vocabulary could fill the screen.
 constexpr size_t kShownTokenBytes = 512;
 
-// Ids parted by spaces, commas or newlines, with or without the brackets of a JSON array.
+// Parses ids separated by spaces, commas or newlines, with or without the brackets of a JSON array.
 std::vector<int32_t> parse_ids(std::string_view text) {
   constexpr std::string_view kBetween = " \t\r\n,[]";
   std::vector<int32_t> ids;
@@ -47,7 +47,7 @@ std::vector<int32_t> parse_ids(std::string_view text) {
   return ids;
 }
 
-// Calls of(line) for every line of the source's text and writes what it returns, in pieces, so that
+// Calls of(line) for every line of the source's text and writes the results in pieces, so that
 // nothing large is held twice.
 template <typename Of>
 void for_each_line(const TokenizeArgs& args, const std::string& what, Of of) {

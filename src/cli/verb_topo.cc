@@ -1,4 +1,4 @@
-// hearth topo: the machine as this program sees it, and what it would do on it.
+// hearth topo: shows the machine as this program sees it, and how it would use it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -36,7 +36,7 @@ struct TopoArgs {
   bool json = false;
 };
 
-// The findings of the verb, which are complete before a word is printed.
+// Everything that the verb prints, collected before a word is printed.
 struct Findings {
   Machine machine;
   EnginePlan plan;

@@ -1,5 +1,5 @@
-// hearth tune: finds the plan of each phase, and the schedule of each product, that are fastest for
-// a model on this machine, and keeps them for the other verbs.
+// hearth tune: finds the fastest plan of each phase, and the fastest schedule of each product, for
+// a model on this machine, and stores them for the other verbs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +31,7 @@ struct TuneArgs {
   std::string model;
   std::string only, budget = "10m";
   std::optional<std::string> trace, machine, table;
-  uint32_t threads = 0;  // 0: all but a core that is kept
+  uint32_t threads = 0;  // 0: all cores but one
   uint32_t candidates = TuningOptions{}.candidates;
   bool fresh = false, json = false, verbose = false;
   bool list = false, show = false, remove = false, exported = false;
@@ -49,7 +49,7 @@ OpenedModel open_shape(const TuneArgs& args) {
   return open_named_model(args.model, {}, args.verbose, TokenizerUse::kNone, ModelUse::kShape);
 }
 
-// `kernels`: whether these were tuned, too.
+// Prints the result; returns the exit status. `kernels`: these were tuned, too.
 int tell_tuned(const TuneArgs& args, const TuningResult& result, bool kernels) {
   if (args.json) {
     write_stdout(outcomes_json(result, kernels));
@@ -69,7 +69,7 @@ BandwidthTable read_table(const std::string& path, const Machine& machine) {
   return table;
 }
 
-// Predicts for another machine by the cost model; nothing is stored.
+// Predicts for another machine by the cost model, and stores nothing.
 int predict_only(const TuneArgs& args) {
   const OpenedModel model = open_shape(args);
   const Machine machine = named_machine(*args.machine);
@@ -90,7 +90,7 @@ class TuneLine {
  public:
   void show(const TuneProgress& at) {
     constexpr double kFine = 100;
-    // Kernels are tuned for one plan after the other.
+    // Kernels are tuned anew for each plan, so progress may start again.
     const bool anew = what_ != at.what || at.done < done_;
     done_ = at.done;
     if (anew) {

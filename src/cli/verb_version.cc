@@ -1,5 +1,5 @@
-// hearth version: what was built, by what, and what it can use here. The build gives
-// HEARTH_VERSION, HEARTH_COMPILER and HEARTH_BUILD_TYPE.
+// hearth version: shows how the program was built, and what it can use here. HEARTH_VERSION,
+// HEARTH_COMPILER and HEARTH_BUILD_TYPE are defined by the build.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
