@@ -1,4 +1,4 @@
-// Each architecture describes itself, in a short file of its own.
+// Each architecture is defined in a source of its own (models/llama.cc, ...).
 #pragma once
 
 #include "formats/hf_config.h"
@@ -28,7 +28,8 @@ void describe_bert(SpecBuilder& m);
 void describe_nomic_bert(SpecBuilder& m);
 void describe_jina_bert_v2(SpecBuilder& m);
 
-// Each family of folders has one, too, as data beside its architecture.
+// Each family of Hugging Face folders is data (formats/hf_family.h), defined in the source of its
+// architecture.
 extern const HfFamily kLlamaFolder, kMixtralFolder, kQwen2Folder, kQwen3Folder, kQwen3MoeFolder,
     kDeepseek2Folder, kDeepseek3Folder, kGlm4MoeFolder, kGemma3Folder, kGemma4Folder,
     kGemma4UnifiedFolder, kMinimaxM2Folder, kGptOssFolder, kBertFolder, kRobertaFolder,
@@ -37,8 +38,8 @@ extern const HfFamily kLlamaFolder, kMixtralFolder, kQwen2Folder, kQwen3Folder, 
 // Families of rerankers.
 extern const HfFamily kBertRankFolder, kRobertaRankFolder, kQwen3RankFolder;
 
-// How experts in groups are chosen, by topk_method, n_group and topk_group, and what those are
-// where config.json does not say: reads and sets them (models/deepseek2.cc).
+// Reads how experts in groups are chosen (topk_method, n_group, topk_group) and sets the metadata
+// for it; the members are the values where config.json has none (models/deepseek2.cc).
 struct ExpertGroups {
   const char* method;
   uint32_t groups, used;

@@ -61,7 +61,8 @@ TEST(CutHeads, ShardsShareKvHeadsThatDoNotDivide) {
   EXPECT_EQ(cut_evenly(shape(8, 4), 6), (Cut{{6, 4, 6, 6, 4, 6}, {2, 2, 2, 2, 2, 2}}));
 }
 
-// The shard between would have both KV heads, and as much to do as one of them whole.
+// A finer cut would give the middle shard copies of both KV heads, and so as much work as one whole
+// KV head with its query heads.
 TEST(CutHeads, NotWhereTheCopiesCostAsMuchAsTheyEven) {
   EXPECT_EQ(cut_evenly(shape(2, 4), 3), (Cut{{4, 0, 4}, {1, 0, 1}}));
   EXPECT_EQ(cut_evenly(shape(3, 4), 4), (Cut{{4, 4, 0, 4}, {1, 1, 0, 1}}));
@@ -69,14 +70,16 @@ TEST(CutHeads, NotWhereTheCopiesCostAsMuchAsTheyEven) {
 
 TEST(CutHeads, MhaAndBlocksLeaveNothingToCut) {
   EXPECT_EQ(cut_evenly(shape(2, 1), 4), (Cut{{1, 0, 1, 0}, {1, 0, 1, 0}}));
-  // 160 columns, and only 0 and 160 are whole heads and whole blocks.
+  // 4 query heads of 40 columns are 160; only cuts at 0 and 160 fall on both heads and blocks of
+  // 32.
   EXPECT_EQ(cut_evenly(shape(1, 4, 40), 2), (Cut{{4, 0}, {1, 0}}));
-  // Pairs of heads are 5 blocks.
+  // Two heads of 80 columns are 5 blocks of 32.
   EXPECT_EQ(cut_evenly(shape(1, 7, 80), 4), (Cut{{2, 2, 2, 1}, {1, 1, 1, 1}}));
 }
 
 TEST(CutHeads, FollowsShares) {
-  // (8 + 2 * 2) / 3 is as much as (2 + 2 * 1) / 1.
+  // A cut finer than KV heads gains nothing: (8 + 2 * 2) / 3 units of work for a share are as many
+  // as (2 + 2 * 1) / 1.
   EXPECT_EQ(cut_over(shape(2, 4), {3, 1}), (Cut{{8, 0}, {2, 0}}));
   EXPECT_EQ(cut_over(shape(2, 16), {3, 1}), (Cut{{24, 8}, {2, 1}}));
   EXPECT_EQ(cut_over(shape(2, 4), {1, 0, 1}), (Cut{{4, 0, 4}, {1, 0, 1}}));

@@ -14,7 +14,7 @@ void describe_bert(SpecBuilder& m) {
   }
 }
 
-// How Hugging Face folders of this architecture are read.
+// The Hugging Face folders of this architecture.
 
 namespace {
 
@@ -44,7 +44,7 @@ constexpr HfFamily bert_folder(HfTexts names, void (*read)(const HfReading& read
   };
 }
 
-// Returns the family of models of this kind that score pairs.
+// Returns the folder family of cross-encoders, which score pairs of texts.
 constexpr HfFamily rank_folder(HfTexts names, void (*read)(const HfReading& reading),
                                std::span<const HfTensor> head) {
   HfFamily family = bert_folder(names, read);

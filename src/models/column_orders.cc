@@ -43,7 +43,8 @@ class OrderSettler {
   template <typename Body>
   void settle(const Body&) {}
 
-  // Lets weights become F32 that no block has settled.
+  // Makes F32 of every matrix whose column order is still unsettled, and notes how many tensors
+  // that are.
   void finish() {
     std::set<const SourceTensor*> tensors;
     uint64_t bytes = 0;
@@ -64,7 +65,7 @@ class OrderSettler {
 
  private:
   WeightSpec& weight(WeightId id) { return spec_.weights[id.index]; }
-  // Whether it stays so.
+  // Whether the matrix stays packed as codes.
   bool is_codes(WeightId id) { return weight(id).packed.code_bits != 0 && is_settled(id); }
   // Whether nothing has to be done about the order of its columns any more.
   bool is_settled(WeightId id) { return settled_[id.index] || order_of(weight(id)) == nullptr; }
@@ -74,7 +75,8 @@ class OrderSettler {
     return column_order_at(*weight.data, weight.first);
   }
 
-  // Matrices that read one input gather it where their orders are one.
+  // Sets the input_order of matrices that read one input, so that it is gathered once. Does nothing
+  // where their orders differ, or where they have none.
   void gather(const std::vector<WeightId>& readers) {
     const ColumnOrder order = order_of(weight(*readers.begin()));
     const bool one = std::ranges::all_of(
@@ -86,14 +88,16 @@ class OrderSettler {
     }
   }
 
-  // Readers have their rows in the order that down's columns have in its pack.
+  // Packs the rows of `readers` (gate and up) in the order of down's packed columns, so that down's
+  // input needs no gathering.
   void give_rows(std::initializer_list<WeightId> readers, WeightId of_down) {
     WeightSpec& down = weight(of_down);
     for (WeightId id : readers) weight(id).row_order = down.input_order;
     down.input_order = nullptr;
   }
 
-  // Rows that have biases stay where they are.
+  // Settles the orders of a layer's experts. With `biased`, rows of gates and ups are not
+  // reordered, since their biases are not.
   void settle_experts(const std::vector<ExpertsBlock::Expert>& experts, bool biased) {
     for (const ExpertsBlock::Expert& expert : experts) {
       gather({expert.gate, expert.up});

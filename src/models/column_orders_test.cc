@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kOrderedK = 64;
 
-// Column j of the pack is column (j + by) % 64 of the matrix; 0: in order.
+// Returns an order in which column j of the pack is column (j + by) % 64 of the matrix; null for 0.
 ColumnOrder turned_order(uint32_t by) {
   if (by == 0) return nullptr;
   std::vector<uint32_t> order(kOrderedK);
@@ -27,7 +27,7 @@ ColumnOrder turned_order(uint32_t by) {
 // A model of matrices 64 x 64 of 4 bits, described by the orders of their columns.
 class OrderedModel {
  public:
-  // `codes` false: of floats.
+  // Adds a matrix whose columns are turned by `by`; of floats where `codes` is false.
   WeightId add(uint32_t by, bool codes = true) {
     SourceTensor& tensor = tensors_.emplace_back();
     tensor.dims = {kOrderedK, kOrderedK};
@@ -56,7 +56,7 @@ class OrderedModel {
   void add_block(decltype(Block::body) body) { spec.layers.push_back({{{std::move(body), {}}}}); }
 
   bool is_codes(WeightId id) const { return spec.weight(id).packed.code_bits == 4; }
-  // Return the number by which the input's or the rows' order was added.
+  // Return the `by` of the order that the matrix's input, or its rows, got; 0: none.
   uint32_t input(WeightId id) const { return first_of(spec.weight(id).input_order); }
   uint32_t rows(WeightId id) const { return first_of(spec.weight(id).row_order); }
 

@@ -23,8 +23,8 @@ class CoreBuilder : public BlockBuilder {
               uint32_t context)
       : graph_(graph), spec_(spec), weights_(weights), context_(context) {}
 
-  // One barrier for all: a row's norm is made by the thread that embedded it, and angles are first
-  // read behind the projections.
+  // Appends the embedding, RoPE's angles and the first norm with one barrier behind all of them: a
+  // row is normed by the thread that embedded it, and angles are not read before the projections.
   Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) override {
     const auto& [token, positions, type, second_type, scale, own_norm, per_layer] = embedding;
     HEARTH_CHECK(own_norm.has_value() != before.has_value(), "one norm begins the stream");
@@ -80,7 +80,8 @@ class CoreBuilder : public BlockBuilder {
   LinearMatrix matrix_of(const LinearRef& linear) const {
     return {&weights_.matrix(linear.weight), weights_.optional_vector(linear.bias)};
   }
-  // The product with a column-cut matrix, whose bias the join adds.
+  // Appends the product with a column-cut matrix; its bias is added when the partial sums are
+  // joined.
   Partials partials_of(const char* name, const Bundle& input, const LinearRef& linear) {
     Partials partials = partial_linear(graph_, name, input, weights_.matrix(linear.weight));
     partials.bias = weights_.optional_vector(linear.bias);
@@ -99,7 +100,7 @@ class CoreBuilder : public BlockBuilder {
                      weights_.token_rows());
   }
 
-  // Returns by group the column in which the first row of a matrix stands that every shard has.
+  // Returns, for each group, the column of its value that holds row 0 of a replicated matrix.
   static std::vector<uint32_t> first_columns(const std::vector<std::vector<RowSlice>>& slices) {
     std::vector<uint32_t> columns;
     for (const std::vector<RowSlice>& of_group : slices) {
@@ -113,7 +114,7 @@ class CoreBuilder : public BlockBuilder {
     Bundle bundle;
   };
 
-  // The angles of every RoPE that a block has, equal ones once.
+  // Appends RoPE's angles for all blocks, one node for each distinct RopeParams.
   void make_angles() {
     for (const Layer& layer : spec_.layers) {
       for (const Block& block : layer.blocks) {
@@ -173,8 +174,9 @@ class CoreBuilder : public BlockBuilder {
     return shape;
   }
 
-  // Parts that a layer does not have stand where others do: values where keys are, and of a layer
-  // that reads another one's keys and values, where these were in its own.
+  // Appends the fused product with Q, K and V. Parts that a layer lacks get slices all the same:
+  // values those of the keys, and keys of a layer that reads another layer's cache those that the
+  // other layer's K has.
   LinearOut project(const AttentionBlock& block, const Bundle& input) {
     std::vector<LinearMatrix> parts{matrix_of(block.query)};
     if (block.key.weight) parts.push_back(matrix_of(block.key));
@@ -208,8 +210,8 @@ class CoreBuilder : public BlockBuilder {
     return partials_of("attn_output", heads, block.output);
   }
 
-  // The matrices that lead to queries and latents are small and stand beside each other; where
-  // there are no low-rank queries, that of the queries is large and reads the same.
+  // The down-projections to low-rank queries and to latents are small and fused into one product.
+  // Without low-rank queries the query matrix is large, and reads the stream's norm by itself.
   Partials make(uint32_t layer, const LatentBlock& block, const Reduced& stream) {
     const Bundle& input = stream.normed;
     const LatentShape shape{.layer = layer,

@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-// The most that a step may have besides the plan's rows: output rows, and items, which count where
-// keys and values are kept for the step alone; and the positions that a text may have.
+// Limits of a graph's steps besides the plan's rows: output rows; items, which matter only where
+// keys and values are kept for the step alone; and the positions of a sequence.
 struct GraphLimits {
   uint32_t outputs = 1, items = 1;
   uint32_t context = 0;

@@ -1,12 +1,13 @@
-// Rows that folders of several families of decoders share: config.json and tensors as transformers'
-// models of Llama's kind have them. A family names the sets that it has (formats/hf_family.h).
+// Rows (keys of config.json, names of tensors) that several families of decoder folders share, as
+// transformers' models of Llama's kind have them. A family lists the sets that apply to it
+// (formats/hf_family.h).
 #pragma once
 
 #include "formats/hf_rows.h"
 
 namespace hearth::hf {
 
-// `epsilon`: of norms, where the file says none.
+// Returns the keys that all decoders have. `epsilon`: that of norms where config.json has none.
 constexpr auto decoder_keys(double epsilon) {
   return std::to_array<HfKey>(
       {must_be("hidden_act", "silu"),
@@ -22,7 +23,8 @@ constexpr auto decoder_keys(double epsilon) {
 }
 inline constexpr auto kDecoderKeys = decoder_keys(1e-6), kDecoderKeys5 = decoder_keys(1e-5);
 
-// Keys of grouped queries; biases and norms of heads tell which tensors there are.
+// Keys of grouped-query attention. Those for biases and head norms decide which tensors a folder
+// must have.
 inline constexpr HfKey kGroupedKeys[] = {
     count_or("num_key_value_heads", "attention.head_count_kv", kKvHeads, ModelMost::kHeads, kHeads),
     count_or("head_dim", "attention.key_length", kHeadLength, ModelMost::kLength, kEvenHead),
@@ -31,7 +33,8 @@ inline constexpr HfKey kGroupedKeys[] = {
 inline constexpr HfKey kOutputBiasKeys[] = {say(nullptr, kBias, kOutputBias)};
 inline constexpr HfKey kHeadNormKeys[] = {say(nullptr, 1, kHeadNorms)};
 
-// Off by default; where kinds of layers are not named, they begin with a layer.
+// Windows are off unless use_sliding_window is true. Without layer_types, layers from
+// max_window_layers on have one.
 inline constexpr HfWindows kQwenWindows = {.kind = HfWindows::Kind::kAll,
                                            .use = "use_sliding_window",
                                            .first_key = "max_window_layers",

@@ -1,7 +1,7 @@
 // DeepSeek-V2, V3 and R1 (DeepSeek-AI 2024, 2025), Kimi-K2 (Moonshot AI 2025): multi-head latent
 // attention (graph/ops/latent.h), with queries of low rank in all but the small ones, and experts
-// behind some dense layers. GGUF files hold what makes keys of latents transposed, and what makes
-// values, by head.
+// behind some dense layers. GGUF files hold W_UK transposed, and W_UV, each as a matrix for every
+// head.
 #include <fmt/format.h>
 
 #include "models/architectures.h"
@@ -17,12 +17,12 @@ void describe_deepseek2(SpecBuilder& m) {
   });
 }
 
-// How Hugging Face folders of this architecture are read.
+// The Hugging Face folders of this architecture.
 
 namespace {
 
-// The cache has one head, of what keys and values are made of; the lengths of heads have keys of
-// their own.
+// Keys of latent attention. In GGUF's terms the cache is one KV head of the latent and the rope
+// part (key_length, value_length); lengths of real heads have keys that end in _mla.
 constexpr HfKey kLatentKeys[] = {
     hf::count("q_lora_rank", "attention.q_lora_rank", hf::kQueryRank, ModelMost::kWidth),
     hf::need("kv_lora_rank", "attention.kv_lora_rank", hf::kLatentRank, ModelMost::kLength),
@@ -36,7 +36,8 @@ constexpr HfKey kLatentKeys[] = {
     hf::say("attention.key_length_mla", hf::kLatentHead, hf::kHeadLength),
     hf::say("attention.value_length_mla", hf::kValueLength)};
 
-// A bias among its tensors may tell V2's gating where its file does not.
+// V2 has no default for scoring_func: without the key, a router bias among the tensors decides the
+// gating.
 constexpr HfKey kDeepseek2Keys[] = {
     hf::dense_layers(0), hf::real("routed_scaling_factor", "expert_weights_scale", 1),
     hf::flag("norm_topk_prob", "expert_weights_norm", hf::kNone, false),
@@ -60,7 +61,8 @@ constexpr HfTensor kLatentTensors[] = {
                HfKind::kLatentPair),
     hf::matrix("self_attn.o_proj", "attn_output", hf::kWidth, hf::kLatentValueRows)};
 
-// V2, and V3 with other rules of choosing experts.
+// Returns the folder family of V2 or V3, which differ in how experts are chosen: `experts` are the
+// keys for it, `read` reads the rest.
 constexpr HfFamily deepseek_folder(HfTexts names, std::span<const HfKey> experts,
                                    void (*read)(const HfReading& reading)) {
   return {

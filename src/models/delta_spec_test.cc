@@ -31,7 +31,8 @@ std::string size_and_place(const WeightSpec& weight) {
   return fmt::format("{} {}x{} from {}", weight.name, weight.rows, weight.k, weight.first);
 }
 
-// Value heads that are dealt are a matrix for the first of every key head, and one for the second.
+// Where value heads are dealt (DeltaHeads), one matrix holds the first value head of every key
+// head, and another the second.
 TEST(DeltaSpec, WeightsAreCutByKeyHeads) {
   TestModel model(delta_source("qwen35", {.keys = 2, .values = 4, .length = 16}));
   const ModelSpec& spec = model.spec();
@@ -60,7 +61,8 @@ TEST(DeltaSpec, WeightsAreCutByKeyHeads) {
   EXPECT_TRUE(next.spec().block<ExpertsBlock>(0)->shared_gate);
 }
 
-// Runs of the output's columns are whole blocks of the file's type, and where they can of any type.
+// A cut's unit of key heads makes runs of the output's columns that are whole blocks of the file's
+// type, and where possible of 256, the largest block of any type.
 TEST(DeltaSpec, UnitsKeepBlocksWhole) {
   struct Case {
     ModelDelta delta;
@@ -82,7 +84,7 @@ TEST(DeltaSpec, UnitsKeepBlocksWhole) {
     EXPECT_EQ(block.heads.unit, c.unit);
     EXPECT_EQ(spec.axes[output.axis].unit_items, c.unit);
     EXPECT_EQ(output.column_runs.length, c.run);
-    // Every head comes once, in the pack and in the file.
+    // Each value head has one place in the pack and one in the file.
     std::vector<bool> met(c.delta.values, false), filed(c.delta.values, false);
     for (uint32_t j = 0; j < block.heads.keys; ++j) {
       for (uint32_t i = 0; i < block.heads.each; ++i) {
@@ -140,7 +142,7 @@ TEST(DeltaSpec, AModelWithoutFullAttentionIsRefused) {
       std::string::npos);
 }
 
-// A layer's list may say which have attention.
+// The key attention.recurrent_layers may list which layers keep states.
 TEST(DeltaSpec, ALayersListSaysWhichKeepStates) {
   TestSource source = delta_source("qwen35", {.interval = 2});
   source.set("qwen35.full_attention_interval", 3u);

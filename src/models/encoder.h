@@ -14,8 +14,8 @@
 
 namespace hearth {
 
-// The tables, of positions where `positions` says so, and the norm of their sum; and a reranker's
-// head.
+// Makes the tables of tokens and types, of positions too where `positions` says so, the norm of
+// their sum, and a reranker's head.
 enum class PositionTable : uint8_t { kNone, kLearned };
 void make_encoder_start(SpecBuilder& m, PositionTable positions);
 

@@ -1,5 +1,5 @@
-// Rows that folders of several families of encoders share: config.json and tensors of transformers'
-// BERT. A family names the sets that it has (formats/hf_family.h).
+// Rows (keys of config.json, names of tensors) that several families of encoder folders share, as
+// transformers' BERT has them. A family lists the sets that apply to it (formats/hf_family.h).
 #pragma once
 
 #include "formats/hf_rows.h"
@@ -9,7 +9,7 @@ namespace hearth::hf {
 inline constexpr HfTexts kEncoderPrefixes = {"bert.", "roberta.", "model."};
 inline constexpr HfTexts kEncoderLayers = {"encoder.layer.", "encoder.layers."};
 
-// Keys in the words of BERT's files.
+// Keys by the names that BERT's config.json uses.
 inline constexpr HfKey kBertKeys[] = {
     need("num_hidden_layers", "block_count", kLayers, ModelMost::kLayers),
     need("hidden_size", "embedding_length", kWidth, ModelMost::kWidth),
@@ -21,7 +21,7 @@ inline constexpr HfKey kBertKeys[] = {
     need("max_position_embeddings", nullptr, kContext, ModelMost::kContext),
     must_be("hidden_act", "gelu")};
 inline constexpr HfKey kAbsoluteKeys[] = {must_be("position_embedding_type", "absolute")};
-// Keys of all encoders: vectors need no head.
+// Keys of all encoders, which need no head to give vectors.
 inline constexpr HfKey kEncoderKeys[] = {
     say(nullptr, 1, kTied), must_be("is_decoder", false),
     must_lack("quantization_config", "it supports encoders without it")};
@@ -42,13 +42,13 @@ inline constexpr HfTensor kBertTensors[] = {
     in_layer("output.dense", "ffn_down"),
     in_layer("output.LayerNorm", "layer_output_norm")};
 
-// Tensors that only heads and poolers of pre-training have, and numbers that a program counts
-// itself.
+// Tensors that are ignored: poolers and heads of pre-training, and the stored ids 0, 1, 2, ... of
+// positions and types.
 inline constexpr HfLeftOut kHeadsLeftOut = {
     {"pooler.", "cls.", "lm_head.", "embeddings.position_ids", "embeddings.token_type_ids"},
     "of a pooler or of a head for pre-training are ignored: embeddings do not need them"};
 
-// Heads of rerankers: BERT's pooler and what reads it, and RoBERTa's two matrices.
+// Heads of rerankers: BERT's pooler and classifier, and RoBERTa's two matrices.
 inline constexpr HfTensor kBertScoreTensors[] = {of_model("pooler.dense", "cls"),
                                                  at_top("classifier", "cls.output")};
 inline constexpr HfTensor kRobertaScoreTensors[] = {at_top("classifier.dense", "cls"),

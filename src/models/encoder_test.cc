@@ -16,7 +16,7 @@
 namespace hearth {
 namespace {
 
-// "name member layer rows x k of its tensor from first".
+// Returns a line for each weight: "name member layer rows x k of its tensor from first".
 std::vector<std::string> weight_texts(const ModelSpec& spec) {
   std::vector<std::string> texts;
   for (const WeightSpec& weight : spec.weights) {
@@ -222,7 +222,7 @@ TEST(Encoder, TensorsThatCannotBe) {
        "'blk.0.ffn_gate.weight' is missing");
   says(encoder_source(nomic).add("position_embd.weight", {48, 40}), ErrorCode::kUnsupported,
        "position_embd.weight");
-  // Factors of RoPE where nothing is turned.
+  // Tensors of RoPE's factors in models without RoPE.
   for (const EncoderShape& shape : {EncoderShape{}, jina}) {
     says(encoder_source(shape).add("rope_freqs.weight", {8}), ErrorCode::kUnsupported,
          "rope_freqs.weight");

@@ -12,7 +12,8 @@
 namespace hearth {
 namespace {
 
-// A config.json's text; `more` overrides what stands before it, as a key that is named twice does.
+// Returns the text of a config.json. Keys in `more` override those before them, since the last of a
+// repeated key counts.
 std::string config_text(const std::string& architecture, const std::string& more) {
   return R"({"architectures": [")" + architecture + R"("], "hidden_size": 512,
     "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2,
@@ -126,7 +127,8 @@ TEST(HfConfig, WindowsAndLengthsOfHeads) {
             "supports a sliding window only in all layers or in none");
 }
 
-// layer_types of a letter for each layer: s is sliding_attention, f full_attention.
+// Returns the key layer_types, from a letter for each layer: s is sliding_attention, f
+// full_attention.
 std::string kinds(std::string_view letters) {
   std::string list;
   for (char letter : letters) {
@@ -147,7 +149,7 @@ TEST(HfConfig, KindsOfLayersTellOfWindows) {
   EXPECT_TRUE(has_window("MistralForCausalLM", on + kinds("ssss")));
   EXPECT_FALSE(has_window("MistralForCausalLM", kinds("ffff")));
   EXPECT_FALSE(has_window("DeepseekV3ForCausalLM", kDeepseek + kinds("ffff")));
-  // The first 28 layers have none by default.
+  // By default (max_window_layers 28) none of the first 28 layers has a window.
   EXPECT_FALSE(has_window("Qwen2ForCausalLM", on));
   auto refused = [](const char* architecture, const std::string& more, const char* found,
                     ErrorCode code = ErrorCode::kUnsupported) {
@@ -193,7 +195,7 @@ TEST(HfConfig, DefaultsOfFamilies) {
              std::string(kDeepseek) + R"(, "n_group": null, "topk_group": null)");
   EXPECT_EQ(third.get<uint32_t>("deepseek2.expert_group_count"), 8u);
   EXPECT_EQ(third.get<uint32_t>("deepseek2.expert_group_used_count"), 4u);
-  // A bias among the tensors may tell V2's gating.
+  // V2 without scoring_func gets no gating here: the router's bias decides it later.
   Read second("DeepseekV2ForCausalLM", std::string(kDeepseek) + R"(, "scoring_func": null)");
   EXPECT_EQ(second.keys().find("gating"), std::string::npos);
 }

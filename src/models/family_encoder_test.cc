@@ -23,8 +23,8 @@ void add_counted(HfFolderWriter& writer, std::string_view name, const Shape& sha
   writer.add(name, shape, "F32", std::as_bytes(std::span(values)));
 }
 
-// Returns the first value of a tensor that lies in one piece: it tells where in the stored one the
-// tensor begins.
+// Returns the first value of a contiguous tensor. Stored tensors count up, so it tells where in the
+// stored one the tensor begins.
 float first_of(const ModelSource& source, std::string_view name) {
   float value = -1;
   std::memcpy(&value, source.require_tensor(name).data.data(), sizeof value);

@@ -13,7 +13,8 @@
 namespace hearth {
 namespace {
 
-// Two key heads with two value heads each, of two elements; the second layer has attention.
+// Returns a writer of a folder with two key heads that have two value heads each, all of two
+// elements; its second layer has full attention.
 HfFolderWriter hybrid_folder(const std::string& architecture) {
   HfFolderWriter writer(all_hf_families());
   writer.set("architectures", "[\"" + architecture + "\"]");
@@ -37,7 +38,7 @@ HfFolderWriter hybrid_folder(const std::string& architecture) {
   return writer;
 }
 
-// Row r of so many columns holds 100 r, 100 r + 1, ...
+// Adds a tensor whose row r holds 100 r, 100 r + 1, ...
 void add_numbered(HfFolderWriter& writer, const std::string& name, std::vector<uint64_t> shape) {
   uint64_t columns = 1;
   for (size_t i = 1; i < shape.size(); ++i) columns *= shape[i];
@@ -75,8 +76,8 @@ TEST(HybridFolder, ValueHeadsAreDealtOut) {
   EXPECT_EQ(rows_taken(source, "blk.0.attn_qkv.weight"), mixed);
   EXPECT_EQ(rows_taken(source, "blk.0.ssm_conv1d.weight"), mixed);
   EXPECT_EQ(source.require_tensor("blk.0.ssm_conv1d.weight").dims, (std::vector<uint64_t>{3, 16}));
-  // The folder may leave out the dimension of 1; the weight is held as a vector, so its rows are no
-  // runs.
+  // A folder may store the convolution without its dimension of 1. The weight is a vector, so its
+  // tensor has no runs.
   HfFolderWriter flat = hybrid_folder("Qwen3_5ForCausalLM");
   add_numbered(flat, there + "conv1d.weight", {16, 3});
   const ModelSource flattened = flat.source();

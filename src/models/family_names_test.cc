@@ -1,4 +1,4 @@
-// Tests what tensors of folders are by their names.
+// Tests how names of tensors in folders map to GGUF's names.
 #include "formats/hf_names.h"
 
 #include <fmt/format.h>

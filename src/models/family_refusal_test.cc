@@ -76,7 +76,8 @@ TEST(FamilyRefusal, WindowsOfNoPosition) {
   }
 }
 
-// These factors of gemma4's files say which pairs turn.
+// Gemma 4's files hold factors of RoPE that say which pairs of a head turn; damaged ones are
+// refused.
 TEST(FamilyRefusal, FactorsThatAreNone) {
   for (float factor : {0.0f, -1.0f, NAN, INFINITY}) {
     TestSource source = family("gemma4");

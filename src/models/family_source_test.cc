@@ -1,4 +1,4 @@
-// Folders as they are opened, with weights of several families.
+// Tests opening folders: the tensors and metadata of several families.
 #include "formats/hf_source.h"
 
 #include <gtest/gtest.h>
@@ -363,7 +363,7 @@ TEST(HfSource, OpensAFolderAndWhatLiesInIt) {
   EXPECT_EQ(hf_folder_of("config.json"), ".");
 }
 
-// A hub's cache holds links like these.
+// The cache of the Hugging Face hub holds such links.
 TEST(HfSource, LinksAreFollowed) {
   TestFolder folder;
   fs::create_directories(folder.path() + "blobs");

@@ -16,8 +16,8 @@ constexpr Residual kNormBothSides{NormKind::kRms,
                                   {.before = "attn_norm", .behind = "post_attention_norm"},
                                   {.before = "ffn_norm", .behind = "post_ffw_norm"}};
 
-// Returns the number whose root scores are divided by: a head's length, but in the largest model
-// the width's share of a head, which is shorter. GGUF has no key for it.
+// Returns n of the factor 1 / sqrt(n) on scores: the length of a head, but in the largest model
+// width / heads, which is less. GGUF has no key for it.
 double score_length(const SpecBuilder& m) {
   if (m.hyper().layers != kLargestLayers) return 0;
   return static_cast<double>(m.hyper().width) /
@@ -67,7 +67,7 @@ constexpr HfTensor kGemmaNorms[] = {
     hf::vector("pre_feedforward_layernorm", "ffn_norm", hf::kWidth),
     hf::vector("post_feedforward_layernorm", "post_ffw_norm", hf::kWidth)};
 
-// Reads the number whose root scores are divided by.
+// Reads query_pre_attn_scalar: scores are divided by its square root.
 void read_score_length(const HfReading& reading) {
   const double length = reading.config.real_or("query_pre_attn_scalar", 256);
   reading.set("attention.scale", static_cast<float>(1 / std::sqrt(length)));

@@ -19,19 +19,20 @@
 namespace hearth {
 namespace {
 
-// The last of so many layers has no window, where the file does not say which have one.
+// Every sixth layer has no window where the file does not say which layers have one.
 constexpr uint32_t kWindowedLayers = 6;
 
-// The cap where the file says nothing; llama.cpp has the same, and so do all released models.
+// The soft cap of logits where the file has none; llama.cpp has the same default, and all released
+// models have this cap.
 constexpr double kLogitCap = 30;
-// The cap's own arithmetic leaves float beyond these.
+// The bounds of a soft cap: beyond them its arithmetic leaves the range of float.
 constexpr double kLeastCap = 1e-3, kMostCap = 1e6;
 
 bool is_windowed(SpecBuilder& m, uint32_t layer) {
   return window_of(m, layer, kWindowedLayers) == Window::kLocal;
 }
 
-// The layer whose keys and values this one reads, if it has none.
+// Returns the layer whose keys and values this one reads, where it has none of its own.
 std::optional<uint32_t> layer_of_keys(SpecBuilder& m, uint32_t layer) {
   constexpr const char* kKey = "attention.shared_kv_layers";
   const uint32_t layers = m.hyper().layers, shared = m.keys().number_or(kKey, 0);
@@ -140,7 +141,7 @@ constexpr HfKey kGemma4Keys[] = {
     hf::say("attention.value_length", hf::kHeadLength),
     hf::count("num_kv_shared_layers", "attention.shared_kv_layers", hf::kNone, ModelMost::kLayers,
               0)};
-// Keys of the models with parts that see and hear, and of the one that sees and hears by itself.
+// Keys of models with separate vision and audio encoders, then of the unified model without them.
 constexpr HfKey kApartKeys[] = {
     hf::count_or("max_position_embeddings", "context_length", hf::kContext, ModelMost::kContext,
                  131072u),
@@ -150,7 +151,7 @@ constexpr HfKey kApartKeys[] = {
 constexpr HfKey kUnifiedKeys[] = {hf::count_or("max_position_embeddings", "context_length",
                                                hf::kContext, ModelMost::kContext, 262144u)};
 
-// Some of these differ from layer to layer: read_kinds().
+// Rows whose sizes differ from layer to layer are set by read_kinds().
 constexpr HfTensor kGemma4Tensors[] = {
     hf::vector("input_layernorm", "attn_norm", hf::kWidth),
     hf::vector("post_attention_layernorm", "post_attention_norm", hf::kWidth),
@@ -208,7 +209,8 @@ void read_beside(const HfReading& reading) {
   reading.set("expert_feed_forward_length", ffn);
 }
 
-// Lengths of heads, KV heads and FFN rows of each layer, by its kind and by whether it has keys.
+// Sets each layer's head lengths, KV heads and FFN rows, by its kind (with a window or without) and
+// by whether it has keys of its own.
 void read_kinds(const HfReading& reading) {
   const ConfigReader& config = reading.config;
   HfConfig& model = reading.model;

@@ -17,7 +17,7 @@ void describe_glm4moe(SpecBuilder& m) {
   });
 }
 
-// How Hugging Face folders of this architecture are read.
+// The Hugging Face folders of this architecture.
 
 namespace {
 

@@ -19,7 +19,7 @@ void describe_gpt_oss(SpecBuilder& m) {
       NormKind::kRms, {.before = "attn_norm"}, {.before = "post_attention_norm"}};
   make_decoder(m, [&](uint32_t layer) {
     m.keys(layer).count("attention.sliding_window", ModelMost::kContext);
-    // Layers with and without a window turn positions alike.
+    // Layers with and without a window have the same RoPE.
     const bool windowed = window_of(m, layer, kWindowPeriod) != Window::kNone;
     m.layer({make_attention(m, layer,
                             {.rope = RopeLayout::kHalf,

@@ -84,7 +84,7 @@ TEST(GptOss, WhatIsMissingOrOfAnotherShapeIsNamed) {
                            std::string("tensor ") + name + " is 3, but");
     expect_gpt_oss_refused(gpt_oss().add(name, {64, 5}), ErrorCode::kFile, name);
   }
-  // The file is of another program: Llama has no sinks.
+  // Sinks in a Llama are refused: that architecture has none.
   expect_gpt_oss_refused(made_source({}).add("blk.0.attn_sinks.weight", {4}),
                          ErrorCode::kUnsupported, "blk.0.attn_sinks.weight");
 }
@@ -112,8 +112,8 @@ HfFolderWriter gpt_oss_folder() {
   return writer;
 }
 
-// Blocks whose codes and scales tell their row: scale 2^(row % 3), and code row % 8 in all columns
-// but the second, which has 1.
+// Adds a stack of MXFP4 blocks whose codes and scales identify their row: scale 2^(row % 3), and
+// code row % 8 in all columns but the second, which has 1.
 void add_blocks(HfFolderWriter& writer, const std::string& name, uint64_t experts, uint64_t rows,
                 uint64_t k) {
   std::vector<std::byte> codes, scales;

@@ -7,7 +7,8 @@
 
 namespace hearth::hf {
 
-// Returns the keys without the width of an FFN, which models with experts in every layer may lack.
+// Returns `keys` without the one for the width of an FFN, which models with experts in every layer
+// may lack.
 constexpr auto without_ffn(auto keys) {
   for (HfKey& key : keys) {
     if (key.from == "intermediate_size") key.needed = false;
@@ -48,7 +49,7 @@ inline constexpr HfTensor kHybridTensors[] = {
     attending(vector("self_attn.q_norm", "attn_q_norm", kHeadLength)),
     attending(vector("self_attn.k_norm", "attn_k_norm", kHeadLength))};
 
-// Tensors that both ways of naming projections share.
+// Tensors of the delta rule that have the same names in Qwen3-Next's folders and Qwen3.5's.
 inline constexpr HfTensor kDeltaTensors[] = {
     recurrent({HfScope::kLayer, HfKind::kDeltaConv, "linear_attn.conv1d", "ssm_conv1d",
                kDeltaMixedRows, kTaps}),
@@ -70,9 +71,9 @@ inline constexpr HfTensor kSharedGateTensors[] = {
     in_layers(HfLayers::kSparse,
               table("mlp.shared_expert_gate", "ffn_gate_inp_shexp", kOne, kWidth))};
 
-// Experts as Qwen3.5's folders have them, of each layer in two tensors, and as Qwen3-Next's have
-// them, apart; both names are read of both. Those of the other way have no shape: a folder that is
-// told by config.json alone has none of them.
+// Rows for experts, both as Qwen3.5 stores them (two stacked tensors a layer) and as Qwen3-Next
+// does (each by itself): folders of either family may have either. `stacked` says which of the two
+// gets shapes, and so is assumed where only config.json is there.
 constexpr auto hybrid_experts(bool stacked) {
   auto rows = std::to_array<HfTensor>(
       {expert_matrices("mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", kTwoExpertFfns,

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// Reads the spec, which outlives its source; its tensors do not.
+// Returns the spec of a source that is gone afterwards; the spec's tensors must not be read.
 ModelSpec read(TestSource made) {
   ModelSource source = made.source();
   return make_spec(source);
@@ -31,7 +31,7 @@ TestSource experts_of(std::string_view architecture) {
                       .experts = {.count = 8, .chosen = 2, .ffn = 32, .dense = 1}});
 }
 
-// A bias for choosing experts tells sigmoid, where no key tells anything.
+// Without a key for the gating, a router with a bias for choosing is one of sigmoids.
 TEST(HyperParameters, ABiasOfTheRouterTellsItsGating) {
   TestSource latent = experts_of("deepseek2"), llama = experts_of("llama");
   EXPECT_EQ(gating_of(latent), Gating::kSoftmax);
@@ -52,7 +52,7 @@ TestSource llama_with(const char* key, auto value) {
   return llama_source({}).set(std::string("llama.") + key, value);
 }
 
-// The bias tells the gating of the model, whichever of its layers has it.
+// A router bias in any layer decides the gating of all layers.
 TEST(HyperParameters, ABiasOfOneRouterTellsTheGatingOfAll) {
   TestSource source = made_source({.architecture = "deepseek2",
                                    .layers = 3,
@@ -62,7 +62,7 @@ TEST(HyperParameters, ABiasOfOneRouterTellsTheGatingOfAll) {
   EXPECT_EQ(gating_of(source), Gating::kSigmoid);
 }
 
-// A factor needs no type to be linear, under its old name neither; 0 is none.
+// A factor without a scaling type is linear, also under its old name; 0 stands for none.
 TEST(HyperParameters, AFactorOfRopeIsLinear) {
   for (const char* key : {"rope.scaling.factor", "rope.scale_linear"}) {
     const RopeParams rope = rope_of(llama_with(key, 4.0f));
@@ -74,7 +74,7 @@ TEST(HyperParameters, AFactorOfRopeIsLinear) {
   none.set("llama.rope.scaling.type", "none");
   EXPECT_EQ(rope_of(none).scaling, RopeScaling::kNone);
   EXPECT_EQ(rope_of(llama_source({})).scaling, RopeScaling::kNone);
-  // The newer key counts.
+  // Where both keys are there, the newer one counts.
   TestSource both = llama_with("rope.scaling.factor", 2.0f);
   EXPECT_EQ(rope_of(both.set("llama.rope.scale_linear", 8.0f)).factor, 2);
   EXPECT_NE(spec_refusal(none.set("llama.rope.scaling.type", "su"), ErrorCode::kUnsupported)
@@ -153,7 +153,7 @@ TEST(HyperParameters, AValueForEveryLayer) {
             std::string::npos);
 }
 
-// The keys matter where there is a window at all.
+// Keys for windowed layers are refused only in a model that has a window.
 TEST(HyperParameters, KeysOfWindowedLayersAreRefused) {
   TestSource source = llama_with("attention.sliding_window_pattern", uint32_t{6});
   source.set("llama.rope.freq_base_swa", 1e4f);

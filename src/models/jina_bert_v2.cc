@@ -23,17 +23,17 @@ void describe_jina_bert_v2(SpecBuilder& m) {
   }
 }
 
-// How Hugging Face folders of this architecture are read.
+// The Hugging Face folders of this architecture.
 
 namespace {
 
-// `original` is BERT's FFN, whose tensors have its names.
+// Values of feed_forward_type; `original` is BERT's FFN, with BERT's tensor names.
 constexpr HfChoice kJinaFfns[] = {{"original", 0}, {"geglu", 1}};
 constexpr HfKey kJinaKeys[] = {
     hf::must_be("position_embedding_type", "alibi"),
     hf::choice("feed_forward_type", nullptr, hf::kNone, kJinaFfns, "original")};
 
-// The model for code has its FFN's gate behind the other half.
+// In the model for code the FFN's tensor holds up before gate (up_gated_layer).
 constexpr HfTensor kJinaTensors[] = {
     hf::in_layer("attention.self.layer_norm_q", "attn_q_norm"),
     hf::in_layer("attention.self.layer_norm_k", "attn_k_norm"),

@@ -38,8 +38,8 @@ TEST(LatentSpec, WeightsAndLayers) {
   EXPECT_EQ(weight_named(whole.spec(), 0, "q_a"), nullptr);
 }
 
-// Every head is a unit where its values are whole blocks of 32; else a unit has as many heads as
-// make some.
+// A unit of the heads' axis is one head where its values are whole blocks of 32, else the fewest
+// heads whose values are.
 TEST(LatentSpec, HeadsAreCutOneByOne) {
   for (auto [value, heads] : {std::pair{32u, 2u}, {20u, 0u}, {8u, 4u}}) {
     TestModel model(latent_source({.heads = 6, .value = value}));
@@ -50,7 +50,8 @@ TEST(LatentSpec, HeadsAreCutOneByOne) {
   }
 }
 
-// Scores grow where YaRN stretches the context and the file says by how much; then cosines do not.
+// With YaRN and yarn_log_multiplier, scores are multiplied by a growth and cosines are not; without
+// that key it is the other way round.
 TEST(LatentSpec, YarnScalesScores) {
   TestSource source = latent_source({});
   source.set("deepseek2.rope.scaling.type", "yarn").set("deepseek2.rope.scaling.factor", 40.0f);
@@ -114,7 +115,7 @@ TEST(LatentSpec, SizesThatCannotBeAreRefusedByTheirKey) {
   source.set("deepseek2.rope.scaling.yarn_log_multiplier", -1.0f);
   EXPECT_NE(spec_refusal(source, ErrorCode::kFile).find("yarn_log_multiplier = -1"),
             std::string::npos);
-  // Tensors that are as large as other sizes would have them.
+  // A tensor whose shape belongs to other sizes is refused.
   source = latent_source({});
   source.add("blk.0.attn_k_b.weight", {24, 48, 5});
   EXPECT_NE(spec_refusal(source, ErrorCode::kFile).find("24 x 48 x 5"), std::string::npos);

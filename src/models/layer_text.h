@@ -9,10 +9,11 @@
 
 namespace hearth {
 
-// "attention: 16 heads on 8 of 128, norms of heads, RoPE 1e+06, window 1024; norm before".
+// Returns a block's description, such as "attention: 16 heads on 8 of 128, norms of heads, RoPE
+// 1e+06, window 1024; norm before".
 std::string block_text(const ModelSpec& spec, const Block& block);
 
-// Layers whose blocks read alike.
+// Layers whose blocks have the same descriptions.
 struct LayerKind {
   std::vector<uint32_t> layers;     // rising
   std::vector<std::string> blocks;  // by block_text()

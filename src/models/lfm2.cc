@@ -131,7 +131,8 @@ void read_lfm_layers(const HfReading& reading) {
   reading.set("attention.head_count_kv", heads);
 }
 
-// An FFN's width is given as that of one without a gate, but where the file says otherwise.
+// Sets the width of the FFN. The file gives that of an FFN without a gate, of which a gated one has
+// two thirds (then a multiplier and rounding), unless block_auto_adjust_ff_dim is false.
 void read_lfm2(const HfReading& reading) {
   const ConfigReader& config = reading.config;
   uint64_t ffn = reading.model[HfValue::kFfn];

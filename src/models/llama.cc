@@ -16,7 +16,7 @@ void describe_llama(SpecBuilder& m) {
   });
 }
 
-// How Hugging Face folders of this architecture are read.
+// The Hugging Face folders of this architecture.
 
 namespace {
 

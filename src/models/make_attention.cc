@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Slopes of 2^-64 and less are none at all.
+// The largest exponent of an ALiBi slope: one of 2^-64 or less changes no score.
 constexpr double kMostAlibi = 64;
 
 // Reads the sizes of heads; layers that see a window may have lengths of their own where others see
@@ -33,7 +33,7 @@ void read_head_sizes(const ModelKeys& keys, uint32_t width, const AttentionOptio
   block->scale = static_cast<float>(keys.real_or("attention.scale", 1.0 / std::sqrt(score_length)));
 }
 
-// A thread has the results of a position in one tile.
+// Refuses heads whose results for one position do not fit a thread's tile (attention_tile_fits()).
 void check_tile(const std::string& source, const AttentionBlock& block) {
   AttentionShape shape{};
   shape.group_size = block.group_size();
@@ -46,8 +46,8 @@ void check_tile(const std::string& source, const AttentionBlock& block) {
        source, block.heads, block.kv_heads, block.value_length, kAttentionTileFloats);
 }
 
-// A row sees all of its text, or none that comes after it; windows are cut out of the latter.
-// `all` are the keys of all layers, which have one mask.
+// Sets the block's mask and window. `all` are the keys of the whole model: attention is causal in
+// all layers or in none. Throws (kUnsupported) for a window where it is not causal.
 void read_mask(const ModelKeys& all, const ModelKeys& keys, bool encoder, AttentionBlock* block) {
   const bool causal = all.flag_or("attention.causal", !encoder);
   if (causal && encoder) keys.refuse("attention.causal", true, "false");
@@ -85,7 +85,7 @@ void check_same_heads(SpecBuilder& m, uint32_t layer, const AttentionOptions& op
        *options.keys_of, other.heads, other.kv_heads, other.key_length, other.value_length);
 }
 
-// Tensors that a layer may have which reads another one's keys and values, and does not use.
+// Marks as known the key and value tensors of a layer that uses another layer's keys and values.
 void know_unused_keys(SpecBuilder& m, uint32_t layer) {
   for (const char* name : {"attn_k.weight", "attn_v.weight", "attn_k_norm.weight"}) {
     m.says_nothing_new(layer_tensor(layer, name));

@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// Elements of the largest blocks of a file's types.
+// The most elements that a block of any file type has.
 constexpr uint32_t kWidestBlock = 256;
 
 void read_delta_sizes(const ModelKeys& keys, DeltaFiles files, DeltaBlock* block) {
@@ -28,8 +28,9 @@ void read_delta_sizes(const ModelKeys& keys, DeltaFiles files, DeltaBlock* block
   }
 }
 
-// Key heads that shards are cut in multiples of: whole blocks of the output's columns lie together,
-// and where these have to be brought together, whole blocks of the file as well.
+// Returns the key heads in a unit of the heads' axis: the fewest whose output columns are whole
+// blocks. Where value heads are dealt, columns are reordered in runs, which must be whole blocks of
+// the file's type as well; 256 columns suit every type.
 uint32_t unit_heads(const DeltaBlock& block, uint32_t file_block) {
   const DeltaHeads& heads = block.heads;
   auto least = [&](uint32_t columns, uint32_t multiple) {
@@ -102,7 +103,7 @@ bool has_full_attention(SpecBuilder& m, uint32_t layer) {
     if (keys.is_per_layer(kLayers)) return !keys.flag_or(kLayers, true);
     return (i + 1) % every == 0;
   };
-  bool any = layer > 0;  // said of the first layer for all
+  bool any = layer > 0;  // checked once, at the first layer
   for (uint32_t i = 0; i < layers && !any; ++i) any = is_full(i);
   if (!any) {
     fail(

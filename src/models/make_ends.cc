@@ -13,7 +13,7 @@ WeightId make_table(SpecBuilder& m, const char* member, const char* name) {
       -1, {.member = member, .name = name, .rows = tokens, .k = m.hyper().width, .axis = axis});
 }
 
-// Returns which of two rows is that of "yes"; the file says so.
+// Returns which of a reranker's two rows stands for "yes", by classifier.output_labels.
 uint32_t read_yes(const SpecBuilder& m, uint64_t rows) {
   const std::string key = m.keys().prefix() + "classifier.output_labels";
   const auto labels =
@@ -33,7 +33,8 @@ void make_score_head(SpecBuilder& m) {
   if (!m.has(kDense) && !m.has(kOut)) return;
   const uint32_t width = m.hyper().width;
   const bool has_out = m.has(kOut);
-  // A single row that stands alone is the last, whatever its name.
+  // Where only one of the two tensors is there and it has one row, it is the output layer, whatever
+  // its name.
   const bool dense = m.has(kDense) && (has_out || m.rows_of(kDense) != 1);
   if (dense && !has_out) {
     fail(ErrorCode::kFile,

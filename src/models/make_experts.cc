@@ -52,7 +52,7 @@ RouterRule read_router(const SpecBuilder& m, const ModelKeys& keys,
   }
   rule.gating = kGatings[gating - 1];
   rule.normalised = keys.flag_or("expert_weights_norm", defaults.normalised);
-  // Converters write 0 where nothing is scaled.
+  // Some converters write 0 for no scale.
   rule.scale = static_cast<float>(keys.non_negative_or("expert_weights_scale", 1));
   if (rule.scale == 0) rule.scale = 1;
   read_groups(keys, &rule);

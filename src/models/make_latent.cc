@@ -22,7 +22,8 @@ uint32_t read_query_rank(const ModelKeys& keys) {
   return keys.number_or(kKey, 0) == 0 ? 0 : keys.count(kKey, ModelMost::kWidth);
 }
 
-// key_length and value_length are of what the cache holds, those with _mla of a head.
+// Reads the lengths of heads: the keys that end in _mla. key_length and value_length are those of
+// what the cache holds for a position.
 void read_sizes(const ModelKeys& keys, LatentBlock* block) {
   block->heads = keys.count("attention.head_count", ModelMost::kHeads);
   const uint32_t kv_heads = keys.count_or("attention.head_count_kv", 1, ModelMost::kHeads);
@@ -32,8 +33,8 @@ void read_sizes(const ModelKeys& keys, LatentBlock* block) {
   block->value_length = keys.count("attention.value_length_mla", kMaxHeadDim);
 }
 
-// The part of keys that RoPE turns lies behind the latent. Where the file tells how scores grow
-// with the context that YaRN stretches, sines and cosines do not.
+// Reads RoPE of the rope part, which lies behind the latent. Where the file says how YaRN scales
+// scores (yarn_log_multiplier), sines and cosines are not scaled.
 void settle_positions(const ModelKeys& keys, LatentBlock* block) {
   RopeParams& rope = block->rope;
   if (rope.n_rot >= block->key_length || rope.n_rot > kMaxLatentKey - kMaxLatentValue) {
@@ -58,7 +59,8 @@ void settle_positions(const ModelKeys& keys, LatentBlock* block) {
       keys.real_or("attention.scale", 1 / std::sqrt(static_cast<double>(block->key_length))));
 }
 
-// Latents are all heads', so nothing but the blocks of their results binds heads together.
+// Returns the axis of the query heads. All heads read the same latents, so a unit only needs as
+// many heads as make whole blocks of 32 results.
 AxisId latent_heads(SpecBuilder& m, const LatentBlock& block) {
   return m.axis(
       {.name = "heads", .items = block.heads, .unit_items = block_granule(1, block.value_length)});

@@ -6,7 +6,7 @@ namespace hearth {
 bool has_short_conv(SpecBuilder& m, uint32_t layer) {
   constexpr const char* kKey = "attention.head_count_kv";
   auto is_conv = [&](uint32_t i) { return m.keys(i).number_or(kKey, 1) == 0; };
-  bool any = layer > 0;  // said of the first layer for all
+  bool any = layer > 0;  // checked once, at the first layer
   for (uint32_t i = 0; i < m.hyper().layers && !any; ++i) any = !is_conv(i);
   if (!any) {
     fail(ErrorCode::kUnsupported,

@@ -1,4 +1,4 @@
-// The factor of a whole matrix of NVFP4, which a file has beside it as NAME.scale.
+// Tests the scale of a whole NVFP4 matrix, the tensor NAME.scale.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// A model whose attn_q is of `type`, with a tensor of `numbers` for its scale.
+// Returns a model whose attn_q is of `type`, with a scale tensor of `numbers` elements.
 TestSource scaled_source(DType type, uint64_t numbers, DType scale_type = DType::kF32) {
   TestSource source = llama_source({.layers = 1, .width = 64, .ffn = 64});
   const ModelSource whole = source.source();
@@ -31,7 +31,8 @@ std::vector<std::byte> bytes_with(const TestSource& source, float scale) {
   });
 }
 
-// Returns the error of making a spec of it; empty: it makes one whose q has the scale.
+// Returns the error of making the source's spec, or "" where that succeeds, and checks that q then
+// has this scale.
 std::string refusal(const TestSource& source, float scale, ErrorCode code = ErrorCode::kFile) {
   const std::vector<std::byte> bytes = bytes_with(source, scale);
   const ModelSource model = parse_gguf(bytes, "test.gguf");

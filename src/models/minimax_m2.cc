@@ -17,7 +17,7 @@ void describe_minimax_m2(SpecBuilder& m) {
   });
 }
 
-// How Hugging Face folders of this architecture are read.
+// The Hugging Face folders of this architecture.
 
 namespace {
 
@@ -36,7 +36,8 @@ constexpr HfTensor kMinimaxTensors[] = {
     hf::vector("self_attn.k_norm", "attn_k_norm", hf::kKeyRows),
     hf::routing_bias("block_sparse_moe.e_score_correction_bias")};
 
-// Layers of an earlier model of the same authors attend linearly, which this tells.
+// Refuses models with linear attention in some layers, as MiniMax-Text-01 has: attn_type_list must
+// be 1 for every layer.
 void read_minimax(const HfReading& reading) {
   const boost::json::value* kinds = reading.config.find("attn_type_list");
   if (kinds == nullptr || kinds->is_null()) return;

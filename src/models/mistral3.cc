@@ -8,7 +8,8 @@
 namespace hearth {
 namespace {
 
-// Divides YaRN's factor of sines and cosines by how scores grow in all dimensions.
+// Divides YaRN's factor on sines and cosines by 1 + growth * yarn_log_multiplier * ln(factor), as
+// mscale_all_dim asks for.
 void read_growth(const ModelKeys& keys, RopeParams* rope) {
   if (rope->scaling != RopeScaling::kYarn) return;
   const double all = keys.non_negative_or("rope.scaling.yarn_log_multiplier", 0);

@@ -22,7 +22,7 @@ struct PackTask {
   size_t source_bytes;
 };
 
-// Writes a vector's elements; those of a table by columns.
+// Writes a vector's elements as f32 to `out`; a table's column by column.
 void read_vector(const WeightSpec& weight, float* out) {
   if (weight.table_columns == 0) {
     dequantize_row(weight.dtype, weight.bytes().data(), weight.k, out);

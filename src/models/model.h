@@ -45,11 +45,11 @@ class Model {
   using Report = std::function<void(size_t)>;
   void load(const ModelSource& source, Team& team, const std::vector<uint32_t>& member_shards,
             const Report& report);
-  // Gives every weight its place, as load() does, and reads and touches nothing: for who asks how
-  // long a model would take, and never computes. All bytes read as zeros. The machine that it was
-  // made for is one that is only described, whatever is so large.
+  // Gives every weight its place, as load() does, but reads no file and touches no memory, so all
+  // weights read as zeros. For predicting a model's times without computing, also on a machine that
+  // is only described and may be larger than this one.
   void lay_out();
-  // Gives all memory of the weights back; what describes them stays.
+  // Frees the memory of the weights; spec and table stay.
   void release_weights();
   // How long loading took.
   double packing_seconds() const { return packing_seconds_; }

@@ -24,7 +24,7 @@ class ModelKeys {
   // The source outlives the keys.
   explicit ModelKeys(const ModelSource& source);
 
-  // Returns the keys as they are read for this layer.
+  // Returns a view of the keys in which those with a value for every layer give this layer's.
   ModelKeys of_layer(uint32_t layer) const;
 
   // Whether the key has values for layers.
@@ -51,7 +51,7 @@ class ModelKeys {
   // "llama."
   const std::string& prefix() const { return prefix_; }
   const ModelSource& source() const { return *source_; }
-  // Whether anybody read it.
+  // Whether the key was read.
   bool was_read(std::string_view key) const { return read_->contains(key); }
 
  private:

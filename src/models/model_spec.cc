@@ -77,7 +77,7 @@ uint32_t ModelSpec::kept_window() const {
     window = std::max(window, rows->window);
     others = others || rows->window == 0;
   }
-  // A state says all of what was before it: sequences that have one go back to where one is kept.
+  // With states no pages of windows are dropped: a sequence can only resume where a state is kept.
   return others && !has_states() ? window : 0;
 }
 

@@ -59,8 +59,7 @@ struct ColumnRuns {
   uint32_t length = 0, groups = 0, count = 0;
 };
 
-// All of a tensor, or as many of its rows as are the weight's: Q, K and V may stand above each
-// other in one.
+// A weight: a whole tensor, or some of its rows, since one tensor may hold the rows of Q, K and V.
 struct WeightSpec {
   std::string name;    // its tensor's
   const char* member;  // of its block, as reports name it: "q", "gate"
@@ -69,7 +68,7 @@ struct WeightSpec {
   WeightCut cut;
   AxisId axis = 0;         // that it is cut along
   uint32_t item_size = 0;  // rows or columns that an item of the axis has
-  DType dtype = {};        // in the source
+  DType dtype = {};        // of the tensor in the source
   // The type that it is packed as: its own, f32, or the one that a WeightPolicy chooses. That and
   // FP8's kind, by where its scales lie (packed_type in formats/source_rows.h), are decided when
   // the spec is finished.
@@ -86,8 +85,8 @@ struct WeightSpec {
   // A vector that is a table of rows of so many elements in `data`, and is held by columns; 0: it
   // is none.
   uint32_t table_columns = 0;
-  int expert = -1;  // whose it is; -1: of all rows
-  float scale = 1;  // that all of it is multiplied by (SpecBuilder); of NVFP4 alone
+  int expert = -1;  // the expert that it belongs to; -1: none
+  float scale = 1;  // factor of all its elements; not 1 only for NVFP4 (SpecBuilder)
   // The weights of the columns of `data` where a policy quantises it; none: all weigh the same. The
   // policy keeps it.
   const ImportanceEntry* importance = nullptr;
@@ -150,7 +149,7 @@ struct ModelSpec {
     }
     return nullptr;
   }
-  // Whether any block of that kind is so.
+  // Whether `is` holds for any block of that kind.
   template <typename Body, typename Is>
   bool any(const Is& is) const {
     for (uint32_t layer = 0; layer < layers.size(); ++layer) {
@@ -166,7 +165,7 @@ struct ModelSpec {
   bool has_states() const;
   // The axis of the layer's query heads, where it has attention.
   std::optional<AxisId> head_axis(uint32_t layer) const;
-  // Experts of a layer that has some; 0: no layer has.
+  // Returns how many experts a layer with experts has; 0: no layer has any.
   uint32_t expert_count() const;
   // Whether any layer keeps keys and values from step to step.
   bool has_kv_cache() const;
@@ -186,11 +185,11 @@ struct ModelSpec {
 // The tensor `blk.<layer>.<name>`.
 std::string layer_tensor(uint32_t layer, const char* name);
 
-// Takes the architecture that the source names, and weights as the source has them. The spec points
-// into the source.
+// Makes the spec by the architecture that the source names, with weights in the source's types. The
+// spec points into the source.
 ModelSpec make_spec(const ModelSource& source);
 ModelSpec make_spec(const ModelSource& source, const WeightPolicy& policy);
-// Takes this one, whatever the source names. `architecture` must outlive the spec.
+// Does the same by `architecture`, whatever the source names. It must outlive the spec.
 ModelSpec make_spec(const ModelSource& source, const Architecture& architecture);
 
 }  // namespace hearth

@@ -165,7 +165,7 @@ TEST(ModelSpec, AMissingTensorIsNamed) {
               std::string::npos)
         << error;
   }
-  // A layer more than there is.
+  // The metadata counts one layer more than the file has tensors of.
   EXPECT_NE(spec_refusal(llama_source(kTiny).set("llama.block_count", 2u), ErrorCode::kFile)
                 .find("'blk.1.attn_q.weight' is missing"),
             std::string::npos);
@@ -214,7 +214,8 @@ TEST(ModelSpec, RowsThatNoReduceHoldsAreRefused) {
   EXPECT_EQ(TestModel(widest).spec().hyper.width, kMostReduceWidth);
 }
 
-// Keys and values lie where the query heads do that read them, in every layer.
+// Layers with equal heads share an axis; one with another number of heads has its own, so that keys
+// and values lie with the query heads that read them.
 TEST(ModelSpec, LayersWithOtherHeadsHaveAxesOfTheirOwn) {
   TestSource source = llama_source({.layers = 3, .heads = 4, .kv_heads = 2});
   source.set("llama.attention.head_count", std::vector<uint32_t>{4, 8, 4});
@@ -252,7 +253,7 @@ TEST(ModelSpec, ResultsThatNoTileHoldsAreRefused) {
   LlamaShape odd{.heads = 160, .kv_heads = 32, .key_length = 511, .value_length = 511};
   EXPECT_NE(spec_refusal(llama_source(odd), ErrorCode::kUnsupported).find("of 511 elements"),
             std::string::npos);
-  // These sizes still fit.
+  // The largest sizes that fit are accepted.
   one.heads = 512;
   odd.key_length = odd.value_length = 510;
   for (const LlamaShape& fits : {one, odd}) {
@@ -325,7 +326,7 @@ TEST(ExpertDealing, FollowsTheSharesInTurn) {
   EXPECT_TRUE(deal_experts(spec, std::vector<uint32_t>{1, 1}, ExpertCut::kCut).empty());
 }
 
-// A third dimension is of experts alone, even where it counts one.
+// A tensor with a third dimension, even of 1, is refused where experts are not expected.
 TEST(ModelSpec, AThirdDimensionIsRefusedWhereThereAreNoExperts) {
   std::vector<std::pair<std::string, std::vector<uint64_t>>> tensors = {
       {"blk.0.ffn_down.weight", {96, 64, 1}},

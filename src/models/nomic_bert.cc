@@ -16,11 +16,11 @@ void describe_nomic_bert(SpecBuilder& m) {
   }
 }
 
-// How Hugging Face folders of this architecture are read.
+// The Hugging Face folders of this architecture.
 
 namespace {
 
-// Named as GPT-2's.
+// Keys of config.json, which have GPT-2's names.
 constexpr HfKey kNomicKeys[] = {
     hf::need("n_layer", "block_count", hf::kLayers, ModelMost::kLayers),
     hf::need("n_embd", "embedding_length", hf::kWidth, ModelMost::kWidth),

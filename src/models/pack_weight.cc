@@ -12,7 +12,8 @@
 namespace hearth {
 namespace {
 
-// The scales of a panel of FP8: those of its first row, or of all.
+// The sizes of the scales that a panel of FP8 is packed with: a row of them for the whole panel
+// (kFP8), or one for each of its 16 rows (kFP8R).
 struct PanelScales {
   uint32_t rows = 0;
   size_t columns = 0;
@@ -23,7 +24,7 @@ struct PanelScales {
     columns = fp8_scale_blocks(weight.k);
   }
   size_t count() const { return rows * columns; }
-  // Returns how many scales get their columns' order.
+  // Returns how many scales have to be reordered with their columns; 0: none.
   size_t ordered_count(const WeightSpec& weight) const {
     return weight.dtype == DType::kF8E4M3 && weight.column_runs.length != 0 ? count() : 0;
   }
@@ -74,8 +75,8 @@ void order_columns(const WeightSpec& weight, std::byte* scratch, PanelRows* rows
   }
 }
 
-// The same of scales of 128 columns each, `columns` of a row. Runs are whole blocks of these
-// (SpecBuilder sees to it).
+// Does the same for scales that each stand for 128 columns, `columns` of them in a row. Runs are
+// whole blocks of 128 (SpecBuilder sees to it).
 void order_scales(const ColumnRuns& runs, size_t columns, size_t rows, const float* from,
                   float* to) {
   HEARTH_CHECK(runs.length % kFp8ScaleBlock == 0, "scales move with their columns");
@@ -86,7 +87,7 @@ void order_scales(const ColumnRuns& runs, size_t columns, size_t rows, const flo
   }
 }
 
-// Packs FP8, which the tensor is or becomes.
+// Packs a panel as FP8, from a tensor that is FP8 or is quantised to it.
 bool pack_fp8_rows(const WeightSpec& weight, const Shard& shard, uint64_t first, uint32_t count,
                    uint32_t panel, std::byte* scratch) {
   const PanelScales has(weight);

@@ -21,7 +21,7 @@ size_t pack_scratch_bytes(const WeightSpec& weight);
 bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t panel0,
                         uint32_t panels, std::byte* scratch);
 
-// Says (kFile) that a scale of the source's tensor is none.
+// Throws (kFile) that the tensor has an invalid scale.
 [[noreturn]] void fail_scale(const std::string& source, std::string_view tensor);
 
 }  // namespace hearth

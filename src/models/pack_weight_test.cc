@@ -1,4 +1,5 @@
-// Scales of codes that are none are found by whoever packs the columns that have them.
+// Tests that an invalid scale of codes is found where the columns that have it are packed, and only
+// there.
 #include "models/pack_weight.h"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@ void describe_qwen2(SpecBuilder& m) {
   });
 }
 
-// How Hugging Face folders of this architecture are read.
+// The Hugging Face folders of this architecture.
 
 namespace {
 

@@ -15,12 +15,12 @@ struct Architecture {
 };
 
 std::span<const Architecture> all_architectures();
-// Throws (kUnsupported) with the list of those known.
+// Returns the source's architecture. Throws (kUnsupported) with the list of known ones.
 const Architecture& architecture_for(const ModelSource& source);
 
-// Folders that are known, in the order in which messages name them.
+// Returns all families of Hugging Face folders, in the order in which messages name them.
 HfFamilies all_hf_families();
-// ModelSource::open and open_shape, with all of them.
+// Call ModelSource::open and ModelSource::open_shape with all families.
 ModelSource open_model_source(const std::string& path,
                               UnknownTypes unknown = UnknownTypes::kRefuse);
 ModelSource open_model_shape(const std::string& path);

@@ -11,7 +11,8 @@
 
 namespace hearth {
 
-// The bytes of the file that make a task, about: long against claiming it, short against the whole.
+// About how many bytes of the file make a task: claiming it must cost little beside it, and all
+// threads must end at about the same time.
 inline constexpr size_t kShardTaskBytes = size_t{1} << 20;
 
 // Calls work(member, shard, task) once for every task in [0, counts[shard]) of every shard;

@@ -140,7 +140,7 @@ LinearRef SpecBuilder::replicated_linear(int layer, MatrixPlace place) {
   return made;
 }
 
-// An expert's matrices follow each other, and so do they in memory.
+// Declares an expert's matrices one after the other, which is also their order in memory.
 WeightId SpecBuilder::experts(int layer, uint32_t count, const std::vector<MatrixPlace>& matrices) {
   std::vector<const SourceTensor*> data;
   for (const MatrixPlace& of : matrices) {
@@ -222,7 +222,7 @@ NormRef SpecBuilder::norm(int layer, NormKind kind, const char* member, const st
   return made;
 }
 
-// Files of models with layer norms, of which some parts are RMS norms, have that of these alone.
+// The key for RMS norms comes first: files of models with both kinds of norms may have both keys.
 float SpecBuilder::epsilon() const {
   const double layer_eps = keys_.real_or("attention.layer_norm_epsilon", 1e-5);
   return static_cast<float>(keys_.real_or("attention.layer_norm_rms_epsilon", layer_eps));
@@ -274,7 +274,8 @@ void SpecBuilder::check_all_used() const {
 
 static_assert(ModelMost::kWidth <= kMostReduceWidth, "a reduce holds the widest rows");
 
-// Steps have room for one choice of experts.
+// Refuses layers with different numbers of experts, or of chosen ones: steps have memory for one
+// shape of choices.
 void SpecBuilder::check_experts() const {
   const auto* first = spec_.first<ExpertsBlock>();
   for (uint32_t layer = 0; layer < spec_.layers.size(); ++layer) {
@@ -291,7 +292,7 @@ void SpecBuilder::check_experts() const {
   }
 }
 
-// Shards begin at whole items of an axis, or at whole units where nothing cuts it finer.
+// Decides what each matrix is packed as. Rows of a shard begin at multiples of the axis's unit.
 void SpecBuilder::settle_types() {
   for (WeightSpec& weight : spec_.weights) {
     if (!weight.is_matrix()) {

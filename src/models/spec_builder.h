@@ -66,11 +66,11 @@ class SpecBuilder {
   const ModelKeys& keys() const { return keys_; }
   ModelKeys keys(uint32_t layer) const { return keys_.of_layer(layer); }
 
-  // The only question whether the source has a tensor: of what may be missing, or fused.
+  // Whether the source has the tensor. Only for tensors that may be missing, or fused into others.
   bool has(const std::string& name) const { return source().find_tensor(name) != nullptr; }
   // Returns the rows of a tensor that must be there.
   uint64_t rows_of(const std::string& name) const { return source().require_tensor(name).rows(); }
-  // A tensor that may be there and says nothing that is not known from elsewhere.
+  // Marks a tensor as known that may be there, and is ignored since others hold the same.
   void says_nothing_new(std::string name) { known_.insert(std::move(name)); }
 
   // Declares an axis; one that is equal to a former one is that one.
@@ -121,8 +121,8 @@ class SpecBuilder {
   void set_vocabulary_axis(AxisId axis) { spec_.vocabulary_axis = axis; }
   // Appends a layer.
   void append(Layer layer) { spec_.layers.push_back(std::move(layer)); }
-  // Appends a layer of attention and what feeds forward. In braces, since weights are declared in
-  // the order in which blocks are made.
+  // layer() appends a layer of attention and a feed-forward block. Callers write layer({...}): a
+  // braced list is evaluated in order, and weights are declared as blocks are made.
   struct Halves {
     Body attention, feed_forward;
     Residual residual;

@@ -77,7 +77,7 @@ inline TestSource encoder_source(const EncoderShape& shape) {
                       .pooling = 2});
 }
 
-// The weight of that member, or nullptr; of experts the first one's.
+// Returns the first weight of that member in the layer (for experts, the first expert's), or null.
 inline const WeightSpec* weight_named(const ModelSpec& spec, int layer, std::string_view member) {
   const auto at = std::ranges::find_if(spec.weights, [&](const WeightSpec& weight) {
     return weight.layer == layer && weight.member == member;

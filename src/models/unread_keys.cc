@@ -64,7 +64,7 @@ constexpr Key kKeys[] = {
     {"wkv.", Neutral::kNever},
 };
 
-// Keys of layers with a window where other layers have none, or other keys.
+// Keys for windowed layers in models that mix layers with and without a window.
 constexpr Key kWindowKeys[] = {
     {"attention.key_length_swa", Neutral::kZero},
     {"attention.sliding_window_pattern", Neutral::kZero},

@@ -19,16 +19,17 @@ class BlockBuilder {
   virtual Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) = 0;
   // Returns the result of a block for the stream's norms, as partial sums.
   virtual Partials block(uint32_t layer, const Block& block, const Reduced& stream) = 0;
-  // The reader of a join's result: the norm that the next block reads, none where that reads the
-  // stream, the one that its router reads, and which rows there are.
+  // The inputs that the next block needs of a join: the norm that it reads (none: the stream
+  // itself), the norm that its router reads, and for which rows.
   struct Next {
     std::optional<NormRef> norm = {}, router = {};
     RowSet rows = RowSet::kTokens;
   };
-  // The stream with the block's result (models/blocks.h says how), and norms of it.
+  // Returns the stream with the block's result joined (BlockNorms in models/blocks.h), and the
+  // norms that `next` asks for.
   virtual Reduced join(const Reduced& stream, const Partials& result, const Block& block,
                        const Next& next) = 0;
-  // The logits of the step's output rows.
+  // Computes the logits of the step's output rows.
   virtual void logits(const Bundle& input, WeightId head) = 0;
 };
 

@@ -1,5 +1,5 @@
-// The walk over a model's blocks, told by a builder that computes nothing: every value has a
-// number, and every call says what it read and made.
+// Tests the walk over a model's blocks with a builder that computes nothing: it numbers values, and
+// records which ones every call reads and makes.
 #include "models/walk.h"
 
 #include <gtest/gtest.h>

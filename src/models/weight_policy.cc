@@ -23,7 +23,8 @@ bool stays_in_codes(const ModelSpec& spec, const WeightSpec& weight) {
   return weight.data->has_codes() && !spec.policy.decode;
 }
 
-// Whether the policy is for matrices like this one, whatever its rows.
+// Whether the policy quantises such a matrix: a cut one of floats, in a layer, the token table or
+// the head. Does not look at its row length.
 bool is_meant(const ModelSpec& spec, const WeightSpec& weight) {
   const bool cut = weight.cut == WeightCut::kRows || weight.cut == WeightCut::kColumns;
   if (!cut || stays_in_codes(spec, weight) || !is_plain(weight.dtype)) return false;

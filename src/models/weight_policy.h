@@ -50,7 +50,7 @@ DType end_type(DType type);
 // (kFile) where an entry has not as many values as its tensor has columns.
 void apply_weight_policy(const WeightPolicy& policy, ModelSpec* spec);
 
-// Whether its spec's policy makes another type of it.
+// Whether the spec's policy packs the weight as another type than the source's.
 bool is_made_by_policy(const ModelSpec& spec, const WeightSpec& weight);
 
 // Sentences on what its policy did to the model. A user should know those of `warnings`.

@@ -10,7 +10,7 @@ namespace {
 
 class ImportancePolicy : public testing::Test {
  protected:
-  // The spec where matrices whose names say so have entries.
+  // Returns the spec with importance entries for the matrices whose names satisfy `has`.
   template <typename Has>
   ModelSpec with(const Has& has) const {
     return make_spec(source_, WeightPolicy{DType::kQ8_0, false, made_importance(source_, has)});

@@ -29,7 +29,7 @@ class WeightTable {
   // Return weights that stay where they are.
   const Weight& matrix(WeightId id) const { return matrices_[place_[id.index]]; }
   const VectorWeight& vector(WeightId id) const { return vectors_[place_[id.index]]; }
-  // Null for none.
+  // Returns null where there is no such vector.
   const VectorWeight* optional_vector(WeightId id) const { return id ? &vector(id) : nullptr; }
 
   // Rows of PerLayerInputs; null without memory, and where a model has none.

@@ -93,7 +93,7 @@ GgufWriter head_of(const ModelSource& source, const WeightPolicy& policy, const 
   return writer;
 }
 
-// Makes rows of a tensor in the type that they are written in, a piece at a time.
+// Quantises a tensor's rows to the type that is written, some rows (kPieceBytes) at a time.
 class Pieces {
  public:
   Pieces(Team& team, const WrittenTensor& tensor)
@@ -109,7 +109,7 @@ class Pieces {
   }
 
   uint64_t most_rows() const { return piece_.size() / stride_; }
-  // Whether no scale was met that is none.
+  // Whether all scales so far were valid.
   bool good() const { return good_.load(std::memory_order_relaxed); }
 
   std::span<const std::byte> rows(uint64_t first, uint64_t count) {
@@ -139,7 +139,7 @@ class Pieces {
   std::atomic<bool> good_{true};
 };
 
-// Calls did(bytes) for every part of the source's that is written.
+// Writes a tensor's rows, and calls did(bytes of the source's) for each part.
 template <typename Did>
 void write_rows(const ModelSource& source, const WrittenTensor& tensor, Team& team,
                 const WriteBytes& write, const Did& did) {

@@ -23,7 +23,8 @@
 
 namespace hearth {
 
-// Bytes of the source's tensors done, of all; from the calling thread.
+// Is told how many bytes of the source's tensors are done, of how many. Called on the thread that
+// calls write_quantized().
 using WriteReport = std::function<void(uint64_t done, uint64_t all)>;
 using WriteBytes = std::function<void(std::span<const std::byte>)>;
 
