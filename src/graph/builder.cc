@@ -88,7 +88,7 @@ void GraphBuilder::no_barrier() { graph_.nodes.back().barrier_after = false; }
 void GraphBuilder::meet_after() {
   GraphNode& node = graph_.nodes.back();
   HEARTH_CHECK(node.mode == Mode::kReduce && node.barrier_after, "a reduce may meet after it");
-  if (node.sync == Sync::kNone) return;  // the barrier is one of all groups
+  if (node.sync == Sync::kNone) return;  // in lockstep every barrier is one of all groups
   node.meets_after = true;
   ++graph_.sync_count;
   extend_cross_reads(next_node() - 1);

@@ -26,7 +26,7 @@ enum class Reads : uint8_t { kAsMode, kOwn };
 
 class GraphBuilder {
  public:
-  // `max_items`: of a step, where the graph has values of RowSet::kPages.
+  // `max_items`: the most items of a step; needed where the graph has values of RowSet::kPages.
   GraphBuilder(const Plan& plan, const Kernels& kernels, uint32_t max_outputs,
                uint32_t max_items = 0);
 
@@ -34,18 +34,19 @@ class GraphBuilder {
   const Kernels& kernels() const { return graph_.kernels; }
   uint32_t group_count() const { return graph_.plan.group_count(); }
 
-  // How products are computed; it must outlive the graph's making. None: as set by hand.
+  // Sets the table that products' schedules are taken from; it must outlive finish(). Without one
+  // the defaults are used.
   void set_schedules(const ScheduleTable& schedules) { schedules_ = &schedules; }
   const ScheduleTable& schedules() const { return *schedules_; }
 
-  // How many experts a token chooses, the same in all layers that have some; before values of
-  // RowSet::kChoices.
+  // Sets how many experts a token chooses, the same in all layers with experts. To be called before
+  // values of RowSet::kChoices are added.
   void set_chosen(uint32_t experts) { graph_.chosen = experts; }
 
   // Nodes appended from here on carry this layer; -1 outside the layers.
   void set_layer(int layer) { layer_ = layer; }
 
-  // Adds one value of one group, in no format until somebody reads it.
+  // Adds one value of one group. Its formats are those that its readers ask for.
   ValueId add_value(RowSet rows, uint32_t width, uint32_t group);
   // Adds a value per group, of the widths given (one for serial).
   Bundle add_values(RowSet rows, const std::vector<uint32_t>& widths, bool parallel = true);
@@ -54,8 +55,8 @@ class GraphBuilder {
   void reads(const Bundle& bundle, ActFormat format, Reads whose = Reads::kAsMode);
   void writes(const Bundle& bundle);
   void append(Mode mode, std::string name, std::vector<std::unique_ptr<Op>> instances);
-  // Takes the barrier away that follows the node appended last: the next node reads nothing of it
-  // and uses other memory.
+  // Takes the barrier away that follows the node appended last. The next node must read nothing of
+  // it and use other memory.
   void no_barrier();
   // Lets all groups meet again after the node appended last, a kReduce: it wrote into values of
   // other groups.

@@ -30,9 +30,10 @@ enum class Mode : uint8_t {
               // rows, it also writes into every group's value, and all wait for all once more
 };
 
-// kOne: a single row, whatever the step, for what an op's threads keep together. kPages: a row for
-// each page of keys and values of the step itself, of which every item begins one of its own.
-// kChoices: a row for each expert that a token chose.
+// The rows of a value. kTokens: one for each token of the step. kOutputs: one for each output row.
+// kOne: a single row in any step, for data that an op's threads share. kPages: one for each KV page
+// that is kept for the step alone; every item begins a page of its own. kChoices: one for each pair
+// of a token and an expert that it chose.
 enum class RowSet : uint8_t { kTokens, kOutputs, kOne, kPages, kChoices };
 
 struct Value {

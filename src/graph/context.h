@@ -40,7 +40,7 @@ class ExecutionContext {
   const Graph& graph() const { return *graph_; }
   const Kernels& kernels() const { return graph_->kernels; }
   const StepView& step() const { return step_; }
-  // The step as far as its work goes.
+  // Returns the sizes of the step, from which ops count their work.
   StepSizes sizes() const;
   const KvView& kv() const { return kv_; }
   uint32_t rows(ValueId id) const {
@@ -62,7 +62,7 @@ class ExecutionContext {
     return buffers_[id][static_cast<size_t>(format)];
   }
   ActView view(ValueId id, ActFormat format) const { return act_view(buffer(id, format)); }
-  // Returns plain f32 rows, f32_stride() floats apart.
+  // Returns the value's rows in f32, which lie f32_stride() floats apart.
   float* f32(ValueId id) const { return buffer(id, ActFormat::kF32).f32; }
   size_t f32_stride(ValueId id) const { return buffer(id, ActFormat::kF32).row_stride; }
 
@@ -85,8 +85,8 @@ class ExecutionContext {
   }
   void wait_for(uint32_t flag) { flags_[flag]->wait_at_least(run_); }
 
-  // The local shards (shards counted from its group's first) that a member serves, nearest first;
-  // none where it rests.
+  // Returns the local shards (shards counted from its group's first) whose tasks a member claims,
+  // nearest first; none where it rests.
   const std::vector<uint32_t>& local_shards(uint32_t member) const { return local_shards_[member]; }
 
   // Called by a worker after a node: its group meets, or in lockstep all groups.
@@ -97,11 +97,12 @@ class ExecutionContext {
       barriers_[worker.group].arrive_and_wait(worker.index);
     }
   }
-  // The flag by which group `from` tells the worker at a place, who is not of it, how far it is.
+  // Returns the flag by which group `from` tells the worker at `place`, a member of another group,
+  // how far the group is.
   Flag& told_by(uint32_t from, uint32_t place) {
     return *stations_[station_of_worker_[place]][from];
   }
-  // The flags by which group `from` tells all other groups, or group 0 alone.
+  // Return the flags by which group `from` tells all other groups, or group 0 alone.
   std::span<Flag* const> tells(uint32_t from) const { return tells_[from]; }
   std::span<Flag* const> tells_serial(uint32_t from) const { return tells_serial_[from]; }
   // Returns the number that, with a node's sync_index added, is the epoch of flags in this run.
@@ -115,7 +116,7 @@ class ExecutionContext {
   const Graph* graph_;
   KvView kv_;
   StepView step_;
-  std::vector<uint32_t> first_pages_;                // by item, then all; where there are pages
+  std::vector<uint32_t> first_pages_;                // by item; then the pages of all items
   uint32_t run_ = 0;                                 // counts begin()
   std::vector<std::vector<uint32_t>> local_shards_;  // by member
   std::vector<std::array<ActBuffer, kActFormats>> buffers_;

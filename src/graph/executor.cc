@@ -66,10 +66,10 @@ bool Executor::run_nodes(const RunContexts& contexts, uint32_t begin, uint32_t e
   return run.stop_at.load(std::memory_order_relaxed) == end;
 }
 
-// One thread decides for all that a run is abandoned. At the first node of a layer it names the
-// first node of the next one as the end: nobody is there yet, since all members meet it within the
-// layer (in its group's barriers, and in the meetings of the reduces), and after that meeting they
-// see what it wrote before.
+// Runs one member through its nodes. One thread decides for all whether the run is abandoned: at
+// the first node of a layer it sets stop_at to the first node of the next layer. No member can be
+// there yet, and all see stop_at in time: within a layer every member meets that thread, in its
+// group's barriers and at the reduces.
 void Executor::run_member(Run& run, uint32_t member) noexcept {
   const Worker worker = workers_[member];
   ExecutionContext& context = run.contexts.of(worker.group);

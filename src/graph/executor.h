@@ -23,7 +23,8 @@ class Executor {
   // member m, on its node.
   Executor(Team& team, const Plan& plan, std::vector<std::byte*> scratch);
 
-  // Tells whether a run shall end at this layer; one thread asks at every layer. It must not throw.
+  // Returns true if the run shall end before the next layer. One thread calls it at every layer; it
+  // must not throw.
   using Abandon = std::function<bool()>;
 
   // Runs the whole graph over the step that begin() was given. Returns when all groups are
@@ -52,7 +53,7 @@ class Executor {
 
   Team& team_;
   std::vector<Worker> workers_;    // by member; those who rest have none
-  std::vector<uint32_t> members_;  // who work
+  std::vector<uint32_t> members_;  // those of the team that work
   Profile* profile_ = nullptr;
 };
 

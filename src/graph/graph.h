@@ -29,7 +29,7 @@ struct Worker {
   std::byte* scratch;  // kOpScratchBytes of its own, 64-byte aligned
 };
 
-// Enough for any op: a kernel's own scratch, and tiles in front of it.
+// Bytes of a worker's scratch, enough for any op: tiles, and behind them a kernel's own scratch.
 inline constexpr size_t kOpTileBytes = size_t{1} << 20;
 inline constexpr size_t kOpScratchBytes =
     kOpTileBytes +
@@ -54,11 +54,11 @@ class Op {
   // Flags by which threads within the op tell each other how far they are: context.tell() and
   // wait_for(), each once in a run. They lie as counters do.
   virtual uint32_t flags() const { return 0; }
-  // The products with weights that schedules are looked up for.
+  // Returns the op's products with weights that schedules are looked up for.
   virtual std::vector<ProductUse> products() const { return {}; }
-  // Whether an AttendSchedule is for it.
+  // Whether the op goes by an AttendSchedule.
   virtual bool attends() const { return false; }
-  // Tells what this instance does in a step; the instances of all groups sum up to the whole.
+  // Returns the work of this instance in a step; the instances of all groups sum up to the op's.
   virtual OpLoad load(const StepSizes&) const { return {}; }
 };
 
@@ -71,7 +71,7 @@ struct GraphNode {
   Sync sync;                                   // before the node
   uint32_t sync_index;                         // 1, 2, ... among the graph's cross-group points
   bool barrier_after;                          // the group's own barrier follows
-  bool meets_after;                            // and then all groups meet, at sync_index + 1
+  bool meets_after;                            // then all groups meet, at sync_index + 1
   std::vector<std::unique_ptr<Op>> instances;  // one, or one per group
   std::vector<OpSync> op_sync;                 // of each instance
 };
@@ -84,7 +84,7 @@ struct ValuePlace {
 struct Graph {
   // Returns the distinct products of all its ops, in their order.
   std::vector<ProductUse> products() const;
-  // Whether some op does (Op::attends).
+  // Whether some op goes by an AttendSchedule (Op::attends).
   bool attends() const;
 
   Plan plan;

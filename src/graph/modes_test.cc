@@ -1,5 +1,5 @@
-// The five append modes, both ways of groups to keep in step, and the planner's lifetimes, over toy
-// ops that can see whether another group's value was whole when they read it.
+// Tests the five modes, groups in lockstep and not, and the lifetimes of values, over toy ops that
+// can tell whether another group's value was complete when they read it.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -217,7 +217,8 @@ void expect_values(ExecutionContext& context, const RandomGraph& random) {
   }
 }
 
-// Has every member of a plan's groups stand behind one that rests, the last groups' members first.
+// Renumbers the members of a plan's groups so that one that rests stands before each of them, and
+// the last group's members come first.
 void some_rest(Plan* plan) {
   const uint32_t members = plan->member_count();
   for (PlanGroup& group : plan->groups) {

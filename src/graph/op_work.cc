@@ -35,13 +35,14 @@ double act_element_bytes_of(uint8_t formats) {
 Visible visible(uint64_t first_position, uint64_t rows, uint64_t window) {
   uint64_t first = first_position + 1, last = first_position + rows;
   uint64_t most = window == 0 ? last : window;
-  // Rows that see everything before them, then rows that see `most`.
+  // The first `whole` rows see all positions before them, the others the last `most`.
   uint64_t whole = std::min(last, std::max(most, first - 1)) - (first - 1);
   uint64_t pairs = whole * (2 * first + whole - 1) / 2 + (rows - whole) * most;
   return {last - (first - std::min(first, most)), pairs};
 }
 
-// The integral of 1 - F^n over the positive axis less that of F^n over the negative one.
+// Integrates: the mean is the integral of 1 - F^n over x > 0 less that of F^n over x < 0, where F
+// is the normal distribution function.
 double mean_greatest(uint32_t n) {
   if (n <= 1) return 0;
   constexpr double kStep = 1.0 / 256, kEnd = 8;

@@ -23,17 +23,16 @@ namespace hearth {
 struct Graph;
 struct StepItem;
 
-// A step of a graph, as far as its work goes: one that a context is about to run, or one that
-// nobody will.
+// The sizes of a step that an op's work depends on. The step may be one that is never run.
 struct StepSizes {
   const Graph& graph;
   std::span<const StepItem> items;  // their pages are not looked at
   uint32_t rows = 0, outputs = 0, logit_rows = 0;
   KvType kv_type = KvType::kF16;
-  ArithmeticUnitSet units;  // that the kernels have
+  ArithmeticUnitSet units;  // those that the kernels use
 };
 
-// The sum of an op's work, or of several.
+// The work of one op or of several, over all groups.
 struct OpWork {
   uint64_t bytes = 0;
   std::array<uint64_t, kArithmeticUnits> operations{};  // by arithmetic unit
@@ -62,8 +61,8 @@ struct OpLoad {
   // Bytes of the weights that are read, as they stand in the model's source.
   double source_bytes = 0;
 
-  // How many times the mean over the shards the busiest one has, where that differs from step to
-  // step and the rest of the load is of the mean.
+  // The load of the busiest shard over the mean of all shards, where which is busiest differs from
+  // step to step (experts); the other members then are of the mean.
   double stretch = 1;
 
   // Activations, which lie on the group's first node: bytes that the threads of every node read,

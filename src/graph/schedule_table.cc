@@ -50,7 +50,8 @@ GemmSchedule ScheduleTable::at(const ProductShape& product, uint32_t rows) const
     if (entry.product != product) continue;
     const bool enough = entry.most_rows >= rows;
     const bool best_enough = best != nullptr && best->most_rows >= rows;
-    // The least that is enough, else the most.
+    // Takes the entry with the least bound that holds the rows, else the one with the greatest
+    // bound.
     if (best == nullptr || (enough && (!best_enough || entry.most_rows < best->most_rows)) ||
         (!enough && !best_enough && entry.most_rows > best->most_rows)) {
       best = &entry;

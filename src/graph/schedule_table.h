@@ -15,12 +15,13 @@
 
 namespace hearth {
 
-// The use of a product in a graph: all that its schedules depend on.
+// A product as a graph uses it, with all that its schedules depend on.
 struct ProductUse {
   ProductShape shape;
   uint32_t segments = 1;    // of K, which may be dealt into as many parts
   bool of_outputs = false;  // its rows are those of logits that a step gives, not its tokens
-  // Panels of a task where no schedule says them, as of matrices side by side. 0: schedules do.
+  // The panels of a task where schedules cannot set them, as for matrices side by side; 0: they
+  // can.
   uint16_t task_panels = 0;
   bool operator==(const ProductUse&) const = default;
 };
@@ -32,11 +33,10 @@ std::vector<uint32_t> product_rows(const ProductShape& product, uint32_t step_ro
 // How attention over pages is computed in decode's steps, as far as no bit depends on it.
 struct AttendSchedule {
   static constexpr uint32_t kMostTasks = 16;
-  // The places from which a page is prefetched in turn, 1 or 4; 0: as the processor's schedules
-  // say.
+  // From how many places a KV page is prefetched in turn: 1, 4, or 0 for the processor's default.
   uint32_t places = 0;
-  // A thread has so many tasks or more where the sequences are long enough: spans of one are dealt
-  // out. 1 to kMostTasks; 0: as set by hand.
+  // How many tasks a thread has at least, where sequences are long enough to be cut at spans: 1 to
+  // kMostTasks, or 0 for the default.
   uint32_t tasks = 0;
 
   bool is_default() const { return places == 0 && tasks == 0; }

@@ -27,8 +27,8 @@ bool append_tree(uint32_t begin, uint32_t width, uint32_t leaves, const Whole& w
 
 namespace {
 
-// Returns the rows of copies: dealt to the shards of the share by panels, each of which reads its
-// own copy.
+// Returns the slices of a replicated weight: its panels are dealt to the shards of the share, and
+// each shard's threads read their own copy.
 std::vector<RowSlice> slices_of_copies(const Weight& weight, const GroupShare& share,
                                        uint32_t* column) {
   std::vector<RowSlice> slices;

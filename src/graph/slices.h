@@ -53,7 +53,7 @@ struct ColumnSlice {
 };
 std::vector<ColumnSlice> column_slices(const AxisCuts& cuts, uint32_t unit, uint32_t k,
                                        const GroupShare& share);
-// Returns how many columns that value has in all.
+// Returns the columns of the value that these slices lie in.
 uint32_t column_width(const std::vector<ColumnSlice>& slices);
 
 // The fixed order in which all groups' pieces are summed: per shard the tree over its segments,

@@ -35,7 +35,7 @@ class StateView {
     if (!shards_.empty()) shards_[shard].base = reinterpret_cast<float*>(base);
   }
 
-  // Null for kNoSlot.
+  // Returns a layer's state in a slot, on a shard; null for kNoSlot.
   float* at(uint32_t shard, uint32_t layer, uint32_t slot) const {
     const ShardPlace& place = shards_[shard];
     if (slot == kNoSlot) return nullptr;

@@ -15,7 +15,7 @@
 
 namespace hearth {
 
-// Positions of a sequence, at most.
+// The most positions of a sequence.
 inline constexpr uint32_t kMaxContext = 1u << 20;
 
 // A page holds positions of the layers of its kind: of those whose rows see all positions before
@@ -50,7 +50,7 @@ struct StepItem {
   }
 };
 
-// How many of the `rows` positions from `first` on are among the first `expanded` of a sequence.
+// Returns how many of the `rows` positions from `first` on are among the first `expanded` ones.
 constexpr uint32_t expanded_part(uint32_t expanded, uint32_t first, uint32_t rows) {
   return std::min(rows, expanded - std::min(expanded, first));
 }
@@ -72,8 +72,9 @@ struct StepView {
   std::span<const uint32_t> positions;  // [rows]
   std::span<const uint32_t> row_items;  // [rows]: the item of each row
   std::span<const StepItem> items;
-  // Rows that something is wanted of: first those of which logits, then those whose logits the head
-  // computes later, a few at a time, then those of which hidden states (the final norm's output).
+  // The output rows, by index in the step: first those whose logits are wanted, then those whose
+  // logits the head computes later, a few at a time, then those whose hidden states (the final
+  // norm's output) are wanted.
   std::span<const uint32_t> outputs;
   uint32_t logit_rows = 0;
   std::span<const ShardLogits> logits;  // by shard

@@ -11,8 +11,8 @@ struct Stretch {
   const std::byte *begin, *end;
 };
 
-// Layers of unlike lengths and heads, one of which a shard has nothing of and one that nobody
-// caches.
+// Returns layers of different lengths and heads; of one of them one shard has no heads, and one is
+// not cached at all.
 std::vector<KvLayer> unlike_layers() {
   return {{128, 128, {2, 1}}, {192, 128, {3, 0}}, {24, 80, {1, 4}}, {0, 0, {0, 0}}, {8, 8, {1, 1}}};
 }

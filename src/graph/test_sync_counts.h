@@ -1,4 +1,4 @@
-// Counts for tests of graphs how often threads wait for each other.
+// For tests of graphs: counts how often threads wait for each other.
 #pragma once
 
 #include "graph/graph.h"

@@ -294,7 +294,7 @@ TEST(Work, SharedKvHeadsCountOnEveryShard) {
   AttentionShape shape{0, kKvHeads,          4, kDim,  kDim,    1,      0,
                        1, RopeLayout::kHalf, 0, 1e-5f, nullptr, nullptr};
   Asked asked = ask_attention(plan, {{&q}, {&k}, {&v}}, o, shape, KvType::kF32);
-  // The middle head twice.
+  // Four heads are read, since both shards hold the middle one.
   constexpr uint32_t kCopies = 4;
   OpWork projections = asked.work(kRows, "qkv");
   EXPECT_EQ(projections.of(ArithmeticUnit::kF32Fma),

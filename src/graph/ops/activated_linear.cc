@@ -12,8 +12,8 @@ struct ActivatedTask {
   uint32_t shard;
   PanelRange panels;
   uint32_t column, count;
-  GemmSchedule schedule;  // of the first part
-  GemmSchedule second;    // of the second
+  GemmSchedule schedule;  // for the gate, or the only weight
+  GemmSchedule second;    // for up
 
   bool join(const ActivatedTask& next) {
     if (shard != next.shard || !panels.join(next.panels)) return false;
@@ -22,15 +22,15 @@ struct ActivatedTask {
   }
 };
 
-// The factors of a single weight's results: columns of a value of the group.
+// Factors that a single weight's activated results are multiplied by: columns of a value.
 struct Times {
   ValueId value;
   uint32_t first;  // that of the weight's row 0
 };
 
-// One group's part of the FFN axis: panel ranges of one weight, or of gate and up, into tiles; what
-// the activation makes of them quantised into the columns that `down` reads. A task's rows are
-// whole blocks of those columns.
+// Computes one group's part of the FFN axis. A task multiplies panels of one weight, or of gate and
+// up, into tiles, applies the activation, and quantises the result into the columns that `down`
+// reads; its panels are whole blocks of those columns.
 class ActivatedLinearOp : public GemmOp<ActivatedTask> {
  public:
   // `parts`: gate and up, or one weight.
@@ -67,8 +67,8 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
   }
 
  private:
-  // A task has the same panels of all parts: as many in all as the schedule says, and even numbers
-  // of each.
+  // Adds a slice's tasks. A task has the same panels of gate and up, an even number of each, and as
+  // many in all as the schedule says.
   void add_tasks(TaskList<ActivatedTask>* list, size_t local_shard, const RowSlice& slice,
                  uint32_t column, const ProductShape* products, const Cutting& cutting) {
     const PackSpec& spec = parts_[0].weight->shards[slice.shard].spec;
@@ -157,7 +157,8 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
     }
   }
 
-  // The tile's rows are those from `row` on.
+  // Activates the tile, which holds rows from `row` on, and multiplies it by the factors of
+  // `times`.
   void activate_times(ExecutionContext& context, const ActivatedTask& task, uint32_t row,
                       uint32_t m, float* tile) const noexcept {
     const size_t columns = size_t{task.panels.panels} * kPanelRows;

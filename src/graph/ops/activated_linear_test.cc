@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// The last unit of 32 is not full, nor is its last panel.
+// The sizes of the layer. kHidden leaves the last unit of 32 and the last panel of 16 not full.
 constexpr uint32_t kUnits = 13, kHidden = kUnits * 32 - 10, kIn = 96, kMaxRows = 300;
 constexpr double kU = 0x1p-24;
 

@@ -12,8 +12,8 @@
 namespace hearth {
 namespace {
 
-// A thread does this at a time: a unit, that is a run of an item's rows and a granule of KV heads
-// (what the slice has of their query heads), or a piece of one.
+// What a thread does at a time: a unit, or a piece of one. A unit is some rows of an item times the
+// query heads that the slice has of a granule of KV heads.
 struct Task {
   const StepItem* item;
   uint32_t row, rows;  // of the item
@@ -55,7 +55,8 @@ class AttentionOp : public Op {
     tile_rows_ = static_cast<uint32_t>(std::clamp<size_t>(kMaxQueryRows / most_, 1, fit));
   }
 
-  // Tasks of a local shard that its threads can share evenly. Fewer units than that are cut.
+  // Returns how many tasks a local shard needs to keep its threads evenly busy. Where there are
+  // fewer units than that, they are cut into pieces.
   static uint32_t enough_tasks(uint32_t threads, const AttendSchedule& schedule) {
     constexpr uint32_t kByHand = 4;
     return threads == 1 ? 1 : threads * (schedule.tasks == 0 ? kByHand : schedule.tasks);
@@ -70,8 +71,8 @@ class AttentionOp : public Op {
   // A flag for each piece: units * ceil(enough_ / units) < enough_ + units < 2 enough_.
   uint32_t flags() const override { return local_shard_count() * 2 * enough_; }
 
-  // Every visible pair of a query and a position: a score and a sum over the head's elements each.
-  // Keys and values that are not cached are activations.
+  // Counts a score and a weighted sum over a head's elements for every visible pair of query and
+  // position. Keys and values that are not cached count as activations, not as KV bytes.
   OpLoad load(const StepSizes& step) const override {
     const KvType type = pages_.cached() ? step.kv_type : KvType::kF32;
     const ArithmeticUnit unit = arithmetic_unit_for(type, step.units);
@@ -176,7 +177,7 @@ class AttentionOp : public Op {
     return {seen.begin / kSpanPositions, (seen.end - 1) / kSpanPositions + 1};
   }
 
-  // Whether no unit takes more than twice the mean.
+  // Whether no unit takes more than twice the mean time.
   bool units_are_alike(const ExecutionContext& context) const noexcept {
     uint64_t most = 0, all = 0, tiles = 0;
     for (const StepItem& item : context.step().items) {
@@ -189,7 +190,7 @@ class AttentionOp : public Op {
     return most * tiles <= 2 * all;
   }
 
-  // Pieces that each of a local shard's units is cut into.
+  // Returns into how many pieces each of a local shard's units is cut.
   uint32_t pieces_of(const ExecutionContext& context, uint32_t units) const noexcept {
     if (units == 0 || units >= enough_ || most_ > kMaxQueryRows) return 1;
     uint32_t spans = 1;
@@ -253,7 +254,8 @@ class AttentionOp : public Op {
     write_out(context, task, worker);
   }
 
-  // Visits as many spans at a time as have room for their sums.
+  // Computes the sums of a piece's spans, as many spans at a time as the scratch has room for, and
+  // merges them.
   void run_piece(ExecutionContext& context, const Task& task, uint32_t flag0,
                  const Worker& worker) const noexcept {
     const uint32_t flag =
@@ -283,8 +285,8 @@ class AttentionOp : public Op {
     return task.spans.begin + task.spans.size() * piece / task.pieces;
   }
 
-  // One KV head's query heads over `spans`: all that the rows see, into the output tile, or those
-  // whose sums are wanted.
+  // Lets one KV head's query heads attend to `spans`. With null `sums` these are all that the rows
+  // see, and the results go into the output tile; else the spans' sums go to `sums`.
   void attend(ExecutionContext& context, const Task& task, uint32_t head, UnitRange spans,
               float* sums, const KvPage& after, const Worker& worker) const noexcept {
     const HeadSlice& slice = heads_[task.local_shard];
@@ -394,7 +396,7 @@ class AttentionOp : public Op {
     }
   }
 
-  // The output tile, in the formats that are read.
+  // Writes the output tile in all formats that readers of the value ask for.
   void write_out(ExecutionContext& context, const Task& task, const Worker& worker) const noexcept {
     const uint32_t width = task.queries.size() * shape_.value_length;
     const uint32_t lead =

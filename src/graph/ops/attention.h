@@ -18,7 +18,7 @@
 namespace hearth {
 
 enum class KvKept : uint8_t { kCached, kForStep };
-// A row sees the positions up to its own, or all of its item up to the last row's.
+// kCausal: a row sees the positions up to its own. kBidirectional: all up to its item's last row.
 enum class Mask : uint8_t { kCausal, kBidirectional };
 
 // Queries at a position p are multiplied by 1 + growth ln(floor(p / span) + 1), so that scores stay
@@ -72,7 +72,7 @@ struct AttentionShape {
 // 2^(-max_bias (2 i + 1) / (2 n)). max_bias: 8 in the paper.
 std::vector<float> alibi_slopes(uint32_t heads, float max_bias);
 
-// Whether a row of a granule's results fits into a thread's tile.
+// Whether one row of results of a granule of KV heads fits a thread's tile.
 inline constexpr size_t kAttentionTileFloats = kOpTileBytes / 4 / sizeof(float);
 constexpr bool attention_tile_fits(const AttentionShape& shape) {
   return uint64_t{shape.granule} * shape.group_size * shape.value_length <= kAttentionTileFloats;

@@ -103,7 +103,7 @@ class AttentionGraph {
     for (uint32_t i = kv.page_count(); i-- > 0;) page_ids_.push_back(i);
   }
 
-  // Items of so many rows each, from that position.
+  // Runs a step whose items have so many rows each, from `first_position` on.
   void run(const std::vector<uint32_t>& rows, uint32_t first_position = 0) {
     std::vector<uint32_t> positions, row_items;
     uint32_t page = 0;
@@ -145,7 +145,8 @@ class AttentionGraph {
     std::byte bytes[64];
   };
 
-  // Copies in, stores, attends, copies out.
+  // Appends a layer to the graph: Q, K and V are copied in, rotated and stored, attended to, and
+  // the results copied out.
   KvLayer append(const Plan& plan, Layer* layer) {
     const AttentionShape& s = layer->shape;
     const std::vector<uint32_t> shares(plan.shard_count(), 1);
@@ -225,7 +226,7 @@ class AttentionGraph {
   std::vector<StepItem> items_;
 };
 
-// 4 KV heads of 2 query heads.
+// Returns a shape of 4 KV heads with 2 query heads each.
 AttentionShape shape_of(uint32_t layer, uint32_t key_length, uint32_t value_length,
                         KvKept kept = KvKept::kCached, Mask mask = Mask::kCausal) {
   AttentionShape shape{};
@@ -242,7 +243,8 @@ AttentionShape shape_of(uint32_t layer, uint32_t key_length, uint32_t value_leng
   return shape;
 }
 
-// 8 heads' sinks, of which some win, some lose and some share, as every shard has them.
+// Returns sinks for 8 query heads, with a copy for every shard: some outweigh all positions, some
+// weigh next to nothing, and some are between.
 const VectorWeight& sinks_of_heads() {
   static const float kSinks[] = {0.5f, 40.0f, -40.0f, 3.0f, -3.0f, 12.0f, 0.0f, 6.0f};
   static const VectorWeight sinks{8, {kSinks, kSinks, kSinks, kSinks}};
@@ -259,7 +261,7 @@ RowRange seen_by(const AttentionShape& shape, uint32_t first, uint32_t rows, uin
   return {all ? first : first + row + 1 - shape.window, first + row + 1};
 }
 
-// Element d of the result of a query head, by definition.
+// Returns the result of a query head for one row, by attention's definition in double.
 std::vector<double> truth(const Layer& layer, RowRange seen, uint32_t row, uint32_t head) {
   const AttentionShape& s = layer.shape;
   const uint32_t kv = head / s.group_size;
@@ -320,7 +322,7 @@ void expect_true_everywhere(const std::vector<AttentionShape>& shapes) {
       std::vector<Layer> layers = first;
       AttentionGraph graph(even_plan(Phase::kPrefill, kMaxRows, shards, groups, members), &layers,
                            KvType::kF32);
-      // The graph runs twice: what a run leaves behind is in nobody's way.
+      // Runs another step first: what a run leaves in memory must not change the next.
       graph.run({40, 30, 1, 70});
       graph.run(step);
       if (expected.empty()) {
@@ -379,7 +381,8 @@ TEST(Attention, AlibiSlopes) {
   EXPECT_EQ(alibi_slopes(1, 4), std::vector<float>{0x1p-4f});
 }
 
-// Wherever an item stands in its sequence, it sees what the step has of it.
+// Where keys and values are kept for the step alone, an item's rows see that item's rows, whatever
+// its first position in the sequence.
 TEST(Attention, ItemsOfTheStepSeeThemselves) {
   for (Mask mask : {Mask::kCausal, Mask::kBidirectional}) {
     std::vector<Layer> layers = {{shape_of(0, 32, 16, KvKept::kForStep, mask), 3}};
@@ -470,7 +473,7 @@ TEST(Attention, AShapeThatNoTileHoldsIsRefused) {
   EXPECT_FALSE(fits(32, 5, 32, 511));
 }
 
-// A shape with so many query heads of one KV head, each with 512 results.
+// Returns a shape of one KV head with so many query heads, each with 512 result elements.
 AttentionShape wide_shape(size_t heads) {
   AttentionShape shape = shape_of(0, 8, 512);
   shape.kv_heads = 1;

@@ -11,9 +11,9 @@
 namespace hearth {
 namespace {
 
-// Rows whose queries and keys are normed before the state goes by them.
+// The rows whose queries and keys are normed at a time, before the state is updated by them.
 constexpr uint32_t kRuleRows = 32;
-// Columns that a thread takes of a head, at least.
+// The fewest columns of a head's state that a task takes.
 constexpr uint32_t kLeastColumns = 32;
 
 // The columns of a value at which the rows of a key head's value heads begin, by part.
@@ -193,7 +193,7 @@ class DeltaRuleOp : public Op {
             std::min(d, tiles * (piece + 1) / pieces * kStateTile)};
   }
 
-  // Queries and keys of some rows, normed, and what their gates make of the state.
+  // Some rows' normed queries and keys, and their gates: the state's decay and update strength.
   struct Chunk {
     float* keys;  // [rows][query, key]
     std::array<float, kRuleRows> decay, beta, bias, rate;
@@ -391,7 +391,7 @@ class DeltaBuilder {
   }
 
  private:
-  // The places of matrices among those of the fused layer.
+  // The indices of matrices among the parts of the fused linear layer.
   using Places = std::vector<size_t>;
 
   void add(const std::vector<LinearMatrix>& matrices, Places* places) {

@@ -23,18 +23,18 @@
 
 namespace hearth {
 
-// How value heads belong to key heads, and where they lie. In a file those of a key head stand
-// beside each other, or are dealt: all first ones, by key head, then all second ones. The columns
-// of the output's matrix have value heads in this order, but that dealt ones of `unit` key heads
-// come together, first ones first.
+// How value heads belong to key heads, and their order. In a file the value heads of a key head are
+// neighbours, or they are dealt: the first of every key head, then the second of every key head,
+// and so on. Packed columns of the output matrix have the file's order, but where heads are dealt,
+// those of each `unit` key heads come together, dealt among themselves.
 struct DeltaHeads {
   uint32_t keys = 0, each = 1;  // value heads of a key head
   bool dealt = false;
   uint32_t unit = 1;  // key heads that shards are cut in multiples of
 
   uint32_t values() const { return keys * each; }
-  // A matrix over value heads is one, or where they are dealt one of all first heads and so on; of
-  // a key head it has so many.
+  // parts(): the matrices that hold the rows of value heads: one, or where heads are dealt one for
+  // each value head of a key head. of_part(): the value heads that each has of a key head.
   uint32_t parts() const { return dealt ? each : 1; }
   uint32_t of_part() const { return dealt ? 1 : each; }
   // Return the number of value head i of key head j in the file, and in the output's columns.
@@ -55,7 +55,7 @@ struct DeltaShape {
   DeltaHeads heads;
   uint32_t length;  // of a head's keys and of its values
   uint32_t taps;
-  NormWeight norm;  // of what a head gives; its epsilon is that of queries and keys as well
+  NormWeight norm;           // of a head's results; its epsilon is that of queries and keys as well
   const VectorWeight* conv;  // [taps][queries, keys, values in the file's order]
   const VectorWeight* bias;  // of alpha, [value heads]
   const VectorWeight* rate;  // [value heads]

@@ -1,4 +1,4 @@
-// Embedding with a scale, positions and types.
+// Tests the embedding op with a scale, positions and token types.
 #include <gtest/gtest.h>
 
 #include "graph/ops/rows.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kWidth = 72, kTokens = 100, kPositions = 33, kMaxRows = 60;
 
-// Items of so many rows from these positions on.
+// A step whose items have so many rows, from these positions on.
 struct Step {
   explicit Step(const std::vector<std::pair<uint32_t, uint32_t>>& of) {
     for (auto [rows, position] : of) {

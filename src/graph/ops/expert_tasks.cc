@@ -11,7 +11,8 @@ uint32_t panels_of(const ExpertTasks::Shape& shape, const ExpertUnits& units, ui
   return units.is_shared(unit) ? shape.shared_panels : shape.panels;
 }
 
-// Panels of a task. Of few rows, short tasks, which join where a thread claims several on end.
+// Returns the panels of a task of gate and up. In a step of few rows tasks are short: those that a
+// thread claims on end are joined anyway.
 uint32_t step_of(const ExpertUnits& units, const ExpertTasks::Shape& shape,
                  const ExpertChoices& choices, std::span<const uint32_t> order) {
   uint64_t panels = 0;

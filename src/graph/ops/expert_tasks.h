@@ -24,14 +24,14 @@ struct ExpertUnits {
   }
 };
 
-// Threads tell each other by so many flags a shard which experts' gates and ups are done.
+// The flags of a shard by which threads tell each other which experts' gates and ups are done.
 inline constexpr uint32_t kExpertFlags = 16;
 
-// The tasks of gate and up, then those of down.
+// The tasks of one shard in a step: those of gate and up, then those of down.
 struct ExpertTasks {
   struct Shape {
     uint32_t panels, shared_panels;  // of an expert's gate
-    uint32_t block_rows;             // that a task gathers at most, a multiple of 16
+    uint32_t block_rows;             // the most rows that a task gathers, a multiple of 16
     uint32_t threads;                // that share them
     uint32_t out_panels;             // of an expert's down
     uint32_t out_step;               // panels of a task of down
@@ -62,12 +62,13 @@ struct ExpertTasks {
   }
 };
 
-// Panels of a task of gate and up, of so many that threads share, where units have many rows: every
-// task gathers its rows, so it is as long as leaves each thread eight.
+// Returns the panels of a task of gate and up where units have many rows, of `panels` in all. Every
+// task gathers its rows first, so tasks are as long as leaves about eight for each thread.
 uint32_t long_task_panels(uint64_t panels, uint32_t threads);
 
 constexpr size_t task_words(uint32_t units) { return size_t{3} * units + 1; }
-// `memory` holds task_words(units.count()).
+// Cuts a step's experts into tasks. The result's arrays lie in `memory`, which must hold
+// task_words(units.count()) words.
 ExpertTasks cut_expert_tasks(const ExpertUnits& units, const ExpertTasks::Shape& shape,
                              const ExpertChoices& choices, uint32_t* memory);
 

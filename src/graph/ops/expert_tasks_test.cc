@@ -23,7 +23,7 @@ ExpertUnits some_units() {
   return units;
 }
 
-// `skew`: all rows choose the same experts.
+// Returns the experts that each row chooses; with `skew` all rows choose the same ones.
 std::vector<uint32_t> routed(uint32_t rows, const RouterRule& rule, bool skew) {
   std::vector<uint32_t> memory(choice_words(rows, rule));
   ExpertChoices choices = choices_over(memory.data(), rows, rule);

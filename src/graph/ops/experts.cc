@@ -50,8 +50,8 @@ class ExpertsBuilder {
   }
 
  private:
-  // Whether no shard before it has columns of the experts' downs that it has: those that are cut
-  // are so alike, those that lie whole on a shard are on one alone.
+  // Whether shard s is the first that holds columns of its experts' downs, and so adds their bias.
+  // Experts are either all cut in the same way, or each lies whole on one shard.
   bool is_first_holder(uint32_t s) const {
     const Weight& down = *layer_.experts[0].down;
     for (uint32_t before = 0; before < s && down.cut != CutBy::kWhole; ++before) {
@@ -64,7 +64,7 @@ class ExpertsBuilder {
     return layer_.shared_gates.empty() ? nullptr : &layer_.shared_gates[g];
   }
 
-  // Words of the choices for each row of the longest step.
+  // Returns the words for each row that the choices of the longest step need.
   uint32_t choice_width() const {
     const uint32_t rows = std::max(builder_.plan().max_rows, 1u);
     return static_cast<uint32_t>((choice_words(rows, layer_.rule) + rows - 1) / rows);
@@ -77,7 +77,7 @@ class ExpertsBuilder {
     };
     reads(layer_.experts[0]);
     if (layer_.shared.gate != nullptr) reads(layer_.shared);
-    // Experts take the elements of x in the order of their own columns.
+    // Experts with column orders of their own gather elements of x in f32.
     if (gathers_elements()) builder_.reads(x_, ActFormat::kF32);
     builder_.reads(logits_, ActFormat::kF32);
   }
@@ -134,7 +134,8 @@ class ExpertsBuilder {
     if (of->units.shared) of->shared_products = products(layer_.shared, 1, 0);
   }
 
-  // `pieces`: the shared expert of the shard, where the group computes it, or none.
+  // Adds the shared expert: `pieces` are the group's partial sums of it on the shard, none where
+  // the group does not compute it.
   void add_shared(const std::vector<Piece>& pieces, uint32_t g, ExpertShard* of,
                   PartialTree* tree) {
     if (pieces.empty()) return;
@@ -145,7 +146,7 @@ class ExpertsBuilder {
     tree->bundle.values.push_back(of->shared_output);
   }
 
-  // Returns the units of the routed experts.
+  // Returns the routed experts of shard s that these segments cover, as units.
   ExpertShard units_of(uint32_t s, const UnitRange& segments) const {
     ExpertShard of{};
     of.shard = s;
@@ -183,7 +184,8 @@ class ExpertsBuilder {
                               g);
   }
 
-  // Written and read within the op, so that it lives as long as the op runs.
+  // Adds the value that holds what down reads. The node both writes and reads it, so its memory is
+  // its own while the op runs.
   ValueId add_hidden(RowSet rows, uint32_t g, const Weight& down, uint32_t s, Bundle* hidden) {
     const uint32_t width = std::max(down.shards[s].spec.k, kBlock);
     const ValueId value = builder_.add_value(rows, width, g);

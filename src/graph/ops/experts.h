@@ -40,7 +40,7 @@ struct ExpertLayer {
   std::vector<ExpertWeights> experts;  // one type each for all gates, ups and downs
   ExpertWeights shared = {};           // taken by every row with weight 1; null where there is none
   RouterRule rule;
-  const VectorWeight* bias = nullptr;  // for choosing; [experts] or null
+  const VectorWeight* bias = nullptr;  // added to scores for choosing alone; [experts] or null
   Activation activation = Activation::kSilu;
   // Biases of the routed experts, one behind the other, [experts][rows] each; or null. The first
   // shard that has columns of down adds its bias.
@@ -52,10 +52,12 @@ struct ExpertLayer {
   const VectorWeight* scales = nullptr;
 };
 
-// The experts that each shard has some of as units of an axis, by whose segments they are summed.
+// Returns an axis whose units are experts, cut by which shard has each: sums over experts go by its
+// segments.
 AxisCuts expert_cuts(std::span<const ExpertWeights> experts);
 
-// `logits`: [rows][experts], of the router. Parallel.
+// Appends the experts' op and returns its partial sums. `logits`: the router's, [rows][experts].
+// Parallel.
 Partials experts(GraphBuilder& builder, std::string name, const Bundle& x, const Bundle& logits,
                  const ExpertLayer& layer);
 

@@ -77,7 +77,7 @@ ExpertChoices ExpertsOp::route(ExecutionContext& context, const OpSync& sync,
     group_by_expert(own);
     return own;
   }
-  // Everybody's. Whoever routes the last rows groups them all.
+  // The choices that all threads share. The thread that routes the last rows groups them by expert.
   ExpertChoices shared = choices(context);
   const uint32_t count = (rows + kRoutedRows - 1) / kRoutedRows;
   const uint32_t counter = sync.counter0 + local_shards();
@@ -132,7 +132,7 @@ void ExpertsOp::run_claim(const Run& run, const ChunkClaim& claimed,
     run.context.arrive(expert_flag(run, flag), joined, tasks.arrivals(flag));
     t += joined;
   }
-  // Columns of all rows come before the next rows.
+  // Tasks of down are numbered by row block, and within one by columns.
   const size_t row_bytes = size_t{of.units.shared ? 1u : 0u} + run.choices.used;
   const size_t most = kExpertTileBytes / (row_bytes * kPanelRows * sizeof(float) *
                                           std::min(run.choices.rows, of.shape.out_rows));
@@ -224,7 +224,7 @@ void ExpertsOp::run_up(const Run& run, const UpTask& task) const noexcept {
   const ValueId hidden = shared ? of.shared_hidden : of.hidden;
   const uint32_t width = weights.down->shards[of.shard].spec.k;
   const size_t first = task.row + (shared ? 0 : run.choices.first[of.units.ids[task.unit]]);
-  // The panels are taken so many at a time that their products stay in the cache.
+  // As many panels at a time as keep their products in kExpertProductBytes, which the cache holds.
   const auto most = static_cast<uint32_t>(std::max<size_t>(
       kExpertProductBytes / (2 * sizeof(float) * kPanelRows * task.rows) / 2 * 2, 2));
   for (uint32_t p = 0; p < task.panels.panels; p += most) {
@@ -249,7 +249,8 @@ void ExpertsOp::run_up(const Run& run, const UpTask& task) const noexcept {
   }
 }
 
-// `bases` takes where each unit's rows begin in the tile.
+// Computes some columns of the output for `rows`, over all experts. `bases` is scratch, for where
+// each unit's rows begin in the tile.
 void ExpertsOp::run_down(const Run& run, const RowRange& rows, const PanelRange& panels,
                          uint32_t* bases) const noexcept {
   const ExpertShard& of = shards_[run.local_shard];
@@ -258,7 +259,7 @@ void ExpertsOp::run_down(const Run& run, const RowRange& rows, const PanelRange&
   uint32_t held = 0;
   for (uint32_t unit = 0; unit < of.units.count(); ++unit) {
     const bool shared = of.units.is_shared(unit);
-    // Places of the unit's rows among these.
+    // The range of the unit's rows that are among `rows`, by their places.
     uint32_t begin = rows.begin, end = rows.end;
     if (!shared) {
       const uint32_t* first = run.choices.first + of.units.ids[unit];
@@ -322,7 +323,8 @@ void ExpertsOp::sum_rows(const Run& run, const RowRange& rows, const PanelRange&
 
 namespace {
 
-// How many of d distinct experts out of n the busiest of s shards has, over the mean: the number on
+// Returns how many of d distinct experts out of n the busiest of s shards has, over the mean. The
+// number on
 // one shard is nearly normal (its variance is the hypergeometric's), and the numbers of all shards
 // add up to d, which spreads them by s / (s - 1) as independent ones would not.
 double busiest_share(double d, double n, double s) {
@@ -346,7 +348,7 @@ std::vector<ProductUse> ExpertsOp::products() const {
   return uses;
 }
 
-// Routing is not known before a step; this is its mean where every expert is as likely.
+// Returns the mean load where every expert is as likely: routing is not known before a step.
 OpLoad ExpertsOp::load(const StepSizes& step) const {
   const RouterRule& rule = layer_.rule;
   const double rows = step.rows, part = static_cast<double>(rule.used) / rule.experts;

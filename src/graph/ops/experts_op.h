@@ -10,7 +10,8 @@
 
 namespace hearth {
 
-// A thread's scratch: words that say what there is to do, then the tile, then the kernels'.
+// The layout of a thread's scratch: words that describe the step's tasks, the tile, and the
+// kernels' own scratch.
 inline constexpr size_t kExpertWordBytes = size_t{64} << 10;
 inline constexpr size_t kExpertTileBytes = kOpTileBytes - kExpertWordBytes;
 // Bytes of the tile that the products of gate and up take.
@@ -27,12 +28,12 @@ struct ExpertShard {
   ExpertUnits units;
   std::vector<uint32_t> segments;  // by routed unit, as the shard's axis numbers them
   struct Output {
-    UnitRange segments;  // whose sum it takes
+    UnitRange segments;  // the segments that the output sums
     ValueId value;
   };
   std::vector<Output> outputs;
   ValueId shared_output = 0;              // where units.shared
-  bool adds_down_bias = true;             // as no shard before it does
+  bool adds_down_bias = true;             // the first shard that holds the columns does
   ValueId hidden = 0, shared_hidden = 0;  // what down reads: by place, and by row
   ExpertTasks::Shape shape;
   ScheduledExpert products, shared_products;
@@ -104,7 +105,8 @@ class ExpertsOp : public Op {
     return of.units.is_shared(unit) ? layer_.shared : layer_.experts[of.units.ids[unit]];
   }
 
-  // Advances *words past what it took.
+  // Routes the step's rows, or waits until they are routed, and returns the choices. Takes memory
+  // from *words and advances it past that.
   ExpertChoices route(ExecutionContext& context, const OpSync& sync,
                       uint32_t** words) const noexcept;
   void route_rows(const ExecutionContext& context, const ExpertChoices& choices,

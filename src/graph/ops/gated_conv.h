@@ -18,11 +18,11 @@
 
 namespace hearth {
 
-// The floats of a channel's state; it has one where it needs none, since layers' places are told
-// apart by their size.
+// Returns the floats of a channel's state, at least 1: a layer with size 0 would count as one that
+// keeps no state.
 size_t conv_state_floats(uint32_t taps);
 
-// Row-cut on the axis of channels.
+// The projections of a short convolution, row-cut on the axis of channels.
 struct ConvMatrices {
   LinearMatrix before, after, input;  // B, C and X
 };

@@ -21,7 +21,7 @@ struct GatherPlace {
 // Makes one group's value. Threads share rows times runs of columns.
 class GatherOp : public Op {
  public:
-  // Column c of `out` is that of `places[c]` among `from`.
+  // Makes an op that sets column c of `out` to the column that `places[c]` names among `from`.
   GatherOp(std::vector<ValueId> from, ValueId out, std::vector<GatherPlace> places)
       : from_(std::move(from)), out_(out), places_(std::move(places)) {
     HEARTH_CHECK(places_.size() % kBlock == 0, "gathered columns are whole blocks");

@@ -1,4 +1,4 @@
-// Activations in the order in which a matrix has its columns (tensor/column_order.h).
+// Reorders activations as a matrix's packed columns are ordered (tensor/column_order.h).
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace hearth {
 
-// The value that the weight multiplies with: x itself where columns lie as x does, else a value of
+// Returns the value that the weight multiplies with: x itself where columns lie as x does, else a
+// value of
 // the same widths, of the tokens' rows, that an op makes of x in f32. For a row-cut weight x is the
 // whole input, in every group (parallel). For a column-cut one every group's x has the columns of
 // its share (column_values()), and the op takes what a group needs from all of them (reduce).

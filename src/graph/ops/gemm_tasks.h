@@ -1,5 +1,5 @@
-// The linear ops share this: how a shard's panels and a step's rows are cut into tasks, and by
-// which schedules (graph/schedule_table.h). Sizes that no schedule says are set by hand here.
+// How linear ops cut a shard's panels and a step's rows into tasks, and by which schedules
+// (graph/schedule_table.h). Sizes that a schedule leaves open have their defaults here.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline constexpr uint32_t kTaskRows = 256;
 // Panels per task at most, so that a tile of kTaskRows has a fixed size (128 KiB).
 inline constexpr uint32_t kTaskPanels = 8;
 
-// Threads of a group that share the work on one shard.
+// Returns how many threads of a group share the work on one shard.
 inline uint32_t threads_per_shard(const PlanGroup& group) {
   uint32_t shards = group.share.shard_end - group.share.shard_begin;
   return std::max(1u, group.size() / std::max(1u, shards));
@@ -31,9 +31,9 @@ inline uint32_t threads_per_shard(const PlanGroup& group) {
 inline constexpr uint32_t kFewRows = 16;
 inline constexpr uint32_t kJoinedPanels = 64;
 
-// Panels that make a task, of an op's `panels` that so many threads share, in steps of at most
-// `max_rows` rows. Many rows: long tasks, which leave every thread 16 of them to balance with, and
-// some 64 KiB of codes at least, so that a task is long against the cost of claiming it.
+// Returns the panels of a task where `threads` threads share `panels` of them, in steps of at most
+// `max_rows` rows. With many rows tasks are long, but leave each thread 16 for balance, and have
+// about 64 KiB of codes at least, so that claiming one costs little beside it.
 inline uint32_t task_panels(const PackSpec& spec, uint32_t panels, uint32_t threads,
                             uint32_t max_rows) {
   if (max_rows <= kFewRows) {
@@ -44,13 +44,13 @@ inline uint32_t task_panels(const PackSpec& spec, uint32_t panels, uint32_t thre
   return static_cast<uint32_t>(std::clamp<size_t>(std::max(least, most) / 2 * 2, 2, kTaskPanels));
 }
 
-// Returns the panels of a task for a shard of column-cut weights, whose K is short.
+// The panels of a task for a shard of column-cut weights, whose K is short.
 inline constexpr uint32_t kColumnTaskPanels = 4;
 inline uint32_t column_task_panels(const PackSpec& spec, uint32_t threads, uint32_t max_rows) {
   return std::min(kColumnTaskPanels, task_panels(spec, spec.panels(), threads, max_rows));
 }
 
-// The numbers by which an op cuts its products.
+// The settings by which an op cuts its products into tasks.
 struct Cutting {
   const ScheduleTable& schedules;
   uint32_t threads;   // that share a shard
@@ -96,7 +96,8 @@ inline std::vector<ProductShape> row_products(const std::vector<const Weight*>& 
 struct PanelRange {
   uint32_t panel0, panels;
 
-  // Takes in the range behind it, where it is one and there is room.
+  // Extends the range by `next` where that follows it and the sum is not too long; returns whether
+  // it did.
   bool join(const PanelRange& next) {
     if (next.panel0 != panel0 + panels || panels + next.panels > kJoinedPanels) return false;
     panels += next.panels;
@@ -123,14 +124,14 @@ inline std::span<const float> bias_of(const VectorWeight& bias, const Weight& we
   return {bias.copies[shard] + size_t{index} * weight.rows + first, columns};
 }
 
-// The kernel of SwiGLU, plain or with limits; null of other activations.
+// Returns the kernel of SwiGLU, plain or with limits; null for other activations.
 inline auto swiglu_of(const Kernels& kernels, Activation activation) {
   return activation == Activation::kSilu            ? kernels.silu_mul
          : activation == Activation::kClampedSwiglu ? kernels.clamped_swiglu
                                                     : nullptr;
 }
 
-// gate = activation(gate) * up, n elements of each.
+// Sets gate = activation(gate) * up, n elements each.
 inline void activate_gate(const Kernels& kernels, Activation activation, float* gate,
                           const float* up, uint32_t n) noexcept {
   if (const auto swiglu = swiglu_of(kernels, activation)) return swiglu({gate, up, n, gate});
@@ -138,7 +139,7 @@ inline void activate_gate(const Kernels& kernels, Activation activation, float* 
   gelu({gate, nullptr, up, n, gate});
 }
 
-// Adds it to m rows, `stride` floats apart.
+// Adds the bias to m rows, `stride` floats apart.
 inline void add_bias(const Kernels& kernels, std::span<const float> bias, uint32_t m, float* out,
                      size_t stride) noexcept {
   const auto n = static_cast<uint32_t>(bias.size());
@@ -154,18 +155,20 @@ struct TaskList {
   uint32_t task_rows = kTaskRows;
   std::vector<std::vector<Task>> tasks;  // by local shard
 
-  // Takes what a schedule says of the rows of a task; the least of all that an op's products say.
+  // Applies a schedule's number of rows of a task: the least of those that the schedules of the
+  // op's products give.
   void limit_rows(const GemmSchedule& s) {
     if (s.task_rows == 0) return;
     task_rows = scheduled ? std::min<uint32_t>(task_rows, s.task_rows) : s.task_rows;
     scheduled = true;
   }
-  bool scheduled = false;  // whether a schedule said task_rows
+  bool scheduled = false;  // whether task_rows comes from a schedule
 };
 
-// Calls run(task, row, m) for the tasks times runs of task_rows rows that the caller gets:
-// claim(count) gives the next of `count`, several on end, so that what a kernel prefetches behind
-// its panels is what its thread reads next. Of few rows, tasks that join (Task::join) are one.
+// Calls run(task, row, m) for each task and each range of up to task_rows rows that the calling
+// thread claims. claim(count) returns the next numbers below `count`, several on end, so that what
+// a kernel prefetches behind its panels is what its thread reads next. With few rows, neighbouring
+// tasks that can be joined (Task::join) are one call.
 template <typename Task, typename Claim, typename Run>
 void run_tasks(const std::vector<Task>& tasks, uint32_t rows, uint32_t task_rows,
                const Claim& claim, const Run& run) noexcept {
@@ -183,8 +186,8 @@ void run_tasks(const std::vector<Task>& tasks, uint32_t rows, uint32_t task_rows
   }
 }
 
-// The ops of products share this: tasks of every local shard, which its threads claim from a
-// counter of its own, and the work of the weights.
+// The base of ops that multiply with weights: it holds the tasks of every local shard, which
+// threads claim from a counter of that shard, and the work of the weights.
 template <typename Task>
 class GemmOp : public Op {
  public:
@@ -217,7 +220,8 @@ class GemmOp : public Op {
   GemmOp(ValueId x, size_t local_shards, uint32_t threads) : x_(x), lists_(1), threads_(threads) {
     lists_[0].tasks.resize(local_shards);
   }
-  // Makes an op that does: it has a list wherever a product changes its schedule.
+  // Makes an op that looks schedules up: it has a list of tasks for each range of rows in which no
+  // product's schedule changes.
   GemmOp(ValueId x, size_t local_shards, const Cutting& cutting, std::vector<ProductShape> products)
       : x_(x), threads_(cutting.threads), products_(std::move(products)) {
     for (uint32_t bound : cutting.schedules.row_bounds(products_)) {
@@ -228,14 +232,15 @@ class GemmOp : public Op {
   // The members of ProductUse that all products of the op share.
   virtual uint32_t segments() const { return 1; }
   virtual bool of_outputs() const { return false; }
-  // The rows that schedules are looked up by, and those that are dealt out.
+  // step_rows(): the rows that schedules are looked up by. task_rows(): those that are cut into
+  // tasks.
   virtual uint32_t step_rows(const ExecutionContext& context) const noexcept {
     return context.rows(x_);
   }
   virtual uint32_t task_rows(const ExecutionContext& context) const noexcept {
     return step_rows(context);
   }
-  // Rows [row, row + m).
+  // Computes rows [row, row + m) of a task.
   virtual void run_task(ExecutionContext& context, const Task& task, uint32_t row, uint32_t m,
                         const Worker& worker) const noexcept = 0;
 

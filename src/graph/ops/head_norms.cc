@@ -14,7 +14,7 @@ struct HeadPlace {
   uint32_t column, moments, head, shard;
 };
 
-// The places of queries and of keys.
+// The places of all query heads and key heads of a group.
 struct GroupHeads {
   std::vector<HeadPlace> queries, keys;
 
@@ -71,7 +71,7 @@ class HeadMomentsOp : public Op {
   ValueId qkv_, moments_;
   GroupHeads heads_;
   uint32_t length_;
-  bool centred_;  // of layer norms
+  bool centred_;  // layer norms: the mean is taken off
 };
 
 // The place of the moments of the model's heads, head after head.
@@ -137,7 +137,8 @@ class HeadNormOp : public Op {
   uint32_t length_;
 };
 
-// Shards that share a KV head have the same of it: the first one's are taken.
+// Returns where the moments of each of the model's heads lie. Shards that share a KV head have
+// equal ones: the first shard's are taken.
 std::vector<MomentsPlace> places_of(const std::vector<GroupHeads>& groups,
                                     std::vector<HeadPlace> GroupHeads::*kind, const Bundle& moments,
                                     uint32_t count) {

@@ -1,6 +1,6 @@
-// The ops over the fused Q, K, V rows share this: which heads a group works on, and where an
-// attention's keys and values lie in a step: in pages of the KV cache, or in those of a value of
-// its graph (RowSet::kPages), whose rows hold a page of each KV head of the group.
+// Shared by the ops over fused Q, K, V rows: which heads a group works on, and where keys and
+// values lie in a step: in pages of the KV cache, or in a value of the graph (RowSet::kPages), each
+// of whose rows holds a page of every KV head of the group.
 #pragma once
 
 #include <algorithm>
@@ -32,20 +32,22 @@ std::vector<HeadSlice> head_slices(const LinearOut& qkv, uint32_t group,
 
 class GroupKvPages {
  public:
-  // Group g's; `kv`: the values of all groups, or nothing where keys and values are cached.
+  // Makes the pages of group g. `kv`: the values of all groups, or nothing where keys and values
+  // are cached.
   GroupKvPages(const Bundle& kv, uint32_t g, const std::vector<HeadSlice>& heads,
                const AttentionShape& shape);
 
-  // Floats of a row of the group's value.
+  // Returns the floats of a row of the group's RowSet::kPages value.
   static uint32_t row_floats(const std::vector<HeadSlice>& heads, const AttentionShape& shape);
 
   bool cached() const { return !value_; }
   KvType type(const ExecutionContext& context) const {
     return cached() ? context.kv().type() : KvType::kF32;
   }
-  // The position of an item's first row among those that the pages hold.
+  // Returns the position of an item's first row, counted from the start of its pages.
   uint32_t first_position(const StepItem& item) const { return cached() ? item.first_position : 0; }
-  // The page of positions from kPagePositions * page on. `head`: counted from the slot's first.
+  // Returns an item's page number `page`, of positions from kPagePositions * page on, for a KV head
+  // counted from the first of heads[slot].
   KvPage page(const ExecutionContext& context, uint32_t slot, const StepItem& item, uint32_t page,
               uint32_t head) const {
     const Slot& place = slots_[slot];

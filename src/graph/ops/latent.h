@@ -58,9 +58,9 @@ struct LatentMatrices {
 Bundle latent_store(GraphBuilder& builder, std::string name, const LinearOut& down, size_t latent,
                     const Bundle& angles, const LatentShape& shape, const NormWeight* query_norm);
 
-// The queries of every head as latents see them, [latent_length | turned_length], or of expanded
-// rows as keys do, [straight_length | turned_length]; f32. `x` is what `query` multiplies with.
-// Parallel.
+// Returns every head's queries in f32: absorbed, [latent_length | turned_length], to be multiplied
+// with latents; for expanded rows [straight_length | turned_length], for keys. `x` is the input of
+// `query`. Parallel.
 Bundle latent_queries(GraphBuilder& builder, std::string name, const Bundle& x,
                       const Bundle& angles, const LatentShape& shape,
                       const LatentMatrices& matrices);
@@ -75,8 +75,8 @@ void latent_expanded_attention(GraphBuilder& builder, std::string name, const Bu
 Bundle latent_attention(GraphBuilder& builder, std::string name, const Bundle& queries,
                         const LatentShape& shape, const LatentMatrices& matrices);
 
-// The values of these mixes, and those that expanded rows have in `queries`, in the columns and the
-// format that `output` reads. Parallel.
+// Returns W_UV times each head's weighted sum of latents (`mixes`), and for expanded rows the
+// results that lie in `queries`, in the columns and the format that `output` reads. Parallel.
 Bundle latent_values(GraphBuilder& builder, std::string name, const Bundle& mixes,
                      const Bundle& queries, const LatentShape& shape,
                      const LatentMatrices& matrices);

@@ -56,7 +56,8 @@ class LatentAttentionOp : public Op {
         threads_(threads),
         enough_(enough_tasks(threads)) {}
 
-  // Tasks of a local shard that its threads can share evenly. Fewer units than that are cut.
+  // Returns how many tasks a local shard needs to keep its threads evenly busy. Where there are
+  // fewer units than that, they are cut into pieces.
   static uint32_t enough_tasks(uint32_t threads) { return threads == 1 ? 1 : 4 * threads; }
   // Floats that a unit keeps of the spans merged so far.
   static size_t unit_floats(const LatentShape& shape) {
@@ -137,8 +138,8 @@ class LatentAttentionOp : public Op {
     return (item.first_position + rows - 1) / kSpanPositions + 1;
   }
 
-  // The division that takes the least time. More blocks of heads make more tasks, but each unpacks
-  // pages for itself.
+  // Returns the division that takes the least time. More blocks of heads make more tasks, but each
+  // unpacks the pages of latents for itself.
   Division divide(const ExecutionContext& context, uint32_t heads) const noexcept {
     uint32_t spans = 1, most_rows = 1;
     uint32_t all_rows = 0;
@@ -287,7 +288,7 @@ class LatentAttentionOp : public Op {
                                    .out_offset = rows.out_offset});
   }
 
-  // The tile, in the formats that are read.
+  // Writes the tile of results in all formats that readers of the value ask for.
   void write_out(ExecutionContext& context, const Task& task, const Worker& worker) const noexcept {
     const LatentHeads& heads = heads_[task.local_shard];
     const uint32_t column =

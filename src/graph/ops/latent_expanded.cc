@@ -67,8 +67,8 @@ class LatentExpandedOp : public Op {
 
   uint32_t counters() const override { return static_cast<uint32_t>(heads_.size()); }
 
-  // Every visible pair of a query and a position, and keys and values of every position for every
-  // task that sees it.
+  // Counts every visible pair of a query and a position, and for every task the making of keys and
+  // values of all positions that it sees.
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     const uint32_t rows = expanded_rows(step.items);
@@ -127,8 +127,8 @@ class LatentExpandedOp : public Op {
   static_assert(kOpTileBytes / sizeof(float) / 2 >
                 size_t{kMaxLatentRows} * (kMaxLatentValue + 2) + 32);
 
-  // The rows of a task that take the least time: few leave no thread idle, many share what is made
-  // of a position, which takes as long as so many rows' attention to it.
+  // Returns the number of rows of a task that takes the least time. Small tasks keep all threads
+  // busy; in large ones more rows share the keys and values that are made of each position.
   uint32_t tile_rows(std::span<const StepItem> items, uint32_t heads) const noexcept {
     const uint64_t making = shape_.latent_length;
     uint32_t best = kMaxLatentRows;
@@ -175,8 +175,8 @@ class LatentExpandedOp : public Op {
     }
   }
 
-  // Rows of the pack of what makes keys are elements of the latents: it holds the matrix
-  // transposed.
+  // Reads the head's W_UK and W_UV back from their packs into `room`. The pack of W_UK holds it
+  // transposed: a row for each element of the latent.
   void read_matrices(const ExpandedTask& task, float* room, const Worker& worker) const noexcept {
     auto* row = reinterpret_cast<float*>(worker.scratch);
     const uint32_t latent = shape_.latent_length, of_shard = heads_[task.local_shard].shard;
@@ -230,7 +230,7 @@ class LatentExpandedOp : public Op {
     }
   }
 
-  // `rows`: a block of the task's.
+  // Lets one block of the task's rows attend to a span.
   void attend(ExecutionContext& context, const ExpandedTask& task, UnitRange rows, uint32_t span,
               float* room, const Worker& worker) const noexcept {
     const LatentHeads& heads = heads_[task.local_shard];

@@ -1,4 +1,4 @@
-// The ops of latent attention share this: which heads and which copies of the latents a group works
+// Shared by the ops of latent attention: which heads and which copies of the latents a group works
 // on.
 #pragma once
 
@@ -19,7 +19,8 @@ struct LatentHeads {
   uint32_t query_column, mix_column;
 };
 
-// Columns of a head in these values. A query's place also takes what an expanded row sums.
+// Returns the columns of a head in the values of queries. The results of an expanded row take its
+// query's place.
 inline uint32_t query_stride(const LatentShape& shape) {
   return padded_length(std::max({shape.cached_length(), shape.query_length(), shape.value_length}));
 }

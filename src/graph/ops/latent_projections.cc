@@ -48,8 +48,8 @@ std::vector<ScheduledProduct> head_products(const Weight& weight, uint32_t lengt
   return products;
 }
 
-// m rows of a head's outputs to out[m][stride]. `tmp` holds most_columns(length) for each, where
-// the panels begin or end elsewhere than the head.
+// Multiplies m rows with a head's rows of the weight, into out[m][stride]. `tmp` holds m times
+// most_columns(length) floats; it is used where the head does not begin and end with whole panels.
 void multiply_head(const ExecutionContext& context, const Weight& weight,
                    const ScheduledProduct& product, uint32_t shard_index, uint32_t head,
                    uint32_t length, const ActView& a, uint32_t m, float* out, size_t stride,
@@ -77,7 +77,7 @@ void multiply_head(const ExecutionContext& context, const Weight& weight,
   }
 }
 
-// Tiles of a task in a worker's scratch, so many bytes a row, and some for their ends.
+// Returns how many rows of a task fit into a worker's scratch, at `row_bytes` each.
 uint32_t tile_rows(size_t row_bytes) {
   constexpr size_t kEnds = 4096;
   return static_cast<uint32_t>(
@@ -112,7 +112,7 @@ class HeadsOp : public GemmOp<HeadTask> {
 
   // The products of each of its weights, by local shard.
   virtual std::vector<const std::vector<ScheduledProduct>*> scheduled() const = 0;
-  // Rows [row, row + m) of the task's heads; m is tile_rows_ at most.
+  // Computes rows [row, row + m) of the task's heads; m is tile_rows_ at most.
   virtual void run_tile(ExecutionContext& context, const HeadTask& task, uint32_t row, uint32_t m,
                         const Worker& worker) const noexcept = 0;
 
@@ -130,8 +130,8 @@ class HeadsOp : public GemmOp<HeadTask> {
   uint32_t tile_rows_;
 };
 
-// A task makes a head's query, turns its end and multiplies the rest with what makes keys, but of
-// expanded rows.
+// Makes queries. A task computes one head's query, rotates its rope part and, except for expanded
+// rows, multiplies the nope part with W_UK.
 class LatentQueriesOp : public HeadsOp {
  public:
   LatentQueriesOp(ValueId x, ValueId angles, ValueId out, const LatentShape& shape,
@@ -163,7 +163,8 @@ class LatentQueriesOp : public HeadsOp {
   std::vector<const std::vector<ScheduledProduct>*> scheduled() const override {
     return {&query_products_, &key_products_};
   }
-  // The head's query, what of it is multiplied again, and that product.
+  // Returns the bytes of scratch for a row: the head's query, its nope part in the input format of
+  // W_UK, and their product.
   static size_t tile_bytes(const LatentShape& shape) {
     return sizeof(float) * (most_columns(shape.query_length()) * size_t{2} + shape.straight_length +
                             2 * kBlock + most_columns(shape.latent_length));
@@ -217,11 +218,11 @@ class LatentQueriesOp : public HeadsOp {
   ValueId angles_;
   const Weight &query_, &key_;
   std::vector<ScheduledProduct> query_products_, key_products_;
-  WeightWork key_work_;  // of what absorbed rows multiply with besides
+  WeightWork key_work_;  // of W_UK, with which absorbed rows are multiplied as well
 };
 
-// A task makes the values of a unit of heads, which are whole blocks of `output`'s input; expanded
-// rows have theirs.
+// Makes values. A task multiplies with W_UV for a unit of heads, whose values are whole blocks of
+// `output`'s input; expanded rows already have theirs.
 class LatentValuesOp : public HeadsOp {
  public:
   LatentValuesOp(ValueId x, ValueId queries, ValueId out, const LatentShape& shape,

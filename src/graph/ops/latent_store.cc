@@ -4,8 +4,8 @@
 namespace hearth {
 namespace {
 
-// The columns of the group's projections at which a row has low-rank queries, and the latent with
-// the part that is turned.
+// The columns of the group's down-projections where low-rank queries begin, and where the latent
+// with its rope part does.
 struct DownColumns {
   uint32_t query, latent;
 };

@@ -118,7 +118,8 @@ std::vector<ProductShape> partial_products(const Weight& weight,
   return shapes;
 }
 
-// How K is dealt is one for all steps of a graph, since it says which values there are.
+// Returns into how many parts K is dealt. It is the same for all steps of a graph, since each part
+// has a value of its own.
 uint32_t parts_of(const Weight& weight, const ColumnSlice& columns, const Cutting& cutting) {
   const ProductShape product = partial_products(weight, {columns}, cutting)[0];
   return cutting.schedules.at(product, cutting.max_rows).k_parts;

@@ -34,12 +34,11 @@ struct LinearOut {
   std::vector<std::vector<std::vector<RowSlice>>> slices;
 };
 
-// Parallel: every group computes its rows of every part.
+// Appends the fused linear layer. Parallel: every group computes its rows of every part.
 LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
                  const std::vector<LinearMatrix>& parts);
 
-// The function that makes the inner half of a feed-forward layer not linear
-// (kernels/activation/activation.h).
+// The activation function of a feed-forward layer (kernels/activation/activation.h).
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kClampedSwiglu };
 
 // SwiGLU or GEGLU: h = activation(gate x + bias) * (up x + bias), with limits what SwiGLU with
@@ -59,7 +58,8 @@ Bundle gelu_times(GraphBuilder& builder, std::string name, const Bundle& x,
                   const LinearMatrix& gate, const Bundle& times, const std::vector<uint32_t>& first,
                   const Weight& down);
 
-// A value that a column-cut weight multiplies with: the columns of the groups' shares, padded.
+// Adds a value for the input of a column-cut weight: in each group the columns of its share, padded
+// to blocks.
 Bundle column_values(GraphBuilder& builder, const Weight& weight);
 
 // Partial sums over an axis: `pieces` in the order of all groups, `bundle.values[i]` of the group

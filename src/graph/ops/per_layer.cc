@@ -52,8 +52,7 @@ class PerLayerOp : public Op {
   std::shared_ptr<const FileRows> table_;
 };
 
-// Returns the column of a group's value in which the first row of a matrix stands that every shard
-// has.
+// Returns the column of a group's value that holds row 0 of a replicated matrix.
 uint32_t first_column(const std::vector<RowSlice>& slices) {
   return std::ranges::find(slices, 0u, &RowSlice::row)->column;
 }

@@ -119,7 +119,7 @@ class ReduceOp : public Op {
   };
   uint32_t shard() const { return norms_[0].target.shard; }
 
-  // x' of a row.
+  // Computes x' of a row into `sum`.
   void join(ExecutionContext& context, uint32_t row, const float* x, float* sum,
             float* stack) const noexcept {
     const Join& by = plan_.join;
@@ -178,7 +178,7 @@ class ReduceOp : public Op {
     return i == slices ? n : static_cast<uint32_t>(uint64_t{n} * i / slices) / 32 * 32;
   }
 
-  // A row of x, or of what was held, that may be another group's.
+  // Returns a row of x, or of the held bundle, from the group that has it.
   const float* row_of(ExecutionContext& context, const Bundle& of, uint32_t row) const noexcept {
     uint32_t owner = group_;
     if (plan_.dealt && plan_.rows == RowSet::kOutputs) {
@@ -229,7 +229,7 @@ class ReduceOp : public Op {
     }
   }
 
-  // Rows that all groups have: group 0 gives them.
+  // Writes a hidden state that the step wants; group 0 does, since all groups have the row.
   void give_hidden(ExecutionContext& context, const float* normed, uint32_t row) const noexcept {
     const StepView& step = context.step();
     const uint32_t first = step.logit_rows + step.later_rows;
@@ -278,7 +278,7 @@ Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bu
     out.second = add();
     builder.writes(out.second);
   }
-  // x of another group is read only where rows are picked.
+  // Another group's x is read only where output rows are picked from dealt ones.
   const Reads whose = !plan.dealt || rows == RowSet::kTokens ? Reads::kOwn : Reads::kAsMode;
   builder.reads(x, ActFormat::kF32, whose);
   if (!held.values.empty()) builder.reads(held, ActFormat::kF32, whose);

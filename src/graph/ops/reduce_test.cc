@@ -200,7 +200,7 @@ class Stack {
   std::vector<Reduced> reduced_;
 };
 
-// The group that has row r of a residual.
+// Returns the group that has row r of a residual.
 uint32_t owner(const ExecutionContext& context, uint32_t r) {
   const Plan& plan = context.graph().plan;
   uint32_t g = 0;
@@ -427,7 +427,7 @@ std::vector<Layout> layouts() {
         all.push_back({JoinNorm::kNone, kind, place, format, 208, 1, 5});
       }
     }
-    // Models have these: Gemma's, jina-bert-v2's for code.
+    // Norms that models have: Gemma's, and those of jina-bert-v2 for code.
     all.push_back({JoinNorm::kBehind, kind, NormPlace::kBeforeBlock, ActFormat::kF32, 208, 1, 5});
     all.push_back({JoinNorm::kBehind, kind, NormPlace::kBeforeBlock, ActFormat::kQ8, 208, 1, 5});
     all.push_back({JoinNorm::kInner, kind, NormPlace::kAfterResidual, ActFormat::kF32, 208, 1, 5});

@@ -1,4 +1,4 @@
-// The ops over rows share this: how rows are dealt out, and the norm of a row.
+// Shared by ops over rows: how rows are dealt to threads, and the norm of a row.
 #pragma once
 
 #include "graph/context.h"
@@ -6,7 +6,7 @@
 
 namespace hearth {
 
-// Rows dealt out in contiguous runs: to the threads of a group, or of all groups of the plan.
+// The contiguous rows that one thread gets, of those dealt to a group's threads or to all groups'.
 struct RowRange {
   uint32_t begin, end;
 };
@@ -18,7 +18,8 @@ inline RowRange rows_of(const Worker& worker, uint32_t rows) {
   return deal_rows(rows, worker.index, worker.count);
 }
 
-// The norm of one row of x, which `normed` may be. `shard`: whose copy of the weights is read.
+// Writes the norm of one row of x to `normed`, which may be x. `shard`: whose copy of the weights
+// is read.
 inline void norm_row(const ExecutionContext& context, const NormWeight& norm, uint32_t shard,
                      const float* x, float* normed) noexcept {
   const uint32_t n = norm.weight->size;

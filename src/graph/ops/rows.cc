@@ -136,7 +136,7 @@ class LogitsOp : public GemmOp<LogitsTask> {
 
  private:
   bool of_outputs() const override { return true; }
-  // A task takes all rows, so it has one part.
+  // All rows belong to one task, so one range of rows is dealt out.
   uint32_t step_rows(const ExecutionContext& context) const noexcept override {
     return context.step().logit_rows;
   }

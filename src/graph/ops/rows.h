@@ -30,16 +30,16 @@ struct EmbeddingTables {
 void embed_row(const EmbeddingTables& tables, const StepView& step, uint32_t r, uint32_t shard,
                const Kernels& kernels, float* row, float* scratch) noexcept;
 
-// f32 [tokens][d]: embed_row() of each of the step's tokens.
+// Appends embed_row() of each of the step's tokens: f32 [tokens][width].
 Bundle embed(GraphBuilder& builder, const EmbeddingTables& tables);
 
 // f32 [tokens][n_rot]: n_rot / 2 cosines, then as many sines, of each token's position.
 Bundle rope_angles(GraphBuilder& builder, const RopeTable& table);
 
-// kernels/norm/norm.h has both.
+// The two kinds of norms (kernels/norm/norm.h).
 enum class NormKind : uint8_t { kRms, kLayer };
 
-// A norm without a weight is none: a row stays as it is.
+// A norm's parameters. Without a weight there is no norm: rows stay as they are.
 struct NormWeight {
   NormKind kind = NormKind::kRms;
   const VectorWeight* weight = nullptr;

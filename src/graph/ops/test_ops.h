@@ -1,5 +1,4 @@
-// Small graphs for tests of ops: weights made of matrices, values filled from matrices, and a run
-// of it all.
+// For tests of ops: makes weights from matrices, fills values from matrices, and runs small graphs.
 #pragma once
 
 #include <memory>

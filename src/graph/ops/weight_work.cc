@@ -18,7 +18,7 @@ void WeightWork::add(const Weight& weight, const RowSlice& slice) {
   if (slice.rows == 0) return;
   const PackSpec& spec = weight.shards[slice.shard].spec;
   uint32_t end = slice.first_row() + slice.rows;
-  // The padding of the last panel is read by whoever reads the last row.
+  // The group that reads the last row also reads the padding of the last panel.
   uint32_t read = (end == spec.rows ? spec.panels() * kPanelRows : end) - slice.first_row();
   size_t row_bytes = (spec.codes_panel_bytes() + spec.scales_panel_bytes()) / kPanelRows;
   bytes_.push_back({slice.shard, read * row_bytes,
