@@ -78,8 +78,9 @@ class ExecutionContext {
   // Both are for use within an op: tell() says that something is done in this run, and wait_for()
   // waits until it is said.
   void tell(uint32_t flag) { flags_[flag]->post(run_); }
-  // Does tell() for something that several threads do: each arrives with its `count`, and the
-  // thread that completes `expected` raises the flag.
+  // Does as tell(), for something that several threads do: each arrives with its `count`, and the
+  // one
+  // that completes `expected` tells.
   void arrive(uint32_t flag, uint32_t count, uint32_t expected) {
     flags_[flag]->arrive(count, expected, run_);
   }

@@ -1,4 +1,4 @@
-// For tests of graphs: counts how often threads wait for each other.
+// Counts how often threads wait for each other, for tests of graphs.
 #pragma once
 
 #include "graph/graph.h"

@@ -31,8 +31,8 @@ std::string size_and_place(const WeightSpec& weight) {
   return fmt::format("{} {}x{} from {}", weight.name, weight.rows, weight.k, weight.first);
 }
 
-// Where value heads are dealt (DeltaHeads), one matrix holds the first value head of every key
-// head, and another the second.
+// Dealt value heads (DeltaHeads) make two matrices: the first value heads of all key heads, and the
+// second ones.
 TEST(DeltaSpec, WeightsAreCutByKeyHeads) {
   TestModel model(delta_source("qwen35", {.keys = 2, .values = 4, .length = 16}));
   const ModelSpec& spec = model.spec();

@@ -149,7 +149,7 @@ TEST(HfConfig, KindsOfLayersTellOfWindows) {
   EXPECT_TRUE(has_window("MistralForCausalLM", on + kinds("ssss")));
   EXPECT_FALSE(has_window("MistralForCausalLM", kinds("ffff")));
   EXPECT_FALSE(has_window("DeepseekV3ForCausalLM", kDeepseek + kinds("ffff")));
-  // By default (max_window_layers 28) none of the first 28 layers has a window.
+  // The first 28 layers have no window by default (max_window_layers).
   EXPECT_FALSE(has_window("Qwen2ForCausalLM", on));
   auto refused = [](const char* architecture, const std::string& more, const char* found,
                     ErrorCode code = ErrorCode::kUnsupported) {

@@ -33,7 +33,7 @@ constexpr HfKey kJinaKeys[] = {
     hf::must_be("position_embedding_type", "alibi"),
     hf::choice("feed_forward_type", nullptr, hf::kNone, kJinaFfns, "original")};
 
-// In the model for code the FFN's tensor holds up before gate (up_gated_layer).
+// The FFN's tensor holds up before gate in the model for code (up_gated_layer).
 constexpr HfTensor kJinaTensors[] = {
     hf::in_layer("attention.self.layer_norm_q", "attn_q_norm"),
     hf::in_layer("attention.self.layer_norm_k", "attn_k_norm"),

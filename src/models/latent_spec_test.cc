@@ -50,8 +50,8 @@ TEST(LatentSpec, HeadsAreCutOneByOne) {
   }
 }
 
-// With YaRN and yarn_log_multiplier, scores are multiplied by a growth and cosines are not; without
-// that key it is the other way round.
+// YaRN scales scores, and not cosines, where the file has yarn_log_multiplier; without that key it
+// scales cosines, and not scores.
 TEST(LatentSpec, YarnScalesScores) {
   TestSource source = latent_source({});
   source.set("deepseek2.rope.scaling.type", "yarn").set("deepseek2.rope.scaling.factor", 40.0f);

@@ -33,8 +33,7 @@ void make_score_head(SpecBuilder& m) {
   if (!m.has(kDense) && !m.has(kOut)) return;
   const uint32_t width = m.hyper().width;
   const bool has_out = m.has(kOut);
-  // Where only one of the two tensors is there and it has one row, it is the output layer, whatever
-  // its name.
+  // A tensor of one row that stands alone is the output layer, whatever its name.
   const bool dense = m.has(kDense) && (has_out || m.rows_of(kDense) != 1);
   if (dense && !has_out) {
     fail(ErrorCode::kFile,

@@ -77,7 +77,8 @@ uint32_t ModelSpec::kept_window() const {
     window = std::max(window, rows->window);
     others = others || rows->window == 0;
   }
-  // With states no pages of windows are dropped: a sequence can only resume where a state is kept.
+  // No pages behind windows are given back in a model with states: its sequences can only resume
+  // where a state is kept.
   return others && !has_states() ? window : 0;
 }
 

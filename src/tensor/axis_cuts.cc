@@ -13,7 +13,7 @@ uint32_t even_boundary(uint32_t total, uint32_t i, uint32_t n) {
   return static_cast<uint32_t>(uint64_t{total} * i / n);
 }
 
-// Cuts a shard into segments that meet at multiples of `step` units, as even as it goes.
+// Cuts a shard into segments that meet at multiples of `step` units, as evenly as that allows.
 std::vector<UnitRange> cut_segments(UnitRange shard, uint32_t step) {
   std::vector<UnitRange> segments;
   if (shard.size() == 0) return segments;

@@ -46,10 +46,10 @@ class AxisCuts {
   UnitRange shard(uint32_t s) const { return shards_[s]; }
   std::span<const UnitRange> segments(uint32_t s) const { return segments_[s]; }
 
-  // Returns part `part` of `parts` of shard s as a range of indices into segments(s), as even as it
-  // goes.
+  // Returns part `part` of `parts` of shard s as a range of indices into segments(s). Parts are as
+  // even as whole segments allow.
   UnitRange part_segments(uint32_t s, uint32_t part, uint32_t parts) const;
-  // Returns that part as a range of units (empty where the shard has too few segments for all
+  // Returns the same part as a range of units (empty where the shard has fewer segments than
   // parts).
   UnitRange part_units(uint32_t s, uint32_t part, uint32_t parts) const;
 

@@ -1,7 +1,8 @@
 // A CodeBlock holds 32 consecutive elements of a quantised row in a form that fits every block
 // type: 8-bit codes with a scale and a minimum per half of 16. Nothing is lost: scales and minima
 // are binary16 or bfloat16, powers of two (E8M0), or products of binary16 or E4M3 with an integer
-// of at most 7 bits and a sign, which binary32 holds exactly, and so is scale * code. Only the sum
+// of at most 7 bits and a sign, which binary32 holds exactly, as it holds scale * code. Only the
+// sum
 // with a minimum rounds, and the product of E4M3 with the scale of a whole matrix (kL4H).
 //
 // A type's decoding fills one from a block of a file, a kind's unpacking from a pack. `stored`
@@ -42,7 +43,7 @@ struct CodeBlock {
   uint8_t codes[kBlock];
   float scale[2];
   float min[2];
-  StoredScales stored;  // of a type's decoding alone
+  StoredScales stored;  // filled by decoding, not by unpacking
 };
 
 // Sets the scale and the minimum of both halves.

@@ -1,5 +1,5 @@
-// Tests what the decoding of types gives beside codes: the scales as stored, and the table that
-// codes are of. Packs are made of these.
+// Tests what a type's decoding gives besides values, and packs are made of: the stored scales, and
+// codes that are entries of the type's table.
 #include "tensor/code_block.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kBlocks = 64;
 
-// Calls check(info, decoded) for random blocks of all types that `wanted` says.
+// Calls check(info, decoded) for random blocks of all types for which wanted(info) holds.
 template <typename Wanted, typename Check>
 void for_decoded(Wanted wanted, Check check) {
   for (DType dtype : all_dtypes()) {

@@ -1,7 +1,7 @@
 // Holds the tables of the types whose codes are looked up (CodeTable in tensor/pack_kind.h). What
 // a type decodes to is one of `values`, and the scale of its CodeBlock includes `factor`, so that
 // an element is factor * d * scale * value with the d and the scale that StoredScales holds.
-// Entries that nothing stands for are 0.
+// Entries that no code uses are 0.
 #pragma once
 
 #include "tensor/pack_kind.h"
@@ -15,6 +15,6 @@ extern const CodeTable kTableIq3xxs;  // IQ3_XXS
 extern const CodeTable kTableIq2;     // IQ2_XXS, IQ2_XS, IQ2_S; bit 2 of 8 codes is the sign
 extern const CodeTable kTableIq1;     // IQ1_M: 8 g - 1 and 8 g + 1 for g in -1, 0, 1
 extern const CodeTable kTableQ3;      // Q3_K
-extern const CodeTable kTableInt4;    // what is 8 less than its code
+extern const CodeTable kTableInt4;    // value = code - 8
 
 }  // namespace hearth

@@ -4,8 +4,8 @@
 //
 // A quantised type stores blocks of `block_elements` consecutive elements of a row in
 // `block_bytes`. The layouts are those of the GGUF/ggml specification, save for kF8E4M3, which no
-// GGUF file has: codes of one byte (base/fp_types.h), whose scales, one for 128 x 128 of them, are
-// a tensor of their own.
+// GGUF file has: one-byte E4M3 codes (base/fp_types.h). Their scales, one for each 128 x 128 codes,
+// are a tensor of their own.
 #pragma once
 
 #include <array>

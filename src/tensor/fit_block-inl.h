@@ -31,7 +31,7 @@ FitLanes fit_of(const CodeKind& kind) {
                                       : fit_minima<kMinSearch5, kWeightedMin5>;
 }
 
-// The elements of the last blocks, which are not as many as lanes, and zeros.
+// The last blocks, fewer than lanes, padded with blocks of zeros.
 struct PaddedBlocks {
   float at[kLanes * 32];
 
@@ -62,7 +62,8 @@ void fit_lanes(const CodeKind& kind, const float* x, size_t blocks, const float*
   }
 }
 
-// Fits at most kLanes blocks. Bytes are made last, in a loop of its own: it is vectorised only so.
+// Finds the nearest codes of at most kLanes blocks. Codes become bytes in a last loop of its own:
+// only then are the loops vectorised.
 void nearest_few(const CodeKind& kind, const float* x, size_t blocks, const ScaleAndMin* of,
                  int8_t* codes) {
   const LaneFloats low = floats(static_cast<float>(kind.low));
@@ -76,7 +77,7 @@ void nearest_few(const CodeKind& kind, const float* x, size_t blocks, const Scal
       LaneFloats code;
       std::memcpy(&code, x + i, sizeof code);
       code = (code + of[b].min) * inverse;
-      code = code > low ? code : low;  // of NaN too
+      code = code > low ? code : low;  // `low` for NaN, too
       code = (code < high ? code : high) + kRounding;
       std::memcpy(whole + i, &code, sizeof code);
     }

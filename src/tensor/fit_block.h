@@ -39,7 +39,7 @@ struct FitLevel {
   void (*fit)(const CodeKind& kind, const float* x, size_t blocks, const float* weights,
               ScaleAndMin* fitted);
   // Writes for each element of the blocks the code that is nearest to (x + min) / scale; 0 where
-  // the scale is 0 or NaN, and the lowest for NaN.
+  // the scale is 0 or NaN, and the lowest code for an element that is NaN.
   void (*nearest)(const CodeKind& kind, const float* x, size_t blocks, const ScaleAndMin* of,
                   int8_t* codes);
   // Quantises `lanes` blocks of kFp8Elements to FP8, with a scale for each (tensor/fit_fp8.h).
@@ -47,10 +47,10 @@ struct FitLevel {
   size_t lanes;
 };
 
-// The levels that this processor has, slowest first.
+// Returns the levels of instructions that this processor has, slowest first.
 std::span<const FitLevel* const> fit_levels();
 
-// Levels of other processors are not linked.
+// One for each level. Those of other processor families are declared, but not linked.
 extern const FitLevel kFitPlain, kFitAvx2, kFitAvx512, kFitNeon;
 
 }  // namespace hearth

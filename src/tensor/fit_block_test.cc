@@ -13,13 +13,13 @@ namespace hearth {
 namespace {
 
 constexpr size_t kMost = 32;
-// Scales, or scales and minima, that a block's best is searched among.
+// How many scales, or pairs of scale and minimum, the test tries to find a block's best.
 constexpr int kTried = 10000;
 constexpr int kTestBlocks = 1000;
 
 constexpr CodeKind kKinds[] = {kCodes8, kCodes6, kCodes4, kMinCodes5, kMinCodes4};
 
-// Fits by the fastest level.
+// Fits blocks with the fastest level of this processor.
 std::vector<ScaleAndMin> fit_all(const CodeKind& kind, const std::vector<float>& x,
                                  const float* weights = nullptr) {
   std::vector<ScaleAndMin> fitted(x.size() / kind.elements);
@@ -27,7 +27,7 @@ std::vector<ScaleAndMin> fit_all(const CodeKind& kind, const std::vector<float>&
   return fitted;
 }
 
-// The squared error of a block with the nearest codes.
+// Returns the squared error of a block with this scale and minimum and the nearest codes.
 double error_of(const float* x, const CodeKind& kind, ScaleAndMin of) {
   constexpr float kRounding = 0x1.8p23f;
   const auto low = static_cast<float>(kind.low), high = static_cast<float>(kind.high);
@@ -54,7 +54,8 @@ Range range_of(const float* x, size_t n) {
   return {std::min(0.0f, *std::min_element(x, x + n)), std::max(0.0f, *std::max_element(x, x + n))};
 }
 
-// Scales from half of what maps the largest element to the highest code to 1.6 of it, both signs.
+// Returns the least error over scales of both signs, from 0.5 to 1.6 times the one that maps the
+// largest element to the highest code.
 double best_scale_error(const float* x, const CodeKind& kind) {
   const Range at = range_of(x, kind.elements);
   const float unit = std::max(at.most, -at.least) / static_cast<float>(kind.high);
@@ -66,7 +67,8 @@ double best_scale_error(const float* x, const CodeKind& kind) {
   return best;
 }
 
-// 100 scales from 0.6 to 1.1 of the range's, 100 minima up to a fifth of the range above the least.
+// Returns the least error over 100 scales, from 0.6 to 1.1 times the one that maps the range to all
+// codes, times 100 minima, from the least element to a fifth of the range above it.
 double best_min_error(const float* x, const CodeKind& kind) {
   const Range at = range_of(x, kMost);
   const float all = at.most - at.least;
@@ -88,7 +90,7 @@ std::vector<float> normal_values(size_t count, uint32_t seed) {
   return values;
 }
 
-// 2 % are what the search of so few candidates may lose.
+// The search tries few candidates: its error may be up to 2 % above the best.
 constexpr double kLoss = 1.02;
 
 TEST(FitBlock, IsNearlyTheBestOfManyTried) {
@@ -151,7 +153,7 @@ TEST(FitBlock, WhatCountsMoreIsNearer) {
   const std::vector<float> values = normal_values(kTestBlocks * kMost, 3);
   std::vector<float> weights(values.size(), 1);
   for (size_t at = 0; at < weights.size(); at += kMost) weights[at] = weights[at + 5] = 1000;
-  // The squared error of what counts more.
+  // Returns the squared error of the elements with the larger weight.
   auto error = [&](const CodeKind& kind, const float* counts) {
     const std::vector<ScaleAndMin> fitted = fit_all(kind, values, counts);
     std::vector<int8_t> codes(values.size());

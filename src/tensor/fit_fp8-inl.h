@@ -8,13 +8,14 @@ namespace hearth {
 namespace {
 
 constexpr float kLargestFp8 = 448;
-// The values that the largest element gets: from kLargestFp8 down, kFp8Tries times, a step apart.
+// How many scales are tried: those that map the largest element to kLargestFp8, then to values a
+// step lower each.
 constexpr int kFp8Tries = 32;
 constexpr float kFp8Step = 7;
 
 using LaneBytes [[gnu::vector_size(kLanes)]] = uint8_t;
 
-// The codes of floats, to the nearest, of equal ones to the even; of what is no number 0x7f.
+// Returns the E4M3 codes of floats, rounded to nearest even; 0x7f for NaN.
 LaneBits fp8_codes(LaneFloats x) {
   constexpr uint32_t kLeastNormal = 0x3c800000;  // 2^-6
   const LaneBits bits = (LaneBits)x, size = bits & 0x7fffffff;
@@ -42,7 +43,8 @@ class Fp8Fit {
     load_weights(weights, weights_);
   }
 
-  // 0 of zeros, 1 of a block with an element that is no finite number.
+  // Returns the best scales: 0 for a block of zeros, 1 for one with an element that is no finite
+  // number.
   LaneFloats scale() {
     for (int i = 0; i < kFp8Tries; ++i) {
       compare(floats(kLargestFp8 - kFp8Step * static_cast<float>(i)));
@@ -51,20 +53,21 @@ class Fp8Fit {
     compare(best - kFp8Step / 2);
     compare(above < kLargestFp8 ? above : floats(kLargestFp8));
     LaneFloats scale = product_ / square_ * largest_;
-    scale = product_ > 0 ? scale : largest_ / kLargestFp8;  // no element counts
+    scale = product_ > 0 ? scale : largest_ / kLargestFp8;  // where all weights are 0
     scale = inverse_ > 0 ? scale : floats(0);
     return finite_ ? scale : floats(1);
   }
 
-  // Codes of element i.
+  // Returns the codes of element i of each block.
   LaneBits codes(size_t i, LaneFloats scale) const {
     const LaneFloats x = finite_ ? at_[i] : floats(__builtin_nanf(""));
     return fp8_codes(scale > 0 ? x / scale : floats(0));
   }
 
  private:
-  // Compares codes by their error with the best scale for them, product / square: it is x^2 -
-  // product^2 / square. None counts as subnormal: those hardly add to it.
+  // Compares candidates by the error of their codes with the best scale for these, product /
+  // square: it is x^2 - product^2 / square. Subnormal codes are rounded as normal ones here: they
+  // hardly add to it.
   void compare(LaneFloats largest) {
     const LaneFloats factor = largest * inverse_;
     LaneFloats square{}, product{};

@@ -12,8 +12,7 @@ namespace {
 static_assert(kFp8Elements == kFp8ScaleBlock);
 constexpr size_t kMostFp8Lanes = 16;
 
-// Holds the last blocks of a row, which are not as many as lanes or not whole, with zeros behind
-// them.
+// The last blocks of a row, fewer than lanes or the last one cut, padded with zeros.
 struct LastFp8Blocks {
   float x[kMostFp8Lanes * kFp8ScaleBlock] = {}, weights[kMostFp8Lanes * kFp8ScaleBlock] = {};
   float scales[kMostFp8Lanes];

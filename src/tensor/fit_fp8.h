@@ -9,9 +9,10 @@
 
 namespace hearth {
 
-// x[i] ~ scales[i / 128] e4m3_to_f32(codes[i]) of n elements. No scale is negative; that of a block
-// of zeros is 0. A block with an element that is no finite number has codes that are none either.
-// `weights` is null or says how much the squared error of each element counts, none negative.
+// Sets codes and scales so that x[i] ~ scales[i / 128] e4m3_to_f32(codes[i]) for n elements. No
+// scale is negative; that of a block of zeros is 0. A block with an element that is no finite
+// number gets codes of NaN. `weights` is null or says how much the squared error of each element
+// counts, none negative.
 void fit_fp8(const float* x, size_t n, const float* weights, e4m3_t* codes, float* scales);
 
 }  // namespace hearth

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kBlockOf8 = 128;
 constexpr int kBlocksOf8 = 1000;
 
-// The nearest code, of equal ones the even; beyond the largest that one.
+// Returns the nearest E4M3 code, the even one of two as near; numbers beyond the largest become it.
 e4m3_t f32_to_e4m3(float f) {
   uint32_t u = std::bit_cast<uint32_t>(f);
   const uint32_t sign = (u >> 24) & 0x80u;
@@ -34,7 +34,7 @@ e4m3_t f32_to_e4m3(float f) {
   return static_cast<e4m3_t>(sign | ((rounded - 0x3c000000u) >> 20));
 }
 
-// Normally distributed, some blocks with an element that is larger by far.
+// Returns normally distributed values; some blocks have one element that is larger by far.
 std::vector<float> values_for_fp8(uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0, 0.02f);
@@ -44,8 +44,7 @@ std::vector<float> values_for_fp8(uint32_t seed) {
   return values;
 }
 
-// The squared error of a block with this scale and the nearest codes, each element's times its
-// weight.
+// Returns the weighted squared error of a block with this scale and the nearest codes.
 double error_with(const float* x, const float* weights, float scale) {
   double error = 0;
   for (size_t i = 0; i < kBlockOf8; ++i) {
@@ -153,7 +152,7 @@ TEST(FitFp8, WhatCountsMoreIsNearer) {
     weighted += error_with(x, weights.data(), scale_of(x, kBlockOf8, weights.data(), codes));
   }
   EXPECT_LT(weighted, evenly / 4);
-  // All count the same where none counts.
+  // Weights that are all 0 count as equal ones.
   const std::vector<float> none(kBlockOf8, 0);
   EXPECT_EQ(scale_of(values.data(), kBlockOf8, none.data(), codes),
             scale_of(values.data(), kBlockOf8, nullptr, codes));

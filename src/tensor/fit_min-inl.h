@@ -26,7 +26,7 @@ constexpr MinSearch kWeightedMin5{kMinCodes5, 12, 3, 0.96f, 1.2f};
 // x ~ unit * at + least.
 struct RangedBlocks {
   LaneFloats at[32];
-  LaneFloats unit;   // 0 where all are the same, NaN where an element is no finite number
+  LaneFloats unit;   // 0 for a block of equal elements, NaN where one is no finite number
   LaneFloats least;  // not above 0
 
   explicit RangedBlocks(const float* x) {
@@ -53,7 +53,7 @@ class MinFit {
  public:
   MinFit(const float* x, const float* weights) : MinFit(RangedBlocks(x), weights) {}
 
-  // Sets the minimum and returns the scale.
+  // Sets `min` to the minima and returns the scales.
   LaneFloats scale_and(LaneFloats& min) {
     best_ = sums_of(floats(0), step_at(kSearch.least));  // of a block of equal elements
     for (int i = 0; i < kSearch.steps; ++i) {
@@ -72,7 +72,7 @@ class MinFit {
     compare(offset - step * kBeside, step);
     fit_best();
     min = -least_ - offset_ * unit_;
-    // The elements lie `zero_` lower where there is no minimum.
+    // Without a minimum, elements are measured from 0, which is `zero_` among the scaled elements.
     const LaneFloats product = best_.product - zero_ * best_.code;
     const auto below = min < 0;
     scale_ = (below & (best_.square > 0)) ? product / best_.square : scale_;
@@ -110,8 +110,8 @@ class MinFit {
     });
   }
 
-  // Compares codes by their error with the best scale and minimum for them: it is x^2 - part^2 /
-  // whole, over the weight, from the mean.
+  // Compares candidates by the error of their codes with the best scale and minimum for these. With
+  // elements and codes taken from their means it is x^2 - part^2 / whole, over the sum of weights.
   void compare(LaneFloats offset, LaneFloats step) {
     const LaneSums sums = sums_of(offset, step);
     const LaneFloats part = weight_ * sums.product - elements_ * sums.code;
@@ -124,7 +124,7 @@ class MinFit {
     whole_ = better ? whole : whole_;
   }
 
-  // The scale, and what code 0 stands for, that are best for the best codes.
+  // Tries the scale, and the value of code 0, that are best for the codes found so far.
   void fit_best() {
     scale_ = part_ / whole_;
     offset_ = (elements_ - scale_ * best_.code) / weight_;

@@ -69,8 +69,8 @@ class ScaleFit {
   ScaleFit(const ProportionalBlocks<kSearch>& x, const float* weights)
       : terms_(x.at, weights), unit_(x.unit) {}
 
-  // Compares codes by their error with the best scale for them, product / square: it is x^2 -
-  // product^2 / square.
+  // Compares candidates by the error of their codes with the best scale for these, product /
+  // square: it is x^2 - product^2 / square.
   void compare(LanePairs factor) {
     const LaneSums sums = terms_.sums([factor](LanePairs x) {
       const LanePairs code = mul_round(x, factor);

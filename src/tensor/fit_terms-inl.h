@@ -47,9 +47,9 @@ class EvenTerms {
   LanePairs x_[N / 2];
 };
 
-// The same sums, where `weights` has one for each element. They count in proportion to the largest
-// of a block, a hundred-thousandth of it at least, since sums in binary32 hold no more; where all
-// are 0 they are as good as equal.
+// The same sums with a weight for each element. Weights are taken in proportion to the largest of
+// their block, and a hundred-thousandth of it at least, since sums in binary32 hold no more. Where
+// all are 0 they count as equal.
 template <size_t N>
 class WeightedTerms {
  public:

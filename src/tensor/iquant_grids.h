@@ -11,7 +11,8 @@ namespace hearth {
 extern const uint16_t kGridIq2Xxs[256];
 extern const uint16_t kGridIq2Xs[512];
 extern const uint16_t kGridIq2S[1024];
-// Rows of 4 numbers n of 3 bits: 8 n + 4, but 62 for 7; and 2 n + 1.
+// Rows of 4 numbers n of 3 bits. They stand for 8 n + 4, but 62 for n = 7 (IQ3_XXS), and for 2 n +
+// 1 (IQ3_S).
 extern const uint16_t kGridIq3Xxs[256];
 extern const uint16_t kGridIq3S[512];
 // Rows of 8 numbers n of 2 bits, which stand for n - 1: of IQ1_S and IQ1_M.

@@ -35,7 +35,7 @@ inline LanePairs pairs(int x) { return static_cast<int16_t>(x) - LanePairs{}; }
 // Adding it rounds a float to a whole number, which is then in its low 22 bits.
 constexpr float kRounding = 0x1.8p23f;
 
-// The whole numbers that are nearest to `first` and `second`, which are below 2^15.
+// Returns pairs of the whole numbers nearest to `first` and `second`, which are below 2^15 in size.
 inline LanePairs whole_pairs(LaneFloats first, LaneFloats second) {
   const LaneBits low = (LaneBits)(first + kRounding), high = (LaneBits)(second + kRounding);
   return (LanePairs)((low & 0xffff) | (high << 16));
@@ -55,12 +55,13 @@ inline void load_blocks(const float* x, LaneFloats (&out)[N]) {
   }
 }
 
-// Limits on blocks of elements, a block a lane: a block of less than this counts as zeros, and one
-// whose largest size has these bits has an element that is no finite number.
+// Limits on the largest absolute value of a block. Below kLeastLargest the block counts as zeros;
+// at the bits of infinity or above, it has an element that is no finite number.
 constexpr float kLeastLargest = 1e-30f;
 constexpr int32_t kInfiniteBits = 0x7f800000;
 
-// The bits of the largest element without its sign; such floats are in the order of their bits.
+// Returns the bits of the largest absolute value of each block: without a sign, floats are in the
+// order of their bits.
 template <size_t N>
 inline LaneInts largest_bits(const LaneFloats (&x)[N]) {
   LaneInts largest{};

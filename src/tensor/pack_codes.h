@@ -14,7 +14,7 @@ namespace hearth {
 struct PanelCodes {
   uint8_t at[kPanelRows][kBlock];
 
-  // The codes of group g of row r, one a byte.
+  // Returns the codes of group g of row r, one a byte.
   uint32_t word(size_t r, size_t g) const {
     uint32_t w;
     std::memcpy(&w, at[r] + 4 * g, sizeof w);

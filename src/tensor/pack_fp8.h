@@ -12,7 +12,7 @@
 namespace hearth {
 
 inline constexpr uint32_t kFp8ScaleBlock = 128;
-// Scales of so many rows or columns.
+// Returns how many blocks of 128 cover n rows or columns.
 constexpr uint64_t fp8_scale_blocks(uint64_t n) {
   return n / kFp8ScaleBlock + (n % kFp8ScaleBlock != 0);
 }

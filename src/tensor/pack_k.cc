@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array<std::byte, 210> kZeroQ6_K = [] {
   std::array<std::byte, 210> block = {};
-  for (size_t i = 128; i < 192; ++i) block[i] = std::byte{0xaa};  // codes of 32
+  for (size_t i = 128; i < 192; ++i) block[i] = std::byte{0xaa};  // upper bits of code 32
   return block;
 }();
 

@@ -21,14 +21,15 @@ struct PanelSource {
   PanelRows rows = {};
   float scale = 1;  // of kL4H
   const BlockReader* reader = nullptr;
-  uint32_t read_rows = 0;  // that the reader gives
+  uint32_t read_rows = 0;  // rows that the reader gives
 
   bool has(size_t r) const { return reader != nullptr ? r < read_rows : rows[r] != nullptr; }
   float scale_of(size_t r) const {
     if (!has(r)) return 0;
     return reader != nullptr ? reader->scale(r) : scale;
   }
-  // Reads block `block` of row r, which it has, from a reader or a quantised type's rows.
+  // Reads block `block` of row r, which must not be padding, from the reader or a quantised type's
+  // rows.
   void read(size_t r, size_t block, CodeBlock& out) const {
     if (reader != nullptr) return reader->read(r, block, out);
     const DTypeInfo& info = dtype_info(dtype);

@@ -64,7 +64,7 @@ void unpack_plain(const PackedLane& lane, uint32_t b, float* out) {
 
 float as_it_is(float x) { return x; }
 
-// Unpacks pairs, of which a word has one.
+// Unpacks bf16, of which a 32-bit word holds two elements of a row.
 void unpack_bf16(const PackedLane& lane, uint32_t b, float* out) {
   for (size_t i = 0; i < kBlock / 2; ++i) {
     const auto pair =

@@ -96,10 +96,10 @@ struct PackedType {
   // as.
   PackedType(DType type, PackKind as, const PackForm& of, uint32_t bits)
       : dtype(type), kind(as), form(of), code_bits(bits) {}
-  // The type's, or the kind's where it is not the type's own.
+  // Returns the name of the type, or of the pack kind where that is not the type's own.
   std::string_view name() const;
 
-  // The bytes of a row of so many elements that it is packed from, of codes without their scales.
+  // Returns the bytes of a source row of so many elements; for codes without their scales.
   size_t source_row_bytes(size_t elements) const;
 
   bool operator==(const PackedType&) const = default;
@@ -143,7 +143,7 @@ struct PackSpec {
   size_t scales_bytes() const { return panels() * scales_panel_bytes(); }
 };
 
-// Returns the pack of a shard of a matrix that is packed so.
+// Returns the pack spec of a shard of a matrix with this type.
 inline PackSpec pack_spec_for(const PackedType& type, uint32_t rows, uint32_t k,
                               uint32_t k_origin = 0) {
   return {type.kind, rows, k, k_origin, type.form};
@@ -182,7 +182,7 @@ class BlockReader {
   virtual float scale(size_t) const { return 1; }
 };
 
-// The same for the kinds of tensor/pack_tables.cc, from a reader that gives the first `rows` rows
+// Packs one panel of a kind of tensor/pack_tables.cc from a reader that gives the first `rows` rows
 // of the panel; the others are padding.
 void pack_panel(const PackSpec& spec, const BlockReader& reader, uint32_t rows, uint32_t panel,
                 std::byte* codes, std::byte* scales);

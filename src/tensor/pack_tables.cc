@@ -15,7 +15,7 @@ namespace {
 // Maps value + kCodeZero to a code.
 using CodeOf = std::array<uint8_t, 256>;
 
-// Values of codes: `code * Step - Offset`, or an entry of the form's table.
+// The values that codes stand for: here `code * Step - Offset`, below an entry of the form's table.
 template <int Step, int Offset>
 struct PlainCodes {
   static int value(const PackForm&, uint8_t code) { return code * Step - Offset; }
@@ -43,7 +43,7 @@ void put_at(std::byte* out, size_t r, T x) {
   std::memcpy(out + r * sizeof(T), &x, sizeof(T));
 }
 
-// The scales of a panel, and the places of a row's among them.
+// Where the scales of a panel lie, and those of one row among them.
 struct PanelScales {
   std::byte* at;
   uint32_t super_offset, supers;

@@ -15,13 +15,13 @@ namespace {
 
 constexpr size_t kSuper = 256, kBlocks = kSuper / kBlock;
 constexpr size_t kAtOnce = 2 * kSuper;  // elements whose blocks are fitted together
-constexpr int kMost6 = 63;              // of a scale or a minimum in 6 bits
+constexpr int kMost6 = 63;              // the largest scale or minimum in 6 bits
 
 constexpr std::array kQuantized = {DType::kQ8_0, DType::kQ6_K, DType::kQ5_K, DType::kQ4_K,
                                    DType::kQ4_0};
 
-// Blocks of a row, fitted. Scales that are written in place of these replace them before codes are
-// asked for.
+// The fitted scales and minima of a row's blocks. Rounded ones, as they are written, replace them
+// before the codes are computed.
 struct FittedBlocks {
   const CodeKind& kind;
   const float* x;
@@ -40,7 +40,7 @@ struct FittedBlocks {
   static const FitLevel& level() { return *fit_levels().back(); }
 };
 
-// Writes it and returns what is read back.
+// Writes a number as f16 and returns it as it is read back.
 float put_f16(float value, std::byte* out) {
   const f16_t half = f32_to_f16(value);
   std::memcpy(out, &half, sizeof half);
@@ -49,7 +49,7 @@ float put_f16(float value, std::byte* out) {
 
 std::byte byte_of(int value) { return static_cast<std::byte>(value); }
 
-// Writes so many bytes, each of the low halves of two codes.
+// Writes N bytes, each of the low 4 bits of two codes.
 template <size_t N>
 void put_nibbles(const int8_t* low, const int8_t* high, std::byte* out) {
   uint8_t bytes[N];  // loops over bytes that may alias the codes are not vectorised
@@ -85,7 +85,7 @@ void write_q4_0(const float* x, size_t n, const float* weights, std::byte* out) 
   }
 }
 
-// The nearest whole number.
+// Returns the nearest whole number.
 float rounded(float x) { return x + 0x1.8p23f - 0x1.8p23f; }
 
 int six_bits_of(float value, float unit) {
@@ -98,7 +98,7 @@ int six_bits_of(float value, float unit) {
 void put_six_bit_scales(ScaleAndMin* of, std::byte* out) {
   float scale = 0, min = 0;
   for (size_t part = 0; part < kBlocks; ++part) {
-    // A scale that is no number stays the largest.
+    // A NaN, once met, stays the largest.
     scale = scale >= of[part].scale || std::isnan(scale) ? scale : of[part].scale;
     min = std::max(min, of[part].min);
   }

@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// The types that rows can be written in.
+// Returns the types that quantize_row() writes.
 std::span<const DType> quantized_dtypes();
 
 // Writes n elements, whole blocks of one of these types, to out[row_bytes(dtype, n)].

@@ -20,7 +20,7 @@ std::vector<float> read_back(DType type, const std::vector<float>& row,
   return values;
 }
 
-// The root of the mean squared error, in proportion to the elements'.
+// Returns the root of the mean squared error over that of the elements' mean square.
 double relative_error(const std::vector<float>& wanted, const std::vector<float>& found) {
   double error = 0, all = 0;
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -53,7 +53,8 @@ TEST(QuantizeRow, ReadsBackNearly) {
   }
 }
 
-// Values that were quantised so already lose next to nothing: only scales are rounded again.
+// Values that were dequantised from a type lose next to nothing when they are quantised to it
+// again: only scales are rounded once more.
 TEST(QuantizeRow, FindsTheCodesOfItsOwnType) {
   for (const DType type : quantized_dtypes()) {
     const std::vector<float> once = read_back(type, normal_row(4096));

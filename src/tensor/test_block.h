@@ -45,8 +45,8 @@ class TestBlock {
   std::vector<float> values_;
 };
 
-// Makes a scale of random bits finite: what is largest becomes smaller. E4M3 scales are no less
-// than 0.
+// Makes a scale of random bits finite by clearing bits of its exponent. E4M3 scales also lose their
+// sign.
 inline void make_finite(ScaleForm form, std::byte* at) {
   if (form == ScaleForm::kF16) at[1] &= std::byte{0xbf};
   if (form == ScaleForm::kE8M0) at[0] &= std::byte{0xdf};

@@ -16,7 +16,7 @@ using U16x8 [[gnu::vector_size(16)]] = uint16_t;
 
 [[gnu::always_inline]] inline U32x4 splat(uint32_t x) { return U32x4{x, x, x, x}; }
 
-// Element i / 2 + From of a for even i, of b for odd i.
+// Returns a vector whose element i is element i / 2 + From of a for even i, and of b for odd i.
 template <size_t From, typename V, size_t... I>
 [[gnu::always_inline]] inline V interleave(V a, V b, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, b, (From + I / 2 + I % 2 * sizeof...(I))...);

@@ -226,7 +226,7 @@ constinit const DTypeInfo type_iq1_s = {.name = "iq1_s",
 
 // 32 bytes of the low bits of rows; a nibble for each: three high bits, whether delta is -1/8; four
 // words of 16 bits: s of four half blocks in 3 bits, then a piece of d; d (2 s + 1) (row + delta).
-// What is told as a scale is the last word, whose top bits are the top bits of d.
+// DTypeInfo::scales names the last of these words, whose top bits are the top bits of d.
 constinit const DTypeInfo type_iq1_m = {.name = "iq1_m",
                                         .gguf_type = 29,
                                         .block_elements = 256,

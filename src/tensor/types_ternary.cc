@@ -7,14 +7,15 @@
 namespace hearth {
 namespace {
 
-// A byte holds digits of base 3, of its value as a fraction of 256: the first is that of a third.
+// Returns a digit of a byte. byte / 256 is a fraction in base 3; digit 0 is the first after the
+// point.
 uint8_t ternary_digit(uint8_t byte, uint32_t index) {
   constexpr uint8_t kPowers[5] = {1, 3, 9, 27, 81};
   const auto rest = static_cast<uint8_t>(byte * kPowers[index]);
   return static_cast<uint8_t>(rest * 3 >> 8);
 }
 
-// Writes code (digit - 1) of digit `index` of `count` bytes.
+// Writes the codes of digit `index` of each of `count` bytes, which stand for digit - 1.
 void put_digits(const std::byte* bytes, size_t count, uint32_t index, uint8_t* codes) {
   for (size_t i = 0; i < count; ++i) {
     codes[i] = static_cast<uint8_t>(ternary_digit(byte_at(bytes, i), index) + kCodeZero - 1);

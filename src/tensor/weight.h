@@ -17,7 +17,7 @@ namespace hearth {
 enum class CutBy : uint8_t {
   kRows,     // the axis is W's rows: every shard computes its own outputs
   kColumns,  // the axis is K: every shard computes partial sums of all outputs
-  kWhole,    // not at all: a shard has all of it, or nothing
+  kWhole,    // the weight is not cut: a shard has all of it, or nothing
 };
 
 struct Shard {
@@ -35,7 +35,7 @@ struct Weight {
   const AxisCuts* cuts;  // null for kWhole
   uint32_t unit;         // rows or columns of this weight in one unit of the axis
   std::vector<Shard> shards;
-  size_t align = 64;  // of a shard's bytes
+  size_t align = 64;  // alignment of a shard's bytes
   // The order of its columns, where products have to gather their input; the columns that shards
   // are cut into are those in this order.
   ColumnOrder order = {};

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// What a thread does at a time: a unit, or a piece of one. A unit is some rows of an item times the
+// A task of one thread: a unit, or a piece of one. A unit is some rows of an item times the
 // query heads that the slice has of a granule of KV heads.
 struct Task {
   const StepItem* item;

@@ -145,8 +145,7 @@ class AttentionGraph {
     std::byte bytes[64];
   };
 
-  // Appends a layer to the graph: Q, K and V are copied in, rotated and stored, attended to, and
-  // the results copied out.
+  // Appends a layer: Q, K and V are copied in, stored and attended to; results are copied out.
   KvLayer append(const Plan& plan, Layer* layer) {
     const AttentionShape& s = layer->shape;
     const std::vector<uint32_t> shares(plan.shard_count(), 1);
@@ -243,8 +242,7 @@ AttentionShape shape_of(uint32_t layer, uint32_t key_length, uint32_t value_leng
   return shape;
 }
 
-// Returns sinks for 8 query heads, with a copy for every shard: some outweigh all positions, some
-// weigh next to nothing, and some are between.
+// Returns sinks for 8 query heads, a copy for every shard: large, negligible and between.
 const VectorWeight& sinks_of_heads() {
   static const float kSinks[] = {0.5f, 40.0f, -40.0f, 3.0f, -3.0f, 12.0f, 0.0f, 6.0f};
   static const VectorWeight sinks{8, {kSinks, kSinks, kSinks, kSinks}};
@@ -381,8 +379,7 @@ TEST(Attention, AlibiSlopes) {
   EXPECT_EQ(alibi_slopes(1, 4), std::vector<float>{0x1p-4f});
 }
 
-// Where keys and values are kept for the step alone, an item's rows see that item's rows, whatever
-// its first position in the sequence.
+// Keys and values of the step alone: rows see their own item, whatever its first position.
 TEST(Attention, ItemsOfTheStepSeeThemselves) {
   for (Mask mask : {Mask::kCausal, Mask::kBidirectional}) {
     std::vector<Layer> layers = {{shape_of(0, 32, 16, KvKept::kForStep, mask), 3}};

@@ -224,7 +224,7 @@ void ExpertsOp::run_up(const Run& run, const UpTask& task) const noexcept {
   const ValueId hidden = shared ? of.shared_hidden : of.hidden;
   const uint32_t width = weights.down->shards[of.shard].spec.k;
   const size_t first = task.row + (shared ? 0 : run.choices.first[of.units.ids[task.unit]]);
-  // As many panels at a time as keep their products in kExpertProductBytes, which the cache holds.
+  // The most panels at a time whose products fit into kExpertProductBytes, which the cache holds.
   const auto most = static_cast<uint32_t>(std::max<size_t>(
       kExpertProductBytes / (2 * sizeof(float) * kPanelRows * task.rows) / 2 * 2, 2));
   for (uint32_t p = 0; p < task.panels.panels; p += most) {

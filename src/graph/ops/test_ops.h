@@ -1,4 +1,4 @@
-// For tests of ops: makes weights from matrices, fills values from matrices, and runs small graphs.
+// Makes weights from matrices, fills values from them and runs small graphs, for tests of ops.
 #pragma once
 
 #include <memory>
