@@ -1,4 +1,4 @@
-// Whether an engine can serve a request at all, before anything is done for it.
+// Checks a request before anything is done for it.
 #pragma once
 
 #include "engine/engine.h"

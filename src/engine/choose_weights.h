@@ -14,10 +14,11 @@ namespace hearth {
 
 struct WeightChoice {
   ModelSpec spec;    // its policy is no longer automatic
-  bool fits = true;  // every engine has the KV pages that were asked for
+  bool fits = true;  // whether every engine has the KV pages that were asked for
 };
 
-// Returns the weights of `source` as they are, or as q8_0, q6_k, q5_k or q4_k: the first of these
+// Returns the spec with weights as `source` has them, or as q8_0, q6_k, q5_k or q4_k: the first of
+// these
 // with which engines of these options have the KV pages that were asked for. Where none fits, it
 // returns the last type, or the weights as they are where no type changes one of them. All engines
 // are in memory at the same time, each with a copy of the weights; where memory is unknown, all

@@ -15,7 +15,7 @@ class ChooseWeights : public testing::Test {
   ChooseWeights() { options_.threads = 1; }
 
   ModelSpec with(WeightPolicy policy) const { return make_spec(source_, policy); }
-  // The memory of a model with these weights and its keys and values of `positions`.
+  // Returns the memory that the model needs with weights of this type and its KV pages.
   uint64_t needed(std::optional<DType> type) {
     machine_.memory_available = 0;  // unknown
     return lay_out_engine(with({type}), machine_, Isa::kReference, options_).memory().total();
@@ -36,7 +36,7 @@ class ChooseWeights : public testing::Test {
   ModelSource source_ = made_.source();
   Machine machine_ = Machine::invented(1, 1);
   size_t engines_ = 1;
-  bool fits_ = false;  // what was chosen last
+  bool fits_ = false;  // WeightChoice::fits of the last choice
   EngineOptions options_;
 };
 
@@ -81,7 +81,7 @@ TEST_F(ChooseWeights, CountsWhatKeysAndValuesOfAServerNeed) {
   EXPECT_NE(chosen(fits), std::nullopt);
   options_.kv_share = 0;
   options_.kv_bytes = 1;
-  EXPECT_THROW(chosen(fits), Error);  // of no context
+  EXPECT_THROW(chosen(fits), Error);  // too little memory for any context
 }
 
 TEST_F(ChooseWeights, IsAsStoredWhereNobodyKnowsTheMemory) {

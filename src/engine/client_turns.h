@@ -18,7 +18,8 @@ class ClientTurns {
     auto found = running_.find(client);
     return found == running_.end() ? 0 : found->second;
   }
-  // Whether a place that goes from one to the other brings them closer to each other.
+  // Whether client `from` should give a place up for `to`: then their numbers of running sequences
+  // come closer to each other.
   bool makes_way(std::string_view from, std::string_view to) const {
     return running(from) >= running(to) + 2;
   }

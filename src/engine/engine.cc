@@ -30,7 +30,7 @@ std::shared_ptr<Model> load_laid_out(const ModelSource& source, const ModelSpec&
       if (report) report(done, total);
     });
   } catch (const Error&) {
-    // The reason of what was wrong with the weights.
+    // A file that was cut meanwhile explains damaged weights better than their own error.
     source.require_whole();
     throw;
   }
@@ -84,7 +84,8 @@ void Engine::start(const Machine& machine, EngineLayout layout, std::unique_ptr<
                                  memory_->lane(), memory_->kv());
 }
 
-// A page that is evicted takes with it the window page and the state that are kept beside it.
+// Makes the pools of pages and states. An evicted KV page takes along the window page and the state
+// that are kept with it.
 Engine::Pools Engine::make_pools() {
   const KvView& kv = layout_.kv;
   Pools pools{std::make_unique<KvPool>(spec().has_kv_cache() ? kv.page_count() : 0,
@@ -159,7 +160,7 @@ std::span<const TokenLogit> Engine::best(size_t i, uint32_t count, uint32_t belo
   return logits_->best(i, count, below, member);
 }
 
-// The activations of the step are there still.
+// Runs the head alone: the activations of the last step are still in memory.
 bool Engine::score(std::span<ScoredToken> tokens, uint32_t below, const Abandon* abandon) {
   HEARTH_CHECK(tokens.size() == scored_rows() && below <= spec().hyper.vocabulary,
                "every scored row has a token");

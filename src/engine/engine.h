@@ -42,24 +42,25 @@ class Engine : public StepEngine {
   // Loads the model of `spec` as load_model() does.
   Engine(const ModelSource& source, const ModelSpec& spec, const Machine& machine, Isa isa,
          const EngineOptions& options, const LoadReport& report = {});
-  // Works on a model that is loaded, beside others that do.
+  // Makes an engine on a loaded model, which other engines may share.
   Engine(std::shared_ptr<const Model> model, const Machine& machine, Isa isa,
          const EngineOptions& options);
 
-  // Returns the spec, whose weights point into the source, which may be gone.
+  // Returns the spec. Its weights point into the source, which may be gone.
   const ModelSpec& spec() const override { return model_->spec(); }
   const std::shared_ptr<const Model>& model() const { return model_; }
   Lane& lane() { return *lane_; }
   const EngineOptions& options() const override { return layout_.options; }
   Isa isa() const { return isa_; }
-  // These tell what lies where, and how much.
+  // Return how much memory the engine takes, in all, by region and by node.
   const MemoryUse& memory() const { return memory_use_; }
   const std::vector<MemoryRegion>& regions() const { return memory_->regions(); }
   // Returns the bytes of one sequence's state, on all shards; 0 where the model keeps none.
   size_t state_bytes() const { return layout_.states.slot_bytes(); }
   std::vector<NodeMemory> node_memory() const { return memory_->by_node(placement()); }
-  // The plan that steps run under now, and another one from the next step on: other groups, other
-  // members at work, another number of rows up to which a step is decode's. Sequences go on, and
+  // Return the plan that steps run under, and set another one from the next step on: other groups,
+  // other members at work, another number of rows up to which a step runs under the decode plan.
+  // Sequences go on, and
   // all results stay the same to the bit. Threads, shards, shares and prefill's rows are those of
   // before, and of a model with latents no phase may have more groups on a shard than the engine
   // was made with, which are as many as its pages have copies of them. Throws (kUsage) for other
@@ -75,9 +76,10 @@ class Engine : public StepEngine {
   // Returns the PUs on which everything else may run without disturbing the threads; empty where no
   // core is left.
   const std::vector<uint32_t>& spare_pus() const { return spare_pus_; }
-  // The threads, for who works on them between steps.
+  // Returns the engine's threads, for work between steps.
   Team& team() { return lane_->team(); }
-  // Returns the memory that passes beside its steps fill; valid as long as the engine is there.
+  // Returns the model and KV memory that prefill passes on an accelerator read and fill; valid as
+  // long as the engine is.
   PassTarget pass_target() const {
     return {model_, &memory_->kv(), memory_->kv_memory(), context(), options().expand};
   }
@@ -102,8 +104,8 @@ class Engine : public StepEngine {
   // reads them. False where it was abandoned, which is asked before every time. The step's other
   // results stay.
   bool score(std::span<ScoredToken> tokens, uint32_t below, const Abandon* abandon = nullptr);
-  // Any number of tokens of one sequence, in as many steps as it takes; the logits of the last one
-  // are then logits(0).
+  // Computes any number of tokens of one sequence, in as many steps as that takes; logits(0) are
+  // then those of the last one.
   void prefill(Sequence& sequence, std::span<const int32_t> tokens);
 
   // Turned on, every step that follows is timed, from zero (graph/profile.h).
@@ -125,7 +127,7 @@ class Engine : public StepEngine {
   std::shared_ptr<const Model> model_;
   std::unique_ptr<EngineMemory> memory_;
   std::unique_ptr<StepLogits> logits_;     // `outputs` rows, then those that are scored
-  std::vector<ShardLogits> scored_parts_;  // these
+  std::vector<ShardLogits> scored_parts_;  // the scored rows of logits_, by shard
   std::unique_ptr<TokenScorer> scorer_;
   std::unique_ptr<Lane> lane_;
 };

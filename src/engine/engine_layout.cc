@@ -28,8 +28,8 @@ void measure_graphs(const ModelSpec& spec, const WeightTable& weights, Isa isa,
   layout->decode = sizes_of(layout->plan.decode);
 }
 
-// The KV heads that a layer has on a shard: of latents, a copy for each of the groups that share
-// the shard in either phase.
+// Returns the KV heads that a layer caches on a shard. Latents count once for each of the groups
+// that share the shard, by the phase that has more.
 uint32_t cached_heads(const KeptRows& kept, const std::vector<CutAxis>& axes, uint32_t shard,
                       const EnginePlan& plan) {
   const uint32_t heads = axes[kept.axis].cuts.shard(shard).size();
@@ -61,8 +61,8 @@ KvView lay_out_kv(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint3
   return {options.kv_type, pages, shards, layers, window};
 }
 
-// A slot for every sequence that there may be at a time, and the kept ones, where layers keep
-// states.
+// Lays out the states' slots: one for each sequence that there may be at a time, and the kept ones.
+// Empty where no layer keeps states.
 StateView lay_out_states(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint32_t shards,
                          const EngineOptions& options) {
   if (!spec.has_states()) return {};
@@ -78,12 +78,12 @@ StateView lay_out_states(const ModelSpec& spec, const std::vector<CutAxis>& axes
   return {options.sequences + options.kept_states, shards, floats};
 }
 
-// Sizes of everything, with the weights cut by the plan's shares.
+// Computes the sizes of everything, with the weights cut by the plan's shares.
 void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   std::vector<CutAxis> axes = cut_axes(spec, layout->plan.shares);
   WeightTable weights(spec, axes, deal_experts(spec, layout->plan.shares, layout->plan.experts));
   const EngineOptions& options = layout->options;
-  // Rows of all kinds may be wanted in the same step, and all of its rows may be scored.
+  // One step may want the most logits, the most hidden states, and scores of all of its rows.
   const uint32_t scored = options.scored_rows > 0 ? options.prefill_rows : 0;
   layout->limits = {options.outputs + options.hidden_rows + scored, options.items, options.context};
   check_schedules(options.schedules, kernels_for(isa));
@@ -102,7 +102,7 @@ void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   layout->hidden_bytes = options.hidden_rows * size_t{spec.hyper.width} * sizeof(float);
 }
 
-// How many pages were asked for, or else are needed at least.
+// Returns the KV pages that were asked for, or else the fewest that are needed.
 uint32_t least_kv_pages(const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
   if (options.kv_pages != 0) return options.kv_pages;
@@ -127,7 +127,7 @@ void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLa
   constexpr uint32_t kAttempts = 6;
   const EngineOptions& options = layout->options;
   uint32_t least_pages = least_kv_pages(*layout);
-  // A share of what is left on the fullest node should hold something.
+  // Where KV pages get a share of the memory left, the fullest node should have room for a context.
   if (options.asks_kv_size() && options.kv_bytes == 0) {
     least_pages = std::max(least_pages, pages_for(std::min(options.context, kDefaultContext)));
   }
@@ -151,8 +151,8 @@ void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLa
   }
 }
 
-// Returns how many units, `most` at most, this share of the memory holds that everything else
-// leaves, on every node; nothing where nobody knows how much memory there is.
+// Returns how many units, `most` at most, fit on every node into this share of the memory that
+// everything else leaves; nothing where the memory is unknown.
 template <typename OfShard>
 std::optional<uint32_t> units_that_fit(const Machine& machine, const EngineLayout& layout,
                                        double share, uint64_t most, const UnitRoom& of_all,
@@ -206,7 +206,7 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
   return least;
 }
 
-// Kept states, with KV pages out of the count.
+// Returns how many kept states fit into this share of the memory that is left without KV pages.
 std::optional<uint32_t> states_that_fit(const Machine& machine, const EngineLayout& layout,
                                         double share, uint64_t most) {
   const auto room = [](uint64_t others, uint64_t slot) {
@@ -220,7 +220,8 @@ std::optional<uint32_t> states_that_fit(const Machine& machine, const EngineLayo
       });
 }
 
-// Returns how many states these bytes hold, which must be there.
+// Returns how many states fit into the state_bytes asked for. Throws (kResource) where there is not
+// that much memory.
 uint32_t states_of_bytes(const Machine& machine, const EngineLayout& layout) {
   constexpr uint64_t kMost = UINT32_MAX / 2;
   const uint64_t bytes = layout.options.state_bytes, slot = layout.states.slot_bytes();
@@ -254,8 +255,8 @@ void settle_states(const Machine& machine, EngineLayout* layout) {
   layout->states.set_slots(options.sequences + options.kept_states);
 }
 
-// Returns the pages that were asked for, or else those that are of use to a caller who leaves their
-// number to the memory that is left.
+// Returns how many KV pages are wanted: the number asked for; the fewest needed where kv_bytes
+// decides; else enough for all sequences, each of its context or kDefaultContext if that is less.
 uint32_t wanted_kv_pages(const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
   if (!options.asks_kv_size()) return layout.kv.page_count();
@@ -285,8 +286,8 @@ void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
   options.window_pages = kv.page_count(KvKind::kWindow);
 }
 
-// Takes the way that decodes a token sooner, where nobody says which. Bandwidths are assumed: they
-// are the same for both.
+// Chooses how experts are cut where the options leave it open: the way that is predicted to decode
+// a token sooner. Bandwidths are assumed; they are the same for both.
 void choose_expert_cut(const ModelSpec& spec, const Machine& machine, EngineLayout* layout) {
   EnginePlan& plan = layout->plan;
   const bool said = layout->options.experts || layout->options.plan;

@@ -25,7 +25,7 @@ struct MemoryUse {
   size_t weights = 0, kv = 0, activations = 0;
   size_t states = 0;   // of sequences (graph/state_view.h)
   size_t scratch = 0;  // of threads, and what they wait on
-  size_t logits = 0;   // and hidden states
+  size_t logits = 0;   // of logits and hidden states
   size_t total() const { return weights + kv + states + activations + scratch + logits; }
 };
 
@@ -42,7 +42,7 @@ struct EngineLayout {
   PhaseSizes prefill, decode;
   KvView kv;                         // without memory
   StateView states;                  // without memory
-  uint32_t kv_pages_wanted = 0;      // that kv would have if memory allowed it
+  uint32_t kv_pages_wanted = 0;      // KV pages that there would be if memory allowed it
   std::vector<size_t> weight_bytes;  // by shard
   std::vector<size_t> logit_bytes;   // by shard
   size_t hidden_bytes = 0;           // on shard 0
@@ -66,13 +66,12 @@ struct EngineLayout {
 // Lays out an engine that loads the model itself.
 EngineLayout lay_out_engine(const ModelSpec& spec, const Machine& machine, Isa isa,
                             const EngineOptions& options);
-// Lays out an engine that is there anew, with everything but the plans of the phases and the
-// schedules as it was. Throws (kUsage) where the plan would move what stays: threads, shards, the
-// most rows of a step, where groups need more copies of latents than the KV pages have, or where a
-// schedule is not on its menu.
+// Lays out an existing engine for other plans and schedules; all else stays as it is. Throws
+// (kUsage) where the plan would change threads, shards or the most rows of a step, where its groups
+// need more copies of latents than the KV pages have, or where a schedule is not on its menu.
 EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa, EnginePlan plan,
                            const ScheduleTable& schedules);
-// Lays out one more engine on a model that is there: its shards stay where they are.
+// Lays out an engine on a loaded model, whose shards stay where they are.
 EngineLayout lay_out_engine(const Model& model, const Machine& machine, Isa isa,
                             const EngineOptions& options);
 

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// The number of KV pages of a model that was made for 40960 positions, and with it the context.
+// Tests the number of KV pages, and with it the context, of a model made for 40960 positions.
 class KvSize : public testing::Test {
  protected:
   KvSize() {
@@ -31,7 +31,7 @@ class KvSize : public testing::Test {
     EXPECT_EQ(layout.kv.page_count(), pages);
     EXPECT_EQ(layout.options.context, context);
   }
-  // The error is of that kind and field, and says this.
+  // Expects an error of this code and field whose message has these words.
   void expect_refused(ErrorCode code, const char* field, const std::vector<std::string>& says) {
     try {
       lay_out();
@@ -254,7 +254,7 @@ TestSource gemma4_26b() {
   return made;
 }
 
-// Half of it on each of two shards.
+// The model is cut over two shards, half on each.
 TEST(EngineLayout, LayersWithAWindowTakeTheirWindowsAndWhatAStepComputes) {
   constexpr uint64_t kContext = 32768, kWindow = 1024;
   constexpr uint64_t kFull = 5 * 2 * (512 + 512) * 2, kWindowed = 25 * 8 * (256 + 256) * 2;
@@ -277,7 +277,7 @@ TEST(EngineLayout, LayersWithAWindowTakeTheirWindowsAndWhatAStepComputes) {
     return static_cast<double>(sequences * (kContext * kFull + kWindow * kWindowed) +
                                rows * kWindowed);
   };
-  // A layer with a window holds beside it the rows that a step computes, whosever they are.
+  // A layer with a window also holds the rows that a step computes, of whichever sequence.
   EXPECT_LT(kv(1, 512), 1.05 * windows(1, 512));
   EXPECT_LT(kv(1, 128), 1.05 * windows(1, 0));
   EXPECT_LT(kv(8, 512), 1.05 * windows(8, 0));
@@ -285,7 +285,7 @@ TEST(EngineLayout, LayersWithAWindowTakeTheirWindowsAndWhatAStepComputes) {
   EXPECT_EQ(kv(1, 512), static_cast<double>(kContext * (kFull + kWindowed)));
 }
 
-// Windows get of a number of bytes what they have use for, but half at most.
+// Window pages get what they can use of kv_bytes, but at most half.
 TEST(EngineLayout, WindowPagesStandBesideTheOthers) {
   const TestModel model(gemma4_26b());
   Machine machine = Machine::invented(1, 1);

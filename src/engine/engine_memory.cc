@@ -61,7 +61,7 @@ EngineMemory::EngineMemory(const Machine& machine, const EngineLayout& layout, c
   Binding binding = layout.options.binding();
   for (uint32_t s = 0; s < layout.shard_count(); ++s) {
     const Arena& weights = model.arenas()[s];
-    // The model takes its arena piece by piece, all of it.
+    // The model's arena is one region: weights fill all of it.
     regions_.push_back(
         {MemoryKind::kWeights, s, weights.node(), weights.data(), layout.weight_bytes[s]});
     uint32_t node = layout.plan.shard_nodes[s];

@@ -62,7 +62,7 @@ class EngineMemory {
  public:
   EngineMemory(const Machine& machine, const EngineLayout& layout, const Model& model);
 
-  // The layout's, with memory.
+  // Return the layout's views of KV pages and states, with memory.
   const KvView& kv() const { return kv_; }
   const StateView& states() const { return states_; }
   // Returns by shard all of the memory that its pages lie in, whole pages of the operating system.
@@ -72,21 +72,22 @@ class EngineMemory {
   LaneMemory lane_with(const PlanMemory& plans) const {
     return {scratch_, plans.prefill(), plans.decode()};
   }
-  // Takes the place of what was in use, which is freed.
+  // Replaces the plans' memory in use, which is freed.
   void replace(std::unique_ptr<PlanMemory> plans);
   // Returns a shard's memory for logits, StepLogits::bytes() of it.
   std::byte* logits(uint32_t shard) const { return logits_[shard]; }
   // [hidden rows][width].
   float* hidden() const { return hidden_; }
 
-  // Everything, the model's weights included, every byte once: a region for each kind and shard,
+  // Returns the regions of all memory, the model's weights included, every byte once: a region for
+  // each kind and shard,
   // scratch for each thread. With EngineOptions::interleave weights and KV pages lie on all nodes.
   // Graphs are not in it: each group has its own on the heap of one of its threads; nor pages of
   // files, which lie wherever a thread first came.
   const std::vector<MemoryRegion>& regions() const { return regions_; }
   // Returns the regions by nodes, those with memory or threads, rising. Asks the kernel: slow.
   std::vector<NodeMemory> by_node(const Placement& placement) const;
-  // Tells what the system refused.
+  // Returns sentences on what the system refused, such as huge pages.
   std::vector<std::string> notes() const;
 
  private:

@@ -34,7 +34,7 @@ void settle_options(const ModelSpec& spec, EngineOptions* options) {
                "of {} is longer than the {} positions that the model has embeddings for: lower it",
                options->context, spec.hyper.context);
   }
-  // More rows than the contexts of a step's sequences hold are never used.
+  // Limits a step's rows to the positions that all of its sequences' contexts hold.
   options->items = std::max(1u, options->items);
   uint64_t sequences = spec.has_kv_cache() ? options->sequences : options->items;
   uint64_t most = std::max<uint64_t>(1, sequences * options->context);

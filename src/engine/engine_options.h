@@ -16,7 +16,7 @@
 
 namespace hearth {
 
-// Says when start_engine() works by the stored results of `hearth tune` (engine/tuned_plan.h).
+// When start_engine() uses the stored results of `hearth tune` (engine/tuned_plan.h).
 enum class TunedUse : uint8_t {
   kNever,
   kWhereOpen,  // nothing else says who works where
@@ -76,8 +76,8 @@ struct EngineOptions {
 
   ExpandRule expand;
 
-  // How products are computed; of those that it does not name, and of all where it is empty, as set
-  // by hand. Results are the same to the bit.
+  // How products are computed. Products that it does not name use the default schedules. Results
+  // are the same to the bit.
   ScheduleTable schedules;
 
   uint32_t prefill_rows = 512;  // tokens a step may have

@@ -23,7 +23,7 @@ constexpr const char* kStreamHead = "hearth-stream-plan 2";
 
 // Chooses where so many shards lie (0: on every node with threads and memory).
 void place_shards(const Machine& machine, uint32_t shards, EnginePlan* plan) {
-  std::vector<uint32_t> nodes;  // with memory, near the seats
+  std::vector<uint32_t> nodes;  // nodes with memory, the nearest to the seats
   for (const Seat& seat : plan->placement.seats) nodes.push_back(machine.memory_node(seat.node));
   std::sort(nodes.begin(), nodes.end());
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
@@ -176,7 +176,7 @@ EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
   plan.shares = model != nullptr
                     ? model->shares
                     : shares_by_threads(machine, plan.placement, member_shards, shards);
-  // A group takes several shards where threads do not stand on each.
+  // The usual number of groups: one for each shard where threads stand on every shard, else one.
   std::set<uint32_t> inhabited(member_shards.begin(), member_shards.end());
   auto usual = inhabited.size() == shards ? shards : 1;
   auto phase = [&](Phase which, uint32_t rows, uint32_t groups) {

@@ -1,6 +1,6 @@
-// An engine settles this before it touches memory: who sits where, how the weights are cut and
-// where the shards lie, and the plan of each phase. Plain data with a text form, so that a plan can
-// be kept, changed by hand and loaded back:
+// EnginePlan: the PU of every thread, how the weights are cut, where the shards lie, and the plan
+// of each phase. An engine settles it before it touches memory. It is plain data with a text form,
+// so that a plan can be kept, changed by hand and loaded back:
 //
 //   hearth-engine-plan 3
 //   thread_pus 0 1 2 3
@@ -69,7 +69,7 @@ void check_engine_plan(const EnginePlan& plan);
 void check_same_cut(const EnginePlan& now, const EnginePlan& next);
 
 std::string engine_plan_text(const Machine& machine, const EnginePlan& plan);
-// Throws (kUsage) with the line, or with what of the plan this machine does not have.
+// Throws (kUsage) naming the line that is wrong, or the node or PU that this machine does not have.
 EnginePlan parse_engine_plan(std::string_view text, const Machine& machine);
 
 }  // namespace hearth

@@ -18,8 +18,7 @@ Numbers sizes_of(const Plan& plan) {
   return sizes;
 }
 
-// Every thread of every group stands on its own shard's node, or on one that has that node for its
-// memory.
+// Expects that every thread works on a shard on its own node, or on the nearest node with memory.
 void expect_all_at_home(const Machine& machine, const EnginePlan& plan) {
   for (size_t m = 0; m < plan.placement.seats.size(); ++m) {
     uint32_t memory = machine.memory_node(plan.placement.seats[m].node);

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// The number of likeliest tokens that are tried in a language before all are.
+// How many of the likeliest tokens are tried against the language before a mask of all is made.
 constexpr uint32_t kCandidates = 64;
 
 constexpr const char* kNoneOfLanguage =
@@ -44,7 +44,7 @@ const char* finish_name(Finish finish) {
 
 GenerationLimits generation_limits(const Engine& engine, const Tokenizer* tokenizer) {
   GenerationLimits limits{tokenizer, engine.spec().hyper.vocabulary, engine.context()};
-  // Rows that pad the embedding table have logits, but are no tokens.
+  // Padding rows of the embedding table have logits, but are no tokens.
   if (tokenizer != nullptr) {
     limits.vocabulary = std::min(limits.vocabulary, static_cast<uint32_t>(tokenizer->size()));
   }
@@ -124,7 +124,7 @@ Result Generation::result(uint32_t index) const {
   return result;
 }
 
-// `result` has a token or a row.
+// Sets the times of a result that has a token or a row.
 void Generation::note_computed(Result* result) {
   if (first_token_seconds_ == 0) first_token_seconds_ = computed_seconds_;
   result->first_token_seconds = first_token_seconds_;
@@ -179,7 +179,7 @@ void Generation::find_forced(const GenerationLimits& limits) noexcept {
       std::string before;
       if (started()) before = limits.tokenizer->token_bytes(tokens_.back());
       forced_ = forced_tokens(*language_, *limits.tokenizer, before);
-      // A name that its object has may not come, whatever the grammar says.
+      // Drops forced tokens that the language refuses, such as a name that its object already has.
       if (!forced_.empty()) forced_.resize(language_->validate(forced_));
     }
   } catch (...) {
@@ -193,7 +193,8 @@ void Generation::find_forced(const GenerationLimits& limits) noexcept {
   }
 }
 
-// A log-probability needs the logits of all tokens.
+// Samples a token, from the likeliest tokens alone where these are enough. A log-probability needs
+// the logits of all tokens.
 Generation::Sampled Generation::sample(RowLogits& logits, const GenerationLimits& limits) {
   const bool probable = wants_logprobs();
   const uint32_t needed = probable ? 0 : sampler_.best_needed(limits.vocabulary);
@@ -216,7 +217,7 @@ Generation::Sampled Generation::sample(RowLogits& logits, const GenerationLimits
   return sampled;
 }
 
-// Returns a token of the best; none where too few of them may come in the language.
+// Samples from the likeliest tokens; returns none where too few of them may come in the language.
 std::optional<int32_t> Generation::sample_best(std::span<const TokenLogit> best, uint32_t needed) {
   if (!language_) return sampler_.sample_best(best);
   allowed_.clear();
@@ -336,7 +337,7 @@ void Generation::end(Finish finish, std::string_view error) noexcept {
   try {
     out.text = text_.end();
   } catch (const std::bad_alloc&) {
-    // The text lacks its last bytes; that it ended is more.
+    // Without memory the text lacks its last bytes; its end is delivered all the same.
   }
   job_->end(std::move(out), finish, error);
 }

@@ -52,19 +52,20 @@ class Generation {
   // computed.
   std::span<const int32_t> tokens() const { return tokens_; }
   uint32_t pending() const;
-  // Past its prompt.
+  // Whether it has generated a token.
   bool started() const { return generated_ > 0; }
-  // It has passed its prompt, and no more tokens are left to compute than come at once: one that
-  // was sampled, and those that had to come behind it.
+  // The most tokens that a generation past its prompt has left to compute while it counts as
+  // decoding: one that was sampled, and those that had to come behind it.
   static constexpr uint32_t kMostPending = 16;
   bool decodes() const { return started() && stream == 0 && pending() <= kMostPending; }
 
-  // Tells when the step ended whose results it takes next.
+  // Sets when the step ended whose results it takes next.
   void computed_at(double seconds) { computed_seconds_ = seconds; }
   // Tells the stream what of the prompt was read since the last time, where that is asked for.
   void tell_read();
 
-  // The tokens that say which rows are expanded.
+  // Returns how many of its tokens are the first turn's, which decide the expanded rows
+  // (ExpandRule).
   uint32_t first_turn() const;
 
   // Returns the first position whose row has not been given yet, where rows are wanted.
@@ -102,7 +103,7 @@ class Generation {
   double admitted_seconds = 0;
   // True if it was left out at its last turn, since its client's stream had no room.
   bool held_up = false;
-  // True if it was left out since another's part of the step computes its next page.
+  // True if it was left out of a step because another sequence's part computes its next page.
   bool awaits = false;
   // Whether it is still held up, which ends when there is room for most_results().
   bool still_held_up();
@@ -128,7 +129,7 @@ class Generation {
   std::optional<Finish> take_token(RowLogits& logits, const GenerationLimits& limits);
   // Whether the token behind the last one must come, so that take_token() asks for no logits.
   bool knows_next() const { return !forced_.empty(); }
-  // How many of its tokens had to come.
+  // Returns how many of its tokens had to come and were not sampled.
   uint32_t forced_count() const { return forced_count_; }
   // Delivers the scores of the prompt's tokens behind the next rows. Returns true where that was
   // the end.
@@ -168,17 +169,17 @@ class Generation {
   uint32_t generated_ = 0;
   uint32_t next_row_;
   uint32_t next_scored_ = 0;
-  double computed_seconds_ = 0;  // when the last step was
+  double computed_seconds_ = 0;  // when the last step ended
   PromptRead told_read_;
   double first_token_seconds_ = 0;
   Sampler sampler_;
   TextStream text_;
   StopMatcher tagged_stops_;         // where only a part of the text is looked at
-  std::optional<Matcher> language_;  // where the text stands in the request's
+  std::optional<Matcher> language_;  // follows the text in the request's language
   std::vector<int32_t> forced_;      // the tokens that must come next, as far as they are known
   uint32_t forced_count_ = 0;
-  std::vector<TokenLogit> allowed_;  // the likeliest that may come
-  std::vector<uint64_t> mask_;       // of all that may come
+  std::vector<TokenLogit> allowed_;  // the likeliest tokens that may come
+  std::vector<uint64_t> mask_;       // a bit for each token that may come
   bool looked_ahead_ = false;        // whether sample_ahead() has been called for the next token
   std::optional<Sampled> ahead_;     // what it sampled
   std::exception_ptr ahead_error_;   // why there is no next token

@@ -15,7 +15,7 @@
 namespace hearth {
 namespace {
 
-// Logits that count who asks for them, and who for all of them.
+// Logits that count how often the best of them, and how often all of them, are asked for.
 class MadeRow : public RowLogits {
  public:
   explicit MadeRow(std::vector<float> logits) : logits_(std::move(logits)) {}
@@ -173,7 +173,7 @@ TEST_F(GenerationTest, TheFirstChoiceEndsForAll) {
   EXPECT_EQ(choices, (std::vector<uint32_t>{0, 1, 2}));
 }
 
-// The text of GenerationTest's tokens, which are bytes, by a pattern.
+// Generates text by a regular expression, from the tokens of GenerationTest, which are bytes.
 class LanguageTest : public GenerationTest {
  protected:
   Request in(std::string_view pattern) {
@@ -185,7 +185,7 @@ class LanguageTest : public GenerationTest {
         std::make_shared<const Matcher>(builder.build(text), VocabularyTrie::of(*tokenizer_));
     return request;
   }
-  // The text that this row gives again and again, and how it ends.
+  // Returns the text that is generated where every step gives this row, and how it ends.
   std::pair<std::string, std::optional<Finish>> text_of(const Request& request, RowLogits& row) {
     start(request);
     std::string text;
@@ -275,7 +275,7 @@ class ForcedTest : public LanguageTest {
     logits[static_cast<size_t>(token)] = 9;
     return logits;
   }
-  // Returns the tokens that come of one row, until the next one is not known.
+  // Returns the token sampled from the row, and those that must come behind it.
   std::vector<int32_t> tokens_of(RowLogits& row) {
     std::vector<int32_t> tokens;
     do {

@@ -25,7 +25,8 @@ class Job {
   ResultStream& stream() const { return *stream_; }
 
   void cancel() const { cancelled_.store(true, std::memory_order_relaxed); }
-  // Delivers the last result of a choice, `result` with what is said here. By the engine's thread.
+  // Delivers the last result of a choice: `result`, with this finish and error. Called by the
+  // engine's thread.
   void end(Result result, Finish finish, std::string_view error) noexcept;
   // Tells whether nobody wants its results any more.
   bool gone() const { return cancelled_.load(std::memory_order_relaxed) || stream_->closed(); }
@@ -35,7 +36,7 @@ class Job {
   const Request request_;
   const std::shared_ptr<ResultStream> stream_;
   mutable std::atomic<bool> cancelled_{false};
-  std::list<Result> ends_;  // of choices that have not ended by end()
+  std::list<Result> ends_;  // last results of choices that have not ended yet
 };
 
 }  // namespace hearth

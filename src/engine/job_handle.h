@@ -13,7 +13,7 @@ namespace hearth {
 
 class JobHandle {
  public:
-  JobHandle() = default;  // of nothing
+  JobHandle() = default;  // stands for no request
   // `cancel` is called once at most and must not throw; it does nothing where the request has
   // ended.
   JobHandle(uint64_t id, std::function<void()> cancel) : id_(id), cancel_(std::move(cancel)) {}

@@ -46,7 +46,7 @@ class KvPool : public PageStock {
   // Returns the page that holds `tokens` (kPagePositions of them) in that form behind page `parent`
   // (kNoPage: at the beginning), or kNoPage where there is none.
   uint32_t find(uint32_t parent, std::span<const int32_t> tokens, const PageForm& form = {}) const;
-  // Tells of a filed page whether there are filed ones behind it; and whether several are.
+  // Return whether any filed page, or several, follow a filed page.
   bool has_children(uint32_t page) const { return pages_[page].children > 0; }
   bool branches(uint32_t page) const { return pages_[page].children > 1; }
   // Files a held page; find() must not know the same already, and the parent is filed itself.

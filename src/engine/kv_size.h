@@ -1,5 +1,5 @@
-// How many pages there are of keys and values, and what they take: of so many KV pages, with the
-// window pages that stand beside them (EngineOptions::window_pages).
+// Computes how many KV pages fit into memory, and the bytes of so many KV pages with the window
+// pages that stand beside them (EngineOptions::window_pages).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// The part of a piece of memory that some units, as pages, have.
+// How a piece of memory is filled: by everything else, and by a number of units (pages, states).
 struct UnitRoom {
   uint64_t others;                          // bytes that everything else takes
   std::function<uint64_t(uint64_t)> bytes;  // of so many units
@@ -18,14 +18,14 @@ struct UnitRoom {
 // Returns the most units, `most` at most, that these bytes hold.
 uint64_t units_in(uint64_t bytes, uint64_t most, const UnitRoom& room);
 
-// Bytes of so many KV pages and of the window pages beside them, on a shard; and on all.
+// Return the bytes of so many KV pages and of the window pages beside them, on a shard; on all.
 uint64_t kv_bytes(const EngineLayout& layout, uint32_t shard, uint64_t pages);
 uint64_t kv_bytes(const EngineLayout& layout, uint64_t pages);
 
 // Sets the numbers of both kinds of pages.
 void set_kv_pages(EngineLayout* layout, uint32_t pages);
 
-// Window pages that a sequence needs for a step, however long it is.
+// Returns the window pages that a sequence of any length needs for a step.
 uint32_t least_window_pages(uint32_t window, const EngineOptions& options);
 
 // Throws (kUsage) where a step of one sequence has too few window pages.

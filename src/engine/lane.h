@@ -17,7 +17,7 @@ namespace hearth {
 
 struct LanePlans {
   Plan prefill, decode;
-  GraphLimits limits;  // of both
+  GraphLimits limits;  // of both phases' graphs
   ScheduleTable schedules;
 };
 
@@ -62,7 +62,7 @@ class Lane {
   ProfileSummary profile(Phase phase) const;
 
  private:
-  // A group's threads read these besides packed weights and activations, and nobody else does.
+  // What a group's threads, and nobody else, read besides packed weights and activations.
   struct GroupCopy {
     std::unique_ptr<WeightTable> weights;
     Graph graph;
@@ -71,8 +71,8 @@ class Lane {
   struct PhaseRun {
     std::unique_ptr<Executor> executor;
     std::vector<std::unique_ptr<GroupCopy>> copies;
-    std::vector<ExecutionContext*> contexts;  // theirs
-    std::vector<uint32_t> members;            // who work
+    std::vector<ExecutionContext*> contexts;  // of the groups
+    std::vector<uint32_t> members;            // those that work
     std::unique_ptr<Profile> profile;
   };
 

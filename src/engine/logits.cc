@@ -32,7 +32,8 @@ bool any_at_least(const float* p, float threshold) {
 }  // namespace
 
 bool all_finite(std::span<const float> logits) {
-  // An exponent of all ones is found without a branch: with one added it overflows into the sign.
+  // Finds exponents of all ones (infinity, NaN) without a branch: one added to the exponent
+  // overflows into the sign.
   auto overflows = [](float x) { return (std::bit_cast<uint32_t>(x) & 0x7f800000u) + 0x00800000u; };
   uint32_t lanes[kLanes] = {}, any = 0;
   walk(

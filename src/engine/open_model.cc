@@ -48,7 +48,7 @@ void tell_policy(const ModelSpec& spec, const Listener& listener) {
   for (const std::string& note : notes.warnings) listener.warn(note);
 }
 
-// Says why the weights have the types that an automatic policy chose, for so many engines.
+// Tells the listener which weight types an automatic policy chose, for so many engines, and why.
 void tell_choice(const WeightChoice& choice, const Machine& machine, size_t engines,
                  const Listener& listener) {
   const ModelSpec& spec = choice.spec;
@@ -88,7 +88,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
                                           const std::optional<std::string>& pre,
                                           const Listener& listener) {
   std::unique_ptr<Tokenizer> tokenizer = Tokenizer::from_source(source, pre);
-  // Text would be cut otherwise than the model learnt it.
+  // A guessed pre-tokenizer may cut text into other tokens than the model learnt.
   const Vocab& vocab = tokenizer->vocab();
   bool guessed = vocab.kind == VocabKind::kBpe && !vocab.rules && !pre && vocab.pre == "default" &&
                  source.metadata().find("tokenizer.ggml.pre") == nullptr;

@@ -1,6 +1,6 @@
 // Opens a path as a model that runs, for the command line as for any other program: source, spec
-// and tokenizer, then an engine. The order saves time: what can be refused is refused before a
-// weight is read. Nothing is printed: a Listener is told.
+// and tokenizer, then an engine. All refusals that are possible without weights come before any is
+// read. Nothing is printed: messages go to a Listener.
 //
 // Errors: those of the parts; a vocabulary that is larger than the embedding table (kFile); an
 // encoder where text is wanted (kUnsupported).
@@ -19,7 +19,8 @@
 
 namespace hearth {
 
-// Whether a source without a vocabulary is an error, or its vocabulary is not even looked at.
+// Whether a tokenizer is made: a source without a vocabulary is an error (kNeeded), or gets none
+// (kIfThere), or vocabularies are not looked at (kNone).
 enum class TokenizerUse : uint8_t { kNeeded, kIfThere, kNone };
 
 // The purpose of the model. An encoder gives vectors and no text. kShape reads no weights, and
@@ -42,8 +43,8 @@ struct OpenedModel {
 
 OpenedModel open_model(const OpenOptions& options, const Listener& listener = {});
 
-// The tokenizer alone, of a source that may be of any architecture. Warns where its pre-tokenizer
-// is a guess.
+// Opens the tokenizer alone, of a source of any architecture. Warns where its pre-tokenizer is a
+// guess.
 std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
                                           const std::optional<std::string>& pre,
                                           const Listener& listener = {});
@@ -54,13 +55,14 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
 void settle_weights(OpenedModel* model, const Machine& machine, Isa isa,
                     std::span<const EngineOptions> engines, const Listener& listener = {});
 
-// Loads it; the types of its weights are settled. `model` outlives the making of the engine. It
-// works by what `hearth tune` kept for such a model on this machine, where the options allow it
-// (EngineOptions::tuned). Warns of that, and of a context that had to be lowered.
+// Loads the model, whose weight types must be settled, and makes an engine. `model` must outlive
+// this call. The engine uses what `hearth tune` kept for such a model on this machine, where the
+// options allow it (EngineOptions::tuned). Tells the listener of that, and of a context that had to
+// be lowered.
 std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& machine, Isa isa,
                                      const EngineOptions& options, const Listener& listener = {});
 
-// Loads its model alone, as load_model() of engine/engine.h does.
+// Loads the weights without an engine, as load_model() of engine/engine.h does.
 std::shared_ptr<Model> load_model(const OpenedModel& model, const Machine& machine, Isa isa,
                                   const EngineOptions& options, const Listener& listener = {});
 
@@ -68,7 +70,7 @@ std::shared_ptr<Model> load_model(const OpenedModel& model, const Machine& machi
 // folder, as in a build folder, or share/hearth/demo.gguf beside that folder, as installed. Throws
 // (kUsage) for the field `model` where neither is a file, and names both.
 std::filesystem::path find_demo_model(const std::filesystem::path& program_folder);
-// Looks beside the program that runs.
+// Looks in the folder of the running program.
 std::filesystem::path find_demo_model();
 
 }  // namespace hearth

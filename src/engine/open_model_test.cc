@@ -154,7 +154,8 @@ TEST_F(OpenModelTest, TellsWhyWeightsThatItChoseAreAsTheyAre) {
   EngineOptions options;
   options.threads = 1;
   options.context = 40;
-  // Returns the sentence on the choice for so many engines in memory of these bytes.
+  // Settles the weights for so many engines where these bytes are available. Collects the sentences
+  // that the listener is told, and returns the first, or "".
   auto told = [&](std::vector<std::string>* sentences, size_t engines, uint64_t available) {
     sentences->clear();
     model.spec = make_spec(model.source, {.automatic = true});

@@ -32,10 +32,10 @@ class PageStock {
   uint32_t take();
   // Adds one holder to the page.
   void share(uint32_t page);
-  // The order in which kept pages are taken: kFirst is of less use than all others that are kept.
+  // When a kept page is taken for another use: in its turn, or before all others.
   enum class Goes : uint8_t { kInTurn, kFirst };
   void release(uint32_t page, Goes goes = Goes::kInTurn);
-  // Tells whether its holder may write to it: nobody else holds it, and nobody can find it.
+  // Returns whether a page's holder may write to it: nobody else holds it, and it is not kept.
   bool is_private(uint32_t page) const { return pages_[page].holders == 1 && !pages_[page].kept; }
   void copy(uint32_t from, uint32_t to) const { copy_(from, to); }
 
@@ -43,7 +43,7 @@ class PageStock {
   bool is_held(uint32_t page) const { return pages_[page].holders > 0; }
   bool is_kept(uint32_t page) const { return pages_[page].kept; }
   void keep(uint32_t page) { pages_[page].kept = true; }
-  // Keeps it no more: it is free where nobody holds it.
+  // Stops keeping the page: it is free where nobody holds it.
   void drop(uint32_t page);
 
  private:

@@ -1,6 +1,6 @@
-// PassEngine: an engine of a model that keeps nothing from step to step, whose steps something else
-// than cores computes (graph/step_runner.h). It has no threads, no plan and no activations of its
-// own: only where the hidden states go.
+// PassEngine: an engine of a model that keeps nothing from step to step, whose steps a StepRunner
+// computes elsewhere than on cores (graph/step_runner.h). It has no threads, no plan and no
+// activations of its own, only memory for the hidden states.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace hearth {
 
 class PassEngine : public StepEngine {
  public:
-  // Options that are settled (settle_options()). Steps want hidden states alone, and none is
+  // `options` must be settled (settle_options()). Steps may want hidden states alone, and are never
   // abandoned.
   PassEngine(ModelSpec spec, EngineOptions options, std::unique_ptr<StepRunner> runner);
 

@@ -130,7 +130,7 @@ double core_token_seconds(Engine& engine) {
 }
 
 // The number of tokens from which on a prompt of one pass is predicted to end sooner than on the
-// cores, and its text.
+// cores, and a text that says so.
 struct Threshold {
   std::optional<uint32_t> tokens;
   std::string text;
@@ -225,7 +225,7 @@ std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStrea
                            .pus = engine.spare_pus(),
                            .on_done = std::move(poke),
                            .tell = listener.warn};
-  // How long the reference kernels take says nothing of what is described.
+  // The reference kernels' times say nothing about the described GPU, so none are learnt.
   streamer.learns = !options.described;
   // This thread is pinned to one core, which every thread that it makes would inherit.
   if (streamer.pus.empty()) streamer.pus = engine.placement().pus();

@@ -18,26 +18,28 @@ namespace hearth {
 
 struct PromptStreamOptions {
   std::string gpu = "none";  // none, auto, or what `hearth gpu` calls one
-  // A GPU that is described, in place of these: the virtual accelerator computes, by the reference
-  // kernels, with the memory and the queues that are told, and predictions go by the rates.
+  // A described GPU in place of a real one: the virtual accelerator computes by the reference
+  // kernels, with the memory and queues described, and predictions use the described rates.
   std::optional<MeasuredAccelerator> described = {};
   uint32_t threshold = 0;  // tokens from which on a prompt is streamed; 0: where it ends sooner
   StreamPlanOptions plan;
 };
 
-// A pass that is ready, and what it is predicted to take.
+// A pass that is ready to run, and its predicted time.
 struct PromptPass {
   std::string gpu;  // its name
   StreamPlan plan = {};
-  std::unique_ptr<PassRunner> pass = {};  // none where it is planned alone
+  std::unique_ptr<PassRunner> pass = {};  // null where it is only planned
   std::optional<PassTime> time = {};      // where it was asked for
   std::string copied_by_host = {};        // as of PrefillPass
 };
-// Plans for a GPU that is described, without a pass: nothing takes its memory. Throws as below.
+// Plans a pass for a described GPU without making it, so no memory of a GPU is taken. Throws as
+// make_prompt_streamer().
 PromptPass plan_prompt_pass(const PassTarget& target, const MeasuredAccelerator& gpu,
                             const StreamPlanOptions& options);
-// Opens, checks and plans as below, and measures where `timed`; `rates`: what it measured, or what
-// was before, where there is some. Throws as below.
+// Opens the GPU, checks its shaders and plans a pass as make_prompt_streamer() does, and predicts
+// its time where `timed`. `rates`: those measured earlier, or none, which are then measured and
+// set. Throws as make_prompt_streamer().
 PromptPass make_prompt_pass(const PassTarget& target, const PromptStreamOptions& options,
                             bool timed, std::optional<AcceleratorRates>* rates);
 

@@ -17,7 +17,7 @@ namespace hearth {
 
 enum class Deliver : uint8_t {
   kText,    // generated tokens and their text
-  kPrompt,  // what is asked of the prompt's tokens; nothing is generated
+  kPrompt,  // log-probabilities of the prompt's tokens, if asked for; nothing is generated
   kLogits,  // rows [vocabulary] of the prompt's positions from `rows_from` on; nothing is generated
   kHidden,  // rows [width], the final norm's output, likewise
 };
@@ -52,12 +52,13 @@ struct Request {
   bool include_stop = false;
   bool special_text = false;  // the text shows control tokens by their names
   bool logprobs = false;      // of the chosen token
-  uint32_t top_logprobs = 0;  // and of so many likeliest ones
-  // Asks in kText and kPrompt for the log-probabilities of the prompt's tokens, too, and of so many
-  // likeliest ones, before the first token. The first token of a prompt has none. All of the prompt
-  // is computed then, whatever the prefix cache has of it.
+  uint32_t top_logprobs =
+      0;  // how many of the likeliest tokens' log-probabilities are given as well
+  // Asks in kText and kPrompt for the log-probabilities of the prompt's tokens, too, with
+  // `top_logprobs` of the likeliest ones, before the first generated token. The first token of a
+  // prompt has none. All of the prompt is computed then, whatever the prefix cache has of it.
   bool prompt_logprobs = false;
-  // Tell the stream how much of the prompt has been read (ResultStream::read()).
+  // Whether the stream is told how much of the prompt has been computed (ResultStream::read()).
   bool tell_read = false;
 };
 
@@ -80,7 +81,7 @@ inline constexpr std::string_view kNoMemory = "no memory";
 // Returns a stable name for machine-readable output: "end of text", "length".
 const char* finish_name(Finish finish);
 
-// Result::error of what was thrown.
+// Returns the text for Result::error of an exception.
 std::string_view failure_text(const std::exception& error);
 
 struct Result {

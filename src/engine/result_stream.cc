@@ -21,7 +21,7 @@ std::optional<Result> ResultStream::pop(std::chrono::milliseconds timeout) {
 }
 
 void ResultStream::close() {
-  std::shared_ptr<const std::function<void()>> tell, dropped;  // which die without the lock
+  std::shared_ptr<const std::function<void()>> tell, dropped;  // destroyed after the lock is let go
   {
     std::lock_guard lock(mutex_);
     closed_ = true;

@@ -23,13 +23,14 @@
 
 namespace hearth {
 
-// The room that a stream should have for one request of so many choices.
+// Returns how many results a stream should have room for, for one request of so many choices.
 constexpr uint32_t result_room(uint32_t choices) {
   constexpr uint32_t kLeast = 64, kEach = 8;
   return std::max(kLeast, kEach * std::min(choices, UINT32_MAX / kEach));
 }
 
-// How far the prompts of a stream's requests are that ask for it (Request::tell_read).
+// How much of their prompts has been computed, over a stream's requests that ask for it
+// (Request::tell_read).
 struct PromptRead {
   uint64_t tokens = 0;  // that were read, those that the prefix cache had among them
   uint64_t cached = 0;
@@ -71,7 +72,7 @@ class ResultStream {
   void push_reserved(Result result);
   // Delivers the end of a choice, whether or not there is room or memory.
   void push_final(std::list<Result> end) noexcept;
-  // Adds to what was read of the prompts; `seconds` as of now.
+  // Adds to the tokens read of the prompts; `seconds` counts where it is more than so far.
   void add_read(const PromptRead& more);
   // Calls on_results where results came, or more was read, since the last call.
   void tell_results() noexcept;
@@ -88,7 +89,7 @@ class ResultStream {
   std::list<Result> results_;
   uint32_t reserved_ = 0;
   bool room_wanted_ = false;
-  bool untold_ = false;  // something came of which on_results knows nothing
+  bool untold_ = false;  // whether something came since on_results was last called
   PromptRead read_;
   bool closed_ = false;
   // Shared, since they may be called while they are replaced, and a copy would need memory.

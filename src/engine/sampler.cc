@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// The most tokens that are looked for: more are found about as fast in the whole row.
+// The most that best_needed() returns: more tokens are found about as fast in the whole row.
 constexpr uint32_t kMostBest = 512;
 
 // The least logit of a token that is allowed. Forbidden ones have -inf, and are left out: a mask
@@ -24,7 +24,7 @@ void check_range(const char* field, double value, double low, double high) {
   }
 }
 
-// A token may be named twice.
+// Checks that the biases do not forbid every token; one may be named twice.
 void check_some_allowed(std::span<const std::pair<int32_t, float>> biases, uint32_t vocabulary) {
   if (biases.size() < vocabulary) return;
   std::vector<bool> forbidden(vocabulary);
@@ -60,7 +60,7 @@ void check_allowed(const SamplingParams& params) {
              "allows only tokens that logit_bias, ignore_eos or min_tokens forbids: allow others");
 }
 
-// Tokens without a bit; those beyond the mask have none.
+// Sets the logits of tokens whose bit in the mask is not set to -inf, those beyond it included.
 void forbid_others(std::span<const uint64_t> mask, std::span<float> logits) {
   for (size_t word = 0; word * 64 < logits.size(); ++word) {
     const uint64_t bits = word < mask.size() ? mask[word] : 0;
@@ -205,7 +205,7 @@ int32_t Sampler::sample_best(std::span<const TokenLogit> best) {
 }
 
 void Sampler::keep_top_k(std::span<const float> logits) {
-  // The draw depends without a top_p on the order, and so on all tokens that were offered.
+  // Without top_p the draw depends on the order of the candidates, and so on all logits offered.
   top_.start(params_.top_k, params_.top_p < 1 ? kLeastLogit : -INFINITY);
   top_.offer(logits);
   keep(params_.top_p < 1 ? top_.sorted() : top_.unsorted());

@@ -32,13 +32,13 @@ struct SamplingParams {
   bool penalise_generated = false;
   uint64_t seed = 0;
   std::vector<std::pair<int32_t, float>> logit_bias = {};  // -inf forbids
-  std::vector<int32_t> allowed = {};                       // no others may come; empty: all may
-  // Those of `late` may not come among the first `min_tokens` generated tokens.
+  std::vector<int32_t> allowed = {};  // the only tokens that may come; empty: all
+  // Tokens in `late` may not come among the first `min_tokens` generated tokens.
   uint32_t min_tokens = 0;
   std::vector<int32_t> late = {};
 };
 
-// The message where sample() returns nothing.
+// The error message where sample() returns nothing.
 inline constexpr const char* kAllForbidden =
     "no token may come next: the logit bias or the list of allowed tokens forbids every one; leave "
     "one without -100 (-inf)";
@@ -51,7 +51,7 @@ class Sampler {
  public:
   explicit Sampler(SamplingParams params);
 
-  // Count a token of the sequence for the penalties: one of the prompt, one that was generated.
+  // Count a token for the penalties: one of the prompt, or one that was generated.
   void accept_prompt(int32_t token);
   void accept(int32_t token);
   // Whether the options let this token come next, whatever its logit.
@@ -73,7 +73,7 @@ class Sampler {
 
  private:
   struct Candidate : TokenLogit {
-    float weight;  // its probability, but for a common factor
+    float weight;  // in proportion to its probability
   };
 
   bool adjusts() const;

@@ -170,7 +170,7 @@ TEST(Sampler, AMaskForbidsTokens) {
   }
 }
 
-// Chi-square with 4 degrees of freedom is above 18.5 once in 1,000 times; the seed is fixed.
+// The bound 18.5: chi-square with 4 degrees of freedom exceeds it once in 1,000; the seed is fixed.
 TEST(Sampler, DrawingAgainIsAsGoodAsDrawingFromTheMask) {
   const std::vector<float> logits = {0, 1, 2, 0.5f, 1.5f, 2.5f, -1};
   const std::vector<uint64_t> mask = {0b1010111};
@@ -345,7 +345,7 @@ TEST(Sampler, LateTokensComeBehindTheFirst) {
 }
 
 TEST(CheckSampling, NamesTheField) {
-  // The field, and what is said.
+  // Returns the field and the message of the refusal.
   auto refused = [](auto change) {
     SamplingParams params;
     change(params);

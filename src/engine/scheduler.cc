@@ -75,7 +75,7 @@ bool Scheduler::step() {
   }
 }
 
-// Settles everything before the first client hears of it.
+// Ends the step: all bookkeeping is done before the first client is told of results.
 void Scheduler::finish_step() noexcept {
   drop_picks();
   for (const GenerationPtr& generation : over_) generation->sequence.reset();
@@ -127,7 +127,7 @@ void Scheduler::end_all(Finish finish, std::string_view error) noexcept {
   finish_step();
 }
 
-// Ends jobs whose clients have left now, and not after a step of others.
+// Ends jobs whose clients have left, at once, and not after another step.
 void Scheduler::drop_gone() {
   for (auto* list : {&running_, &waiting_}) {
     for (auto at = list->begin(); at != list->end();) {
@@ -163,7 +163,7 @@ PageCounts Scheduler::promised_pages() const {
   return pages;
 }
 
-// Takes from the cache as many of the next tokens as it has. Returns their number.
+// Takes the pages of as many of the next tokens as the prefix cache has. Returns their number.
 uint32_t Scheduler::adopt(Generation& generation) {
   if (!options_.prefix_cache) return 0;
   std::span<const int32_t> tokens = generation.tokens();
@@ -200,7 +200,7 @@ bool Scheduler::try_admit(Generation& generation) {
   return true;
 }
 
-// Whether somebody holds pages that will be free one day.
+// Whether running or streamed sequences hold pages, which will become free.
 bool Scheduler::pages_come() const { return !running_.empty() || !streams_.empty(); }
 
 ClientTurns Scheduler::client_turns() const {
@@ -209,7 +209,8 @@ ClientTurns Scheduler::client_turns() const {
   return turns;
 }
 
-// Returns whose turn it is of those whose clients read; the end where there is nobody.
+// Returns the waiting generation to admit next, of those whose clients read; end() if there is
+// none.
 std::list<Scheduler::GenerationPtr>::iterator Scheduler::next_waiting() {
   ClientTurns turns = client_turns();
   auto next = waiting_.end();
@@ -291,7 +292,7 @@ void Scheduler::to_waiting(std::list<GenerationPtr>& from, std::list<GenerationP
   waiting_.splice(after, from, at);
 }
 
-// Computes the picks. Returns false where nobody wanted them any more.
+// Computes the picks. Returns false where the step was abandoned, since nobody waits for it.
 bool Scheduler::run() {
   requests_.clear();
   scored_.clear();
@@ -389,7 +390,7 @@ void Scheduler::deliver() {
   }
 }
 
-// Returns true where the pick's generation has ended.
+// Delivers a pick's results. Returns true where its generation has ended.
 bool Scheduler::deliver_to(Pick& pick, NextRow* next) {
   Generation& generation = *pick.generation;
   const uint32_t row = next->logits;
@@ -412,7 +413,8 @@ bool Scheduler::deliver_to(Pick& pick, NextRow* next) {
   return over;
 }
 
-// Returns true where the pick's generation has ended with them, or for want of them.
+// Delivers the scores of a pick's prompt tokens. Returns true where its generation has ended, or
+// failed since logits were not finite.
 bool Scheduler::deliver_scores(Pick& pick, size_t* score) {
   Generation& generation = *pick.generation;
   const std::span<ScoredToken> scored = std::span(scored_).subspan(*score, pick.scored);
@@ -430,7 +432,8 @@ bool Scheduler::deliver_scores(Pick& pick, size_t* score) {
   return over;
 }
 
-// `generation` is the pick's own or one of its siblings. Returns true where it has ended.
+// Delivers a sampled token, and those that must come behind it. `generation` is the pick's own or
+// one of its siblings. Returns true where it has ended.
 bool Scheduler::deliver_token(Generation& generation, uint32_t logit_row, Pick* pick) {
   EngineRow row(engine_, logit_row);
   const uint32_t forced = generation.forced_count();
@@ -445,8 +448,8 @@ bool Scheduler::deliver_token(Generation& generation, uint32_t logit_row, Pick* 
   return finish.has_value();
 }
 
-// Whether the next token comes with this one; then room for its result has been set aside. Where
-// there is none it comes after the next step, and is the same.
+// Whether a token that must come is delivered in this step, too; room for its result is then set
+// aside. Where there is no room it comes after the next step, and is the same.
 bool Scheduler::takes_more(const Generation& generation, Pick* pick) {
   if (!generation.knows_next() || generation.pending() >= Generation::kMostPending) return false;
   if (!generation.job().stream().reserve(1)) return false;

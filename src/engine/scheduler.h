@@ -75,11 +75,11 @@ struct SchedulerOptions {
   PromptStreamer* streamer = nullptr;
 };
 
-// How much longer steps may be in which nobody decodes.
+// The factor on step_seconds for steps in which nobody decodes.
 inline constexpr double kAloneFactor = 4;
 
-// Returns the end of the last whole page of so many tokens, one of which at least has to be
-// computed.
+// Returns where the last whole page of so many tokens ends that leaves at least one token behind it
+// to compute.
 constexpr uint32_t last_page_end(size_t tokens) {
   return static_cast<uint32_t>((tokens - 1) / kPagePositions * kPagePositions);
 }
@@ -122,8 +122,8 @@ class Scheduler {
     Generation* generation;
     uint32_t tokens;
     Want want = Want::kNothing;
-    uint32_t scored = 0;   // of the tokens, the first ones
-    uint32_t results = 0;  // still to come, for which its stream has set aside room
+    uint32_t scored = 0;   // how many of the tokens, the first ones, are scored
+    uint32_t results = 0;  // results still to come, for which its stream has set room aside
   };
   // How much more the step that is being formed has room for.
   struct Room {
@@ -204,7 +204,7 @@ class Scheduler {
   std::list<GenerationPtr> waiting_;  // by age
   std::list<GenerationPtr> running_;  // the next one to have a turn comes first
   std::list<GenerationPtr> newborn_;  // siblings that join after the step
-  std::list<GenerationPtr> over_;  // have ended in this step; whoever reads them is still to know
+  std::list<GenerationPtr> over_;     // ended in this step; their clients are not told yet
   // The streams under way, by number: null, or where its generation has ended its sequence, whose
   // pages passes may still write.
   std::map<uint64_t, std::unique_ptr<Sequence>> streams_;

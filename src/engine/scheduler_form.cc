@@ -49,8 +49,8 @@ bool Scheduler::form() {
   return any;
 }
 
-// A token of everybody who decodes, and more of those who have more to compute, as there is time
-// for them and as they leave room for the others. Returns how many there are.
+// Picks one token of every decoding sequence, and more of those with more pending tokens, as far as
+// time allows and room is left for the others. Returns how many tokens it picked.
 uint32_t Scheduler::pick_decoding(uint32_t decoding, Room* room) {
   const uint32_t whole = room->tokens;
   uint32_t more = affordable_tokens(whole - std::min(whole, decoding), decoding);
@@ -64,7 +64,7 @@ uint32_t Scheduler::pick_decoding(uint32_t decoding, Room* room) {
   return whole - room->tokens;
 }
 
-// Chunks of prompts, up to `whole` tokens beside the decoded ones.
+// Picks chunks of prompts, so that the step has up to `whole` tokens beside the `decoded` ones.
 void Scheduler::pick_prompts(uint32_t whole, uint32_t decoded, Room* room) {
   room->tokens = affordable_tokens(whole, decoded);
   bool first = true;
@@ -98,8 +98,8 @@ void Scheduler::note_turns() {
   }
 }
 
-// Shapes the pick of a text that is scored. Rows that were scored before its sequence lost its
-// pages come once.
+// Shapes the pick of a prompt whose tokens are scored. Scores that were given before its sequence
+// lost its pages are not given again.
 bool Scheduler::shape_text(const Generation& generation, const Room& room, Pick* pick) {
   const uint32_t at = generation.sequence->length(), left = generation.scores_left();
   if (left > 0 && at < generation.next_scored()) {
@@ -131,7 +131,7 @@ bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick
     return true;
   }
   bool hidden = request.deliver == Deliver::kHidden;
-  // The other running texts may each need a row of logits.
+  // Each of the other running sequences may need a row of logits.
   auto others = static_cast<uint32_t>(running_.size()) - 1;
   uint32_t spare = room.logit_rows > others ? room.logit_rows - others : 1;
   pick->tokens =

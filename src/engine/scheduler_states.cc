@@ -9,8 +9,9 @@
 namespace hearth {
 namespace {
 
-// How far the state at the end of a prompt lies from the one before, at least: the step of the few
-// tokens behind it reads all weights, which takes longer than to compute so many tokens again.
+// The least distance in tokens from a kept state to that at a prompt's last page. To keep the
+// latter costs a step more, for the few tokens behind it, and computing fewer tokens again is
+// cheaper.
 constexpr uint32_t kLeastApart = 3 * kPagePositions;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Prompts that are computed beside the steps: which are, and what becomes of them.
+// Chooses the prompts that are streamed (hybrid/streamer.h), and takes back their filled pages.
 #include <algorithm>
 #include <cmath>
 #include <new>
@@ -13,8 +13,8 @@
 
 namespace hearth {
 
-// The first position that steps have to compute: rows, scores and a text's first token are given by
-// them alone.
+// Returns the first position of a prompt that steps have to compute: only they give rows of logits,
+// scores and the first token.
 uint32_t Scheduler::streamable_end(const Generation& generation) const {
   auto end = static_cast<uint32_t>(generation.tokens().size()) - 1;
   if (generation.request().wants_rows()) end = std::min(end, generation.next_row());
@@ -22,7 +22,8 @@ uint32_t Scheduler::streamable_end(const Generation& generation) const {
   return end;
 }
 
-// The positions that the streamer's rule gives its bits; of these steps must compute none.
+// Returns how many positions must have the accelerator's bits by the streamer's rule; steps must
+// compute none of them.
 uint32_t Scheduler::own_positions(const Generation& generation) const {
   if (options_.streamer == nullptr) return 0;
   const std::optional<StreamRule> rule = options_.streamer->rule();
@@ -39,8 +40,8 @@ std::unique_ptr<Sequence> Scheduler::new_sequence(const Generation& generation) 
   return sequence;
 }
 
-// Gives every prompt to the streamer that ends sooner there than by steps. What steps would have to
-// do before it counts: the prompts in front of it.
+// Streams every prompt that ends sooner so than by steps. The time by steps includes that of the
+// prompts in front of it.
 void Scheduler::start_streams() {
   if (options_.streamer == nullptr) return;
   const bool free = !options_.streamer->rule();
@@ -107,7 +108,7 @@ void Scheduler::start_free_stream(Generation& generation, uint32_t core_tokens) 
   const auto takes = [&](uint32_t tokens) {
     return options_.streamer->takes(tokens, end - tokens, by_cores);
   };
-  // Tokens that come with another's pass are not computed beside it.
+  // Tokens that a pass over another prompt is computing are not computed a second time.
   const uint32_t coming = coming_from_passes(generation);
   if (coming >= count - count / 2 && (takes(count) || takes(count - coming))) {
     generation.awaits_pass = true;
@@ -133,8 +134,8 @@ void Scheduler::start_own_stream(Generation& generation) {
   const bool alone = streams_.empty() && std::ranges::all_of(running_, [](auto& one) {
                        return one->sequence->must_stream();
                      });
-  // Windows that prompts begin behind take room beside those of a pass. Bits must not depend on
-  // that, so there they begin at the beginning.
+  // Window pages of prompts that begin behind a cached prefix may leave a pass too few. Which
+  // prompts are streamed must not depend on the cache, so then they begin at position 0.
   if (short_of_pages() && alone && engine_.windows() != nullptr) {
     for (const GenerationPtr& other : running_) other->sequence->truncate(0);
   }
@@ -160,7 +161,7 @@ bool Scheduler::make_way_for_stream() {
   return waits && preempt_youngest(&Generation::still_held_up);
 }
 
-// Gives the streamer so many of its next tokens.
+// Gives the streamer the next `count` tokens of a prompt.
 void Scheduler::begin_stream(Generation& generation, uint32_t count) {
   Sequence& sequence = *generation.sequence;
   const uint32_t from = sequence.length();
@@ -185,8 +186,8 @@ void Scheduler::begin_stream(Generation& generation, uint32_t count) {
   if (generation.admitted_seconds == 0) generation.admitted_seconds = options_.clock();
 }
 
-// Once a GPU was lost with pages, prompts go there only if a whole context is left should it take
-// those of so many more tokens with it again, beside those of all that are under way.
+// Whether the pages of `count` more tokens may be given to the GPU. Once a GPU was lost with pages,
+// only if a whole context's pages would be left should these and all under way be lost as well.
 bool Scheduler::may_lose(const Generation& generation, uint32_t count) const {
   if (lost_.empty()) return true;
   PageCounts all = generation.sequence->pages_needed_by_passes(count);
@@ -213,8 +214,7 @@ void Scheduler::leave_stream(Generation& generation) noexcept {
   generation.stream = 0;
 }
 
-// Takes the prompts that passes are done with; positions that they did not fill are computed by
-// steps.
+// Takes back the prompts whose passes have ended; steps compute the positions that were not filled.
 void Scheduler::take_streamed() {
   if (options_.streamer == nullptr) return;
   for (const PromptStreamer::Done& done : options_.streamer->take_done()) {
@@ -222,7 +222,7 @@ void Scheduler::take_streamed() {
     const bool lost = done.outcome == PromptStreamer::Outcome::kLost;
     const auto at = std::ranges::find(running_, done.id, [](auto& g) { return g->stream; });
     if (at == running_.end()) {
-      // The generation ended meanwhile.
+      // The generation ended while its prompt was streamed.
       if (lost) lost_.insert(std::move(stream));
       continue;
     }

@@ -52,7 +52,7 @@ uint32_t Sequence::more_pages(uint32_t count) const {
 PageCounts Sequence::held_pages() const {
   const auto size = static_cast<uint32_t>(pages_.size());
   if (windows_ == nullptr) return {size, 0};
-  const uint32_t turns = ring_ == 0 ? 0 : size - ring_begin_;  // that passes take in turn
+  const uint32_t turns = ring_ == 0 ? 0 : size - ring_begin_;  // pages that passes fill in turn
   return {size, size - window_begin_ - turns + std::min(turns, ring_)};
 }
 
@@ -124,7 +124,7 @@ StateMove Sequence::grow_for_passes(std::span<const int32_t> tokens) {
 void Sequence::finish_passes() {
   const auto size = static_cast<uint32_t>(pages_.size());
   if (ring_ > 0 && size > ring_begin_ + ring_) {
-    // The pages that took turns are the last ones now.
+    // The `ring_` window pages that took turns hold the last positions now.
     give_back_before(ring_begin_);
     window_begin_ = size - ring_;
   }
@@ -169,7 +169,7 @@ uint32_t Sequence::take_window_page(uint32_t tree_page) {
   return page;
 }
 
-// Takes those of its window that it gave back, as far as they are kept.
+// Takes window pages that it gave back again, as far as they are still kept.
 void Sequence::take_window_back() {
   const uint32_t begin = windows_->first_held(length());
   while (window_begin_ > begin) {
@@ -299,7 +299,7 @@ std::unique_ptr<Sequence> Sequence::fork() {
   return other;
 }
 
-// The pages that the pool keeps of the tokens behind its own.
+// Returns the pages that the pool keeps of the tokens behind its own.
 std::vector<uint32_t> Sequence::find_pages(std::span<const int32_t> tokens) const {
   std::vector<uint32_t> found;
   uint32_t parent = pages_.empty() ? KvPool::kNoPage : pages_.back();

@@ -40,9 +40,10 @@ struct StateMove {
   uint32_t from = kNoSlot, to = kNoSlot;
 };
 
-// The forms (PageForm) of a sequence's positions, whatever computes them when.
+// The forms (PageForm) of a sequence's positions, fixed in advance: neither the steps nor passes
+// that compute them change them.
 struct SequenceForms {
-  uint32_t expanded = 0;  // so many, the first ones
+  uint32_t expanded = 0;  // how many positions, the first ones, are expanded
   // The number of its first positions, whole pages, that have an accelerator's bits, which the
   // cores do not give: they are streamed.
   uint32_t streamed = 0;
@@ -69,9 +70,9 @@ class Sequence {
   uint32_t window_begin() const { return window_begin_; }
   uint32_t expanded() const { return forms_.expanded; }
   uint32_t streamed() const { return forms_.streamed; }
-  // Whether the cores do not give its next position the bits that it is to have.
+  // Whether its next position must be streamed, since the cores give it other bits.
   bool must_stream() const { return length() < forms_.streamed; }
-  // Lets the cores give it their bits from here on all the same.
+  // Lets the cores compute it from here on, with their bits, though it was to be streamed.
   void leave_to_cores();
   PageForm form_of(size_t page) const;
   // Returns the slot of its state; kNoSlot where it has no tokens yet, or no states are kept.
@@ -81,19 +82,19 @@ class Sequence {
   // Whether grow() would need another slot, and finds none.
   bool lacks_slot() const;
 
-  // Pages that it holds, of passes under way too.
+  // Returns how many pages it holds, those that passes fill included.
   PageCounts held_pages() const;
   // Returns how many pages `count` more tokens take from the pools, copies of shared last pages
   // included.
   PageCounts pages_needed(uint32_t count) const;
-  // Returns how many more than it holds it will hold when it has `length` tokens.
+  // Returns how many more pages it will hold when it has `length` tokens.
   PageCounts pages_lacking(uint32_t length) const;
   // Makes room for `tokens` and counts them in. The pools must have pages_needed() available, and
   // where states are kept a place must be free if it needs one, and no slot be lacking. The caller
   // computes their keys and values, and the state, as the move says, and then calls finish_step();
   // or undo_step().
   StateMove grow(std::span<const int32_t> tokens);
-  // Lets go of the slot that the step read, where that was another.
+  // Releases the state slot that the step read, where it wrote to another.
   void finish_step();
   // Gives back window pages that no token to come sees anything of.
   void give_back();
@@ -109,16 +110,16 @@ class Sequence {
   // Says that passes have filled all of its pages.
   void finish_passes();
 
-  // The step was not computed, before which there were `length` tokens: goes back there, or where
-  // the state of then is overwritten as truncate() does.
+  // Takes back a step that was not computed: goes back to the `length` tokens before it, or, where
+  // the state at that length was overwritten, further back as truncate() does.
   void undo_step(uint32_t length);
   // Forgets all but the first `length` tokens; pages no longer needed are let go. Where states are
   // kept, and `length` is not its own, it goes on back to where one is, at the end of one of its
   // full pages or at the beginning: what is still wanted behind that is computed again. So it does
   // where the window pages that it needs are neither its own nor kept.
   void truncate(uint32_t length);
-  // The same for who measures time alone: a state stays as it is, whatever it is of, and window
-  // pages may hold anything.
+  // Does as truncate() for measuring times alone: the state stays as it is, though it belongs to
+  // another length, and window pages may hold anything.
   void cut_for_timing(uint32_t length);
   // Returns a sequence of the same tokens, which shares all pages and the state. Publishes first,
   // since full pages that two sequences hold are always filed. Where no place is left for a state,
@@ -131,7 +132,8 @@ class Sequence {
   // those tokens in. At least one token is left to compute, since only a computed token gives
   // logits. Returns the number of tokens taken.
   uint32_t adopt_prefix(std::span<const int32_t> tokens);
-  // How many of these tokens the pool had pages of, then; at least those that it took.
+  // Returns how many tokens the pool had pages of at the last adopt_prefix(); at least as many as
+  // were taken.
   uint32_t known() const { return known_; }
   // Files the full pages for others to adopt, with the window pages that it holds, unless states
   // are needed for that and none may be kept. Their keys and values have been computed.
@@ -178,7 +180,7 @@ class Sequence {
   std::vector<int32_t> tokens_;
   std::vector<uint32_t> pages_;
   uint32_t published_ = 0;  // pages at the beginning that are filed
-  uint32_t passing_ = 0;    // pages up to that whose state passes; 0: none
+  uint32_t passing_ = 0;    // pages up to the one with its passing state; 0: none
   uint32_t known_ = 0;
   std::vector<uint32_t> window_pages_;
   uint32_t window_begin_ = 0;

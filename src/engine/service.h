@@ -38,7 +38,7 @@ struct ServiceOptions {
   MakeStreamer make_streamer;
   // Requests that may wait to be admitted; more are refused.
   uint32_t max_waiting = 4096;
-  // Shared with other services on the same cores; null: there are none.
+  // The turns that services on the same cores take; null: no other service is there.
   std::shared_ptr<StepTurns> turns;
 };
 

@@ -1,5 +1,4 @@
-// These functions decide how much of the model each shard gets: the shares that the axes are cut by
-// (AxisCuts).
+// Computes shares, by which the axes are cut (AxisCuts): how much of the model each shard gets.
 #pragma once
 
 #include <cstdint>

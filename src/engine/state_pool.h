@@ -32,7 +32,7 @@ class StatePool {
   uint32_t free_count() const { return static_cast<uint32_t>(free_.size()); }
   uint32_t places() const { return places_; }
   uint32_t free_places() const { return free_places_; }
-  // Claims a place, of which one must be free.
+  // Claims one of the places for a sequence; one must be free.
   void claim();
   void give_up() { ++free_places_; }
 
@@ -57,19 +57,19 @@ class StatePool {
   uint64_t evictions() const { return evictions_; }
   // Returns the slot kept for the page; kNoSlot where there is none.
   uint32_t find(uint32_t page) const { return page < kept_.size() ? kept_[page] : kNoSlot; }
-  // Keeps a held slot for a page that has none; where that may be none at all does nothing.
+  // Keeps a held slot for a page that has none. Does nothing in a pool that keeps no states.
   void keep(uint32_t page, uint32_t slot);
-  // Lets the page's state stay from now on where forget_passing() would have dropped it.
+  // Makes the page's kept state lasting: forget_passing() no longer drops it.
   void settle(uint32_t page);
-  // Says that the page's state is of use now.
+  // Marks the page's state as just used.
   void use(uint32_t page) { slots_[kept_[page]].used = ++uses_; }
   // Drops the page's state, where it has one.
   void forget(uint32_t page);
   // Forgets the page's state unless it is settled.
   void forget_passing(uint32_t page);
-  // The page is somebody else's from now on.
+  // Drops the state of a page that the KV pool gives to another holder, and counts an eviction.
   void evict(uint32_t page);
-  // The slot is private afterwards, where only its kept page stood against that.
+  // Stops keeping the slot: with one holder it is private then.
   void forget_slot(uint32_t slot);
 
  private:
@@ -82,7 +82,7 @@ class StatePool {
     uint64_t used = 0;
   };
 
-  // The kept slot that was not used for longest; kNoSlot where there is none.
+  // Returns the kept slot that was not used for longest; kNoSlot where there is none.
   uint32_t oldest(Which which) const;
 
   CopySlot copy_;

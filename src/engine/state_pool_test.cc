@@ -32,7 +32,7 @@ class StateTest : public testing::Test {
   std::unique_ptr<Sequence> sequence() {
     return std::make_unique<Sequence>(*pages_, SequenceForms{}, states_.get());
   }
-  // False where the pools have no room.
+  // Whether the pools have room for `count` more tokens.
   bool fits(const Sequence& sequence, uint32_t count) const {
     return (!sequence.needs_place() || states_->free_places() > 0) &&
            sequence.pages_needed(count).full <= pages_->available();
@@ -226,7 +226,7 @@ class Turns {
     for (int32_t& token : tokens) token = static_cast<int32_t>(random() % 2);
     return tokens;
   }
-  // Often those of a prompt, up to the end of a page.
+  // Returns the next tokens of a sequence: often those of a prompt, up to the end of a page.
   std::vector<int32_t> next(const std::vector<int32_t>& prompt, uint32_t at) {
     const uint32_t count = one_in(3) ? 1 + random() % 100 : kPagePositions - at % kPagePositions;
     std::vector<int32_t> tokens = bits(count);

@@ -36,11 +36,11 @@ struct Statistics {
   Counter generated_tokens;
   Counter forced_tokens;  // of these, those that had to come, and were not sampled
   Counter scored_tokens;  // of prompts, whose log-probabilities were given
-  // Prompts whose pages were filled beside the steps, their tokens, and prompts that failed there.
+  // Streamed prompts, their tokens, and prompts that were to be streamed and failed.
   Counter streamed_prompts, streamed_tokens, unstreamed_prompts;
   // Prompts that have bits of the cores where an accelerator's were due (StreamRule).
   Counter changed_prompts;
-  // Passes that did it, those that failed, what they copied both ways and how long they took.
+  // Prefill passes, failed ones, bytes copied both ways, and the passes' time.
   Counter stream_passes, failed_stream_passes, streamed_bytes, stream_nanoseconds;
   Counter steps, abandoned_steps, preemptions;
   Counter evicted_pages, evicted_window_pages, evicted_states;
@@ -48,7 +48,7 @@ struct Statistics {
   // Seconds and tokens of each step that was not abandoned.
   Histogram step_seconds{{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}};
   Histogram step_tokens{{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}};
-  // Counts as of now.
+  // Current values.
   Counter running, waiting;                    // sequences
   Counter pages, available_pages, kept_pages;  // kept: unused, with a prefix someone may want
   // Figures of passes beside the steps (StreamerFigures); 0 while there are none.

@@ -63,8 +63,8 @@ void StepEngine::check(std::span<const StepRequest> requests) const {
        windows ? free.window : free.full);
 }
 
-// Counts a request's tokens in. Where slots are short, sequences that were read from a slot which
-// others hold get a copy instead of reading it, until there is one.
+// Grows a request's sequence by its tokens. Where state slots are short, sequences of the step that
+// read a slot which others hold get a copy of it, until a slot is free.
 StateMove StepEngine::grow(std::span<const StepRequest> requests, const StepRequest& request) {
   for (size_t i = 0; i < items_.size() && request.sequence->lacks_slot(); ++i) {
     StepItem& item = items_[i];

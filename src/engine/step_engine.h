@@ -57,7 +57,7 @@ class StepEngine {
   const StatePool* states() const { return states_.get(); }
   // Null where all layers keep all positions.
   const WindowPool* windows() const { return windows_.get(); }
-  // Pages that may be taken.
+  // Returns how many pages of each kind may be taken.
   PageCounts available_pages() const {
     return {pool_->available(), windows_ ? windows_->available() : 0};
   }
@@ -82,7 +82,7 @@ class StepEngine {
   std::span<const float> hidden(size_t i) const;
 
  protected:
-  // Given before the first step.
+  // The pools of pages and states, which are set before the first step.
   struct Pools {
     std::unique_ptr<KvPool> pages;
     std::unique_ptr<StatePool> states = {};    // or null: the model keeps none
@@ -95,7 +95,7 @@ class StepEngine {
   uint32_t scored_rows() const { return view_.later_rows; }
 
  private:
-  // Computes it: all but the logits are laid out. False where it was abandoned.
+  // Computes a step that is laid out but for the logits. False where it was abandoned.
   virtual bool run(StepView step, const Abandon* abandon) = 0;
 
   void check(std::span<const StepRequest> requests) const;

@@ -28,7 +28,7 @@ class StepLogits {
   // Says where these bytes lie; `base` is 64-byte aligned.
   void place(uint32_t shard, std::byte* base);
 
-  // Lets so many threads read rows at the same time, each by its number; else one may.
+  // Sets how many threads may read rows at the same time, each by its number; 1 at first.
   void set_readers(uint32_t readers) { readers_.resize(readers); }
 
   // Returns the parts for the StepView of a new step; rows that were given out are no longer valid.

@@ -65,7 +65,7 @@ class StepTurns {
     double begun_ = 0;
   };
 
-  // How many wait now.
+  // Returns how many engines wait now.
   size_t waiting() {
     std::lock_guard lock(mutex_);
     return queue_.size();
@@ -89,7 +89,7 @@ class StepTurns {
     own.called.wait(lock, [&] { return own.has_turn; });
   }
   void give() {
-    std::lock_guard lock(mutex_);  // until it is told: a waiter that runs is gone
+    std::lock_guard lock(mutex_);  // held while it is notified: a waiter that runs may be destroyed
     if (queue_.empty()) {
       taken_ = false;
       return;

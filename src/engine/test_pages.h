@@ -19,7 +19,7 @@ class FakePages {
   PageStock::CopyPage copier() {
     return [this](uint32_t from, uint32_t to) { slots_[to] = slots_[from]; };
   }
-  // The positions from this one on.
+  // Writes the slots of all positions from `from` on.
   void compute(const Sequence& sequence, uint32_t from) {
     for (uint32_t p = from; p < sequence.length(); ++p) slot(sequence, p) = sequence.tokens()[p];
   }

@@ -1,5 +1,5 @@
-// How likely a model finds a token that is there: its log-probability by the row of logits before
-// it, and the likeliest tokens beside it. Rows are read as the LM head left them, in runs of
+// Scores tokens that are given: a token's log-probability by the row of logits before it, and the
+// likeliest tokens in its place. Rows are read as the LM head left them, in runs of
 // columns by shard, by several threads at a time; the figures are to the bit those of
 // log_sum_exp() and top_logprobs() over the whole row.
 #pragma once
@@ -16,7 +16,7 @@ namespace hearth {
 // A question about one row.
 struct ScoredToken {
   int32_t token;
-  uint32_t top;  // so many of the likeliest
+  uint32_t top;  // how many of the likeliest tokens are wanted
   TokenScore score = {};
   bool finite = true;  // false: not all logits are numbers, and there is no score
 };

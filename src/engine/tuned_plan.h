@@ -22,9 +22,9 @@ bool leaves_plan_open(const EngineOptions& options);
 std::optional<EnginePlan> tuned_plan(const Tuned& tuned, const Machine& machine,
                                      const EngineOptions& options);
 
-// The options with the plan and the schedules that are kept for this model on this machine, where
-// they leave open who works where; else as they are. Says what is used in a line; in a line, too,
-// why there is nothing that can be.
+// Returns the options with the plan and schedules that `hearth tune` kept for this model on this
+// machine, where they leave the placement of threads open; else as they are. Tells the listener in
+// a line what is used, or why nothing can be.
 EngineOptions with_tuned(const Machine& machine, Isa isa, const ModelSpec& spec,
                          EngineOptions options, const Listener& listener = {});
 

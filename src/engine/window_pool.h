@@ -34,7 +34,7 @@ class WindowPool : public PageStock {
   // Drops the page kept beside `tree_page`, if any: the tree gives that page to another text.
   void leave(uint32_t tree_page);
 
-  // Says that someone may begin behind this page.
+  // Marks a page as wanted: a sequence may begin behind it.
   void want(uint32_t page) { wanted_[page] = true; }
   // Gives back a page that fell behind a window. A wanted one is taken again in its turn, any other
   // before all kept pages.
