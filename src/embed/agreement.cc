@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 8> kTexts = {
     "the question; passages whose vectors point the same way are read first.",
 };
 
-// Says in what the vectors are wrong by themselves, without a comparison.
+// Returns what is wrong with the vectors by themselves, without a comparison; "" if nothing is.
 std::string fault_of(const std::vector<EmbedVector>& vectors, uint32_t width) {
   if (vectors.size() != kTexts.size()) {
     return fmt::format("gave {} vectors for {} texts", vectors.size(), kTexts.size());

@@ -1,5 +1,5 @@
-// CpuPool: cores of this machine as a device: an engine with its own copy of the model, whose
-// member 0 the device's thread is.
+// CpuPool: cores of this machine as a device: an engine with its own copy of the model. The
+// device's thread is member 0 of its team.
 #pragma once
 
 #include <functional>

@@ -16,7 +16,7 @@ std::vector<EngineOptions> split_engines(const Machine& machine, const PoolsOpti
                                          PoolSplit split) {
   std::vector<EngineOptions> engines;
   const std::vector<PoolPlace> places = place_pools(machine, options.where, split);
-  // A single pool that may sit anywhere is what `hearth tune` tunes.
+  // The results of `hearth tune` fit a single pool that may sit anywhere.
   const bool whole = places.size() == 1 && sits_anywhere(options.where);
   for (const PoolPlace& place : places) {
     EngineOptions& engine = engines.emplace_back(options.engine);

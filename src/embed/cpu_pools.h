@@ -22,7 +22,7 @@ struct PoolsOptions {
   EmbedOptions embed;
 };
 
-// Loads an engine with these options, which say where it sits.
+// Loads an engine with these options, which include its nodes and PUs.
 using MakeEngine = std::function<std::unique_ptr<Engine>(const EngineOptions& options)>;
 
 struct CpuPools {
@@ -32,18 +32,19 @@ struct CpuPools {
   double nodes_rate = 0, one_rate = 0;
 };
 
-// The engines that make_cpu_pools() loads first: those of the pools for every node, where there are
-// several and nobody says otherwise.
+// Returns the options of the engines that make_cpu_pools() loads first: one for each node, where
+// there are several and `split` does not say kOne.
 std::vector<EngineOptions> pool_engines(const Machine& machine, const PoolsOptions& options);
 
-// The measured choice makes both at once, and takes a pool for every node without measuring where
-// memory does not hold both.
+// Makes the pools. To choose the split by measuring, both kinds are made at once; where memory does
+// not hold both, there is a pool for every node, and nothing is measured.
 //
 // Throws what `make` throws, (kUsage) for places that cannot be.
 CpuPools make_cpu_pools(const Machine& machine, const PoolsOptions& options,
                         const MakeEngine& make);
 
-// Tokens a second of pools that work at the same time, each on steps of texts of kProbeTokens.
+// Returns the tokens a second of pools that work at the same time, each on steps of texts of
+// kProbeTokens tokens.
 double measure_pools(const std::vector<std::unique_ptr<CpuPool>>& pools);
 
 }  // namespace hearth

@@ -26,7 +26,8 @@ struct QueueDecision {
 // Returns a decision for each device, in their order.
 std::vector<QueueDecision> decide_queues(const std::vector<DeviceSight>& devices, bool offload);
 
-// The trouble of a device that misses the objective alone; empty where it does not.
+// Returns the trouble of a device that misses the objective with a single query; "" where it does
+// not.
 std::string trouble_of_slo(double seconds_alone, double slo);
 
 }  // namespace hearth

@@ -40,16 +40,16 @@ class EmbedDevice {
   virtual const std::string& name() const = 0;
   virtual DeviceKind kind() const = 0;
   virtual uint32_t width() const = 0;
-  // Whether a failure means that it may be gone for a while. What is part of the program goes on
-  // with its next batch.
+  // Whether a failure may mean that the device is gone for a while. A device that is part of the
+  // program goes on with its next batch instead.
   virtual bool remote() const { return false; }
-  // Blocks until all are there: vectors in the order of `batch`, which is not empty.
+  // Computes the vectors of a batch, which is not empty, in its order. Blocks until all are there.
   //
   // Errors: kRequest where a text is at fault, which any other device would refuse as well; any
   // other means that the device has failed, kBusy that it had too much to do.
   virtual std::vector<EmbedVector> run(std::span<const EmbedQuery* const> batch) = 0;
-  // Nobody needs what runs, and nothing runs afterwards: from any thread, while another may be in
-  // run(), which then ends soon, with an error where it waits for somebody else.
+  // Gives up the batch under way; run() is not called again. May be called from any thread while
+  // another is in run(), which then ends soon, with an error if it waits for a server.
   virtual void abandon() {}
 };
 

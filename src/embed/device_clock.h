@@ -1,4 +1,4 @@
-// The time that devices and queues go by, so that tests bring their own.
+// The clock of devices and queues, an interface so that tests can have virtual time.
 #pragma once
 
 namespace hearth {
@@ -6,9 +6,9 @@ namespace hearth {
 class DeviceClock {
  public:
   virtual ~DeviceClock() = default;
-  // Seconds that go forward, from some fixed moment on. Any thread may ask.
+  // Returns the seconds since some fixed moment; they never go back. Any thread may call it.
   virtual double now() const = 0;
-  // Blocks the calling thread until then.
+  // Blocks the calling thread until now() reaches `moment`.
   virtual void sleep_until(double moment) = 0;
 };
 

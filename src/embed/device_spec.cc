@@ -20,7 +20,7 @@ constexpr uint32_t kWidestVector = 1u << 16;
   fail(ErrorCode::kUsage, "--device {}: '{}' {}", spec, part, remedy);
 }
 
-// "a=1,b=2" as pairs, in order; each key once.
+// Parses "a=1,b=2" into pairs, in order. Throws where a key stands twice.
 std::vector<std::pair<std::string, std::string>> settings_of(std::string_view spec,
                                                              std::string_view list) {
   std::vector<std::pair<std::string, std::string>> out;
@@ -74,7 +74,7 @@ class Settings {
     *kind = *text == "cpu" ? DeviceKind::kCpu : DeviceKind::kAccelerator;
   }
   std::map<std::string, std::string> rest() { return {left_.begin(), left_.end()}; }
-  // Checks that no key is left; `known`: those that there could be.
+  // Throws where a key is left that nobody read; `known` lists the valid keys, for the message.
   void end(std::string_view known) const {
     if (!left_.empty()) {
       refuse(spec_, left_[0].first,

@@ -51,11 +51,10 @@ struct DeviceSpec {
 
 DeviceSpec parse_device_spec(std::string_view text);
 
-// Parses each as parse_device_spec() does; where two have one name, the later ones become NAME-2,
-// NAME-3.
+// Parses several specs. Where devices have the same name, the later ones become NAME-2, NAME-3.
 std::vector<DeviceSpec> parse_device_specs(const std::vector<std::string>& texts);
 
-// Makes what runs an engine; called for specs with a PoolSpec or a GpuSpec.
+// Makes a device that runs an engine; called for specs with a PoolSpec or a GpuSpec.
 using PoolMaker = std::function<std::unique_ptr<EmbedDevice>(const DeviceSpec&)>;
 
 // Makes the device, which for an endpoint asks it for its width. `clock` outlives it.

@@ -12,16 +12,16 @@ namespace hearth {
 namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
-// Sums of seconds are compared up to their rounding.
+// The tolerance in seconds with which moments are compared: their sums are rounded.
 constexpr double kRounding = 1e-9;
 constexpr double kDeviations = 1.5;
-// A batch weighs at least that much in the mean of what batches took.
+// The least weight of a new batch in the mean of batches' ratios to the line.
 constexpr double kLeastWeight = 1.0 / 32;
 constexpr double kMostRatio = 8;
 constexpr double kRelaxSeconds = 1;
 constexpr double kStallFactor = 4;
-// A batch has stalled so many seconds after its predicted end where there is no objective, or a
-// longer one.
+// A batch counts as stalled when it is late by the objective, or by this many seconds if that is
+// less, and has taken kStallFactor times its prediction.
 constexpr double kStallSeconds = 10;
 constexpr double kLeastRetry = 1e-3;
 
@@ -92,7 +92,7 @@ double Dispatcher::Device::stall_at(double slo) const {
 void Dispatcher::Device::learn(double ratio) {
   ratio = std::min(ratio, kMostRatio);
   ++seen;
-  // The line counts as one batch.
+  // The mean begins as 1, the line's own ratio, which counts as one batch.
   double weight = std::max(1.0 / static_cast<double>(seen + 1), kLeastWeight);
   double difference = ratio - mean;
   mean += weight * difference;
@@ -220,7 +220,7 @@ double Dispatcher::gathered_at(const Device& device) const {
   return std::min(device.gather_until, in_time);
 }
 
-// The places of the next batch in what waits, rising.
+// Returns the places, among the waiting queries, of those in the next batch, rising.
 std::vector<size_t> Dispatcher::next_batch(const Device& device) const {
   const auto& waiting = device.waiting;
   if (waiting.front().alone) return {0};
@@ -270,7 +270,7 @@ std::vector<uint64_t> Dispatcher::begin(size_t index, double now) {
   return ids;
 }
 
-// Counts the time of the running batch, and returns its ratio to the line, 0 where the line is.
+// Counts the time of the running batch and returns its ratio to the line; 0 where the line is 0.
 double Dispatcher::account(Device& device, double now) {
   HEARTH_CHECK(!device.running.empty(), "a batch runs");
   uint64_t tokens = 0;

@@ -1,5 +1,5 @@
-// The decisions of the queue manager, without threads and without a clock: who is told the time
-// decides (WindVE, Huang et al. 2025, Algorithm 1 and section IV).
+// Dispatcher: the decisions of the queue manager, without threads and without a clock: callers pass
+// the time (WindVE, Huang et al. 2025, Algorithm 1 and section IV).
 //
 // A query goes to the first device in the list that admits it; the list has accelerators first and
 // then CPU pools, each kind by its alpha. A device works on one batch at a time: all that waits
@@ -51,7 +51,8 @@ struct QueueOptions {
 
 struct DispatchOptions {
   Admission admission = Admission::kDeadline;
-  double slo = std::numeric_limits<double>::infinity();  // seconds from offer to reply
+  double slo =
+      std::numeric_limits<double>::infinity();  // the objective: seconds from offer to reply
   // Part of the objective that predictions stay away from a deadline: threads wake late.
   double reserve = 0.01;
   // Seconds that an idle device gathers; no more than kMostGathered of the objective, and none
@@ -65,15 +66,15 @@ inline constexpr double kMostGathered = 0.02;
 
 enum class Admitted : uint8_t {
   kAccepted,
-  kBusy,     // later perhaps
-  kTooLong,  // no device that is there could, were it idle
+  kBusy,     // no room now; it may be offered again later
+  kTooLong,  // no device that is up could take it even if idle
 };
 
 struct DispatchQuery {
   uint64_t id = 0;
   uint64_t tokens = 1;
   double deadline = std::numeric_limits<double>::infinity();
-  uint64_t group = 0;  // queries of one request have one, of two requests never
+  uint64_t group = 0;  // the same for all queries of one request, and for no others
 };
 
 struct DispatchResult {
@@ -102,24 +103,25 @@ class Dispatcher {
   // Devices keep the numbers of `queues`; the order of the list is its own matter.
   Dispatcher(std::vector<QueueOptions> queues, const DispatchOptions& options);
 
-  // `query.id` is new. `refused`: a bit for each device that must not take it.
+  // Offers a query to the devices. `query.id` must be new. `refused`: a bit for each device that
+  // must not take it.
   DispatchResult offer(const DispatchQuery& query, double now, uint64_t refused = 0);
   // Whether all of these sizes together, offered at one moment, would be admitted if every device
   // were there and idle.
   bool could_take(const std::vector<uint64_t>& tokens) const;
-  // Takes back what waits of `count` ids from `first` on, tells `taken` each of them, and returns
-  // how many that were. Needs no memory.
+  // Takes back the waiting queries among `count` ids from `first` on, calls `taken` for each, and
+  // returns how many there were. Needs no memory.
   uint64_t withdraw(
       uint64_t first, uint64_t count,
       const std::function<void(uint64_t id)>& taken = [](uint64_t) {});
 
-  // The next batch of an idle device, in the order of offers; empty: nothing waits, or it gathers
-  // still, or is down.
+  // Begins the next batch of an idle device and returns its queries in the order of offers; empty
+  // if nothing waits, or the device still gathers or is down.
   std::vector<uint64_t> begin(size_t device, double now);
-  // The running batch was answered. Tells how many were late.
+  // Ends the running batch, which was answered. Returns how many of its queries were late.
   uint64_t finish(size_t device, double now);
-  // The running batch is to be run again, each of its queries by itself, before all that waits:
-  // one of them is at fault.
+  // Ends the running batch since one of its queries is at fault: each is run again by itself,
+  // before all that waits.
   void part(size_t device, double now);
   // Takes the running batch away from its device, which could not compute it and is idle again.
   // Returns the ids of the batch's queries.
@@ -127,16 +129,17 @@ class Dispatcher {
   // Takes one query away from the running batch, or the first of what waits where none runs, and
   // returns it; none: there is none, or its id is not below `end`. Needs no memory.
   std::optional<uint64_t> drop(size_t device, uint64_t end, double now);
-  // The device failed. Returns what ran, then what waited.
+  // Marks the device as down. Returns its queries: those that ran, then those that waited.
   std::vector<uint64_t> fail(size_t device, double now);
-  // Drops the queries behind stalled devices that wait no longer, and returns them.
+  // Takes away the queries that wait behind stalled devices, and returns them.
   std::vector<uint64_t> stalled(double now);
-  // How many these are.
+  // Returns how many queries stalled() would return.
   size_t count_stalled(double now) const;
 
   // Whether a device that is down should be tried.
   bool probe_due(size_t device, double now) const;
-  // Takes the outcome of a probe: `seconds` for `tokens`; none: it failed again.
+  // Takes the outcome of a probe of so many tokens: the seconds it took, or none if it failed
+  // again.
   void probed(size_t device, double now, std::optional<double> seconds, uint64_t tokens);
 
   // Returns when an idle device has something to do though nothing is offered: to begin with what
@@ -144,7 +147,7 @@ class Dispatcher {
   double wake_at(size_t device) const;
 
   size_t size() const { return devices_.size(); }
-  // Queries of the running batch.
+  // Returns how many queries the running batch has.
   size_t running(size_t device) const { return devices_[device].running.size(); }
   bool up(size_t device) const { return devices_[device].up; }
   // Whether the device could take so many tokens, were it idle and there.
@@ -152,12 +155,12 @@ class Dispatcher {
     return could_ever(devices_[device], tokens);
   }
   DeviceStatistics statistics(size_t device) const;
-  // Seconds that the device's next batch, of so many tokens, would take.
+  // Returns the seconds that the device's next batch is predicted to take with so many tokens.
   double predict(size_t device, uint64_t tokens) const;
 
  private:
   struct Waiting : DispatchQuery {
-    bool alone = false;  // nothing joins it
+    bool alone = false;  // run as a batch of its own
   };
   // The waiting queries, as the batches that begin() would make of them in the order of offers.
   struct Outlook {
@@ -176,23 +179,23 @@ class Dispatcher {
     double gather_until = 0;  // what waits was offered to an idle device: the last moment to begin
     uint64_t held = 0;        // tokens of both
     double started = 0, predicted = 0;   // of the running batch: moment, seconds
-    double mean = 1, variance = 0;       // of times beside the line
-    uint64_t seen = 0;                   // batches in them
+    double mean = 1, variance = 0;       // of the ratios of batches' times to the line
+    uint64_t seen = 0;                   // batches that mean and variance count
     double relaxed_at = 0;               // the last moment that those were brought nearer to 1
     double probe_at = 0, probe_gap = 0;  // while it is down
     uint64_t done = 0, late = 0, batches = 0, failures = 0;
     double busy_seconds = 0;
 
-    // Returns the seconds of batches by those that were measured lately.
+    // Returns the predicted seconds of batches: the line's, times the learnt ratio.
     double seconds(uint64_t tokens, uint64_t in_batches = 1) const;
     void look_ahead(const Waiting& next);
     void look_again();
-    // Takes places out of what waits.
+    // Removes the waiting queries at these places.
     void take_places(const std::vector<size_t>& places);
     // Returns the seconds until the running batch is predicted to end; where it is overdue, those
     // that it is late.
     double rest(double now) const;
-    // The moment from which on the running batch has run too long.
+    // Returns the moment from which on the running batch counts as stalled.
     double stall_at(double slo) const;
     void learn(double ratio);
     // Moves the learnt ratio of real times to those of the line an eighth of the way back to 1, at
@@ -203,7 +206,7 @@ class Dispatcher {
   bool by_deadline(const Device& device) const;
   bool admits(const Device& device, const DispatchQuery& query, double now) const;
   bool in_time(const Device& device, const DispatchQuery& query, double now) const;
-  // The moment at which an idle device begins with what waits, which may be past.
+  // Returns when an idle device begins with the queries that wait; this may be in the past.
   double gathered_at(const Device& device) const;
   std::vector<size_t> next_batch(const Device& device) const;
   bool could_ever(const Device& device, uint64_t tokens) const;

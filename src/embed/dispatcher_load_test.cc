@@ -1,4 +1,4 @@
-// The queues under load, in virtual time.
+// Tests the dispatcher under load, in virtual time.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -20,16 +20,16 @@
 namespace hearth {
 namespace {
 
-// An endpoint's batches where nothing was measured: it makes smaller ones of them as it likes.
+// The tokens of an endpoint's batch where nothing was measured; the server may split it.
 constexpr uint64_t kEndpointBatch = 8192;
 // Batches that a queue holds where there is no objective, beside the longest text: one runs, one
 // waits.
 constexpr uint64_t kBatchesAhead = 2;
 constexpr uint32_t kMostNumber = 1u << 16;
-// The part of the cores that is left to accelerators, one in so many.
+// One core in this many is left to the host's part of accelerators' work.
 constexpr uint32_t kHostShare = 4;
 
-// The numbers of "0-1+3".
+// Parses "0-1+3" into the numbers 0, 1, 3.
 std::vector<uint32_t> read_numbers(const DeviceSpec& spec, const std::string& key,
                                    const std::string& text) {
   std::optional<std::vector<uint32_t>> numbers = parse_number_list(text, '+', kMostNumber);
@@ -128,7 +128,7 @@ void Setup::make_others() {
   }
 }
 
-// Calls `act` for those without trouble; what makes one useless is its trouble.
+// Calls `act` for each GPU without trouble. An Error that it throws becomes that GPU's trouble.
 template <typename Act>
 void Setup::for_each_gpu(const Act& act) {
   for (Candidate& candidate : candidates_) {
@@ -142,7 +142,7 @@ void Setup::for_each_gpu(const Act& act) {
   }
 }
 
-// Whether a pool is wanted depends on whether there is a GPU.
+// Opens the GPUs first: whether a pool is wanted depends on them.
 void Setup::open_gpus() {
   for_each_gpu([&](Candidate& candidate) {
     HEARTH_CHECK(options_.spec != nullptr, "a GPU has a model");
@@ -189,8 +189,8 @@ PoolsOptions Setup::pools_of(const DeviceSpec& spec) const {
   return pools;
 }
 
-// The cores that a pool of this spec leaves to accelerators; none where the user says where it
-// works.
+// Returns how many cores a pool of this spec leaves to accelerators; 0 where the user says which
+// cores it has.
 uint32_t Setup::host_cores(const DeviceSpec& spec) const {
   if (!sits_anywhere(pool_placement(spec, machine_, options_.pools.where))) return 0;
   bool here = false;
@@ -217,7 +217,7 @@ void Setup::announce_engines() {
   if (options_.before_pools) options_.before_pools(engines);
 }
 
-// Makes the pools that get a queue as things stand, and are not there yet.
+// Makes those pools that would get a queue by the current state and are not made yet.
 void Setup::make_pools(const MakeEngine& make_engine) {
   decide();
   announce_engines();
@@ -251,7 +251,8 @@ void Setup::make_pools(const MakeEngine& make_engine) {
   candidates_ = std::move(all);
 }
 
-// Pools come first, then GPUs: others must agree with the file that the user named.
+// Checks that devices agree. Pools are compared first, then GPUs, since they compute the model file
+// that the user named, with which endpoints must agree.
 void Setup::check_they_agree() {
   std::vector<EmbedDevice*> devices;
   std::vector<Candidate*> owners;
@@ -267,7 +268,8 @@ void Setup::check_they_agree() {
   for (size_t i = 0; i < owners.size(); ++i) owners[i]->trouble = troubles[i];
 }
 
-// A text of kProbeTokens tokens at least, and how many it has.
+// Returns a text of at least kProbeTokens tokens, where the context holds as many, and their
+// number.
 EmbedQuery Setup::probe(uint64_t* tokens) const {
   std::string text;
   EmbedQuery query;
@@ -454,7 +456,7 @@ EmbedSetup set_up_devices(const Machine& machine, const SetupOptions& options,
   setup.open_gpus();
   setup.make_pools(make_engine);
   setup.make_gpus();
-  setup.make_pools(make_engine);  // where GPUs could not be made
+  setup.make_pools(make_engine);  // those wanted since GPUs could not be made
   setup.check_they_agree();
   setup.measure();
   return setup.take();

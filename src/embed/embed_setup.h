@@ -43,18 +43,18 @@ struct SetupOptions {
   std::function<void(std::span<const EngineOptions> engines)> before_pools = {};
 };
 
-// The outcome for a device.
+// What became of one device: whether it got a queue, or why not.
 struct DeviceReport {
   std::string name;
   DeviceKind kind = DeviceKind::kCpu;
   bool queue = false;
   std::string why;
-  // The seconds of so many tokens where there is an objective, and how many texts of kProbeTokens
-  // are within it.
+  // The measured line over tokens, where there is an objective, and how many texts of kProbeTokens
+  // tokens can be answered together within it.
   LatencyLine line;
   uint64_t depth = 0;
   std::vector<uint32_t> pus;  // of a pool's threads, rising
-  uint32_t host_cores = 0;    // that a pool leaves to accelerators
+  uint32_t host_cores = 0;    // cores that a pool leaves to accelerators
   std::string bits;           // of a GPU whose vectors are not the cores' to the last bit: why
 };
 

@@ -17,7 +17,7 @@ std::string refusal(const Tokenizer& tokenizer, std::string_view text, uint32_t 
   return "";
 }
 
-// <s> and </s> around letters.
+// Returns a tokenizer of letters that puts <s> and </s> around a text.
 std::unique_ptr<Tokenizer> around() {
   Vocab vocab = spm_vocab({{"a", -1}, {"b", -1}, {"c", -1}, {"_", -1}});
   vocab.add_space_prefix = false;

@@ -13,7 +13,7 @@ namespace hearth {
 
 namespace {
 
-// Texts of a step where each has a state, of which those of large models take 60 MiB.
+// The most texts of a step in models with states, since each has one: 60 MiB in large models.
 constexpr uint32_t kMostStates = 8;
 
 }  // namespace
@@ -99,7 +99,7 @@ class Embedder::Batch {
   PageCounts pages_;           // that this step takes
 };
 
-// How many tokens of the text this step has: false where it has none.
+// Sets how many tokens of the text this step computes. Returns false where there is room for none.
 bool Embedder::Batch::take_part(OpenText& text, size_t room) {
   bool whole = !engine_.pool().keeps_pages();
   if (whole && text.left.size() > room) return false;
@@ -111,7 +111,7 @@ bool Embedder::Batch::take_part(OpenText& text, size_t room) {
     return pages;
   };
   while (text.taken > 0 && !with_text().fit(engine_.available_pages())) {
-    // The text gets one page less.
+    // Pages are short: the text's part of the step is cut to end a page earlier.
     size_t end = text.sequence->length() + text.taken;
     size_t less = (end - 1) / kPagePositions * kPagePositions;
     text.taken = less > text.sequence->length() ? less - text.sequence->length() : 0;
@@ -203,7 +203,8 @@ size_t Embedder::step_tokens(std::span<const EmbedText> texts) const {
 
 std::vector<float> Embedder::finish(Pooler* pooler) const {
   std::vector<float> vector = pooler->take();
-  // A head may make a number of a vector that has none in it.
+  // A head might turn a vector that is not finite into a finite score, so it is only asked for
+  // others.
   if (head_ && all_finite(vector)) vector = {head_->score(vector)};
   if (!all_finite(vector)) {
     fail(ErrorCode::kFile,

@@ -27,13 +27,13 @@ inline constexpr uint32_t kEmbedStepTokens = 1024;
 
 // The way in which a reranker scores a pair.
 struct Scoring {
-  std::optional<YesNo> words;  // of one without a head of its own
+  std::optional<YesNo> words;  // the two words, for a model without a head of its own
 };
 
 struct EmbedOptions {
   PoolingType pooling = PoolingType::kMean;
-  bool normalise = true;  // of scores nothing is
-  // A vector has one element then: the score of the pair that the text is.
+  bool normalise = true;  // vectors to length 1; scores never are
+  // Set: texts are pairs, and the one element of a vector is the pair's score.
   std::optional<Scoring> scoring = {};
 };
 
@@ -62,7 +62,8 @@ class Embedder {
   // The most tokens a text may have.
   uint32_t context() const { return engine_.context(); }
 
-  // A vector [width] for each text, in their order. Throws (kRequest) for a text without tokens,
+  // Returns a vector [width] for each text, in their order. Throws (kRequest) for a text without
+  // tokens,
   // with more than context() or with one outside the vocabulary, before anything is computed, and
   // (kFile) where a vector or a score is not finite.
   std::vector<std::vector<float>> run(std::span<const EmbedText> texts);

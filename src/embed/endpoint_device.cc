@@ -13,11 +13,11 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kReplyBase = 1u << 20;
-// A number as text, with a sign, 17 digits, an exponent and a comma, and white space beside it.
+// The most bytes of an element in a reply: a sign, 17 digits, an exponent, a comma, white space.
 constexpr uint64_t kElementBytes = 64;
 constexpr uint64_t kWidest = 1u << 16;
 
-// The lines of every request, with the key of the environment where one is asked for.
+// Returns the header lines of every request, with the key from the environment where one is named.
 std::vector<std::string> header_lines(const EndpointOptions& options) {
   std::vector<std::string> lines = {"Content-Type: application/json"};
   if (options.key_variable.empty()) return lines;

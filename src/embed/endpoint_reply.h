@@ -1,4 +1,4 @@
-// Replies of an endpoint of OpenAI's interface, read as what anyone may have sent. Vectors come as
+// Reads replies of an endpoint of OpenAI's interface, which are not trusted. Vectors come as
 // arrays of numbers or as base64 of little-endian floats (`encoding_format`), and are normalised
 // here: double sums, in order.
 //
@@ -14,8 +14,8 @@
 
 namespace hearth {
 
-// The vectors of `count` texts in the order of the texts, whatever order they come in, each of
-// `width` elements; 0: any width, the same for all. Refuses other counts and widths, elements that
+// Returns the vectors of `count` texts in the texts' order, whatever order they come in, each of
+// `width` elements (0: any width, the same for all). Refuses other counts and widths, elements that
 // are not finite, and zero vectors.
 std::vector<EmbedVector> read_embeddings(std::string_view json, size_t count, uint32_t width);
 

@@ -35,7 +35,7 @@ class EngineDevice : public EmbedDevice {
   uint32_t batch_tokens() const { return engine_->options().prefill_rows; }
 
  protected:
-  // An engine with embed_engine_options(), and what embeds by it.
+  // An engine with embed_engine_options(), and the Embedder that uses it.
   struct Made {
     std::unique_ptr<StepEngine> engine;
     std::unique_ptr<Embedder> embedder;
@@ -55,7 +55,7 @@ class EngineDevice : public EmbedDevice {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  const Texts* texts_ = nullptr;  // to compute now; null: nothing is
+  const Texts* texts_ = nullptr;  // the texts to compute now; null: none
   std::vector<EmbedVector> vectors_;
   std::exception_ptr error_;
   bool stopping_ = false;

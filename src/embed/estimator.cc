@@ -42,7 +42,7 @@ Estimate estimate_depth(const std::function<double(uint32_t count)>& measure,
     out.depth = depth_within(out.line, options.slo, options.most);
     if (mean < kNear * options.slo && near == 0 && count < options.most) {
       count = std::min(kGrowth * count, options.most);
-      // The next number goes no further than a little beyond what two sizes promise.
+      // The next size is at most a little more than the depth by the line through the sizes so far.
       if (done > 0 && out.line.alpha > 0) {
         count = std::min<uint32_t>(count, std::max<uint32_t>(1, spread_out(out.depth, 2)));
       }

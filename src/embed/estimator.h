@@ -44,7 +44,7 @@ class DepthTuner {
 
   // Returns the depth of each device in the next round.
   const std::vector<uint64_t>& depths() const { return depths_; }
-  // The longest time of each in that round. Returns whether another round is needed.
+  // Takes the longest time of each device in that round. Returns whether another round is needed.
   bool tell(const std::vector<double>& seconds);
   bool done() const { return done_; }
 
@@ -55,7 +55,7 @@ class DepthTuner {
   bool done_ = false;
 };
 
-// Tunes depths by rounds from `start` on, until nobody is late; the depths that were. `round` runs
+// Tunes depths by rounds from `start` on until nobody is late, and returns the depths. `round` runs
 // batches of these depths and returns the longest time of each device. There is no round where no
 // device starts with a depth.
 std::vector<uint64_t> tune_depths(

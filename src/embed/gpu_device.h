@@ -25,11 +25,12 @@ class GpuDevice : public EngineDevice {
   bool remote() const override { return true; }
 };
 
-// The accelerator that `gpu` means (choose_accelerator()), open, for such a model. Throws Error:
-// kUsage where nothing has such a name, kUnsupported where it or the model cannot be used.
+// Opens the accelerator that `gpu` names (choose_accelerator()) for such a model. Throws Error:
+// kUsage where none has that name, kUnsupported where it or the model cannot be used.
 std::shared_ptr<Accelerator> open_gpu(const std::string& gpu, const ModelSpec& spec);
 
-// How a GPU's vectors differ from those of cores with this level of kernels; empty: not at all.
+// Returns how the bits of a GPU's vectors differ from those of cores at this ISA level; "": not at
+// all.
 std::string bits_beside_cores(const ModelSpec& spec, Isa isa);
 
 }  // namespace hearth

@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-// Texts that devices are measured with have so many tokens, as those of the paper.
+// The tokens of the texts that devices are measured with, as in the paper.
 inline constexpr uint32_t kProbeTokens = 75;
 
 struct LatencyLine {

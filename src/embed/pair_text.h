@@ -22,13 +22,13 @@ namespace hearth {
 
 // A query, as all of its pairs have it: read once, whatever their number.
 struct PairQuery {
-  std::vector<int32_t> ids = {};  // that stand before a document's, of an encoder
+  std::vector<int32_t> ids = {};  // for an encoder: the tokens before a document's
   // The text before a document's for a decoder, and the place of the query in it: its last token
   // may join with the document's first word.
   std::string text = {};
   std::pair<size_t, size_t> place = {};
   size_t before = 0;  // the tokens before a document's
-  uint32_t most = 0;  // that a pair may have
+  uint32_t most = 0;  // the most tokens that a pair may have
 };
 
 struct PairTokens {
@@ -36,11 +36,11 @@ struct PairTokens {
   uint32_t second = 0;  // the document's first token, of an encoder; 0 of a decoder
   // The pair has more tokens than there may be, the document's own bound kept: its end was cut off.
   bool too_long = false;
-  size_t whole = 0;  // how many there would be then
+  size_t whole = 0;  // how many tokens there would be without cutting
 };
 
-// The prompt by which a decoder is asked whether the document answers the query. Throws
-// (kUnsupported) where neither the file nor its vocabulary tells.
+// Returns the prompt by which a decoder is asked whether the document answers the query. Throws
+// (kUnsupported) where the file has none and its vocabulary is not Qwen's.
 std::string rank_prompt(const ModelSource& source, const Tokenizer& tokenizer);
 
 class PairText {

@@ -13,7 +13,8 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-// The vocabularies of bge and XLM-R put marks around texts in this way.
+// Returns a tokenizer that puts marks around pairs as those of bge and XLM-R do, with so many
+// separators between the texts.
 std::unique_ptr<Tokenizer> encoder(size_t separators) {
   Vocab vocab = spm_vocab({{"a", -1}, {"b", -1}, {"c", -1}, {"_", -1}});
   vocab.add_space_prefix = false;

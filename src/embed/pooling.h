@@ -26,9 +26,9 @@ namespace hearth {
 inline constexpr PoolingType kPoolings[] = {PoolingType::kCls, PoolingType::kMean,
                                             PoolingType::kLast};
 
-// How the model's texts are pooled: as asked for, else as the file says. Throws (kUnsupported) for
-// a reranker, whatever is asked for, and (kUsage, of the field `pooling`) where neither says:
-// llama.cpp's converters write what a model's own files say, and give nothing its place.
+// Returns how the model's texts are pooled: as asked for, else as the file says. Throws
+// (kUnsupported) for a reranker, whatever is asked for, and (kUsage, of the field `pooling`) where
+// neither says: there is no default, since a wrong pooling gives useless vectors.
 PoolingType settle_pooling(const ModelSpec& spec, std::optional<PoolingType> asked);
 
 // Collects the rows of one text, in the order of their positions.
@@ -49,7 +49,7 @@ class Pooler {
   std::vector<float> row_;   // the others
 };
 
-// Divides by the length. A vector of zeros stays one. All elements are finite.
+// Divides a vector by its length; one of zeros stays as it is. All elements must be finite.
 void normalise(std::span<float> vector);
 
 // Leaves the first `dimensions`, and normalises them where `normalised` says so. Throws (kUsage, of

@@ -137,7 +137,7 @@ TEST_F(QueueManagerWithoutDevices, StopsWaitingForRoomWhenItIsTold) {
   EXPECT_EQ(outcomes_.count(), 1u);
 }
 
-// Fails with it in its queue's thread, outside of run().
+// A device whose queue's thread fails outside of run().
 class NamelessDevice : public OwnDevice {
  public:
   using OwnDevice::OwnDevice;
@@ -183,7 +183,7 @@ TEST(QueueManager, BearsAThreadThatFailsOutsideOfItsDevice) {
   EXPECT_EQ(outcomes.of(3).device, "device");
 }
 
-// Has no memory for the answers that it was told.
+// A clock that throws std::bad_alloc at those calls that a plan names.
 class ShortClock : public HandClock {
  public:
   double now() const override {
@@ -193,8 +193,8 @@ class ShortClock : public HandClock {
     if (is_short) throw std::bad_alloc();
     return HandClock::now();
   }
-  // Lets the next answers fall short as the plan says, the last one first. Nobody else may ask
-  // meanwhile.
+  // Sets which of the next calls of now() throw; the plan is used from its end. No other thread may
+  // call now() meanwhile.
   void fall_short(std::vector<bool> plan) { plan_ = std::move(plan); }
 
  private:

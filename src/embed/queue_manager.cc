@@ -25,7 +25,7 @@ constexpr double kLookUp = 0.1;
 struct Failure {
   const Error& error;
   bool no_memory = false;
-  bool gone = false;  // their device is
+  bool gone = false;  // whether their device is gone
 };
 
 }  // namespace
@@ -37,7 +37,7 @@ struct QueueManager::State {
     DispatchQuery place;
     uint64_t refused = 0;  // by a bit each, the devices that failed with it
   };
-  // An answer that is given once the lock is let go.
+  // A callback with its outcome, called once the lock is let go.
   struct Answer {
     EmbedDone done;
     EmbedOutcome outcome;
@@ -102,7 +102,7 @@ struct QueueManager::State {
   const DispatchOptions options;
   DeviceClock& clock;
   const EmbedQuery probe_with;
-  // Made while there is some.
+  // The error for a shortage of memory, made in advance.
   const Error no_memory{ErrorCode::kResource, "memory is short"};
   mutable std::mutex mutex;
   // The mutex guards the following.
@@ -144,8 +144,8 @@ std::optional<EmbedOutcome> QueueManager::State::offer_again(Pending& one, const
   return outcome;
 }
 
-// Offers what a device did not do to the others; what nobody takes is BUSY where the device is
-// gone, else it has the error. `answers` has room for all.
+// Offers queries that a device did not answer to the others. Those that nobody takes become BUSY
+// where the device is gone, else get the error. `answers` must have room for all.
 void QueueManager::State::place_again(const std::vector<uint64_t>& ids, const Failure& failure,
                                       double now, std::vector<Answer>* answers) {
   for (uint64_t id : ids) {
@@ -242,7 +242,7 @@ void QueueManager::State::wait(size_t index, std::unique_lock<std::mutex>& lock)
   }
 }
 
-// Lets go of the lock meanwhile.
+// Calls the answers' callbacks, with the lock let go meanwhile.
 void QueueManager::State::tell(std::vector<Answer>& answers, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (Answer& one : answers) {
@@ -276,7 +276,8 @@ void QueueManager::State::turn(size_t index, std::unique_lock<std::mutex>& lock)
   }
 }
 
-// The thread threw, which is for want of memory: what its device ran goes to the others or fails.
+// Cleans up after a device's thread threw for want of memory: the batch's queries go to other
+// devices or fail.
 void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& lock) {
   double now = clock.now();
   if (dispatcher.probe_due(index, now)) return dispatcher.probed(index, now, std::nullopt, 0);
@@ -346,7 +347,7 @@ void QueueManager::State::join() {
 SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, uint64_t group,
                                         double now) {
   DispatchQuery place{next_id, query_tokens(*query), now + options.slo, group};
-  // First, so that whatever the dispatcher holds can be answered.
+  // The query is held before the dispatcher knows it, so that all that it knows can be answered.
   auto held = pending.emplace(place.id, Pending{std::move(*query), std::move(done), place}).first;
   DispatchResult offered;
   try {
@@ -389,7 +390,7 @@ SubmitResult QueueManager::State::offer_all(std::vector<EmbedQuery>& queries,
   return first;
 }
 
-// Needs no memory. Returns how many.
+// Takes back queries that still wait and returns how many. Needs no memory.
 uint64_t QueueManager::State::take_back(uint64_t first, uint64_t count) {
   return dispatcher.withdraw(first, count, [this](uint64_t id) { pending.erase(id); });
 }

@@ -52,7 +52,7 @@ struct DeviceQueue {
   uint64_t batch = std::numeric_limits<uint64_t>::max();  // most tokens of a batch
 };
 
-// Seconds that who waits for room bears with devices that are all down.
+// How many seconds a caller waits for room while all devices are down.
 inline constexpr double kPatience = 60;
 
 class QueueManager {
@@ -68,8 +68,8 @@ class QueueManager {
 
   // `done` is called only where the query was accepted. Any thread may submit.
   SubmitResult submit(EmbedQuery query, EmbedDone done);
-  // All of them or none, at one moment: the texts of one request. Tickets count up from the first
-  // one's. kTooLong where idle devices could not take them all.
+  // Submits the texts of one request, all of them or none. Tickets count up from the first one's.
+  // kTooLong where even idle devices could not take them all.
   SubmitResult submit_all(std::vector<EmbedQuery> queries,
                           const std::function<void(size_t index, EmbedOutcome)>& done);
   // Waits until there is room, or until `stop` says so, which is asked some times a second with a
@@ -78,8 +78,8 @@ class QueueManager {
   bool submit_waiting(
       EmbedQuery query, EmbedDone done, double patience = kPatience,
       const std::function<bool()>& stop = [] { return false; });
-  // Takes back what still waits of `count` tickets and returns how many that were: `done` is not
-  // called for these. What runs is answered all the same.
+  // Takes back those of `count` tickets that still wait and returns how many: `done` is not called
+  // for them. Queries that run already are answered all the same.
   uint64_t cancel(uint64_t ticket, uint64_t count = 1);
 
   // Returns the statistics in the order of the queues that were given.

@@ -1,5 +1,5 @@
-// One batch on one device: vectors, or why there are none. Only a shortage of memory is thrown,
-// which is nobody's fault but the batch's.
+// Runs one batch on one device and returns its vectors, or why there are none. Only a shortage of
+// memory is thrown, which is a failure of the batch and not of the device.
 #pragma once
 
 #include <optional>

@@ -24,8 +24,8 @@ struct YesNo {
 
 class ScoreHead {
  public:
-  // The head's weights are copied from the model, which is loaded: its own head, or of a model for
-  // text without one that of these tokens.
+  // Copies the head's weights from the loaded model: its own head, or for a model without one the
+  // two rows of the LM head that belong to these tokens.
   ScoreHead(const Model& model, const std::optional<YesNo>& words);
 
   // Returns the score of a row [width].
@@ -40,11 +40,11 @@ class ScoreHead {
   static Linear copy(const WeightTable& weights, const LinearRef& linear, uint32_t rows);
   static std::vector<double> product(const Linear& linear, std::span<const double> x);
 
-  Linear dense_;  // without rows: there is none
-  Linear out_;    // one row, or that of yes and then that of no
+  Linear dense_;  // no rows: there is no dense layer
+  Linear out_;    // one row, or two: yes, then no
 };
 
-// 1 / (1 + e^-x), in double.
+// Returns 1 / (1 + e^-x), in double.
 double sigmoid(double x);
 
 }  // namespace hearth

@@ -25,7 +25,7 @@ struct SimOptions {
   uint32_t width = 8;              // of a vector
 };
 
-// The times alone.
+// The times of a simulated device's batches, with their noise.
 class SimTime {
  public:
   explicit SimTime(const SimOptions& options) : options_(options), random_(options.seed) {}
@@ -37,7 +37,7 @@ class SimTime {
   std::mt19937_64 random_;
 };
 
-// The vector that a simulated device gives, of length 1.
+// Returns the vector that a simulated device gives for a query, of length 1.
 EmbedVector simulated_vector(const EmbedQuery& query, uint32_t width);
 
 class SimDevice : public EmbedDevice {

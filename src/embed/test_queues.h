@@ -33,7 +33,7 @@ class HandClock : public DeviceClock {
 
 inline EmbedQuery query_of(int32_t id) { return {"", {id, id + 1}}; }
 
-// Does what the test says with every batch, and knows the batches.
+// A device that does what the test says with every batch, and records the batches.
 class ScriptedDevice : public EmbedDevice {
  public:
   using Script = std::function<void(std::span<const EmbedQuery* const>)>;
@@ -65,7 +65,7 @@ class OwnDevice : public ScriptedDevice {
   bool remote() const override { return false; }
 };
 
-// Holds up who passes until it is opened, and tells when somebody stands before it.
+// Blocks threads that pass until it is opened, and tells when one waits before it.
 class Gate {
  public:
   void pass() {

@@ -139,7 +139,7 @@ inline SimOptions sim_of(double alpha, double beta, double noise = 0, uint64_t s
   return out;
 }
 
-// The paper's, as fitted in its figure 4.
+// The paper's devices, with the lines fitted in its figure 4.
 inline const VirtualDevice kV100{DeviceKind::kAccelerator, sim_of(0.018, 0.27)};
 inline const VirtualDevice kXeon{DeviceKind::kCpu, sim_of(0.084, 0.32)};
 inline const VirtualDevice kAtlas{DeviceKind::kAccelerator, sim_of(0.0090, 0.24)};
