@@ -51,8 +51,7 @@ struct QueueOptions {
 
 struct DispatchOptions {
   Admission admission = Admission::kDeadline;
-  double slo =
-      std::numeric_limits<double>::infinity();  // the objective: seconds from offer to reply
+  double slo = std::numeric_limits<double>::infinity();  // seconds from offer to reply
   // Part of the objective that predictions stay away from a deadline: threads wake late.
   double reserve = 0.01;
   // Seconds that an idle device gathers; no more than kMostGathered of the objective, and none

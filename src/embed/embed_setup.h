@@ -43,7 +43,7 @@ struct SetupOptions {
   std::function<void(std::span<const EngineOptions> engines)> before_pools = {};
 };
 
-// What became of one device: whether it got a queue, or why not.
+// The outcome for one device: whether it got a queue, or why not.
 struct DeviceReport {
   std::string name;
   DeviceKind kind = DeviceKind::kCpu;

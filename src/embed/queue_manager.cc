@@ -144,8 +144,8 @@ std::optional<EmbedOutcome> QueueManager::State::offer_again(Pending& one, const
   return outcome;
 }
 
-// Offers queries that a device did not answer to the others. Those that nobody takes become BUSY
-// where the device is gone, else get the error. `answers` must have room for all.
+// Offers queries of a device to the others. Those that nobody takes become BUSY where the device is
+// gone, else get the error. `answers` must have room for all.
 void QueueManager::State::place_again(const std::vector<uint64_t>& ids, const Failure& failure,
                                       double now, std::vector<Answer>* answers) {
   for (uint64_t id : ids) {
@@ -276,8 +276,7 @@ void QueueManager::State::turn(size_t index, std::unique_lock<std::mutex>& lock)
   }
 }
 
-// Cleans up after a device's thread threw for want of memory: the batch's queries go to other
-// devices or fail.
+// Moves the queries of a batch to other devices, or fails them, after memory ran out in its thread.
 void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& lock) {
   double now = clock.now();
   if (dispatcher.probe_due(index, now)) return dispatcher.probed(index, now, std::nullopt, 0);

@@ -127,7 +127,7 @@ void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLa
   constexpr uint32_t kAttempts = 6;
   const EngineOptions& options = layout->options;
   uint32_t least_pages = least_kv_pages(*layout);
-  // Where KV pages get a share of the memory left, the fullest node should have room for a context.
+  // The fullest node should have room for a context where KV pages get a share of the memory left.
   if (options.asks_kv_size() && options.kv_bytes == 0) {
     least_pages = std::max(least_pages, pages_for(std::min(options.context, kDefaultContext)));
   }

@@ -16,7 +16,7 @@
 
 namespace hearth {
 
-// When start_engine() uses the stored results of `hearth tune` (engine/tuned_plan.h).
+// Says when start_engine() uses the stored results of `hearth tune` (engine/tuned_plan.h).
 enum class TunedUse : uint8_t {
   kNever,
   kWhereOpen,  // nothing else says who works where

@@ -337,7 +337,7 @@ void Generation::end(Finish finish, std::string_view error) noexcept {
   try {
     out.text = text_.end();
   } catch (const std::bad_alloc&) {
-    // Without memory the text lacks its last bytes; its end is delivered all the same.
+    // The text lacks its last bytes for want of memory; its end is delivered all the same.
   }
   job_->end(std::move(out), finish, error);
 }

@@ -62,7 +62,7 @@ class Lane {
   ProfileSummary profile(Phase phase) const;
 
  private:
-  // What a group's threads, and nobody else, read besides packed weights and activations.
+  // The data that a group's threads alone read, besides packed weights and activations.
   struct GroupCopy {
     std::unique_ptr<WeightTable> weights;
     Graph graph;

@@ -32,7 +32,7 @@ class PageStock {
   uint32_t take();
   // Adds one holder to the page.
   void share(uint32_t page);
-  // When a kept page is taken for another use: in its turn, or before all others.
+  // The order in which kept pages are taken for other uses: in turn, or before all others.
   enum class Goes : uint8_t { kInTurn, kFirst };
   void release(uint32_t page, Goes goes = Goes::kInTurn);
   // Returns whether a page's holder may write to it: nobody else holds it, and it is not kept.

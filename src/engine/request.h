@@ -53,6 +53,9 @@ struct Request {
   bool special_text = false;  // the text shows control tokens by their names
   bool logprobs = false;      // of the chosen token
   uint32_t top_logprobs = 0;  // and of so many of the likeliest tokens
+  // Asks in kText and kPrompt for the log-probabilities of the prompt's tokens, too, with
+  // `top_logprobs` of the likeliest ones, before the first generated token. The first token of a
+  // prompt has none. All of the prompt is computed then, whatever the prefix cache has of it.
   bool prompt_logprobs = false;
   // Whether the stream is told how much of the prompt has been computed (ResultStream::read()).
   bool tell_read = false;

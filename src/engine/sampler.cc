@@ -205,7 +205,8 @@ int32_t Sampler::sample_best(std::span<const TokenLogit> best) {
 }
 
 void Sampler::keep_top_k(std::span<const float> logits) {
-  // Without top_p the draw depends on the order of the candidates, and so on all logits offered.
+  // The draw depends on the order of the candidates where there is no top_p, so on all logits
+  // offered.
   top_.start(params_.top_k, params_.top_p < 1 ? kLeastLogit : -INFINITY);
   top_.offer(logits);
   keep(params_.top_p < 1 ? top_.sorted() : top_.unsorted());

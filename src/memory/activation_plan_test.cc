@@ -65,8 +65,8 @@ TEST(ActivationPlanTest, FillsGapsExactly) {
   EXPECT_EQ(plan.peak_bytes, max_live_bytes(values));
 }
 
-// Makes transformer layers as the builder sees them: the residual stream lives on, the rest dies
-// within its layer.
+// Makes the values of transformer layers: a residual lives until the next layer's, all others end
+// within their layer.
 Values layers(uint32_t count) {
   Values values;
   for (uint32_t l = 0; l < count; ++l) {

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/round_up.h"
 
-// Linux 5.14 brought this; older C library headers lack the name.
+// MADV_POPULATE_WRITE came with Linux 5.14; older C library headers lack the name.
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif

@@ -52,7 +52,8 @@ class Arena {
   // (huge_bytes()).
   PageKind page_kind() const { return page_kind_; }
   bool bound() const { return bound_; }
-  // Say why something less than the best was taken; empty where nothing was.
+  // Return sentences on what the system refused: a binding or a page size; empty where it refused
+  // nothing.
   const std::vector<std::string>& notes() const { return notes_; }
 
   // Returns how many touched bytes lie in huge pages now, from /proc/self/smaps. 0 where

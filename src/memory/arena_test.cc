@@ -40,7 +40,7 @@ TEST(ArenaTest, LargeOnesAreAlignedForHugePages) {
   if (arena.page_kind() == PageKind::kSmall) {
     EXPECT_FALSE(arena.notes().empty()) << "small pages are explained";
   }
-  // Huge pages may be used up, so only these bounds are certain.
+  // How many huge pages there are depends on the system, so only bounds are checked.
   EXPECT_LE(arena.huge_bytes(), arena.capacity());
   EXPECT_EQ(arena.huge_bytes() % kHugePageBytes, 0u);
 }

@@ -17,7 +17,7 @@ constexpr const char* kHead = kHeads[1];
 
 [[noreturn]] void refuse(const std::string& why) { fail(ErrorCode::kUsage, "the plan {}", why); }
 
-// Groups cover every part of every shard once, in order. Returns how many shards there are.
+// Checks that groups cover every part of every shard once, in order. Returns the number of shards.
 uint32_t check_shares(const Plan& plan) {
   uint32_t shard = 0, part = 0;
   for (const PlanGroup& group : plan.groups) {
@@ -64,7 +64,7 @@ void validate_ranges(const Plan& plan) {
     refuse("has a member_shards line whose length differs from the number of members");
 }
 
-// The members of a 'group' line, up to the word 'shards'.
+// Reads the members of a 'group' line, up to the word 'shards'.
 std::vector<uint32_t> read_members(uint32_t version, LineReader& line) {
   line.expect("members");
   if (version > 1) return line.numbers_before("shards");

@@ -33,7 +33,7 @@ namespace hearth {
 enum class Phase : uint8_t { kPrefill, kDecode };
 const char* phase_name(Phase phase);
 
-// Says how groups keep in step (ArcLight, section 3.4): by themselves, meeting only where one reads
+// How groups keep in step (ArcLight, section 3.4): by themselves, meeting only where one reads
 // what another wrote (its Sync B), or all threads of all groups in one barrier after every op (its
 // Sync A). Results are the same to the bit; lockstep is there to be compared with.
 enum class GroupSync : uint8_t { kAsync, kLockstep };
@@ -65,7 +65,7 @@ struct PlanGroup {
   uint32_t size() const { return static_cast<uint32_t>(members.size()); }
 };
 
-// Members [begin, end).
+// Returns the members [begin, end).
 std::vector<uint32_t> member_range(uint32_t begin, uint32_t end);
 
 struct Plan {
@@ -91,7 +91,7 @@ inline constexpr uint32_t kMostMembers = 1u << 16;
 
 // Makes the plan of `groups` groups over `shards` shards, for members that stand on the shards
 // `member_shards` (rising; a shard may have none). Where there are as many groups as shards, each
-// takes one. Fewer groups take whole shards, as even in number as it goes. More groups take parts
+// takes one. Fewer groups take whole shards, as even in number as possible. More groups take parts
 // of shards, more of them where more members stand. Throws (kUsage) where a group would have no
 // members.
 Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shards, uint32_t shards,

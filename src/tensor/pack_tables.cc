@@ -43,7 +43,7 @@ void put_at(std::byte* out, size_t r, T x) {
   std::memcpy(out + r * sizeof(T), &x, sizeof(T));
 }
 
-// Where the scales of a panel lie, and those of one row among them.
+// The places of a panel's scales, and of one row's among them.
 struct PanelScales {
   std::byte* at;
   uint32_t super_offset, supers;

@@ -53,8 +53,8 @@ void team_run(benchmark::State& state) {
   for (auto _ : state) team.run([](uint32_t) noexcept {});
 }
 
-// A job that wants members which slept: in `recalled` they rested meanwhile, in `started` they had
-// nothing to do. Both wait until they sleep, which is not measured.
+// Measures a job whose members were asleep: since they rested (`recalled`), or since there was no
+// job (`started`). The wait until they sleep is not measured.
 template <typename Before>
 void wake_up(benchmark::State& state, const Before& before) {
   auto threads = static_cast<uint32_t>(state.range(0));

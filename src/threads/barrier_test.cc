@@ -17,7 +17,8 @@ void on_threads(uint32_t count, const Body& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Does nothing, works a while, yields, or sleeps so long that the other threads sleep too.
+// Does one of these at random: nothing, some work, a yield, a sleep so long that the other threads
+// fall asleep, too.
 void dawdle(std::mt19937& random) {
   switch (random() % 64) {
     case 0:
@@ -107,8 +108,8 @@ TEST(BarrierTest, TwoSynchroniseApart) {
   std::vector<Barrier> barriers;
   barriers.emplace_back(first.seats);
   barriers.emplace_back(second.seats);
-  // The two teams have unequal numbers of rounds, so a thread that waited for the other's would
-  // never end.
+  // The two teams have different numbers of rounds, so a thread that waited for the other team
+  // would never end.
   std::atomic<uint32_t> rounds{0};
   on_threads(5, [&](uint32_t thread) {
     const uint32_t which = thread < 3 ? 0 : 1, index = thread < 3 ? thread : thread - 3;

@@ -8,7 +8,7 @@ namespace {
 
 void full_fence() noexcept {
 #if defined(__SANITIZE_THREAD__)
-  // ThreadSanitizer knows no fences; a locked operation is one on the hardware it runs on.
+  // ThreadSanitizer does not know fences. A locked operation is one on the processors it runs on.
   std::atomic<uint32_t> word{0};
   word.fetch_add(1, std::memory_order_seq_cst);
 #else

@@ -35,8 +35,8 @@ class alignas(kLineSpacing) Flag {
       wake();
   }
 
-  // `count` of the `expected` arrivals that an epoch needs: whoever completes them posts it. All
-  // that was done before any of them is visible after wait_at_least().
+  // Counts `count` of the `expected` arrivals that an epoch needs; the call that completes them
+  // posts the epoch. All that was done before any arrival is visible after wait_at_least().
   void arrive(uint32_t count, uint32_t expected, uint32_t epoch) noexcept {
     delay_point();
     if (arrived_.fetch_add(count, std::memory_order_acq_rel) + count != expected) return;

@@ -7,10 +7,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Threads that wait, too, give a CPU back within microseconds, and those that work on an op soon.
-// Whoever computes has it for the scheduler's time slice, which is longer than this.
+// A yield that takes longer than this came back late. Other waiting threads give a CPU back within
+// microseconds, threads at an op soon; a foreign program keeps it for a time slice, which is
+// longer.
 constexpr std::chrono::milliseconds kLate{1};
-// The waits over which the cost of a late yield, some 4 ms, is spread.
+// How many waits do not yield after a late yield: they spread its cost of about 4 ms.
 constexpr uint32_t kKeepingWaits = 128;
 
 }  // namespace

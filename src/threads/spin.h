@@ -24,16 +24,16 @@ inline void cpu_relax() noexcept {
 }
 
 namespace spin_detail {
-// Goes on with the wait until kSpinTime is over, and gives the CPU to other runnable threads
-// between looks, unless these keep it. It is a function apart, so that the hot part stays small
-// enough to inline.
+// The slow part of spin_until(), a function of its own so that the hot part can be inlined: waits
+// until kSpinTime is over, and between looks yields the CPU to other runnable threads, unless it
+// came back late from them.
 using ReadyFn = bool (*)(const void* context) noexcept;
 bool spin_and_yield(ReadyFn ready, const void* context, std::atomic<uint32_t>& keeping) noexcept;
 }  // namespace spin_detail
 
-// Returns true as soon as ready() does, or else ready()'s answer after about kSpinTime. `keeping`
-// is 0 at first and stands for the place waited at: how many waits there are to keep their CPU
-// yet, since it came back late when one gave it away.
+// Spins until ready() is true, at most for about kSpinTime, and returns ready()'s last answer.
+// `keeping` belongs to the place that is waited at and is 0 at first: for how many more waits there
+// the CPU is not yielded, since a yield there came back late.
 template <typename Ready>
 bool spin_until(const Ready& ready, std::atomic<uint32_t>& keeping) noexcept {
   // This loop takes about 1 us: most waits end here, without a look at the clock. Much longer costs

@@ -110,8 +110,8 @@ uint32_t Team::sleepers() const {
   return all;
 }
 
-// Notes who works from now on. Whoever goes to rest still hears of the run that begins, and says
-// so; then nobody but a recall reaches it.
+// Sets which members work from now on. A member that goes to rest still sees the start of this run
+// and confirms it; after that only a recall wakes it.
 void Team::change(std::span<const uint32_t> members) noexcept {
   for (uint32_t member : working_) works_[member] = 0;
   for (uint32_t member : members) {

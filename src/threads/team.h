@@ -91,11 +91,11 @@ class Team {
   uint32_t run_ = 1;                  // the run under way, or the last one
   JobFn job_ = nullptr;               // null: stop
   void* context_ = nullptr;
-  std::vector<uint32_t> working_;             // who worked last
-  std::vector<uint8_t> works_;                // by member: whether it did
+  std::vector<uint32_t> working_;             // the members that worked last
+  std::vector<uint8_t> works_;                // by member: whether it worked last
   std::vector<uint32_t> leaving_, recalled_;  // of this run: who goes to rest, and who comes back
   std::atomic<bool> running_{false};
-  std::vector<uint32_t> caller_affinity_;  // restored at the end; empty: nothing is
+  std::vector<uint32_t> caller_affinity_;  // restored at the end; empty: not changed
   int caller_tid_ = 0;
 };
 

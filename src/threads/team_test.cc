@@ -119,7 +119,7 @@ char state_of(int thread) {
   return line.at(line.rfind(')') + 2);
 }
 
-// How often the thread gave up its CPU by itself.
+// Returns how often the thread gave up its CPU of its own accord.
 uint64_t sleeps_of(int thread) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
   std::string word;
@@ -176,7 +176,8 @@ uint64_t cpu_ticks_of(int thread) {
   return user + system;
 }
 
-// However long that takes: the others have jobs until they used a fifth of a second.
+// The others run jobs until they have used a fifth of a second of CPU time, however long that
+// takes.
 TEST(TeamTest, RestingThreadsUseNoCpu) {
   RestingTeam resting;
   const std::vector<int>& threads = resting.threads;
@@ -199,7 +200,7 @@ TEST(TeamTest, EndsWhileMembersRest) {
   EXPECT_EQ(runs, 2);
 }
 
-// However long that takes, all fall asleep; nothing wakes them but a job.
+// All members fall asleep, however long that takes, and only a job wakes them.
 TEST(TeamTest, IdleTeamSleeps) {
   Team team(3);
   std::vector<int> threads(3);

@@ -67,7 +67,7 @@ std::optional<Mount> find_mount(const fs::path& root, std::string_view controlle
   return {};
 }
 
-// Returns this process's path in that hierarchy, as the kernel tells it.
+// Returns this process's path in the hierarchy of `controller`, from /proc/self/cgroup.
 std::optional<std::string> find_path(const fs::path& root, std::string_view controller) {
   std::ifstream in(root / "proc/self/cgroup");
   for (std::string line; std::getline(in, line);) {

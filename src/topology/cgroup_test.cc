@@ -119,7 +119,7 @@ TEST_F(CgroupTest, Version1UnlimitedQuotaIsNegative) {
 }
 
 TEST_F(CgroupTest, ContainerSeesItsPartMounted) {
-  // The mount shows /docker/abc as its root, and the path is the host's.
+  // A container's mount has /docker/abc as its root, while the process's path is the host's.
   use_v1("/docker/abc", "/docker/abc");
   write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "50000\n");
   write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");

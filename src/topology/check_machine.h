@@ -1,5 +1,5 @@
-// Whether a machine is set up as fast inference wants it: findings, each with what was found and,
-// where it is not as it should be, what to do. Nothing in them tells who or where the machine is.
+// Checks whether a machine is set up for fast inference. Each finding says what was found and,
+// where that is not as it should be, what to do. Findings do not identify the machine.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Finding {
   std::string remedy;  // empty where all is well
 };
 
-// Facts of the operating system that a Machine does not hold. Unset: it does not say.
+// Facts about the operating system that a Machine does not hold. Unset: unknown.
 struct SystemFacts {
   std::optional<bool> numa_balancing = {};
   std::optional<std::string> governor = {};  // "powersave"
@@ -32,11 +32,12 @@ struct SystemFacts {
 
 SystemFacts read_system_facts();
 
-// Channels with modules, by the kernel's drivers of memory controllers (EDAC), whose folder this is
-// (/sys/devices/system/edac/mc). None where there is no such driver, as in virtual machines.
+// Returns how many memory channels hold modules, from the folder of the kernel's drivers of memory
+// controllers (EDAC, /sys/devices/system/edac/mc). None where there is no such driver, as in
+// virtual machines.
 std::optional<uint32_t> count_memory_channels(const std::string& folder);
 
-// The findings about cores, nodes and memory, in that order.
+// Returns the findings about cores, nodes and memory, in that order.
 std::vector<Finding> check_machine(const Machine& machine, const SystemFacts& facts);
 
 }  // namespace hearth

@@ -59,7 +59,7 @@ std::span<const Isa> all_isas();
 
 const char* isa_name(Isa isa);  // "avx512bf16"
 
-// Returns the level that it stands on; of the reference itself.
+// Returns the level that `isa` adds features to; for the reference, the reference itself.
 Isa base_of(Isa isa);
 
 // Whether the level multiplies BF16 and FP8 weights by instructions for bf16, which add in another

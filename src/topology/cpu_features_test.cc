@@ -72,14 +72,14 @@ CpuFeatures sapphire_rapids() {
   return features;
 }
 
-// A processor as a hypervisor shows it that hides what is newer than Ice Lake.
+// Returns an Emerald Rapids whose hypervisor hides the features that are newer than Ice Lake's.
 CpuFeatures masked_emerald_rapids() {
   CpuFeatures features = sapphire_rapids();
   features.amx_int8 = features.amx_bf16 = features.avx512bf16 = features.avx_vnni = false;
   return features;
 }
 
-// Neoverse N1: Altra and Graviton 2; Kunpeng 920 has the same of these.
+// Neoverse N1, in Altra and Graviton 2; Kunpeng 920 has the same ones of these features.
 CpuFeatures neoverse_n1() {
   CpuFeatures features = arm();
   features.neon_fp16 = features.neon_dotprod = true;
@@ -99,8 +99,8 @@ struct Known {
   Isa level;
 };
 
-// Those that GCC 12 knows by -march have the features that it gives them; of Zen 4 and 5, Sierra
-// Forest, Granite Rapids and the ARM processors they are what is publicly said of them.
+// Returns processors with their features and levels. Features are those that GCC 12 gives them for
+// -march; for Zen 4 and 5, Sierra Forest, Granite Rapids and the ARM processors those published.
 const std::vector<Known>& processors() {
   static const std::vector<Known> list = {
       {"Haswell", haswell(), Isa::kAvx2},
@@ -191,7 +191,7 @@ TEST(CpuFeaturesTest, NamesAreOneEach) {
   std::set<std::string> names;
   for (Isa isa : all_isas()) names.insert(isa_name(isa));
   EXPECT_EQ(names.size(), all_isas().size());
-  // The names of before there were levels between them.
+  // The oldest names stay valid: other levels were added between them later.
   for (const char* name : {"reference", "avx2", "avx512", "amx", "neon"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
@@ -209,7 +209,7 @@ TEST(CpuFeaturesTest, WhatTheNextLevelLacks) {
             (Lines{"amx" + does_not + "amx_int8, amx_bf16"}));
   EXPECT_EQ(lacking_text(Isa::kNeon, neoverse_n1()), (Lines{"i8mm" + does_not + "i8mm"}));
   EXPECT_EQ(lacking_text(Isa::kAmx, sapphire_rapids()), Lines{});
-  // A level that is forced below others which can run says what those lack that cannot.
+  // With a forced level, lines are about the levels that cannot run, not those between that can.
   EXPECT_EQ(lacking_text(Isa::kAvx2, zen5()), (Lines{"amx" + does_not + "amx_int8, amx_bf16"}));
 }
 
@@ -252,7 +252,7 @@ TEST(CpuFeaturesTest, ThisProcessor) {
   CpuFeatures features = detect_cpu_features();
 #if defined(__x86_64__)
   EXPECT_EQ(features.arch, Arch::kX86);
-  // The compiler's runtime asks the same questions.
+  // The compiler's runtime detects the same features.
   __builtin_cpu_init();
   EXPECT_EQ(features.avx2, __builtin_cpu_supports("avx2") != 0);
   EXPECT_EQ(features.fma, __builtin_cpu_supports("fma") != 0);

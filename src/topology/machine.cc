@@ -12,7 +12,8 @@ const char* thp_mode_name(ThpMode mode) {
 }
 
 Machine Machine::invented(uint32_t nodes, uint32_t cores_per_node) {
-  // The limit is far above any computer, and far below a number that would exhaust memory here.
+  // The limit on invented nodes and cores: above any computer, and low enough not to exhaust
+  // memory.
   constexpr uint32_t kMost = 4096;
   if (nodes == 0 || cores_per_node == 0 || nodes > kMost || cores_per_node > kMost) {
     fail(ErrorCode::kUsage, "{} invented nodes of {} cores: both must lie between 1 and {}", nodes,

@@ -99,12 +99,12 @@ struct Machine {
   bool is_allowed(uint32_t pu) const;
   // Returns the index of the node to which the operating system gives that number, or none.
   std::optional<uint32_t> node_numbered(uint32_t os_index) const;
-  // Tells whether memory can be bound to nodes here and it matters.
+  // Returns whether binding memory to nodes is possible here and makes a difference.
   bool binds_memory() const { return source == MachineSource::kLive && nodes.size() > 1; }
   // Returns the node nearest to `node` (itself, if it can) that has memory this process may use;
   // ties go to the lower index. Returns `node` where none has.
   uint32_t memory_node(uint32_t node) const;
-  // Tells whether the core has at least one allowed PU; returns how many cores have.
+  // core_allowed(): whether the core has an allowed PU. The other returns how many cores have one.
   bool core_allowed(uint32_t core) const;
   uint32_t allowed_core_count() const;
 };

@@ -9,8 +9,8 @@
 namespace hearth {
 namespace {
 
-// Ranks the worth of a seat: the first hyper-threads of the fastest cores come first, then the
-// first ones of the next kind, then second hyper-threads.
+// The rank of a seat; lower ones are taken first: first hyper-threads of the fastest cores, then
+// those of the next kind, then second hyper-threads.
 struct Rank {
   size_t sibling;   // which hyper-thread of its core
   size_t slowness;  // 0: the fastest kind
@@ -70,7 +70,7 @@ bool share_pus(const Placement& placement) {
   return std::adjacent_find(pus.begin(), pus.end()) != pus.end();
 }
 
-// The allowed PUs of the cores that are not taken, rising.
+// Returns the allowed PUs of the cores that are not taken, rising.
 std::vector<uint32_t> allowed_of_others(const Machine& machine, const std::vector<bool>& taken) {
   std::vector<uint32_t> others;
   for (uint32_t c = 0; c < machine.cores.size(); ++c) {

@@ -46,9 +46,10 @@ struct PlacementOptions {
   std::vector<uint32_t> pus = {};    // only these (operating system numbers); empty: all allowed
 };
 
-// The nodes that `options` leaves, rising, each once. Throws kUsage for one that does not exist.
+// Returns the nodes that `options` names, or all, rising, each once. Throws kUsage for one that
+// does not exist.
 std::vector<uint32_t> chosen_nodes(const Machine& machine, const PlacementOptions& options);
-// The allowed PUs of a core that `options` leaves.
+// Returns the allowed PUs of a core that `options` does not exclude.
 std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& options,
                                  const Core& core);
 
@@ -62,8 +63,8 @@ inline constexpr uint32_t kCoresThatSpareOne = 8;
 // `options.threads` is not looked at.
 uint32_t default_thread_count(const Machine& machine, const PlacementOptions& options = {});
 
-// More threads than allowed PUs share them in turn. Throws kUsage for a node that does not exist, a
-// PU that this process may not use, or where nothing is left to sit on.
+// Gives each thread a PU. More threads than allowed PUs share them in turn. Throws kUsage for a
+// node that does not exist, a PU that this process may not use, or where no PU is left.
 Placement place_threads(const Machine& machine, const PlacementOptions& options = {});
 
 // Throws kUsage for a PU that this process may not use.
@@ -72,7 +73,7 @@ void check_pus(const Machine& machine, const std::vector<uint32_t>& pus);
 // Returns the allowed PUs of cores without a seat of `placement`, rising: everything else may run
 // there without disturbing it.
 std::vector<uint32_t> spare_pus(const Machine& machine, const Placement& placement);
-// Returns the PUs of cores that have none of `pus`.
+// Returns the allowed PUs of cores that have none of `pus`, rising.
 std::vector<uint32_t> pus_beside(const Machine& machine, const std::vector<uint32_t>& pus);
 
 }  // namespace hearth

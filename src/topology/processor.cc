@@ -18,7 +18,7 @@ Processor processor_here() {
 #if defined(__x86_64__)
   uint32_t a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(0, &a, &b, &c, &d) == 0) return found;
-  // The name stands in three registers.
+  // The vendor's name comes in three registers.
   char name[12];
   std::memcpy(name, &b, 4);
   std::memcpy(name + 4, &d, 4);

@@ -1,5 +1,5 @@
-// Processor: whose and which this one is, in the words and numbers of Linux's /proc/cpuinfo, by
-// which a table of schedules finds its processors (kernels/processor_schedules.h). x86: CPUID
+// Processor: vendor, family and model of this machine's processor, as in Linux's /proc/cpuinfo. The
+// table of schedules is keyed by them (kernels/processor_schedules.h). x86: CPUID
 // leaves 0 and 1 (Intel SDM volume 2; AMD APM volume 3, appendix E), which most hypervisors leave
 // as they are. ARM: MIDR_EL1, where the kernel shows it
 // (Documentation/arm64/cpu-feature-registers.rst).
@@ -17,7 +17,7 @@ struct Processor {
   bool operator==(const Processor&) const = default;
 };
 
-// Returns this machine's processor; the vendor is empty where nothing says it.
+// Returns this machine's processor; the vendor is empty where it is unknown.
 Processor processor_here();
 
 }  // namespace hearth

@@ -9,7 +9,8 @@
 namespace hearth {
 namespace {
 
-// The value of the first line of /proc/cpuinfo that begins with the key; empty where none does.
+// Returns the value of the first line of /proc/cpuinfo that begins with the key; empty if none
+// does.
 std::string cpu_info(const std::string& key) {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
