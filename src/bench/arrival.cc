@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint32_t kDecodedPrompt = 64;
 constexpr uint32_t kTokensBefore = 24;
-// Tokens that the decoding sequence has room for: a chunk may be as small as 64 tokens, a token
-// comes with each.
+// Returns how many tokens the decoding sequence must have room for: one comes with each chunk of
+// the prompt, and chunks may be as small as 64 tokens.
 uint32_t decoded_tokens(uint32_t prompt) { return 2 * kTokensBefore + prompt / 16; }
 
 // A request and the moments when its tokens came.
@@ -28,8 +28,7 @@ struct Watched {
     request.max_tokens = tokens;
     scheduler.add(std::make_shared<Job>(1, std::move(request), stream));
   }
-  // Notes the tokens that came. Throws where no more will come, since the model, named `model`,
-  // gives none.
+  // Notes the tokens that came. Throws (kFile), naming the model, where the request failed.
   void look(const std::string& model) {
     double time = steady_seconds();
     while (std::optional<Result> result = stream->try_pop()) {

@@ -1,5 +1,6 @@
-// A long prompt that arrives beside a sequence which is decoding: the longest its reader waits for
-// a token meanwhile, and how long the prompt takes, through the scheduler as a server would run it.
+// Measures a long prompt that arrives while another sequence decodes: the longest pause between
+// that sequence's tokens, and how long the prompt takes, through the scheduler as a server would
+// run it.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,10 @@ struct ArrivalResult {
   // longest from then on until the prompt's second token.
   Spread usual_seconds, longest_seconds;
   Spread first_token_seconds;  // of the prompt, from its arrival
-  Spread tokens_meanwhile;     // of the decoding sequence, from then on
+  Spread tokens_meanwhile;     // of the decoding sequence, until the prompt's first token
 };
 
-// Makes `options` fit a case as well.
+// Raises `options` (context, sequences) so that an engine can run such a case, too.
 void fit_arrival(uint32_t prompt, EngineOptions* options);
 
 // Runs the case so often; repetitions that somebody interrupted don't count. Throws (kFile), with

@@ -9,8 +9,8 @@
 
 namespace hearth {
 
-// Asks the server for its models; returns the first one's name. Errors (kResource): it does not
-// tell.
+// Asks the server for its models and returns the first one's name. Throws (kResource) where the
+// reply has none.
 std::string ask_model(Transport& transport, const ServeUrl& url, const std::string& key,
                       const std::function<double()>& clock);
 

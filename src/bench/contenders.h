@@ -1,5 +1,5 @@
-// Others that compute the same matrix products, to be measured in turns with ours (kernel_bench.h):
-// within every repetition ours comes first, then each of them. By itself there are none.
+// Contenders: other programs' matrix products, measured in turns with ours (kernel_bench.h): in
+// every repetition ours comes first, then each of them. The base class has none.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ContenderTask {
 
 struct Contender {
   std::string name, implementation;
-  // Does so many products one after the other; returns the seconds that they took.
+  // Computes `count` products one after the other; returns the seconds that they took.
   std::function<double(uint32_t count)> run;
 };
 
@@ -32,11 +32,12 @@ class Contenders {
   virtual ~Contenders() = default;
   // Names all that may be ready for some product: the columns of a report.
   virtual std::vector<std::string> names() const { return {}; }
-  // Called before the team is made that sits there.
+  // Called before a team is made that has this placement.
   virtual void sit(const Placement&) {}
-  // Returns those that can do the product. They stay usable as long as this object.
+  // Returns the contenders that can compute the product. They stay usable as long as this object.
   virtual std::vector<Contender> ready(const ContenderTask&) { return {}; }
-  // Called before every turn, theirs, ours or the limits', where any of them was ready.
+  // Called before every turn (a contender's, ours, or that of sampling limits), where any contender
+  // was ready.
   virtual void before_turn() {}
 };
 

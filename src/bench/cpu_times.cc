@@ -29,7 +29,7 @@ std::optional<CpuTimes> parse_cpu_times(std::string_view stat) {
   std::istringstream line{std::string(stat.substr(0, stat.find('\n')))};
   std::string name;
   if (!(line >> name) || name != "cpu") return std::nullopt;
-  // Guest time follows; it is in user's already.
+  // The fields in their order. Guest time follows, and is contained in user time.
   enum { kUser, kNice, kSystem, kIdle, kIoWait, kIrq, kSoftIrq, kSteal, kFields };
   std::array<uint64_t, kFields> ticks{};
   for (uint64_t& field : ticks) {
@@ -68,7 +68,7 @@ std::optional<CpuShares> cpu_shares(const std::optional<CpuTimes>& before,
     return static_cast<double>(*after.*field) - static_cast<double>(*before.*field);
   };
   double all = passed(&CpuTimes::all);
-  // Some kernels' counters fall now and then, and a tick is a coarse unit.
+  // The difference may be negative: some kernels' counters fall at times, and ticks are coarse.
   double others = passed(&CpuTimes::busy) - passed(&CpuTimes::own);
   return CpuShares{std::max(0.0, passed(&CpuTimes::stolen) / all), std::max(0.0, others / all)};
 }

@@ -23,7 +23,7 @@ std::optional<CpuTimes> read_cpu_times();
 // Returns the ticks that were stolen until now; 0 where the system does not tell.
 uint64_t stolen_ticks();
 
-// Tells of a stretch of work whether its host let it run.
+// Checks whether the host of this virtual machine let a piece of work run undisturbed.
 class QuietCheck {
  public:
   QuietCheck() : stolen_(stolen_ticks()) {}

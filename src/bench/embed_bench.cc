@@ -47,7 +47,7 @@ double EmbedCase::capacity() const {
   for (const EmbedConcurrency& one : devices) {
     if (one.together == 0) continue;
     double half = (slo / 2 - one.line.beta) / std::max(one.line.alpha, 1e-12) / (slo / 2);
-    // A batch of one text in turn, where a batch takes longer than half.
+    // A batch of more than half the objective leaves a device that runs one text after another.
     double single = 1 / std::max(one.line.seconds(1), 1e-12);
     sum += std::max(half, single);
   }
@@ -76,7 +76,7 @@ Estimate EmbedBench::estimate(size_t device, uint32_t length, double slo) {
   return estimate_depth(measure, options);
 }
 
-// The longest time of each device over so many batches of these depths, one after the other.
+// Returns the longest time of each device over so many rounds of batches of these depths.
 std::vector<double> EmbedBench::round(const EmbedCase& one, const std::vector<uint64_t>& depths,
                                       uint32_t repetitions) {
   hooks_.progress(fmt::format("{} texts of {} at once", fmt::join(depths, " + "), one.length));
@@ -157,7 +157,7 @@ EmbedDispatch measure_dispatch(DeviceClock& clock, uint64_t texts) {
   }
   DispatchOptions options;
   options.slo = 1;
-  options.gather = 0;  // one text after another: nothing comes together
+  options.gather = 0;  // texts are sent one after another, so there is nothing to gather
   std::mutex mutex;
   std::condition_variable came;
   QueueManager manager(std::move(queues), options, clock);

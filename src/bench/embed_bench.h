@@ -1,7 +1,7 @@
-// How many texts devices embed within an objective, alone and together, as WindVE measures it
-// (Huang et al. 2025, section V): a closed loop, in which so many texts come at one moment and the
-// next ones when all are answered; the concurrency is the most of them that all come back in time.
-// Beside it arrivals at random moments (Poisson), and what the queues themselves cost.
+// Measures how many texts devices embed within an objective, alone and together, as WindVE does
+// (Huang et al. 2025, section V): in a closed loop, where C texts come at one moment and the next C
+// when all are answered, the concurrency is the largest C for which all are answered in time. Also
+// measures arrivals at random moments (Poisson), and the cost of the queues themselves.
 //
 // Errors: those of the devices.
 #pragma once
@@ -32,7 +32,7 @@ struct EmbedConcurrency {
   std::string device;
   DeviceKind kind = DeviceKind::kCpu;
   LatencyLine line;        // of texts
-  uint64_t estimated = 0;  // by the line
+  uint64_t estimated = 0;  // the concurrency by the line
   uint64_t alone = 0, together = 0;
 };
 
@@ -43,24 +43,25 @@ struct EmbedCase {
 
   uint64_t alone() const;
   uint64_t together() const;
-  // Returns the sum over accelerators alone; 0 where there is none.
+  // Returns the sum of the accelerators' concurrencies; 0 where there is no accelerator.
   uint64_t accelerators() const;
-  // Texts a second that could be answered in time if they came evenly: a text waits for a batch and
-  // runs in the next, so batches take half the objective.
+  // Returns the texts a second that could be answered in time if they came evenly: a text waits for
+  // one batch and runs in the next, so a batch may take half the objective.
   double capacity() const;
 };
 
 struct EmbedArrivals {
   uint32_t length = 0;
-  double slo = 0, rate = 0;  // asked for: texts a second
+  double slo = 0, rate = 0;  // the objective in seconds; texts a second that were sent
   Admission admission = Admission::kDeadline;
   uint64_t offered = 0, accepted = 0, answered = 0, in_time = 0;
   double seconds = 0;   // from the start to the last answer
-  Percentiles latency;  // of answered ones, from when they were due
+  Percentiles latency;  // seconds of answered texts, from when they were due
   std::vector<DeviceStatistics> devices;
 };
 
-// The cost of a text beside its device's time: through queues over devices that take none.
+// The cost of a text besides its device's time, measured with queues over devices that take no
+// time.
 struct EmbedDispatch {
   uint64_t texts = 0;
   Percentiles submit, round_trip;  // seconds; the latter from the offer to the answer
@@ -74,7 +75,8 @@ class EmbedBench {
   // Measures a length, each round `repetitions` times. Cases that somebody interrupted are not
   // whole.
   EmbedCase measure(uint32_t length, double slo, uint32_t repetitions);
-  // `depths` and lines as the case has them.
+  // Sends texts of the case's length at random moments, through queues with the case's depths and
+  // lines.
   EmbedArrivals arrivals(const EmbedCase& one, Admission admission, double rate, double seconds,
                          uint64_t seed);
 

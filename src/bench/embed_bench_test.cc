@@ -24,7 +24,7 @@ TEST(EmbedBench, AddsUpACase) {
   EXPECT_EQ(one.accelerators(), 40u);
   // Batches of half a second: 0.23 / 0.018 and 0.18 / 0.084 texts each.
   EXPECT_NEAR(one.capacity(), 2 * (0.23 / 0.018 + 0.18 / 0.084), 1e-9);
-  // Half of 0.4 s is less than what the second one takes for one text: one after the other.
+  // The second device takes more than half the objective for one text, so texts run one by one.
   one.slo = 0.6;
   EXPECT_NEAR(one.capacity(), 0.03 / 0.018 / 0.3 + 1 / 0.404, 1);
   one.devices[1].together = 0;

@@ -24,10 +24,10 @@ class BenchQueues {
   // the seconds that the last one of each device took. Throws where a device failed.
   void run_together(std::vector<EmbedQuery> texts, std::vector<double>* longest);
 
-  // Returns whether it was taken.
+  // Submits a text that was due at `due`; returns whether it was accepted.
   bool submit(EmbedQuery query, double due);
-  // Waits for all answers; seconds of each from when it was due. Refusals after a failure have
-  // none.
+  // Waits for all answers and returns the seconds of each from when it was due. Texts that were
+  // refused after a device failed have none.
   std::vector<double> wait();
 
   std::vector<DeviceStatistics> statistics() const { return manager_->statistics(); }
@@ -40,7 +40,7 @@ class BenchQueues {
   uint64_t under_way_ = 0;
   std::vector<double> latencies_;
   std::optional<Error> failure_;
-  // Dies first: it answers what waits.
+  // Declared last, so destroyed first: its destructor still answers waiting queries.
   std::unique_ptr<QueueManager> manager_;
 };
 

@@ -1,4 +1,4 @@
-// Figures as they stand in the forms of a report.
+// Formats figures for the forms of a report.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace hearth {
 
-// Figures as tables for people have them.
-std::string giga_text(double value);            // of 1.234e9: "1.23"
-std::string percent_text(double part);          // of 0.123: "12.3 %"
+// Format figures for tables that people read.
+std::string giga_text(double value);            // 1.234e9: "1.23"
+std::string percent_text(double part);          // 0.123: "12.3 %"
 std::string rate_text(double rate);             // "123.4"
 std::string duration_figure(double seconds);    // "12.3 ms", "1.23 s"
 std::string count_text(uint64_t count);         // "596.05 M"

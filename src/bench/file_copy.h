@@ -26,13 +26,13 @@ class FileCopy {
  public:
   // A piece of a file that is copied to `to`.
   struct Piece {
-    const SourceTensor* tensor;  // that it is of
+    const SourceTensor* tensor;  // the tensor whose bytes they are
     FileRange from;
     std::byte* to;
   };
 
-  // Maps the memory and touches none of it. Not all shares are 0. `source` outlives it. Throws as
-  // Arena does.
+  // Maps the memory and touches none of it. Not all shares may be 0. `source` must outlive this.
+  // Throws as Arena does.
   FileCopy(const ModelSource& source, const ModelSpec& spec, const Machine& machine,
            const std::vector<CopyShard>& shards, Binding binding);
 
@@ -41,9 +41,9 @@ class FileCopy {
   using Report = std::function<void(uint64_t bytes)>;
   double run(Team& team, const std::vector<uint32_t>& member_shards, const Report& report);
 
-  // A shard has a piece of each matrix, or of each run of its rows.
+  // Returns a shard's pieces: one of each matrix, or of each run of its rows.
   std::span<const Piece> pieces(size_t shard) const { return pieces_[shard]; }
-  // Bytes of it in huge pages. Asks the kernel: slow.
+  // Returns how many bytes of the copy lie in huge pages. Slow, since it asks the kernel.
   uint64_t huge_bytes() const;
 
  private:

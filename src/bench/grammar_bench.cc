@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMostWalkBytes = 4000;
 constexpr size_t kHurriedWalkBytes = 150;  // from here on a walk closes what it can
 
-// Takes the document token by token, and measures each.
+// Matches a document token by token and measures each. Returns whether the grammar accepts it.
 bool take_document(const std::shared_ptr<const Grammar>& grammar,
                    const GrammarVocabulary& vocabulary, const GrammarCase& one, size_t number,
                    GrammarBenchResult& all) {
@@ -23,7 +23,7 @@ bool take_document(const std::shared_ptr<const Grammar>& grammar,
   GrammarCaseResult& result = all.cases.back();
   Matcher matcher(grammar, vocabulary.trie);
   std::vector<uint64_t> bits(vocabulary.trie->mask_words());
-  size_t taken_from = 0;  // bytes that were forced have been counted up to here
+  size_t taken_from = 0;  // the end of the bytes that were already counted as forced
   size_t at = 0;
   for (int32_t token : vocabulary.encode(document.text)) {
     if (document.valid) {
@@ -54,8 +54,8 @@ bool take_document(const std::shared_ptr<const Grammar>& grammar,
   return matcher.may_end();
 }
 
-// The next byte of a random document: any, but closing ones more often, and nothing else in a
-// hurry. -1: none may follow.
+// Returns the next byte of a random document: any that may follow, closing ones more often, and in
+// a hurry only those where one may follow. -1: none may follow.
 int32_t pick_byte(std::span<const uint64_t> bits, bool hurried, std::mt19937_64& random) {
   std::vector<int32_t> all;
   std::vector<int32_t> closing;
@@ -130,7 +130,7 @@ GrammarVerdict judge_text(const std::shared_ptr<const Grammar>& grammar,
   if (std::ranges::all_of(tokens, [&](int32_t token) { return matcher.accept(token); })) {
     verdict.taken = matcher.may_end();
   }
-  // Byte by byte, to tell where and why.
+  // The document is matched byte by byte, to find where and why it leaves the grammar.
   const std::shared_ptr<const VocabularyTrie> bytes = single_byte_vocabulary();
   Matcher by_bytes(grammar, bytes);
   while (verdict.bytes < text.size() &&

@@ -1,5 +1,5 @@
-// Measures grammars of JSON Schemas: which can be made and how long that takes, which documents
-// they take, and what a token of these costs.
+// Measures grammars made of JSON Schemas: which schemas compile and how long that takes, which
+// documents the grammars accept, and the time of a mask for each token.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ struct GrammarCaseResult {
   std::vector<std::string> dropped;  // keywords left out where it is relaxed
   double compile_seconds = 0;
   size_t right = 0;
-  std::vector<size_t> lost, let_through;  // numbers of documents
+  std::vector<size_t> lost, let_through;  // valid ones refused, invalid ones accepted, by number
   double slowest_mask = 0;                // seconds
   size_t slowest_document = 0, slowest_byte = 0;
   std::vector<std::string> walks;
-  uint32_t cut_walks = 0;  // that had no end within the limit
+  uint32_t cut_walks = 0;  // walks that did not end within the limit
   uint32_t dead_ends = 0;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr uint32_t kCaseDepth = 128;  // a case has its documents deeper than they are
+constexpr uint32_t kCaseDepth = 128;  // nesting of a line: documents lie some levels deep in it
 
 void write_value(Json& out, const json::value& value) {
   switch (value.kind()) {

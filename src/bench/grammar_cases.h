@@ -20,7 +20,7 @@ struct GrammarCase {
   std::vector<GrammarDocument> documents;
 };
 
-// `path` is for errors.
+// Reads cases from `lines`; `path` is named in errors.
 std::vector<GrammarCase> read_grammar_cases(std::string_view lines, std::string_view path);
 
 }  // namespace hearth

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostRepeatedProducts = 10'000;  // of a repetition
+constexpr uint32_t kMostRepeatedProducts = 10'000;  // products of a repetition, at most
 
 }  // namespace
 
@@ -30,8 +30,8 @@ class KernelBench::Side {
     count_ = static_cast<uint32_t>(std::clamp(wanted, 1.0, double{kMostRepeatedProducts}));
   }
 
-  // Seconds of one product. One more goes before, to find threads asleep and clocks low; not where
-  // it would take longer than what it spoils.
+  // Returns the seconds of one product. An unmeasured one goes before, to wake threads and raise
+  // clocks; not where it would take longer than it saves.
   double repeat() {
     if (count_ > 1) run_(1);
     return run_(count_) / count_;
@@ -53,7 +53,8 @@ KernelBench::KernelBench(Team& team, const Machine& machine, uint32_t node, Team
   HEARTH_CHECK(limits.levels().size() == 1, "one level is measured");
 }
 
-// Checks that copies fit into memory: they are touched whole, and the kernel would end the process.
+// Throws where the copies do not fit into memory: all of it is touched, and the kernel would kill
+// the process.
 void KernelBench::check_room(const Rotation& rotation, const MatrixShape& shape,
                              std::span<const uint32_t> rows) const {
   const PackSpec& spec = rotation.spec;

@@ -7,8 +7,8 @@
 // every one reads its weights from memory. Activations are there in the format that the kernels
 // eat, and stay in the cache; so does what comes out, as far as it fits.
 //
-// A repetition is so many products one after the other as take kLeastSeconds. Limits are sampled
-// before the first repetition and after each. A turn begins with a product that does not count.
+// A repetition is as many products one after the other as take kLeastSeconds. Limits are sampled
+// before the first repetition and after each. A turn begins with a product that is not measured.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +73,7 @@ class KernelBench {
 
   void check_room(const Rotation& rotation, const MatrixShape& shape,
                   std::span<const uint32_t> rows) const;
-  // A place for the figures of each stands in `result`.
+  // Returns the contenders that can compute the product, and adds an entry for each to `result`.
   std::vector<Side> others(PackKind kind, KernelResult* result);
   void measure(Side& own, std::vector<Side>& theirs, uint32_t repetitions, KernelResult* result);
 

@@ -78,7 +78,7 @@ TEST_F(KernelBenchTest, RefusesWhatMemoryDoesNotHold) {
   }
 }
 
-// Takes whatever it is given, without doing it.
+// A contender that accepts every product and computes nothing.
 class Idle : public Contenders {
  public:
   std::vector<Contender> ready(const ContenderTask& task) override {

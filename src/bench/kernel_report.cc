@@ -16,7 +16,7 @@ const ContenderResult* find_other(const KernelResult& result, const std::string&
   return nullptr;
 }
 
-// "12.3 us", "12.3 ms": a product may take microseconds.
+// Returns "12.3 us" or "12.3 ms": a product may take microseconds.
 std::string short_time_text(double seconds) {
   return seconds < 1e-3 ? fmt::format("{:.1f} us", 1e6 * seconds) : duration_figure(seconds);
 }

@@ -31,7 +31,8 @@ struct ContenderShare {
 };
 ContenderShare share_of(const KernelResult& ours, const ContenderResult& theirs);
 
-// The row of a table for people: the rate that counts, in GB/s or GOPS. `others` have a column each
+// Returns the row of a table for people: the rate that counts, in GB/s or GOPS. `others` have a
+// column each
 // (Contenders::names()).
 Cells kernel_cells(uint32_t threads, const KernelResult& result, const LimitSample& best,
                    const std::vector<std::string>& others);

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// The copy needs to know this of an engine that is gone by then.
+// Where an engine's threads and shards were: the copy needs it when the engine is gone.
 struct Seating {
   explicit Seating(const Engine& engine)
       : placement(engine.placement()),
@@ -51,7 +51,7 @@ void LoadBench::read_through(const Machine& machine) {
                     bytes_text(needed), bytes_text(machine.memory_available)));
     return;
   }
-  // This is the smallest page that there is.
+  // kPage is the smallest page size that there is.
   constexpr size_t kPage = 4096, kStep = size_t{4} << 20;
   uint64_t sum = 0;
   for (const MappedFile& file : model_.source.files()) {
@@ -64,7 +64,7 @@ void LoadBench::read_through(const Machine& machine) {
       hooks_.progress(progress_, "reading the file");
     }
   }
-  // A use for what was read, so that reading is not left out.
+  // Uses the sum, so that the compiler keeps the reads.
   volatile uint64_t sink = sum;
   static_cast<void>(sink);
   was_cached_ = true;

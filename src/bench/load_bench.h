@@ -66,7 +66,7 @@ class LoadBench {
   uint64_t whole_bytes() const { return model_.source.file_bytes(); }
 
  private:
-  // False where somebody interrupted between the turns.
+  // Runs one repetition. Returns false where somebody interrupted between its turns.
   bool repeat(const Machine& machine, const EngineOptions& options, LoadResult* result);
   void end_turn();
   uint64_t cached_bytes() const;

@@ -25,7 +25,7 @@ struct LoadFigures {
 // `result` has at least one repetition.
 LoadFigures load_figures(const LoadResult& result);
 
-// The row of a table for people.
+// Returns the row of a table for people.
 Cells load_cells(uint32_t threads, const LoadResult& result);
 // Returns cells of CSV.
 Cells load_csv(const LoadResult& result);

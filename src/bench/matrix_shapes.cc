@@ -16,7 +16,7 @@ void add_role(MatrixShape shape, std::vector<MatrixShape>* shapes) {
   shapes->push_back(std::move(shape));
 }
 
-// A head that is the table of tokens as well is a head here.
+// Returns the weight's member name; a token table that is also the LM head counts as the head.
 std::string_view member_of(const ModelSpec& spec, const WeightSpec& weight) {
   return spec.head && &weight == &spec.weight(spec.head) ? "head" : weight.member;
 }

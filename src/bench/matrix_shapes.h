@@ -26,7 +26,7 @@ WeightType weight_type(const PackedType& type);
 // scales of rows.
 std::vector<WeightType> weight_types();
 
-// W[rows, k] of one type, and what matrices of that shape and type are for: "gate, up".
+// A matrix shape W[rows, k] of one type, and the members that have it: "gate, up".
 struct MatrixShape {
   uint32_t rows = 0, k = 0;
   WeightType type;

@@ -80,7 +80,7 @@ TEST(MatrixShapes, EachInEveryTypeAskedFor) {
                                       {100, 64, kQ4_0, "head"}}));
 }
 
-// The table is the head only where no other matrix is.
+// The token table counts as the head only where no other matrix is the head.
 TEST(MatrixShapes, AHeadOfItsOwn) {
   std::vector<MatrixShape> shapes = two_layers().add("head", -1, 48, 64).as_head().shapes();
   EXPECT_EQ(shapes.back(), (MatrixShape{48, 64, kF32, "head"}));

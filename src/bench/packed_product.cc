@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-// Random panels; a matrix repeats them.
+// How many random panels are made; a matrix repeats them.
 constexpr uint32_t kRandomPanels = 32;
 // Kernels prefetch beyond the end of what they read.
 constexpr size_t kBeyond = 4096;

@@ -35,16 +35,15 @@ class PackedCopies {
   std::byte* base_;
 };
 
-// The form of a product that no schedule decides.
+// The parts of a product's form that no schedule decides.
 struct ProductForm {
   uint32_t matrices = 1;  // that are multiplied side by side, all with the same rows
-  uint32_t segments = 1;  // of K, even ones
+  uint32_t segments = 1;  // even segments that K is divided into
 };
 
-// The product of `m` rows with one of the copies after the other, or with several at a time, as set
-// by hand or by a schedule of the kernel's menu. Where the schedule deals K into parts, `segments`
-// at most, each part has outputs of its own, and the team sums them behind a barrier, as a reduce
-// does.
+// Multiplies `m` rows with the copies in turn, one or several at a time, by the default schedule or
+// by one of the kernel's menu. Where the schedule deals K into parts, at most `segments`, each part
+// has outputs of its own, and the team sums them behind a barrier, as a reduce does.
 class PackedProduct {
  public:
   // `weights` and `team` outlive it.
@@ -82,7 +81,8 @@ class PackedProduct {
   uint32_t first_block(uint32_t segment) const {
     return static_cast<uint32_t>(uint64_t{weights_.spec().blocks()} * segment / segments());
   }
-  // A member's part of a product with the copies from `copy` on, and of the sum of all parts of K.
+  // Computes a member's part of a product with the copies from `copy` on, and of the sum over K's
+  // parts.
   void work(uint32_t member, uint32_t epoch, uint32_t copy) noexcept;
   void multiply(const Task& task, uint32_t member, uint32_t copy, uint32_t row,
                 uint32_t m) noexcept;
@@ -94,7 +94,7 @@ class PackedProduct {
   uint32_t m_;
   GemmSchedule schedule_;
   ProductForm form_;
-  Problem x_;                         // for its activations
+  Problem x_;                         // used for its activations alone
   PaddedBytes out_;                   // [part][matrix][row][stride]
   std::vector<PaddedBytes> scratch_;  // of each member
   std::vector<Task> tasks_;

@@ -21,7 +21,7 @@ class PackedProductTest : public testing::Test {
   TimedTeam timed_{team_};
 };
 
-// A kernel that multiplies nothing: it tells from which copy it was to read.
+// A kernel that multiplies nothing: it writes which copy it was to read.
 void tell_codes(const GemmArgs& args) {
   uint64_t address = reinterpret_cast<uintptr_t>(args.w.codes) / 64 % (1 << 20);
   for (uint32_t row = 0; row < args.m; ++row) {

@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// The bytes of the line "NAME:   123 kB".
+// Returns the bytes of the line "NAME:   123 kB".
 std::optional<uint64_t> field(std::string_view status, std::string_view name) {
   for (size_t at = 0; at < status.size();) {
     size_t end = std::min(status.find('\n', at), status.size());
@@ -41,7 +41,7 @@ std::optional<ProcessMemory> parse_process_memory(std::string_view status) {
 }
 
 PeakMemory::PeakMemory() {
-  // 5: the peak becomes what is resident now.
+  // Writing 5 resets the peak to the memory that is resident now.
   std::ofstream clear("/proc/self/clear_refs");
   clear << "5" << std::flush;
   if (clear) before_ = read_process_memory();

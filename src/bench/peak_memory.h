@@ -19,13 +19,13 @@ struct ProcessMemory {
 // Reads a file in the form of /proc/self/status; none where it does not tell.
 std::optional<ProcessMemory> parse_process_memory(std::string_view status);
 
-// Begins anew when it is made; one at a time.
+// Measures the peak since it was made; only one may exist at a time.
 class PeakMemory {
  public:
   PeakMemory();
 
-  // The peak since then, above what there was then; explicit huge pages as they are now. None where
-  // the system does not tell.
+  // Returns by how much the peak since the constructor exceeds the memory at that time; explicit
+  // huge pages count as they are now. None where the system does not say.
   std::optional<uint64_t> bytes() const;
 
  private:

@@ -27,14 +27,15 @@ TEST(PeakMemory, WhatDoesNotTellIsNone) {
   EXPECT_FALSE(parse_process_memory("VmHWM: none\nVmRSS: 1 kB\n").has_value());
 }
 
-// ThreadSanitizer keeps four bytes for each.
+// ThreadSanitizer keeps four bytes of shadow for each byte, so five are resident for it.
 #if defined(__SANITIZE_THREAD__)
 constexpr size_t kShadow = 5;
 #else
 constexpr size_t kShadow = 1;
 #endif
 
-// Memory that came and went before counts no more; that which comes and goes after does.
+// Memory that was freed before PeakMemory was made does not count; memory allocated and freed after
+// that does.
 TEST(PeakMemory, SinceItWasMade) {
   auto come_and_go = [](size_t bytes) {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -5,14 +5,13 @@
 
 namespace hearth {
 
-// Interpolated between the two values that are next to each, as NumPy does. Zeros where there is
-// none.
+// Percentiles interpolated between the two nearest values, as NumPy does; zeros without values.
 struct Percentiles {
   double p50 = 0, p90 = 0, p99 = 0, mean = 0;
 };
 Percentiles percentiles_of(std::vector<double> values);
 
-// The percentiles from 0 to 100: the least first, the most last. Empty where there is no value.
+// Returns the percentiles 0 to 100: 101 numbers, the least first. Empty where there is no value.
 std::vector<double> all_percentiles_of(std::vector<double> values);
 
 }  // namespace hearth

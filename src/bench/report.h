@@ -22,7 +22,7 @@
 
 namespace hearth {
 
-// How the work was shared out (engine/engine_plan.h).
+// The engine's plan as a report shows it (engine/engine_plan.h).
 struct BenchPlan {
   uint32_t shards = 1, prefill_groups = 1, decode_groups = 1;
   GroupSync sync = GroupSync::kAsync;
@@ -55,10 +55,10 @@ struct BenchRun {
 struct BenchModel {
   std::string file, architecture, name;
   std::string stored_type;  // of most of its bytes: "q8_0"
-  std::string made_type;    // that a policy makes of its weights; empty: they stay
+  std::string made_type;    // the type that a policy quantises weights to; empty: as stored
   uint64_t parameters = 0, file_bytes = 0;
 
-  // "bf16 as q4_k".
+  // Returns the types as text, such as "bf16 as q4_k".
   std::string type() const {
     return made_type.empty() ? stored_type : stored_type + " as " + made_type;
   }

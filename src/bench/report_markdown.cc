@@ -90,7 +90,7 @@ Cells arrival_cells(const BenchRun& run, const ArrivalResult& arrival) {
           {"prompt's first token", duration_figure(arrival.first_token_seconds.median)}};
 }
 
-// A table of what add(run, table) adds of every run, where that is something.
+// Appends the table of the rows that add(run, table) adds for every run; nothing if it has no rows.
 template <typename Add>
 void add_table(const BenchReport& report, std::string* out, const Add& add) {
   Table table;

@@ -163,7 +163,8 @@ void BenchRunner::choose(std::span<const StepRequest> requests) {
   }
 }
 
-// `count` up to a step's rows; a single one from anywhere.
+// Returns `count` tokens from `begin` on, up to a step's rows; for a single one `begin` may be any
+// number and wraps around.
 std::span<const int32_t> BenchRunner::some_tokens(size_t begin, size_t count) const {
   size_t first = count == 1 ? begin % tokens_.size() : begin;
   HEARTH_CHECK(first + count <= tokens_.size(), "a step's tokens are there");

@@ -21,7 +21,7 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-// Null where there is none.
+// Returns a member of a JSON object; null where there is none, or the value is no object.
 const boost::json::value* member(const boost::json::value* value, std::string_view name) {
   const boost::json::object* object = value ? value->if_object() : nullptr;
   return object ? object->if_contains(name) : nullptr;
@@ -39,7 +39,7 @@ std::optional<uint32_t> count_of(const boost::json::value* value) {
   return error ? std::nullopt : std::optional(count);
 }
 
-// The text of an event's first choice, of completions or of chat.
+// Whether an event's first choice has text, in the form of completions or of chat.
 bool has_text(const boost::json::value& event) {
   const boost::json::value* choices = member(&event, "choices");
   const boost::json::array* list = choices ? choices->if_array() : nullptr;
@@ -145,7 +145,7 @@ void AnswerReader::end(const ReplyEvent& event) {
     request_.output_tokens = texts_;
   }
   if (request_.output_tokens == 0) return fail("no tokens", "", event.when);
-  // Tokens whose text is held back, or is none.
+  // No event had text: the first text counts as coming at the end.
   if (texts_ == 0) request_.first = request_.end;
   ended_ = true;
 }

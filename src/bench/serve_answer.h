@@ -1,5 +1,5 @@
-// One request of a load, from when it was due to the last byte of its answer: tokens, times and
-// what went wrong.
+// ServedRequest: one request of a load, from when it was due to the last byte of its answer:
+// tokens, times and failure. AnswerReader fills it.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct ServedRequest {
   double longest_gap = 0;          // between two events with text that follow each other
   uint32_t prompt_tokens = 0;      // as the server counts them
   uint32_t output_tokens = 0;      // the same, else the events with text
-  bool counted_by_server = false;  // whether it told the numbers
+  bool counted_by_server = false;  // whether the server gave the numbers of tokens
   std::string failure;             // the kind; empty: none. What came before it counts for nothing
-  std::string said;                // what the server said of it
+  std::string said;                // the server's message about the failure
 
   bool completed() const { return failure.empty(); }
   double ttft() const { return first - due; }
@@ -50,7 +50,7 @@ class AnswerReader {
 
   ServedRequest request_;
   EventReader events_;
-  std::string body_;  // of a reply that is no stream
+  std::string body_;  // the body of a reply that is no stream
   double last_text_ = 0;
   uint32_t texts_ = 0;
   bool done_ = false, ended_ = false;

@@ -30,7 +30,7 @@ struct ServeSlo {
 struct ServeFigures {
   struct Failures {
     uint64_t count = 0;
-    std::string said;  // of the first one
+    std::string said;  // the server's message for the first one
   };
 
   uint64_t requests = 0, completed = 0;

@@ -103,7 +103,8 @@ std::vector<uint32_t> RequestMaker::prompt(uint32_t tokens, uint32_t first, uint
   std::vector<uint32_t> out;
   LoadRandom common(salt_);
   while (out.size() < shared) out.push_back(first + common.below(kinds));
-  // The number of the request comes first, as digits, so that no two are equal where there is room.
+  // A prompt begins with the request's number as digits, so that no two are equal where there is
+  // room.
   uint64_t rest = made_;
   for (uint32_t digit = 0; digit < kDigits && out.size() < tokens; ++digit, rest /= kinds) {
     out.push_back(first + static_cast<uint32_t>((rest + salt_ % kinds) % kinds));

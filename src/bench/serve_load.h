@@ -34,11 +34,12 @@ class LoadRandom {
   uint64_t state_;
 };
 
-// Moments of a Poisson process: gaps are independent and exponential, `rate` a second on average.
+// The moments of a Poisson process: gaps are independent and exponential, `rate` a second on
+// average.
 class PoissonArrivals {
  public:
   PoissonArrivals(double rate, uint64_t seed) : random_(seed), rate_(rate) {}
-  // Seconds from the start to the next one.
+  // Returns the next moment, in seconds from the start.
   double next();
 
  private:
@@ -49,7 +50,7 @@ class PoissonArrivals {
 // Returns `count` English words with blanks between; the same for the same seed.
 std::string random_words(uint32_t count, uint64_t seed);
 
-// How a server is asked.
+// The form of the requests to a server.
 struct ServeCall {
   bool chat = false;  // /v1/chat/completions, and prompts as text
   bool text = false;  // prompts as text and not as token ids
@@ -68,7 +69,8 @@ class RequestMaker {
   RequestMaker(ServeCall call, uint64_t salt) : call_(std::move(call)), salt_(salt) {}
 
   const ServeCall& call() const { return call_; }
-  // JSON: a stream, greedy, that goes on to `shape.output` tokens whatever the model says.
+  // Returns the JSON of the next request: streaming, greedy, and not ending before `shape.output`
+  // tokens.
   std::string next(const RequestShape& shape);
 
  private:

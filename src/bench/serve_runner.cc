@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// How long nobody asks whether somebody interrupted.
+// The longest wait, in seconds, between two checks for an interruption.
 constexpr double kLongestWait = 0.2;
 
 // Says when requests are due, by the client's clock.
@@ -20,7 +20,7 @@ class Schedule {
     if (load.rate) due_ = start_ + arrivals_.next();
   }
 
-  // Whether one will be due at or after `now`, if enough of those under way end.
+  // Whether another request will be due at or after `now`, if enough of those under way end.
   bool more(double now) const {
     double due = load_.rate ? due_ : now;
     return count_ < load_.requests && due < start_ + load_.seconds;

@@ -1,4 +1,4 @@
-// Puts a load on a server and keeps what came of every request. Open loop: requests are due at
+// Puts a load on a server and records the outcome of every request. Open loop: requests are due at
 // moments of a Poisson process, whether earlier ones have been answered or not, and their times
 // count from when they were due. Closed loop: a fixed number is under way, each answer starts the
 // next request.
@@ -21,10 +21,10 @@ namespace hearth {
 struct ServeLoad {
   std::optional<double> rate;  // requests a second on average; none: a closed loop
   uint32_t concurrency = 1;    // of a closed loop
-  uint64_t requests = 100;     // ends with that many, or
+  uint64_t requests = 100;     // the load ends after this many requests, or
   double seconds = std::numeric_limits<double>::infinity();  // when none is due before
   double timeout = 600;                                      // of one request, from its start
-  uint64_t seed = 0;                                         // of the moments
+  uint64_t seed = 0;                                         // of the arrival moments
   std::vector<RequestShape> shapes;  // taken in turn, from the first again after the last
 };
 

@@ -116,7 +116,7 @@ TEST(ServeRunner, OpenLoopWaitsForNobody) {
   bench.load.seed = 3;
   ServedLoad served = bench.run();
   EXPECT_EQ(served.requests.size(), 40u);
-  // Answers take 2 s and 40 requests at 50 a second less than that.
+  // All 40 requests, at 50 a second, are sent before the first answer ends after 2 s.
   EXPECT_EQ(bench.server.most_at_once, 40u);
   PoissonArrivals arrivals(50, 3);
   for (double started : bench.server.started) EXPECT_NEAR(started, arrivals.next(), 1e-9);

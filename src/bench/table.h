@@ -20,7 +20,7 @@ std::string csv_number(uint64_t value);
 
 class Table {
  public:
-  // A row of the columns that the first one has.
+  // Adds a row, which must have the columns of the first one.
   void add(const Cells& row);
   // Both return "" where there is no row. All columns are aligned to the right. '|' in a cell is
   // escaped.

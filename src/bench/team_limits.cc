@@ -15,7 +15,7 @@ namespace {
 constexpr double kChunkSeconds = 0.25e-3;
 constexpr uint32_t kChunksPerMember = 10;
 constexpr uint32_t kOpsParts = 4;
-// Rounds of the loop that take about kChunkSeconds; 0 where the level lacks the unit.
+// Returns how many rounds of the loop take about kChunkSeconds; 0 where the level lacks the unit.
 size_t rounds_of_a_chunk(UnitFn loop) {
   if (loop(1) == 0) return 0;
   for (size_t rounds = 64;; rounds *= 2) {

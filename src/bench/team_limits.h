@@ -82,7 +82,7 @@ class TeamLimits {
   // Makes `part` the part of all buffers that is written or read next; returns its bytes.
   uint64_t begin_part(uint32_t part);
   void touch();
-  // Bytes or operations a second; `best` becomes that of the best part where that is more.
+  // Return bytes or operations a second over all parts; `best` is raised to that of the best part.
   double read_rate(ReadFn read, double* best);
   double ops_rate(UnitFn loop, size_t rounds, double* best);
 

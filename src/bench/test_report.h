@@ -1,4 +1,4 @@
-// Reports that tests of their forms begin with, and tables compared by their cells.
+// For tests: reports to start from, and comparison of tables by their cells.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ inline BenchModel sample_model() {
   return {"m.gguf", "llama", "M", "q8_0", "", 1'500'000'000, 3 << 20};
 }
 
-// Takes the padding of a table's cells away.
+// Returns the table's text without the padding of its cells.
 inline std::string squeezed(const std::string& text) {
   std::string out;
   for (char c : text) {

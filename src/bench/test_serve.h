@@ -1,4 +1,4 @@
-// Requests that tests of a served load begin with.
+// Makes requests for tests of a served load.
 #pragma once
 
 #include "bench/serve_answer.h"

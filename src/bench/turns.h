@@ -1,4 +1,4 @@
-// Two pieces of work that take turns, each first in every other pair.
+// Times two pieces of work in turns: pairs, in which each comes first every other time.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct TurnRatios {
   double first_seconds = 0;              // of the first piece, median
 };
 
-// `first` and `second` give seconds.
+// Runs so many pairs; first() and second() do the work and return its seconds.
 template <typename First, typename Second>
 TurnRatios time_in_turns(uint32_t pairs, const First& first, const Second& second) {
   std::vector<double> ratios, seconds;

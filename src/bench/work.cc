@@ -12,8 +12,8 @@
 namespace hearth {
 namespace {
 
-// The work of all nodes in a step of `sequences` sequences of `rows` tokens each behind `depth`, of
-// which the first `expanded` are expanded.
+// The operations of all nodes in a step of `sequences` sequences with `rows` tokens each behind
+// `depth` positions; of a sequence's rows the first `expanded` are expanded.
 struct StepWork {
   double source_bytes = 0;
   uint64_t kv_bytes = 0;
@@ -104,7 +104,8 @@ double CaseWork::ops() const {
 CaseWork count_case(const WorkGraph& model, const BenchCase& what) {
   CaseWork work;
   bool decode = what.phase == Phase::kDecode;
-  // Operations add up over rows, whatever steps these come in, but for what is made of latents.
+  // Operations add up over rows, however these are cut into steps, except for the keys and values
+  // made of latents, so those are counted chunk by chunk.
   StepWork all =
       !decode && model.expand.step > 0
           ? count_chunks(model, what)

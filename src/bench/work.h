@@ -50,13 +50,12 @@ struct WorkGraph {
   KvType kv_type;
   ArithmeticUnitSet
       units;  // of the level that the model runs at; a unit which that lacks is FP32 FMA
-  // Says for a model with latents which rows are expanded, and how many rows a step has, since
-  // every step makes keys and values of its own. A prompt goes on behind the tokens that are
-  // measured.
+  // For models with latents: which rows are expanded. step_rows: the rows of a step, since every
+  // step makes keys and values anew. A measured prompt counts as the beginning of a longer one.
   ExpandRule expand = {.tail = 0, .step = 0};
   uint32_t step_rows = 512;
 
-  // The unit of most operations of products.
+  // Returns the unit that most of the products' operations run on.
   ArithmeticUnit unit() const;
 };
 
@@ -71,7 +70,7 @@ struct CaseWork {
   double ops() const;
 };
 
-// Prefill wants the logits of its last token, decode those of every token.
+// Counts a case's work. Prefill computes the logits of its last token, decode those of every token.
 CaseWork count_case(const WorkGraph& model, const BenchCase& what);
 
 }  // namespace hearth
