@@ -24,7 +24,7 @@ struct ArrivalResult {
   // longest from then on until the prompt's second token.
   Spread usual_seconds, longest_seconds;
   Spread first_token_seconds;  // of the prompt, from its arrival
-  Spread tokens_meanwhile;     // of the decoding sequence, until the prompt's first token
+  Spread tokens_meanwhile;     // of the decoding sequence, until the prompt's second token
 };
 
 // Raises `options` (context, sequences) so that an engine can run such a case, too.

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// Where an engine's threads and shards were: the copy needs it when the engine is gone.
+// The seats and shards of an engine that is gone when the copy needs them.
 struct Seating {
   explicit Seating(const Engine& engine)
       : placement(engine.placement()),

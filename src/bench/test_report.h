@@ -1,4 +1,4 @@
-// For tests: reports to start from, and comparison of tables by their cells.
+// Makes reports for tests, and compares tables by their cells.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace hearth {
 
 struct EmbedTokens {
   std::vector<int32_t> ids;
-  // How many there would be without a bound: more than `ids` where the text was cut.
+  // How many tokens there would be without a bound: more than `ids` has where the text was cut.
   size_t whole = 0;
 
   bool was_cut() const { return whole > ids.size(); }

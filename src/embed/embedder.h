@@ -25,7 +25,7 @@ namespace hearth {
 // arithmetic already, and their activations leave the caches.
 inline constexpr uint32_t kEmbedStepTokens = 1024;
 
-// The way in which a reranker scores a pair.
+// How a reranker scores a pair.
 struct Scoring {
   std::optional<YesNo> words;  // the two words, for a model without a head of its own
 };

@@ -36,8 +36,8 @@ struct EngineOptions {
   GroupSync sync = GroupSync::kAsync;  // of both phases
   // How experts lie on several shards; none: as the cost model says is faster (cost/cost_model.h).
   std::optional<ExpertCut> experts;
-  // Weights and KV pages lie on all nodes in turn, page by page, instead of beside their threads:
-  // to measure what placing them is worth.
+  // Whether weights and KV pages are interleaved over all nodes, page by page, instead of placed
+  // beside their threads, to measure what placing them is worth.
   bool interleave = false;
   Binding binding() const { return interleave ? Binding::kInterleaved : Binding::kNode; }
 
@@ -56,8 +56,8 @@ struct EngineOptions {
   double kv_share = 0;  // 0 to 1
   bool asks_kv_size() const { return kv_pages == 0 && (kv_bytes != 0 || kv_share > 0); }
   uint32_t sequences = 1;
-  // Layers whose rows see a window, where others see all positions, give back pages behind it; or
-  // they keep all positions, too: to measure what that is worth.
+  // Whether layers that see a window, where others see all positions, give back pages behind it;
+  // false keeps all positions, to measure what giving back is worth.
   bool gives_back = true;
   // Pages of these layers, enough for a step of one sequence at least; 0: for a step of all of
   // `sequences`, and of kv_bytes or kv_share for windows that are kept, too, up to half of the

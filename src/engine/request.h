@@ -48,7 +48,7 @@ struct Request {
   // for; the text has them. 0: they are looked for in all of the text.
   uint32_t stop_tags = 0;
   std::vector<int32_t> stop_tokens = {};  // end the text as the model's own do
-  // The text has what ended it, too: the stop string, or the token of `stop_tokens`.
+  // Whether the text includes what ended it: the stop string, or the token of `stop_tokens`.
   bool include_stop = false;
   bool special_text = false;  // the text shows control tokens by their names
   bool logprobs = false;      // of the chosen token

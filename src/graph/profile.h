@@ -32,7 +32,7 @@ struct ProfileTimes {
 // The sums over all nodes of one name.
 struct ProfileRow {
   std::string name;
-  uint64_t calls = 0;  // a node's run by all groups is one
+  uint64_t calls = 0;  // a node that all groups run counts once
   ProfileTimes mean;   // over all threads of all groups
   ProfileTimes most;   // of each of the three, the thread with the most
   OpWork work;         // of all groups

@@ -64,10 +64,11 @@ struct AttentionBlock {
   bool gated = false;
   // The epsilon of an RMS norm without a weight that each head of values gets by itself; 0: none.
   float value_norm_eps = 0;
-  // The layer whose keys and values are read in place of own ones, of which there are none then.
+  // The layer whose keys and values are read; the block then has none of its own.
   std::optional<uint32_t> keys_of = {};
 
-  // Values are what keys are before their norm and RoPE where there is a key and no value.
+  // Whether values are the keys before their norm and RoPE: there is a key matrix and none of
+  // values.
   bool has_values_of_keys() const { return key.weight && !value.weight; }
   uint32_t group_size() const { return heads / kv_heads; }
 };
@@ -126,9 +127,9 @@ struct ExpertsBlock {
   };
   RouterRule rule = {};
   WeightId router = {}, router_bias = {};  // the bias is of its logits, and may be none
-  WeightId bias = {};                      // for choosing, or none
+  WeightId bias = {};                      // added to scores for choosing alone, or none
   std::vector<Expert> experts = {};
-  std::optional<Expert> shared = {};  // that every token takes
+  std::optional<Expert> shared = {};  // the expert that every token takes
   Activation activation = Activation::kSilu;
   // Biases of the routed experts, [experts][rows]; or none.
   WeightId gate_bias = {}, up_bias = {}, down_bias = {};
@@ -162,8 +163,8 @@ struct Block {
                ExpertsBlock, PerLayerBlock>
       body;
   BlockNorms norms;
-  // Its result, behind(r), is held for the next block of its layer, which reads the same stream and
-  // joins both.
+  // Whether the block's result, behind(r), is held for the next block of the layer, which reads the
+  // same stream and joins both results.
   bool held = false;
 };
 
@@ -171,9 +172,9 @@ struct Layer {
   std::vector<Block> blocks;
 };
 
-// Inputs that every token has for each layer; PerLayerBlock reads its own layer's part. They are
-// made of products of the start of the stream, divided by the root of the width, and of a row of a
-// table that stays in its file.
+// Embeddings that every token has for each layer (Gemma 4); PerLayerBlock reads its layer's part.
+// They are made of a projection of the start of the stream, divided by the root of the width, and
+// of the token's row of a table that stays in its file.
 struct PerLayerInputs {
   uint32_t length = 0;                  // of a layer's part
   WeightId projection = {};             // [layers * length][width]

@@ -1,6 +1,6 @@
-// Matrices of codes whose columns lie in no order of groups (formats/stored_codes.h): which are
-// packed with the columns of a group beside each other, as the quantiser's act-order asks for, and
-// where the elements that they multiply with are brought into that order.
+// Decides for quantised matrices whose groups are not runs of columns (act-order of GPTQ,
+// formats/stored_codes.h) which are packed with the columns of a group beside each other, and where
+// their input is then gathered in that order.
 //
 //   q, k, v; gate, up   a layer gathers its input once: their orders must be one
 //   o                   it gathers the heads' results, those of all shards where there are several

@@ -192,7 +192,7 @@ constexpr HfTensor kBesideTensors[] = {
     hf::expert_matrices("experts.gate_up_proj", "ffn_gate_up_exps.weight", hf::kTwoExpertFfns,
                         hf::kWidth),
     hf::expert_matrices("experts.down_proj", "ffn_down_exps.weight", hf::kWidth, hf::kExpertFfn),
-    // Quantisers store the experts apart.
+    // Quantisers store each expert as tensors of its own.
     hf::expert("experts.{}.gate_proj", "ffn_gate_exps", hf::kNone, hf::kNone),
     hf::expert("experts.{}.up_proj", "ffn_up_exps", hf::kNone, hf::kNone),
     hf::expert("experts.{}.down_proj", "ffn_down_exps", hf::kNone, hf::kNone)};

@@ -9,7 +9,8 @@ namespace {
 
 constexpr const char* kRoutingBias = "exp_probs_b.bias";
 
-// The gating of a file that names none (0 names none as well). Files of GLM-4.7-Flash lack the key,
+// Returns the gating of a file that names none (0 names none as well). Files of GLM-4.7-Flash lack
+// the key,
 // as those of DeepSeek-V2 do, and share its architecture; a bias for choosing says which it is:
 // routers with softmax that have one come with the key.
 uint32_t unnamed_gating(const SpecBuilder& m, Gating otherwise) {

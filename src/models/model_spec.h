@@ -32,8 +32,8 @@ using AxisId = uint32_t;
 // An axis of the model along which weights are cut over NUMA nodes, all in the same places.
 struct AxisSpec {
   std::string name;         // "heads"
-  uint32_t items = 0;       // heads, FFN columns, tokens
-  uint32_t unit_items = 1;  // cuts lie at multiples of so many items
+  uint32_t items = 0;       // how many heads, FFN columns or tokens
+  uint32_t unit_items = 1;  // cuts lie at multiples of this many items
   // Set for an axis of query heads: the axis of the KV heads that they belong to, in equal groups.
   // It is cut with this one (models/axis_cutting.h), in units that the cutting chooses.
   std::optional<AxisId> kv_axis = {};
@@ -129,7 +129,7 @@ struct ModelSpec {
   float logit_cap = 0;               // a soft cap of these (SoftCapArgs); 0: none
   std::optional<ScoreBlock> score;   // of a reranker that has its own
   std::vector<WeightSpec> weights;   // in the order in which they were declared
-  WeightPolicy policy;               // that says what these are packed as
+  WeightPolicy policy;               // decides what the weights are packed as
   std::vector<std::string> notes;    // sentences on what a user should know of how they are packed
 
   const WeightSpec& weight(WeightId id) const { return weights[id.index]; }

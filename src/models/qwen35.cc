@@ -30,8 +30,8 @@ void describe_qwen35moe(SpecBuilder& m) {
 
 namespace {
 
-// Sets the sections of pictures' positions: those of a text are alike, so these change nothing, but
-// llama.cpp asks for them.
+// Sets the sections of M-RoPE. For text all sections have the same position, so they change
+// nothing, but llama.cpp needs the key.
 void set_position_sections(const HfReading& reading) {
   const auto pairs = static_cast<int32_t>(reading.model[HfValue::kTurned] / 2);
   std::vector<int32_t> sections = {pairs - 2 * (pairs / 3), pairs / 3, pairs / 3, 0};

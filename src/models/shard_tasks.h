@@ -1,5 +1,5 @@
-// Tasks that each belong to a shard, done by the members that stand on it; those of a shard where
-// nobody stands, by all. Loading deals the bytes of a file out this way.
+// Runs tasks that each belong to a shard on the members that stand on that shard; tasks of a shard
+// without members run on all. Loading deals the bytes of a file out this way.
 #pragma once
 
 #include <atomic>

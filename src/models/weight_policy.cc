@@ -61,7 +61,7 @@ void set_importance(const Importance& from, const std::string& source, WeightSpe
 
 using Tensors = std::set<const SourceTensor*>;
 
-// Says how many tensors are rounded for a second time.
+// Adds a note on how many tensors are quantised for a second time.
 void note_decoded(const ModelSpec& spec, PolicyNotes* notes) {
   Tensors decoded;
   for (const WeightSpec& weight : spec.weights) {

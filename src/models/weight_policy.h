@@ -1,4 +1,4 @@
-// WeightPolicy: what matrices are packed as where that is not what the source has them in. They are
+// WeightPolicy: the type that matrices are packed as where that is not the source's. They are
 // quantised panel by panel while they are packed (formats/source_rows.h), so no second copy of them
 // is ever in memory, and a source is read once.
 #pragma once

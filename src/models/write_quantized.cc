@@ -57,7 +57,7 @@ std::vector<WrittenTensor> written_tensors(const ModelSource& source, const Mode
   return tensors;
 }
 
-// The number by which llama.cpp tells of most of a file's tensors (general.file_type).
+// Returns the value of general.file_type, llama.cpp's number for the type of most tensors.
 uint32_t file_type_of(DType type) {
   if (type == DType::kQ8_0) return 7;
   if (type == DType::kQ6_K) return 18;
@@ -66,7 +66,7 @@ uint32_t file_type_of(DType type) {
   return 2;
 }
 
-// Tells of an importance matrix as llama.cpp does.
+// Sets the metadata keys that describe an importance matrix, as llama.cpp does.
 void set_importance_keys(const Importance& importance, GgufWriter* writer) {
   writer->set("quantize.imatrix.file", importance.name());
   if (!importance.dataset().empty()) {

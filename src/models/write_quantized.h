@@ -28,7 +28,7 @@ namespace hearth {
 using WriteReport = std::function<void(uint64_t done, uint64_t all)>;
 using WriteBytes = std::function<void(std::span<const std::byte>)>;
 
-// Whether a source's metadata has all that a file's needs.
+// Whether the source is a GGUF file, whose metadata is complete.
 bool is_gguf(const ModelSource& source);
 
 // `spec` is made of the source with a policy that has a type. `keys` are those that the source's

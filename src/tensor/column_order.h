@@ -11,7 +11,7 @@ namespace hearth {
 
 using ColumnOrder = std::shared_ptr<const std::vector<uint32_t>>;
 
-// Whether both are null, or have the same columns.
+// Whether both orders are null, or equal.
 inline bool same_order(const ColumnOrder& a, const ColumnOrder& b) {
   return a == b || (a != nullptr && b != nullptr && *a == *b);
 }

@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// Channels of a task, whole blocks of every activation format, and rows that it takes at a time.
+// The channels of a task, whole blocks of every activation format, and the rows computed at a time.
 constexpr uint32_t kChannels = 128, kRows = 32;
 static_assert((2 * kRows + kMaxConvTaps) * kChannels * sizeof(float) <= kOpTileBytes);
 

@@ -61,7 +61,7 @@ struct Reduced {
   Bundle x;  // x' in f32; where rows are dealt each at its owner; empty with kOutputs
   Bundle normed;
   Bundle second = {};  // where the join has one
-  Bundle held = {};    // in f32, each row where x' has its own; where the join holds
+  Bundle held = {};    // f32, each row in the same group as its row of x'; where the join holds
 };
 
 // Rows are at most kMostReduceWidth wide. With RowSet::kOutputs only the step's output rows are
