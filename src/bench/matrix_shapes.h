@@ -50,7 +50,7 @@ struct Rotation {
 };
 inline constexpr uint64_t kWholeMatrix = uint64_t{256} << 20;
 
-// Plans so many copies that all of them together hold `bytes`.
+// Plans the number of copies such that together they hold `bytes`.
 Rotation plan_rotation(const MatrixShape& shape, uint64_t bytes);
 
 }  // namespace hearth

@@ -75,7 +75,7 @@ struct BenchReport {
   Isa isa = Isa::kReference;  // with a model: the level it ran at
   std::string kv_type;
   uint32_t repetitions = 0;
-  std::vector<std::string> contenders;  // of kernels: who else may have been measured
+  std::vector<std::string> contenders;  // other programs whose kernels may have been measured
   std::vector<BenchRun> runs;
   std::optional<CpuShares> shares;  // of CPU time during the run; none: unknown
   bool interrupted = false;

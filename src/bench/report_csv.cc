@@ -36,7 +36,7 @@ Cells csv_kernel(const BenchReport& report, const BenchRun& run, const KernelRes
   return cells;
 }
 
-// These columns tell models and plans apart.
+// Returns the columns that identify model and plan.
 Cells csv_model(const BenchReport& report, const BenchRun& run) {
   const BenchModel& model = *report.model;
   return {{"isa", isa_name(report.isa)},

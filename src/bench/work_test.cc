@@ -121,7 +121,7 @@ TEST_F(CountCase, ASlidingWindowBoundsTheKeys) {
   EXPECT_EQ(count({Phase::kDecode, 4, 1, 100}, false, 7).kv_bytes, 7 * kPositionBytes);
 }
 
-// Neither the source nor the step grows with who works on it.
+// Bytes and operations do not depend on groups and shards.
 TEST_F(CountCase, GroupsAndShardsChangeNothing) {
   for (BenchCase what :
        {BenchCase{Phase::kPrefill, 4, 1, 10}, BenchCase{Phase::kDecode, 3, 4, 5}}) {

@@ -18,7 +18,7 @@ struct PoolsOptions {
   // The way of splitting; none: on a machine whose threads sit on several nodes both are made and
   // measured.
   std::optional<PoolSplit> split;
-  EngineOptions engine;  // embed_engine_options(); who sits where is added for each pool
+  EngineOptions engine;  // embed_engine_options(); nodes and PUs are set for each pool
   EmbedOptions embed;
 };
 

@@ -121,7 +121,7 @@ class Generation {
 
   // Samples the token that take_token() delivers next, where one is to be sampled: tries tokens in
   // the language, makes a mask where one is needed, and draws. By any thread, by several for
-  // different generations; what goes wrong take_token() tells. It changes no token.
+  // different generations. Errors are kept for take_token(). It changes no token.
   void sample_ahead(RowLogits& logits, const GenerationLimits& limits) noexcept;
   // Delivers the next token: the one that must come, where there is one, and else the one that it
   // samples from these logits. Returns the reason where that token was the last, or kFailed where

@@ -156,8 +156,8 @@ Threshold find_threshold(Engine& engine, const Maker& maker) {
   return found;
 }
 
-// Settles from how many tokens on prompts are streamed, where somebody says so or it must be fixed,
-// and tells. False: none is worth it.
+// Sets from how many tokens on prompts are streamed, where that was asked for or must be fixed, and
+// tells the listener. Returns false where no prompt gains by it.
 bool settle_threshold(Engine& engine, const Maker& maker, uint32_t asked, Streamer* streamer,
                       const Listener& listener) {
   Threshold found{asked, "as asked for"};

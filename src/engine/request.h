@@ -61,8 +61,8 @@ struct Request {
   bool tell_read = false;
 };
 
-// A request may ask for so many log-probabilities of its prompt, its tokens times `top_logprobs`
-// and one more: at 16 to 32 bytes each until they are read.
+// The most log-probabilities of its prompt that a request may ask for: its tokens times
+// (`top_logprobs` + 1). Each takes 16 to 32 bytes until it is read.
 inline constexpr uint64_t kMostPromptLogprobs = uint64_t{1} << 20;
 
 enum class Finish : uint8_t {

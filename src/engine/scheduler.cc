@@ -340,7 +340,7 @@ bool Scheduler::run() {
   return true;
 }
 
-// Lets all who sample a token do so together, on the threads that computed the step: what one
+// Samples the tokens of all sequences in parallel, on the threads that computed the step: what one
 // samples, and the mask that it needs for that, depends on no other.
 void Scheduler::sample_ahead() {
   sampling_.clear();

@@ -212,7 +212,7 @@ class Scheduler {
   std::map<uint64_t, std::unique_ptr<Sequence>> lost_;
   uint64_t last_stream_ = 0;
   std::vector<Pick> picks_;
-  std::vector<std::pair<Generation*, uint32_t>> sampling_;  // who sample, and their rows of logits
+  std::vector<std::pair<Generation*, uint32_t>> sampling_;  // those that sample; their logit rows
   std::vector<StepRequest> requests_;
   std::vector<ScoredToken> scored_;  // of all picks
   std::vector<Turn> turns_;

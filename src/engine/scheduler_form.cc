@@ -1,4 +1,4 @@
-// How a step is formed: who takes part in it, and with how many tokens.
+// Forms a step: which sequences take part in it, and with how many tokens.
 #include <algorithm>
 
 #include "base/check.h"

@@ -65,7 +65,7 @@ class StatePool {
   void use(uint32_t page) { slots_[kept_[page]].used = ++uses_; }
   // Drops the page's state, where it has one.
   void forget(uint32_t page);
-  // Forgets the page's state unless it is settled.
+  // Drops the page's state unless settle() made it lasting.
   void forget_passing(uint32_t page);
   // Drops the state of a page that the KV pool gives to another holder, and counts an eviction.
   void evict(uint32_t page);

@@ -55,7 +55,7 @@ struct Statistics {
   Counter stream_rows, stream_kept_layers, stream_bytes_in_flight, stream_threshold;
   // Pages of layers that see a window, where others see all positions.
   Counter window_pages, available_window_pages, kept_window_pages;
-  // States that are kept for who comes next, their bytes, and how many may be.
+  // Kept states (StatePool), their bytes, and the most there may be.
   Counter kept_states, kept_state_bytes, most_kept_states;
 };
 

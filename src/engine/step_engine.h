@@ -34,8 +34,8 @@ struct StepRequest {
   // The first of `tokens` that is of the second type: a pair's second text begins there. 0: none
   // is.
   uint32_t second = 0;
-  // The rows of so many of `tokens`, the first ones, are scored behind the step (Engine::score()),
-  // where nothing else is wanted of them.
+  // How many of `tokens`, the first ones, have their rows scored behind the step (Engine::score());
+  // nothing else may be wanted of those rows.
   uint32_t scored = 0;
   // Full pages are filed for others behind the step (Sequence::publish()).
   bool publishes = false;

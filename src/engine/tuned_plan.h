@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// Whether the options leave to the program who works where, and how products are computed.
+// Whether the options leave the placement of threads and the schedules of products to the program.
 bool leaves_plan_open(const EngineOptions& options);
 
 // Returns the plan that was found, for steps of the rows that `options` have, but up to as many

@@ -75,8 +75,8 @@ class ExecutionContext {
     return counters_[counter]->next_several(run_, count, takers);
   }
 
-  // Both are for use within an op: tell() says that something is done in this run, and wait_for()
-  // waits until it is said.
+  // Both are for use within an op: tell() posts that something is done in this run, and wait_for()
+  // waits until it is posted.
   void tell(uint32_t flag) { flags_[flag]->post(run_); }
   // Does as tell(), for something that several threads do: each arrives with its `count`, and the
   // one

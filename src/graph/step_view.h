@@ -39,7 +39,7 @@ struct StepItem {
   uint32_t rows;
   uint32_t first_position;
   const uint32_t* pages;  // pages[p / kPagePositions] is the id of the page that holds position p
-  uint32_t expanded = 0;  // so many rows, the first ones, attend to expanded latents
+  uint32_t expanded = 0;  // how many rows, the first ones, attend to expanded latents
   // The slots of the state before the rows and behind them, of a model that keeps states.
   uint32_t state_from = kNoSlot, state_to = kNoSlot;
   // Pages of kWindow, where there are some; those behind the window are anything.
@@ -92,7 +92,8 @@ struct StepView {
   uint32_t rows() const { return static_cast<uint32_t>(tokens.size()); }
 };
 
-// A layer keeps this for each position: keys and values of so many elements, of so many KV heads on
+// The rows that a layer keeps for each position: the lengths of keys and values, and the KV heads
+// on
 // each shard. Where a shard has none, the layer takes nothing there. Latents, which are keys and
 // values at once (kernels/attention/latent.h), have no values beside them; their heads are copies
 // of one, which the groups of a shard have each (graph/ops/latent.h).

@@ -162,7 +162,7 @@ void Arena::bind(const Machine& machine) {
     add(machine.nodes[node_]);
   }
   int mode = binding_ == Binding::kInterleaved ? MPOL_INTERLEAVE : MPOL_BIND;
-  // The kernel reads one bit fewer than it is told.
+  // The kernel reads one bit fewer of the mask than maxnode says.
   if (syscall(SYS_mbind, base_, capacity_, mode, mask.data(), mask.size() * kWordBits + 1, 0) ==
       0) {
     bound_ = true;

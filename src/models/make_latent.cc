@@ -16,7 +16,7 @@ void refuse_old_tensors(const SpecBuilder& m) {
        m.source().name());
 }
 
-// Elements of low-rank queries; 0: there are none.
+// Returns the elements of low-rank queries; 0: the model has none.
 uint32_t read_query_rank(const ModelKeys& keys) {
   constexpr const char* kKey = "attention.q_lora_rank";
   return keys.number_or(kKey, 0) == 0 ? 0 : keys.count(kKey, ModelMost::kWidth);

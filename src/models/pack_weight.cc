@@ -52,7 +52,7 @@ size_t panel_bytes(const WeightSpec& weight) {
   return round_up(kPanelRows * row_bytes(weight.packed.dtype, weight.k), 64);
 }
 
-// Copies a row of runs of so many bytes in the pack's order.
+// Copies a row, as runs of `run_bytes` each, in the pack's order.
 void copy_runs(const ColumnRuns& runs, size_t run_bytes, const std::byte* from, std::byte* to) {
   for (size_t g = 0; g < runs.groups; ++g) {
     for (size_t i = 0; i < runs.count; ++i, to += run_bytes) {

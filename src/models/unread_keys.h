@@ -2,7 +2,7 @@
 // and residuals, layers of other kinds, settings of windowed layers alone. A file that says
 // anything but nothing by such a key, which nothing read that makes its blocks, is refused, since
 // its text would be wrong. Keys and their neutral values are those of llama.cpp's readers; a key
-// that is unknown there as well tells of the model and changes nothing.
+// that is unknown there as well describes the model and changes nothing.
 #pragma once
 
 #include "models/model_spec.h"

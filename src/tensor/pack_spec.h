@@ -92,8 +92,8 @@ struct PackedType {
   // NOLINTNEXTLINE(google-explicit-constructor): nearly all types have one kind
   PackedType(DType type) : PackedType(type, pack_kind_for(type)) {}
   PackedType(DType type, PackKind as) : dtype(type), kind(as), form(pack_form_for(type)) {}
-  // Makes a type of codes with so many bits that are of no type; `type` is what their rows are read
-  // as.
+  // Makes the type of codes with `bits` bits that no DType stands for; `type` is the one that their
+  // rows can be read as.
   PackedType(DType type, PackKind as, const PackForm& of, uint32_t bits)
       : dtype(type), kind(as), form(of), code_bits(bits) {}
   // Returns the name of the type, or of the pack kind where that is not the type's own.

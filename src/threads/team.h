@@ -93,7 +93,7 @@ class Team {
   void* context_ = nullptr;
   std::vector<uint32_t> working_;             // the members that worked last
   std::vector<uint8_t> works_;                // by member: whether it worked last
-  std::vector<uint32_t> leaving_, recalled_;  // of this run: who goes to rest, and who comes back
+  std::vector<uint32_t> leaving_, recalled_;  // members that go to rest, and come back, in this run
   std::atomic<bool> running_{false};
   std::vector<uint32_t> caller_affinity_;  // restored at the end; empty: not changed
   int caller_tid_ = 0;

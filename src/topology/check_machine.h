@@ -27,7 +27,7 @@ struct SystemFacts {
   std::optional<std::string> governor = {};  // "powersave"
   std::optional<uint64_t> memlock = {};      // bytes; unset: unlimited
   std::optional<int> memory_policy = {};     // of get_mempolicy(2): 0 is the default
-  std::optional<uint32_t> channels = {};     // of memory that hold modules; unset: nobody tells
+  std::optional<uint32_t> channels = {};     // memory channels with modules; unset: unknown
 };
 
 SystemFacts read_system_facts();

@@ -44,7 +44,7 @@ class EmbedOp : public Op {
   }
 
  private:
-  // Adds the load of so many rows of a table, in so many of its panels.
+  // Adds the load of reading `rows` rows of a table that lie in `panels` of its panels.
   static void add_rows(const Weight& table, uint64_t rows, uint64_t panels, const StepSizes& step,
                        OpLoad* load) {
     const PackSpec row = pack_spec_for(table.type, 1, table.k);

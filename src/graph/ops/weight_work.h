@@ -27,8 +27,8 @@ class WeightWork {
   // Adds what a step of `rows` rows comes to, with kernels of a level that has `units`; nothing
   // where there are no rows.
   void add_to(uint32_t rows, const ArithmeticUnitSet& units, OpLoad* load) const;
-  // The same where a step reads a part of these weights only, and multiplies each with so many
-  // rows, on the mean.
+  // Mean work of a step that reads only a part of these weights, and multiplies each of those with
+  // a mean number of rows.
   struct Mean {
     double read, rows;
   };
