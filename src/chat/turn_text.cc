@@ -39,9 +39,7 @@ void TurnText::end(std::vector<TurnEvent>* events) {
   give(std::exchange(held_, {}), events);
   // White space at the end is not part of reasoning. It is part of content, unless content after a
   // block is nothing but white space.
-  if (kind_ == TurnEvent::Kind::kContent && !behind_block_) {
-    event(utf8_.push(std::exchange(spaces_, {})), events);
-  } else if (kind_ == TurnEvent::Kind::kContent && begun_) {
+  if (kind_ == TurnEvent::Kind::kContent && (!behind_block_ || begun_)) {
     event(utf8_.push(std::exchange(spaces_, {})), events);
   }
   event(utf8_.flush(), events);

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// Up to so many options, help included, are read without headings.
+// A verb with at most this many options, help included, has no headings.
 constexpr size_t kMaxUngrouped = 11;
 
 // Options under one heading. A group of a verb is stronger than one of all verbs (`verb` empty).

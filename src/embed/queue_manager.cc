@@ -64,8 +64,7 @@ struct QueueManager::State {
     for (const DeviceQueue& queue : queues) {
       if (queue.device->width() != queues[0].device->width()) {
         fail(ErrorCode::kUnsupported,
-             "{} returns vectors of {} elements and {} vectors of {}: use the same model on all "
-             "devices",
+             "{} returns vectors of {} elements and {} of {}: use one model on all devices",
              queues[0].device->name(), queues[0].device->width(), queue.device->name(),
              queue.device->width());
       }
@@ -144,8 +143,8 @@ std::optional<EmbedOutcome> QueueManager::State::offer_again(Pending& one, const
   return outcome;
 }
 
-// Offers queries of a device to the others. Those that nobody takes become BUSY where the device is
-// gone, else get the error. `answers` must have room for all.
+// Offers a device's queries to the others. Those left over become BUSY where the device is gone,
+// else get the error. `answers` must have room for all.
 void QueueManager::State::place_again(const std::vector<uint64_t>& ids, const Failure& failure,
                                       double now, std::vector<Answer>* answers) {
   for (uint64_t id : ids) {
@@ -249,8 +248,7 @@ void QueueManager::State::tell(std::vector<Answer>& answers, std::unique_lock<st
     try {
       one.done(std::move(one.outcome));
     } catch (const std::exception&) {
-      // A callback that should throw nothing did, for want of memory: the others are called all the
-      // same.
+      // The others are called all the same: this one only lacked memory.
     }
   }
   lock.lock();
@@ -460,8 +458,7 @@ bool QueueManager::submit_waiting(EmbedQuery query, EmbedDone done, double patie
     if (result.admitted == Admitted::kAccepted) break;
     if (result.admitted == Admitted::kTooLong) {
       fail(ErrorCode::kRequest,
-           "a text of {} tokens is longer than the queue of every device: shorten it, or raise "
-           "--embed-queue",
+           "a text of {} tokens is longer than every queue: shorten it, or raise --embed-queue",
            query_tokens(query));
     }
     if (stop()) return false;

@@ -82,7 +82,7 @@ struct WeightSpec {
   // row r is row first + row_order[r] of `data`; null where they lie as they are (column_orders.h).
   ColumnOrder input_order = {}, row_order = {};
   ColumnRuns column_runs = {};
-  // For a vector that is a table in `data` and is held by columns: the elements of a row; 0: it is
+  // The elements of a row, for a vector that is a table in `data` and is held by columns; 0: it is
   // no table.
   uint32_t table_columns = 0;
   int expert = -1;  // the expert that it belongs to; -1: none
