@@ -32,8 +32,7 @@ struct ContenderShare {
 ContenderShare share_of(const KernelResult& ours, const ContenderResult& theirs);
 
 // Returns the row of a table for people: the rate that counts, in GB/s or GOPS. `others` have a
-// column each
-// (Contenders::names()).
+// column each (Contenders::names()).
 Cells kernel_cells(uint32_t threads, const KernelResult& result, const LimitSample& best,
                    const std::vector<std::string>& others);
 // Returns cells of CSV; each of `others` has two.

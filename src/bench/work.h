@@ -50,8 +50,8 @@ struct WorkGraph {
   KvType kv_type;
   ArithmeticUnitSet
       units;  // of the level that the model runs at; a unit which that lacks is FP32 FMA
-  // The rows that are expanded in models with latents, and the rows of a step, since every
-  // step makes keys and values anew. A measured prompt counts as the beginning of a longer one.
+  // The rows that are expanded in models with latents, and the rows of a step, since every step
+  // makes keys and values anew. A measured prompt counts as the beginning of a longer one.
   ExpandRule expand = {.tail = 0, .step = 0};
   uint32_t step_rows = 512;
 

@@ -63,9 +63,8 @@ class Embedder {
   uint32_t context() const { return engine_.context(); }
 
   // Returns a vector [width] for each text, in their order. Throws (kRequest) for a text without
-  // tokens,
-  // with more than context() or with one outside the vocabulary, before anything is computed, and
-  // (kFile) where a vector or a score is not finite.
+  // tokens, with more than context() or with one outside the vocabulary, before anything is
+  // computed, and (kFile) where a vector or a score is not finite.
   std::vector<std::vector<float>> run(std::span<const EmbedText> texts);
 
  private:

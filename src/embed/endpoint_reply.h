@@ -1,6 +1,6 @@
-// Reads replies of an endpoint of OpenAI's interface, which are not trusted. Vectors come as
-// arrays of numbers or as base64 of little-endian floats (`encoding_format`), and are normalised
-// here: double sums, in order.
+// Reads replies of an endpoint of OpenAI's interface, which are not trusted. Vectors come as arrays
+// of numbers or as base64 of little-endian floats (`encoding_format`), and are normalised here:
+// double sums, in order.
 //
 // Errors (kResource): one sentence without the endpoint's name.
 #pragma once

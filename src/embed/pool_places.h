@@ -23,9 +23,8 @@ struct PoolPlace {
 };
 
 // Returns the places of `where.threads` threads (0: default_thread_count()) on what `where` leaves
-// of the
-// machine: a core for each, from the last node and its highest core on. More threads than cores are
-// dealt out to the places in turn. Never empty. Throws (kUsage) as place_threads() does.
+// of the machine: a core for each, from the last node and its highest core on. More threads than
+// cores are dealt out to the places in turn. Never empty. Throws (kUsage) as place_threads() does.
 std::vector<PoolPlace> place_pools(const Machine& machine, const PlacementOptions& where,
                                    PoolSplit split);
 

@@ -60,12 +60,12 @@ class Engine : public StepEngine {
   std::vector<NodeMemory> node_memory() const { return memory_->by_node(placement()); }
   // Return the plan that steps run under, and set another one from the next step on: other groups,
   // other members at work, another number of rows up to which a step runs under the decode plan.
-  // Sequences go on, and
-  // all results stay the same to the bit. Threads, shards, shares and prefill's rows are those of
-  // before, and of a model with latents no phase may have more groups on a shard than the engine
-  // was made with, which are as many as its pages have copies of them. Throws (kUsage) for other
-  // plans, and kResource where memory is short; then nothing has changed. It builds the graphs anew
-  // (graph() of before is gone), and for that time needs the memory of both plans.
+  // Sequences go on, and all results stay the same to the bit. Threads, shards, shares and
+  // prefill's rows are those of before, and of a model with latents no phase may have more groups
+  // on a shard than the engine was made with, which are as many as its pages have copies of them.
+  // Throws (kUsage) for other plans, and kResource where memory is short; then nothing has changed.
+  // It builds the graphs anew (graph() of before is gone), and for that time needs the memory of
+  // both plans.
   const EnginePlan& plan() const { return layout_.plan; }
   void set_plan(const EnginePlan& plan) { set_plan(plan, layout_.options.schedules); }
   // Sets the plan and other schedules, too, from the next step on.

@@ -80,10 +80,9 @@ class EngineMemory {
   float* hidden() const { return hidden_; }
 
   // Returns the regions of all memory, the model's weights included, every byte once: a region for
-  // each kind and shard,
-  // scratch for each thread. With EngineOptions::interleave weights and KV pages lie on all nodes.
-  // Graphs are not in it: each group has its own on the heap of one of its threads; nor pages of
-  // files, which lie wherever a thread first came.
+  // each kind and shard, scratch for each thread. With EngineOptions::interleave weights and KV
+  // pages lie on all nodes. Graphs are not in it: each group has its own on the heap of one of its
+  // threads; nor pages of files, which lie wherever a thread first came.
   const std::vector<MemoryRegion>& regions() const { return regions_; }
   // Returns the regions by nodes, those with memory or threads, rising. Asks the kernel: slow.
   std::vector<NodeMemory> by_node(const Placement& placement) const;

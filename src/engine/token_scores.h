@@ -1,7 +1,7 @@
 // Scores tokens that are given: a token's log-probability by the row of logits before it, and the
-// likeliest tokens in its place. Rows are read as the LM head left them, in runs of
-// columns by shard, by several threads at a time; the figures are to the bit those of
-// log_sum_exp() and top_logprobs() over the whole row.
+// likeliest tokens in its place. Rows are read as the LM head left them, in runs of columns by
+// shard, by several threads at a time; the figures are to the bit those of log_sum_exp() and
+// top_logprobs() over the whole row.
 #pragma once
 
 #include <cstdint>

@@ -79,8 +79,7 @@ class ExecutionContext {
   // waits until it is posted.
   void tell(uint32_t flag) { flags_[flag]->post(run_); }
   // Does as tell(), for something that several threads do: each arrives with its `count`, and the
-  // one
-  // that completes `expected` tells.
+  // one that completes `expected` tells.
   void arrive(uint32_t flag, uint32_t count, uint32_t expected) {
     flags_[flag]->arrive(count, expected, run_);
   }

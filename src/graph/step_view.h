@@ -93,8 +93,7 @@ struct StepView {
 };
 
 // The rows that a layer keeps for each position: the lengths of keys and values, and the KV heads
-// on
-// each shard. Where a shard has none, the layer takes nothing there. Latents, which are keys and
+// on each shard. Where a shard has none, the layer takes nothing there. Latents, which are keys and
 // values at once (kernels/attention/latent.h), have no values beside them; their heads are copies
 // of one, which the groups of a shard have each (graph/ops/latent.h).
 struct KvLayer {

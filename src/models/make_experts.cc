@@ -10,9 +10,8 @@ namespace {
 constexpr const char* kRoutingBias = "exp_probs_b.bias";
 
 // Returns the gating of a file that names none (0 names none as well). Files of GLM-4.7-Flash lack
-// the key,
-// as those of DeepSeek-V2 do, and share its architecture; a bias for choosing says which it is:
-// routers with softmax that have one come with the key.
+// the key, as those of DeepSeek-V2 do, and share its architecture; a bias for choosing says which
+// it is: routers with softmax that have one come with the key.
 uint32_t unnamed_gating(const SpecBuilder& m, Gating otherwise) {
   if (otherwise == Gating::kSoftmaxOfChosen) return GgufGating::kSoftmaxOfChosen;
   bool biased = false;

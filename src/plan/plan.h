@@ -33,9 +33,9 @@ namespace hearth {
 enum class Phase : uint8_t { kPrefill, kDecode };
 const char* phase_name(Phase phase);
 
-// How groups keep in step (ArcLight, section 3.4): by themselves, meeting only where one reads
-// what another wrote (its Sync B), or all threads of all groups in one barrier after every op (its
-// Sync A). Results are the same to the bit; lockstep is there to be compared with.
+// How groups keep in step (ArcLight, section 3.4): by themselves, meeting only where one reads what
+// another wrote (its Sync B), or all threads of all groups in one barrier after every op (its Sync
+// A). Results are the same to the bit; lockstep is there to be compared with.
 enum class GroupSync : uint8_t { kAsync, kLockstep };
 const char* group_sync_name(GroupSync sync);
 // Returns the GroupSync of that name, or none.

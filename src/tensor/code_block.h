@@ -2,8 +2,7 @@
 // type: 8-bit codes with a scale and a minimum per half of 16. Nothing is lost: scales and minima
 // are binary16 or bfloat16, powers of two (E8M0), or products of binary16 or E4M3 with an integer
 // of at most 7 bits and a sign, which binary32 holds exactly, as it holds scale * code. Only the
-// sum
-// with a minimum rounds, and the product of E4M3 with the scale of a whole matrix (kL4H).
+// sum with a minimum rounds, and the product of E4M3 with the scale of a whole matrix (kL4H).
 //
 // A type's decoding fills one from a block of a file, a kind's unpacking from a pack. `stored`
 // holds what the scales and minima are made of, which packs keep instead of them.

@@ -12,8 +12,8 @@
 namespace hearth {
 namespace {
 
-// A task of one thread: a unit, or a piece of one. A unit is some rows of an item times the
-// query heads that the slice has of a granule of KV heads.
+// A task of one thread: a unit, or a piece of one. A unit is some rows of an item times the query
+// heads that the slice has of a granule of KV heads.
 struct Task {
   const StepItem* item;
   uint32_t row, rows;  // of the item

@@ -324,9 +324,8 @@ void ExpertsOp::sum_rows(const Run& run, const RowRange& rows, const PanelRange&
 namespace {
 
 // Returns how many of d distinct experts out of n the busiest of s shards has, over the mean. The
-// number on
-// one shard is nearly normal (its variance is the hypergeometric's), and the numbers of all shards
-// add up to d, which spreads them by s / (s - 1) as independent ones would not.
+// number on one shard is nearly normal (its variance is the hypergeometric's), and the numbers of
+// all shards add up to d, which spreads them by s / (s - 1) as independent ones would not.
 double busiest_share(double d, double n, double s) {
   if (s < 2 || n < 2 || d <= 0) return 1;
   const double mean = d / s;
