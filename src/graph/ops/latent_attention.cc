@@ -8,8 +8,8 @@
 namespace hearth {
 namespace {
 
-// Unpacking a page of latents takes as long as kUnpackRows rows of attention to it, so a block has
-// at least kFewestHeads heads.
+// Unpacking a page of latents takes as long as kUnpackRows rows of attention to it, so a block
+// should have at least kFewestHeads heads.
 constexpr uint32_t kUnpackRows = 8, kFewestHeads = 16;
 
 uint32_t absorbed_rows(const StepItem& item) { return item.rows - item.expanded; }
