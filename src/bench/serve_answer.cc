@@ -145,7 +145,7 @@ void AnswerReader::end(const ReplyEvent& event) {
     request_.output_tokens = texts_;
   }
   if (request_.output_tokens == 0) return fail("no tokens", "", event.when);
-  // No event had text: the first text counts as coming at the end.
+  // Tokens came without text (held back, or control tokens): the end counts as the first text.
   if (texts_ == 0) request_.first = request_.end;
   ended_ = true;
 }
