@@ -12,7 +12,7 @@ std::string bytes_text(uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   auto value = static_cast<double>(bytes);
   size_t unit = 0;
-  // 1023.995 and above would print as 1024.00 of the smaller unit.
+  // Values of 1023.995 and above would print as 1024.00 of the smaller unit.
   while (value >= 1023.995 && unit + 1 < std::size(kByteUnits)) {
     value /= 1024;
     ++unit;

@@ -244,7 +244,8 @@ std::vector<OfferedModel> find_offers(const OfferSetting& setting,
                                       KnownHeaders* known) {
   std::vector<OfferedModel> offers;
   KnownHeaders headers;
-  // True where a request asked for a model that embeds or ranks: else cores would wait for nobody.
+  // True where a model that embeds or ranks is named on the command line or in a table: only then
+  // are cores reserved for such models.
   const auto queues_apart = std::make_shared<bool>(setting.queues_apart);
   for (const FoundModel& model : find_models(setting, configuration, time)) {
     try {

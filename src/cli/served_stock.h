@@ -37,8 +37,7 @@ class ServedStock final : public ModelStock {
 
   const OfferSetting& setting_;
   ModelSet* set_ = nullptr;
-  std::mutex
-      mutex_;  // held while offers are found: the last to find some must be the last to offer
+  std::mutex mutex_;  // held while models are listed, so that the latest list is offered last
   Configuration configuration_;
   KnownHeaders known_;
 };

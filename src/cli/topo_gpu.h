@@ -19,7 +19,7 @@ namespace hearth {
 struct GpuPrediction {
   struct Prompt {
     uint32_t tokens = 0;
-    double gpu_seconds = 0;  // to the first token; NaN or infinite where a layer does not fit
+    double gpu_seconds = 0;  // to the first token; infinite where a pass would never end
     double cores_seconds = 0;
     PassFigures passes = {};  // of all passes together
   };

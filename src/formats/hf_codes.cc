@@ -77,7 +77,7 @@ ColumnOrder columns_by_group(const StoredCodes& codes) {
   return std::make_shared<const std::vector<uint32_t>>(std::move(order));
 }
 
-// Makes the codes of one Linear.
+// Describes the codes of one Linear as StoredCodes.
 class LinearMaker {
  public:
   LinearMaker(const SafeTensor& tensor, const HfQuant& quant, HfStored& stored)

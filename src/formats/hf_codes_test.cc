@@ -37,7 +37,7 @@ struct Weights {
     for (uint64_t i = 0; i < rows * k; ++i) codes.push_back(random() & most);
     for (uint64_t i = 0; i < rows * groups; ++i) {
       scales.push_back(f32_to_bf16(0.01f * static_cast<float>(1 + random() % 100)));
-      // Zeros have one value less than codes: the first form of GPTQ stores one less than the zero.
+      // A zero plus 1, which a form of GPTQ adds, still fits a code.
       zeros.push_back(random() % most);
     }
   }

@@ -98,7 +98,7 @@ constexpr HfKey say(const char* to, bool flag) {
 constexpr HfTensor vector(Text from, Text to, HfValue length) {
   return {HfScope::kLayer, HfKind::kPlain, from, to, length};
 }
-// A matrix of every layer, which is FP8 in FP8 models; the second form never is.
+// A matrix of every layer: matrix() is FP8 in FP8 models, table() never is.
 constexpr HfTensor matrix(Text from, Text to, HfValue rows, HfValue columns, HfValue bias = kNone,
                           HfKind kind = HfKind::kPlain) {
   return {HfScope::kLayer, kind, from, to, rows, columns, true, bias};
@@ -110,7 +110,7 @@ constexpr HfTensor table(Text from, Text to, HfValue rows, HfValue columns) {
 constexpr HfTensor in_layer(Text from, Text to, HfKind kind = HfKind::kPlain) {
   return {HfScope::kLayer, kind, from, to};
 }
-// A tensor of the model, behind its prefix; the second form has none.
+// A tensor of the model: of_model() is named behind its prefix, at_top() without one.
 constexpr HfTensor of_model(Text from, Text to, HfValue rows = kNone, HfValue columns = kNone,
                             HfKind kind = HfKind::kPlain) {
   return {HfScope::kModel, kind, from, to, rows, columns};
@@ -118,7 +118,7 @@ constexpr HfTensor of_model(Text from, Text to, HfValue rows = kNone, HfValue co
 constexpr HfTensor at_top(Text from, Text to, HfValue rows = kNone, HfValue columns = kNone) {
   return {HfScope::kTop, HfKind::kPlain, from, to, rows, columns};
 }
-// Restricts the row to models that have `when`, or to some layers.
+// Restrict the row to models that have `when`, or to some layers.
 constexpr HfTensor where(HfValue when, HfTensor row) {
   row.when = when;
   return row;

@@ -47,7 +47,7 @@ struct SourceExtras {
   std::string name;                   // the model's name; empty: that of its first file
   std::vector<MappedFile> documents;  // files without tensors
   std::vector<std::string> notes;     // sentences about tensors that were left out
-  std::shared_ptr<const void> kept;   // owns metadata and tensors that lie outside the files
+  std::shared_ptr<const void> kept;   // owns data of metadata and tensors that lies in no file
 };
 
 class ModelSource {

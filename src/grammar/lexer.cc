@@ -117,8 +117,8 @@ std::optional<Lexer::CharacterRun> Lexer::character_run(StateId state) {
   return CharacterRun{&*known->characters, run.most};
 }
 
-// Returns the automaton; none where `part` may go on behind a plain character, or `rest` begin with
-// one or be empty.
+// Returns the automaton of characters that `part` matches; none where `part` may go on after a
+// plain character, or where `rest` may be empty or begin with one.
 std::optional<CharacterAutomaton> Lexer::characters_of(RegexId part, RegexId rest) {
   RegexId plain = utf8_regex(regexes_, plain_characters());
   RegexId begins = regexes_.concat({plain, regexes_.everything()});

@@ -46,7 +46,7 @@ class Lexer {
   std::span<const uint32_t> accepted(StateId state) const { return at(state).accepted; }
   // Returns the tags of all terminals that may begin with the text read so far.
   uint32_t tags(StateId state) const { return at(state).tags; }
-  // Whether no byte may follow.
+  // Returns whether no byte may follow.
   bool at_end(StateId state) const { return at(state).at_end; }
   // Returns the state with counters cut to as much as kClamp bytes can distinguish.
   StateId clamped(StateId state);

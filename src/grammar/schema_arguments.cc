@@ -67,7 +67,7 @@ class MarkedWriter : public SchemaWriter {
     if (types & kFalseBit) words.push_back(set.literal("False"));
     return set.any_of(words);
   }
-  // NAME mark VALUE, the mark standing for a colon.
+  // Writes a property as NAME mark VALUE, where the mark stands for JSON's colon.
   Symbol bare_pair(RegexId names, std::string_view mark, GoalId goal) {
     const Symbol rule = builder_.rule("property");
     const RegexId marked = with_space(space_, mark, space_);

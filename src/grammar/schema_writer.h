@@ -62,7 +62,7 @@ class SchemaWriter {
   Symbol state(States& states, std::vector<State>& todo, const State& key);
   void write_cases(Symbol rule, GoalId goal, TypeBits types);
 
-  // schema_arrays.cc
+  // schema_arrays.cc: rules for arrays.
   void write_array(Symbol rule, GoalId goal, ArrayCase array);
   Symbol plain_items(const ArrayCase& array);
   Symbol counted_items(GoalId goal, const ArrayCase& array);
@@ -75,7 +75,7 @@ class SchemaWriter {
   std::optional<std::vector<Scalar>> few_scalars(GoalId goal);
   Symbol unique_items(GoalId goal, const ArrayCase& array);
 
-  // schema_objects.cc
+  // schema_objects.cc: rules for objects.
   void write_object(Symbol rule, const ObjectCase& object);
   ObjectCase with_few_named(ObjectCase object);
   void resolve_witnesses(const ObjectCase& object, size_t next, std::vector<ObjectCase>& out);

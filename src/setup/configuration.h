@@ -1,5 +1,5 @@
-// Options from elsewhere than the command line: of the environment, HEARTH_SERVE_PORT for
-// `hearth serve --port`, and below that of a file in TOML 1.0 with a table for each verb:
+// Reads options that the command line leaves open: from the environment, HEARTH_SERVE_PORT for
+// `hearth serve --port`, else from a file in TOML 1.0 with a table for each verb:
 //
 //   [serve]
 //   port = 9000
@@ -7,8 +7,8 @@
 //   no-log = true
 //
 // `hearth serve` also takes tables of models, by the names that requests call them, with the
-// options of `serve` that say something of one model, and `model`, which is what MODEL is on the
-// command line (default: the name):
+// options of `serve` that apply to one model, and `model`, which is MODEL of the command line
+// (default: the name):
 //
 //   [model.small]
 //   model = "unsloth/Qwen3-4B-GGUF"
@@ -16,11 +16,11 @@
 //   pin = true
 //
 // The file is what --config names, else $XDG_CONFIG_HOME/hearth/config.toml (~/.config where that
-// is not set), else /etc/hearth/config.toml; there need be none of the last two.
+// is not set), else /etc/hearth/config.toml; the last two need not exist.
 //
-// Errors (kUsage): a file that cannot be read, is larger than kMostConfigurationBytes or no TOML, a
-// table that is no verb, a key that is none of its options, a value of another type: with the file,
-// the line and the nearest name.
+// Errors (kUsage), with the file, the line and the nearest name: a file that cannot be read, is
+// larger than kMostConfigurationBytes or not TOML, a table that is not a verb, a key that is not
+// one of its options, a value of another type.
 #pragma once
 
 #include <cstddef>

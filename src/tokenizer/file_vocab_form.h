@@ -10,8 +10,8 @@
 
 namespace hearth {
 
-// Makes the vocabulary of `folder`, whose tokenizer is given. `rows`: those of the model's table of
-// embeddings.
+// Returns the converted vocabulary of `folder`, whose tokenizer is given. `rows` is the number of
+// rows of the model's embedding table.
 Vocab file_vocab_form(const ModelSource& folder, const Tokenizer& tokenizer, uint32_t rows);
 
 }  // namespace hearth
