@@ -72,6 +72,7 @@ constexpr OptionGroup kGroups[] = {
     {"Text", "embed", {"--field", "--id", "--prefix", "--truncate"}},
     {"Vectors", "embed", {"--dimensions", "--pooling", "--no-normalize", "--batch"}},
     {"Model", "logits", {"--chunk"}},
+    {"Text", "tokenize", {"--decode", "--no-special", "--lines"}},
     {"What to measure",
      "bench",
      {"--limits", "--load", "--kernels", "--serve", "--embed", "--compare", "--profile"}},
