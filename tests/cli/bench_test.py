@@ -287,7 +287,7 @@ class BenchTest(ProgramTest):
     def test_a_context_beyond_the_model_is_told(self):
         status, _, err = self.call("bench", self.chain, "-p", CONTEXT + 5, "-n", "0", "-r", "1")
         self.assertEqual(status, 0)
-        self.assertIn(f"beyond the {CONTEXT} positions", err)
+        self.assertIn(f"longer than the {CONTEXT} tokens", err)
 
     def test_a_forced_level(self):
         status, out, _ = self.call("bench", self.chain, "-p", "2", "-n", "0", "-r", "1", "--json",

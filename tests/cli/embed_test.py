@@ -208,7 +208,7 @@ class EmbedTest(ProgramTest):
 
     def test_texts_that_are_too_long(self):
         long = "ab" * CONTEXT
-        says = [f"the text has {2 * CONTEXT + 1} tokens", f"context holds {CONTEXT}", "--truncate"]
+        says = [f"the text has {2 * CONTEXT + 1} tokens", f"context of {CONTEXT}", "--truncate"]
         self.bad(1, "embed", self.random, *MEAN, "-p", long, says=["text 1 of -p", *says])
         status, out, err = self.call("embed", self.last, "--truncate", "--ctx", "20",
                                      text=f"abc\n{long}\n")

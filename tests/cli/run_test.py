@@ -333,7 +333,7 @@ class RunTest(ProgramTest):
     def test_errors_of_the_library_name_options(self):
         for words, says in ((["--temp", "200"], "hearth: --temp is 200; it must lie between"),
                             (["--presence-penalty", "-200"], "hearth: --presence-penalty is -200;"),
-                            (["--pre", "qwen2"], "--pre qwen2 works only with")):
+                            (["--pre", "qwen2"], "hearth: --pre qwen2 works only with")):
             self.assertTrue(self.bad(2, "run", self.chain, "-p", "a", *words).startswith(says))
 
     def test_prompt_file_that_is_missing(self):

@@ -164,7 +164,7 @@ class TuneTest(ProgramTest):
                            "--bandwidth-table", given)
         self.assertNotIn("assumed", err)
         self.bad(2, "tune", self.chain, "--machine", "synthetic numa:2 core:2 pu:1",
-                 "--bandwidth-table", given, says=["others"])
+                 "--bandwidth-table", given, says=["measure it there"])
 
     def test_kernels_are_found_kept_and_used(self):
         out, _ = self.tune("--only", "kernels")
