@@ -123,7 +123,7 @@ class EngineOptionsTest(ProgramTest):
     def test_weights_become_the_finest_type_that_fits(self):
         words = self.VERBS["logits"]
         out, err = self.told("logits", *words, "--weights", "auto")
-        self.assertIn("are not quantised", err)
+        self.assertIn("stay as they are", err)
         self.assertEqual(out, self.told("logits", *words)[0])
         self.assertNotEqual(self.told("logits", *words, "--weights", "fp8")[0], out)
         told = self.bench("--weights", "auto")

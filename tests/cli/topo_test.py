@@ -42,7 +42,7 @@ class TopoTest(ProgramTest):
         self.assertIn("prefill: 3 groups\n", uneven)
         self.assertIn("group 2: shards 2-3, 4 threads\n", uneven)
         self.assertIn("decode: 5 groups\n", uneven)
-        self.bad(2, "topo", "--machine", machine, "--shards", "5", says=["5 nodes", "beside 4"])
+        self.bad(2, "topo", "--machine", machine, "--shards", "5", says=["5 NUMA nodes", "on 4"])
         self.bad(2, "topo", "--machine", machine, "--groups", "5", "-t", "4", says=["5 groups"])
 
     def test_topo_chooses_nodes_and_cpus(self):
@@ -134,7 +134,7 @@ class TopoTest(ProgramTest):
         text = self.good("topo", "--bandwidth-table", path)
         self.assertRegex(text, r"  node 0 \(\d+\) +[\d.]+")
         machine = "synthetic pack:8 numa:9 pu:1"
-        self.bad(2, "topo", "--bandwidth-table", path, "--machine", machine, says=["72 others"])
+        self.bad(2, "topo", "--bandwidth-table", path, "--machine", machine, says=["72 nodes"])
         self.bad(2, "topo", "--bandwidth", "--machine", machine, says=["only a description"])
         self.bad(2, "topo", "-o", path, says=["--bandwidth"])
         self.bad(1, "topo", "--bandwidth-table", self.chain, says=["chain.gguf", "not JSON"])
