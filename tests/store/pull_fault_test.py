@@ -126,7 +126,7 @@ class FaultTest(StoreCase):
             hub.entries = [hub.entry(NAME)]
             hub.entries[0]["lfs"]["size"] = 1 << 49
             self.bad("pull", "org/model", "--anyway", hub=hub,
-                     says=["512.00 TiB", "left", "hearth remove"])
+                     says=["512.00 TiB", "free", "hearth remove"])
 
     def test_waits_for_whoever_fetches(self):
         with FakeHub({NAME: DATA}) as hub:
