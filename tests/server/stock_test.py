@@ -200,7 +200,7 @@ class StockTest(StoreCase):
         self.assertEqual(self.pull(server, "org/model:Q8_0")[-1], DONE)
         for name in ("org/model:Q8_0", "org/model:Q4_0"):
             self.assertEqual(self.text(server, name), text)
-        self.assertIn("stay as they were read before", server.said())
+        self.assertIn("only the models of Hugging Face's cache were updated", server.said())
         self.assertEqual(server.said().count("org/model:Q4_0 is loaded"), 1, server.said())
 
     def test_headers_are_read_again_where_a_file_is_another(self):
