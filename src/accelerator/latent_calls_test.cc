@@ -93,7 +93,7 @@ TEST(LatentCalls, ContradictionsAreRefused) {
   };
   store([](S& c) { c.rows = 0; }, "nothing to do");
   store([](S& c) { c.pages.copies = 3; }, "3 copies of 4096 bytes do not fit");
-  store([](S& c) { c.pages.length = 641; }, "in 641 is none");
+  store([](S& c) { c.pages.length = 641; }, "in 641 is not possible");
   store([](S& c) { c.pages.stride += 4; }, "not a multiple of 64");
   store([](S& c) { c.pages.at = {}; }, "no pages");
   store([](S& c) { c.x.stride = 23; }, "rows of x overlap");

@@ -237,7 +237,7 @@ TEST_F(TunedStoreTest, RefusesWhatItDoesNotKnow) {
     return refusal([&] { parse_tuned(changed, "f"); });
   };
   const std::string head = "'f' is not a file of tuned plans: ";
-  const std::string tail = "delete it with `hearth tune --remove`";
+  const std::string tail = "; delete it with `hearth tune --remove`";
   auto line = [&](const std::string& fault) { return head + "line " + fault + tail; };
   EXPECT_EQ(
       with("hearth-tuned 1", "hearth-tuned 2"),

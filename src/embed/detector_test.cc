@@ -77,7 +77,7 @@ TEST(Agreement, RefusesOtherVectors) {
   EXPECT_EQ(troubles[1], "");
   EXPECT_EQ(troubles[2], "");
   EXPECT_NE(troubles[3].find("embeds otherwise than first"), std::string::npos);
-  EXPECT_EQ(troubles[4], "returns vectors of 9 elements, and first vectors of 8");
+  EXPECT_EQ(troubles[4], "gives vectors of 9 elements, and first of 8");
 }
 
 TEST(Agreement, HasACosine) {

@@ -78,14 +78,14 @@ TEST_F(KvSize, InBytesThatHoldNoContextIsRefused) {
   options_.kv_bytes = 100 * page_bytes_;
   options_.context = 6401;
   expect_refused(ErrorCode::kUsage, "kv_bytes",
-                 {bytes_text(100 * page_bytes_), "holds 6400 positions", "one context of 6401",
+                 {bytes_text(100 * page_bytes_), "holds 6400 tokens", "one context of 6401 tokens",
                   bytes_text(101 * page_bytes_), "raise it or lower the context"});
   options_.least_context = 6400;
   expect(100, 6400);
   options_.context = 0;
   options_.least_context = 0;
   options_.kv_bytes = page_bytes_ - 1;
-  expect_refused(ErrorCode::kUsage, "kv_bytes", {"holds 0 positions"});
+  expect_refused(ErrorCode::kUsage, "kv_bytes", {"holds 0 tokens"});
 }
 
 TEST_F(KvSize, InBytesBeyondTheMemoryIsRefused) {
@@ -158,7 +158,7 @@ TEST_F(KvSize, WhatIsNoShareIsRefused) {
   options_.kv_share = 0;
   options_.kv_pages = 63;
   options_.context = 4096;
-  expect_refused(ErrorCode::kUsage, "kv_pages", {"is 63", "4096 takes 64"});
+  expect_refused(ErrorCode::kUsage, "kv_pages", {"is 63", "4096 tokens takes 64 pages"});
 }
 
 // States that are kept beside those of three sequences, of a model whose layers keep some.

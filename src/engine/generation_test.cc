@@ -148,7 +148,7 @@ TEST_F(GenerationTest, FailsWhereEveryTokenIsForbidden) {
   Result result = take(for_token('a'));
   EXPECT_EQ(result.finish, Finish::kFailed);
   EXPECT_FALSE(result.has_token());
-  EXPECT_NE(result.error.find("forbids all"), std::string::npos) << result.error;
+  EXPECT_NE(result.error.find("forbids every one"), std::string::npos) << result.error;
 }
 
 TEST_F(GenerationTest, WithoutATokenizerThereIsNoText) {

@@ -154,7 +154,7 @@ TEST(SourceTensor, Q2_0OfOtherBlocksIsRefusedAsSuch) {
   const uint32_t q2_0 = gguf_type_of(DType::kQ2_0);
   EXPECT_EQ(parse_error(one_tensor({2048}, q2_0, 0, 576)), "");
   EXPECT_TRUE(says(parse_error(one_tensor({2048}, q2_0, 0, 544)),
-                   "tensor 't': it has fewer bytes than q2_0 takes"));
+                   "tensor 't': it has fewer bytes than q2_0 needs"));
   GgufBytes two = GgufBytes().header(2, 0).tensor("a", {2048}, q2_0, 0);
   EXPECT_TRUE(says(parse_error(two.tensor("b", {8}, kF32, 544).data(576)),
                    "tensor 'a': it has fewer bytes than q2_0 needs: the file is truncated, or "

@@ -167,7 +167,7 @@ TEST(Importance, OlderFilesThatAreNoneAreRefused) {
   EXPECT_TRUE(says(error_of({{"q", 1, {}}, {"r", 1, {1, 2}}}), "it has 0 values"));
   EXPECT_TRUE(says(error_of({{"", 1, {1, 2}}}), "has no name"));
   EXPECT_TRUE(says(error_of({{"q", 1, {1, kInfinite}}}), "a sum of squares of inf"));
-  EXPECT_TRUE(says(error_of({{"q", 1, {1}}, {"p", 1, {1}}, {"q", 1, {1}}}), "'q' appears tw"));
+  EXPECT_TRUE(says(error_of({{"q", 1, {1}}, {"p", 1, {1}}, {"q", 1, {1}}}), "'q' appears twice"));
   GgufBytes long_name;
   long_name.put(int32_t{1}).put(int32_t{1 << 30}).raw("some letters");
   EXPECT_TRUE(says(importance_error(long_name.put(int32_t{1}).bytes()), "its name"));

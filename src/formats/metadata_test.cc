@@ -91,15 +91,15 @@ TEST(Metadata, WrongTypesNameKeyFoundAndWanted) {
       "'m.gguf': metadata key 'n' has the type uint32 instead of string; convert the model again");
   EXPECT_NE(get_error<uint32_t>(file, "s").find("'s' has the type string instead of uint32"),
             std::string::npos);
-  EXPECT_NE(get_error<uint32_t>(file, "f").find("float32 where uint32"), std::string::npos);
-  EXPECT_NE(get_error<uint32_t>(file, "b").find("bool where uint32"), std::string::npos);
-  EXPECT_NE(get_error<bool>(file, "n").find("uint32 where bool"), std::string::npos);
+  EXPECT_NE(get_error<uint32_t>(file, "f").find("float32 instead of uint32"), std::string::npos);
+  EXPECT_NE(get_error<uint32_t>(file, "b").find("bool instead of uint32"), std::string::npos);
+  EXPECT_NE(get_error<bool>(file, "n").find("uint32 instead of bool"), std::string::npos);
   EXPECT_NE(get_error<float>(file, "n").find("uint32 instead of float32"), std::string::npos);
   EXPECT_NE(get_error<float>(file, "a").find("array of float32 instead of float32"),
             std::string::npos);
-  EXPECT_NE(get_error<std::vector<std::string>>(file, "a").find("where array of string"),
+  EXPECT_NE(get_error<std::vector<std::string>>(file, "a").find("instead of array of string"),
             std::string::npos);
-  EXPECT_NE(get_error<std::vector<float>>(file, "f").find("float32 where array of float32"),
+  EXPECT_NE(get_error<std::vector<float>>(file, "f").find("float32 instead of array of float32"),
             std::string::npos);
   EXPECT_NE(get_error<std::vector<uint32_t>>(file, "neg").find("'neg' holds -1"),
             std::string::npos);

@@ -49,7 +49,7 @@ TEST(Safetensors, TensorsComeInTheOrderOfTheirData) {
 TEST(Safetensors, HeadersOfNoGoodLength) {
   expect_found(error_of(std::vector<std::byte>(5)), "ends after 5 bytes");
   std::vector<std::byte> huge(64, std::byte{0x01});
-  expect_found(error_of(huge), "more than the 100000000");
+  expect_found(error_of(huge), "more than the format's limit of 100000000");
   std::vector<std::byte> cut = SafetensorsWriter::file(R"({"a":{}})", 0);
   cut.resize(cut.size() - 1);
   expect_found(error_of(cut), "the header has 8 bytes, but the file ends after 15");
@@ -105,7 +105,7 @@ TEST(Safetensors, RangesThatAreNotThoseOfTheShapes) {
   expect_found(header_error(both(a, one("b", "F32", "1", "4,8")), 8), "'b' overlaps");
   expect_found(header_error(both(a, one("b", "F32", "1", "12,16")), 16), "4 bytes before");
   expect_found(header_error("{" + one("a", "F32", "2", "8,0") + "}", 8), "before its beginning");
-  expect_found(header_error("{" + one("a", "F32", "3", "0,8") + "}", 8), "3 of F32 are 12");
+  expect_found(header_error("{" + one("a", "F32", "3", "0,8") + "}", 8), "3 of F32 need 12");
   expect_found(header_error("{" + one("a", "F4", "3", "0,2") + "}", 2), "a fraction of a byte");
   expect_found(header_error("{" + one("a", "F32", "4294967296,4294967296,2", "0,8") + "}", 8),
                "a fraction of a byte");

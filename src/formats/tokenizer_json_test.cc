@@ -193,7 +193,7 @@ TEST(TokenizerJson, IdsLieInTheVocabularyAndStandOnce) {
   Parts parts;
   for (const auto& [vocab, why] :
        {std::pair{R"({"a": 20})", "beyond the 20 tokens"}, std::pair{R"({"a": -1})", "beyond"},
-        std::pair{R"({"a": 0, "b": 0})", "the id 0, which 'a' has"},
+        std::pair{R"({"a": 0, "b": 0})", "the id 0, which 'a' already has"},
         std::pair{R"({"a": "0"})", "model.vocab"}, std::pair{R"({"a": 1.5})", "model.vocab"},
         std::pair{R"({"a": 99999999999999999999})", "model.vocab"},
         std::pair{"[]", "model.vocab"}}) {
@@ -202,7 +202,7 @@ TEST(TokenizerJson, IdsLieInTheVocabularyAndStandOnce) {
   }
   for (const auto& [added, why] :
        {std::pair{R"([{"id": 20, "content": "x"}])", "added_tokens[0].id = 20"},
-        std::pair{R"([{"id": 0, "content": "x"}])", "the id 0, which 'a' has"},
+        std::pair{R"([{"id": 0, "content": "x"}])", "the id 0, which 'a' already has"},
         std::pair{R"([{"id": 5, "content": "a"}])", "the id 5, and model.vocab 0"},
         std::pair{R"([{"id": 0, "content": "a"}, {"id": 0, "content": "a"}])", "the id 0 twice"},
         std::pair{R"([{"content": "x"}])", "id"}, std::pair{R"([{"id": 5}])", "content"},

@@ -49,7 +49,7 @@ TEST(SchemaDocument, FindsPointersAnchorsAndResources) {
   EXPECT_EQ(resolved(schema, "http://x.org/a/b.json#/$defs/c"), "schema.$defs.b.$defs.c");
   EXPECT_EQ(resolved(schema, "#second"), "schema.$defs.list.anyOf[1]");
   EXPECT_EQ(resolved(schema, "#/$defs/list/anyOf/1"), "schema.$defs.list.anyOf[1]");
-  EXPECT_PRED2(has_part, refusal_of(schema), "schema: keyword \"$ref\" names \"#/missing\"");
+  EXPECT_PRED2(has_part, refusal_of(schema), "schema: keyword \"$ref\" refers to \"#/missing\"");
   SchemaDocument document(schema, "schema", {});
   EXPECT_THROW(document.resolve(document.root(), "$ref", "http://y.org/z"), Error);
 }

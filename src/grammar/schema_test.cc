@@ -173,7 +173,7 @@ TEST(Schema, RefusesByPathAndKeyword) {
                "schema.properties.id: keyword \"pattern\" is not supported: ");
   EXPECT_PRED2(begins_with,
                refusal_of_schema(R"({"items": {"$ref": "http://x.org/s"}})", {.name = "tool"}),
-               "tool.items: keyword \"$ref\" names \"http://x.org/s\"");
+               "tool.items: keyword \"$ref\" refers to \"http://x.org/s\"");
   EXPECT_PRED2(has_part, refusal_of_schema(R"({"$ref": "#"})"), "refers back");
   EXPECT_PRED2(has_part, refusal_of_schema(R"({"allOf": [{"$ref": "#/allOf/0"}]})"), "refers back");
   EXPECT_PRED2(has_part, refusal_of_schema(R"({"required": true})"), "\"required\"");

@@ -204,9 +204,8 @@ class Planner {
             : " for other layers";
     fail(by_asking ? ErrorCode::kUsage : ErrorCode::kResource,
          "passes of {} rows ({} for KV cache pages of a context of {}), {} kept layers and {} "
-         "buffers{} need {}, {} of it in one piece, and {} has {} free, {} of it in one piece: use "
-         "a "
-         "GPU with more memory, a shorter context, or fewer rows{} or layers",
+         "buffers{} need {}, {} of it in one piece, and {} has {} free, {} of it in one piece: "
+         "use a GPU with more memory, a shorter context, or fewer rows{} or layers",
          plan.rows, bytes_text(plan.page_bytes), target_.context, plan.kept, plan.berths, buffers,
          bytes_text(plan.bytes()), bytes_text(plan.least_piece), facts_.name, bytes_text(memory_),
          bytes_text(facts_.allocation_bytes), plan.experts > kLeastRing ? ", experts" : "");

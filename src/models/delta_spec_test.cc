@@ -167,7 +167,7 @@ TEST(DeltaSpec, RatesAboveZeroAreRefused) {
       make_spec(model);
       ADD_FAILURE() << rate;
     } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("blk.2.ssm_a holds"), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("blk.2.ssm_a has the value"), std::string::npos);
     }
   }
 }

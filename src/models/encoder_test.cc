@@ -197,9 +197,9 @@ TEST(Encoder, KeysThatCannotBe) {
   TestSource source = encoder_source({});
   for (uint32_t types : {0u, 1u, 3u, 0xffffffffu}) {
     source.set("tokenizer.ggml.token_type_count", types);
-    EXPECT_NE(
-        spec_refusal(source, ErrorCode::kFile).find("tensor token_types.weight is 48 x 2, where"),
-        std::string::npos);
+    EXPECT_NE(spec_refusal(source, ErrorCode::kFile)
+                  .find("tensor token_types.weight is 48 x 2, but needs a row for each of"),
+              std::string::npos);
   }
 }
 
@@ -231,7 +231,7 @@ TEST(Encoder, TensorsThatCannotBe) {
   says(encoder_source({}).add("blk.0.attn_qkv.weight", {48, 144}), ErrorCode::kUnsupported,
        "blk.0.attn_q.weight");
   says(encoder_source(jina).add("blk.0.attn_q_norm.weight", {48}), ErrorCode::kFile,
-       "norms queries of layer 0 and not keys");
+       "normalises the queries of layer 0 but not the keys");
   says(encoder_source(jina).remove("blk.0.ffn_gate.weight").add("blk.0.ffn_up.weight", {48, 71}),
        ErrorCode::kFile, "requires 48 x 140");
   // A block of 32 that holds the end of one vector and the beginning of the next.

@@ -424,7 +424,7 @@ TEST(HfConfig, ValuesThatCannotBeAreNamed) {
        "1024"},
       {R"(, "num_hidden_layers": 1e300)", "num_hidden_layers = 1E300"},
       {R"(, "num_hidden_layers": "4")", "num_hidden_layers = \"4\""},
-      {R"(, "num_hidden_layers": null)", "does not say num_hidden_layers"},
+      {R"(, "num_hidden_layers": null)", "has no num_hidden_layers"},
       {R"(, "hidden_size": 1.5)", "hidden_size = 1.5"},
       {R"(, "vocab_size": 18446744073709551615)", "vocab_size = 18446744073709551615"},
       {R"(, "rms_norm_eps": 0)", "rms_norm_eps = 0, but the value must be a positive number"},
@@ -447,13 +447,13 @@ TEST(HfConfig, ValuesThatCannotBeAreNamed) {
     EXPECT_NE(error.find(test.found), std::string::npos) << error;
   }
   EXPECT_NE(error_of("MixtralForCausalLM", R"(, "num_local_experts": 4, "num_experts_per_tok": 5)")
-                .find("num_experts_per_tok = 5, where a whole number from 1 to 4"),
+                .find("num_experts_per_tok = 5, but the value must be a whole number from 1 to 4"),
             std::string::npos);
   EXPECT_NE(error_of("DeepseekV3ForCausalLM", std::string(kDeepseek) + R"(, "n_group": 3)")
-                .find("n_group = 3, where a divisor of the 8 experts"),
+                .find("n_group = 3, but the value must be a divisor of the 8 experts"),
             std::string::npos);
   EXPECT_NE(error_of("DeepseekV3ForCausalLM", std::string(kDeepseek) + R"(, "topk_group": 5)")
-                .find("topk_group = 5, where a whole number from 1 to 4"),
+                .find("topk_group = 5, but the value must be a whole number from 1 to 4"),
             std::string::npos);
 }
 

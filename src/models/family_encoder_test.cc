@@ -178,7 +178,7 @@ TEST(HfEncoder, FilesOfSentenceTransformers) {
   writer.put("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": false})");
   EXPECT_NE(error().find("pooling_mode_mean_tokens = false"), std::string::npos) << error();
   writer.put("modules.json", "[]" + std::string(kMostConfigBytes, ' '));
-  EXPECT_NE(error().find("more than the 8388608"), std::string::npos) << error();
+  EXPECT_NE(error().find("more than the limit of 8388608"), std::string::npos) << error();
   writer.put("modules.json", R"([{"type": "a.Pooling", "path": "../x"}])");
   EXPECT_NE(error().find("the plain name of a folder"), std::string::npos) << error();
   writer.put("modules.json", R"([{"type": "a.Pooling", "path": "2_Pooling"}])");

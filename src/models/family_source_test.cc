@@ -260,9 +260,9 @@ TEST(HfSource, Fp8HasItsScales) {
   }
   expect_in(folder_error(fp8_folder({}, "")),
             "its scales 'model.layers.0.mlp.up_proj.weight_scale_inv' are missing");
-  expect_in(folder_error(fp8_folder({3, 3}, "F32")), "is 3 x 3, where 3 x 2 scales");
-  expect_in(folder_error(fp8_folder({6}, "F32")), "is 6, where 3 x 2 scales");
-  expect_in(folder_error(fp8_folder({3, 2}, "F64")), "stored as F64, where F32, BF16 or F16");
+  expect_in(folder_error(fp8_folder({3, 3}, "F32")), "is 3 x 3 instead of 3 x 2 scales");
+  expect_in(folder_error(fp8_folder({6}, "F32")), "is 6 instead of 3 x 2 scales");
+  expect_in(folder_error(fp8_folder({3, 2}, "F64")), "stored as F64 instead of F32, BF16 or F16");
   HfFolderWriter orphan(all_hf_families());
   set_common(orphan, "Qwen3ForCausalLM");
   orphan.add_zeros("model.layers.0.mlp.up_proj.weight", {300, 140}, "BF16");
@@ -396,7 +396,7 @@ TEST(HfSource, FoldersThatAreIncomplete) {
   expect_in(error(), "has 1 .safetensors files, but neither model.safetensors nor");
   mixtral_folder().save(folder.path());
   fs::remove(folder.path() + "model-00002-of-00003.safetensors");
-  expect_in(error(), "lacks 'model-00002-of-00003.safetensors'");
+  expect_in(error(), "has no 'model-00002-of-00003.safetensors', which");
   mixtral_folder().save(folder.path());
   fs::resize_file(folder.path() + "model-00003-of-00003.safetensors", 900);
   expect_in(error(), "00003.safetensors': the data of tensor");

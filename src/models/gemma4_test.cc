@@ -152,7 +152,8 @@ TEST(Gemma4, WhatIsMissingOrDoesNotFitIsNamed) {
   }
   TestSource lengths = gemma4();
   lengths.remove("blk.0.attn_v.weight").set("gemma4.attention.value_length", uint32_t{8});
-  expect_gemma_refused(lengths, file, "gemma4.attention.value_length = 8, where the 16 of a key");
+  expect_gemma_refused(
+      lengths, file, "gemma4.attention.value_length = 8, but the value must be the key length 16");
 }
 
 // The rest of the file tests Hugging Face folders.

@@ -108,7 +108,8 @@ TEST(LatentSpec, SizesThatCannotBeAreRefusedByTheirKey) {
   }
   TestSource source = latent_source({});
   source.set("deepseek2.attention.causal", false);
-  EXPECT_NE(spec_refusal(source, ErrorCode::kFile).find("attention.causal = false, where true"),
+  EXPECT_NE(spec_refusal(source, ErrorCode::kFile)
+                .find("attention.causal = false, but the value must be true"),
             std::string::npos);
   source = latent_source({});
   source.set("deepseek2.rope.scaling.type", "yarn");

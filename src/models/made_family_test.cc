@@ -77,7 +77,7 @@ TEST_F(MadeFamily, TextConfigIsReadAndWhatStandsBesideIt) {
   writer_.set("num_hidden_layers", "0");
   EXPECT_NE(error("{}").find("has num_hidden_layers = 0"), std::string::npos);
   writer_.erase("num_hidden_layers");
-  EXPECT_NE(error("{}").find("does not say text_config.num_hidden_layers"), std::string::npos);
+  EXPECT_NE(error("{}").find("has no text_config.num_hidden_layers"), std::string::npos);
 }
 
 TEST_F(MadeFamily, TensorsUnderEveryPrefix) {

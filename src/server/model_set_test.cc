@@ -164,7 +164,7 @@ TEST_F(ModelSetTest, PinnedModelsStay) {
   models[0].pinned = true;
   start(1, std::move(models));
   EXPECT_EQ(status("a"), kLoaded);
-  EXPECT_THAT(error("b"), HasSubstr("no_room: 'b' takes"));
+  EXPECT_THAT(error("b"), HasSubstr("no_room: 'b' needs at least"));
   EXPECT_THAT(error("b"), HasSubstr("are used by 'a' (10 B, pinned)"));
   EXPECT_EQ(status("a"), kLoaded);
 }

@@ -154,8 +154,8 @@ TEST(ToolFields, ChoosesByName) {
             "missing_required_parameter: tool_choice.type is missing");
   EXPECT_EQ(offer_error(three_tools(), R"({"type":"custom","custom":{"name":"a"}})").substr(0, 41),
             "unsupported_parameter: tool_choice.type a");
-  EXPECT_EQ(offer_error("", R"({"type":"function","name":"x"})").substr(0, 34),
-            "invalid_value: tool_choice is give");
+  EXPECT_EQ(offer_error("", R"({"type":"function","name":"x"})").substr(0, 48),
+            "invalid_value: tool_choice works only with tools");
 }
 
 TEST(ToolFields, ChoosesSome) {

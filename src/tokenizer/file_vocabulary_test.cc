@@ -247,7 +247,7 @@ TEST(FileVocabulary, TokensAroundATextStay) {
   const Both twice(folder_with(parts.json()));
   EXPECT_EQ(twice.read->encode("ab"), std::vector<int32_t>{256});
   ASSERT_EQ(twice.made.notes.size(), 1u);
-  EXPECT_NE(twice.made.notes[0].find("puts 2 tokens before"), std::string::npos);
+  EXPECT_NE(twice.made.notes[0].find("adds 2 tokens before a text"), std::string::npos);
 }
 
 TEST(FileVocabulary, WhiteSpaceThatSpecialTokensTakeIsTold) {

@@ -118,7 +118,7 @@ TEST_F(GpuDeviceTest, TellsHowFarBf16SumsAreApart) {
   }
   EXPECT_EQ(bits_beside_cores(spec_, Isa::kAvx2), "");
   const std::string text = bits_beside_cores(spec_, Isa::kAvx512Bf16);
-  EXPECT_NE(text.find("at most 1.6e-05 of the sum"), std::string::npos) << text;
+  EXPECT_NE(text.find("at most 1.6e-05 times the sum"), std::string::npos) << text;
 }
 
 // The text that is at fault is refused, and the device goes on.

@@ -401,7 +401,7 @@ TEST_F(ServiceTest, TooManyWhoWaitAreRefused) {
     FAIL() << "a third waits";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kBusy);
-    EXPECT_NE(std::string(error.what()).find("2 requests wait"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("2 requests are already waiting"), std::string::npos);
     streams.pop_back();
   }
   release();

@@ -153,7 +153,7 @@ class StreamTest(GpuCase):
         few = self.call("run", DEMO, "-p", "a", "-n", "1", "--gpu", self.name, "--gpu-memory",
                         "64KiB")
         self.assertEqual(few.returncode, 2)
-        self.assertRegex(few.stderr.decode(), r"take [\d.]+ MiB, .*, and .* has 64.00 KiB")
+        self.assertRegex(few.stderr.decode(), r"need [\d.]+ MiB, .*, and .* has 64.00 KiB free")
         alone = self.call("run", DEMO, "-p", "a", "-n", "1", "--gpu-rows", "64")
         self.assertEqual(alone.returncode, 2)
         self.assertIn(b"gpu", alone.stderr)

@@ -165,7 +165,7 @@ class OllamaTest(ScriptedTest):
                             "options.top_p is 7")):  # fmt: skip
             self.refused(400, body, says)
         self.refused(400, {}, "model is missing", "/api/show")
-        self.refused(405, None, "/api/chat takes POST", CHAT, "GET")
+        self.refused(405, None, "/api/chat accepts only POST", CHAT, "GET")
 
     def test_bad_bytes(self):
         """All that has a path below /api/ is told in one form, whoever refuses it."""

@@ -110,7 +110,8 @@ class EngineTest(ServeCase):
         server = self.start("serve", hybrid, "--state-cache", "0")
         self.assertEqual(told(server), (texts, [0, 0, 0]))
         self.assertEqual(server.figures()["hearth_state_cache_states"], 0)
-        self.bad(2, "serve", hybrid, "--state-cache", "2", says=["--state-cache of 2 B holds no"])
+        self.bad(2, "serve", hybrid, "--state-cache", "2",
+                 says=["--state-cache of 2 B is too small"])
         self.bad(2, "serve", hybrid, "--state-cache", "few", says=["--state-cache"])
 
     def test_weights_in_another_type(self):

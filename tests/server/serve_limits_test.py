@@ -189,7 +189,7 @@ class QueueTest(ServeCase):
     def test_one_request_has_no_more_than_a_share(self):
         server = self.serve("--max-running", "1", "--max-queue", "4")
         self.assert_error(server.ask("POST", TEXT, {"prompt": "a", "n": 4}), 400,
-                          "too_many_texts", says=["4 texts", "for 3 of one client"])
+                          "too_many_texts", says=["4 texts", "allows 3 per client"])
         self.assertEqual(server.ask("POST", TEXT, {"prompt": "a", "n": 3})[0], 200)
 
     def test_none_may_wait(self):
@@ -198,7 +198,7 @@ class QueueTest(ServeCase):
         self.assertEqual(server.ask("POST", TEXT, {"prompt": "a"})[0], 200)
         self.assert_error(server.ask("POST", TEXT, {"prompt": "a", "n": 2}), 429, "queue_full")
         self.assert_error(server.ask("POST", TEXT, {"prompt": ["a", "b", "c"]}), 400,
-                          "too_many_texts", says=["3 texts", "for 2"])
+                          "too_many_texts", says=["3 texts", "allows 2 per client"])
 
 
 class ReplyTest(ServeCase):

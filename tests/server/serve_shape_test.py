@@ -89,7 +89,7 @@ class ShapeTest(SharedCase):
             ({"grammar": "root ::= ("}, "invalid_value", "grammar", "grammar"),
             ({"guided_json": {"not": {}}}, "invalid_schema", "guided_json", "guided_json"),
             ({"guided_choice": ["a"], "guided_regex": "a"}, "invalid_value", "guided_choice",
-             "beside"),
+             "cannot be combined with"),
         ):  # fmt: skip
             status, reply = self.server.ask("POST", TEXT, {"prompt": "a", **fields})[:2]
             error = reply["error"]

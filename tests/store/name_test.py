@@ -43,7 +43,7 @@ class NameTest(StoreCase):
         with FakeHub({"m-Q4_0.gguf": DATA}) as hub:
             code, _, err = self.call("run", "org/model:Q4_0", "-p", "A fox", "-n", "2", hub=hub)
             self.assertEqual(code, 0, err)
-            self.assertIn("fetching org/model:Q4_0", err)
+            self.assertIn("downloading org/model:Q4_0", err)
             self.good("run", "hf.co/org/model/blob/main/m-Q4_0.gguf", "-p", "A fox", "-n", "2",
                       hub=hub)
             before = len(hub.requests)
@@ -99,7 +99,7 @@ class ListTest(StoreCase):
         told = {m["name"]: m for m in json.loads(self.good("list", "--json"))["models"]}
         self.assertEqual({name for name, m in told.items() if m["runs"]},
                          {"good:latest", "org/repo:F16"})
-        self.assertIn("no JSON", told["broken:latest"]["reason"])
+        self.assertIn("is not JSON", told["broken:latest"]["reason"])
         text = self.good("list")
         self.assertIn("not there", text)
         self.assertIn("runs", text)

@@ -125,6 +125,7 @@ TEST(Dispatches, AllPagesOfTheLargestPass) {
                                        .out = rows_in(4, kAtOnce * 512)}),
             uint64_t{kMostRows} * kAtOnce);
   KvPages expanded = pages;
+  expanded.at = somewhere(5);
   expanded.heads = kAtOnce;
   expanded.type = KvType::kF32;
   expanded.stride = kAtOnce * expanded.head_bytes();
