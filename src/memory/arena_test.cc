@@ -177,7 +177,8 @@ TEST(CheckMemoryTest, NamesTheFigures) {
   machine.memory_available = 3ull << 30;
   EXPECT_EQ(error_text([&] { check_memory(3ull << 30, "the model", machine); }), "");
   std::string text = error_text([&] { check_memory(10ull << 30, "the model", machine); });
-  EXPECT_NE(text.find("the model needs 10.00 GiB and 3.00 GiB are available;"), std::string::npos)
+  EXPECT_NE(text.find("the model needs 10.00 GiB, and 3.00 GiB are available: use"),
+            std::string::npos)
       << text;
   machine.memory_limit = 4ull << 30;
   text = error_text([&] { check_memory(10ull << 30, "the model", machine); });

@@ -120,7 +120,7 @@ class FileTest(ProgramTest):
     def test_encoders_give_no_text(self):
         path = self.folder / "encoder.gguf"
         chain_models.write_encoder(path)
-        says = ["encoder.gguf", "an encoder (bert)", "no text", "`hearth embed`"]
+        says = ["encoder.gguf", "an encoder (bert)", "cannot generate text", "`hearth embed`"]
         self.refused(path, says, verbs=(
             ("run", "-p", "a"), ("logits", "--tokens", "1"), ("perplexity", "-p", "a"),
             ("bench", "-p", "8", "-n", "2")))
