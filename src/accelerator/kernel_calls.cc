@@ -67,7 +67,8 @@ struct Name {
   std::string operator()(const ExpertAddCall&) const { return "experts' add"; }
 };
 
-// Gathers accesses; of places that are none, none.
+// Collects a call's accesses. Those of no bytes and those at a place that the call leaves out are
+// dropped.
 class Accesses {
  public:
   void add(const Access& access) {

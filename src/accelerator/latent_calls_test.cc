@@ -17,7 +17,8 @@ namespace {
 
 constexpr BufferId kLatents = 4;
 
-// A latent of 20 and 4 that are turned: 64 positions of 32 halves.
+// Three pages of latents: 20 elements and 4 that RoPE turns, padded to 32 halves, for each of 64
+// positions, so 4,096 bytes for each copy.
 LatentPages latents_of(uint32_t copies) {
   return {.at = {kLatents, 0},
           .stride = copies * 4096ull + 64,

@@ -116,7 +116,8 @@ class Measurement {
         trials_(wanted_trials(options)),
         parts_(static_cast<uint32_t>(kOtherParts + options.kinds.size() * options.rows.size() +
                                      trials_.size())),
-        // First tries take up to as long as what is counted.
+        // A part's time is shared in halves: tries that find how much work to measure may take as
+        // long as the repetitions that count.
         share_(options.seconds / (2 * parts_)),
         piece_(largest_piece()),
         gate_(accelerator.make_timeline()),

@@ -52,7 +52,8 @@ float small_value(std::mt19937& random) {
   return random() % 2 == 0 ? plain_value(random) : std::ldexp(plain_value(random), exponent);
 }
 
-// Writes `nan` over all numbers of its size that are one.
+// Replaces every NaN among the numbers of `all` by `nan`, so that those with other bits compare
+// equal; numbers have the size of Bits.
 template <typename Bits, typename IsNan>
 void settle(const std::vector<Access>& all, Bits nan, const IsNan& is_nan,
             std::span<std::byte> memory) {

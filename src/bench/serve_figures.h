@@ -49,7 +49,8 @@ struct ServeFigures {
 
 ServeFigures serve_figures(const ServedLoad& load, const ServeSlo& slo);
 
-// Returns the goodput; none where no load of a rate reached it.
+// Returns the goodput: the highest rate of a load in which kGoodputAttainment of the requests met
+// the objectives; none where no load with a rate did.
 std::optional<double> goodput(const std::vector<ServedLoad>& loads, const ServeSlo& slo);
 
 // Looks for the goodput: doubles or halves a rate until it lies between one that reaches the

@@ -38,7 +38,7 @@ TestSource small_source(bool tied, uint32_t window = 0) {
 }
 
 constexpr uint64_t kLayerBytes = 320 * 8 * 34 + 256 * 1024 + 192 * 144 + 256 * 192;
-// Operations for a token, in both layers.
+// Operations for a token: in both layers by type of arithmetic, and in the matrix of logits.
 constexpr double kInt8Ops = 2 * 2.0 * 256 * (320 + 192), kBf16Ops = 2 * 2.0 * 256 * 96,
                  kF32Ops = 2 * 2.0 * 256 * 256, kHeadOps = 2.0 * 256 * 100;
 // Operations for a query and a key in all layers and heads, and bytes of a position's keys and

@@ -79,7 +79,8 @@ class StepClock {
     return sum / static_cast<double>(values.size());
   }
 
-  // The slowest message between two of the members.
+  // Returns the seconds that the slowest message between two members of a barrier takes: within a
+  // last-level cache, within a node, or from node to node.
   double hop(const std::vector<uint32_t>& members) const {
     const Core& first = machine_.cores[plan_.placement.seats[members[0]].core];
     double worst = constants_.cache_hop;

@@ -185,8 +185,9 @@ TEST_F(Kunpeng, BytesAndOperationsAreThoseOfTheModel) {
   }
 }
 
-// graph/ops/reduce.h counts so: in decode every group reads the others' sums of all rows, in
-// prefill a row's owner does, and writes its norm into three copies. The last reduce is of one row.
+// Holds the bytes that reduces move against the formula of graph/ops/reduce.h. In decode each of
+// the four groups reads the sums of the three others, for all rows. In prefill only a row's owner
+// reads them, and writes the row's norm to the three others. The model's last reduce has one row.
 TEST_F(Kunpeng, ReducesMoveLessWhereRowsAreDealt) {
   constexpr double kRows = 2 * 36 * 100 - 99, kRowBytes = 3 * 2560;
   StepCost decode = cost(plan_on(machine, {}), {100, 0});

@@ -11,7 +11,8 @@ using enum HfValue;
 using Kind = HfKey::Kind;
 using Text = std::string_view;
 
-// A count that config.json must state; its limit is a number or another value.
+// A count that config.json must state. It is at most `most`, a number, or with need_up_to() another
+// value of the model.
 constexpr HfKey need(Text from, const char* to, HfValue keep, uint32_t most) {
   return {Kind::kCount, from, to, keep, most, 1, true};
 }

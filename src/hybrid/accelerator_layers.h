@@ -49,10 +49,10 @@ struct PrefillPages {
 
 class AcceleratorLayers : public BlockBuilder {
  public:
-  // All of them outlive it, and what the step shows outlives its commands' inputs. The step has no
-  // rows of logits; `context`: the positions that a text
-  // may have. With `pages` keys and values go there, and attention reads them from there; then
-  // nothing is computed but these: of the last layer no attention, and nothing behind it.
+  // All arguments must outlive it, and what the step points at must outlive its commands' inputs.
+  // The step has no rows of logits. `context`: the most positions of a sequence. With `pages`, keys
+  // and values are written there and attention reads them from there; nothing else is computed
+  // then: of the last layer neither attention nor anything after it.
   AcceleratorLayers(const PassWeights& weights, uint32_t context, const StepView& step,
                     PassCommands* commands, const PrefillPages* pages = nullptr);
 

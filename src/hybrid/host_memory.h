@@ -19,7 +19,7 @@ class HostMemory {
 
   // Says why some of it is not imported; empty: all is.
   const std::string& why_not_all() const { return why_not_all_; }
-  // Whether these bytes of it are.
+  // Returns whether these bytes of the memory are imported.
   bool holds(const std::byte* first, uint64_t bytes) const;
 
   struct Piece {
@@ -32,7 +32,7 @@ class HostMemory {
 
  private:
   const std::byte* base_;
-  uint64_t size_ = 0;  // that is imported
+  uint64_t size_ = 0;  // bytes imported, from base_ on
   uint64_t piece_bytes_ = 0;
   std::vector<Buffer> buffers_;  // of piece_bytes_, the last of what is left
   std::string why_not_all_;

@@ -32,7 +32,7 @@ class PassWatch {
   virtual void let_go(size_t text) = 0;
 };
 
-// Watches texts that nobody gives up.
+// A watch for passes whose texts are all wanted to the end.
 class AllWanted : public PassWatch {
  public:
   bool wanted(size_t) override { return true; }

@@ -130,7 +130,8 @@ PassTime::PassTime(const PassTarget& target, const MeasuredAccelerator& gpu, con
     }
     points_.emplace_back(plan.rows, clock.seconds(plan.rows));
   } catch (const Error& error) {
-    // A pass over more rows takes still longer.
+    // The accelerator would count as lost before so many rows are done: the table ends before them,
+    // since more rows take longer still.
     if (error.code() != ErrorCode::kResource) throw;
   }
   if (points_.empty()) return;

@@ -56,7 +56,8 @@ class PrefillPass : public PassRunner {
  private:
   class Run;
 
-  // Returns the commands before their values have places.
+  // Returns the commands of a pass over the step's rows, whose values have no memory yet
+  // (PassCommands::lay_out() or lay_out_as() gives it).
   PassCommands make(const PrefillStep& step) const;
   void write_inputs(const PassCommands& commands);
   void import_memory();

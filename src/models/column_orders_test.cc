@@ -56,7 +56,8 @@ class OrderedModel {
   void add_block(decltype(Block::body) body) { spec.layers.push_back({{{std::move(body), {}}}}); }
 
   bool is_codes(WeightId id) const { return spec.weight(id).packed.code_bits == 4; }
-  // Return the `by` of the order that the matrix's input, or its rows, got; 0: none.
+  // Return by how many columns the order turns that settle_column_orders() gave to the matrix's
+  // input, or to its rows; 0: no order.
   uint32_t input(WeightId id) const { return first_of(spec.weight(id).input_order); }
   uint32_t rows(WeightId id) const { return first_of(spec.weight(id).row_order); }
 

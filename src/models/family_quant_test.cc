@@ -67,7 +67,8 @@ TEST(HfQuantSource, Fp8HasAScaleForARowOrATensor) {
                 "1 scales of activations, or of cached keys and values, are not used");
     }
   }
-  // Blocks by the same name, also with further dimensions of 1.
+  // A tensor of the same name may also have a scale for each block of 128 x 128 elements, here
+  // 3 x 2, in a shape with further dimensions of 1 or without.
   for (const Dims& shape : {Dims{3, 2}, Dims{3, 1, 2, 1}}) {
     ModelSource source = fp8_up(shape, "F32").source();
     const StoredMatrix& scales = source.tensors()[0].runs[0].scales;

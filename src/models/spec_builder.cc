@@ -170,7 +170,8 @@ WeightId SpecBuilder::vector_part(int layer, const char* member, std::string nam
   const SourceTensor& data = tensor(name, dims);
   const uint32_t block = dtype_info(data.dtype).block_elements;
   const bool whole = first == 0 && size == data.n_elements;
-  // A part that begins inside of a block could be read, but nobody stores biases so.
+  // A vector that begins or ends inside of a block of the tensor could be decoded, but no known
+  // model stores its biases so.
   if (!whole && (first % block != 0 || size % block != 0)) {
     fail(ErrorCode::kUnsupported,
          "'{}': tensor {} has the type {}, whose blocks span several of its vectors: this version "

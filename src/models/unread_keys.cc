@@ -73,8 +73,8 @@ constexpr Key kWindowKeys[] = {
     {"rope.freq_base_swa", Neutral::kZero},
 };
 
-// A key that counts only where YaRN stretches the context: elsewhere scores grow with their sines
-// and cosines alone.
+// YaRN's correction of the size of scores. It has an effect only in a model whose attention uses
+// YaRN; an architecture that does not read it would leave it out.
 constexpr Key kYarnKeys[] = {{"rope.scaling.yarn_log_multiplier", Neutral::kZero}};
 
 bool is_neutral(const MetaValue& value, Neutral neutral) {

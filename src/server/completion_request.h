@@ -49,8 +49,8 @@ struct CompletionCall {
   // The messages of a chat, as read_messages() makes them (server/chat_messages.h).
   boost::json::array messages;
   boost::json::object template_kwargs;  // the template's variables, with the `tools` that it shows
-  // The tools of a chat and how they may be called. `shape` holds the form of the content until the
-  // prompt is made.
+  // The tools of a chat and how they may be called. Its `answer` stays empty until the prompt is
+  // made; until then the form of the content is in `shape`, below.
   TurnOrder turn;
   bool include_reasoning = true;
   // The prompts of /v1/completions; one given as text has no `ids`. Empty: the request only asks

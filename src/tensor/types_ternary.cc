@@ -57,7 +57,7 @@ void decode_q2_0(const std::byte* p, uint32_t part, CodeBlock& b) {
 
 }  // namespace
 
-// 48 bytes of five digits of base 3, 4 bytes of four; d; d (digit - 1)
+// 48 bytes of five digits in base 3 each, 4 bytes of four, then d; a value is d (digit - 1).
 constinit const DTypeInfo type_tq1_0 = {.name = "tq1_0",
                                         .gguf_type = 34,
                                         .block_elements = 256,
@@ -67,7 +67,8 @@ constinit const DTypeInfo type_tq1_0 = {.name = "tq1_0",
                                         .scales = {{{ScaleForm::kF16, 52}}},
                                         .decode = decode_tq1_0};
 
-// 64 bytes of 2 bits, in the order of Q2_K; d; d (code - 1), code 3 being 2 d, though not in use
+// 64 bytes of codes of 2 bits, in the order of Q2_K, then d; a value is d (code - 1). Code 3 would
+// be 2 d, but files do not use it.
 constinit const DTypeInfo type_tq2_0 = {.name = "tq2_0",
                                         .gguf_type = 35,
                                         .block_elements = 256,
@@ -77,7 +78,8 @@ constinit const DTypeInfo type_tq2_0 = {.name = "tq2_0",
                                         .scales = {{{ScaleForm::kF16, 64}}},
                                         .decode = decode_tq2_0};
 
-// d, 16 bytes of bits, element i in bit i % 8 of byte i / 8; d where it is set, else -d
+// d, then 16 bytes of bits: element i is bit i % 8 of byte i / 8. A value is d where it is set,
+// else -d.
 constinit const DTypeInfo type_q1_0 = {.name = "q1_0",
                                        .gguf_type = 41,
                                        .block_elements = 128,
@@ -87,7 +89,8 @@ constinit const DTypeInfo type_q1_0 = {.name = "q1_0",
                                        .scales = {{{ScaleForm::kF16, 0}}},
                                        .decode = decode_q1_0};
 
-// d, 16 bytes of 2 bits, element i in bits 2 (i % 4) and above of byte i / 4; d (code - 1)
+// d, then 16 bytes of codes of 2 bits: element i begins at bit 2 (i % 4) of byte i / 4. A value is
+// d (code - 1).
 constinit const DTypeInfo type_q2_0 = {.name = "q2_0",
                                        .gguf_type = 42,
                                        .block_elements = 64,

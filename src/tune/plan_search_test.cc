@@ -328,7 +328,8 @@ TEST(PlanSearch, DescribedMachines) {
       EXPECT_TRUE(
           std::is_sorted(found.best.begin(), found.best.end(),
                          [](const PlanTrial& a, const PlanTrial& b) { return a.cost < b.cost; }));
-      // One of 36 layers takes 10 ms at most on a core, with all its steps.
+      // Keeps a search short: for a model of 36 layers one evaluation, which predicts all steps of
+      // the workload, takes up to 10 ms on a core.
       EXPECT_LE(found.evaluations, 800u);
     }
   }

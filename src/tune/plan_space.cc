@@ -47,7 +47,8 @@ class Dealer {
     }
   }
 
-  // Deals the groups; none where that cannot be.
+  // Returns the groups with their shards or parts of one, in a plan's order; none where the rules
+  // of PlanSpace allow none. `most_groups`, by shard: how many may share it. Called once.
   std::optional<std::vector<PlanGroup>> deal(const std::vector<uint32_t>& most_groups) {
     const auto shards = static_cast<uint32_t>(on_.size());
     uint32_t begin = 0;  // of the next group's shards: those before it that nobody stands on, too

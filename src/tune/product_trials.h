@@ -32,11 +32,11 @@ class ProductTrials {
   const GemmSchedule& by_hand() const { return by_hand_; }
   // Returns the seconds of one product, from so many that the clock is exact.
   double seconds(const GemmSchedule& schedule);
-  // A quick look, for a search: infinite where it was stopped.
+  // Returns the seconds of a short trial, for a search; infinite where it was stopped.
   double cost(const GemmSchedule& schedule);
-  // Searches among the tiles, or all (ScheduleSearch), by quick looks, each of which `told` hears
-  // of, then runs the best that were found in
-  // turns and takes the fastest: a search alone takes what a quick look flattered.
+  // Searches among the tiles, or all (ScheduleSearch), by short trials, each of which is reported
+  // to `told`. Then it runs the best schedules in turns and takes the fastest, since a single short
+  // trial may flatter one.
   struct Found {
     GemmSchedule schedule;
     uint32_t trials;  // of the search

@@ -208,8 +208,9 @@ const ScheduleEntry* ScheduleTuner::learned_of(const ProductShape& product, uint
   return best;
 }
 
-// The searches come first, then the whole steps, then those of attention, and what is known takes
-// no time.
+// Estimates how long each part of the tuning takes, in the order of the work: the search of each
+// product for each number of rows (0 where its schedule is known already), then with `steps` the
+// trials of whole steps, then those of each candidate for attention.
 WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tuned& tuned,
                                   bool steps) const {
   // Trials of a product, of which every quick look has some, and pairs of whole steps.

@@ -50,9 +50,9 @@ struct ProductCase {
 // default stayed, that.
 void add_winners(const Tuned& tuned, const Kernels& kernels, TileWindow* window);
 
-// All products of both graphs, with the rows that they have in steps of the cases (product_rows());
-// those of one shape follow one another,
-// decode first. What has the same shape is one product: K may be dealt where one of them allows it.
+// Returns all products of both graphs, with the rows that they have in steps of the cases
+// (product_rows()). Products of one shape follow one another, decode first; products of the same
+// shape are one, whose K may be dealt where one of them allows it.
 std::vector<ProductCase> product_cases(const Engine& engine, const TuneCases& cases);
 
 class ScheduleTuner {

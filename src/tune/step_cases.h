@@ -20,7 +20,7 @@ struct StepCase {
   bool has(const ScheduleEntry& entry) const;
 };
 
-// Returns the case of a prompt, in steps of so many rows at most.
+// Returns the case of a step of decode, or of a prompt in steps of `prompt_rows` rows at most.
 StepCase step_case(Phase phase, uint32_t size, uint32_t prompt_rows);
 std::vector<StepCase> step_cases(const TuneCases& cases, const EnginePlan& plan);
 

@@ -52,7 +52,9 @@ TEST_F(StepCasesTest, AStepThatGetsNoFasterHasItsProductsByHand) {
   EXPECT_FALSE(reset_step(all_[1], kPromptRows, &tuned_)) << "nothing is left to lose";
 }
 
-// Prompts of an earlier trace: of 24 tokens, whose experts have 1 to 4 rows, and one of many steps.
+// The stored steps are prompts of an earlier trace: one of 24 tokens, whose experts have 1 to 4
+// rows, and one computed in many steps of 512, whose experts have 4 to 64. Both share products with
+// the step that is reset.
 TEST_F(StepCasesTest, StepsOfOtherCasesAreTimedAgain) {
   tuned_.steps = {{Phase::kPrefill, 24, {}, 8}, {Phase::kPrefill, 8192, {}, 8}};
   EXPECT_TRUE(reset_step(all_[1], kPromptRows, &tuned_));

@@ -1,8 +1,8 @@
 // TileWindow: which tiles a search need try. Once kWinners searches of one kernel on as many
 // threads are done, of whatever products and models, the next one in steps of some rows tries only
 // tiles that won one of the last kWinners searches in steps of as many rows; all where there were
-// fewer than kLike of these. (Sandwich, section 6, slides a window
-// of 16 over the numbers of rows of one product, which are five or six here.)
+// fewer than kLike of these. (Sandwich, section 6, slides a window of 16 over the numbers
+// of rows of one product, which are five or six here.)
 #pragma once
 
 #include <deque>

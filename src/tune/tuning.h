@@ -42,7 +42,7 @@ struct TuningOptions {
   bool fresh = false;                   // forgets what was measured before
 };
 
-// The questions of tuning to its caller while it works, and its reports.
+// The callbacks of tuning: it asks whether to stop, and reports its progress.
 struct TuningWatch {
   std::function<bool()> interrupted = [] { return false; };
   std::function<void(const TuneProgress&)> progress = [](const TuneProgress&) {};

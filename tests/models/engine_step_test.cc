@@ -145,7 +145,8 @@ TEST(EngineBest, IsThatOfTheWholeRowOverShardsAndGroups) {
   }
 }
 
-// The picked rows may be those of any group where rows are dealt to groups.
+// Prefill deals rows to two groups or more, so that any of them may own a row whose logits or
+// hidden state is asked for.
 TEST_F(EngineStep, PickedRowsAreTheSameForAnyGroups) {
   std::vector<std::vector<int32_t>> prompts = {random_tokens(31, 11), random_tokens(20, 12),
                                                random_tokens(9, 13)};

@@ -469,8 +469,8 @@ TEST_F(LatentScheduler, AConversationFindsThePagesOfItsTurnsAndGetsTheSameBits) 
     start(expanding());
     answer(first);
     const std::vector<Result> after = answer(second);
-    // 279 tokens were computed: the last one that was generated is none of them. Of the first
-    // turn's prompt 128 positions are expanded, of the second's as a whole 256.
+    // The first answer leaves 4 whole pages, 128 positions of them expanded. With first_turn the
+    // second prompt expands 128 too and finds all 4; else it expands 256 and finds those of 128.
     EXPECT_EQ(after.front().cached_tokens, first_turn > 0 ? 256u : 128u);
     EXPECT_EQ(alone.front().cached_tokens, 0u);
     EXPECT_EQ(tokens_of(after), tokens_of(alone));

@@ -38,10 +38,10 @@ inline constexpr uint64_t kMostIndex = INT32_MAX;
 // Returns where a place lies in the accelerator's memory; of none 0.
 using AddressOf = std::function<uint64_t(const Place&)>;
 
-// The dispatches that do the call, which may run side by side. None takes over 50 ms on a slow
-// card, as drivers end what takes seconds; of an expert that nearly all rows choose, eight times
-// that. Throws Error (kUnsupported) for a call that no shader
-// does.
+// Returns the dispatches that do the call; they may run at the same time. None takes over 50 ms on
+// a slow card, since drivers end dispatches that take seconds; one of an expert that nearly all
+// rows choose takes up to eight times that. Throws Error (kUnsupported) for a call without a
+// shader.
 std::vector<Dispatch> dispatches_of(const KernelCall& call, const AddressOf& address);
 
 // The parts of dispatches_of, one file each.

@@ -17,7 +17,8 @@ class Pipelines {
  public:
   explicit Pipelines(VulkanDevice& device);
 
-  // `fused`: which of the shader's two modules (shaders/exact.glsl).
+  // `fused`: the shader's module for a driver whose fma() is fused; else the one that computes it
+  // in binary64 (shaders/exact.glsl).
   VkPipeline of(const Dispatch& dispatch, bool fused);
 
   // Records the dispatch, which check_groups() lets pass.

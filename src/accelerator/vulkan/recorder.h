@@ -23,7 +23,8 @@ class Recorder {
   void submit(const CommandList& list, bool fused, std::vector<WorkQueue>& queues);
 
  private:
-  // A command that was found good, as the queue will have it.
+  // A command that passed all checks, with the dispatches and pipelines of its kernel; a copy has
+  // none.
   struct Prepared {
     const Command* command = nullptr;
     std::vector<Dispatch> dispatches = {};

@@ -296,7 +296,7 @@ void expect_near(const float* row, const Truth& truth) {
   }
 }
 
-// Memory and threads of one plan's stack.
+// Runs a Stack (above) by a plan, with memory and threads for it.
 class Runner {
  public:
   Runner(const Plan& plan, const Layout& layout)

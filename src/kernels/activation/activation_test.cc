@@ -28,8 +28,9 @@ std::vector<float> silu_mul(Isa isa, const std::vector<float>& gate, const std::
   return out;
 }
 
-// exp has a relative error of 1.2e-7, which the sigmoid takes in at most twice (above and below the
-// line for g < 0, where the two partly cancel); the sum, the quotient and two products round.
+// exp has a relative error of 1.2e-7, which the sigmoid has at most twice: for g < 0 it is in the
+// numerator and in the denominator, where the two partly cancel. The sum, the quotient and two
+// products round.
 TEST(ActivationTest, AllLevelsGiveTheTruthInTheSameBits) {
   std::vector<float> gate, up;
   for (double g = -87; g < 120; g += 0.0037) {

@@ -13,8 +13,9 @@
 namespace hearth {
 namespace {
 
-// The tiles from which on a page is unpacked: the conversions that each would do cost about a third
-// of one.
+// The number of tiles of rows from which on a page's elements are converted to floats once for all
+// tiles, and not by each tile as it reads them: converting is about a third of a tile's
+// instructions.
 constexpr uint32_t kUnpackTiles = 3;
 
 // Format: how a page holds keys and values (kv_format-inl.h). kWidth: vectors in a row of a tile.

@@ -193,7 +193,8 @@ class LatentProducts {
     }
   }
 
-  // `next`: the page that is visited next, so many bytes of it, or null.
+  // Adds a page of keys and values, as floats, to the sums of the rows' attention, and meanwhile
+  // fetches `next_bytes` bytes of the page that is visited after it into L2; `next` null: nothing.
   static void visit(const RowBlock& b, const View& view, const float* keys, const float* values,
                     const std::byte* next, size_t next_bytes) {
     const uint32_t depths = (b.key_stride + kDepth - 1) / kDepth;

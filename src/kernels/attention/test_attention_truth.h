@@ -23,8 +23,8 @@ void expect_true_everywhere(const KvHead& head, const Queries& queries);
 // Expects on every level that the bits of each row alone and in another order are those that it has
 // among all.
 void expect_no_company(const KvHead& head, const Queries& queries);
-// Expects on every level that spans which several calls visit give the bits of one call. At least
-// four spans.
+// Expects on every level that several calls, each for some of the spans, give the bits of one call
+// for all of them. The problem must have four spans.
 void expect_spans_apart(const KvHead& head, const Queries& queries);
 
 }  // namespace hearth
