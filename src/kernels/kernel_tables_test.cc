@@ -78,9 +78,10 @@ TEST(KernelTables, AKernelWithoutADefaultIsRefused) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kFile);
     EXPECT_EQ(std::string(error.what()),
-              fmt::format("the schedules of f32 at ISA level {} cannot be: none is for products of "
-                          "all sizes",
-                          isa_name(kLow)));
+              fmt::format(
+                  "the schedules of f32 at ISA level {} are not possible: none is for products of "
+                  "all sizes",
+                  isa_name(kLow)));
   }
 }
 
