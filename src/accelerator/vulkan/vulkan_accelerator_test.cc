@@ -205,7 +205,7 @@ TEST_P(VulkanTest, CopiesFromImportedMemoryWhatTheHostWroteBeforeItsSignal) {
   Command kernel;
   kernel.work = KernelCall(add);
   EXPECT_TRUE(
-      holds(message_of(ErrorCode::kRequest, [&] { gpu_->submit({{kernel}}); }), "host memory"));
+      holds(message_of(ErrorCode::kRequest, [&] { gpu_->submit({{kernel}}); }), "host's memory"));
 }
 
 TEST_P(VulkanTest, RunsKernelsAndCopiesInTurn) {
