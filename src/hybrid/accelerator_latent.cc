@@ -12,8 +12,8 @@
 #include "base/check.h"
 #include "base/round_up.h"
 #include "hybrid/accelerator_layers.h"
-#include "hybrid/head_rows.h"
 #include "kernels/attention/latent.h"
+#include "tensor/head_panels.h"
 
 namespace hearth {
 namespace {
@@ -25,6 +25,12 @@ constexpr uint32_t kAbsorbedHeads = 4;
 constexpr uint64_t kExpandedBytes = 128 << 20;
 
 uint64_t aligned(uint64_t bytes) { return round_up(bytes, kWorkAlign); }
+
+// Returns the rows from `row` on, each from `column` on.
+FloatRows part_of(FloatRows rows, uint64_t row, uint64_t column) {
+  rows.at = rows.at + (row * rows.stride + column) * kFloat;
+  return rows;
+}
 
 // Returns how many positions the last `rows` of a sequence of `positions` see, added up over these
 // rows: each sees all up to its own.
@@ -90,6 +96,9 @@ class LatentCommands {
 
   ValueId project_down(ValueId input, ValueId* low_queries);
   uint32_t query_heads(uint32_t heads) const;
+  // The product of rows with the panels of a weight's shard.
+  GemmCall product_of(const Weight& by, uint32_t s, const HeadPanels& panels, const ActRows& a,
+                      uint32_t rows, const FloatRows& out) const;
   FloatRows queries_of(ValueId low, uint32_t s, UnitRange heads, const Place& to);
   void norm_in_place(ValueId x, const NormRef& by, uint32_t n, bool ordered);
   void turn(const FloatRows& x, uint32_t heads, uint32_t apart, bool ordered);
@@ -196,22 +205,29 @@ uint32_t LatentCommands::query_heads(uint32_t heads) const {
   return (heads + parts - 1) / parts;
 }
 
+GemmCall LatentCommands::product_of(const Weight& by, uint32_t s, const HeadPanels& panels,
+                                    const ActRows& a, uint32_t rows, const FloatRows& out) const {
+  const PackSpec& spec = by.shards[s].spec;
+  const ShardPlace place = layers_.weights_.shard(by, s);
+  return {.spec = spec,
+          .codes = place.codes,
+          .scales = place.scales,
+          .panel0 = panels.panel0,
+          .panels = panels.panels,
+          .block1 = spec.blocks(),
+          .a = a,
+          .m = rows,
+          .out = out};
+}
+
 FloatRows LatentCommands::queries_of(ValueId low, uint32_t s, UnitRange heads, const Place& to) {
   const Shard& shard = weight(block_.query).shards[s];
-  const ShardPlace place = layers_.weights_.shard(weight(block_.query), s);
   const HeadPanels panels(shard, heads, block_.key_length);
   const ActFormat format = act_format_for(shard.spec.kind);
   layers_.bring(low, format);
   const FloatRows out{to, panels.columns()};
-  commands_.add(GemmCall{.spec = shard.spec,
-                         .codes = place.codes,
-                         .scales = place.scales,
-                         .panel0 = panels.panel0,
-                         .panels = panels.panels,
-                         .block1 = shard.spec.blocks(),
-                         .a = layers_.values_[low].formats.at(format),
-                         .m = step_rows(),
-                         .out = out});
+  commands_.add(product_of(weight(block_.query), s, panels, layers_.values_[low].formats.at(format),
+                           step_rows(), out));
   return part_of(out, 0, panels.lead);
 }
 
@@ -352,24 +368,14 @@ void LatentCommands::quantize(const FloatRows& x, uint32_t head_floats, uint32_t
 void LatentCommands::multiply(const Heads& of, UnitRange heads, uint32_t rows,
                               const HeadProducts& by) {
   const Shard& shard = by.weight.shards[of.shard];
-  const ShardPlace place = layers_.weights_.shard(by.weight, of.shard);
   std::vector<AddCall> copies;
   for (uint32_t i = 0; i < heads.size(); ++i) {
     const HeadPanels panels(shard, {heads.begin + i, heads.begin + i + 1}, by.length);
     const FloatRows to = part_of(by.out, 0, uint64_t{i} * by.out_head);
     const bool whole = panels.columns() == by.length;
     const FloatRows wide{by.edges + i * by.edge_bytes, panels.columns()};
-    commands_.add(
-        GemmCall{.spec = shard.spec,
-                 .codes = place.codes,
-                 .scales = place.scales,
-                 .panel0 = panels.panel0,
-                 .panels = panels.panels,
-                 .block1 = shard.spec.blocks(),
-                 .a = {by.a + i * by.a_bytes, act_format_for(shard.spec.kind), rows, shard.spec.k},
-                 .m = rows,
-                 .out = whole ? to : wide},
-        i == 0);
+    const ActRows a{by.a + i * by.a_bytes, act_format_for(shard.spec.kind), rows, shard.spec.k};
+    commands_.add(product_of(by.weight, of.shard, panels, a, rows, whole ? to : wide), i == 0);
     if (whole) continue;
     copies.push_back({.a = part_of(wide, 0, panels.lead),
                       .b = {minus_zeros(), 0},

@@ -3,29 +3,10 @@
 
 #include "graph/ops/gemm_tasks.h"
 #include "graph/ops/latent_heads.h"
+#include "tensor/head_panels.h"
 
 namespace hearth {
 namespace {
-
-// The panels of a row-cut weight that hold the rows of a head, of `length` rows, in a shard. They
-// may hold rows of its neighbours: `lead` before them.
-struct HeadPanels {
-  PanelRange range;
-  uint32_t lead;
-
-  HeadPanels(const Shard& shard, uint32_t head, uint32_t length) {
-    const uint32_t begin = head * length - shard.row0;
-    range.panel0 = begin / kPanelRows;
-    range.panels = (begin + length + kPanelRows - 1) / kPanelRows - range.panel0;
-    lead = begin % kPanelRows;
-  }
-  uint32_t columns() const { return range.panels * kPanelRows; }
-};
-
-// The most columns that panels of a head have.
-uint32_t most_columns(uint32_t length) {
-  return (length + kPanelRows - 2) / kPanelRows * kPanelRows + kPanelRows;
-}
 
 // A task: one head's rows of a weight, or those of a unit of heads, times rows of activations.
 struct HeadTask {
@@ -55,13 +36,13 @@ void multiply_head(const ExecutionContext& context, const Weight& weight,
                    uint32_t length, const ActView& a, uint32_t m, float* out, size_t stride,
                    float* tmp, std::byte* scratch) noexcept {
   const Shard& shard = weight.shards[shard_index];
-  const HeadPanels panels(shard, head, length);
+  const HeadPanels panels(shard, {head, head + 1}, length);
   const bool whole = panels.columns() == length;
   float* to = whole ? out : tmp;
   const size_t to_stride = whole ? stride : panels.columns();
   gemm_for(context, weight)({weight_view(shard.spec, shard.codes, shard.scales),
-                             panels.range.panel0,
-                             panels.range.panels,
+                             panels.panel0,
+                             panels.panels,
                              0,
                              shard.spec.blocks(),
                              a,
