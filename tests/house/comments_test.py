@@ -5,6 +5,7 @@ import tempfile
 import unittest
 
 import comments
+import words
 
 BAD = """// What this is.
 #include <map>
@@ -28,7 +29,7 @@ int kMaximum = kMaxRows;
 
 class CommentsTest(unittest.TestCase):
     def lines(self, path, text):
-        return [line for line, _ in comments.openings(path, text)]
+        return [line for line, _ in comments.comments_without_subject(path, text)]
 
     def test_the_first_word_of_a_block_counts(self):
         self.assertEqual(self.lines("src/a/b.h", BAD), [1, 4, 9])
@@ -39,7 +40,7 @@ class CommentsTest(unittest.TestCase):
 
     def test_each_name_of_a_limit_counts_once(self):
         text = "int kMostRows = kMostRows + kLeastRows;\nint kMost = kMaxRows, kAlmostMostRows;\n"
-        names = [name for _, name in comments.limit_names("src/a/b.h", text)]
+        names = [name for _, name in comments.limits_named_most("src/a/b.h", text)]
         self.assertEqual(names, ["kMostRows", "kLeastRows"])
 
     def test_more_than_the_number_on_file_is_refused(self):
@@ -48,8 +49,11 @@ class CommentsTest(unittest.TestCase):
             (root / "src").mkdir()
             (root / "src/b.h").write_text(BAD + "int kMostRows, kLeastRows;\n")
             files = ["src/b.h"]
-            found = comments.comments_open_with_their_subject(root, files, most=2)
-            self.assertEqual([line for _, line, _ in found], [1, 4, 9])
-            self.assertEqual(comments.comments_open_with_their_subject(root, files, most=3), [])
-            self.assertEqual(len(comments.limits_are_max_and_min(root, files, most=1)), 2)
-            self.assertEqual(comments.limits_are_max_and_min(root, files, most=2), [])
+            def found(**most_of):
+                return words.ratchet(root, files, dict.fromkeys(words.MOST, 9) | most_of)
+
+            opened = found(comments_without_subject=2)
+            self.assertEqual([line for _, line, _ in opened], [1, 4, 9])
+            self.assertEqual(found(comments_without_subject=3), [])
+            self.assertEqual(len(found(limits_named_most=1)), 2)
+            self.assertEqual(found(limits_named_most=2), [])

@@ -12,7 +12,6 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-import comments  # noqa: E402
 import rules  # noqa: E402
 import tree  # noqa: E402
 import tree_rules  # noqa: E402
@@ -35,7 +34,7 @@ def violations(rule):
     return [f"{path}:{line}: {message}" for path, line, message in found]
 
 
-RULES = rules.FILE_RULES + tree_rules.TREE_RULES + comments.RULES
+RULES = rules.FILE_RULES + tree_rules.TREE_RULES
 
 
 class HouseTest(unittest.TestCase):

@@ -1,10 +1,16 @@
-"""A ratchet for prose: what is counted over the project, and the most there may be of each.
+"""A ratchet for words: what is counted over the project, and the most there may be of each.
 
 A number of MOST only falls: whoever takes some away lowers it in the same commit.
+
+    python3 tests/house/words.py [--list]
+
+prints the counts, or every place.
 """
 
 import re
+import sys
 
+import comments
 import tree
 
 SENTENCE_WORDS = 40
@@ -13,6 +19,8 @@ MAP_WORDS = 1800
 MOST = {
     "long_sentences": 0,
     "words_too_many_on_the_map": 0,
+    "comments_without_subject": 0,
+    "limits_named_most": 206,
 }
 
 
@@ -75,17 +83,38 @@ def words_too_many_on_the_map(path, text):
             for number in range(MAP_WORDS + 1, len(text.split()) + 1)]
 
 
-COUNTED = [long_sentences, words_too_many_on_the_map]
+COUNTED = [long_sentences, words_too_many_on_the_map, comments.comments_without_subject,
+           comments.limits_named_most]
+# A name counts once, in however many files it stands.
+NAMES = {comments.limits_named_most}
+
+
+def places_of(count, root, files):
+    """[(path, line, what)] of all that is counted, and their number."""
+    places = [(path, *place) for path in files if (text := tree.read_text(path, root))
+              for place in count(path, text)]
+    return places, len({what for _, _, what in places} if count in NAMES else places)
 
 
 def ratchet(root, files, most_of=None):
     """No more of what is counted than the number on file; all places where there is more."""
     found = []
     for count in COUNTED:
-        places = [(path, *place) for path in files if (text := tree.read_text(path, root))
-                  for place in count(path, text)]
+        places, number = places_of(count, root, files)
         most = (most_of or MOST)[count.__name__]
-        if len(places) > most:
-            found += [(path, line, f"{what} ({len(places)} {count.__name__}, the most is {most})")
+        if number > most:
+            found += [(path, line, f"{what} ({number} {count.__name__}, the most is {most})")
                       for path, line, what in places]
     return found
+
+
+def main():
+    for count in COUNTED:
+        places, number = places_of(count, tree.ROOT, tree.list_files())
+        if "--list" in sys.argv:
+            print("".join(f"{path}:{line}: {what[:70]}\n" for path, line, what in places), end="")
+        print(f"{number} {count.__name__}, the most is {MOST[count.__name__]}")
+
+
+if __name__ == "__main__":
+    main()
