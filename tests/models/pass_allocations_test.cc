@@ -8,6 +8,7 @@
 #include <new>
 #include <thread>
 
+#include "fast_gpu.h"
 #include "hybrid/described_target.h"
 #include "hybrid/prefill_pass.h"
 #include "models/test_source.h"
@@ -72,16 +73,7 @@ class IdleAccelerator : public Accelerator {
  private:
   static bool is_load(const CommandList& list) { return list.commands[0].queue == 1; }
 
-  AcceleratorFacts facts_ = {.name = "idle",
-                             .driver = "",
-                             .api = "",
-                             .memory_bytes = uint64_t{1} << 36,
-                             .free_bytes = 0,
-                             .allocation_bytes = uint64_t{1} << 36,
-                             .import_alignment = 4096,
-                             .queues = {{.computes = true}, {.computes = false}},
-                             .arithmetic = "",
-                             .lacks = {}};
+  const AcceleratorFacts facts_ = fast_gpu().facts;
   BufferId next_ = 0;
   uint32_t kept_ = 0, copied_ = 0;
 };
