@@ -1,4 +1,5 @@
-// Attention of AcceleratorLayers: products, norms of heads, rotary positions, and who sees whom.
+// Attention of AcceleratorLayers: products, norms of heads, rotary positions, and the positions
+// that rows see.
 #include <algorithm>
 #include <vector>
 
@@ -8,9 +9,9 @@
 namespace hearth {
 namespace {
 
-// Calls act(KV head, counted from the shard's first; query heads; how many share a KV head) for
-// each call that a shard's heads take: one where it has whole groups of query heads, else one for
-// each KV head, since shards meet inside the groups.
+// Calls act(KV head, query heads, query heads that share a KV head) for each call that a shard's
+// heads take. KV heads are counted from the shard's first. One call is enough where the shard has
+// whole groups of query heads. Else each KV head takes a call, since shards meet inside the groups.
 template <typename Act>
 void for_head_calls(const UnitRange& queries, const UnitRange& kv, uint32_t group, const Act& act) {
   if (queries.begin == kv.begin * group && queries.end == kv.end * group) {
@@ -95,8 +96,8 @@ Partials AcceleratorLayers::make(const AttentionBlock& block, ValueId input) {
   return partials;
 }
 
-// Takes the moments of the first shard for a KV head that several shards have: the head is the same
-// with each.
+// Norms rows over all heads. Where several shards have the same KV head, the first shard's moments
+// are taken: the head is the same in each.
 void AcceleratorLayers::norm_rows(const NormRef& by, const std::vector<HeadRows>& parts,
                                   uint32_t heads, uint32_t length) {
   const WeightTable& table = weights_.model().weights();

@@ -1,8 +1,8 @@
-// Latents of AcceleratorLayers (graph/ops/latent.h): down-projections into pages of latents, and
-// both forms of attention to them.
+// Attention to latents in AcceleratorLayers (graph/ops/latent.h): down-projections into pages of
+// latents, and the absorbed and the expanded form of attention.
 //
-// What works on some heads at a time lies in one value, laid out here: as long for any texts of as
-// many rows, so that what a pass needs follows from its rows and the context alone.
+// Data of some heads at a time lies in one value, laid out here. It is as long for any texts of as
+// many rows, so a pass's memory follows from its rows and the context alone.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -19,8 +19,8 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kFloat = sizeof(float), kWorkAlign = 256;
-// Heads of absorbed rows at a time, and bytes of the keys and values of expanded ones, but a head
-// of a whole context at least.
+// The heads that absorbed rows take at a time. Expanded rows take as many at a time as have keys
+// and values of so many bytes, but at least one.
 constexpr uint32_t kAbsorbedHeads = 4;
 constexpr uint64_t kExpandedBytes = 128 << 20;
 
@@ -32,15 +32,15 @@ FloatRows part_of(FloatRows rows, uint64_t row, uint64_t column) {
   return rows;
 }
 
-// Returns how many positions the last `rows` of a sequence of `positions` see, added up over these
-// rows: each sees all up to its own.
+// Returns the positions that the last `rows` rows of a sequence of `positions` see, added up over
+// these rows: each sees all up to its own.
 uint64_t seen_by(uint32_t rows, uint32_t positions) {
   return uint64_t{rows} * (2 * uint64_t{positions} + 1 - rows) / 2;
 }
 
 }  // namespace
 
-// Makes one layer's commands.
+// Makes the commands of one attention layer with latents.
 class LatentCommands {
  public:
   LatentCommands(AcceleratorLayers& layers, const LatentBlock& block)
@@ -58,7 +58,7 @@ class LatentCommands {
   Partials make(ValueId input);
 
  private:
-  // Some of a shard's heads, their queries and what their attention gives.
+  // Some of a shard's heads, with their queries and the output of their attention.
   struct Heads {
     uint32_t shard;
     UnitRange heads;
@@ -70,15 +70,15 @@ class LatentCommands {
   // Absorbed rows that follow each other, of one text or of several.
   struct AbsorbedRows {
     uint32_t first, rows;
-    uint32_t positions;  // that one of them sees at most
-    uint64_t seen;       // by all together
+    uint32_t positions;  // the most that one of them sees
+    uint64_t seen;       // by all of them together
   };
-  // Bytes that a head takes of absorbed rows.
+  // The bytes that one head takes for absorbed rows.
   struct AbsorbedSizes {
     uint64_t straight, query, mix, mix_act, edges;
     uint64_t all() const { return straight + query + mix + mix_act + edges; }
   };
-  // A product of each of some heads, whose activations and results lie evenly apart.
+  // The products of heads by their parts of a weight. Activations and results lie evenly apart.
   struct HeadProducts {
     const Weight& weight;
     uint32_t length;
@@ -105,7 +105,7 @@ class LatentCommands {
   LatentPages pages_of(uint32_t s, uint32_t first_page, uint32_t count) const;
   LatentPages all_pages(uint32_t s) const { return pages_of(s, 0, layers_.pages_->pages->count()); }
   void attend(const Heads& of);
-  // Calls act(heads) for all of them, `most` at a time.
+  // Calls act(heads) for all heads, `most` at a time.
   template <typename Act>
   static void for_heads(UnitRange all, uint32_t most, const Act& act) {
     for (uint32_t head = all.begin; head < all.end; head += most) {
@@ -182,8 +182,8 @@ Partials LatentCommands::make(ValueId input) {
   return partials;
 }
 
-// The latents, normed, with what is turned behind them; and low-rank queries, where there are some.
-// Every shard has the matrices: the first one's give them.
+// Computes the normed latents with the rotated part of the key behind them, and low-rank queries
+// where the model has them. Every shard has these matrices; the first shard's copies are used.
 ValueId LatentCommands::project_down(ValueId input, ValueId* low_queries) {
   const ValueId latents = layers_.linear(input, {block_.latent_down, {}}, 0, true);
   if (block_.query_down) {
@@ -197,8 +197,9 @@ ValueId LatentCommands::project_down(ValueId input, ValueId* low_queries) {
   return latents;
 }
 
-// Returns how many of the heads have their queries in memory at a time. These queries are no longer
-// than the result of all heads' attention; those of all heads would be the longest value of a pass.
+// Returns how many heads have their queries in memory at a time. Their queries are no longer than
+// the result of all heads' attention. The queries of all heads would be the longest value of a
+// pass.
 uint32_t LatentCommands::query_heads(uint32_t heads) const {
   const uint32_t most = std::max(heads * block_.value_length / block_.key_length, 1u);
   const uint32_t parts = (heads + most - 1) / most;
@@ -269,8 +270,8 @@ LatentPages LatentCommands::pages_of(uint32_t s, uint32_t first_page, uint32_t c
           .length = pages.key_length};
 }
 
-// The rows that are expanded, then the others, some heads at a time: of all texts, so that short
-// ones beside each other take no more commands than a long one.
+// Computes expanded rows, then absorbed ones, some heads at a time. Each list of heads is for all
+// texts, so many short texts take no more commands than a long one.
 void LatentCommands::attend(const Heads& of) {
   const auto expands = [](const StepItem& item) { return item.expanded > 0; };
   if (std::ranges::any_of(layers_.step_.items, expands)) {
@@ -297,8 +298,8 @@ LatentCommands::AbsorbedSizes LatentCommands::absorbed_sizes() const {
           .edges = whole ? 0 : aligned(rows * edge * kFloat)};
 }
 
-// Returns runs of absorbed rows. They end where a text has expanded rows, which are the first of
-// its own.
+// Returns the runs of absorbed rows. A run ends where a text has expanded rows, which are its
+// first.
 std::vector<LatentCommands::AbsorbedRows> LatentCommands::absorbed_rows() const {
   std::vector<AbsorbedRows> all;
   for (const StepItem& item : layers_.step_.items) {
@@ -314,8 +315,8 @@ std::vector<LatentCommands::AbsorbedRows> LatentCommands::absorbed_rows() const 
   return all;
 }
 
-// Multiplies queries by the matrices of keys, and mixes of latents by those of values, instead of
-// making keys and values.
+// Multiplies queries by the key matrices, and weighted sums of latents by the value matrices. So no
+// keys and values are made.
 void LatentCommands::attend_absorbed(const Heads& of, const AbsorbedRows& which, UnitRange heads) {
   const uint32_t rows = which.rows, first = which.first, n = heads.size();
   const Place straight = of.work, query = straight + kAbsorbedHeads * absorbed_.straight;
@@ -352,7 +353,7 @@ void LatentCommands::attend_absorbed(const Heads& of, const AbsorbedRows& which,
        part_of(of.out, first, of.column(heads.begin, length)), length, edges, absorbed_.edges});
 }
 
-// Quantises the first n floats of each head, `head_floats` apart, as `by` takes them.
+// Quantises the first n floats of each head, `head_floats` apart, into the format that `by` takes.
 void LatentCommands::quantize(const FloatRows& x, uint32_t head_floats, uint32_t n, uint32_t rows,
                               UnitRange heads, const Weight& by, Place to, uint64_t bytes) {
   const ActFormat format = act_format_for(by.shards[0].spec.kind);
@@ -363,8 +364,8 @@ void LatentCommands::quantize(const FloatRows& x, uint32_t head_floats, uint32_t
   }
 }
 
-// Multiplies by each head's part of a matrix. Where a head does not begin and end with panels, its
-// neighbours' rows are left out by a sum with -0, which changes no number.
+// Multiplies by each head's part of a matrix. A head that does not begin and end at panels' ends
+// gets its neighbours' rows too. Its own are then copied out by adding -0, which changes no number.
 void LatentCommands::multiply(const Heads& of, UnitRange heads, uint32_t rows,
                               const HeadProducts& by) {
   const Shard& shard = by.weight.shards[of.shard];
@@ -398,7 +399,7 @@ KvPages LatentCommands::expanded_pages(uint32_t heads, uint32_t count, Place at)
   return pages;
 }
 
-// Keys and values of a whole context, and the matrices that make them.
+// Returns the bytes of a head: keys and values of a whole context, and the matrices that make them.
 uint64_t LatentCommands::expanded_head_bytes() const {
   return pages_for(layers_.context_) * expanded_pages(1, 0, {}).stride +
          aligned(uint64_t{latent_} * straight_ * kFloat) +
@@ -410,8 +411,8 @@ uint32_t LatentCommands::expanded_heads(UnitRange heads) const {
       std::clamp<uint64_t>(kExpandedBytes / expanded_bytes_, 1, heads.size()));
 }
 
-// The heads' matrices are read back once for all texts, and keys and values made once of every
-// position that a text's rows see, whatever chunks the cores would compute them in.
+// Reads the heads' matrices back once for all texts. Makes keys and values once for every position
+// that a text's rows see, whatever chunks the cores would compute them in.
 void LatentCommands::attend_expanded(const Heads& of, UnitRange heads) {
   Place work = of.work + kAbsorbedHeads * absorbed_.all();
   const FloatRows key = matrix_rows(of, key_, heads, latent_, &work, true);
@@ -441,7 +442,7 @@ void LatentCommands::attend_expanded(const Heads& of, UnitRange heads) {
   }
 }
 
-// The rows of heads, `length` each, read back from their pack; `*work` is moved behind them.
+// Reads back these heads' rows of the weight, `length` each. Moves `*work` behind them.
 FloatRows LatentCommands::matrix_rows(const Heads& of, const Weight& by, UnitRange heads,
                                       uint32_t length, Place* work, bool ordered) {
   const Shard& shard = by.shards[of.shard];
@@ -459,8 +460,7 @@ FloatRows LatentCommands::matrix_rows(const Heads& of, const Weight& by, UnitRan
   return rows;
 }
 
-// Returns the positions that expanded rows see from `row` on: all up to their own, on pages counted
-// from their text's.
+// Returns what expanded rows see from `row` on: positions up to their own, on pages of their text.
 Place LatentCommands::sees(uint32_t row) {
   Place& at = layers_.latent_inputs_.sees;
   if (!at) {
@@ -471,7 +471,7 @@ Place LatentCommands::sees(uint32_t row) {
   return at + uint64_t{row} * sizeof(PagedRow);
 }
 
-// 0, 1, ...: the rows of any matrix of heads.
+// Returns the numbers 0, 1, ..., as many as the largest matrix of all heads has rows.
 Place LatentCommands::numbers() {
   Place& at = layers_.latent_inputs_.numbers;
   if (at) return at;

@@ -58,7 +58,7 @@ std::string why_not(const WeightSpec& weight) {
   return "";
 }
 
-// Says why the activation is not computed, whatever else the block has.
+// Says why the block's activation is not computed; empty: it is, or the block has none.
 std::string why_not_activated(const Block& block) {
   const auto* feed_forward = std::get_if<FeedForwardBlock>(&block.body);
   const auto* experts = std::get_if<ExpertsBlock>(&block.body);
@@ -68,8 +68,8 @@ std::string why_not_activated(const Block& block) {
   return limits ? "SwiGLU with limits is not computed on a GPU yet" : "";
 }
 
-// `why_kept`: why not, by what attention keeps from step to step and who sees whom; `takes`: the
-// weights that are computed with.
+// Says why a pass computes not all blocks of the model; empty: it does. `why_kept` judges what
+// attention keeps from step to step and its mask. `takes`: the weights that the pass computes with.
 std::string why_not_computed(const ModelSpec& spec, bool prefills, const char* why_others,
                              const std::function<std::string(const AttentionBlock&)>& why_kept,
                              const std::function<bool(const WeightSpec&)>& takes) {
@@ -240,7 +240,7 @@ void AcceleratorLayers::add_partial(Partials* partials, ValueId x, const Weight&
   partials->tree.bundle.values.push_back(of.out);
 }
 
-// Looks rows up: each shard fills the rows that it has.
+// Looks rows up: each shard writes the rows that it has.
 ValueId AcceleratorLayers::table_rows(const Weight& table, Place rows_of, float scale) {
   const ValueId out = add_value(table.k);
   bool first = true;
@@ -261,7 +261,7 @@ ValueId AcceleratorLayers::table_rows(const Weight& table, Place rows_of, float 
   return out;
 }
 
-// Rows of one type that follow each other take a call.
+// Adds the rows' types, with one call for neighbouring rows of one type.
 void AcceleratorLayers::add_types(const EmbeddingBlock& embedding, ValueId x) {
   const WeightTable& table = weights_.model().weights();
   const Place types[] = {weights_.vector(table.optional_vector(embedding.type)),
@@ -280,7 +280,7 @@ void AcceleratorLayers::add_types(const EmbeddingBlock& embedding, ValueId x) {
   }
 }
 
-// Does as embed_row() (graph/ops/rows.h).
+// Does on the accelerator what embed_row() does (graph/ops/rows.h).
 Reduced AcceleratorLayers::embed(const EmbeddingBlock& embedding,
                                  const std::optional<NormRef>& before) {
   const WeightTable& table = weights_.model().weights();
@@ -326,7 +326,7 @@ Partials AcceleratorLayers::block(uint32_t layer, const Block& block, const Redu
   const auto* experts = std::get_if<ExpertsBlock>(&block.body);
   const auto* latents = std::get_if<LatentBlock>(&block.body);
   if (filled_) {
-    // Nobody adds up these partial sums.
+    // These partial sums are never added up.
     if (experts != nullptr) return no_partials(*experts);
     if (latents != nullptr) return partials_of({latents->output, {}});
     return partials_of(attention != nullptr ? attention->output
@@ -385,7 +385,7 @@ ValueId AcceleratorLayers::norm(ValueId x, const NormRef& by) {
   return out;
 }
 
-// a + b, or a + (b + bias).
+// Returns a + b, or a + (b + bias).
 ValueId AcceleratorLayers::add(ValueId a, ValueId b, Place bias) {
   const ValueId out = add_value(values_[a].width);
   AddCall call{.a = values_[a].rows,

@@ -1,7 +1,7 @@
-// The blocks of a model as commands of an accelerator, for one step whose texts are whole: the
-// second builder beside that for the cores (models/core_graph.h), with the same bits. Sums and
-// norms are made in the orders that graph/ops have; each shard's columns are partial sums of their
-// own, so that a model that is cut gives what the cores give of it.
+// Turns the blocks of a model into commands of an accelerator, for one step whose texts are whole.
+// It is the second builder, beside the one for the cores (models/core_graph.h), and gives the same
+// bits. Sums and norms are made in the orders that graph/ops have. Each shard's columns are partial
+// sums of their own, so a model that is cut gives the same bits here as on the cores.
 #pragma once
 
 #include <cstdint>
@@ -22,26 +22,29 @@
 
 namespace hearth {
 
-// Says why no pass computes such a model; empty: one does. An encoder's attention, that of decoders
-// that keep nothing, and feed-forward layers are computed; neither keys and values that are cached,
-// nor latents, experts, or orders of columns. Passes that fill pages compute latents and experts.
+// Says why no pass computes such a model; empty: a pass can compute it. A pass computes
+// feed-forward layers and attention that keeps nothing, in encoders and decoders. It computes no
+// cached keys and values, latents, experts or orders of columns; passes that fill pages compute
+// latents and experts.
 std::string why_no_pass(const ModelSpec& spec);
 
-// Whether a layer has weights that cores with BF16 instructions multiply by these.
+// Whether a layer has weights that cores with BF16 instructions multiply with those instructions.
 bool layers_take_bf16(const ModelSpec& spec);
 
 // Says why no pass fills pages for such a model (prefill_pass.h); empty: one does.
 std::string why_no_prefill(const ModelSpec& spec);
-// Whether they then have other bits than cores of this level give: those of levels without
-// instructions for BF16.
+// Whether the pages that a pass fills have other bits than cores of this level give. That is so
+// where the level has BF16 instructions and a layer uses them; a pass has the bits of levels
+// without them.
 bool pass_has_own_bits(const ModelSpec& spec, Isa isa);
 
-// Whether a layer's, and no table or head, which prompts that are streamed leave to the cores.
+// Whether the weight belongs to a layer. Tables and heads do not; streamed prompts leave them to
+// the cores.
 bool in_a_layer(const WeightSpec& weight);
-// Whether it is a matrix that is multiplied with activations in BF16.
+// Whether the weight is a matrix that is multiplied with activations in BF16.
 bool takes_bf16(const WeightSpec& weight);
 
-// The pages that a pass fills, and by item of its step the first one.
+// The pages that a pass fills, and the first page of each item of its step.
 struct PrefillPages {
   const PassPages* pages;
   std::span<const uint32_t> first_pages;
@@ -49,10 +52,10 @@ struct PrefillPages {
 
 class AcceleratorLayers : public BlockBuilder {
  public:
-  // All arguments must outlive it, and what the step points at must outlive its commands' inputs.
-  // The step has no rows of logits. `context`: the most positions of a sequence. With `pages`, keys
-  // and values are written there and attention reads them from there; nothing else is computed
-  // then: of the last layer neither attention nor anything after it.
+  // All arguments must outlive this object, and what the step points at must outlive the inputs of
+  // its commands. The step has no rows of logits. `context`: the most positions of a sequence. With
+  // `pages`, keys and values are written there and attention reads them from there. The last layer
+  // then ends with its keys and values: neither its attention nor anything after it is computed.
   AcceleratorLayers(const PassWeights& weights, uint32_t context, const StepView& step,
                     PassCommands* commands, const PrefillPages* pages = nullptr);
 
@@ -71,7 +74,7 @@ class AcceleratorLayers : public BlockBuilder {
   struct Value {
     FloatRows rows;
     uint32_t width = 0;
-    std::map<ActFormat, ActRows> formats = {};  // that it was brought into
+    std::map<ActFormat, ActRows> formats = {};  // the rows in the formats made so far
   };
   // A shard's heads of an attention: its query heads, and the KV heads that these read.
   struct Heads {
@@ -80,11 +83,11 @@ class AcceleratorLayers : public BlockBuilder {
 
   ValueId add_value(uint32_t width);
   ValueId add_value(const FloatRows& rows, uint32_t width);
-  // Brings it into that format, if it was not; returns whether it was.
+  // Quantises `x` into that format unless it has it already; returns whether it had it.
   bool bring(ValueId x, ActFormat format);
   FloatRows head_rows(ValueId x, uint32_t head, uint32_t length) const;
-  // The product with all of shard s, and its value; `fresh`: x is only now in the format that it is
-  // multiplied in, which is to be waited for.
+  // The product with all of shard s, and its value. `fresh`: x was only now brought into the format
+  // of the product, so the product must be ordered after that.
   struct Product {
     GemmCall call;
     ValueId out;
@@ -94,14 +97,14 @@ class AcceleratorLayers : public BlockBuilder {
   static GateKind gate_kind(Activation activation);
   // Multiplies without adding the bias.
   ValueId linear(ValueId x, const LinearRef& by, uint32_t s, bool ordered);
-  // Adds the bias, if there is one, which is ordered behind all before it where `*ordered` says so;
-  // then it no longer does.
+  // Adds the bias, if there is one. Where `*ordered` is true, the addition is ordered after all
+  // commands before it, and `*ordered` becomes false.
   void add_bias(const LinearRef& by, uint32_t s, ValueId out, bool* ordered);
-  // The partial sums of shard s of a column-cut weight, whose columns x is.
+  // Adds the partial sums of shard s of a column-cut weight; x has the shard's columns.
   void add_partial(Partials* partials, ValueId x, const Weight& weight, uint32_t s);
   Partials partials_of(const LinearRef& by) const;
 
-  // Rows of a table by place, a uint32_t each.
+  // Returns rows of a table; `rows_of` is the place of their numbers, a uint32_t each.
   ValueId table_rows(const Weight& table, Place rows_of, float scale);
   ValueId embedded_by_host(const EmbeddingBlock& embedding);
   void add_types(const EmbeddingBlock& embedding, ValueId x);
@@ -118,7 +121,7 @@ class AcceleratorLayers : public BlockBuilder {
   Partials make(const LatentBlock& block, ValueId input);
   Partials make(const FeedForwardBlock& block, ValueId input);
   Partials make(const ExpertsBlock& block, ValueId input);
-  // A layer of experts under way: who goes where, as a RouteCall and a GroupCall tell it.
+  // A layer of experts under way, with the results of its RouteCall and GroupCall (kernel_calls.h).
   struct Routed {
     const ExpertsBlock& block;
     std::vector<ExpertWeights> experts;
@@ -126,13 +129,13 @@ class AcceleratorLayers : public BlockBuilder {
     Place chosen, weights, place, row, first;
   };
   Routed route(const ExpertsBlock& block, ValueId input);
-  // The results of a shard's experts for rows, by place: room for as many as may come to a batch.
+  // The room for what a shard's experts make of rows, as many as may come to one batch.
   struct ExpertRooms {
     FloatRows gate, up, out;
-    Place hidden;  // in the format that down is multiplied in
+    Place hidden;  // in the format of down's activations
   };
   ExpertRooms rooms_for(const Routed& of, std::span<const ExpertBatch> batches, uint32_t s);
-  // Adds what a batch's experts make of rows onto a sum, which begins with them or not.
+  // Adds the results of a batch's experts onto a sum; `begins`: the sum begins with them.
   void add_batch(const Routed& of, const ExpertRooms& rooms, const ExpertBatch& batch, ValueId sum,
                  bool begins);
   // Does as add_batch() for some experts of the batch: batch.experts[which], whose numbers follow
@@ -142,7 +145,7 @@ class AcceleratorLayers : public BlockBuilder {
   uint32_t room_of(const Routed& of, uint32_t experts) const;
   Partials no_partials(const ExpertsBlock& block) const;
   PartialTree shared_expert(const ExpertsBlock& block, ValueId input);
-  // The upper two become their sum, in the place of the lower.
+  // Replaces the last two sums by their sum, which takes the place of the lower one.
   void merge(std::vector<ValueId>* sums);
   ValueId attend(const AttentionBlock& block, const Heads& heads, ValueId q, ValueId k, ValueId v);
   void store(const AttentionBlock& block, const Projected& of);
@@ -150,7 +153,7 @@ class AcceleratorLayers : public BlockBuilder {
   bool is_last_layer() const { return layer_ + 1 == weights_.model().spec().layers.size(); }
   void turn(const AttentionBlock& block, ValueId x, uint32_t heads);
   void norm_heads(const NormRef& by, ValueId x, uint32_t heads, uint32_t length);
-  // A shard's part of rows whose heads are normed together.
+  // A shard's part of rows whose norm spans all heads.
   struct HeadRows {
     ValueId x;
     UnitRange heads;
@@ -170,13 +173,13 @@ class AcceleratorLayers : public BlockBuilder {
   const StepView step_;
   PassCommands& commands_;
   const PrefillPages* pages_;
-  uint32_t layer_ = 0;   // under way
-  bool filled_ = false;  // the pages of all layers
-  Place slots_;          // of the rows in their pages
+  uint32_t layer_ = 0;   // whose commands are being made
+  bool filled_ = false;  // whether the pages of all layers have been filled
+  Place slots_;          // the rows' slots in their pages; no place until needed
   std::vector<Value> values_;
   std::vector<std::pair<const RopeParams*, Place>> angles_;  // of the step: cosines, then sines
   std::map<std::pair<Mask, uint32_t>, Place> seen_;          // by mask and window
-  // Inputs that all layers with latents share, once one needs them.
+  // Inputs that all layers with latents share; each is made when a layer first needs it.
   struct LatentInputs {
     Place sees, numbers, minus_zeros;
   };

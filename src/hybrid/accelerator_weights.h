@@ -1,5 +1,5 @@
 // The weights of a placed and packed model (models/model.h) in an accelerator's memory: matrices by
-// shard, as they are packed, and vectors.
+// shard in their packed form, and vectors.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace hearth {
 
 class AcceleratorWeights : public PassWeights {
  public:
-  // Copies them. Throws Error (kResource) where memory is short, with both figures.
+  // Copies all weights. Throws Error (kResource) where memory is short; the message has both sizes.
   AcceleratorWeights(const Model& model, Accelerator& accelerator);
 
   ShardPlace shard(const Weight& weight, uint32_t s) const override {

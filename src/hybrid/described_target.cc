@@ -10,7 +10,8 @@
 namespace hearth {
 namespace {
 
-// The machine as one that is only described, whose memory nobody binds or takes in advance.
+// Returns the machine marked as described, so that its memory is neither bound nor taken in
+// advance.
 Machine as_described(Machine machine) {
   machine.source = MachineSource::kDescribed;
   return machine;

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// Seconds for a block of a layer, after which it counts as hung.
+// The seconds without the end of a block after which the accelerator counts as hung.
 constexpr double kMostSeconds = 20;
 
 const Model& computable(const Model& model) {
@@ -41,8 +41,8 @@ EncoderPass::Made EncoderPass::make(const StepView& step) const {
   return made;
 }
 
-// Reserves memory and tries all calls, so that no text finds that there is no memory for its step,
-// or a call that cannot be done.
+// Reserves memory and tries all calls of the largest step. So no text meets a lack of memory or a
+// call that the accelerator cannot do.
 void EncoderPass::reserve() {
   const LargestPass largest(limits_.context, limits_.rows);
   Made made = make(largest.step().view());
@@ -71,7 +71,7 @@ void EncoderPass::run(const StepView& step) {
   const Place last = made.commands.place_in(in, made.last.at);
   const uint64_t stride = made.last.stride;
   const uint32_t width = model_->spec().hyper.width;
-  // Neighbouring rows come in one piece.
+  // Neighbouring rows are read in one piece.
   std::vector<float> rows;
   for (size_t i = 0; i < step.outputs.size();) {
     size_t end = i + 1;

@@ -1,6 +1,6 @@
-// Steps of an encoder on an accelerator, where its weights lie: what an engine's lane does by the
-// cores. A step's commands are made by one walk over the model's blocks, submitted as one list, and
-// waited for.
+// Runs the steps of an encoder on an accelerator that has its weights, as an engine's lane runs
+// them on the cores. One walk over the model's blocks makes a step's commands. They are submitted
+// as one list, and run() waits for their end.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace hearth {
 
-// The most that a step has, and the positions that a text may have.
+// The most rows of a step, and the most positions of a text.
 struct PassLimits {
   uint32_t rows = 1, context = 1;
 };
@@ -22,13 +22,13 @@ struct PassLimits {
 class EncoderPass : public StepRunner {
  public:
   // Copies the weights, and takes the memory of the largest step. Throws Error: kUnsupported where
-  // why_no_pass() says so (accelerator_layers.h) or the accelerator cannot do a call, kResource
-  // where memory is short.
+  // why_no_pass() (accelerator_layers.h) gives a reason or the accelerator cannot do a call,
+  // kResource where memory is short.
   EncoderPass(std::shared_ptr<const Model> model, std::shared_ptr<Accelerator> accelerator,
               const PassLimits& limits);
 
   // Fills step.hidden. The step has no rows of logits, and its texts are whole. Throws Error
-  // (kResource) where the accelerator is lost, as it counts where no block has ended for 20 s.
+  // (kResource) where the accelerator is lost. It counts as lost when no block has ended for 20 s.
   void run(const StepView& step) override;
 
  private:

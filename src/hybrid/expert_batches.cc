@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// The bytes that a shard has of an expert.
+// The bytes of one expert that a shard has.
 struct Run {
   uint32_t expert;
   const std::byte *begin, *end;
@@ -24,8 +24,8 @@ Run run_of(uint32_t number, const ExpertWeights& expert, uint32_t s) {
   return run;
 }
 
-// Returns the experts of batch `i`, out of so many on end: as few batches as hold at most `most`
-// each, as even as it goes.
+// Returns the experts of batch `i` when `experts` neighbours are divided as evenly as possible into
+// the fewest batches of at most `most`.
 UnitRange even_part(uint32_t experts, uint32_t most, uint32_t i) {
   const uint32_t parts = (experts - 1) / most + 1;
   return {experts * i / parts, experts * (i + 1) / parts};

@@ -1,8 +1,7 @@
 // The routed experts of a layer in the order in which an accelerator multiplies and adds them
-// (graph/ops/experts.h): a shard behind the other, of a shard its segments, of a segment its
-// experts ascending. What a shard has of an expert is one run of its arena, and that of the shard's
-// next expert lies behind it (kExpertAlign), so some that follow each other are one copy: a batch,
-// of one segment.
+// (graph/ops/experts.h): by shard, then by segment of the shard, then ascending. A shard's bytes of
+// an expert are one run of its arena, and the shard's next expert follows at a multiple of
+// kExpertAlign. So neighbouring experts of one segment can be copied at once: they are a batch.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +16,14 @@ namespace hearth {
 struct ExpertBatch {
   uint32_t shard = 0, segment = 0;
   std::vector<uint32_t> experts;     // ascending
-  const std::byte* first = nullptr;  // of what the shard has of them
+  const std::byte* first = nullptr;  // of the shard's bytes of these experts
   uint64_t stride = 0;               // bytes from expert to expert, a multiple of kExpertAlign
   uint64_t bytes = 0;                // of all of them
 
-  // Whether their numbers follow each other, as where experts are cut over the shards.
+  // Whether the experts' numbers have no gap. They have none where experts are cut over the shards.
   bool on_end() const { return experts.back() - experts.front() + 1 == experts.size(); }
 };
 
-// The weights of a layer's routed experts.
 std::vector<ExpertWeights> experts_of(const WeightTable& table, const ExpertsBlock& block);
 
 // Returns the batches of a layer, with at most `most` experts each; none for a layer without

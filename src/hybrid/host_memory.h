@@ -1,5 +1,6 @@
-// Memory of the process that an accelerator copies from and to where it lies, imported in pieces as
-// large as its driver takes, and as many of them, from the first one on.
+// Memory of the process, imported so that an accelerator copies from and to it directly. It is
+// imported from its first byte on, in pieces as large as the driver takes, until the driver refuses
+// one.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ namespace hearth {
 
 class HostMemory {
  public:
-  // The memory outlives this, and begins and ends at multiples of facts().import_alignment.
+  // The memory outlives this. It begins and ends at multiples of facts().import_alignment.
   HostMemory(Accelerator& accelerator, std::span<std::byte> memory);
 
   // Says why some of it is not imported; empty: all is.
@@ -26,15 +27,15 @@ class HostMemory {
     Place at;
     uint64_t bytes;
   };
-  // Returns the places of so many bytes from `first` on, in their order; holds() must be true of
-  // them.
+  // Returns the places of `bytes` bytes from `first` on, in ascending order. holds(first, bytes)
+  // must be true.
   std::vector<Piece> pieces(const std::byte* first, uint64_t bytes) const;
 
  private:
   const std::byte* base_;
   uint64_t size_ = 0;  // bytes imported, from base_ on
   uint64_t piece_bytes_ = 0;
-  std::vector<Buffer> buffers_;  // of piece_bytes_, the last of what is left
+  std::vector<Buffer> buffers_;  // piece_bytes_ each; the last one may be shorter
   std::string why_not_all_;
 };
 

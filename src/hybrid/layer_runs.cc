@@ -20,10 +20,10 @@ struct Range {
   }
 };
 
-// The ranges of a shard's matrices in a layer: those before the experts, and those behind them.
+// The ranges of a shard's matrices in a layer: those before the experts, and those after them.
 struct Ranges {
   std::vector<Range> all;
-  bool parted = true;  // the next matrix begins one
+  bool parted = true;  // the next matrix begins a new range
 
   void take_in(const Shard& shard) {
     if (parted) all.emplace_back();

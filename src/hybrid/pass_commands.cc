@@ -77,7 +77,7 @@ uint64_t PassLayout::least_piece() const {
   return most;
 }
 
-// Commands side by side count as one moment.
+// Returns the lifetime of each value; commands that run side by side count as one time.
 std::vector<ActivationValue> PassCommands::lifetimes(const Place& kept) const {
   std::vector<ActivationValue> values;
   for (uint64_t bytes : bytes_) {

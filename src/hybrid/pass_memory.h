@@ -1,5 +1,5 @@
-// The memory of an accelerator in which passes compute: their inputs, and their values in as many
-// pieces as the largest pass was laid out in. Smaller ones lie there as that does.
+// The memory of an accelerator in which passes compute. It holds their inputs, and their values in
+// as many pieces as the largest pass was laid out in. Smaller passes use the places of the largest.
 #pragma once
 
 #include <vector>
@@ -12,12 +12,11 @@ namespace hearth {
 class PassMemory {
  public:
   PassMemory() = default;
-  // Allocates the buffers of the largest pass, which was laid out. Throws Error (kResource) where
-  // memory is short.
+  // Allocates the buffers of the largest pass, which must have been laid out. Throws Error
+  // (kResource) where memory is short.
   PassMemory(Accelerator& accelerator, const PassCommands& largest);
 
   const PassCommands::Buffers& buffers() const { return ids_; }
-  // The layout of the largest pass.
   const PassLayout& layout() const { return layout_; }
 
  private:

@@ -1,5 +1,6 @@
-// A pass over prompts: their keys and values of every layer are computed and put into the pages
-// that they have, and nothing else. PrefillPass (prefill_pass.h) does it on an accelerator.
+// A pass over prompts computes their keys and values of every layer and puts them into the pages
+// that the prompts have; it does nothing else. PrefillPass (prefill_pass.h) does it on an
+// accelerator.
 #pragma once
 
 #include <cstddef>
@@ -8,27 +9,27 @@
 
 namespace hearth {
 
-// Tokens of one text, at positions first_position, first_position + 1, ...; what stands before them
-// is in its pages already.
+// Tokens of one text, at positions first_position, first_position + 1, ... The pages already hold
+// the positions before them.
 struct PassText {
   std::span<const int32_t> tokens;
   uint32_t first_position = 0;
   std::span<const uint32_t> pages;  // pages[p / kPagePositions] holds position p
-  // The same of layers that see a window, where others see all positions. What lies behind the
-  // window that its last position has is not written: pages may take turns.
+  // The same for layers that see a window, where others see all positions. Positions that the
+  // window of the text's last position does not reach are not written, so pages may take turns.
   std::span<const uint32_t> window_pages = {};
   // The number of the text's first positions that attend to expanded latents (graph/ops/latent.h),
   // in a model with latents.
   uint32_t expanded = 0;
 };
 
-// Waits for a pass; the thread that runs the pass calls it.
+// Is asked and told about the texts of a pass, by the thread that runs the pass.
 class PassWatch {
  public:
   virtual ~PassWatch() = default;
-  // Whether the pages of a text are still wanted. Asked at every layer; never again once it is not.
+  // Whether the pages of a text are still wanted. Asked at every layer, until the first false.
   virtual bool wanted(size_t text) = 0;
-  // A text that is not wanted: from now on nothing reads or writes its pages.
+  // Tells that nothing reads or writes the pages of an unwanted text from now on.
   virtual void let_go(size_t text) = 0;
 };
 
@@ -39,23 +40,23 @@ class AllWanted : public PassWatch {
   void let_go(size_t) override {}
 };
 
-// The most that a pass has.
+// The most rows and pages of a pass.
 struct PassRoom {
   uint32_t rows = 0;   // tokens of all texts
-  uint32_t pages = 0;  // of all texts, those of tokens before included
+  uint32_t pages = 0;  // of all texts, with the pages of the tokens before
 };
 
 class PassRunner {
  public:
   virtual ~PassRunner() = default;
   virtual PassRoom room() const = 0;
-  // Returns once all texts have been computed or let go. Throws Error where it cannot go on.
+  // Returns once all texts have been computed or let go. Throws Error where the pass cannot go on.
   virtual void run(std::span<const PassText> texts, PassWatch& watch) = 0;
   // Says after a run that threw whether nothing reads or writes pages any more once the runner is
-  // destroyed. False: the pages of its texts must never be used again.
+  // destroyed. False: the pages of that run's texts must never be used again.
   virtual bool ended() const = 0;
-  // Both tell of the model: the layers that stay where passes run, and the most bytes of the others
-  // that are there or on their way.
+  // Both describe the model's weights: the number of layers that stay where passes run, and the
+  // most bytes of other layers that are there or being copied at a time.
   virtual uint32_t kept_layers() const { return 0; }
   virtual uint64_t bytes_in_flight() const { return 0; }
   // Returns the bytes that all runs so far have asked to be copied, both ways.

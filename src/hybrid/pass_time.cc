@@ -21,9 +21,9 @@ PassTarget only_timed(PassTarget target) {
   return target;
 }
 
-// Seconds that each token adds that a text has before the rows of a pass, which takes `alone`
-// without any, by one behind so many that it does not count as lost; none where there are never
-// any.
+// Returns the seconds that each token before a pass's rows adds. `alone` is the time of the pass
+// with no tokens before. A pass with some tokens before is timed, as many as do not make it count
+// as lost. None where the context leaves no room for tokens before.
 std::optional<double> prefix_token_seconds(const PassTarget& target, const MeasuredAccelerator& gpu,
                                            const StreamPlan& plan, const TimedOptions& options,
                                            uint32_t rows, double alone) {
@@ -55,7 +55,7 @@ std::vector<double> seconds_of(const PassTarget& target, const MeasuredAccelerat
   return seconds;
 }
 
-// Whether there is room is the plan's question.
+// Returns the accelerator with unlimited memory, since the plan has already checked what fits.
 MeasuredAccelerator roomy(MeasuredAccelerator gpu) {
   gpu.facts.free_bytes = gpu.facts.memory_bytes = UINT64_MAX;
   return gpu;
@@ -110,10 +110,10 @@ StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerat
     bool near = true;
     for (size_t i = 0; i < rows.size(); ++i) near = near && seconds[i] <= least[i] * kLonger;
     if (!near) continue;
-    // More layers may have room now.
+    // The shorter ring may leave room for more kept layers.
     shorter.kept = options.kept;
     StreamPlan chosen = plan_stream(target, gpu.facts, shorter);
-    chosen.no_piece = longest.no_piece;  // of rows that were not given
+    chosen.no_piece = longest.no_piece;  // this plan was given its rows, so it has none of its own
     return chosen;
   }
   return longest;
@@ -130,8 +130,8 @@ PassTime::PassTime(const PassTarget& target, const MeasuredAccelerator& gpu, con
     }
     points_.emplace_back(plan.rows, clock.seconds(plan.rows));
   } catch (const Error& error) {
-    // The accelerator would count as lost before so many rows are done: the table ends before them,
-    // since more rows take longer still.
+    // The accelerator would count as lost before so many rows are done. The table ends before them,
+    // since more rows take still longer.
     if (error.code() != ErrorCode::kResource) throw;
   }
   if (points_.empty()) return;

@@ -1,5 +1,6 @@
-// How long passes over prompts take (prefill_pass.h): their own command lists, by the clock of an
-// accelerator that is described or was measured (TimedAccelerator). Nothing is computed or held.
+// Predicts how long passes over prompts take (prefill_pass.h). The passes' own command lists run on
+// the clock of an accelerator that is described or was measured (TimedAccelerator). Nothing is
+// computed and no memory is taken.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +16,20 @@ namespace hearth {
 
 struct PassFigures {
   double seconds = 0;
-  double computing_seconds = 0, copying_seconds = 0;  // of these; they overlap
+  double computing_seconds = 0, copying_seconds = 0;  // parts of `seconds`; they overlap
   uint64_t bytes_in = 0, bytes_out = 0;               // over the link
 };
 
 class PassClock {
  public:
-  // The target outlives it; its keys and values have a page at least. Throws what PrefillPass
-  // throws.
+  // The target outlives this; its KV cache has at least one page. Throws what PrefillPass throws.
   PassClock(PassTarget target, const MeasuredAccelerator& gpu, const StreamPlan& plan,
             const TimedOptions& options = {});
 
-  // Returns the figures of a pass over tokens at positions first, first + 1, ... of one text: at
-  // most as many as the plan has rows and pages. Throws Error (kResource) where a layer takes so
-  // long that it would count as lost; then the clock tells nothing any more.
+  // Returns the figures of a pass over `rows` tokens of one text, at positions first, first + 1,
+  // ... They must be at most as many as the plan has rows and pages for. Throws Error (kResource)
+  // where a layer takes so long that the accelerator would count as lost; the clock is of no use
+  // afterwards.
   PassFigures figures(uint32_t rows, uint32_t first = 0);
   double seconds(uint32_t rows, uint32_t first = 0) { return figures(rows, first).seconds; }
 
@@ -38,31 +39,32 @@ class PassClock {
   PrefillPass pass_;
 };
 
-// plan_stream()'s plan; of a model with experts, where nobody asks for a ring, with the shortest
-// one whose passes take 1 % longer than that plan's at most, passes of 512 rows, of twice as many
-// and so on, and of all.
+// Returns plan_stream()'s plan. For a model with experts whose ring is left open, it takes the
+// shortest ring whose passes take at most 1 % longer than that plan's. Passes of 512, 1024, 2048,
+// ... rows and of all rows are compared.
 StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerator& gpu,
                                const StreamPlanOptions& options, const TimedOptions& timed = {});
 
-// A table of that, to be asked often: on the line between some numbers of rows, all of the plan at
-// most.
+// A table of predicted times, fast to look up. It interpolates between some numbers of rows, up to
+// the rows of the plan.
 class PassTime {
  public:
-  // The target is not needed afterwards.
+  // The target is needed during construction alone.
   PassTime(const PassTarget& target, const MeasuredAccelerator& gpu, const StreamPlan& plan,
            const TimedOptions& options = {});
 
-  // Seconds of a pass over so many rows of a text that begins there; no number ends where such a
-  // pass would count as lost. What passes really take corrects it (Streamer).
+  // Returns the seconds of a pass over the first `rows` rows of a text; infinity where such a pass
+  // would count as lost. The times that passes really take correct it (Streamer).
   double seconds(uint32_t rows) const;
-  // Returns the seconds that `before` tokens of the text before these rows add: their pages come
-  // in, and the rows see them. In proportion to them, by what some add; no number ends as above.
+  // Returns the seconds that `before` tokens of the text before these rows add, since their pages
+  // are copied in and the rows see them. They are taken as proportional to `before`, by one number
+  // of tokens that was timed. Infinity where the pass would count as lost.
   double prefix_seconds(uint32_t rows, uint32_t before) const;
 
  private:
   uint32_t layers_;
   RateLine points_;    // rows, growing; seconds
-  RateLine prefixes_;  // rows, growing; seconds of a token before; none where no text is as long
+  RateLine prefixes_;  // rows, growing; seconds for each token before; may be empty
 };
 
 }  // namespace hearth

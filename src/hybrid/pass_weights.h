@@ -1,5 +1,5 @@
 // The places of a placed and packed model's weights (models/model.h) in an accelerator's memory,
-// for a pass: all of them are there for good (accelerator_weights.h), or layer after layer in turn
+// for a pass. Either all weights stay there (accelerator_weights.h), or the layers take turns
 // (streamed_weights.h).
 #pragma once
 
@@ -17,7 +17,7 @@ struct ShardPlace {
   Place codes, scales;
 };
 
-// A part of a layer: a batch of its routed experts, or with no batch all the rest.
+// A part of a layer: one batch of its routed experts, or, without a batch, all its other matrices.
 struct LayerPart {
   uint32_t layer = 0;
   std::optional<uint32_t> batch = {};
@@ -30,13 +30,13 @@ class PassWeights {
 
   // Returns the model with its descriptions; the host's bytes may be gone.
   const Model& model() const { return model_; }
-  // Returns the places of a shard that has some of the weight.
+  // Returns the places of shard s, which must have some of the weight.
   virtual ShardPlace shard(const Weight& weight, uint32_t s) const = 0;
-  // Returns the place of a vector; no place for null.
+  // Returns the place of a vector; an empty place for null.
   virtual Place vector(const VectorWeight* weight) const = 0;
   // Returns the batches in which a layer's routed experts are multiplied.
   virtual std::span<const ExpertBatch> batches(uint32_t) const { return {}; }
-  // Whether tables of embeddings are there; else the host reads their rows.
+  // Whether the accelerator has the embedding tables; else the host reads their rows.
   virtual bool has_tables() const = 0;
 
  private:

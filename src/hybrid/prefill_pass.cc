@@ -17,10 +17,10 @@
 namespace hearth {
 namespace {
 
-// Layers that are submitted and have not ended, at most.
+// The most layers that are submitted and have not ended.
 constexpr uint32_t kLayersAhead = 2;
 
-// A queue for copies alone, where there is one, else a second one, else the only one.
+// Returns a queue for copies alone, where there is one; else the second queue; else the only one.
 uint32_t copy_queue(const AcceleratorFacts& facts) {
   const auto alone = std::ranges::find(facts.queues, false, &QueueFacts::computes);
   if (alone != facts.queues.end()) return static_cast<uint32_t>(alone - facts.queues.begin());
@@ -53,7 +53,7 @@ PrefillPass::PrefillPass(const PassTarget& target, std::shared_ptr<Accelerator> 
 
 PrefillPass::~PrefillPass() = default;
 
-// Pages first, which every layer waits for.
+// Imports pages before arenas, since every layer waits for its pages.
 void PrefillPass::import_memory() {
   std::string why;
   const auto all = [&](const HostMemory& memory) {
@@ -116,8 +116,8 @@ void PrefillPass::write_inputs(const PassCommands& commands) {
                         });
 }
 
-// Reserves memory and tries all calls, so that no prompt finds that there is no memory for it, or a
-// call that cannot be done.
+// Reserves memory and tries all calls of the largest pass. So no prompt meets a lack of memory or a
+// call that the accelerator cannot do.
 void PrefillPass::reserve() {
   const auto layers = static_cast<uint32_t>(target_.model->spec().layers.size());
   pages_ = accelerator_->allocate(PassPages::bytes(*target_.kv, shards_, layers, plan_.pages));
@@ -157,14 +157,15 @@ class PrefillPass::Run {
   };
   static Stage stage_at(const std::vector<PassCommands::Stage>& stages, size_t i);
   void load(size_t number);
-  // `needed`: the last load that is; none is.
+  // Loads parts as far as berths are free, or will be free when the submitted commands have ended.
+  // `needed`: the last load that the next stage needs; none where it needs no load.
   void load_ahead(std::optional<size_t> needed);
   void compute(const Stage& stage, CommandList list);
-  // The berth of the part, behind that value of `freed`.
+  // Marks the part's berth as free from that value of `freed` on.
   void free(const LayerPart& part, uint64_t value);
-  // Calls act(shard, bytes on the host, place, bytes) for the pages of texts that are still wanted:
-  // those that something is written to, on the way to the host, else those that hold something; in
-  // both cases no others than the layer's window needs behind them, where it has window pages.
+  // Calls act(shard, bytes on the host, place, bytes) for each page to copy of the texts still
+  // wanted. Towards the host these are the pages that the pass writes; else those that were filled
+  // before. In window pages, only pages that the window still reaches are copied.
   template <typename Act>
   void for_pages(uint32_t layer, bool to_host, const Act& act);
   void add_page_copies(uint32_t layer, bool to_host, std::vector<Command>* commands);
@@ -176,7 +177,7 @@ class PrefillPass::Run {
 
   struct Leaving {
     size_t text;
-    uint64_t after;  // the value of `freed` behind the last stage that touches its pages
+    uint64_t after;  // the value of `freed` after the last stage that uses its pages
   };
 
   PrefillPass& of_;
@@ -184,13 +185,14 @@ class PrefillPass::Run {
   PassWatch& watch_;
   const PrefillStep step_;
   const PassPages pages_;
-  std::vector<bool> live_;          // by text: wanted still
-  std::vector<Leaving> leaving_;    // not wanted any more
+  std::vector<bool> live_;          // by text: whether it is still wanted
+  std::vector<Leaving> leaving_;    // texts that are not wanted any more
   std::vector<uint64_t> arrivals_;  // by load: the value of `loaded` to wait for; 0: none
-  std::vector<bool> taken_;         // by berth: by what a stage will use that was not submitted yet
-  std::vector<uint64_t> layer_ends_;  // the values of `freed` behind the layers so far
-  uint64_t filled_ = 0;   // the value of `freed` behind the stage that fills the layer's pages
-  size_t next_load_ = 0;  // those before it are there, or on their way
+  // By berth: whether it holds a part whose last stage was not submitted yet.
+  std::vector<bool> taken_;
+  std::vector<uint64_t> layer_ends_;  // by layer so far: the value of `freed` after it
+  uint64_t filled_ = 0;   // the value of `freed` after the stage that fills the layer's pages
+  size_t next_load_ = 0;  // loads before it have arrived or were submitted
 };
 
 template <typename Act>
@@ -219,7 +221,7 @@ void PrefillPass::Run::for_pages(uint32_t layer, bool to_host, const Act& act) {
   }
 }
 
-// Side by side, the first one behind all before it.
+// Adds copies of a layer's pages that run side by side. The first waits for all commands before it.
 void PrefillPass::Run::add_page_copies(uint32_t layer, bool to_host,
                                        std::vector<Command>* commands) {
   bool ordered = true;
@@ -243,7 +245,7 @@ void PrefillPass::Run::move_pages_by_host(uint32_t layer, bool to_host) {
   });
 }
 
-// Submits the copies of a part into its berth, which wait until that is free.
+// Submits the copies of a part into its berth; they wait until the berth is free.
 void PrefillPass::Run::load(size_t number) {
   const StreamedWeights::Load& load = of_.weights_.loads()[number];
   taken_[load.berth] = true;
@@ -275,7 +277,8 @@ void PrefillPass::Run::free(const LayerPart& part, uint64_t value) {
   taken_[berth] = false;
 }
 
-// Submits a stage's commands, with the layer's pages before and behind its first ones.
+// Submits a stage's commands. The layer's first stage has copies of its pages before and after
+// them.
 void PrefillPass::Run::compute(const Stage& stage, CommandList list) {
   const std::optional<size_t> load = of_.weights_.load_of(stage.part);
   if (load && arrivals_[*load] > 0) {
@@ -300,13 +303,14 @@ void PrefillPass::Run::compute(const Stage& stage, CommandList list) {
   if (!stage.last) return;
   free({layer}, value);
   if (of_.pages_imported()) return;
-  // The copies of the host come behind all that is to be submitted of the layer, so that there is
+  // The host copies pages after it has submitted all stages of the layer, so the accelerator has
   // work meanwhile.
   wait_for(filled_);
   move_pages_by_host(layer, true);
 }
 
-// Asks who is wanted still; `submitted`: the last layer that touches pages of the others.
+// Asks which texts are still wanted. `submitted`: the value of `freed` after the last stage that
+// uses pages of the others.
 void PrefillPass::Run::drop_unwanted(uint64_t submitted) {
   for (size_t t = 0; t < texts_.size(); ++t) {
     if (!live_[t] || watch_.wanted(t)) continue;
@@ -315,7 +319,7 @@ void PrefillPass::Run::drop_unwanted(uint64_t submitted) {
   }
 }
 
-// Tells of those whose last layer has ended.
+// Tells the watch of unwanted texts whose last stage has ended.
 void PrefillPass::Run::let_go(uint64_t ended) {
   std::erase_if(leaving_, [&](const Leaving& one) {
     if (one.after > ended) return false;
@@ -324,11 +328,10 @@ void PrefillPass::Run::let_go(uint64_t ended) {
   });
 }
 
-// Loads parts as far as berths are free, or will be when what was submitted has ended.
 void PrefillPass::Run::load_ahead(std::optional<size_t> needed) {
   const std::vector<StreamedWeights::Load>& loads = of_.weights_.loads();
   for (; next_load_ < loads.size() && !taken_[loads[next_load_].berth]; ++next_load_) {
-    // A copy of the host keeps this thread until the berth is free.
+    // A copy by the host would block this thread until the berth is free.
     if (!(needed && next_load_ <= *needed) && !of_.imported(loads[next_load_])) break;
     load(next_load_);
   }
@@ -342,7 +345,7 @@ PrefillPass::Run::Stage PrefillPass::Run::stage_at(const std::vector<PassCommand
 }
 
 void PrefillPass::Run::go() {
-  // Copies run while the host makes the tokens' embeddings.
+  // The first copies run while the host makes the tokens' embeddings.
   load_ahead(of_.weights_.load_of({}));
   PassCommands commands = of_.make(step_);
   commands.lay_out_as(of_.memory_.layout());
@@ -367,7 +370,7 @@ void PrefillPass::Run::go() {
   let_go(of_.computed_);
 }
 
-// Copies for layers that nobody computes any more end too.
+// Copies for layers that are no longer computed must end as well.
 void PrefillPass::wait_for_all() {
   accelerator_->wait({freed_, computed_}, kMostLayerSeconds);
   accelerator_->wait({loaded_, loads_}, kMostLayerSeconds);
@@ -382,7 +385,7 @@ void PrefillPass::run(std::span<const PassText> texts, PassWatch& watch) {
       wait_for_all();
       ended_ = true;
     } catch (const std::exception&) {
-      // The accelerator hangs, or is gone in the middle of something.
+      // The accelerator hangs, or it stopped during a command.
       ended_ = accelerator_->stopped();
     }
     throw;

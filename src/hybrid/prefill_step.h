@@ -1,5 +1,5 @@
-// The texts of a pass as the step that a builder of commands sees, with pages numbered as they lie
-// on the accelerator.
+// Turns the texts of a pass into the step that a builder of commands takes. Pages are numbered as
+// they lie on the accelerator.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class PrefillStep {
   std::vector<StepItem> items_;
 };
 
-// A pass of as many rows as there may be, in texts as long as they may be. Where there are latents
-// half of a text's rows are expanded: it makes all calls that passes make.
+// A pass of the most rows, in texts of the most positions. Half of each text's rows are marked as
+// expanded, which matters to models with latents alone. So it makes all calls that passes can make.
 class LargestPass {
  public:
   LargestPass(uint32_t context, uint32_t rows);

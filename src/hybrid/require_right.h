@@ -1,4 +1,4 @@
-// Whether an accelerator computes a model right, found out before a text is.
+// Checks that an accelerator computes a model correctly, before it computes the first text.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,9 @@
 
 namespace hearth {
 
-// Holds the accelerator's shaders against the reference kernels, briefly, for the types of those
-// weights of the model that it `takes`. Throws Error (kUnsupported) where one is wrong or cannot be
-// computed.
+// Compares the accelerator's shaders with the reference kernels, briefly, for the types of the
+// model's weights for which `takes` is true. Throws Error (kUnsupported) where a shader is wrong or
+// cannot be run.
 void require_right(
     Accelerator& accelerator, const ModelSpec& spec,
     const std::function<bool(const WeightSpec&)>& takes = [](const WeightSpec&) { return true; });

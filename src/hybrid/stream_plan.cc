@@ -20,10 +20,10 @@
 namespace hearth {
 namespace {
 
-// Texts of a pass whose last pages are not full.
+// The number of texts of a pass that may end in a page that is not full.
 constexpr uint32_t kPassTexts = 64;
 
-// Weights that lie nowhere, to find out what else a pass needs.
+// Weights without memory, for finding out what else a pass needs.
 class NoWeights : public PassWeights {
  public:
   NoWeights(const Model& model, const StreamedRoom& room) : PassWeights(model) {
@@ -83,14 +83,14 @@ uint64_t memory_for(const AcceleratorFacts& facts, const StreamPlanOptions& opti
   return (facts.free_bytes != 0 ? facts.free_bytes : facts.memory_bytes) / 10 * 9;
 }
 
-// The sizes of a layer's experts on the shards.
+// The sizes of a layer's experts on all shards.
 struct LayerExperts {
-  uint32_t pieces = 0;   // one of each expert with each shard that has some of it
-  uint32_t segment = 0;  // the most of a segment
-  uint64_t largest = 0;  // bytes of one
-  uint64_t bytes = 0;    // of all
-  uint32_t used = 0;     // by a row
-  uint64_t widest = 0;   // bytes of a row that one makes
+  uint32_t pieces = 0;   // pairs of an expert and a shard that has some of it
+  uint32_t segment = 0;  // the most pieces of a segment
+  uint64_t largest = 0;  // bytes of the largest piece
+  uint64_t bytes = 0;    // of all pieces
+  uint32_t used = 0;     // experts that a row chooses
+  uint64_t widest = 0;   // bytes of the widest row that an expert makes
 
   void grow_to(const LayerExperts& other) {
     pieces = std::max(pieces, other.pieces);
@@ -137,14 +137,14 @@ class Planner {
         experts_(experts_of_layers(*target.model)) {}
 
   uint32_t layers() const { return static_cast<uint32_t>(runs_.size()); }
-  // The most that a layer of these has.
+  // Returns the largest sizes of the experts of layers `begin` to `end` - 1.
   LayerExperts largest(uint32_t begin, uint32_t end) const {
     LayerExperts most;
     for (uint32_t layer = begin; layer < end; ++layer) most.grow_to(experts_[layer]);
     return most;
   }
 
-  // Returns the pieces of all layers from `kept` on.
+  // Returns the number of pieces of all layers from `kept` on.
   uint32_t pieces_from(uint32_t kept) const {
     uint32_t pieces = 0;
     for (uint32_t layer = kept; layer < layers(); ++layer) pieces += experts_[layer].pieces;
@@ -180,8 +180,8 @@ class Planner {
     return plan;
   }
 
-  // Returns the plan with pass_bytes as its layers really take them. Where kept and streamed layers
-  // have batches of different sizes, row_memory() assumes that all have the dearer one.
+  // Returns the plan with its exact pass_bytes. Where kept and streamed layers have batches of
+  // different sizes, row_memory() assumes the more expensive size for all.
   StreamPlan exact(StreamPlan plan) const {
     if (!differ(plan)) return plan;
     plan.pass_bytes = laid_out(plan.rows, room_of(plan)).bytes + plan.page_bytes + vectors_;
@@ -215,7 +215,7 @@ class Planner {
   // The memory that values and inputs take.
   struct RowMemory {
     uint64_t bytes = 0;
-    uint64_t least_piece = 0;  // the longest that lies in one
+    uint64_t least_piece = 0;  // of the longest one
 
     void grow_to(const RowMemory& other) {
       bytes = std::max(bytes, other.bytes);
@@ -223,8 +223,8 @@ class Planner {
     }
   };
 
-  // Laid out: what a pass takes at a time is the most of many moments, of which some grow by the
-  // row and others do not.
+  // Lays a pass out to find its memory. No formula would do: it is the highest sum over many
+  // moments, and some of these sums grow with the rows while others do not.
   RowMemory laid_out(uint32_t rows, const StreamedRoom& room) const {
     PassCommands commands = commands_of(target_, rows, room);
     const PassLayout& layout = commands.lay_out(facts_.allocation_bytes);
@@ -233,13 +233,13 @@ class Planner {
             std::max({layout.least_piece(), commands.held_bytes(), commands.made_bytes()})};
   }
 
-  // Whether there are experts of layers that are kept and of others, in batches of their own.
+  // Whether both kept and streamed layers have experts, in batches of different sizes.
   static bool differ(const StreamPlan& plan) {
     return plan.kept_batch > 0 && plan.expert_batch > 0 && plan.kept_batch != plan.expert_batch;
   }
 
-  // The same of all layers: where batches differ, were all as those of layers that are kept, or as
-  // the others, whatever takes more.
+  // Returns the memory as if all layers had batches of one size. Where the sizes differ, it is the
+  // larger memory of the two sizes.
   RowMemory row_memory(const StreamPlan& plan) {
     const auto of_all = [&](uint32_t batch) {
       const auto [at, fresh] = row_memory_.try_emplace({plan.rows, batch});
@@ -252,11 +252,12 @@ class Planner {
     return most;
   }
 
-  // Copies of few bytes do not fill a link, nor do products of few experts a card. But there is
-  // room in one piece for what a batch makes of all rows, each of which chooses any once.
+  // Returns the number of experts of a batch. Copies of few bytes do not use a link fully, and
+  // products of few experts do not use a card fully. But one piece must have room for a batch's
+  // results of all rows, each of which chooses an expert at most once.
   uint32_t batch_of(const LayerExperts& of, uint32_t most, uint32_t rows) const {
     constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
-    // Shaders index floats by 31 bits.
+    // Shaders index floats with 31 bits.
     constexpr uint64_t kReached = uint64_t{7} << 30;
     const uint64_t whole = (kBatchBytes + of.largest - 1) / of.largest;
     const uint64_t made = std::min(facts_.allocation_bytes, kReached) / (rows * of.widest);
@@ -281,7 +282,7 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
   const uint32_t layers = planner.layers(), kept = std::min(options.kept.value_or(0), layers);
   const uint32_t ring = options.experts.value_or(kLeastRing);
   const bool asked = options.rows != 0;
-  // A pass has never more tokens than the pages hold.
+  // A pass never has more tokens than the KV pages hold.
   const uint64_t useful =
       std::max<uint64_t>(kLeastPassRows, uint64_t{target.kv->page_count()} * kPagePositions);
   const auto most = static_cast<uint32_t>(std::min<uint64_t>(kUsualPassRows, useful));

@@ -1,5 +1,5 @@
-// How a model is streamed through an accelerator: rows of a pass, layers that are kept there for
-// good, berths for the others, and a ring of berths for their experts.
+// Plans how a model is streamed through an accelerator: the rows of a pass, the layers that are
+// kept there for good, the berths for the others, and a ring of berths for their experts.
 #pragma once
 
 #include <cstdint>
@@ -21,31 +21,33 @@ namespace hearth {
 struct PassTarget {
   std::shared_ptr<const Model> model;
   const KvView* kv = nullptr;  // outlives all passes
-  // The memory of each shard that its pages lie in, whole pages of the operating system.
+  // The memory of each shard's KV pages, whole pages of the operating system.
   std::vector<std::span<std::byte>> kv_memory;
   uint32_t context = 0;
-  ExpandRule expand = {};  // of a model with latents
-  // Nothing of it is there but its places, or nothing shall be read: passes make the same lists and
-  // give their accelerator zeros, for one that only tells what time it takes (TimedAccelerator).
+  ExpandRule expand = {};  // for a model with latents
+  // Whether weights and pages have places but no bytes that may be read. Passes then make the same
+  // lists and write zeros, for an accelerator that only tells the time they take
+  // (TimedAccelerator).
   bool only_timed = false;
 };
 
 struct StreamPlan {
-  uint32_t rows = 0;                                         // tokens of a pass
-  uint32_t pages = 0;                                        // of a pass's texts
-  uint32_t kept = 0;                                         // layers, the first ones
-  uint32_t berths = 0;                                       // for the others; 0: there are none
-  uint64_t pass_bytes = 0, kept_bytes = 0, berth_bytes = 0;  // of one berth
-  uint64_t page_bytes = 0;                                   // of pass_bytes, those of pages
-  uint64_t least_piece = 0;  // the longest of what must lie in one buffer: a value, pages, a berth
+  uint32_t rows = 0;    // tokens of a pass
+  uint32_t pages = 0;   // the most KV pages of a pass's texts
+  uint32_t kept = 0;    // the number of first layers that are kept
+  uint32_t berths = 0;  // for the other layers; 0: all layers are kept
+  // berth_bytes is the size of one berth.
+  uint64_t pass_bytes = 0, kept_bytes = 0, berth_bytes = 0;
+  uint64_t page_bytes = 0;   // the part of pass_bytes that KV pages take
+  uint64_t least_piece = 0;  // length of the longest value, pages or berth: each needs one buffer
   // The bytes of the one buffer that twice as many rows would need, where memory has room for them
-  // and no buffer may be that long; else 0.
+  // but a buffer may not be that long; else 0.
   uint64_t no_piece = 0;
-  // The ring, of berths for what a shard has of an expert each, and how many of these are copied at
-  // once; 0: there are no experts that are not kept.
+  // The ring: how many berths it has, each for one shard's bytes of an expert, and how many experts
+  // are copied at once. 0: all experts are kept, or there are none.
   uint32_t experts = 0, expert_batch = 0;
   uint64_t expert_bytes = 0;  // of one berth
-  uint32_t kept_batch = 0;    // experts of layers that are kept that are multiplied at once
+  uint32_t kept_batch = 0;    // the most experts of a kept layer that are multiplied at once
 
   // Returns the bytes on the accelerator for layers and experts that are not kept.
   uint64_t bytes_in_flight() const { return berths * berth_bytes + experts * expert_bytes; }
@@ -53,28 +55,28 @@ struct StreamPlan {
   bool operator==(const StreamPlan&) const = default;
 };
 
-// The weights that such passes have on the accelerator at a time.
+// Returns the weights that passes of this plan have on the accelerator at a time.
 StreamedRoom room_of(const StreamPlan& plan);
 
-// The part of a plan that is stored for later, as the third part of an engine's
+// The part of a plan that is stored for later. It is the third part of an engine's plan
 // (engine/engine_plan.h).
 struct StreamChoice {
   uint32_t rows = 0, kept = 0, berths = 0;  // as in StreamPlan; berths of 0: nothing is streamed
-  uint32_t threshold = 0;  // tokens from which on a prompt is streamed; 0: where it ends sooner
-  uint32_t experts = 0;    // of the ring, as in StreamPlan; 0: it says nothing of one
+  uint32_t threshold = 0;  // streams prompts of this many tokens or more; 0: if faster
+  uint32_t experts = 0;    // as in StreamPlan; 0: left open
 
   bool operator==(const StreamChoice&) const = default;
 };
 
 struct StreamPlanOptions {
-  uint32_t rows = 0;             // 0: as many as there is room for, kUsualPassRows at most
-  uint64_t memory = 0;           // bytes; 0: nine tenths of what the accelerator has free
-  std::optional<uint32_t> kept;  // none: as many layers as there is room for
-  // The berths for layers that are not kept, at most as many as there are such layers; 0: two, or
-  // three for a model with experts.
+  uint32_t rows = 0;             // 0: as many as fit, kUsualPassRows at most
+  uint64_t memory = 0;           // bytes; 0: nine tenths of the accelerator's free memory
+  std::optional<uint32_t> kept;  // none: as many layers as fit
+  // The number of berths for layers that are not kept, at most as many as there are such layers; 0:
+  // two, or three for a model with experts.
   uint32_t berths = 0;
-  // The berths of the ring, at most as many as layers that are not kept have experts in all; none:
-  // as many as a layer has, or fewer where there is less room.
+  // The number of berths of the ring, at most the number of all experts of layers that are not
+  // kept. None: as many as a layer has experts, or fewer where memory is short.
   std::optional<uint32_t> experts = {};
   bool operator==(const StreamPlanOptions&) const = default;
 };
@@ -86,24 +88,25 @@ inline constexpr uint32_t kLeastRing = 2, kMostRing = 65536;
 // after which it counts as lost.
 inline constexpr uint32_t kUsualPassRows = 8192;
 
-// Memory goes to berths and a ring of two first, then to rows, then to a longer ring, then to
-// layers that stay. Values take as many buffers as their lengths ask for, so that rows are cut only
-// where a single one, or the pages, are longer than a buffer may be. Throws Error with both
-// figures: kResource where the berths and 64 rows do not fit, kUsage where what is asked for does
-// not.
+// Plans a model's passes. Memory goes to berths and a ring of two first, then to rows, then to a
+// longer ring, then to kept layers. Values take as many buffers as their lengths ask for. So rows
+// are reduced only where one value, or the pages, would be longer than a buffer may be. Throws
+// Error: kResource where the berths and 64 rows do not fit, kUsage where the options do not fit;
+// the message has the needed and the free bytes.
 StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
                        const StreamPlanOptions& options);
 
-// The calls of a pass: kinds of products, and the other contracts (contract_name()).
+// The calls that a pass makes: the pack kinds of its products, and the names of its other contracts
+// (contract_name()).
 struct PassKernels {
   std::vector<PackKind> kinds;
   std::vector<std::string> contracts;
 };
 PassKernels pass_kernels(const PassTarget& target);
 
-// "passes of 8192 rows, 12 of 80 layers kept, 2 berths of 450 MiB for the others, 9.1 GiB in all";
-// of a model with experts "..., 3 berths of 60 MiB for the others, a ring of 64 experts of 18 MiB,
-// ...".
+// Returns "passes of 8192 rows, 12 of 80 layers kept, 2 berths of 450 MiB for the others, 9.1 GiB
+// in all". For a model with experts it is "..., 3 berths of 60 MiB for the others, a ring of 64
+// experts of 18 MiB, ...".
 std::string stream_plan_text(const StreamPlan& plan, uint32_t layers);
 
 }  // namespace hearth

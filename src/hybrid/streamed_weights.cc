@@ -73,9 +73,10 @@ void StreamedWeights::keep(Accelerator& accelerator) {
   }
 }
 
-// A layer's rest is copied ahead of the experts of the layer before, two berths behind it being in
-// use then: that of this layer, and that of the one before, whose experts may not be multiplied
-// yet. Where there are fewer berths, just before its own.
+// Makes the berths and the order of loads. With three berths or more for rests, a layer's rest is
+// copied ahead of the experts of the layer before. Two more berths are in use then: that of the
+// layer before, and that of the layer before it, whose experts may not have been multiplied yet.
+// With fewer berths, a layer's rest is copied just before its own experts.
 void StreamedWeights::make_berths(Accelerator& accelerator) {
   const auto layers = static_cast<uint32_t>(parts_.size());
   const bool experts =
@@ -101,7 +102,7 @@ void StreamedWeights::make_berths(Accelerator& accelerator) {
       add({layer, batch}, room_.berths + in_ring % room_.ring);
     }
   }
-  // Berths of a kind are alike, so that the plan's figures are those of all.
+  // All berths of a kind have one size, so the plan's sizes hold for each of them.
   for (const std::span<uint64_t> kind :
        {std::span(bytes).first(room_.berths), std::span(bytes).subspan(room_.berths)}) {
     if (!kind.empty()) std::ranges::fill(kind, std::ranges::max(kind));

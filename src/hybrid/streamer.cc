@@ -16,7 +16,7 @@
 namespace hearth {
 
 uint32_t StreamRule::step() const {
-  // Longer ones would leave the cores more than a pass costs them.
+  // Longer steps would leave the cores more work than a pass costs them.
   constexpr uint32_t kMostPages = 8;
   return std::clamp(threshold / kPagePositions, 1U, kMostPages) * kPagePositions;
 }
@@ -25,7 +25,7 @@ uint32_t StreamRule::positions(uint32_t prompt) const {
   return prompt == 0 || prompt < threshold ? 0 : (prompt - 1) / step() * step();
 }
 
-// Texts of a pass that are cancelled meanwhile.
+// Tells the runner which texts of a pass have been cancelled meanwhile.
 class Streamer::Watch : public PassWatch {
  public:
   Watch(Streamer& of, const Texts& texts) : of_(of), texts_(texts) {}
@@ -49,12 +49,12 @@ class Streamer::Watch : public PassWatch {
   const Texts& texts_;
 };
 
-// The passes that texts take, one behind the other, which share them as far as there are rows.
+// The passes that texts take, one after another. Texts share a pass as far as it has rows.
 class Streamer::Passes {
  public:
   explicit Passes(const Streamer& of) : of_(of) {}
 
-  // Tokens of a text behind `before` others.
+  // Adds `tokens` tokens of a text after `before` others.
   void add(uint32_t tokens, uint32_t before) {
     while (tokens > 0) {
       const uint32_t some = std::min(tokens, of_.room_.rows - rows_);
@@ -79,8 +79,8 @@ class Streamer::Passes {
   }
 
   const Streamer& of_;
-  uint32_t rows_ = 0;                  // of the last one
-  double prefixes_ = 0, seconds_ = 0;  // prefixes_: of the last one
+  uint32_t rows_ = 0;                  // of the last pass
+  double prefixes_ = 0, seconds_ = 0;  // prefixes_: of the last pass
 };
 
 Streamer::Streamer(Make make, StreamerOptions options)
@@ -137,18 +137,19 @@ double Streamer::predicted_seconds(const Texts& texts) const {
   return pass.seconds();
 }
 
-// The last pass has half the weight, and changes by a factor of 2 at most: it may have been slow
-// for reasons of its own.
+// Corrects predictions by a pass that has ended. It has half the weight and changes the correction
+// by a factor of 2 at most, since it may have been slow for reasons of its own.
 void Streamer::learn(double predicted, double seconds) {
   if (!options_.learns || !std::isfinite(predicted) || predicted <= 0) return;
   slower_ = (slower_ + std::clamp(seconds / predicted, slower_ / 2, slower_ * 2)) / 2;
 }
 
-// Returns the seconds until a prompt of so many tokens behind others is filled: what is left of the
-// pass under way, then all that waits, and this one. Corrected by what passes have taken.
+// Returns the predicted seconds until a prompt of `tokens` tokens after `before` others is filled:
+// the rest of the pass under way, then all waiting prompts, then this one. Corrected by the times
+// that passes have taken.
 double Streamer::seconds_behind_all(uint32_t tokens, uint32_t before) const {
   Passes passes(*this);
-  uint32_t under_way = pass_tokens_;  // of the first prompts
+  uint32_t under_way = pass_tokens_;  // tokens of the first prompts
   for (const Waiting& waiting : prompts_) {
     const uint32_t left = static_cast<uint32_t>(waiting.prompt.tokens.size()) - waiting.done;
     const uint32_t taken = std::min(left, under_way);
@@ -167,7 +168,7 @@ bool Streamer::takes(uint32_t tokens, uint32_t before, double core_seconds) {
   if (rule_) return true;
   if (options_.threshold > 0) return tokens >= options_.threshold;
   if (!options_.predicted_seconds || core_seconds <= 0) return false;
-  // A correction that was learnt long ago is tried again.
+  // A correction that was learnt long ago is dropped, so that passes are tried again.
   if (options_.clock() - last_pass_ > options_.retry_seconds) slower_ = 1;
   return seconds_behind_all(tokens, before) < core_seconds;
 }
@@ -231,7 +232,7 @@ void Streamer::work() {
   }
 }
 
-// Tries to go on with a new runner.
+// Tries to make a new runner.
 void Streamer::remake() {
   try {
     runner_ = make_();
@@ -250,8 +251,8 @@ uint32_t Streamer::tokens_of(const Texts& texts) {
   return tokens;
 }
 
-// Takes the first tokens of what waits, up to a pass's rows and pages. Those that were cancelled
-// before end here.
+// Forms a pass from the first tokens of the waiting prompts, up to its rows and pages. Prompts that
+// are cancelled by now end here.
 Streamer::Texts Streamer::form() {
   Texts texts;
   bool ended = false;
@@ -331,7 +332,7 @@ void Streamer::run_pass(const Texts& texts) {
   }
 }
 
-// Goes on without a runner for a while.
+// Plans the next attempt to make a runner, and tells the user about the failure.
 void Streamer::give_up(const std::exception_ptr& trouble) {
   next_try_ = options_.clock() + options_.retry_seconds;
   if (!options_.tell) return;
@@ -349,7 +350,7 @@ void Streamer::give_up(const std::exception_ptr& trouble) {
   }
 }
 
-// Counts what the pass did, under the lock.
+// Counts the tokens of a pass and ends its finished prompts. The caller holds the lock.
 void Streamer::settle(const Texts& texts, Outcome outcome) {
   for (const auto& [waiting, text] : texts) {
     waiting->done += static_cast<uint32_t>(text.tokens.size());
@@ -365,7 +366,7 @@ void Streamer::settle(const Texts& texts, Outcome outcome) {
   }
 }
 
-// Ends a prompt; those that were let go are done already.
+// Ends a prompt. A prompt that was let go already has its outcome.
 void Streamer::end(Waiting* waiting, Outcome outcome) noexcept {
   if (!waiting->let_go) done_.push_back({waiting->prompt.id, outcome});
   prompts_.remove_if([&](const Waiting& one) { return &one == waiting; });

@@ -1,4 +1,4 @@
-// Copying what stays on an accelerator: a few large buffers, many places in them.
+// Copies data that stays on an accelerator into a few large buffers with many places in them.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ struct Upload {
   Place* place;
 };
 
-// The memory that they take there.
+// Returns the bytes that the uploads take on the accelerator.
 uint64_t upload_bytes(std::span<const Upload> uploads);
-// Takes memory for pieces of so many bytes, in as few buffers as it goes (a driver may have only
-// some thousands), each piece at a multiple of 256 bytes; returns where they lie. Throws Error
-// (kResource) where memory is short.
+// Allocates pieces of `bytes` bytes each in as few buffers as possible, since a driver may allow
+// only some thousands. Each piece begins at a multiple of 256 bytes. Appends the buffers to
+// `buffers` and returns the pieces' places. Throws Error (kResource) where memory is short.
 std::vector<Place> allocate_together(Accelerator& accelerator, std::span<const uint64_t> bytes,
                                      std::vector<Buffer>* buffers);
-// Returns the buffers that they lie in, each at a multiple of 256 bytes. Throws Error (kResource)
-// where memory is short.
+// Copies all uploads, each to a multiple of 256 bytes, and returns the buffers with them. Throws
+// Error (kResource) where memory is short.
 std::vector<Buffer> upload_all(Accelerator& accelerator, std::span<const Upload> uploads);
 
 }  // namespace hearth
