@@ -1,17 +1,17 @@
-// An Accelerator is a processor with memory of its own, which users call `gpu`: a back end
-// implements it, and nothing above knows which. `vulkan/` drives real ones, `virtual/` is one made
-// of the reference kernels.
+// An Accelerator is a processor with memory of its own, which users call `gpu`. Back ends implement
+// this interface, and code that uses it does not know which one. `vulkan/` drives real
+// accelerators; the accelerators of `virtual/` are for tests and for predicting time.
 //
 //   std::unique_ptr<Accelerator> gpu = ...;
 //   Buffer x = gpu->allocate(bytes);
 //   gpu->write({x.id()}, values);
 //   gpu->submit(list);              // returns at once
-//   gpu->wait({timeline, 1}, 20);   // what the last command signals
+//   gpu->wait({timeline, 1}, 20);   // the moment that the last command signals
 //   gpu->read({x.id()}, results);
 //
-// One thread at a time. Errors: kResource where memory is short (both figures are told) or where
-// the accelerator is lost, after which every call throws that; kRequest where a list asks for what
-// there is not.
+// An accelerator is used by one thread at a time. Errors: kResource where memory is short (the
+// message has the needed and the free bytes) or where the accelerator is lost, after which every
+// call throws it; kRequest where a list names something that does not exist.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@ namespace hearth {
 
 enum class AcceleratorKind : uint8_t { kDiscrete, kIntegrated, kSoftware, kOther };
 
-// A feature that an accelerator lacks though it would be used, and the cost of that.
+// A feature that an accelerator lacks although it would be used, and what the lack costs.
 struct Lack {
   std::string what, cost;
 };
 
 struct QueueFacts {
-  bool computes = true;  // else it copies alone
+  bool computes = true;  // false: it only copies
 };
 
 struct AcceleratorFacts {
@@ -42,18 +42,18 @@ struct AcceleratorFacts {
   std::string driver;  // with its version
   std::string api;     // "Vulkan 1.3.230"
   AcceleratorKind kind = AcceleratorKind::kOther;
-  uint64_t memory_bytes = 0;       // of its own
-  uint64_t free_bytes = 0;         // of these, now; 0: it does not tell
+  uint64_t memory_bytes = 0;       // of the accelerator's own memory
+  uint64_t free_bytes = 0;         // of memory_bytes, now; 0: the driver does not tell
   uint64_t allocation_bytes = 0;   // the most of one buffer
-  uint64_t import_alignment = 0;   // of memory of the process that is shown to it; 0: none can be
-  std::vector<QueueFacts> queues;  // at least one, the first of which computes
+  uint64_t import_alignment = 0;   // of the process's memory for import(); 0: it has no import()
+  std::vector<QueueFacts> queues;  // at least one; the first one computes
   std::string arithmetic;          // how it gives the contracts' bits: "fused fma", "f64 to odd"
   std::vector<Lack> lacks;
 };
 
 class Accelerator;
 
-// Owns memory of an accelerator, which outlives it.
+// Owns memory of an accelerator. The accelerator outlives the buffer.
 class Buffer {
  public:
   Buffer() = default;
@@ -87,10 +87,11 @@ class Accelerator {
 
   virtual const AcceleratorFacts& facts() const = 0;
 
-  // 256-byte aligned; what is in it is not known. At least one byte.
+  // Allocates at least one byte, 256-byte aligned, with unknown content.
   virtual Buffer allocate(uint64_t bytes) = 0;
-  // Memory of the process, copied from and to where it lies; it outlives the buffer, begins at a
-  // multiple of facts().import_alignment and is as long as one. kUnsupported where none can be.
+  // Makes a buffer of the process's memory, which is copied from and to directly. The memory
+  // outlives the buffer; it begins at a multiple of facts().import_alignment, and so does its end.
+  // Throws kUnsupported where memory cannot be imported.
   virtual Buffer import(std::span<std::byte> memory) = 0;
 
   // Both return when all bytes are copied. Commands that were submitted and have not ended must not
@@ -98,26 +99,28 @@ class Accelerator {
   virtual void write(Place to, std::span<const std::byte> bytes) = 0;
   virtual void read(Place from, std::span<std::byte> bytes) = 0;
 
-  // A counter that begins at 0.
+  // Makes a counter that begins at 0.
   virtual TimelineId make_timeline() = 0;
   virtual uint64_t reached(TimelineId timeline) = 0;
-  // The host signals. Values only grow.
+  // Sets the moment's timeline to its value, from the host. Values only grow.
   virtual void signal(Moment moment) = 0;
-  // Throws kResource where it has not come after `seconds`, when it counts as lost.
+  // Waits for the moment. Throws kResource where it has not come after `seconds`; the accelerator
+  // then counts as lost.
   virtual void wait(Moment moment, double seconds) = 0;
 
   // Says why it cannot do the call; empty: it can.
   virtual std::string why_not(const KernelCall& call) = 0;
-  // Begins the list and returns. Buffers and memory that it names live until it has ended.
+  // Begins the list and returns at once. The buffers and memory that it names must live until it
+  // ends.
   virtual void submit(const CommandList& list) = 0;
 
-  // Whether it is lost and nothing that was submitted goes on, as where the driver itself calls it
-  // lost. One that is lost because a moment did not come may still write.
+  // Whether the accelerator is lost and no submitted command goes on. That is so when the driver
+  // itself calls it lost. An accelerator that is lost since a moment did not come may still write.
   virtual bool stopped() const { return false; }
 
  protected:
   friend class Buffer;
-  // Lets go of it, once all that was submitted has ended.
+  // Frees the buffer once all submitted commands have ended.
   virtual void free(BufferId id) noexcept = 0;
 };
 

@@ -25,7 +25,7 @@ constexpr size_t kMostItems = 1000, kMostText = 1000;
 constexpr uint64_t kMostFigure = uint64_t{1} << 53;
 constexpr uint64_t kMostRows = uint64_t{1} << 20;
 
-// Writes whole numbers, which are the same whoever reads them.
+// Writes whole numbers, which every reader reads exactly.
 void json_spread(Json& json, const char* key, const Spread& spread) {
   const auto whole = [](double value) {
     const double most = static_cast<double>(kMostFigure);
@@ -89,7 +89,7 @@ void json_rates(Json& json, const AcceleratorRates& rates) {
   json.end_array().end_object();
 }
 
-// A value of the file, and where it stands there.
+// A value of the file, and its path there.
 class Field {
  public:
   Field(const boost::json::value& value, const std::string& file, std::string path)

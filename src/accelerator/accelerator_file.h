@@ -1,6 +1,6 @@
-// The JSON file in which an accelerator is kept as data, its facts and its rates (docs/gpu.md has
-// the keys), which anybody may have written.
-// Errors: a text that is no such file (kFile), naming the field that is wrong.
+// The JSON file that describes an accelerator, its facts and its rates (docs/gpu.md has the keys).
+// Anybody may have written it. Errors: kFile for a text that is no such file; the message names the
+// field that is wrong.
 #pragma once
 
 #include <string>
@@ -16,14 +16,14 @@ struct MeasuredAccelerator {
   AcceleratorRates rates;
 };
 
-// The facts as keys of the object that is open in `json`.
+// Writes the facts as keys of the object that is open in `json`.
 void json_facts(Json& json, const AcceleratorFacts& facts);
 
-// The object that the file holds, as a value in `json`.
+// Writes the file's object as a value in `json`.
 void json_accelerator(Json& json, const MeasuredAccelerator& accelerator);
 
-// `text` is the file's, `name` stands in errors. What no accelerator has is refused: no queue that
-// computes, rates of nothing, kinds of weights that there are not.
+// Parses the file's text; `name` is the file's name in errors. Refuses what no accelerator has: no
+// queue that computes, rates of 0, or unknown kinds of weights.
 MeasuredAccelerator parse_accelerator(const std::string& text, const std::string& name);
 
 }  // namespace hearth

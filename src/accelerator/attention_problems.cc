@@ -75,7 +75,7 @@ struct StoreSize {
   uint32_t rows, heads, key_length, value_length;
 };
 
-// Makes pages with a gap behind the heads of each one.
+// Makes pages, each with a gap after its heads.
 KvPages made_pages(KvType type, uint32_t count, uint32_t heads, uint32_t key_length,
                    uint32_t value_length) {
   KvPages pages = {.count = count,
@@ -87,7 +87,7 @@ KvPages made_pages(KvType type, uint32_t count, uint32_t heads, uint32_t key_len
   return pages;
 }
 
-// Scales of blocks, which may be NaN.
+// Notes the scales of blocks, which may be NaN.
 void note_scales(const KvPages& pages, ProblemMemory& memory) {
   const uint64_t key_bytes = kv_half_bytes(pages.type, pages.key_length);
   for (uint32_t head = 0; head < pages.heads; ++head) {
@@ -130,7 +130,7 @@ Contract store_contract(KvType type, bool brief) {
                        });
 }
 
-// Rows at positions [from, to) of a text, which see what lies behind them, at most `window`.
+// Rows at positions [from, to) of a text. They see at most `window` positions up to their own.
 struct PagedText {
   uint32_t from, to;
   uint32_t window = 0;
@@ -142,7 +142,7 @@ struct PagedSize {
   uint32_t heads, group, key_length, value_length;
 };
 
-// Keys and values of one head at a position, by the reference kernels.
+// Stores random keys and values of one head at a position, by the reference kernels.
 void store_position(ProblemMemory& memory, const KvPages& pages, std::byte* keys, uint32_t slot) {
   const std::vector<float> k = memory.draw(pages.key_length);
   const std::vector<float> v = memory.draw(pages.value_length);
@@ -156,8 +156,8 @@ void store_position(ProblemMemory& memory, const KvPages& pages, std::byte* keys
                        .slot = slot});
 }
 
-// Pages hold a head before those that are asked for, and NaN where no row sees. Those before all
-// windows are not there.
+// Makes pages that hold one more head, before those of the call, and NaN where no row sees. Pages
+// before all windows do not exist.
 PagedAttendCall paged_problem(ProblemMemory& memory, KvType type, const PagedSize& size) {
   PagedAttendCall call{.heads = size.heads, .group = size.group, .kv_head0 = 1};
   const uint32_t kv_heads = size.heads / size.group + 1;
@@ -195,8 +195,7 @@ PagedAttendCall paged_problem(ProblemMemory& memory, KvType type, const PagedSiz
 }
 
 Contract paged_contract(KvType type, bool brief) {
-  // Texts that stay within a page; that have a window, with pages before it; that see more spans
-  // than one.
+  // Texts within a page; texts with a window and pages before it; a text over several spans.
   std::vector<PagedSize> sizes = {{{{0, 5}, {62, 66}}, 4, 2, 32, 32},
                                   {{{148, 152, 20}, {3, 4}}, 1, 1, 33, 80},
                                   {{{1030, 1032}}, 2, 2, 16, 31}};

@@ -7,7 +7,7 @@ namespace {
 
 bool is_one_run(const Access& a) { return a.rows == 1 || a.stride == a.bytes; }
 
-// Cuts away what lies in [cut.begin, cut.end) of what is left of a range, and keeps what is before.
+// Cuts [cut.begin, cut.end) out of the range `left`, and moves the part before it to `kept`.
 void cut_away(const ByteRange& cut, ByteRange& left, std::vector<ByteRange>& kept) {
   if (cut.end <= left.begin || cut.begin >= left.end) return;
   if (cut.begin > left.begin) kept.push_back({left.begin, cut.begin});

@@ -1,4 +1,4 @@
-// Sets of bytes of a buffer, for finding out which of those that are read nobody wrote.
+// Sets of bytes of a buffer, for finding bytes that are read and were never written.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct ByteRange {
   uint64_t begin = 0, end = 0;
 };
 
-// Ascending and apart.
+// A set of ranges, kept in ascending order and disjoint.
 class ByteRanges {
  public:
   ByteRanges() = default;
@@ -35,8 +35,8 @@ class ByteRanges {
   std::vector<ByteRange> ranges_;
 };
 
-// Whether all that b reads or writes lies in a. It may say no where only several rows of a together
-// hold one of b.
+// Whether all bytes of b lie in a. It may return false where no single row of a holds a row of b,
+// but several together do.
 bool contains(const Access& a, const Access& b);
 
 }  // namespace hearth

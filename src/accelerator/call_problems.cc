@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// Calls `make` for sizes of rows that matter: below, at and above 16 and 32, and a model's.
+// Sizes of rows that matter: below, at and above 16 and 32, and a model's.
 struct Size {
   uint32_t rows, n;
 };
@@ -48,7 +48,7 @@ NormCall norm_problem(ProblemMemory& memory, const Size& size, NormCallKind kind
   return call;
 }
 
-// The size is that of a head, and the heads are 1, 3 or 5.
+// Makes a problem of 1, 3 or 5 heads of size.n floats.
 HeadMomentsCall moments_problem(ProblemMemory& memory, const Size& size) {
   HeadMomentsCall call{.rows = size.rows, .heads = 1 + size.n % 3 * 2, .length = size.n};
   call.centred = size.rows % 2 != 0;
@@ -58,7 +58,7 @@ HeadMomentsCall moments_problem(ProblemMemory& memory, const Size& size) {
   return call;
 }
 
-// Norms heads by moments of one head more than x has, which is as long.
+// Norms the heads of x by moments of one head more; all heads have one length.
 NormByCall norm_by_problem(ProblemMemory& memory, const Size& size) {
   NormByCall call{.rows = size.rows, .n = size.n, .eps = 1e-5f};
   call.length = size.n % 3 == 0 ? size.n / 3 : size.n;
@@ -94,7 +94,7 @@ AddCall add_problem(ProblemMemory& memory, const Size& size, bool three) {
   AddCall call{.a = memory.rows(size.rows, size.n), .rows = size.rows, .n = size.n};
   call.b = memory.rows(size.rows, size.n + 2);
   if (three) call.c = {memory.values(size.n), 0};  // the same for all rows
-  // The sum is made in place, as those of a stream are.
+  // The sum is made in place, like the sums of a residual stream.
   call.out = call.a;
   memory.note_floats(call.a, size.rows, size.n);
   return call;
@@ -151,7 +151,8 @@ CallProblem gemm_problem(BufferId buffer, std::mt19937& random, PackKind kind, c
 }
 
 Contract gemm_contract(PackKind kind, bool brief) {
-  // Sizes with few rows, and with more than 16, which shaders take in other numbers; whole and cut.
+  // Sizes of a few rows and of more than 16, which shaders take in different numbers; whole and
+  // cut.
   std::vector<GemmSize> sizes = {{3, 11, 3, 5, 2}, {2, 9, 0, 33, 0}, {1, 9, 1, 33, 7}};
   if (!brief) {
     sizes.push_back({1, 1, 0, 1, 0});
@@ -178,7 +179,8 @@ struct TableSize {
   float scale = 1;
 };
 
-// Asks for some rows that are not rows of the shard, which is not made of whole panels and blocks.
+// Makes a lookup of which some rows are not the shard's. The shard is not made of whole panels and
+// blocks.
 CallProblem table_problem(BufferId buffer, std::mt19937& random, PackKind kind,
                           const PackForm& form, const TableSize& size, Fill fill) {
   const Problem made = make_problem(kind, form, size.panels, size.blocks, size.super_offset, 1,

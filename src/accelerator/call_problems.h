@@ -1,4 +1,4 @@
-// Made-up calls of every contract, with the memory they work on: for check_kernels and tests.
+// Made-up calls of every contract and the memory that they work on, for check_kernels and tests.
 #pragma once
 
 #include <cstddef>
@@ -17,27 +17,27 @@ namespace hearth {
 struct CallProblem {
   KernelCall call;
   std::string sizes;  // "17 rows of 768, hostile values"
-  // The buffer's bytes before the call; those that it writes are filled with a pattern.
+  // The buffer's bytes before the call. The bytes that the call writes are filled with a pattern.
   std::vector<std::byte> memory;
-  // Floats among the written bytes, of which any NaN is as good as another.
+  // Floats among the written bytes; where the result is a NaN, any NaN is right.
   std::vector<Access> floats;
-  // Numbers of 16 bits among the written bytes that are binary16; any NaN is as good as another
-  // there, too.
+  // Binary16 numbers among the written bytes; where the result is a NaN, any NaN is right.
   std::vector<Access> halves = {};
 };
 
-// Makes one NaN of all that there are among these numbers, in memory as the problem's lies.
+// Replaces every NaN among the problem's floats and halves by one fixed NaN. `memory` has the
+// layout of the problem's.
 void settle_nans(const CallProblem& problem, std::span<std::byte> memory);
 
 struct Contract {
   std::string name;
-  // Makes each of its problems, in the buffer of this number.
+  // Each function makes one problem, whose places lie in the buffer of this number.
   std::vector<std::function<CallProblem(BufferId, std::mt19937&)>> problems;
-  std::optional<PackKind> kind = {};  // of products and tables
+  std::optional<PackKind> kind = {};  // for products and tables
 };
 
-// Returns all contracts. `brief`: a few problems of each, else sizes, variants and values that
-// matter to any of them.
+// Returns all contracts. `brief`: a few problems of each; else all sizes, variants and values that
+// matter to any back end.
 std::vector<Contract> all_contracts(bool brief);
 
 }  // namespace hearth

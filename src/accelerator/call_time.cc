@@ -20,7 +20,7 @@ struct Likely {
   void operator()(GateCall& call) const { call.rows = likely(call.placed, call.rows); }
   void operator()(ExpertAddCall& call) const {
     call.room = std::min(call.room, call.experts * call.likely_rows);
-    // Sums of rows that chose none of the experts are not touched, but where they begin.
+    // Sums of rows that chose none of the experts are not touched, unless the sums begin here.
     if (!call.begins) call.rows = std::min(call.rows, call.room);
   }
   void operator()(ExpertGemmCall& call) const {
@@ -30,7 +30,7 @@ struct Likely {
   void operator()(Other&) const {}
 };
 
-// The call with as many rows as are likely in place of all that there is room for.
+// Returns the call with the likely number of rows in place of the room for rows.
 KernelCall likely_call(KernelCall call) {
   std::visit(Likely{}, call);
   return call;
@@ -54,7 +54,7 @@ struct Work {
   double operator()(const RopeCall& call) const {
     return by_rows(call.rows, uint64_t{call.heads} * call.n_rot);
   }
-  // Positions are those of one text: at most step_rows.
+  // Rows see the positions of one text: at most step_rows.
   double operator()(const AttendCall& call) const {
     return by_rows(call.rows, call.step_rows) * call.heads * (call.key_length + call.value_length);
   }
@@ -84,7 +84,7 @@ struct Work {
   double operator()(const ExpertAddCall& call) const { return by_rows(call.room, call.n); }
 };
 
-// The length that a contract's rates go by; 0 where it is all the same.
+// Returns the length on which the contract's rate depends; 0 where it depends on none.
 uint32_t length_of(const KernelCall& call) {
   if (const auto* paged = std::get_if<PagedAttendCall>(&call)) return paged->pages.key_length;
   return 0;

@@ -1,11 +1,11 @@
-// How long an accelerator takes for a call, by what it was measured to do (accelerator_rates.h).
+// Predicts how long an accelerator takes for a call, from its measured rates (accelerator_rates.h).
 //
-// A product: seconds for an element of its matrix, between the numbers of rows that were measured
-// on the line from one to the next, beyond the last in proportion. Of a kind that was not measured
-// the slowest of those that multiply the same activations, else of all. Any other call: its work
-// over the rate of its contract; of several lengths on the line between. Attention that was not
-// measured counts as a product of f32, and what else was not as the bytes it reads and writes, at
-// the memory's rate.
+// A product: seconds for each element of its matrix, interpolated linearly between the measured
+// numbers of rows, and in proportion to the rows beyond the last. A kind that was not measured
+// counts as the slowest kind that multiplies the same activations, else as the slowest of all. Any
+// other call: its work over the rate of its contract, interpolated between lengths. Attention that
+// was not measured counts as a product of f32. Other calls that were not measured count as the
+// bytes that they read and write, at the memory's rate.
 #pragma once
 
 #include <map>
@@ -20,19 +20,19 @@ namespace hearth {
 
 // Points of a line, by x.
 using RateLine = std::vector<std::pair<double, double>>;
-// Returns the value at x on the line between its points, of which there is at least one; before the
-// first and behind the last it is theirs.
+// Returns the value at x, linear between the points, of which there must be at least one. Before
+// the first and after the last point it is that point's value.
 double value_at(const RateLine& line, double x);
 
-// Returns the amount that a call's time grows with: multiply-adds of products and of attention (of
-// keys and of values, over the positions that rows see), else elements.
+// Returns the amount that a call's time is proportional to: multiply-adds of products and of
+// attention (keys and values, over the positions that rows see), else elements.
 double work_of(const KernelCall& call);
 
 class CallTime {
  public:
   explicit CallTime(const AcceleratorRates& rates);
 
-  // Alone, without what its beginning costs.
+  // Returns the seconds that the call takes alone, without command_seconds().
   double seconds(const KernelCall& call) const;
   // Returns the seconds that an ordered command costs however short it is; 0 where that was not
   // measured.

@@ -39,7 +39,8 @@ TEST(CallTime, ProductsGoByRows) {
   const auto each = [&](PackKind kind, uint32_t rows) {
     return times.seconds(product(kind, rows)) / elements;
   };
-  // 1 / 100 for one row, 16 / 1600 for 16: the matrix is read as long.
+  // For 1 row it is 1 / 100, for 16 rows 16 / 1600: reading the matrix takes the time in both
+  // cases.
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 1), 0.01);
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 9), 0.01);
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 32), 0.02);
@@ -66,8 +67,8 @@ TEST(CallTime, OthersGoByTheirWork) {
   EXPECT_DOUBLE_EQ(times.seconds(latents), 3 * 2 * (48 + 40) / 32.0);
 }
 
-// Each of three experts has four rows of 100: so many sums are read and written, and all where
-// they begin.
+// Each of three experts has 4 rows of 100. So 12 sums are read and written, and all sums where they
+// begin.
 TEST(CallTime, SumsOfRowsWithoutTheExpertsAreNotMoved) {
   const CallTime times(made_rates());
   const FloatRows sums{{0, 0}, 10};

@@ -12,8 +12,9 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMostStride = uint64_t{1} << 40;      // floats
-constexpr uint64_t kMostHeadFloats = uint64_t{1} << 24;  // which binary32 counts
+constexpr uint64_t kMostStride = uint64_t{1} << 40;  // floats
+// Integers up to this are exact in binary32.
+constexpr uint64_t kMostHeadFloats = uint64_t{1} << 24;
 
 class Checker {
  public:
@@ -116,7 +117,7 @@ class Checker {
   void need_eps(float eps) const {
     need(std::isfinite(eps) && eps >= 0, "eps must be a number from 0 up");
   }
-  // Returns the floats of all.
+  // Returns the floats of all heads.
   uint64_t need_heads(uint32_t heads, uint32_t length) const {
     need(heads > 0 && length > 0, "there are no heads");
     const uint64_t all = uint64_t{heads} * length;
@@ -137,7 +138,7 @@ class Checker {
     if (!at || at.offset % alignment == 0) return;
     refuse("{} is at {}, which is not a multiple of {}", what, at.offset, alignment);
   }
-  // Rows that are read: apart, or all one.
+  // Checks rows that are read: they lie apart, or all are the same row.
   void need_input(const FloatRows& x, uint64_t n, std::string_view what) const {
     if (!x) refuse("there is no {}", what);
     need_aligned(x.at, 4, what);
@@ -179,7 +180,7 @@ class Checker {
              pages.stride);
     }
   }
-  // Numbers of 32 bits.
+  // Checks a place of 32-bit numbers.
   void need_words(const Place& at, std::string_view what) const {
     if (!at) refuse("there is no place for {}", what);
     need_aligned(at, 4, what);
@@ -204,8 +205,8 @@ class Checker {
     need_aligned(a.at, 64, "activations");
     if (a.rows < rows) refuse("{} rows do not fit into activations of {}", rows, a.rows);
   }
-  // All lies in memory that can be, and nothing is written that is read too; in place, where that
-  // may be, it is the same rows.
+  // Checks that all accesses lie within the longest buffer, and that no byte is both read and
+  // written. With `in_place`, a result may have exactly the rows of an input.
   void need_memory(bool in_place) const {
     const std::vector<Access> all = accesses_of(call_);
     for (const Access& access : all) {

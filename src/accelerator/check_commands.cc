@@ -13,15 +13,15 @@ namespace {
 
 // A write of a command.
 struct Write {
-  size_t turn = 0;  // of the command, in the sequence
+  size_t turn = 0;  // the command's index in the sequence
   size_t command = 0;
   Access access;
 };
 
 // The bytes of a buffer that are written.
 struct Written {
-  ByteRanges filled;          // before the list
-  std::vector<Write> writes;  // by turn
+  ByteRanges filled;          // written before the list
+  std::vector<Write> writes;  // in ascending order of turn
 };
 
 class CommandChecker {
@@ -36,7 +36,7 @@ class CommandChecker {
     for (size_t command : order_.sequence()) check_conflicts(command);
     check_reads();
     std::ranges::stable_sort(faults_, {}, &CommandFault::command);
-    // A call that reads bytes twice, as a sum may, tells it twice.
+    // A call that reads the same bytes twice, for example a sum, gives the same fault twice.
     const auto twice =
         std::unique(faults_.begin(), faults_.end(),
                     [](const CommandFault& a, const CommandFault& b) { return a.text == b.text; });
@@ -52,7 +52,7 @@ class CommandChecker {
         {command, other, name(command) + " " + fmt::format(format, std::forward<Args>(args)...)});
   }
   bool full() const { return faults_.size() == kMostFaults; }
-  // "command 7 (gemm q8_0)".
+  // Returns "command 7 (gemm q8_0)".
   std::string name(size_t command) const {
     return fmt::format("command {} ({})", command, work_name(list_.commands[command]));
   }
@@ -172,8 +172,8 @@ void CommandChecker::check_reads() {
   }
 }
 
-// Takes away what was written, from the last write back. What is written in no order with the
-// command counts too: that is a conflict, and was told.
+// Takes the bytes written before away from the read, from the last write back. Writes that have no
+// order with the command count as well: they are a conflict, which was already told.
 void CommandChecker::check_read(size_t turn, size_t command, const Access& read,
                                 const Written& written) {
   if (written.filled.hold({read.at.offset, end_of(read)})) return;

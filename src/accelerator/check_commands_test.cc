@@ -22,7 +22,7 @@ std::vector<std::string> faults_of(const TestList& test) {
   return texts_of(check_commands(test.list, test.around));
 }
 
-// Returns how many of so many orders give other bits than the right list.
+// Returns how many of `seeds` orders give other bits than `right`.
 uint32_t differing(const TestList& test, const std::vector<std::byte>& right, uint32_t seeds) {
   uint32_t differ = 0;
   for (uint64_t seed = 0; seed < seeds; ++seed) differ += run_list(test, seed) != right;
@@ -73,7 +73,7 @@ TEST(CheckCommands, EveryOrderedCommandOfLayersIsNeeded) {
     EXPECT_TRUE(faulty || differing(wrong, right, 200) == 0) << i;
     reported += faulty;
   }
-  // All commands report but the first one, which stands behind nothing.
+  // All commands report a fault but the first one, which has no command before it.
   EXPECT_EQ(reported + 1, ordered);
   EXPECT_EQ(ordered, 32u);
 }
@@ -196,12 +196,12 @@ TEST(CheckCommands, BytesThatNobodyWrote) {
   EXPECT_EQ(
       two_queues({copy_command(0, 0), copy_command(0, 16, false), copy_command(0, 20), reads}),
       std::vector<std::string>{});
-  // Written, but behind.
+  // The bytes are written only after the read.
   EXPECT_EQ(two_queues({reads, copy_command(0, 0)}),
             just("command 0 (copy) reads 32 bytes of buffer 1 at 4 that nobody wrote before"));
 }
 
-// Rows whose columns two commands write side by side.
+// Two commands write columns of the same rows, side by side.
 TEST(CheckCommands, RowsThatTwoWriteTogether) {
   auto add = [](uint64_t at, uint32_t n, BufferId from, BufferId to) {
     return Command{.ordered = from != 0,
@@ -226,7 +226,8 @@ TEST(CheckCommands, RowsThatTwoWriteTogether) {
                  "nothing orders them"));
 }
 
-// A second account of what may happen: all orders in which commands can end, one after the other.
+// A second way to find the possible orders: it tries all orders in which commands can end, one
+// after the other.
 class AllOrders {
  public:
   explicit AllOrders(const std::vector<Command>& commands)
@@ -236,7 +237,7 @@ class AllOrders {
 
   bool all_end() const { return complete_ && !stuck_; }
   bool none_ends() const { return !complete_; }
-  // Whether a ends before b in one of them.
+  // Whether a ends before b in one of these orders.
   bool may_precede(size_t a, size_t b) const { return first_[a].contains(b); }
 
  private:

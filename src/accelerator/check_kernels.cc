@@ -15,7 +15,8 @@
 namespace hearth {
 namespace {
 
-// Software drivers take their time, and all the more where compilers share the machine.
+// The most seconds of a call. Software drivers are slow, above all where compilers share the
+// machine.
 constexpr double kPatience = 120;
 
 float float_at(std::span<const std::byte> memory, size_t at) {
@@ -43,14 +44,14 @@ class Check {
   }
 
  private:
-  // Returns false where the accelerator does not do the call.
+  // Returns false where the accelerator cannot do the call.
   bool compare(const CallProblem& problem, const Buffer& buffer, KernelCheck* found) {
     found->refused = accelerator_.why_not(problem.call);
     if (!found->refused.empty()) return false;
     ++found->calls;
     std::vector<std::byte> computed = problem.memory;
     found->seconds += compute(problem.call, buffer, &computed);
-    // Aligned, as the reference kernels want it.
+    // The memory is aligned for the reference kernels.
     const PaddedBytes reference(computed.size());
     const std::span<std::byte> expected(reference.data(), computed.size());
     std::ranges::copy(problem.memory, expected.begin());

@@ -1,14 +1,14 @@
-// A command list says, as data, what an accelerator's queues do: copies and kernels, and in which
+// A command list describes, as data, what an accelerator's queues do: copies and kernels, and their
 // order.
 //
-// Commands of one queue begin in the order of the list. They may run side by side, unless one is
-// `ordered`: it begins after all that stand before it in its queue have ended. A Moment is a value
-// of a timeline, a counter that only grows. A command that waits for one begins, as do all behind
-// it in its queue, when the counter has that value; a command's signals are given when it and all
-// before it in its queue have ended.
+// Commands of one queue begin in the order of the list. They may run side by side. An `ordered`
+// command begins after all commands before it in its queue have ended. A Moment is a value of a
+// timeline, a counter that only grows. A command that waits for a moment begins when the counter
+// has that value; later commands of its queue begin after that. A command's signals are given when
+// it and all commands before it in its queue have ended.
 //
-// What the list does not order may happen in any order: check_commands.h finds lists whose result
-// depends on that.
+// Commands that the list does not order may run in any order. check_commands.h finds lists whose
+// result depends on that.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Moment {
   bool operator==(const Moment&) const = default;
 };
 
-// A copy between buffers, or memory of the process that the accelerator was shown (HostRegion).
+// A copy between buffers, which may be imported memory of the process (Accelerator::import).
 struct CopyBytes {
   Place from, to;
   uint64_t bytes = 0;
@@ -48,7 +48,7 @@ std::vector<Access> accesses_of(const Command& command);
 // "copy", or the call's contract.
 std::string work_name(const Command& command);
 
-// Throws Error (kRequest) for a copy of nothing or onto itself and a call that check_call()
+// Throws Error (kRequest) for a copy of no bytes or onto itself, and for a call that check_call()
 // refuses.
 void check_command(const Command& command);
 

@@ -58,7 +58,7 @@ bool CommandOrder::is_over(const Moment& moment) const {
   return command != SIZE_MAX && begins_[command];
 }
 
-// Lets queues go on in turn, each as far as it comes, until none does.
+// Advances the queues in turn, each as far as it can go, until none can.
 void CommandOrder::walk() {
   for (bool moved = true; moved;) {
     moved = false;
@@ -104,8 +104,8 @@ void CommandOrder::find_stuck() {
   }
 }
 
-// Whether the wait at which the queue `from` stands is one for what stands behind the wait of
-// `queue`, over others or not.
+// Whether the wait that stops the queue `from` is for a signal after the wait that stops `queue`,
+// directly or over other queues.
 bool CommandOrder::leads_to(uint32_t from, uint32_t queue, std::vector<bool>& seen) const {
   if (from == queue) return true;
   if (seen[from]) return false;
@@ -129,7 +129,8 @@ std::vector<size_t> CommandOrder::unordered_with(size_t command) const {
   const uint32_t* ended = known(command);
   for (uint32_t q = 0; q < queues_; ++q) {
     const auto first = members_[q].begin() + ended[q], end = members_[q].begin() + next_[q];
-    // A command knows ever more along a queue, so the commands behind it are the queue's last.
+    // Along a queue, later commands know more ended commands. So the commands after `command` are
+    // the queue's last ones.
     const auto behind =
         std::partition_point(first, end, [&](size_t other) { return !before(command, other); });
     std::copy_if(first, behind, std::back_inserter(with),

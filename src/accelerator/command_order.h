@@ -1,8 +1,8 @@
-// Finds the order of commands that the queues, the waits and `ordered` of a list make certain.
+// Finds the order of commands that the queues, the waits and `ordered` of a list guarantee.
 //
-// Of a queue, the commands that have ended for certain when a command begins are always its first:
-// those before the last `ordered` one, and those before a signal that was waited for. So a number
-// for each queue says all.
+// When a command begins, the commands of a queue that are certain to have ended are always the
+// queue's first ones: those before the last `ordered` command, and those before a signal that was
+// waited for. So one number for each queue describes them.
 #pragma once
 
 #include <cstdint>
@@ -18,41 +18,41 @@ struct Signal {
   size_t command = SIZE_MAX;
 };
 
-// A wait that is never over.
+// A wait that never ends.
 struct StuckWait {
   size_t command = 0;
   Moment moment;
   size_t signals = SIZE_MAX;  // the command that would signal it, if any
-  bool circle = false;        // and that waits for this one
+  bool circle = false;        // whether that command waits for this one in turn
 };
 
 class CommandOrder {
  public:
   CommandOrder(const CommandList& list, const CommandsAround& around);
 
-  // Whether a has ended, whatever happens, when b begins. Both begin.
+  // Whether a is certain to have ended when b begins. Both must begin at some time.
   bool before(size_t a, size_t b) const;
-  // Whether a's signals are given before b's, whatever happens. Both begin.
+  // Whether a's signals are certain to be given before b's. Both must begin at some time.
   bool signals_before(size_t a, size_t b) const;
-  // Whether it begins at some time.
+  // Whether the command ever begins.
   bool begins(size_t command) const { return begins_[command]; }
 
-  // The commands that begin, each behind all that are before it.
+  // The commands that begin, each after all that are before it.
   const std::vector<size_t>& sequence() const { return sequence_; }
-  // The commands behind `command` in the list that begin and are neither before nor behind it.
+  // Returns the commands after `command` in the list that begin and have no certain order with it.
   std::vector<size_t> unordered_with(size_t command) const;
 
   const std::vector<StuckWait>& stuck() const { return stuck_; }
   // Returns the signals of each timeline, by value.
   const std::map<TimelineId, std::vector<Signal>>& signals() const { return signals_; }
-  // The most that others signal; 0: none do.
+  // Returns the highest value that others signal; 0: they signal none.
   uint64_t comes(TimelineId timeline) const;
 
  private:
   void gather_signals();
   void walk();
   void begin(size_t command);
-  // Returns the command that signals it first; SIZE_MAX where others do, or nobody.
+  // Returns the command that signals the moment first; SIZE_MAX where others do, or none does.
   size_t signaller(const Moment& moment) const;
   bool is_over(const Moment& moment) const;
   void find_stuck();
@@ -66,10 +66,11 @@ class CommandOrder {
   uint32_t queues_;
   std::map<TimelineId, uint64_t> comes_;
   std::map<TimelineId, std::vector<Signal>> signals_;
-  std::vector<std::vector<size_t>> members_;  // of each queue
-  std::vector<uint32_t> position_;            // in its queue
-  std::vector<uint32_t> next_;                // of each queue: how many of it begin
-  std::vector<uint32_t> known_;  // [commands][queues]: how many have ended when it begins
+  std::vector<std::vector<size_t>> members_;  // by queue: its commands
+  std::vector<uint32_t> position_;            // by command: its index in its queue
+  std::vector<uint32_t> next_;                // by queue: how many of its commands begin
+  // [commands][queues]: how many commands of the queue have ended when the command begins.
+  std::vector<uint32_t> known_;
   std::vector<bool> begins_;
   std::vector<size_t> sequence_;
   std::vector<StuckWait> stuck_;

@@ -1,4 +1,4 @@
-// The accelerators of this machine, whatever drives them, and which one a name means.
+// Finds the accelerators of this machine, with any driver, and chooses one by name.
 #pragma once
 
 #include <functional>
@@ -19,17 +19,17 @@ struct FoundAccelerator {
 
 struct FoundAccelerators {
   std::vector<FoundAccelerator> all;
-  std::string why_none;  // where there are none at all: what is missing, and the remedy
+  std::string why_none;  // if there are none: what is missing, and the remedy
 };
 
-// Loads the drivers, which may take a second, and asks them.
+// Loads the drivers, which may take a second, and asks them for their accelerators.
 FoundAccelerators find_accelerators();
 
-// The accelerator that a user means: whose name is `name`, else holds it, in letters of any case;
-// of equals the first that can be used. Without a name the first discrete one that can be used,
-// else the first that is no software: software answers to its name alone. Throws Error: kUsage
-// where no name fits or several different ones do, kUnsupported where it cannot be used or there is
-// none.
+// Returns the accelerator that a user means: the one called `name`, else one whose name contains
+// it, in letters of any case. Of several with one name it is the first that can be used. Without a
+// name it is the first discrete one that can be used, else the first that is not software. Software
+// has to be named. Throws Error: kUsage where no name fits or several different ones do,
+// kUnsupported where the accelerator cannot be used or there is none.
 const FoundAccelerator& choose_accelerator(const FoundAccelerators& found, std::string_view name);
 
 const char* accelerator_kind_name(AcceleratorKind kind);  // "discrete", "integrated", "software"

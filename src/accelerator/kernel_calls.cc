@@ -67,7 +67,7 @@ struct Name {
   std::string operator()(const ExpertAddCall&) const { return "experts' add"; }
 };
 
-// Collects a call's accesses. Those of no bytes and those at a place that the call leaves out are
+// Collects a call's accesses. Accesses of no bytes, and at places that the call leaves out, are
 // dropped.
 class Accesses {
  public:
@@ -99,7 +99,7 @@ class Accesses {
          .writes = writes});
   }
   void add_floats(const Place& at, uint64_t n) { add({.at = at, .bytes = n * kFloat}); }
-  // Blocks [block0, block1) of the first rows of activations, in all that their format has.
+  // Adds blocks [block0, block1) of the first rows of activations, in all arrays of their format.
   void add_activations(const ActRows& a, uint32_t rows, uint32_t block0, uint32_t block1,
                        bool writes);
 
@@ -115,7 +115,7 @@ struct ActArray {
 };
 
 std::vector<ActArray> arrays_of(const ActRows& a, uint64_t& row_blocks) {
-  constexpr uintptr_t kBase = 64;  // offsets are taken, nothing is read
+  constexpr uintptr_t kBase = 64;  // only offsets are computed from it; nothing is read
   const ActBuffer buffer = act_buffer(a.format, reinterpret_cast<std::byte*>(kBase), a.rows, a.k);
   row_blocks = buffer.row_stride / kBlock;
   std::vector<ActArray> arrays;
@@ -297,12 +297,12 @@ struct Gather {
     out.add({.at = first + sizeof(uint32_t) * expert0,
              .bytes = sizeof(uint32_t) * (uint64_t{experts} + 1)});
   }
-  // Adds the first n floats of heads that lie so far apart in each row.
+  // Adds the first n floats of each head; heads are `apart` floats apart in each row.
   void add_parts(const FloatRows& x, uint32_t rows, uint64_t heads, uint64_t apart,
                  uint64_t n) const {
     out.add_rows(x, rows, heads == 0 ? 0 : (heads - 1) * apart + n);
   }
-  // Adds the turned part of each head: in one access where heads and rows lie evenly.
+  // Adds the rotated part of each head: in one access where heads and rows lie evenly.
   void add_heads(const RopeCall& call, bool writes) const {
     const uint64_t heads = call.heads, rows = call.rows;
     if (call.head_stride == call.n_rot) {

@@ -1,9 +1,9 @@
-// The calls that an accelerator can be asked to compute, named by contract: a family of kernels/,
-// and the arguments of its functions, with places for pointers. A back end has a shader, or
-// whatever it calls it, for each; the results are those of the family's contract to the bit.
+// The calls that an accelerator can be asked to compute. A call is named by its contract, a family
+// of kernels/, and has the arguments of the family's functions, with places for pointers. A back
+// end has a shader or the like for each. The results are those of the family's contract to the bit.
 //
-// All calls work on rows of a step: row i of a matrix of floats begins `stride` floats behind row
-// i - 1. A stride of 0 says that all rows are one, as a bias is.
+// All calls work on rows of a step. Each row of a matrix of floats begins `stride` floats after the
+// row before. A stride of 0 says that all rows are the same one, for example a bias.
 #pragma once
 
 #include <cstdint>
@@ -34,14 +34,14 @@ struct FloatRows {
 struct ActRows {
   Place at;
   ActFormat format = ActFormat::kF32;
-  uint32_t rows = 0;  // that there is room for
+  uint32_t rows = 0;  // the room, in rows
   uint32_t k = 0;     // elements of a row
 
   bool operator==(const ActRows&) const = default;
 };
 
-// kernels/norm/norm.h, a row each. Without a weight there is none to multiply by; only a layer norm
-// may have a bias.
+// The norm of each row (kernels/norm/norm.h). Without a weight nothing is multiplied; only a layer
+// norm may have a bias.
 enum class NormCallKind : uint8_t { kRms, kLayer };
 struct NormCall {
   NormCallKind kind = NormCallKind::kRms;
@@ -53,8 +53,8 @@ struct NormCall {
   FloatRows out = {};  // may be x
 };
 
-// kernels/norm/norm.h: head_moments of `heads` heads of every row, which lie side by side. Those of
-// head h are floats 2 h and 2 h + 1 of a row of `out`.
+// head_moments of kernels/norm/norm.h, for `heads` heads of every row, which lie side by side. The
+// moments of head h are floats 2 h and 2 h + 1 of a row of `out`.
 struct HeadMomentsCall {
   FloatRows x = {};
   uint32_t rows = 0, heads = 0, length = 0;  // length: floats of a head
@@ -62,8 +62,8 @@ struct HeadMomentsCall {
   FloatRows out = {};
 };
 
-// kernels/norm/norm.h: norm_by with the row_scale_of of the row's moments, of `heads` heads of
-// `length` floats, of which x may have some.
+// norm_by of kernels/norm/norm.h with row_scale_of() of the row's moments. These cover `heads`
+// heads of `length` floats; x may have only some of the heads.
 struct NormByCall {
   FloatRows x = {}, moments = {};
   Place weight = {};  // [n]
@@ -74,10 +74,11 @@ struct NormByCall {
   FloatRows out = {};  // may be x
 };
 
-// Rows of a table of embeddings, of which a shard has rows [row0, row0 + spec.rows): row i of `out`
-// is row rows_of[i] of the table, as unpack_row() reads it (tensor/pack_spec.h), each float times
-// `scale`, rounded once. Where the shard has no such row, it stays as it was or is made of zeros,
-// so that a table of several shards takes a call each, all but the first with `keep`.
+// Looks up rows of an embedding table, of which a shard has rows [row0, row0 + spec.rows). Row i of
+// `out` becomes row rows_of[i] of the table, read like unpack_row() (tensor/pack_spec.h), each
+// float times `scale`, rounded once. A row that the shard does not have is left as it was with
+// `keep`, else filled with zeros. So a table of several shards takes one call each, all but the
+// first with `keep`.
 struct TableCall {
   PackSpec spec = {};
   Place codes = {}, scales = {};  // of the shard; 64-byte aligned
@@ -89,18 +90,19 @@ struct TableCall {
   FloatRows out = {};
 };
 
-// The places of experts [expert0, expert0 + experts) as a GroupCall gave them: a call with these
-// computes as many of its first rows, counted from the first place (ExpertGemmCall), and leaves the
-// others as they were.
+// The places of experts [expert0, expert0 + experts), from a GroupCall. A call with PlacedRows
+// works on as many of its first rows as these experts have places (ExpertGemmCall), and leaves its
+// other rows as they were.
 struct PlacedRows {
-  Place first = {};  // or none: all rows are meant
+  Place first = {};  // or none: the call works on all rows
   uint32_t expert0 = 0, experts = 0;
-  uint32_t likely_rows = 0;  // of an expert: what it costs depends on it, and nothing else
+  uint32_t likely_rows = 0;  // of an expert; changes the cost alone
 
   explicit operator bool() const { return static_cast<bool>(first); }
 };
 
-// kernels/quantize/quantize.h: elements [0, n) of rows [0, rows) into rows [0, rows) of `out`.
+// Quantises elements [0, n) of rows [0, rows) into rows [0, rows) of `out`
+// (kernels/quantize/quantize.h).
 struct QuantizeCall {
   FloatRows x = {};
   uint32_t rows = 0, n = 0;  // n: out.k
@@ -108,7 +110,7 @@ struct QuantizeCall {
   PlacedRows placed = {};
 };
 
-// kernels/gemm/gemm.h: out[row][16 * (panel - panel0) + lane] for rows [0, m).
+// Computes out[row][16 * (panel - panel0) + lane] for rows [0, m) (kernels/gemm/gemm.h).
 struct GemmCall {
   PackSpec spec = {};
   Place codes = {}, scales = {};  // of the shard; 64-byte aligned
@@ -120,27 +122,27 @@ struct GemmCall {
   std::vector<uint32_t> cuts = {};  // at most kMostCuts
 };
 
-// kernels/sum/sum.h: out = a + b, or a + (b + c).
+// Computes out = a + b, or a + (b + c) (kernels/sum/sum.h).
 struct AddCall {
-  FloatRows a = {}, b = {}, c = {};  // c: or none
+  FloatRows a = {}, b = {}, c = {};  // c may be none
   uint32_t rows = 0, n = 0;
-  FloatRows out = {};  // may be any of them
+  FloatRows out = {};  // may be a, b or c
 };
 
-// kernels/activation/activation.h.
+// The activations of kernels/activation/activation.h; gated where `up` is given.
 enum class GateKind : uint8_t { kSilu, kGelu, kGeluTanh };
 struct GateCall {
   GateKind kind = GateKind::kSilu;
   FloatRows x = {};
-  Place bias = {};    // [n] or none; of GELU alone
-  FloatRows up = {};  // of GELU: or none
+  Place bias = {};    // [n] or none; for GELU alone
+  FloatRows up = {};  // for GELU: or none
   uint32_t rows = 0, n = 0;
   FloatRows out = {};  // may be x or up
   PlacedRows placed = {};
 };
 
-// kernels/rope/rope.h: turns `heads` heads of every row in place, each `head_stride` floats behind
-// the one before. Row i's angles are cos[i][n_rot / 2] and sin[i][n_rot / 2].
+// Rotates `heads` heads of every row in place (kernels/rope/rope.h). Each begins `head_stride`
+// floats after the one before. Row i's angles are cos[i][n_rot / 2] and sin[i][n_rot / 2].
 struct RopeCall {
   FloatRows x = {};
   uint32_t rows = 0, heads = 0;
@@ -150,27 +152,27 @@ struct RopeCall {
   RopeLayout layout = RopeLayout::kHalf;
 };
 
-// kernels/attention/attention.h over keys and values of the step alone, in f32: a row sees the
-// positions [first, last] of its text, whose row at position 0 is row `text` of k and v; `position`
-// is its own. Query head h reads key head h / group.
+// Attention over keys and values of the step alone, in f32 (kernels/attention/attention.h). A row
+// sees the positions [first, last] of its text; `position` is its own. Position 0 of the text is
+// row `text` of k and v. Query head h reads key head h / group.
 struct AttendCall {
   FloatRows q = {}, k = {}, v = {};  // heads side by side, without padding
   Place rows_of = {};                // [rows]: AttendRow
   uint32_t rows = 0;
-  uint32_t step_rows = 0;  // of k and v
+  uint32_t step_rows = 0;  // rows of k and v
   uint32_t heads = 0, group = 1;
   uint32_t key_length = 0, value_length = 0;
   float scale = 1;
-  Place slopes = {};  // [heads] of ALiBi, or none
+  Place slopes = {};  // [heads], for ALiBi, or none
   FloatRows out = {};
 };
 struct AttendRow {
   uint32_t text, position, first, last;
 };
 
-// Pages of one layer's keys and values as kernels/attention/attention.h lays them out: page i
-// begins i * stride bytes behind `at`, with `heads` heads on end, each its half of keys and its
-// half of values.
+// Pages of one layer's keys and values in the layout of kernels/attention/attention.h. Page i
+// begins i * stride bytes after `at`. It has `heads` heads one after another, each with its half of
+// keys and its half of values.
 struct KvPages {
   Place at = {};        // 64-byte aligned
   uint64_t stride = 0;  // bytes, a multiple of 64
@@ -183,67 +185,66 @@ struct KvPages {
   }
 };
 
-// kv_store of kernels/attention/attention.h: keys and values of rows, heads side by side without
-// padding. What it does not store of a page stays as it was.
+// kv_store of kernels/attention/attention.h: stores keys and values of rows, heads side by side
+// without padding. Slots of a page that the call does not store stay as they were.
 struct KvStoreCall {
   FloatRows k = {}, v = {};
-  Place slots = {};  // [rows]: uint32_t, page * 64 + slot; no two are alike
+  Place slots = {};  // [rows]: uint32_t, page * 64 + slot; all are different
   uint32_t rows = 0;
   KvPages pages = {};
 };
 
-// attend of kernels/attention/attention.h over pages: a row sees the positions [first, last] of its
-// text, whose page of position p is page first_page + p / 64. Query head h reads key head
-// `kv_head0` + h / group.
+// attend of kernels/attention/attention.h over pages. A row sees the positions [first, last] of its
+// text, whose position p is in page first_page + p / 64. Key head `kv_head0` + h / group serves
+// query head h.
 struct PagedAttendCall {
   FloatRows q = {};    // heads side by side, without padding
   Place rows_of = {};  // [rows]: PagedRow
   uint32_t rows = 0;
   uint32_t positions = 0;  // no row sees more
-  uint64_t seen = 0;       // positions of all rows together: what it costs, and nothing else
+  uint64_t seen = 0;       // positions of all rows together; changes the cost alone
   uint32_t heads = 0, group = 1, kv_head0 = 0;
   float scale = 1;
   KvPages pages = {};
   FloatRows out = {};
 };
-// Pages are counted modulo 2^32: one that no row sees need not be there.
+// Page numbers are taken modulo 2^32. A page that no row sees need not exist.
 struct PagedRow {
   uint32_t first_page, first, last, zero;
 };
 
-// Pages of one layer's latents as kernels/attention/latent.h lays them out: page i begins i *
-// stride bytes behind `at`, with `copies` of it on end, all alike.
+// Pages of one layer's latents in the layout of kernels/attention/latent.h. Page i begins i *
+// stride bytes after `at`, with `copies` equal copies one after another.
 struct LatentPages {
   Place at = {};        // 64-byte aligned
   uint64_t stride = 0;  // bytes, a multiple of 64
   uint32_t count = 0;
   KvType type = KvType::kF32;
   uint32_t copies = 1;
-  uint32_t length = 0;  // of a position: its latent, and what RoPE turned behind it
+  uint32_t length = 0;  // of a position: its latent, then the rotated part
 
   uint64_t copy_bytes() const { return kv_half_bytes(type, length); }
 };
 
-// store_latent of kernels/attention/latent.h, into every copy. What it does not store of a page
-// stays as it was.
+// store_latent of kernels/attention/latent.h, into every copy. Slots of a page that the call does
+// not store stay as they were.
 struct LatentStoreCall {
   FloatRows x = {};  // [rows][pages.length]
-  Place slots = {};  // as of a KvStoreCall
+  Place slots = {};  // as in KvStoreCall
   uint32_t rows = 0;
   LatentPages pages = {};
 };
 
-// attend_latent of kernels/attention/latent.h over the first copy of pages; rows see positions as
-// of a PagedAttendCall, always from the first on. A head's query is what latents are multiplied
-// with, latent_length floats in `q`, and behind it what their turned part is, the rest of
-// pages.length in `turned`.
+// attend_latent of kernels/attention/latent.h over the first copy of the pages. Rows see positions
+// as in a PagedAttendCall, always from the first one on. A head's query has latent_length floats in
+// `q`, for the latents, and the rest of pages.length in `turned`, for the rotated parts.
 struct LatentAttendCall {
   FloatRows q = {}, turned = {};
   uint32_t q_head = 0, turned_head = 0;  // floats from head to head
   Place rows_of = {};                    // [rows]: PagedRow
   uint32_t rows = 0;
   uint32_t positions = 0;  // no row sees more
-  uint64_t seen = 0;       // positions of all rows together: what it costs, and nothing else
+  uint64_t seen = 0;       // positions of all rows together; changes the cost alone
   uint32_t heads = 0;
   uint32_t latent_length = 0;
   float scale = 1;
@@ -253,22 +254,24 @@ struct LatentAttendCall {
   uint32_t turned_length() const { return pages.length - latent_length; }
 };
 
-// expand_latent of kernels/attention/latent.h: keys and values of some heads at the first positions
-// of pages, into pages of keys and values in f32, which a PagedAttendCall reads: attend_expanded
-// has the arithmetic of attend_f32. Positions that are not made stay as they were.
+// expand_latent of kernels/attention/latent.h: makes keys and values of some heads at the first
+// positions of pages. They go into pages of keys and values in f32, which a PagedAttendCall reads:
+// attend_expanded has the arithmetic of attend_f32. Other positions of these pages stay as they
+// were.
 struct LatentExpandCall {
   LatentPages from = {};
-  uint32_t positions = 0;  // as many pages of both as have them
+  uint32_t positions = 0;  // `from` and `to` have pages for all of them
   uint32_t latent_length = 0;
-  // Row latent_length * h + i: element i's part of all of head h's key but what is turned. Row
-  // value_length * h + e: the latent's part of element e of its value.
+  // The matrices of the heads. Row latent_length * h + i of `key` is the part of head h's key,
+  // without its rotated elements, that latent element i gives. Row value_length * h + e of `value`
+  // gives element e of head h's value.
   FloatRows key = {}, value = {};
-  KvPages to = {};  // whose heads they are
+  KvPages to = {};  // has the lengths and the number of the heads
 
   uint32_t straight_length() const { return to.key_length - (from.length - latent_length); }
 };
 
-// choose_experts of kernels/routing/routing.h, for rows of a router's logits.
+// choose_experts of kernels/routing/routing.h for rows of a router's logits.
 struct RouteCall {
   RouterRule rule = {};
   FloatRows logits = {};  // [rows][rule.experts]
@@ -278,51 +281,51 @@ struct RouteCall {
   Place weights = {};  // [rows][rule.used]
 };
 
-// group_by_expert of kernels/routing/routing.h: the place of every choice, the row of every place,
-// and the first place of every expert. Of a row no two choices are alike.
+// group_by_expert of kernels/routing/routing.h: gives the place of every choice, the row of every
+// place, and the first place of every expert. The choices of a row are all different.
 struct GroupCall {
   Place chosen = {};  // [rows][used]: uint32_t below `experts`
   uint32_t rows = 0, used = 0, experts = 0;
-  Place place = {};  // [rows][used]: uint32_t, as all of these are
+  Place place = {};  // [rows][used]: uint32_t, like the next two
   Place row = {};    // [rows * used]
   Place first = {};  // [experts + 1]
 
   uint64_t choices() const { return uint64_t{rows} * used; }
 };
 
-// Products of experts [expert0, expert0 + experts) with their rows, as a GroupCall placed them: of
-// expert e places [first[e], first[e + 1]). They are counted from the first of them, place
-// first[expert0] being 0: with place i row i of `a` is multiplied, or with `row` row
-// row[first[expert0] + i] of it, and row i of `out` becomes the result.
+// Products of experts [expert0, expert0 + experts) with their rows, as a GroupCall placed them:
+// expert e has places [first[e], first[e + 1]). Here places are counted from place first[expert0],
+// which is 0. Place i is multiplied with row i of `a`, or, where `row` is given, with row
+// row[first[expert0] + i] of `a`. The result is row i of `out`.
 struct ExpertGemmCall {
-  PackSpec spec = {};                            // of each expert
+  PackSpec spec = {};                            // the same for each expert
   Place codes = {}, scales = {};                 // of expert0; 64-byte aligned
   uint64_t codes_stride = 0, scales_stride = 0;  // bytes from expert to expert, multiples of 64
   uint32_t expert0 = 0, experts = 1;
-  uint32_t choices = 0;  // of the GroupCall
+  uint32_t choices = 0;  // all choices of the GroupCall
   Place first = {};
   Place row = {};  // or none
   ActRows a = {};
-  uint32_t likely_rows = 1;  // of an expert: what it costs depends on it, and nothing else
-  uint32_t room = 0;         // rows of `out`: there are no more places
+  uint32_t likely_rows = 1;  // of an expert; changes the cost alone
+  uint32_t room = 0;         // rows of `out`, at least the number of places
   FloatRows out = {};        // [room][16 * panels]
 
-  // The product of expert expert0 + i with as many rows as are likely, from the first row of `a`.
+  // Returns the product of expert expert0 + i with likely_rows rows, from the first row of `a` on.
   GemmCall product(uint32_t i) const;
 };
 
-// Adds what experts [expert0, expert0 + experts) made of rows onto the rows' sums, as weighted_sum
-// of kernels/sum/sum.h adds a term onto the top: experts ascend, and x[i] is of place i as an
-// ExpertGemmCall counts them. A row that chose none of them keeps its sum.
+// Adds the results of experts [expert0, expert0 + experts) onto the rows' sums, as weighted_sum of
+// kernels/sum/sum.h adds one more term. Experts are taken in ascending order, and x[i] belongs to
+// place i of an ExpertGemmCall. A row that chose none of them keeps its sum.
 struct ExpertAddCall {
   FloatRows x = {};                                         // [room][n]
-  uint32_t room = 0;                                        // there are no more places
-  Place chosen = {}, weights = {}, place = {}, first = {};  // of a RouteCall and a GroupCall
+  uint32_t room = 0;                                        // at least the number of places
+  Place chosen = {}, weights = {}, place = {}, first = {};  // from a RouteCall and a GroupCall
   uint32_t rows = 0, used = 0;
   uint32_t expert0 = 0, experts = 1;
-  uint32_t likely_rows = 1;  // as of an ExpertGemmCall
+  uint32_t likely_rows = 1;  // as in ExpertGemmCall
   uint32_t n = 0;
-  // Sums begin here, with -0, which changes no number that is added to it.
+  // Whether the sums begin here, with -0. Adding to -0 gives the added number unchanged.
   bool begins = false;
   FloatRows out = {};  // [rows][n]
 };
@@ -333,10 +336,11 @@ using KernelCall =
                  LatentAttendCall, LatentExpandCall, RouteCall, GroupCall, ExpertGemmCall,
                  ExpertAddCall>;
 
-// "gemm q4_k", "layer norm", ...: the contract and what of it a shader is made for.
+// Returns "gemm q4_k", "layer norm", ...: the contract, and the variants that have a shader of
+// their own.
 std::string contract_name(const KernelCall& call);
 
-// Calls `visit` with every place that the call names, those that are none too.
+// Calls `visit` with every place of the call, empty ones included.
 template <typename Visit>
 void for_each_place(KernelCall* call, const Visit& visit) {
   auto all = [&](auto&... places) { (visit(&places), ...); };
@@ -373,8 +377,8 @@ void for_each_place(KernelCall* call, const Visit& visit) {
   std::visit(Visitor{all}, *call);
 }
 
-// All that the call reads and writes, bytes of padding that it writes included. Which pages of keys
-// and values it works on lies in the accelerator's memory: they all count as read, or as written.
+// Returns all that the call reads and writes, with the padding that it writes. The numbers of the
+// KV pages lie in the accelerator's memory, so all pages count as read, or as written.
 std::vector<Access> accesses_of(const KernelCall& call);
 
 // Throws Error (kRequest) where the arguments contradict each other or the contract.

@@ -97,7 +97,7 @@ AttendCall good_attend() {
           .slopes = {kB, 12544},
           .out = {{kB, 16384}, 32}};
 }
-// Pages of three heads of 4096 bytes and 64 more.
+// Returns pages of three heads of 4096 bytes, with 64 more bytes each.
 KvPages good_pages() {
   return {.at = {kB, 0},
           .stride = 3 * 4096 + 64,
@@ -150,7 +150,7 @@ TEST(KernelCalls, AccessRowsAsTheyLie) {
                                  {{kB, 8192}, 132},
                                  {{kB, 8448}, 132},
                                  {{kB, 4096}, 132, 144, 3, true}}));
-  // All rows of b are one and the same.
+  // All rows of b are the same row.
   EXPECT_EQ(accesses_of(KernelCall(good_add())),
             (std::vector<Access>{
                 {{kB, 0}, 132, 160, 3}, {{kB, 4096}, 132}, {{kB, 0}, 132, 160, 3, true}}));
@@ -167,7 +167,7 @@ TEST(KernelCalls, AccessMomentsOfHeads) {
                                  {{kB, 0}, 72, 160, 3, true}}));
 }
 
-// The call reads all of the shard, and where rows may stay as they were, these rows, too.
+// The call reads all of the shard. Where rows may stay as they were, it reads these rows too.
 TEST(KernelCalls, AccessATable) {
   TableCall call = good_table();
   const Access out = {{kB, 3 << 20}, 2048, 2080, 3};
@@ -184,7 +184,7 @@ TEST(KernelCalls, AccessATable) {
   EXPECT_NO_THROW(check_call(call));
 }
 
-// The call reads all pages, as the host does not know which it needs.
+// The call counts as reading all pages, since the host does not know which ones it needs.
 TEST(KernelCalls, AccessPages) {
   EXPECT_EQ(good_pages().head_bytes(), 64u * 2 * (16 + 16));
   EXPECT_EQ(accesses_of(KernelCall(good_store())),
@@ -201,7 +201,8 @@ TEST(KernelCalls, AccessPages) {
                                  {{kB, 2 << 20}, 128, 132, 5, true}}));
 }
 
-// Codes of the panels' blocks, all scales of the panels, and six arrays of activations.
+// The call reads codes of the panels' blocks, all scales of the panels, and six arrays of
+// activations.
 TEST(KernelCalls, AccessTheBlocksOfAProduct) {
   const std::vector<Access> all = accesses_of(KernelCall(good_gemm()));
   ASSERT_EQ(all.size(), 9u);

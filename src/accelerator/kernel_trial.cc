@@ -13,10 +13,10 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kRowFloats = 2048, kHeadFloats = 128;
-// Query heads of one key head, as a call of a pass has them.
+// The query heads of one key head, like those of a pass's calls.
 constexpr uint32_t kQueryHeads = 8;
-// The lengths in released models with latents: of a position's part that RoPE rotates, and of a
-// head's values and keys without that part; and the heads that a call of a pass has.
+// The lengths in released models with latents: of the part of a position that RoPE rotates, and of
+// a head's values and its keys without that part. Then the heads in a call of a pass.
 constexpr uint32_t kTurned = 64, kLatentHeadFloats = 128, kLatentHeads = 4;
 constexpr uint32_t kLatentFloats = 512 + kTurned;
 

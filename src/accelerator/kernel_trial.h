@@ -1,5 +1,5 @@
-// A call of a contract that is no product, with memory to work on, to be timed. Values are alike
-// and harmless: what such a call costs does not go by them.
+// A call of a contract that is not a product, with memory to work on, for timing it. All its values
+// are equal and finite, since the time of such a call does not depend on them.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class KernelTrial {
   CommandList list(uint32_t commands) const;
 
  private:
-  // Returns the place of so many floats of 1.
+  // Returns the place of `count` floats of 1.
   Place floats(uint64_t count);
   FloatRows matrix(uint64_t stride) { return {floats(stride * rows_), stride}; }
   Place zeros(uint64_t bytes);
@@ -38,7 +38,8 @@ class KernelTrial {
   KernelCall rope(const std::string& contract, uint32_t n);
   KernelCall quantize(const std::string& contract, uint32_t n);
   KernelCall make(const TrialKind& kind);
-  // The slots that the rows have in the pages that they fill, and the positions that each row sees.
+  // Both return places: of the rows' slots in the pages that they fill, and of the positions that
+  // each row sees.
   Place slots();
   Place rows_seen();
   KernelCall paged(const TrialKind& kind);

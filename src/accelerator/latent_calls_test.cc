@@ -1,5 +1,5 @@
-// Tests the accesses of calls over latents, the calls that are refused, and what the virtual
-// accelerator makes of rows that see positions which are not there.
+// Tests calls over latents: their accesses, the refusals of check_call(), and the virtual
+// accelerator with rows that see positions which do not exist.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -17,8 +17,8 @@ namespace {
 
 constexpr BufferId kLatents = 4;
 
-// Three pages of latents: 20 elements and 4 that RoPE turns, padded to 32 halves, for each of 64
-// positions, so 4,096 bytes for each copy.
+// Returns three pages of latents. A position has 20 elements and 4 that RoPE rotates, padded to 32
+// halves. So 64 positions take 4,096 bytes for each copy.
 LatentPages latents_of(uint32_t copies) {
   return {.at = {kLatents, 0},
           .stride = copies * 4096ull + 64,

@@ -1,5 +1,5 @@
-// Made-up calls over latents: what stores them, what attends to them, and what makes keys and
-// values of them.
+// Made-up calls over latents: storing them, attending to them, and expanding them into keys and
+// values.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// Makes pages with a gap behind the copies of each one.
+// Makes pages, each with a gap after its copies.
 LatentPages made_latents(KvType type, uint32_t count, uint32_t copies, uint32_t length) {
   LatentPages pages{.count = count, .type = type, .copies = copies, .length = length};
   pages.stride = copies * pages.copy_bytes() + 64;
@@ -24,7 +24,7 @@ struct LatentStoreSize {
   uint32_t rows, copies, length;
 };
 
-// Scales of blocks, which may be NaN.
+// Notes the scales of blocks, which may be NaN.
 void note_latent_scales(const LatentPages& pages, ProblemMemory& memory) {
   for (uint32_t copy = 0; copy < pages.copies; ++copy) {
     memory.note_scales(pages.at + copy * pages.copy_bytes(), pages.length, pages.stride,
@@ -60,8 +60,8 @@ Contract latent_store_contract(KvType type, bool brief) {
                        });
 }
 
-// Bytes of pages whose first positions the reference kernels stored, in the first copy; NaN
-// elsewhere. `lengths`: positions of texts, whose pages follow each other.
+// Returns bytes of pages. The reference kernels have stored their first positions in the first
+// copy; all other bytes are NaN. `lengths`: positions of texts, whose pages follow each other.
 std::vector<std::byte> stored_latents(ProblemMemory& memory, const LatentPages& pages,
                                       std::span<const uint32_t> lengths) {
   std::vector<std::byte> bytes(pages.count * pages.stride, std::byte{0xff});
@@ -93,7 +93,7 @@ struct LatentAttendSize {
   uint32_t heads, latent_length, turned_length;
 };
 
-// Heads lie apart in both parts of the queries.
+// Makes an attention call whose heads have gaps between them in both parts of the queries.
 LatentAttendCall latent_attend_problem(ProblemMemory& memory, KvType type,
                                        const LatentAttendSize& size) {
   LatentAttendCall call{.heads = size.heads, .latent_length = size.latent_length};
@@ -122,8 +122,8 @@ LatentAttendCall latent_attend_problem(ProblemMemory& memory, KvType type,
 }
 
 Contract latent_attend_contract(KvType type, bool brief) {
-  // Texts that stay within a page, and reach over two; a length that fills no block; texts over
-  // more spans than one.
+  // Texts within a page and over two pages; a length that fills no block; a text over several
+  // spans.
   std::vector<LatentAttendSize> sizes = {{{{0, 5}, {62, 66}}, 4, 32, 16},
                                          {{{148, 150}, {3, 4}}, 1, 33, 6},
                                          {{{1030, 1032}}, 2, 16, 4}};
@@ -147,7 +147,7 @@ struct LatentExpandSize {
   uint32_t positions, heads, latent_length, turned_length, straight_length, value_length;
 };
 
-// The pages of both are one more than the call needs.
+// Makes a call whose input and output have one page more than it needs.
 LatentExpandCall latent_expand_problem(ProblemMemory& memory, KvType type,
                                        const LatentExpandSize& size) {
   const uint32_t count = pages_for(size.positions) + 1, latent = size.latent_length;

@@ -19,20 +19,23 @@ namespace hearth {
 namespace {
 
 constexpr double kMeasurePatience = 120;
-// A list lasts about so long, so that its beginning and its end do not count.
+// A list lasts about this many seconds, so that its beginning and end hardly count.
 constexpr double kListSeconds = 0.02;
 constexpr uint32_t kMostCommands = 512;
 constexpr size_t kLeastRepetitions = 3, kMostRepetitions = 9, kMostSubmissions = 101;
 constexpr uint64_t kLeastPiece = 4096, kFirstPiece = uint64_t{1} << 20;
 constexpr uint32_t kFirstSide = 256;
-// The rows up to which a slow product is still measured: with more its time goes by the rows.
+// The most rows with which a slow product is still measured. With more rows its time is
+// proportional to them.
 constexpr uint32_t kFewRows = 128;
-// The part of the memory that one buffer takes, or all copies of a matrix together: one in so many.
+// One buffer, or all copies of a matrix together, takes at most one part in kPartOfMemory of the
+// memory.
 constexpr uint64_t kPartOfMemory = 8;
 constexpr uint64_t kCopiesInPieces = 4;
 
 constexpr uint32_t kMostTrialRows = 1024;
-// Writes, reads, copies to and from imported memory and within the own, submissions, commands.
+// The number of other measurements: writes, reads, copies to and from imported memory and within
+// the accelerator's own, submissions, commands.
 constexpr uint32_t kOtherParts = 7;
 
 struct FreeAligned {
@@ -48,12 +51,12 @@ Spread whole_spread(std::vector<double> values) {
 
 Spread rates_of(const std::vector<double>& seconds, double amount) {
   std::vector<double> rates;
-  // A clock may show 0 for what is very short.
+  // A clock may show 0 seconds for very short work.
   for (const double one : seconds) rates.push_back(amount / std::max(one, 1e-9));
   return whole_spread(std::move(rates));
 }
 
-// A product with some copies of its matrix, ready to be asked for.
+// A product with some copies of its matrix, ready to run.
 class ProductTrial {
  public:
   ProductTrial(Accelerator& accelerator, PackKind kind, uint32_t rows, uint32_t side,
@@ -116,8 +119,8 @@ class Measurement {
         trials_(wanted_trials(options)),
         parts_(static_cast<uint32_t>(kOtherParts + options.kinds.size() * options.rows.size() +
                                      trials_.size())),
-        // A part's time is shared in halves: tries that find how much work to measure may take as
-        // long as the repetitions that count.
+        // Half of a part's time is for tries that find how much work to measure, half for the
+        // repetitions that count.
         share_(options.seconds / (2 * parts_)),
         piece_(largest_piece()),
         gate_(accelerator.make_timeline()),
@@ -172,7 +175,7 @@ class Measurement {
     return piece;
   }
 
-  // The queue for the link: one that does nothing else, where there is one.
+  // Returns the queue for the link: one that only copies, where there is one.
   uint32_t link_queue() const {
     const std::vector<QueueFacts>& queues = accelerator_.facts().queues;
     for (uint32_t i = 0; i < queues.size(); ++i) {
@@ -181,7 +184,8 @@ class Measurement {
     return 0;
   }
 
-  // Seconds of the list, all of one queue, from a signal on until the host knows that it has ended.
+  // Returns the seconds of the list, which uses one queue, from its signal until the host knows of
+  // its end.
   double seconds_of(CommandList list) {
     const Moment gate{gate_, ++gate_value_}, end{ended_, ++end_value_};
     list.commands.front().waits = {gate};
@@ -193,7 +197,7 @@ class Measurement {
     return steady_seconds() - begin;
   }
 
-  // Several repetitions after one that does not count.
+  // Returns the seconds of several repetitions, after one that does not count.
   template <typename Once>
   std::vector<double> repeated(const Once& once, size_t most = kMostRepetitions) {
     once();
@@ -206,20 +210,20 @@ class Measurement {
     return seconds;
   }
 
-  // Doubles `size` as long as the repetitions of the next, which take `factor` times as long,
-  // fit the share.
+  // Doubles `size` as long as the repetitions of the next size fit the share. The next size takes
+  // `factor` times as long.
   template <typename Seconds>
   uint64_t grown(uint64_t size, uint64_t most, double factor, const Seconds& seconds) {
     while (2 * size <= most && factor * kLeastRepetitions * seconds(size) < share_) size *= 2;
     return size;
   }
 
-  // How many commands last as long as a list should. list(n) makes one of so many.
+  // Returns how many commands last as long as a list should. list(n) makes a list of n commands.
   template <typename List>
   uint32_t commands_for(const List& list) {
     const double wanted = std::min(kListSeconds, share_ / kLeastRepetitions);
     uint32_t commands = 1;
-    // The first figure is mostly that of a submission where a command is short.
+    // Where a command is short, the first figure is mostly the cost of a submission.
     for (int tries = 0; tries < 2; ++tries) {
       const double each = std::max(seconds_of(list(commands)), 1e-9) / commands;
       commands = static_cast<uint32_t>(std::clamp<double>(wanted / each, 1, kMostCommands));
@@ -259,7 +263,7 @@ class Measurement {
     return {std::vector<Command>(count, copy)};
   }
 
-  // `moved`: how often a copy's bytes count.
+  // Measures copies. `moved`: how many times a copy's bytes count.
   TransferRate copy_rate(uint32_t queue, Place from, Place to, uint32_t moved) {
     const uint64_t bytes = grown(std::min(kFirstPiece, piece_), piece_, 2, [&](uint64_t size) {
       seconds_of(copies(queue, from, to, size, 1));
@@ -290,7 +294,8 @@ class Measurement {
     try {
       host = accelerator_.import({memory.get(), bytes});
     } catch (const Error& error) {
-      // A driver may refuse all memory of some kind. What is lost throws again at its next use.
+      // A driver may refuse to import some kinds of memory. A lost accelerator throws again at its
+      // next use.
       rates->import_refused = error.what();
       done_ += 2;
       return;
@@ -332,7 +337,7 @@ class Measurement {
     return static_cast<uint32_t>(std::clamp<uint64_t>(copies, 1, commands));
   }
 
-  // Whether the least product with so many rows ends soon, by what it took with fewer.
+  // Whether the smallest product with `rows` rows ends soon, judged by its time with fewer rows.
   bool is_quick(const ProductRate& fewer, uint32_t rows) const {
     const double amount = static_cast<double>(rows) * kFirstSide * kFirstSide;
     return fewer.refused.empty() && amount / fewer.per_second.median < share_;
@@ -364,7 +369,7 @@ class Measurement {
     return rate;
   }
 
-  // Measures commands on one row of few floats each, all behind each other.
+  // Measures ordered commands that each work on one row of few floats.
   Spread measure_commands() {
     constexpr uint32_t kFloats = 16;
     const Buffer buffer = accelerator_.allocate(kFloats * sizeof(float));

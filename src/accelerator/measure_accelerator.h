@@ -1,11 +1,11 @@
-// How fast an accelerator is: its link, its memory, products by kind and rows, other kernels, and
-// how long it takes to begin and end anything. Sizes are chosen by first tries, so that a slow
-// accelerator is measured in about the same time as a fast one; figures are of several repetitions
-// each, which follow some that do not count.
+// Measures how fast an accelerator is: its link, its memory, products by kind and rows, other
+// kernels, and the cost of a submission and of a command. First tries choose the sizes, so a slow
+// accelerator is measured in about the same time as a fast one. Every figure comes from several
+// repetitions after some that do not count.
 //
-// Commands of a measurement are submitted ahead and begin at a signal, one after the other: no
+// Commands of a measurement are submitted ahead and begin at a signal, one after the other. So no
 // recording by the host is in their time. Products take turns with several copies of their matrix
-// where there is time for several, so that a large cache does not stand for the memory.
+// where there is time for several, so that a large cache does not hide the memory's speed.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,23 @@
 namespace hearth {
 
 struct MeasureOptions {
-  // The seconds that measuring takes, about, where the accelerator is slow. The least sizes are
-  // measured whatever that takes.
+  // About how many seconds measuring takes on a slow accelerator. The smallest sizes are measured
+  // however long that takes.
   double seconds = 10;
-  uint64_t piece_bytes = uint64_t{64} << 20;  // at most, of a transfer; a power of two from 4096 on
-  uint32_t side = 2048;  // at most, of a product's matrix; a power of two from 256 on
-  // The kinds of matrices of products, and the rows of activations, growing.
+  // The most bytes of one transfer; a power of two from 4096 on.
+  uint64_t piece_bytes = uint64_t{64} << 20;
+  uint32_t side = 2048;  // the longest side of a matrix; a power of two from 256 on
+  // The kinds of the products' matrices, and the rows of activations in ascending order.
   std::vector<PackKind> kinds = {PackKind::kQ8_0, PackKind::kQ4_0, PackKind::kQ4_K, PackKind::kBF16,
                                  PackKind::kF32};
   std::vector<uint32_t> rows = {1, 16, 128, 1024};
-  // The contracts of other calls (contract_name()), among those that there are trials of; none: all
-  // of these.
+  // The contracts of other calls (contract_name()), out of those that have trials; none: all of
+  // them.
   std::optional<std::vector<std::string>> kernels = {};
   std::function<void(uint32_t done, uint32_t total)> report = {};
 };
 
-// Throws Error (kResource) where memory is short or the accelerator is lost.
+// Measures all rates. Throws Error (kResource) where memory is short or the accelerator is lost.
 AcceleratorRates measure_accelerator(Accelerator& accelerator, const MeasureOptions& options);
 
 }  // namespace hearth

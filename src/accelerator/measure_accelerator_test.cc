@@ -22,7 +22,7 @@ bool is_spread(const Spread& spread) {
          spread.least <= spread.median && spread.median <= spread.most;
 }
 
-// Lists that a careless order makes wrong throw in the virtual accelerator.
+// A list with a missing order throws in the virtual accelerator.
 TEST(MeasureAccelerator, FindsAllRates) {
   VirtualAccelerator accelerator(VirtualOptions{.queues = 2});
   MeasureOptions options = kLittle;

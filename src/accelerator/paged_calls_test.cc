@@ -1,5 +1,5 @@
-// Keys and values in pages, by the virtual accelerator and all others of this machine, against the
-// fastest kernels of the cores.
+// Compares keys and values in pages, on the virtual accelerator and all others of this machine,
+// with the fastest kernels of the cores.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::vector<float> normal_floats(size_t count, uint32_t seed) {
   return x;
 }
 
-// A text's queries, keys and values, [tokens][heads][length]. Of a token behind it too.
+// A text's queries, keys and values, [tokens][heads][length]; keys and values have one more token.
 struct PagedInputs {
   std::vector<float> q = normal_floats(size_t{kTokens} * kHeads * kKey, 1);
   std::vector<float> k = normal_floats(size_t{kTokens + 1} * kKvHeads * kKey, 2);
@@ -42,7 +42,7 @@ uint32_t first_seen(uint32_t token, uint32_t window) {
   return window == 0 || token < window ? 0 : token - window + 1;
 }
 
-// Computes all queries by the cores, the heads of a group and some tokens in one call.
+// Computes all queries on the cores. A call has the heads of a group and some tokens.
 std::vector<float> by_cores(const PagedInputs& in, KvType type, uint32_t window) {
   const Kernels& kernels = kernels_for(best_isa(detect_cpu_features()));
   const auto kind = static_cast<size_t>(type);
@@ -105,7 +105,8 @@ class PagedText {
     v_ = upload(std::span<const float>(in.v));
     std::vector<uint32_t> slots;
     for (uint32_t i = 0; i < kTokens; ++i) slots.push_back(kFirstPage * kPagePositions + i);
-    slots.push_back(kCount * kPagePositions);  // of a token behind the last, where there is no page
+    // The token after the last has a page that does not exist.
+    slots.push_back(kCount * kPagePositions);
     slots_ = upload(std::span<const uint32_t>(slots));
     out_ = accelerator.allocate(in.q.size() / kKey * kValue * sizeof(float));
   }
@@ -120,13 +121,13 @@ class PagedText {
   }
   void store(uint32_t begin, uint32_t end) { run({store_call(begin, end)}); }
 
-  // Returns the results of these tokens, once `before` was computed. `positions`: that rows see at
-  // most, or fewer than they do.
+  // Returns the results of these tokens after the calls `before`. `positions`: the most that rows
+  // see, or less than they see.
   std::vector<float> attend(const std::vector<uint32_t>& tokens, uint32_t window,
                             uint32_t positions = 0, std::vector<KernelCall> before = {}) {
     std::vector<float> all;
     std::vector<PagedRow> rows;
-    // A call takes a run of queries, so it has rows for tokens between those asked for, too; their
+    // A call takes a run of queries, so it also has rows for tokens between the wanted ones. Their
     // results are not read.
     const uint32_t begin = *std::ranges::min_element(tokens);
     const uint32_t end = *std::ranges::max_element(tokens) + 1;
@@ -164,7 +165,7 @@ class PagedText {
     accelerator_.write(buffer.at(), std::as_bytes(values));
     return buffer;
   }
-  // Runs the calls as one list, whose commands are done in their order.
+  // Runs the calls as one list of ordered commands.
   void run(const std::vector<KernelCall>& calls) {
     CommandList list;
     for (const KernelCall& call : calls) {
@@ -201,8 +202,8 @@ std::vector<uint32_t> tokens_of(uint32_t begin, uint32_t end) {
   return tokens;
 }
 
-// A prompt in chunks, as a server computes it: what is stored in one call is seen in the next, and
-// nothing behind it.
+// Computes a prompt in chunks, like a server. A chunk sees the positions that earlier calls stored,
+// and no later ones.
 TEST(PagedCalls, ChunksOfATextGiveTheBitsOfTheCores) {
   const PagedInputs in;
   for_accelerators([&](Accelerator& accelerator) {
@@ -240,7 +241,7 @@ TEST(PagedCalls, ARowAloneHasTheBitsItHasAmongOthers) {
                                      expected.begin() + (token + 1) * kResults);
         EXPECT_EQ(text.attend({token}, kWindow), own) << kv_type_name(kv_type) << " " << token;
       }
-      // The rows between these see other positions.
+      // The rows between these two see other positions.
       std::vector<float> two(expected.begin() + 90 * kResults, expected.begin() + 91 * kResults);
       two.insert(two.end(), expected.begin() + 100 * kResults, expected.begin() + 101 * kResults);
       EXPECT_EQ(text.attend({90, 100}, kWindow), two) << kv_type_name(kv_type);
@@ -248,7 +249,7 @@ TEST(PagedCalls, ARowAloneHasTheBitsItHasAmongOthers) {
   });
 }
 
-// Rows that may see much are cut into many dispatches.
+// Rows that may see many positions are divided into many dispatches.
 TEST(PagedCalls, CutCallsGiveTheSameBits) {
   const PagedInputs in;
   const std::vector<float> expected = by_cores(in, KvType::kF16, 0);

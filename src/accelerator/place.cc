@@ -7,7 +7,7 @@ namespace {
 
 bool empty(const Access& a) { return a.bytes == 0 || a.rows == 0 || !a.at; }
 
-// Rows of bytes as signed numbers; one row where nothing lies between them.
+// The rows of an access as signed numbers; one row where there are no gaps between them.
 struct Runs {
   explicit Runs(const Access& a)
       : begin(static_cast<int64_t>(a.at.offset)),
@@ -30,7 +30,7 @@ int64_t floor_divide(int64_t a, int64_t b) {
 
 // Whether one of the runs has a byte of [begin, begin + bytes).
 bool reaches(const Runs& runs, int64_t begin, int64_t bytes) {
-  int64_t row = 0;  // the first that ends behind `begin`
+  int64_t row = 0;  // the first row that ends after `begin`
   if (runs.rows > 1) {
     row = std::max<int64_t>(0, floor_divide(begin - runs.bytes - runs.begin, runs.stride) + 1);
   }
@@ -39,7 +39,8 @@ bool reaches(const Runs& runs, int64_t begin, int64_t bytes) {
   return at < begin + bytes && begin < at + runs.bytes;
 }
 
-// Whether two runs of one stride overlap: row i of one meets row j of the other by i - j alone.
+// Whether two runs with one stride overlap. Whether row i of one meets row j of the other depends
+// on i - j alone.
 bool alike_overlap(const Runs& a, const Runs& b) {
   const int64_t apart = b.begin - a.begin;
   const int64_t least = floor_divide(apart - a.bytes, a.stride) + 1;

@@ -1,5 +1,5 @@
-// Places in an accelerator's memory: buffers have numbers, and places are offsets in them. Buffer
-// numbers are the accelerator's own, in the order in which they were made; none is used twice.
+// Places in an accelerator's memory. A place is a buffer's number and an offset in it. The
+// accelerator numbers its buffers in the order in which they are made, and uses no number twice.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@ namespace hearth {
 
 using BufferId = uint32_t;
 inline constexpr BufferId kNoBuffer = UINT32_MAX;
-// No buffer is as long: sums and products of offsets and strides below it do not overflow.
+// Every buffer is shorter than this. So sums and products of offsets and strides below it do not
+// overflow.
 inline constexpr uint64_t kMostBufferBytes = uint64_t{1} << 48;
 
 struct Place {
@@ -20,8 +21,8 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// The bytes that a command reads or writes: `rows` runs of `bytes`, `stride` bytes from one to the
-// next.
+// The bytes that a command reads or writes: `rows` runs of `bytes` bytes, each `stride` bytes after
+// the one before.
 struct Access {
   Place at;
   uint64_t bytes = 0;
@@ -32,10 +33,10 @@ struct Access {
   bool operator==(const Access&) const = default;
 };
 
-// Returns the position behind the last byte; UINT64_MAX where that is beyond all numbers.
+// Returns the offset after the last byte; UINT64_MAX where it does not fit into 64 bits.
 uint64_t end_of(const Access& a);
 
-// Whether a byte lies in both.
+// Whether a and b have a byte in common.
 bool overlap(const Access& a, const Access& b);
 
 }  // namespace hearth

@@ -53,7 +53,7 @@ TEST(Place, NoOverlapAcrossBuffersOrOfNothing) {
   EXPECT_FALSE(overlap({.at = {}, .bytes = 64}, {.at = {}, .bytes = 64}));
 }
 
-// Columns of two matrix products side by side in one matrix, far from its beginning.
+// The columns of two matrix products lie side by side in one matrix, far from a buffer's beginning.
 TEST(Place, ColumnsSideBySideDoNotOverlap) {
   const uint64_t far = uint64_t{5} << 32;
   const Access left = {.at = {1, far}, .bytes = 1024, .stride = 4096, .rows = 4096};

@@ -46,7 +46,7 @@ float hostile_value(std::mt19937& random) {
   if (draw == 2) return std::numeric_limits<float>::quiet_NaN();
   return draw < 60 ? kValues[draw % kValues.size()] : plain_value(random);
 }
-// Half of them about as large as the least that binary16 has.
+// Returns a value. Half of the values are about as small as the smallest of binary16.
 float small_value(std::mt19937& random) {
   const int exponent = std::uniform_int_distribution(-30, -12)(random);
   return random() % 2 == 0 ? plain_value(random) : std::ldexp(plain_value(random), exponent);
@@ -156,7 +156,7 @@ void ProblemMemory::note_floats(const FloatRows& out, uint32_t count, uint32_t n
 }
 
 CallProblem ProblemMemory::finish(KernelCall call, std::string sizes) {
-  add(kAlign);  // so that what is written behind the last one is seen
+  add(kAlign);  // so that a write behind the last one is seen
   sizes += std::string(", ") + name_of(values_);
   return {std::move(call), std::move(sizes), std::move(memory_), std::move(floats_),
           std::move(halves_)};

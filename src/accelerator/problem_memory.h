@@ -1,4 +1,5 @@
-// Makes the values of made-up calls (accelerator/call_problems.h): of several kinds, in one buffer.
+// Makes the memory of made-up calls (accelerator/call_problems.h): values of several kinds, in one
+// buffer.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ enum class ProblemValues { kPlain, kWide, kHostile, kSmall };
 const char* name_of(ProblemValues values);
 float problem_value(ProblemValues values, std::mt19937& random);
 
-// Lays what a problem needs into one buffer.
+// Lays the data of a problem into one buffer.
 class ProblemMemory {
  public:
   ProblemMemory(BufferId buffer, std::mt19937& random, ProblemValues values)
@@ -26,14 +27,16 @@ class ProblemMemory {
   Place add(std::span<const std::byte> bytes);
   std::vector<float> draw(uint64_t count);
   Place values(uint64_t count) { return add(std::as_bytes(std::span<const float>(draw(count)))); }
-  // Means, and sums of squares, which have no sign.
+  // Adds means and sums of squares; the sums are not negative.
   FloatRows moments(uint32_t count, uint32_t heads);
   FloatRows rows(uint32_t count, uint64_t stride) { return {values(count * stride), stride}; }
   FloatRows results(uint32_t count, uint64_t stride, uint32_t n);
-  // Returns the slots of so many rows, each another position of `pages` pages.
+  // Adds the slots of `rows` rows and returns their place. Each row has another position of `pages`
+  // pages.
   Place slots(uint32_t rows, uint32_t pages);
   void note_floats(const FloatRows& out, uint32_t count, uint32_t n);
-  // Scales of blocks, behind the codes of numbers of one length in each page.
+  // Notes the scales of blocks as binary16 numbers. They follow the codes of numbers of this length
+  // in each page.
   void note_scales(const Place& codes, uint32_t length, uint64_t stride, uint32_t pages);
   CallProblem finish(KernelCall call, std::string sizes);
 
@@ -54,8 +57,8 @@ class ProblemMemory {
 inline constexpr ProblemValues kPagesValues[] = {ProblemValues::kPlain, ProblemValues::kSmall,
                                                  ProblemValues::kHostile};
 
-// A problem for each of the values with each of the sizes, as `make` (CallProblem of a memory and a
-// size) finishes it.
+// Returns a contract with a problem for each kind of values and each size; `make` makes a
+// CallProblem of a memory and a size.
 template <typename Size, typename Make>
 Contract contract_over(std::string name, const auto& values, const std::vector<Size>& sizes,
                        const Make& make) {
@@ -71,14 +74,14 @@ Contract contract_over(std::string name, const auto& values, const std::vector<S
   return contract;
 }
 
-// Appends those of attention, and of what stores its keys and values.
+// Appends the contracts of attention and of storing its keys and values.
 void add_attention_contracts(bool brief, std::vector<Contract>* all);
 
-// Appends those of latents: what stores them, what attends to them, and what makes keys and values
-// of them.
+// Appends the contracts of latents: storing them, attending to them, and expanding them into keys
+// and values.
 void add_latent_contracts(bool brief, std::vector<Contract>* all);
 
-// Appends those of routing rows to experts.
+// Appends the contracts of routing rows to experts.
 void add_routing_contracts(bool brief, std::vector<Contract>* all);
 
 }  // namespace hearth

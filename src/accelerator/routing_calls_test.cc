@@ -1,5 +1,5 @@
-// Tests the accesses of calls that route rows to experts, the calls that are refused, and what the
-// virtual accelerator makes of choices that are none.
+// Tests calls that route rows to experts: their accesses, the refusals of check_call(), and the
+// virtual accelerator with invalid choices.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -35,7 +35,7 @@ GroupCall good_group() {
           .first = {kRouting, 192}};
 }
 
-// Panels of Q8_0 of 2 x 32 weights, three experts from the second on.
+// Returns a product of Q8_0 with panels of 2 x 32 weights, for three experts from the second on.
 ExpertGemmCall good_expert_gemm() {
   return {.spec = {PackKind::kQ8_0, 16, 64, 0},
           .codes = {kRouting, 0},
@@ -92,8 +92,7 @@ TEST(RoutingCalls, AccessRowsAsTheyLie) {
                                  {.at = {kRouting, 192}, .bytes = 20, .writes = true}}));
 }
 
-// A call of experts reads the first places of its own experts, and writes to all the room that
-// there is.
+// A call reads the first places of its own experts, and counts as writing to all its room.
 TEST(RoutingCalls, ExpertsAccessTheirMatricesAndAllTheRoom) {
   std::vector<Access> gemm = accesses_of(KernelCall(good_expert_gemm()));
   EXPECT_EQ(gemm[0], (Access{{kRouting, 0}, 1024, 1088, 3}));
@@ -102,7 +101,7 @@ TEST(RoutingCalls, ExpertsAccessTheirMatricesAndAllTheRoom) {
   EXPECT_EQ(gemm.back(), (Access{{kRouting, 32768}, 64, 128, 9, true}));
   ExpertAddCall add = good_expert_add();
   EXPECT_EQ(accesses_of(KernelCall(add)).size(), 7u);
-  add.begins = true;  // what was there is not read
+  add.begins = true;  // the old sums are not read
   EXPECT_EQ(accesses_of(KernelCall(add)).size(), 6u);
   EXPECT_EQ(accesses_of(KernelCall(add)).back(), (Access{{kRouting, 8192}, 72, 72, 4, true}));
 }

@@ -23,7 +23,8 @@ struct RoutingSize {
 std::vector<RoutingSize> routing_sizes(bool brief) {
   std::vector<RoutingSize> sizes = {{3, 7, 2}, {5, 64, 8, 8, 3}};
   if (brief) return sizes;
-  // Routing with one expert, with all chosen, with groups of one, and with the most of all.
+  // Routing with one expert, with all experts chosen, with groups of one, and with the largest
+  // numbers.
   for (const RoutingSize& size : std::initializer_list<RoutingSize>{
            {1, 1, 1}, {2, 5, 5}, {17, 12, 3, 12, 4}, {9, 256, 8, 8, 4}, {3, 1024, 64, 16, 2}}) {
     sizes.push_back(size);
@@ -31,7 +32,7 @@ std::vector<RoutingSize> routing_sizes(bool brief) {
   return sizes;
 }
 
-// Every other problem has few values, so that many experts are as good as others.
+// Every second problem has few different values, so that many experts have equal scores.
 CallProblem route_problem(BufferId buffer, std::mt19937& random, const RoutingSize& size,
                           Gating gating, ProblemValues values, bool tied) {
   ProblemMemory memory(buffer, random, values);
@@ -73,7 +74,7 @@ Contract route_contract(const char* name, Gating gating, bool brief) {
   return contract;
 }
 
-// Rows choose among all experts, or all of them the first ones.
+// Rows choose among all experts, or, with `skewed`, all of them choose the first ones.
 CallProblem group_problem(BufferId buffer, std::mt19937& random, const RoutingSize& size,
                           bool skewed) {
   ProblemMemory memory(buffer, random, ProblemValues::kPlain);
@@ -97,7 +98,7 @@ CallProblem group_problem(BufferId buffer, std::mt19937& random, const RoutingSi
 Contract group_contract(bool brief) {
   Contract contract{"group by expert", {}};
   std::vector<RoutingSize> sizes = routing_sizes(brief);
-  // Sizes with more choices than a workgroup has invocations, and many times as many.
+  // Sizes with more choices than a workgroup has invocations, and with many times as many.
   sizes.push_back({100, 9, 3});
   if (!brief) sizes.push_back({3000, 128, 8});
   for (const RoutingSize& size : sizes) {
@@ -110,7 +111,7 @@ Contract group_contract(bool brief) {
   return contract;
 }
 
-// Choices of rows, and where they were placed.
+// Choices of rows, and their places.
 struct Placed {
   ExpertChoices choices;
   std::vector<uint32_t> words;
@@ -118,7 +119,7 @@ struct Placed {
   size_t count() const { return size_t{choices.rows} * choices.used; }
 };
 
-// Experts are chosen at random but for `without`, which nobody chooses where there are others.
+// Chooses experts at random. No row chooses `without`, unless there is no other expert.
 Placed place_rows(const RoutingSize& size, uint32_t without, std::mt19937& random) {
   Placed placed;
   const RouterRule rule = {.experts = size.experts, .used = size.used};
@@ -261,7 +262,7 @@ void add_routing_contracts(bool brief, std::vector<Contract>* all) {
   all->push_back(route_contract("route softmax of chosen", Gating::kSoftmaxOfChosen, brief));
   all->push_back(group_contract(brief));
   all->push_back(expert_add_contract(brief));
-  // The shader is that of other products, which are checked in all kinds.
+  // The shader is the same as for other products, which are checked in all kinds.
   constexpr PackKind kFewKinds[] = {PackKind::kF32, PackKind::kBF16, PackKind::kQ8_0,
                                     PackKind::kQ4_K, PackKind::kFP8R};
   for (size_t i = 0; i < kPackKinds; ++i) {

@@ -47,7 +47,7 @@ class ListMaker {
   ActRows activations(uint32_t rows, uint32_t k) {
     return {scratch(act_bytes(ActFormat::kQ8, rows, k)), ActFormat::kQ8, rows, k};
   }
-  // A product with a matrix [n, a.k] of its own.
+  // Returns a product with a matrix [n, a.k] of its own.
   GemmCall gemm(const ActRows& a, uint32_t n, const FloatRows& out) {
     GemmCall call = {.spec = {PackKind::kQ8_0, n, a.k, 0}};
     call.codes = codes(call.spec.codes_bytes());

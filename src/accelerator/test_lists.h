@@ -1,5 +1,5 @@
-// Command lists for tests, with what they need to run on a virtual accelerator: a ring of slots
-// that one queue fills and another multiplies with, and layers of a model.
+// Command lists for tests, with the data to run them on a virtual accelerator: a ring of slots that
+// one queue fills and another multiplies with, and layers of a model.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,24 @@ struct TestInput {
   std::vector<std::byte> bytes;
 };
 
-// Buffers and timelines are those that a new accelerator makes first.
+// Buffers and timelines have the numbers that a new accelerator gives first.
 struct TestList {
   CommandList list;
   CommandsAround around;
-  std::vector<uint64_t> buffers;  // their bytes
+  std::vector<uint64_t> buffers;  // bytes of each
   std::vector<TestInput> inputs;
   uint32_t timelines = 0;
-  Moment end;      // when all has ended
+  Moment end;      // comes when all commands have ended
   Access results;  // a run of bytes
 };
 
-// Copies of `steps` matrices into two slots in turn, on the last queue, and on the first a product
-// with each: a copy waits for the product that had the slot before, a product for its copy.
+// Returns a list that copies `steps` matrices into two slots in turn, on the last queue, and
+// multiplies with each on the first. A copy waits for the product that used its slot before; a
+// product waits for its copy.
 TestList ring_list(uint32_t queues, uint32_t steps);
 
-// Layers of norm, products side by side, RoPE, attention, sum, norm, products, silu, product, sum,
-// on one queue. What may run side by side is not ordered.
+// Returns a list of layers on one queue. A layer is: norm, products side by side, RoPE, attention,
+// sum, norm, products, SiLU, product, sum. Commands that may run side by side are not ordered.
 TestList layers_list(uint32_t layers);
 
 // Returns the bytes of the results on a new virtual accelerator.

@@ -11,7 +11,8 @@
 
 namespace hearth {
 
-// Expects the call to be taken, and to be refused for `text` once it is spoiled.
+// Expects check_call() to accept the call, and to refuse it with `text` in the message once `spoil`
+// has changed it.
 template <typename Call>
 void expect_refused(Call call, const std::function<void(Call&)>& spoil, const char* text) {
   EXPECT_NO_THROW(check_call(call));

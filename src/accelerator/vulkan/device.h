@@ -1,4 +1,4 @@
-// A device of Vulkan that was opened, and owners of what is made on it.
+// An opened Vulkan device, and owners of the objects that are made on it.
 #pragma once
 
 #include <volk.h>
@@ -26,18 +26,20 @@ class VulkanDevice {
   const std::string& name() const { return physical_.facts.name; }
   VkQueue queue(const QueuePlace& place) const;
 
-  // Throws kResource where the result of `doing` ("copying") is an error; notes that it is lost.
+  // Throws kResource where the result of `doing` ("copying") is an error. Marks the device as lost
+  // where the driver says so.
   void check(VkResult result, std::string_view doing);
 
   bool lost() const { return !why_lost_.empty(); }
-  // The driver calls it lost: it runs nothing more.
+  // Whether the driver calls the device lost; it then runs nothing more.
   bool stopped() const { return stopped_; }
-  // Counts it as lost from now on and throws why.
+  // Marks the device as lost from now on and throws `why`.
   [[noreturn]] void lose(std::string why);
-  // Throws where it is lost.
+  // Throws where the device is lost.
   void check_alive() const;
 
-  // Leaves what was made on it to the driver, since work that never ends may use it.
+  // Leaves the objects that were made on the device undestroyed, since work that never ends may use
+  // them.
   void abandon() { abandoned_ = true; }
   bool abandoned() const { return abandoned_; }
 
@@ -51,7 +53,7 @@ class VulkanDevice {
   bool abandoned_ = false;
 };
 
-// Owns a handle that the function of the table destroys.
+// Owns a handle. The destructor destroys it with function kDestroy of the device's table.
 template <typename Handle, auto kDestroy>
 class VulkanOwned {
  public:

@@ -1,6 +1,6 @@
-// Turns a call by contract into dispatches of a shader with its numbers. A shader's module is one
-// of the table that the build makes of shaders/*.comp (vulkan/shader_modules.h), each with both
-// kinds of arithmetic.
+// Turns a call by contract into dispatches of a shader with its numbers. A shader's module comes
+// from the table that the build makes of shaders/*.comp (vulkan/shader_modules.h). Each shader has
+// a module for both kinds of arithmetic.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace hearth {
 struct Dispatch {
   std::string_view shader;               // "norm": of shaders/norm.comp
   std::vector<uint32_t> constants = {};  // specialisation constants 0, 1, ...
-  std::array<std::byte, 128> push = {};  // push constants, which all Vulkan has room for
+  std::array<std::byte, 128> push = {};  // push constants; every Vulkan has room for 128 bytes
   uint32_t push_bytes = 0;
   std::array<uint32_t, 3> groups = {1, 1, 1};
 
@@ -30,21 +30,21 @@ struct Dispatch {
   }
 };
 
-// Limits of every Vulkan: workgroups in a direction, and the greatest index, which SPIR-V reads as
-// signed.
+// Limits that every Vulkan has: the workgroups in a direction, and the greatest index, which SPIR-V
+// reads as signed.
 inline constexpr uint64_t kMostGroups = 65535;
 inline constexpr uint64_t kMostIndex = INT32_MAX;
 
-// Returns where a place lies in the accelerator's memory; of none 0.
+// Returns the address of a place in the accelerator's memory; 0 for an empty place.
 using AddressOf = std::function<uint64_t(const Place&)>;
 
-// Returns the dispatches that do the call; they may run at the same time. None takes over 50 ms on
-// a slow card, since drivers end dispatches that take seconds; one of an expert that nearly all
-// rows choose takes up to eight times that. Throws Error (kUnsupported) for a call without a
-// shader.
+// Returns the dispatches that compute the call; they may run at the same time. None takes over 50
+// ms on a slow card, since drivers end dispatches that take seconds. One exception: a dispatch of
+// an expert that nearly all rows choose takes up to eight times that. Throws Error (kUnsupported)
+// for a call without a shader.
 std::vector<Dispatch> dispatches_of(const KernelCall& call, const AddressOf& address);
 
-// The parts of dispatches_of, one file each.
+// The overloads of dispatches_of() for each call; related ones share a file.
 std::vector<Dispatch> dispatches_of(const NormCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const HeadMomentsCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const NormByCall& call, const AddressOf& address);
@@ -65,8 +65,8 @@ std::vector<Dispatch> dispatches_of(const GroupCall& call, const AddressOf& addr
 std::vector<Dispatch> dispatches_of(const ExpertGemmCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const ExpertAddCall& call, const AddressOf& address);
 
-// The bytes from page to page, `stride`, as shaders count them. Throws Error (kUnsupported) where
-// they cannot.
+// Returns `stride`, the bytes from page to page, in the 32 bits that shaders use. Throws Error
+// (kUnsupported) where it is longer.
 uint32_t checked_page_bytes(uint64_t stride);
 
 }  // namespace hearth

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// The push constants, as the block of attend.comp has them.
+// The push constants; attend.comp has the same block.
 struct AttendPush {
   uint64_t q, k, v, rows_of, slopes, out;
   uint32_t q_stride, k_stride, v_stride, out_stride;
@@ -24,7 +24,7 @@ static_assert(sizeof(AttendPush) == 96);
 constexpr uint32_t kInvocations = 64;
 constexpr uint64_t kMostProducts = uint64_t{1} << 30;  // of a dispatch
 
-// The shader counts floats from the first row's in 31 bits.
+// Returns x's stride. The shader counts floats from the first row's in 31 bits.
 uint32_t checked_stride(const FloatRows& x, uint32_t rows) {
   constexpr uint64_t kMostFloats = uint64_t{1} << 31;
   if (x.stride > kMostFloats / std::max(rows, 1u)) {
@@ -56,7 +56,7 @@ AttendPush push_of(const AttendCall& call, const AddressOf& address) {
           .zero = 0};
 }
 
-// The push constants, as the block of attend_pages.comp has them.
+// The push constants; attend_pages.comp has the same block.
 struct PagedAttendPush {
   uint64_t q, pages, rows_of, out;
   uint32_t q_stride, out_stride;
@@ -90,7 +90,7 @@ PagedAttendPush push_of(const PagedAttendCall& call, const AddressOf& address) {
           .zero = 0};
 }
 
-// The push constants, as the block of attend_latent.comp has them.
+// The push constants; attend_latent.comp has the same block.
 struct LatentAttendPush {
   uint64_t q, turned, pages, rows_of, out;
   uint32_t q_stride, turned_stride, out_stride;
@@ -123,15 +123,16 @@ LatentAttendPush push_of(const LatentAttendCall& call, const AddressOf& address)
           .zero = 0};
 }
 
-// The sizes that dispatches are made of, whatever holds keys and values.
+// The sizes from which dispatches are made, for any memory of keys and values.
 struct AttendWork {
   uint32_t rows = 0, heads = 0, group = 1;
-  uint32_t positions = 0;  // that a row sees at most
+  uint32_t positions = 0;  // the most that a row sees
   uint32_t key_length = 0, value_length = 0;
-  uint32_t most_length = kMaxHeadDim;  // of either
+  uint32_t most_length = kMaxHeadDim;  // the most of key_length and value_length
 };
 
-// Dispatches of some rows of some heads each, of `like`, with the push constants of the first.
+// Returns dispatches that each take some rows of some heads. They are copies of `like`; `push` has
+// the push constants of the first.
 template <typename Push>
 std::vector<Dispatch> split_attention(const AttendWork& work, Dispatch like, Push push) {
   HEARTH_CHECK(work.group > 0, "attention in groups of no heads");
@@ -163,8 +164,8 @@ std::vector<Dispatch> split_attention(const AttendWork& work, Dispatch like, Pus
 
 }  // namespace
 
-// Each row counts as if it saw the whole step, since what it sees stands in the accelerator's
-// memory.
+// Counts each row as if it saw the whole step, since the positions that it sees lie in the
+// accelerator's memory.
 std::vector<Dispatch> dispatches_of(const AttendCall& call, const AddressOf& address) {
   const AttendWork work = {.rows = call.rows,
                            .heads = call.heads,
@@ -175,7 +176,7 @@ std::vector<Dispatch> dispatches_of(const AttendCall& call, const AddressOf& add
   return split_attention(work, {.shader = "attend"}, push_of(call, address));
 }
 
-// Each row counts as if it saw all the positions that any row sees.
+// Counts each row as if it saw the most positions that any row sees.
 std::vector<Dispatch> dispatches_of(const PagedAttendCall& call, const AddressOf& address) {
   const AttendWork work = {.rows = call.rows,
                            .heads = call.heads,

@@ -1,4 +1,4 @@
-// Products, by shaders/gemm.comp.
+// Dispatches of products, by shaders/gemm.comp.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// The push constants, as shaders/gemm.comp has them.
+// The push constants; shaders/gemm.comp has the same block.
 struct GemmPush {
   uint64_t codes, scales, a, a_scale, a_sum, out;
   uint32_t codes_panel, scales_panel, block_scales;
@@ -30,16 +30,16 @@ static_assert(sizeof(GemmPush) <= 128);
 // Limits of a dispatch, whose shader's indices have 32 bits.
 constexpr uint64_t kGemmProducts = uint64_t{1} << 31;
 constexpr uint64_t kGemmBytes = uint64_t{1} << 31;
-// Dispatches of fewer rows, where there are more, would read weights again too often.
+// The fewest rows of a dispatch where there are more. Fewer would read weights again too often.
 constexpr uint32_t kGemmJointRows = 256;
-// All rows may choose one expert, though few are likely to: then a dispatch does so many times what
-// one does at most else.
+// All rows may choose one expert, though few are likely to. Then a dispatch does up to kMostSkew
+// times the most work of other dispatches.
 constexpr uint64_t kMostSkew = 8;
 
 // The tile that a work group computes.
 struct GemmTile {
   uint32_t invocation_rows;  // rows of activations of an invocation
-  bool few;                  // there are no more rows than that
+  bool few;                  // there are at most invocation_rows rows
 
   uint32_t rows() const { return few ? invocation_rows : 4 * invocation_rows; }
   uint32_t panels() const { return few ? 4 : 1; }
@@ -55,13 +55,13 @@ struct GemmProduct {
   const GemmCall& call;
   ShaderPack pack;
   GemmTile tile;
-  // The activations: elements from row to row, bytes of one, and addresses of row 0.
+  // The activations: elements from row to row, bytes of an element, and addresses of row 0.
   size_t row_stride = 0, element_bytes = 0;
   uint64_t a = 0, a_scale = 0, a_sum = 0;
   bool of_expert = false, gathers = false;
 };
 
-// Lays the arrays out over any address, to learn where in the place they lie.
+// Finds the places of the arrays of activations by laying them out over an arbitrary address.
 void place_activations(const ActRows& rows, uint64_t address, bool halves, GemmProduct& product) {
   constexpr uintptr_t kAnywhere = 4096;
   const ActBuffer buffer =
@@ -97,7 +97,7 @@ std::vector<uint32_t> gemm_constants(const GemmProduct& p) {
   return constants;
 }
 
-// How much of a product one dispatch does, and where that begins.
+// The part of a product that one dispatch computes.
 struct GemmPiece {
   uint32_t rows, panels;
   uint32_t row = 0, panel = 0;  // counted from the call's first
@@ -133,7 +133,7 @@ GemmPush gemm_push(const GemmProduct& p, const AddressOf& address, const GemmPie
   return push;
 }
 
-// Returns how much a dispatch does at most, a multiple of a work group's.
+// Returns the largest part that a dispatch may compute, a multiple of a workgroup's part.
 GemmPiece largest_gemm_piece(const GemmProduct& p) {
   const GemmCall& call = p.call;
   const PackSpec& spec = call.spec;
@@ -162,8 +162,9 @@ GemmProduct gemm_product(const GemmCall& call, const AddressOf& address) {
   return product;
 }
 
-// How many panels of an expert a dispatch does at most: all rows that there may be, of as many
-// panels as rows that are likely leave, and fewer where nearly all rows choose it.
+// Returns the most panels of an expert that a dispatch computes. It computes all rows that there
+// may be. The panels follow from the likely rows, and are fewer where nearly all rows may choose
+// it.
 uint32_t most_panels(const GemmProduct& p, const ExpertGemmCall& call) {
   uint64_t rows = std::max(std::min(call.room, call.choices), 1u);
   if (call.row) rows = std::min<uint64_t>(rows, std::max(call.a.rows, 1u));
@@ -173,7 +174,7 @@ uint32_t most_panels(const GemmProduct& p, const ExpertGemmCall& call) {
   return static_cast<uint32_t>(std::min<uint64_t>(panels, largest_gemm_piece(p).panels));
 }
 
-// Appends the dispatches of one expert, each of some of its panels and all of its rows.
+// Appends the dispatches of one expert. Each computes some of its panels and all of its rows.
 void add_expert(const ExpertGemmCall& call, uint32_t expert, const AddressOf& address,
                 std::vector<Dispatch>* dispatches) {
   const GemmCall of = call.product(expert);

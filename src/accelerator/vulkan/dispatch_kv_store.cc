@@ -1,4 +1,4 @@
-// Keys and values into pages, and latents, by shaders/kv_store.comp.
+// Dispatches that store keys and values, or latents, in pages, by shaders/kv_store.comp.
 #include <algorithm>
 #include <vector>
 
@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// The push constants, as shaders/kv_store.comp has them.
+// The push constants; shaders/kv_store.comp has the same block.
 struct KvStorePush {
   uint64_t k, v, slots, pages;
   uint32_t k_stride, v_stride;
@@ -17,7 +17,7 @@ struct KvStorePush {
   uint32_t zero;
 };
 
-constexpr uint32_t kStoreGroup = 128;  // elements of a work group: 64 invocations of 2
+constexpr uint32_t kStoreGroup = 128;  // elements of a workgroup: 64 invocations of 2
 constexpr uint64_t kStoreElements = uint64_t{1} << 26;  // of a dispatch
 
 uint32_t store_groups(uint32_t length) {
@@ -75,7 +75,7 @@ std::vector<Dispatch> dispatches_of(const KvStoreCall& call, const AddressOf& ad
   return dispatches;
 }
 
-// Stores latents as keys: a copy is a head without values.
+// Stores latents as keys: each copy counts as a head without values.
 std::vector<Dispatch> dispatches_of(const LatentStoreCall& call, const AddressOf& address) {
   const LatentPages& pages = call.pages;
   const uint64_t elements = uint64_t{pages.copies} * pages.length;

@@ -1,4 +1,4 @@
-// Keys and values made of latents, by shaders/expand_latent.comp.
+// Dispatches that make keys and values of latents, by shaders/expand_latent.comp.
 #include <algorithm>
 #include <vector>
 
@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// The push constants, as shaders/expand_latent.comp has them.
+// The push constants; shaders/expand_latent.comp has the same block.
 struct ExpandPush {
   uint64_t from, key, value, to;
   uint32_t key_stride, value_stride;
@@ -23,7 +23,7 @@ static_assert(sizeof(ExpandPush) == 88);
 constexpr uint32_t kExpandTile = 16;                         // elements of a workgroup
 constexpr uint64_t kMostExpandProducts = uint64_t{1} << 30;  // of a dispatch
 
-// Rows of a matrix, whose elements the shader counts from the first in 31 bits.
+// Returns the matrix's stride. The shader counts its elements from the first in 31 bits.
 uint32_t checked_matrix(const FloatRows& matrix, uint64_t rows, uint64_t n) {
   if ((rows - 1) * matrix.stride + n > kMostIndex) {
     fail(ErrorCode::kUnsupported,
@@ -60,7 +60,7 @@ std::vector<Dispatch> dispatches_of(const LatentExpandCall& call, const AddressO
       .zero = 0};
   const uint32_t tiles =
       (padded_length(to.key_length) + padded_length(to.value_length)) / kExpandTile;
-  // The multiply-adds of a head in a page.
+  // The multiply-adds of one head in one page.
   const uint64_t products = uint64_t{kPagePositions} * latent * tiles * kExpandTile;
   const uint64_t most = std::clamp<uint64_t>(kMostExpandProducts / products, 1, kMostGroups);
   const auto heads = static_cast<uint32_t>(std::min<uint64_t>(to.heads, most));

@@ -1,5 +1,5 @@
-// Rows to experts by shaders/route.comp, the rows of each expert on end by shaders/group.comp, and
-// what experts make of them added up by shaders/expert_add.comp.
+// Dispatches that route rows to experts (shaders/route.comp), place the rows of each expert next to
+// each other (shaders/group.comp), and add the experts' results up (shaders/expert_add.comp).
 #include <algorithm>
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// The push constants, as shaders/route.comp has them.
+// The push constants; shaders/route.comp has the same block.
 struct RoutePush {
   uint64_t logits, bias, chosen, weights;
   uint32_t logits_stride, experts, used;
@@ -18,13 +18,13 @@ struct RoutePush {
   uint32_t zero;
 };
 
-// The push constants, as shaders/group.comp has them.
+// The push constants; shaders/group.comp has the same block.
 struct GroupPush {
   uint64_t chosen, place, row, first;
   uint32_t choices, used;
 };
 
-// The push constants, as shaders/expert_add.comp has them.
+// The push constants; shaders/expert_add.comp has the same block.
 struct ExpertAddPush {
   uint64_t x, chosen, weights, place, first, result;
   uint32_t x_stride, result_stride, n, used;

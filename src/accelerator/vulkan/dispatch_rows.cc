@@ -12,22 +12,22 @@ namespace {
 
 constexpr uint64_t kMostElements = uint64_t{1} << 26;  // of a dispatch
 
-// Elements that one workgroup takes of a row: local_size_x of the shader, by elements of one
-// invocation.
+// The elements of a row that one workgroup takes: local_size_x of the shader, times the elements of
+// one invocation.
 constexpr uint32_t kElementwiseGroup = 256;
 constexpr uint32_t kRopeGroup = 64;
 constexpr uint32_t kQuantizeGroup = 64;
 constexpr uint32_t kHeadsOfGroup = 4;
 
-// The part of a call that one dispatch does.
+// The part of a call that one dispatch computes.
 struct Part {
   uint32_t row = 0, rows = 0;
   uint32_t column = 0, columns = 0;
 };
 
-// Returns parts that make up `rows` rows of `n` elements, columns of them multiples of `group` but
-// for the last. No index into any matrix goes beyond kMostIndex: of their strides the widest is
-// `stride`, and a row's index stays below `reach`.
+// Returns parts that make up `rows` rows of `n` elements. All columns but the last are multiples of
+// `group`. No index into any matrix goes beyond kMostIndex: the widest stride is `stride`, and a
+// row's index stays below `reach`.
 std::vector<Part> parts_of(uint32_t rows, uint64_t n, uint32_t group, uint64_t stride,
                            uint64_t reach) {
   if (reach > kMostIndex) {
@@ -48,7 +48,8 @@ std::vector<Part> parts_of(uint32_t rows, uint64_t n, uint32_t group, uint64_t s
   return parts;
 }
 
-// Only a part of one row may have a stride beyond 32 bits, and it uses none.
+// Returns the stride in 32 bits. Only a part of one row may have a longer one, and it does not use
+// it.
 uint32_t narrow(uint64_t stride) { return static_cast<uint32_t>(stride); }
 
 uint64_t address_of(const AddressOf& address, const FloatRows& matrix, const Part& part) {
@@ -78,7 +79,7 @@ void need_one_part(uint64_t n) {
 
 }  // namespace
 
-// shaders/norm.comp. A workgroup takes a whole row.
+// Uses shaders/norm.comp, in which a workgroup takes a whole row.
 std::vector<Dispatch> dispatches_of(const NormCall& call, const AddressOf& address) {
   struct Push {
     uint64_t x, weight, bias, result;
@@ -107,7 +108,7 @@ std::vector<Dispatch> dispatches_of(const NormCall& call, const AddressOf& addre
   return dispatches;
 }
 
-// shaders/head_moments.comp. A workgroup takes some heads of a row.
+// Uses shaders/head_moments.comp, in which a workgroup takes some heads of a row.
 std::vector<Dispatch> dispatches_of(const HeadMomentsCall& call, const AddressOf& address) {
   struct Push {
     uint64_t x, result;
@@ -137,7 +138,7 @@ std::vector<Dispatch> dispatches_of(const HeadMomentsCall& call, const AddressOf
   return dispatches;
 }
 
-// shaders/norm_by.comp. A workgroup takes a row.
+// Uses shaders/norm_by.comp, in which a workgroup takes a row.
 std::vector<Dispatch> dispatches_of(const NormByCall& call, const AddressOf& address) {
   struct Push {
     uint64_t x, moments, weight, bias, result;
@@ -181,8 +182,8 @@ struct QuantizePush {
   uint32_t experts = 0, row0 = 0;
 };
 
-// Returns the addresses of a part, which begins with a whole block: act_buffer() lays the arrays
-// out, here over an address that stands for the buffer's and is never followed.
+// Returns the addresses of a part that begins with a whole block. act_buffer() lays the arrays out
+// over an address that stands for the buffer's and is never read.
 QuantizePush arrays_of(const ActRows& rows, uint64_t at, const Part& part) {
   constexpr uintptr_t kStand = 64;
   const ActBuffer laid =
@@ -208,7 +209,7 @@ QuantizePush arrays_of(const ActRows& rows, uint64_t at, const Part& part) {
 
 }  // namespace
 
-// shaders/quantize.comp. An invocation makes a word.
+// Uses shaders/quantize.comp, in which an invocation makes a word.
 std::vector<Dispatch> dispatches_of(const QuantizeCall& call, const AddressOf& address) {
   const uint32_t word = call.out.format == ActFormat::kF32    ? 1
                         : call.out.format == ActFormat::kBF16 ? 2
@@ -233,7 +234,7 @@ std::vector<Dispatch> dispatches_of(const QuantizeCall& call, const AddressOf& a
   return dispatches;
 }
 
-// shaders/add.comp. An invocation takes an element.
+// Uses shaders/add.comp, in which an invocation takes an element.
 std::vector<Dispatch> dispatches_of(const AddCall& call, const AddressOf& address) {
   struct Push {
     uint64_t a, b, c, result;
@@ -258,7 +259,7 @@ std::vector<Dispatch> dispatches_of(const AddCall& call, const AddressOf& addres
   return dispatches;
 }
 
-// shaders/gate.comp. An invocation takes an element.
+// Uses shaders/gate.comp, in which an invocation takes an element.
 std::vector<Dispatch> dispatches_of(const GateCall& call, const AddressOf& address) {
   struct Push {
     uint64_t x, bias, up, result, first;
@@ -288,7 +289,8 @@ std::vector<Dispatch> dispatches_of(const GateCall& call, const AddressOf& addre
   return dispatches;
 }
 
-// shaders/rope.comp. An invocation turns a pair; a row's columns are the pairs of all its heads.
+// Uses shaders/rope.comp, in which an invocation rotates a pair. A row's columns are the pairs of
+// all its heads.
 std::vector<Dispatch> dispatches_of(const RopeCall& call, const AddressOf& address) {
   struct Push {
     uint64_t x, cosines, sines;
@@ -302,7 +304,7 @@ std::vector<Dispatch> dispatches_of(const RopeCall& call, const AddressOf& addre
   std::vector<Dispatch> dispatches;
   for (const Part& part : parts_of(call.rows, all, kRopeGroup, stride, reach)) {
     Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "rope"});
-    const Part rows = {.row = part.row, .rows = part.rows};  // from their first element on
+    const Part rows = {.row = part.row, .rows = part.rows};  // the part's rows, from element 0 on
     const uint64_t angles = uint64_t{part.row} * pairs * sizeof(float);
     d.constants = {bits_of(call.layout == RopeLayout::kInterleaved)};
     d.set_push(Push{.x = address_of(address, call.x, rows),

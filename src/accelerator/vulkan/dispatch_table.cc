@@ -1,4 +1,4 @@
-// Rows of tables of embeddings, by shaders/table.comp.
+// Dispatches that look up rows of embedding tables, by shaders/table.comp.
 #include <algorithm>
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// The push constants, as shaders/table.comp has them.
+// The push constants; shaders/table.comp has the same block.
 struct TablePush {
   uint64_t codes, scales, rows_of, out;
   uint32_t codes_panel, scales_panel;  // bytes
@@ -19,7 +19,7 @@ struct TablePush {
   uint32_t zero;
 };
 
-constexpr uint32_t kTableGroup = 256;  // elements of a work group: 64 invocations of 4
+constexpr uint32_t kTableGroup = 256;  // elements of a workgroup: 64 invocations of 4
 constexpr uint64_t kTableElements = uint64_t{1} << 26;  // of a dispatch
 
 // Returns how many rows a dispatch takes.

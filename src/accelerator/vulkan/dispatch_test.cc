@@ -1,6 +1,6 @@
-// Dispatches of the largest passes: 65,536 rows as wide as those of large models, and as many
-// places of experts as all of them may choose. None has more workgroups in a direction than any
-// Vulkan has.
+// Tests dispatches of the largest passes: 65,536 rows as wide as those of large models, with all
+// places that their experts may need. No dispatch has more workgroups in a direction than every
+// Vulkan allows.
 #include "accelerator/vulkan/dispatch.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ constexpr uint32_t kExperts = 256, kUsed = 8, kHidden = 2048,
 Place somewhere(BufferId buffer) { return {buffer, 0}; }
 FloatRows rows_in(BufferId buffer, uint64_t stride) { return {somewhere(buffer), stride}; }
 
-// The workgroups of all of a call's dispatches, each of which has no more than it may.
+// Returns the workgroups of all of a call's dispatches. Expects each dispatch to keep its limits.
 uint64_t groups_of(const KernelCall& call) {
   SCOPED_TRACE(contract_name(call));
   check_call(call);

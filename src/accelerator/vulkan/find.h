@@ -1,4 +1,5 @@
-// The accelerators of this machine that Vulkan drives. One thread at a time, as loader.h says.
+// Finds and opens the accelerators of this machine that Vulkan drives. Used by one thread at a time
+// (loader.h).
 #pragma once
 
 #include <cstddef>
@@ -16,12 +17,12 @@ struct VulkanFound {
   std::string refused;  // what is missing, and the remedy; empty: it can be used
 };
 
-// Opens each for a moment to probe its arithmetic. Where there are none, `why_none` says why and
-// what to do.
+// Returns all accelerators, each opened briefly to probe its arithmetic. Where there are none,
+// `why_none` gets the reason and the remedy.
 std::vector<VulkanFound> find_vulkan(std::string* why_none);
 
-// The index-th of these. Throws Error: kUnsupported where it cannot be used, kResource where it is
-// there no longer.
+// Opens accelerator `index` of find_vulkan(). Throws Error: kUnsupported where it cannot be used,
+// kResource where it no longer exists.
 std::unique_ptr<Accelerator> open_vulkan(size_t index, const VulkanOptions& options = {});
 
 }  // namespace hearth

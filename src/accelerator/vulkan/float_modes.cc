@@ -6,7 +6,8 @@ namespace hearth {
 
 namespace {
 
-// SPIR-V 1.6, 2.3 and 3.42: an instruction's first word is its length in words and its number.
+// See SPIR-V 1.6, 2.3 and 3.42. The first word of an instruction has its length in words and its
+// number.
 constexpr uint32_t kHeaderWords = 5;
 constexpr uint32_t kEntryPoint = 15, kExecutionMode = 16, kCapability = 17;
 

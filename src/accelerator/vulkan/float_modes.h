@@ -1,7 +1,7 @@
-// Asks a driver, in a shader's module, for the arithmetic of floats that IEEE 754 describes. GLSL
-// has no words for it, and a module that asks for what a driver does not have is refused: so the
-// words go in when it is known what there is. Where a driver has none, the probes see what it does
-// by itself.
+// Adds to a shader's module the request for IEEE 754 arithmetic of floats. GLSL has no words for
+// it, and a driver refuses a module that asks for modes it does not have. So the modes are added
+// once it is known which ones the device offers. Where it offers none, the probes show its own
+// behaviour.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct FloatModes {
   bool operator==(const FloatModes&) const = default;
 };
 
-// Returns the module, of SPIR-V 1.4 or later with one entry point, with the modes.
+// Returns the module with these modes. It must be SPIR-V 1.4 or later with one entry point.
 std::vector<uint32_t> with_float_modes(std::span<const uint32_t> module, const FloatModes& modes);
 
 }  // namespace hearth

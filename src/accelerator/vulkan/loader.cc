@@ -53,7 +53,7 @@ std::vector<VkPhysicalDevice> VulkanInstance::devices() const {
       devices.resize(count);
     }
   }
-  // A driver without a device of its own says that it cannot be initialised.
+  // A driver that has no device reports that it cannot be initialised.
   if (result == VK_ERROR_INITIALIZATION_FAILED) return {};
   if (result != VK_SUCCESS) {
     fail(ErrorCode::kResource, "Vulkan cannot list the accelerators: {}; see the system's log",

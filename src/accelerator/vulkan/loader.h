@@ -1,5 +1,5 @@
-// Opens libvulkan when the program runs, so that the program starts without one. One thread at a
-// time, as volk keeps the functions of instances in a table of its own.
+// Opens libvulkan when the program runs, so that the program starts without it. Used by one thread
+// at a time, since volk keeps the functions of instances in a table of its own.
 #pragma once
 
 #include <volk.h>
@@ -12,7 +12,8 @@ namespace hearth {
 
 class VulkanInstance {
  public:
-  // Returns none where there is no Vulkan 1.3 and says why in a sentence with the remedy.
+  // Opens an instance. Returns none where there is no Vulkan 1.3; `why_none` then gets a sentence
+  // with the remedy.
   static std::shared_ptr<const VulkanInstance> open(std::string* why_none);
 
   VulkanInstance(const VulkanInstance&) = delete;
@@ -27,10 +28,10 @@ class VulkanInstance {
   VkInstance handle_;
 };
 
-// "out of device memory", ...
+// Returns the result in words, for example "out of device memory".
 std::string vulkan_text(VkResult result);
 
-// "1.3.230".
+// Returns the version as text, for example "1.3.230".
 std::string vulkan_version(uint32_t version);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// Buffers of a Vulkan device by number: in its own memory, each with an address for shaders, or the
-// host's memory that was shown to it, which copies alone reach.
+// Buffers of a Vulkan device by number. A buffer is either in the device's memory, with an address
+// for shaders, or imported memory of the host, which only copies can use.
 #pragma once
 
 #include <cstddef>
@@ -15,34 +15,35 @@ namespace hearth {
 struct DeviceBuffer {
   OwnedMemory memory;  // outlives the buffer
   OwnedBuffer buffer;
-  uint64_t begin = 0;  // of byte 0 in the buffer, so that addresses are aligned
+  uint64_t begin = 0;  // offset of byte 0 in the buffer, which makes addresses aligned
   uint64_t bytes = 0;
-  uint64_t address = 0;         // of byte 0; 0: the host's memory
-  std::byte* mapped = nullptr;  // byte 0; none: the host does not see it
+  uint64_t address = 0;         // address of byte 0; 0: the host's memory
+  std::byte* mapped = nullptr;  // byte 0 for the host; null: the host cannot access it
   bool imported = false;
 };
 
 class DeviceMemory {
  public:
-  // `visible`: buffers lie where the host sees them, if there is such memory.
+  // `visible`: buffers lie in memory that the host can access, if there is such memory.
   DeviceMemory(VulkanDevice& device, bool visible);
 
-  // Both do what Accelerator's functions of these names do.
+  // Both do as Accelerator's functions of these names.
   BufferId allocate(uint64_t bytes);
   BufferId import(std::span<std::byte> memory);
 
-  // Memory of the host, pinned, for copies from and to the device.
+  // Makes a buffer of the host's pinned memory, for copies from and to the device.
   DeviceBuffer make_staging(uint64_t bytes);
 
-  // The buffer of the place; kRequest where there is none or it ends before `bytes` do.
+  // Returns the buffer of the place. Throws kRequest where there is none or fewer than `bytes`
+  // bytes follow the place.
   const DeviceBuffer& at(const Place& place, uint64_t bytes) const;
-  // The address of the place, of which a shader uses `bytes`.
+  // Returns the address of the place, from which a shader uses `bytes` bytes.
   uint64_t address(const Place& place, uint64_t bytes = 0) const;
 
-  // Returns the buffer, which has a number no longer.
+  // Removes the buffer from the numbered ones and returns it.
   DeviceBuffer take(BufferId id);
 
-  // The most of one buffer.
+  // Returns the most bytes of one buffer.
   uint64_t most_bytes() const;
 
  private:
@@ -50,17 +51,17 @@ class DeviceMemory {
   OwnedBuffer make_buffer(uint64_t bytes, VkBufferUsageFlags usage, const void* next);
   void bind(DeviceBuffer* made, VkDeviceSize bytes, uint32_t type, const void* next);
   BufferId number(DeviceBuffer made);
-  // Returns the first type among `bits` with all of `needed`, and of these one with `liked`;
+  // Returns the first memory type among `bits` with all of `needed`, preferably one with `liked`;
   // UINT32_MAX where there is none.
   uint32_t type_with(uint32_t bits, VkMemoryPropertyFlags needed,
                      VkMemoryPropertyFlags liked) const;
   [[noreturn]] void fail_short(uint64_t bytes) const;
 
   VulkanDevice& device_;
-  std::vector<uint32_t> families_;  // that use the buffers
-  uint64_t padding_ = 0;            // that makes an address aligned
+  std::vector<uint32_t> families_;  // the queue families that use the buffers
+  uint64_t padding_ = 0;            // bytes added so that an address can be aligned
   uint32_t own_type_ = 0, host_type_ = 0;
-  std::vector<DeviceBuffer> buffers_;  // by number; without a handle where freed
+  std::vector<DeviceBuffer> buffers_;  // by number; a freed one has no handle
 };
 
 }  // namespace hearth

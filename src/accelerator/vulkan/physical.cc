@@ -12,14 +12,14 @@ namespace hearth {
 
 namespace {
 
-// The work groups of shaders/ have up to this many invocations.
+// The most invocations of a workgroup in shaders/, and the most bytes that it shares.
 constexpr uint32_t kGroupInvocations = 256;
 constexpr uint32_t kGroupSharedBytes = 32768;
 
 struct WantedFeature {
   const char* name;
   VkBool32& (*at)(FeatureChain& chain);
-  bool needed;  // else it is used where there is one
+  bool needed;  // false: it is used where the device has it
 };
 
 #define HEARTH_FEATURE(part, name, needed)                                   \
@@ -79,7 +79,7 @@ std::vector<std::string> extension_names(VkPhysicalDevice handle) {
   return names;
 }
 
-// Takes the queues: one that computes, one of a family that copies alone, and a spare.
+// Chooses the queues: one that computes, one of a family that only copies, and a spare one.
 void choose_queues(PhysicalDevice* device) {
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(device->handle, &count, nullptr);
@@ -176,7 +176,7 @@ FloatModes float_modes_of(const VkPhysicalDeviceVulkan12Properties& properties) 
           .keep_special = properties.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE};
 }
 
-// Fills in what needs Vulkan 1.3.
+// Fills in the facts that need Vulkan 1.3.
 void describe_rest(PhysicalDevice* device, const PropertyChain& properties) {
   device->facts.driver =
       fmt::format("{} {}", properties.of_1_2.driverName, properties.of_1_2.driverInfo);

@@ -1,4 +1,4 @@
-// Reads what a driver says of one of its devices, and decides whether that is enough to compute on.
+// Reads the facts that a driver gives about a device, and decides whether the device can be used.
 #pragma once
 
 #include <volk.h>
@@ -13,18 +13,18 @@
 
 namespace hearth {
 
-// Vulkan's structs of features, which point at each other once linked.
+// Vulkan's feature structs; link() makes each point at the next.
 struct FeatureChain {
   VkPhysicalDeviceFeatures2 core = {};
   VkPhysicalDeviceVulkan11Features of_1_1 = {};
   VkPhysicalDeviceVulkan12Features of_1_2 = {};
   VkPhysicalDeviceVulkan13Features of_1_3 = {};
 
-  // Returns the first.
+  // Links the structs and returns the first.
   VkPhysicalDeviceFeatures2* link();
 };
 
-// A queue of a family.
+// A queue, by its family and its index there.
 struct QueuePlace {
   uint32_t family = 0, index = 0;
 
@@ -33,14 +33,15 @@ struct QueuePlace {
 
 struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
-  AcceleratorFacts facts;  // `arithmetic` is the probes' to say
-  std::string refused;     // what is missing, with the remedy; empty: nothing that the driver tells
-  FeatureChain features;   // to be asked for
+  AcceleratorFacts facts;  // without `arithmetic`, which the probes fill in
+  std::string refused;     // what is missing, with the remedy; empty if nothing is known
+  // To be asked for when the device is opened: features and extensions.
+  FeatureChain features;
   std::vector<const char*> extensions;  // to be asked for
-  std::vector<QueuePlace> queues;       // of facts.queues
+  std::vector<QueuePlace> queues;       // the queues of facts.queues
   QueuePlace own_copies;  // the queue for write() and read(): one of `queues` where none is spare
   VkPhysicalDeviceMemoryProperties memory = {};
-  uint32_t memory_heap = 0;  // the one of facts.memory_bytes
+  uint32_t memory_heap = 0;  // the heap of facts.memory_bytes
   std::array<uint32_t, 3> most_groups = {};
   FloatModes float_modes;
   bool has_float64 = false;
@@ -49,7 +50,7 @@ struct PhysicalDevice {
 
 PhysicalDevice describe_physical(VkPhysicalDevice handle);
 
-// Returns how much of a heap is free; 0 where the driver does not tell.
+// Returns the free bytes of a heap; 0 where the driver does not tell.
 uint64_t free_bytes_of(const PhysicalDevice& device, uint32_t heap);
 // Returns the free bytes of the device's own memory.
 inline uint64_t free_bytes_of(const PhysicalDevice& device) {

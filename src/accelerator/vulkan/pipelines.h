@@ -17,11 +17,11 @@ class Pipelines {
  public:
   explicit Pipelines(VulkanDevice& device);
 
-  // `fused`: the shader's module for a driver whose fma() is fused; else the one that computes it
-  // in binary64 (shaders/exact.glsl).
+  // Returns the dispatch's pipeline. `fused`: it uses the shader's module for drivers whose fma()
+  // is fused; else the module that computes fma() in binary64 (shaders/exact.glsl).
   VkPipeline of(const Dispatch& dispatch, bool fused);
 
-  // Records the dispatch, which check_groups() lets pass.
+  // Records the dispatch, which check_groups() must have accepted.
   void record(VkCommandBuffer commands, const Dispatch& dispatch, VkPipeline pipeline) const;
 
  private:
@@ -34,7 +34,7 @@ class Pipelines {
   std::map<Key, OwnedPipeline> made_;
 };
 
-// Throws kUnsupported where the dispatch has more groups than the device takes.
+// Throws kUnsupported where the dispatch has more workgroups than the device allows.
 void check_groups(const VulkanDevice& device, const Dispatch& dispatch);
 
 }  // namespace hearth

@@ -60,15 +60,16 @@ class ProbeValues {
   uint64_t state_ = 2026;
 };
 
-// Three floats whose fused sum of a product shows a second rounding, or a lost subnormal.
+// Returns three floats a, b and c, chosen so that fma(a, b, c) shows a second rounding or a lost
+// subnormal.
 std::array<float, 3> hard_triple(ProbeValues& values, uint32_t kind) {
   const float a = values.mild(), b = values.mild();
   switch (kind % 5) {
     case 0:
       return {a, b, values.mild()};
-    case 1:  // all that is left is what the product's rounding would take away
+    case 1:  // the result is the part that rounding the product would drop
       return {a, b, -(a * b)};
-    case 2: {  // between two floats, or just beside the middle
+    case 2: {  // the result lies next to the middle of two floats
       const float p = values.short_mantissa(13), q = values.short_mantissa(12);
       return {p, q, values.mild() * 0x1p-70f};
     }
@@ -109,8 +110,8 @@ struct BasicOperation {
   float (*of)(float a, float b);
 };
 
-// The operations in the order in which shaders/probe_basic.comp writes them; the dot product is
-// behind them.
+// The operations in the order in which shaders/probe_basic.comp writes their results. The dot
+// product follows them.
 constexpr BasicOperation kBasicOperations[] = {
     {"multiplication", [](float a, float b) { return a * b; }},
     {"addition", [](float a, float b) { return a + b; }},
@@ -133,7 +134,7 @@ uint32_t signed_dot(uint32_t x, uint32_t y) {
 
 bool is_subnormal(float x) { return std::fpclassify(x) == FP_SUBNORMAL; }
 
-// Returns what is wrong, or nothing.
+// Returns the operation that is wrong; empty: none.
 std::string check_basic(const RunProbe& run) {
   ProbeValues values;
   std::vector<uint32_t> in(2 * size_t{kProbed});

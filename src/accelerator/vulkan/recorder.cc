@@ -32,7 +32,7 @@ void Recorder::submit(const CommandList& list, bool fused, std::vector<WorkQueue
     }
     bool begun = false;
     for (size_t q = 0; q < submitted; ++q) begun |= !lanes[q].batches.empty();
-    // A part of the queues may have begun, and would wait for the others for ever.
+    // Some queues may have begun, and would wait for the others for ever.
     if (begun) device_.lose(error.what());
     throw;
   }
@@ -125,7 +125,7 @@ void Recorder::record(const Prepared& prepared, WorkQueue& queue, Lane* lane) {
     lane->open = true;
   }
   Batch& batch = lane->batches.back();
-  // A command behind a wait has to see as well what the host wrote before it signalled.
+  // A command after a wait must also see the bytes that the host wrote before it signalled.
   if (command.ordered) {
     queue.barrier(batch.commands);
   } else if (!command.waits.empty()) {

@@ -18,13 +18,12 @@ class Recorder {
   Recorder(VulkanDevice& device, DeviceMemory& memory, Timelines& timelines, Pipelines& pipelines)
       : device_(device), memory_(memory), timelines_(timelines), pipelines_(pipelines) {}
 
-  // Submits the list to the queues. Of a list that it refuses (kRequest, kUnsupported) nothing
-  // begins. `fused`: as Pipelines::of.
+  // Submits the list to the queues. Where it refuses the list (kRequest, kUnsupported), no command
+  // begins. `fused`: as in Pipelines::of.
   void submit(const CommandList& list, bool fused, std::vector<WorkQueue>& queues);
 
  private:
-  // A command that passed all checks, with the dispatches and pipelines of its kernel; a copy has
-  // none.
+  // A command that passed all checks. For a kernel it has the dispatches and their pipelines.
   struct Prepared {
     const Command* command = nullptr;
     std::vector<Dispatch> dispatches = {};
@@ -33,7 +32,7 @@ class Recorder {
   // The commands recorded for a queue.
   struct Lane {
     std::vector<Batch> batches = {};
-    bool open = false;  // the last batch takes more commands
+    bool open = false;  // whether more commands may join the last batch
   };
 
   std::vector<Prepared> prepare(const CommandList& list, bool fused, size_t queues);

@@ -1,4 +1,4 @@
-// The shaders that the build compiles of shaders/*.comp and puts into the program.
+// The shaders that the build compiles from shaders/*.comp and embeds in the program.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace hearth {
 
-// Returns the SPIR-V of shaders/NAME.comp, compiled with or without FUSED (shaders/exact.glsl). A
-// name that there is not is our own bug.
+// Returns the SPIR-V of shaders/NAME.comp, compiled with or without FUSED (shaders/exact.glsl). The
+// name must exist.
 std::span<const uint32_t> shader_module(std::string_view name, bool fused);
 
 }  // namespace hearth

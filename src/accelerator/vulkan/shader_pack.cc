@@ -10,14 +10,15 @@
 namespace hearth {
 namespace {
 
-// These have the numbers of shaders/gemm_kind.glsl.
+// The values of these enums are those of shaders/gemm_kind.glsl.
 enum class WeightsForm : uint32_t { kInt8, kF32, kF16, kBF16, kFP8, kFP8R };
 enum class ScalesForm : uint32_t { kGroups, kSupers, kShifted, kPairs, kNibbles, kLaneE4M3 };
 enum class MinForm : uint32_t { kF16, kZeroPoint, kSignedZeroPoint };
 static_assert(static_cast<int>(ScaleForm::kF16) == 1 && static_cast<int>(ScaleForm::kBF16) == 2 &&
               static_cast<int>(ScaleForm::kF32) == 3 && static_cast<int>(ScaleForm::kE8M0) == 4);
 
-// Bits of a code, and what it stands for: step * code - offset, or an entry of the form's table.
+// The bits of a code and the number it stands for: step * code - offset, or an entry of the form's
+// table.
 struct CodesForm {
   uint32_t low_bits = 0, high_bits = 0, step = 0, offset = 0;
 };
@@ -68,7 +69,7 @@ MinForm min_form(const PackSpec& spec) {
   return spec.kind == PackKind::kL8M ? MinForm::kSignedZeroPoint : MinForm::kZeroPoint;
 }
 
-// Whether the scales are those of blocks alone, which shaders take for groups of one block.
+// Whether each block has scales of its own. Shaders take these as groups of one block.
 bool scales_of_blocks(const ShaderKind& shader, const PackKindInfo& info) {
   return shader.weights == WeightsForm::kInt8 && shader.scales == ScalesForm::kGroups &&
          !info.grouped;

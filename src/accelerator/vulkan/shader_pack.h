@@ -1,5 +1,5 @@
-// The numbers by which shaders read panels of a pack kind and its form (tensor/pack_kind.h): those
-// of shaders/gemm_kind.glsl, gemm_scales.glsl and gemm_values.glsl.
+// The numbers with which shaders read panels of a pack kind and its form (tensor/pack_kind.h):
+// constants and arguments of shaders/gemm_kind.glsl, gemm_scales.glsl and gemm_values.glsl.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ namespace hearth {
 struct ShaderPack {
   // The first constants of shaders/gemm_kind.glsl, up to kParts.
   std::vector<uint32_t> constants;
-  // The scales of a panel: bytes before those of blocks, and what super_of() takes.
+  // For the scales of a panel: the bytes before the blocks' scales, and the arguments of
+  // super_of().
   uint32_t block_scales = 0, super_offset = 0, group_shift = 0;
 };
 

@@ -1,4 +1,4 @@
-// Timelines as Vulkan's timeline semaphores.
+// Implements timelines by Vulkan's timeline semaphores.
 #pragma once
 
 #include <vector>
@@ -10,23 +10,23 @@ namespace hearth {
 
 OwnedSemaphore make_semaphore(VulkanDevice& device);
 uint64_t semaphore_value(VulkanDevice& device, VkSemaphore semaphore);
-// Returns whether the value came within `seconds`.
+// Waits for the value and returns whether it came within `seconds`.
 bool await_semaphore(VulkanDevice& device, VkSemaphore semaphore, uint64_t value, double seconds);
 
-// An unknown timeline throws kRequest.
+// The timelines of a device. Functions throw kRequest for an unknown timeline.
 class Timelines {
  public:
   explicit Timelines(VulkanDevice& device) : device_(device) {}
 
   TimelineId make();
   uint64_t reached(TimelineId timeline);
-  // The host signals; kRequest for a value that is not above the one reached.
+  // Signals from the host. Throws kRequest for a value that is not above the current one.
   void signal(const Moment& moment);
-  // Counts the device as lost where the moment does not come.
+  // Waits for the moment. Marks the device as lost where it does not come within `seconds`.
   void wait(const Moment& moment, double seconds);
 
   VkSemaphore at(TimelineId timeline) const { return entry(timeline).semaphore.get(); }
-  // The highest value that was submitted to be signalled.
+  // Returns the highest value whose signal was submitted.
   uint64_t promised(TimelineId timeline) const { return entry(timeline).promised; }
   void promise(const Moment& moment);
 

@@ -1,3 +1,3 @@
-// Compiles volk, which opens libvulkan when the program runs and holds what it finds there.
+// Compiles volk, which opens libvulkan when the program runs and holds its functions.
 #define VOLK_IMPLEMENTATION
 #include <volk.h>

@@ -11,11 +11,11 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kStagingBytes = 16 << 20;
-// Seconds that the accelerator's own requests may take, behind whatever the queue has to do.
+// The most seconds of the accelerator's own requests, after the queue's earlier work.
 constexpr double kOwnSeconds = 60;
-// Seconds that the accelerator's end waits for each queue's work before it abandons the device:
-// kLastSeconds where that is lost, else kEndSeconds. Where free() must wait it takes half of the
-// former.
+// The seconds that the destructor waits for each queue's work before it abandons the device:
+// kLastSeconds where the device is lost, else kEndSeconds. Where free() must wait, it waits half of
+// kLastSeconds.
 constexpr double kLastSeconds = 2, kEndSeconds = 30;
 
 bool host_sees(const PhysicalDevice& physical, const VulkanOptions& options) {
@@ -58,7 +58,7 @@ VulkanAccelerator::~VulkanAccelerator() {
     if (!all) {
       device_.abandon();
     } else {
-      // A thread of Mesa's may be at a semaphore still that it has signalled.
+      // A thread of Mesa may still use a semaphore that it has signalled.
       device_.calls().vkDeviceWaitIdle(device_.handle());
     }
   } catch (const Error&) {
@@ -158,18 +158,17 @@ void VulkanAccelerator::free(BufferId id) noexcept {
     const bool imported = leaving.buffer.imported;
     for (const WorkQueue& queue : queues_) leaving.submitted.push_back(queue.submitted());
     leaving_.push_back(std::move(leaving));
-    // Memory of the process may be gone right after this. What names it has ended, so that its
-    // queue is about to say so.
+    // The process's memory may be freed right after this. The commands that use it have ended, so
+    // their queue will report that soon.
     if (imported && !device_.lost()) {
       for (WorkQueue& queue : queues_) static_cast<void>(queue.await_end(kLastSeconds / 2));
     }
     let_leave();
   } catch (const std::bad_alloc&) {
-    // The loss cannot be remembered for want of memory, so this waits until what was submitted has
-    // ended.
+    // No memory is left to note the buffer, so this waits until the submitted commands have ended.
     for (WorkQueue& queue : queues_) static_cast<void>(queue.await_end(kLastSeconds / 2));
   } catch (const Error&) {
-    // The device is lost, which the next call tells.
+    // The device is lost; the next call reports that.
   }
 }
 

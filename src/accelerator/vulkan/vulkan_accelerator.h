@@ -19,13 +19,13 @@
 namespace hearth {
 
 struct VulkanOptions {
-  // Copies through pinned memory even where the host sees the accelerator's own, as on cards.
+  // Copies through pinned memory even where the host can access the accelerator's memory.
   bool stage = false;
 };
 
 class VulkanAccelerator final : public Accelerator {
  public:
-  // Opens it and probes its arithmetic; kUnsupported where that refuses.
+  // Opens the device and probes its arithmetic; throws kUnsupported where the probes refuse it.
   VulkanAccelerator(std::shared_ptr<const VulkanInstance> instance, const PhysicalDevice& physical,
                     const VulkanOptions& options);
   ~VulkanAccelerator() override;
@@ -50,28 +50,28 @@ class VulkanAccelerator final : public Accelerator {
   // A buffer that was freed while submissions ran.
   struct Leaving {
     DeviceBuffer buffer;
-    std::vector<uint64_t> submitted;  // by queue, until when it stays
+    std::vector<uint64_t> submitted;  // by queue: the submission after which it can go
   };
 
   std::vector<uint32_t> run_probe(std::string_view name, bool fused, std::span<const uint32_t> in,
                                   uint32_t count, size_t out_words);
   void let_leave();
   bool ended(const std::vector<uint64_t>& submitted);
-  // Submits the commands to the queue of its own and waits.
+  // Records commands with `record`, submits them to `queue` and waits for their end.
   template <typename Record>
   void run_now(WorkQueue& queue, const Record& record);
   void copy_now(const DeviceBuffer& from, uint64_t from_offset, const DeviceBuffer& to,
                 uint64_t to_offset, uint64_t bytes);
   const DeviceBuffer& staging();
 
-  mutable AcceleratorFacts facts_;  // free_bytes as it is now
+  mutable AcceleratorFacts facts_;  // free_bytes is updated when facts() is called
   VulkanDevice device_;
   bool visible_;
   DeviceMemory memory_;
   Timelines timelines_;
   Pipelines pipelines_;
   std::vector<WorkQueue> queues_;
-  WorkQueue own_copies_;  // of write() and read()
+  WorkQueue own_copies_;  // the queue of write() and read()
   Recorder recorder_;
   Arithmetic arithmetic_;
   std::optional<DeviceBuffer> staging_;

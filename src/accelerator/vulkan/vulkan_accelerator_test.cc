@@ -46,7 +46,8 @@ bool holds(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// Tests the first accelerator that can be used, as it is and with writes through pinned memory.
+// Tests the first accelerator that can be used, with direct writes and with writes through pinned
+// memory.
 class VulkanTest : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -128,7 +129,7 @@ TEST_P(VulkanTest, CopiesInTheOrderOfTimelinesSubmittedAhead) {
   const Buffer from = filled(values), slot = gpu_->allocate(kBytes);
   const Buffer to = gpu_->allocate(kBytes * kRounds);
   const TimelineId go = gpu_->make_timeline(), full = gpu_->make_timeline();
-  // All copies go through one slot: were one early or late, the wrong bytes would come out.
+  // All copies go through one slot. A copy that ran too early or too late would give wrong bytes.
   CommandList list;
   for (uint64_t i = 0; i < kRounds; ++i) {
     Command in = copy_of(from.at(kBytes * i), slot.at(), kBytes);
@@ -238,8 +239,8 @@ TEST_P(VulkanTest, RunsKernelsAndCopiesInTurn) {
   EXPECT_EQ(got, std::vector<float>(kFloats, 1.0f + kRounds));
 }
 
-// The validation layer must report this: two commands that write the same bytes, of which neither
-// waits for the other.
+// The validation layer must report this: two commands write the same bytes, and neither waits for
+// the other.
 TEST_P(VulkanTest, DISABLED_WritesTwiceWithoutAnOrder) {
   const Buffer a = filled(pattern(100, 5)), b = gpu_->allocate(100);
   const TimelineId time = gpu_->make_timeline();
@@ -312,7 +313,7 @@ TEST_P(VulkanTest, RefusesListsThatAskForWhatThereIsNot) {
                                  gpu_->read(gone, {&byte, 1});
                                }),
                     "was freed"));
-  // None of these lists has begun, and the accelerator goes on.
+  // None of these lists has begun, and the accelerator still works.
   command.signals = {{time, 4}};
   gpu_->submit({{command}});
   gpu_->wait({time, 4}, 20);
@@ -328,7 +329,7 @@ TEST_P(VulkanTest, IsLostOnceAMomentDidNotCome) {
   EXPECT_EQ(message_of(ErrorCode::kResource, [&] { static_cast<void>(gpu_->allocate(1)); }), text);
 }
 
-// Software has one queue alone. This one has a second name for it, which copies.
+// Software has only one queue. Here the same queue has a second number, used for copies.
 TEST(VulkanQueues, CopyBesideKernelsInTheOrderOfTimelines) {
   std::string why_none;
   const std::shared_ptr<const VulkanInstance> instance = VulkanInstance::open(&why_none);
@@ -371,7 +372,7 @@ TEST(VulkanQueues, CopyBesideKernelsInTheOrderOfTimelines) {
       holds(message_of(ErrorCode::kRequest, [&] { gpu.submit({{kernel}}); }), "copies alone"));
 }
 
-// A device as its driver could be: the operations of the probes by functions.
+// A made-up device whose operations are functions, for the probes.
 struct MadeDevice {
   float (*fma)(float a, float b, float c) = [](float a, float b, float c) {
     return std::fma(a, b, c);
@@ -441,7 +442,7 @@ TEST(Probe, NamesWhatFails) {
   MadeDevice device;
   device.fma = twice_rounded;
   EXPECT_TRUE(holds(device.probe(false).refused, "shaderFloat64"));
-  // The sum of doubles rounds twice as well, if seldom.
+  // The sum of doubles rounds twice as well, though seldom.
   device.fma_by_doubles = by_double;
   EXPECT_TRUE(holds(device.probe().refused, "binary64 are not rounded once"));
   device = {};
@@ -463,8 +464,8 @@ TEST(FloatModes, StandBehindTheEntryPoint) {
   EXPECT_TRUE(std::equal(same.begin(), same.end(), module.begin(), module.end()));
 }
 
-// A dispatch has no more panels where nearly all rows may choose an expert, however few are likely
-// to.
+// Where nearly all rows may choose an expert, a dispatch has no more panels, however few rows are
+// likely.
 TEST(VulkanDispatches, OfExpertsAreBoundedByTheRowsThatThereMayBe) {
   const auto count = [](uint32_t rows) {
     return dispatches_of(ExpertGemmCall{.spec = {PackKind::kBF16, 2048, 4096, 0},

@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// Commands that begin once the waits are over and whose end gives the signals.
+// Commands that begin when the waits have ended, and give the signals when they end.
 struct Batch {
   std::vector<VkSemaphoreSubmitInfo> waits = {};
   VkCommandBuffer commands = VK_NULL_HANDLE;
@@ -22,23 +22,24 @@ class WorkQueue {
  public:
   WorkQueue(VulkanDevice& device, const QueuePlace& place);
 
-  // An empty command buffer, begun. It is used for the next submission or given back.
+  // Returns an empty command buffer in the recording state. It must be submitted next or given
+  // back.
   VkCommandBuffer begin();
-  // Ends it, so that what it wrote can be seen by the host.
+  // Ends the recording, so that the host can see the written bytes.
   void end(VkCommandBuffer commands);
   void give_back(VkCommandBuffer commands);
-  // Makes everything behind it wait for everything before it.
+  // Makes all later commands wait for all earlier ones.
   void barrier(VkCommandBuffer commands) const;
-  // Lets everything behind it see what the host has written.
+  // Makes the host's writes visible to all later commands.
   void host_barrier(VkCommandBuffer commands) const;
 
-  // Batches of ended commands, at least one.
+  // Submits batches of ended command buffers, at least one batch.
   void submit(std::span<Batch> batches);
 
-  // How many submissions there were, and how many have ended.
+  // The numbers of submissions so far, and of those that have ended.
   uint64_t submitted() const { return submitted_; }
   uint64_t ended();
-  // Returns whether all have ended within `seconds`.
+  // Waits for all submissions and returns whether they have ended within `seconds`.
   bool await_end(double seconds);
 
  private:
@@ -52,7 +53,7 @@ class WorkQueue {
   VulkanDevice& device_;
   VkQueue queue_;
   OwnedCommandPool pool_;
-  OwnedSemaphore progress_;  // the submissions that have ended
+  OwnedSemaphore progress_;  // its value is the number of ended submissions
   uint64_t submitted_ = 0;
   std::vector<Running> running_;  // in the order of their submissions
   std::vector<VkCommandBuffer> idle_;
