@@ -1,4 +1,4 @@
-// kernels/sum/sum.h: an invocation takes an element.
+// The sums of kernels/sum/sum.h: an invocation takes an element.
 #version 460
 #extension GL_EXT_buffer_reference : require
 

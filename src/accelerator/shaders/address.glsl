@@ -1,14 +1,14 @@
 // Addresses of 64 bits as two words, the lower first.
 
-// Returns the address so many bytes on. What is read at constant indices from there needs no
-// arithmetic of its own.
+// Returns the address `bytes` bytes further on. Reads at constant indices from there need no
+// address arithmetic of their own.
 uvec2 forward(uvec2 address, uint bytes) {
   uint carry;
   const uint low = uaddCarry(address.x, bytes, carry);
   return uvec2(low, address.y + carry);
 }
 
-// Returns the address i times so many bytes on, which may be more than 4 GiB.
+// Returns the address i times `bytes` bytes further on, which may be more than 4 GiB.
 uvec2 far(uvec2 address, uint i, uint bytes) {
   uint high, low;
   umulExtended(i, bytes, high, low);

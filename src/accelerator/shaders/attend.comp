@@ -1,4 +1,4 @@
-// kernels/attention/attention.h over f32 rows of a step: AttendCall of kernel_calls.h.
+// Attention over f32 rows of a step (kernels/attention/attention.h): AttendCall of kernel_calls.h.
 #version 450
 #extension GL_EXT_buffer_reference : require
 #extension GL_GOOGLE_include_directive : require
@@ -19,7 +19,7 @@ layout(push_constant) uniform Push {
   uint group;
   uint key_length, value_length;
   float scale;
-  uint sloped;  // 0: there are no slopes
+  uint sloped;  // 0: without slopes
   uint zero;
 } p;
 

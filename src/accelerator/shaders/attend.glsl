@@ -1,18 +1,20 @@
-// Attention of a row of one head by a work group, as kernels/attention/attention.h says: scores,
-// pages, spans and their merge. It visits the pages that the row sees in their order; an invocation
-// is a slot of a page for its score, then one element of the values in each chunk of 64.
+// Attention of a row of one head by one workgroup (kernels/attention/attention.h): scores, pages,
+// spans and their merge. It visits the pages that the row sees in their order. Invocation i
+// computes the score of slot i of a page, then element i of each chunk of 64 elements of the
+// values.
 //
-// Who includes it says before how rows lie, by a struct Row with `head`, `first` and `last`, and
-// behind it how keys and values do, by the functions that are declared here.
+// A shader that includes this defines before it a struct Row with `head`, `first` and `last`. After
+// it, the shader defines the functions that are declared here, which read queries, keys and values.
 #include "exact.glsl"
 #include "rounded.glsl"
 
 const uint kPagePositions = 64, kSpanPages = 8, kLanes = 16, kMaxHeadDim = 512;
-const uint kMaxQuery = 640;  // of latents
-layout(constant_id = 0) const uint kChunks = 1;  // of a value, the last of which may be short
+const uint kMaxQuery = 640;  // the longest query, for latents
+layout(constant_id = 0) const uint kChunks = 1;  // chunks of a value; the last one may be short
 
-// The sums of a span for a row, or of the spans merged so far. Invocations have all but `acc`
-// alike; `sum` of a span is that of lane `invocation % 16` until the span ends.
+// The sums of a span for a row, or of the spans merged so far. `peak` is the same in all
+// invocations, `acc` is not. `sum` of a span is that of lane `invocation % 16` until the span ends;
+// then it is the same in all as well.
 struct Sums {
   float acc[kChunks];
   float sum, peak;
@@ -24,8 +26,8 @@ shared float probabilities[kPagePositions];
 shared float lanes[kLanes];
 
 uint invocation() { return gl_LocalInvocationID.x; }
-// The element of a value that an invocation has in a chunk. Those past the end take the last one,
-// which they do not write.
+// Returns the element of a value that an invocation has in a chunk. Invocations past the end take
+// the last element, and do not write it.
 uint element(uint chunk) { return min(chunk * 64 + invocation(), p.value_length - 1); }
 
 float minus_infinity() { return uintBitsToFloat(0xff800000u); }
@@ -36,14 +38,14 @@ void clear(out Sums sums) {
   sums.peak = minus_infinity();
 }
 
-// Element d of the query of row `index`.
+// Returns element d of the query of row `index`.
 float query_at(uint index, uint head, uint d);
-// Reads the query, once a row, behind a barrier that all have passed since `query` was written.
+// Prepares a row from its query. All invocations have passed a barrier since `query` was written.
 void begin_row();
-// Returns the score of one slot of a page, which the row sees. No barrier in it.
+// Returns the score of one slot of a page, which the row sees. It must not use a barrier.
 float score(Row row, uint page, uint slot);
-// Adds what the row sees of a page, slots [begin, end), times their `probabilities`, which are 0 for
-// other slots, to span.acc. All invocations come here.
+// Adds to span.acc the values of a page's slots [begin, end), which the row sees, times their
+// `probabilities`. Other slots have 0 there. All invocations call this.
 void add_values(Row row, uint page, uint begin, uint end, inout Sums span);
 
 void load_query(uint index, uint head) {
@@ -54,8 +56,8 @@ void load_query(uint index, uint head) {
   barrier();
 }
 
-// Visits a page. The writer of `scores` has passed the second barrier of the page before, behind
-// which nobody reads them; so it is with `probabilities` and the first one.
+// Visits a page. A writer of `scores` has passed the second barrier of the page before, after which
+// no invocation reads them. The same holds for `probabilities` and the first barrier.
 void visit(Row row, uint page, inout Sums span) {
   const uint origin = page * kPagePositions, slot = invocation();
   const uint begin = max(row.first, origin) - origin;
@@ -100,7 +102,7 @@ float add_by_halves(float lane_sum) {
   return sums[0];
 }
 
-// No span is left out: of each that is visited the row sees a position.
+// Merges a span into the sums so far. Every span counts, since the row sees a position of it.
 void merge(Sums span, inout Sums merged) {
   const float highest = merged.peak < span.peak ? span.peak : merged.peak;
   precise float old_lower = merged.peak - highest;
@@ -115,7 +117,7 @@ void merge(Sums span, inout Sums merged) {
   merged.peak = highest;
 }
 
-// Row `index` of the call.
+// Computes row `index` of the call.
 void attend(Row row, uint index) {
   load_query(index, row.head);
   begin_row();

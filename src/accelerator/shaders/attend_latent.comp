@@ -1,4 +1,4 @@
-// Attention over pages of latents of any KvType, kernels/attention/latent.h: LatentAttendCall of
+// Attention over pages of latents of any KvType (kernels/attention/latent.h): LatentAttendCall of
 // kernel_calls.h.
 #version 450
 #extension GL_EXT_buffer_reference : require
@@ -12,7 +12,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Flo
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Out { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Words { uint v[]; };
 
-// vulkan/dispatch_attend.cc has the same. A value is the first elements of a key.
+// vulkan/dispatch_attend.cc has the same block. A value is the first elements of its key.
 layout(push_constant) uniform Push {
   Floats q, turned;
   Words pages;

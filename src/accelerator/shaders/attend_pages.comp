@@ -1,5 +1,5 @@
-// kernels/attention/attention.h over pages of keys and values of any KvType: PagedAttendCall of
-// kernel_calls.h.
+// Attention over pages of keys and values of any KvType (kernels/attention/attention.h):
+// PagedAttendCall of kernel_calls.h.
 #version 450
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
@@ -12,7 +12,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Flo
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Out { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Words { uint v[]; };
 
-// vulkan/dispatch_attend.cc has the same.
+// vulkan/dispatch_attend.cc has the same block.
 layout(push_constant) uniform Push {
   Floats q;
   Words pages;
@@ -39,7 +39,7 @@ struct Row {
 // Memory for q8_0, where a chunk of a value has two blocks.
 const uint kBlocks = 2 * kChunks;
 shared int query_codes[kMaxHeadDim];
-shared uint largest[kBlocks];  // bits of b of the page at hand; 0 between pages
+shared uint largest[kBlocks];  // bits of b of the current page; 0 between pages
 shared float inverses[kBlocks], units[kBlocks];
 shared int weights[kBlocks * kPagePositions];  // before they are rounded, bits of floats
 
@@ -51,7 +51,7 @@ float query_at(uint index, uint head, uint d) {
 
 float not_a_number() { return uintBitsToFloat(0x7fc00000u); }
 
-// Keys of the row's head in a page of its text, and values.
+// Both return the half of the row's head in a page of its text: its keys, and its values.
 Words keys_of(Row row, uint page) {
   const uint head = p.kv_head0 + row.head / p.group;
   return Words(far(far(uvec2(p.pages), row.first_page + page, p.page_bytes), head, p.head_bytes));
@@ -66,7 +66,7 @@ float float_at(Words words, uint i) {
   return kType == kF16 ? f16_value(bits) : uintBitsToFloat(bits << 16);
 }
 
-// The scale that slot `slot` has of a block, in a half of q8_0.
+// Returns slot `slot`'s scale of a block, in a half of q8_0.
 float scale_at(Words words, uint length, uint block, uint slot) {
   return f16_value(half_at(words, scales_at(length) + block * kPagePositions + slot));
 }
@@ -74,14 +74,16 @@ float scale_at(Words words, uint length, uint block, uint slot) {
 int first_code(uint word) { return int(word << 24) >> 24; }
 int second_code(uint word) { return int(word << 16) >> 24; }
 
-// Returns the float nearest to an integer: no driver need round a conversion so.
+// Returns the float nearest to an integer. Drivers need not round a conversion like that.
 float nearest(int x) {
-  precise float high = float(x >> 12) * 4096.0;  // exact, as the lower bits are
+  precise float high = float(x >> 12) * 4096.0;  // exact, like the lower bits
   precise float sum = high + float(x & 0xfff);
   return opaque(sum);
 }
 
-// 32767 steps make the float of these bits. Returns how many make x, which is no larger.
+// The next three functions count in steps, of which 32767 make the float with bits `highest`.
+// steps_in() returns the steps of 1 (0 for a tiny float), steps_of() those of x, which is no larger
+// than that float, and step_of() one step.
 float steps_in(uint highest) {
   return highest < kLeast ? 0.0 : quotient(32767.0, uintBitsToFloat(highest));
 }
@@ -150,7 +152,8 @@ void add_floats(Words values, uint begin, uint end, inout Sums span) {
   }
 }
 
-// Makes weights, inverses and units of a page. Invocations are slots, then blocks, then slots.
+// Makes weights, inverses and units of a page. An invocation takes a slot, then a block, then a
+// slot.
 void weigh(Words values, uint begin, uint end) {
   const uint slot = invocation(), blocks = (p.value_length + 31) / 32;
   const bool seen = begin <= slot && slot < end;
@@ -177,7 +180,7 @@ void weigh(Words values, uint begin, uint end) {
   barrier();
 }
 
-// The other slot of a pair weighs nothing where the row does not see it.
+// Adds the values of codes, two slots at a time. A slot that the row does not see has the weight 0.
 void add_codes(Words values, uint begin, uint end, inout Sums span) {
   weigh(values, begin, end);
   const uint stride = padded_length(p.value_length);

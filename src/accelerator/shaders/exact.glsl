@@ -1,5 +1,5 @@
-// Arithmetic with the bits of kernels/: a fused multiply-add, and values that no compiler looks
-// through. Include it behind the push constants, which end with `uint zero` in a block named `p`.
+// Arithmetic with the bits of kernels/: a fused multiply-add, and values that compilers cannot
+// simplify. Include it after the push constants, which end with `uint zero` in a block named `p`.
 //
 // FUSED is defined where the driver's fma() was found to be fused. Elsewhere a product of two
 // floats is exact in binary64, the sum with the third is rounded to odd, and the rounding to
@@ -11,8 +11,9 @@
 
 float opaque(float x) { return uintBitsToFloat(floatBitsToUint(x) ^ p.zero); }
 
-// Whether x lies below a negative bound, which its bits name; false of a NaN. In integers, as a
-// compiler may make min(), max() or the opposite of a comparison of floats, and then lose NaNs.
+// Whether x lies below a negative bound, given by its bits; false for a NaN. It compares integers,
+// since a compiler may turn comparisons of floats into min(), max() or the opposite comparison, and
+// then lose NaNs.
 bool below(float x, uint bound) {
   uint bits = floatBitsToUint(x);
   return bits > bound && bits <= 0xff800000u;
@@ -33,7 +34,7 @@ float fused(float a, float b, float c) {
   precise double w = d - t;
   precise double e = v + w;  // s + e = q + d exactly
   uvec2 k = unpackDouble2x32(s);
-  // The error e of an infinity is a NaN, and one more would make a NaN of it.
+  // For an infinite s the error e is a NaN, and adding 1 to the bits of s would give a NaN too.
   bool finite = (k.y & 0x7ff00000u) != 0x7ff00000u;
   if (finite && e != 0.0 && (k.x & 1u) == 0u) {
     bool up = (e > 0.0) == (s > 0.0);
@@ -49,7 +50,7 @@ float fused(float a, float b, float c) {
 }
 #endif
 
-// kernels/simd/exp.h.
+// The exponential of kernels/simd/exp.h, for x of at most 0.
 float exp_nonpositive(float x) {
   if (below(x, 0xc2aeac4fu)) return 0.0;
   precise float shifted = fused(x, uintBitsToFloat(0x3fb8aa3bu), 12582912.0);

@@ -1,6 +1,6 @@
-// Keys and values of a head made of latents, kernels/attention/latent.h: LatentExpandCall of
-// kernel_calls.h. A workgroup makes 16 elements of a key, or of a value, at all positions of a page;
-// an invocation is a position.
+// Makes keys and values of a head from latents (kernels/attention/latent.h): LatentExpandCall of
+// kernel_calls.h. A workgroup makes 16 elements of a key, or of a value, at all positions of a
+// page; an invocation takes a position.
 #version 450
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
@@ -13,7 +13,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Flo
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Out { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Words { uint v[]; };
 
-// vulkan/dispatch_latent.cc has the same.
+// vulkan/dispatch_latent.cc has the same block.
 layout(push_constant) uniform Push {
   Words from;
   Floats key, value;  // the heads' matrices
@@ -34,13 +34,13 @@ layout(push_constant) uniform Push {
 
 const uint kPagePositions = 64, kTile = 16;
 
-shared float matrix[kTile][kTile];  // by element of the latent, then by what is made
+shared float matrix[kTile][kTile];  // by element of the latent, then of the result
 
-// Loads what elements [i0, i0 + 16) of the latent are multiplied with for [d0, d0 + 16) of the
+// Loads the factors of elements [i0, i0 + 16) of the latent for elements [d0, d0 + 16) of the
 // head's key or value; zeros beyond either end.
 void load_matrix(bool key, uint head, uint i0, uint d0) {
   for (uint n = gl_LocalInvocationID.x; n < kTile * kTile; n += 64) {
-    const uint across = n / kTile, along = n % kTile;  // of the rows as they lie
+    const uint across = n / kTile, along = n % kTile;  // column and row of the matrix
     const uint i = key ? across : along, d = key ? along : across;
     const bool there = i0 + i < p.latent_length &&
                        d0 + d < (key ? p.straight_length : p.value_length);
@@ -61,13 +61,13 @@ void main() {
   const uint key_tiles = padded_length(key_length) / kTile;
   const bool key = gl_WorkGroupID.x < key_tiles;
   const uint d0 = kTile * (key ? gl_WorkGroupID.x : gl_WorkGroupID.x - key_tiles);
-  const uint made = key ? p.straight_length : p.value_length;  // those before it, by products
+  const uint made = key ? p.straight_length : p.value_length;  // earlier elements are products
   const uint cached = p.latent_length + p.turned_length;
   Words latents = Words(far(uvec2(p.from), page, p.from_bytes));
 
   float sums[kTile];
   for (uint n = 0; n < kTile; ++n) sums[n] = 0.0;
-  // Elements behind the latent, up to its padding, are multiplied with zeros, as the cores do.
+  // Elements after the latent, up to its padding, are multiplied with zeros, as on the cores.
   const uint end = d0 < made ? padded_length(p.latent_length) : 0;
   for (uint i0 = 0; i0 < end; i0 += kTile) {
     load_matrix(key, head, i0, d0);

@@ -1,4 +1,4 @@
-// kernels/activation/activation.h: an invocation takes an element.
+// The activations of kernels/activation/activation.h: an invocation takes an element.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -26,10 +26,10 @@ layout(push_constant) uniform Push {
 const uint kSilu = 0, kGelu = 1;
 const uint kSign = 0x80000000u;
 
-// -|x|
+// Returns -|x|.
 float negative(float x) { return uintBitsToFloat(floatBitsToUint(x) | kSign); }
 
-// g sigmoid(t)
+// Returns g sigmoid(t).
 float times_sigmoid(float g, float t) {
   const float floored = below(g, 0xc2b00000u) ? uintBitsToFloat(0xc2b00000u) : g;
   precise float y = floored * sigmoid(t);

@@ -1,12 +1,13 @@
-// The products of kernels/gemm/gemm.h over the panels of tensor/pack_spec.h, of all kinds: what one
-// is made of is said by the constants of gemm_kind.glsl.
+// The products of kernels/gemm/gemm.h over the panels of tensor/pack_spec.h, of all kinds. The
+// constants of gemm_kind.glsl describe the kind.
 //
-// An invocation computes kRows rows of activations by one row of a panel, its lane, so that the
-// codes of a lane are read and decoded once for all of them. The four of a work group that have one
-// lane take other rows of activations, or with few rows other panels.
+// An invocation computes kRows rows of activations by one row of a panel, its lane. So the codes of
+// a lane are read and decoded once for all of these rows. The four invocations of a workgroup that
+// have the same lane take other rows of activations, or, with few rows, other panels.
 //
-// A product of an expert has as many rows as chose that one (ExpertGemmCall of kernel_calls.h),
-// which only the accelerator knows: workgroups take its tiles in turn until there are no more.
+// A product of an expert has as many rows as chose the expert (ExpertGemmCall of kernel_calls.h).
+// Only the accelerator knows that number, so workgroups take the product's tiles in turn until
+// there are no more.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -17,10 +18,10 @@
 #include "gemm_kind.glsl"
 
 layout(constant_id = 18) const uint kRows = 4;  // rows of activations of an invocation
-layout(constant_id = 19) const bool kFewRows = false;  // kRows at most
+layout(constant_id = 19) const bool kFewRows = false;  // there are at most kRows rows
 layout(constant_id = 20) const bool kIsCut = false;
 layout(constant_id = 21) const bool kOfExpert = false;  // never with kIsCut
-layout(constant_id = 22) const bool kGathers = false;   // of an expert: the rows are not on end
+layout(constant_id = 22) const bool kGathers = false;   // for an expert: its rows lie apart
 
 #define UNROLL [[unroll]]
 
@@ -32,8 +33,8 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Fo
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Outs { float v[]; };
 
-// vulkan/dispatch_gemm.cc has the same. Panels, rows and outputs are counted from the dispatch's
-// first, where the addresses point.
+// vulkan/dispatch_gemm.cc has the same block. Panels, rows and outputs are counted from the
+// dispatch's first ones, where the addresses point.
 layout(push_constant) uniform Push {
   Words codes, scales;
   Fours a;
@@ -46,9 +47,9 @@ layout(push_constant) uniform Push {
   uint row_stride, out_stride;
   uint m, panels;
   uint block0, segments;
-  // The ends of the segments, of which the first begins at block0. Products of an expert have one
-  // segment, and here as well the addresses of the first place of expert0 and of the rows of all
-  // places, and how many experts lie before the own.
+  // The ends of the segments; the first segment begins at block0. Products of an expert have one
+  // segment, and three more values here: the addresses of the first place of expert0 and of the
+  // rows of all places, and the number of experts before this one.
   uint ends[8];
   uint zero;
 } p;
@@ -58,9 +59,9 @@ layout(push_constant) uniform Push {
 #include "gemm_values.glsl"
 
 uint panel, lane;  // of the invocation
-uint first[kRows];  // block 0 of its rows of activations, counted from that of row 0
-float acc[kRows];   // of the segment so far
-float part[kRows];  // of the super-block so far, of FP8
+uint first[kRows];  // block 0 of its rows of activations, counted from row 0's
+float acc[kRows];   // sums of the segment so far
+float part[kRows];  // for FP8: sums of the super-block so far
 float branch[3 * kRows];  // sums of left branches that await their right ones, by level
 
 void add_integers(uint b) {
@@ -75,7 +76,7 @@ void add_integers(uint b) {
     UNROLL for (uint h = 0; h < 2; ++h) {
       const uvec4 a = codes.v[h];
       UNROLL for (uint g = 0; g < 4; ++g) dot = dot + dot4(values[4 * h + g], int(a[g]), 0);
-      if (kParts == 1 && h == 0) continue;  // a dot product takes both halves
+      if (kParts == 1 && h == 0) continue;  // one dot product takes both halves
       acc[i] = fused(float(dot), times(w.scale[h], a_scale), acc[i]);
       if (kMinima) acc[i] = fused(w.least[h], p.a_sum.v[kParts * at + (kParts - 1) * h], acc[i]);
       dot = 0;
@@ -92,7 +93,7 @@ vec4 four_activations(uint at, uint g) {
   return uintBitsToFloat(Fours(forward(uvec2(p.a), 128 * at + 16 * g)).v[0]);
 }
 
-// Adds a block to acc, or of FP8 to part.
+// Adds a block to acc, or, for FP8, to part.
 void add_floats(uint b) {
   const uint at = panel * p.codes_panel + kCodeWords * b;
   // Unrolled, this took lavapipe a second to compile, and was no faster.
@@ -131,9 +132,10 @@ void add_segment(uint begin, uint end) {
   }
 }
 
-// Adds the segment `s` to the tree. The left branch of n segments has the largest power of two
-// below n, so that before segment s a sum of 2^level segments awaits its right branch for each bit
-// `level` of s. That is whole where s has ones in all bits below; at the last segment all are.
+// Adds segment `s` to the tree. The left branch of n segments has the largest power of two below n.
+// So before segment s, a sum of 2^level segments awaits its right branch for each bit `level` that
+// is set in s. The right branch of a level is complete where all lower bits of s are set; after the
+// last segment, all are complete.
 void join(uint s) {
   bool whole = true;
   UNROLL for (uint level = 0; level < 3; ++level) {
@@ -150,7 +152,7 @@ void join(uint s) {
 // The rows of a product: `count` of them, the first of which is row `out0` of the output.
 struct Rows {
   uint count, out0;
-  uvec2 of;  // where they are gathered, the address of the first one's row of the activations
+  uvec2 of;  // if kGathers: the address of the first row's number in the activations
 };
 
 Rows rows_of_product() {
@@ -161,10 +163,10 @@ Rows rows_of_product() {
   return Rows(end - begin, begin - places.v[0], of);
 }
 
-// Computes kRows rows of them.
+// Computes kRows of these rows.
 void multiply(const Rows rows, uint row0) {
   UNROLL for (uint i = 0; i < kRows; ++i) {
-    // An invocation beyond the last row computes that one again.
+    // An invocation beyond the last row computes the last row again.
     const uint row = min(row0 + i, rows.count - 1);
     first[i] = (kGathers ? Words(rows.of).v[row] : rows.out0 + row) * (p.row_stride / 32);
   }

@@ -1,12 +1,12 @@
-// The traits of a pack kind and its form (tensor/pack_kind.h), as specialisation constants.
+// The properties of a pack kind and its form (tensor/pack_kind.h), as specialisation constants.
 
-// The kinds of weights: integers, or floats as they lie in the pack.
+// The kinds of weights: integers, or floats in the format of the pack.
 const uint kInt8 = 0, kF32 = 1, kF16 = 2, kBF16 = 3, kFP8 = 4, kFP8R = 5;
 layout(constant_id = 0) const uint kWeights = kInt8;
 layout(constant_id = 1) const uint kCodeWords = 128;  // of a block of a panel
 
-// Codes lie in a plane of kLowBits of each, and one of kHighBits behind it (tensor/pack_codes.h).
-// They stand for kStep * code - kOffset, or where kStep is 0 for an entry of the table.
+// Codes lie in a plane of kLowBits each, followed by one of kHighBits (tensor/pack_codes.h). A code
+// stands for kStep * code - kOffset, or, where kStep is 0, for an entry of the table.
 layout(constant_id = 2) const uint kLowBits = 8;
 layout(constant_id = 3) const uint kHighBits = 0;
 layout(constant_id = 4) const uint kStep = 1;
@@ -16,7 +16,7 @@ layout(constant_id = 7) const uint kTable1 = 0;
 layout(constant_id = 8) const uint kTable2 = 0;
 layout(constant_id = 9) const uint kTable3 = 0;
 
-// How scales lie, and what is a scale or a minimum:
+// The layout of scales, and the formulas of a scale and a minimum:
 //   kGroups   group: scale[16], min[16] if any                            scale; min
 //   kSupers   super: f16 d[16]; block: i8 sc[kParts][16]                  d sc
 //   kShifted  super: f16 d[16]; block: i8 sc[16]                          d |sc|; d sc / 8
@@ -36,7 +36,7 @@ layout(constant_id = 14) const uint kScaleForm = kFormF16;
 const uint kMinF16 = 0, kZeroPoint = 1, kSignedZeroPoint = 2;
 layout(constant_id = 15) const uint kMinForm = kMinF16;
 layout(constant_id = 16) const bool kMinima = false;
-layout(constant_id = 17) const uint kParts = 1;  // dot products of a block, with a scale each
+layout(constant_id = 17) const uint kParts = 1;  // dot products of a block; each has a scale
 
 const bool kIsFp8 = kWeights == kFP8 || kWeights == kFP8R;
-const bool kIsBf16 = kWeights == kBF16 || kIsFp8;  // of activations
+const bool kIsBf16 = kWeights == kBF16 || kIsFp8;  // activations are bf16

@@ -9,11 +9,11 @@ float signed_byte_at(uint at) { return float(int(byte_at(at) << 24) >> 24); }
 float f16_at(uint at, uint i) { return f16_value(half_at(at + 2 * i)); }
 float f32_at(uint at, uint i) { return uintBitsToFloat(p.scales.v[at / 4 + i]); }
 
-// The super-block or group of block b.
+// Returns the super-block or group of block b.
 uint super_of(uint b) { return (b + p.super_offset) >> p.group_shift; }
 
-// The scales of both halves of a block, alike where a block has one dot product. `least` is the
-// minimum.
+// The scales of both halves of a block, and the minima in `least`. Both halves have the same where
+// a block has one dot product.
 struct Scales {
   float scale[2], least[2];
 };
@@ -76,7 +76,7 @@ Scales read_scales(uint base, uint lane, uint b) {
   return s;
 }
 
-// Returns the FP8 scale of block b's super-block; NaN for a lane that has one in it.
+// Returns the FP8 scale of block b's super-block; NaN for a lane that has a NaN in it.
 float fp8_scale(uint base, uint lane, uint b) {
   const uint at = base + kSuperBytes * super_of(b);
   if (kWeights == kFP8R) return f32_at(at, lane);

@@ -1,4 +1,4 @@
-// Reads weights of a lane from p.codes, whose words `at` counts.
+// Reads weights of a lane from p.codes; `at` counts its words.
 
 #include "address.glsl"
 
@@ -9,14 +9,15 @@ int dot4(int a, int b, spirv_literal int format);
 
 Words words_at(uint at) { return Words(forward(uvec2(p.codes), 4 * at)); }
 
-// Returns which of a lane's words of a plane has the four codes of group g.
+// Returns the number of the lane's word, in a plane of `bits` bits, that has the four codes of
+// group g.
 uint plane_word(uint bits, uint g) {
   if (bits == 8) return g;
   if (bits == 4) return g % 4;
   return bits == 2 ? g / 4 : 0;
 }
 
-// Returns the bits that the plane has of them, from that word.
+// Returns the bits that the plane has of these codes, out of that word.
 uint plane_bits(uint bits, uint word, uint g) {
   if (bits == 8) return word;
   if (bits == 4) return word >> 4 * (g / 4) & 0x0f0f0f0fu;
@@ -24,13 +25,13 @@ uint plane_bits(uint bits, uint word, uint g) {
   return word >> g & 0x01010101u;
 }
 
-// Returns the bytes of `a`, and those of `b` where the mask has ones.
+// Returns the bits of `b` where the mask has ones, else those of `a`.
 uint pick(uint a, uint b, uint mask) { return a ^ ((a ^ b) & mask); }
 
 // Returns a byte of ones for each byte of a word whose bit `i` is one.
 uint mask_of(uint codes, uint i) { return (codes >> i & 0x01010101u) * 0xffu; }
 
-// Returns, for each byte of two masks, which of a table's four entries they choose.
+// Returns, for each byte, the one of a table's four entries that the bytes of two masks choose.
 uint pick_entries(uint entries, uint odd, uint high) {
   const uint ones = 0x01010101u;
   return pick(pick((entries & 0xffu) * ones, (entries >> 8 & 0xffu) * ones, odd),
@@ -45,12 +46,12 @@ uint table_values(uint codes) {
   return pick(low, high, mask_of(codes, 3));
 }
 
-// Returns what the four codes of a word stand for, as signed bytes.
+// Returns the numbers that the four codes of a word stand for, as signed bytes.
 uint values_of(uint codes) {
   if (kStep == 0) return table_values(codes);
   if (kLowBits == 8) return codes ^ 0x80808080u;
   if (kOffset == 0) return codes;
-  // A byte with its highest bit set borrows nothing from the next.
+  // A byte with its highest bit set does not borrow from the next byte.
   return ((kStep * codes | 0x80808080u) - kOffset * 0x01010101u) ^ 0x80808080u;
 }
 
@@ -69,7 +70,7 @@ void read_values(uint at, out int values[8]) {
   }
 }
 
-// Returns the values 4 g to 4 g + 3 of a lane's block alone, as signed bytes.
+// Returns only values 4 g to 4 g + 3 of a lane's block, as signed bytes.
 uint four_values(uint at, uint g) {
   Words words = words_at(at);
   uint codes = plane_bits(kLowBits, words.v[16 * plane_word(kLowBits, g)], g);
@@ -80,7 +81,7 @@ uint four_values(uint at, uint g) {
   return values_of(codes);
 }
 
-// Returns elements 4 g to 4 g + 3 of a lane's block, which begins at word `at`; of FP8 without the
+// Returns elements 4 g to 4 g + 3 of a lane's block, which begins at word `at`; for FP8 without the
 // scale.
 vec4 four_weights(uint at, uint lane, uint g) {
   if (kWeights == kF32) {
@@ -98,7 +99,7 @@ vec4 four_weights(uint at, uint lane, uint g) {
     return uintBitsToFloat(
         uvec4(w.v[0] << 16, w.v[0] & 0xffff0000u, w.v[16] << 16, w.v[16] & 0xffff0000u));
   }
-  // fp8_code_at() of tensor/pack_spec.h.
+  // The layout is that of fp8_code_at() (tensor/pack_spec.h).
   Words w = words_at(at + 16 * g + 4 * (lane / 4) + lane % 4 / 2);
   const uvec2 codes = uvec2(w.v[0], w.v[2]) >> 16 * (lane % 2);
   return vec4(e4m3_value(codes.x & 0xffu), e4m3_value(codes.x >> 8 & 0xffu),

@@ -1,6 +1,6 @@
 // group_by_expert() of kernels/routing/routing.h: GroupCall of kernel_calls.h. A workgroup takes an
-// expert, and each of its invocations a part of all choices: it counts those of its expert, and of
-// experts before, and then knows where its own begin.
+// expert, and each of its invocations a part of all choices. The invocation counts its choices of
+// that expert and of experts before it, and so finds where its places begin.
 #version 450
 #extension GL_EXT_buffer_reference : require
 
@@ -8,7 +8,7 @@ layout(local_size_x = 256) in;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint v[]; };
 
-// vulkan/dispatch_routing.cc has the same.
+// vulkan/dispatch_routing.cc has the same block.
 layout(push_constant) uniform Push {
   Words chosen, place, row, first;
   uint choices, used;

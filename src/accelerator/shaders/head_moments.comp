@@ -1,5 +1,5 @@
-// head_moments of kernels/norm/norm.h: a workgroup takes four heads of a row, 16 invocations each,
-// with a chain each.
+// head_moments of kernels/norm/norm.h: a workgroup takes four heads of a row, with 16 invocations
+// each. Each invocation adds up one chain.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -25,7 +25,7 @@ shared float chains[64];
 // Returns the sum of the chains of the head's invocations.
 float sum_of_head(float chain) {
   const uint first = 16 * gl_LocalInvocationID.y;
-  barrier();  // the sum before has been read
+  barrier();  // the previous sum has been read
   chains[first + gl_LocalInvocationID.x] = chain;
   barrier();
   float own[16];
@@ -35,7 +35,7 @@ float sum_of_head(float chain) {
 
 void main() {
   const uint head = 4 * gl_WorkGroupID.x + gl_LocalInvocationID.y, row = gl_WorkGroupID.y;
-  // An invocation beyond the last head computes that one again.
+  // An invocation beyond the last head computes the last head again.
   const uint at = row * p.x_stride + min(head, p.heads - 1) * p.head_floats;
   float mean = 0.0;
   if (kCentred) {

@@ -1,7 +1,8 @@
-// kv_store of kernels/attention/attention.h, KvStoreCall of kernel_calls.h; and store_latent of
-// kernels/attention/latent.h, LatentStoreCall, whose rows are keys and whose copies of them heads. An
-// invocation stores two elements of a key or a value, 16 of them a block of q8_0. A word of a page may have bits of other
-// slots, which other invocations store: so what is narrower is stored as narrow.
+// kv_store of kernels/attention/attention.h (KvStoreCall), and store_latent of
+// kernels/attention/latent.h (LatentStoreCall), which takes rows as keys and copies as heads. An
+// invocation stores two elements of a key or a value; 16 invocations store a block of q8_0. A word
+// of a page may have bits of other slots, which other invocations store, so narrow types are stored
+// with narrow writes.
 #version 450
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
@@ -17,7 +18,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer Halves { uint16_t v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 1) buffer Bytes { uint8_t v[]; };
 
-// vulkan/dispatch_kv_store.cc has the same.
+// vulkan/dispatch_kv_store.cc has the same block.
 layout(push_constant) uniform Push {
   Words k, v;
   Words slots;
@@ -42,7 +43,7 @@ shared uint magnitudes[gl_WorkGroupSize.x];
 void put_half(Words words, uint i, uint bits) { Halves(uvec2(words)).v[i] = uint16_t(bits); }
 void put_byte(Words words, uint i, uint bits) { Bytes(uvec2(words)).v[i] = uint8_t(bits); }
 
-// Returns the bits of the largest magnitude of the block that an invocation has two elements of.
+// Returns the bits of the largest magnitude in the block of the invocation's two elements.
 uint largest_magnitude(const uvec2 bits) {
   const uint me = gl_LocalInvocationID.x, first = me / kThreads * kThreads;
   magnitudes[me] = max(bits.x & 0x7fffffffu, bits.y & 0x7fffffffu);
@@ -57,15 +58,16 @@ uint code_of(uint bits, float scale) {
   return uint(clamp(steps, -127, 127)) & 0xffu;
 }
 
-// The target of two elements: a half of a page, elements of a key or a value, and the first one's
-// number.
+// The target of two elements: a half of a page, the number of elements of a key or a value, the
+// slot, and the number of the first element.
 struct Target {
   Words words;
-  bool across;  // an element's positions lie on end, not a position's elements
+  bool across;  // true: an element's positions are neighbours; false: a position's elements
   uint elements, slot, d;
 };
 
-// Scales of a position lie on end in latents, those of a block elsewhere.
+// Returns the index of the scale. In latents the scales of a position are neighbours, elsewhere
+// those of a block.
 uint scale_index(Target to) {
   const uint blocks = (to.elements + 31) / 32, block = to.d / 32;
   const uint at = kLatent ? to.slot * blocks + block : block * kPagePositions + to.slot;

@@ -1,4 +1,4 @@
-// Pages of keys and values: KvType, and how kernels/attention/attention.h lays out a half of a page.
+// The values of KvType, and the layout of a half of a page as kernels/attention/attention.h has it.
 const uint kF32 = 0, kF16 = 1, kBF16 = 2, kQ8_0 = 3;
 const uint kInfinity = 0x7f800000u;
 const uint kLeast = 0x0d800000u;  // 2^-100

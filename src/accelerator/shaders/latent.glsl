@@ -1,9 +1,9 @@
-// Pages of latents, as kernels/attention/latent.h lays them out. Include it behind exact.glsl,
+// Reads pages of latents in the layout of kernels/attention/latent.h. Include it after exact.glsl,
 // kv_type.glsl and narrow.glsl, with Words and kType.
 
 uint half_of(Words words, uint i) { return words.v[i / 2] >> 16 * (i % 2) & 0xffffu; }
 
-// Element d of the position in a slot, which has `elements` of them.
+// Returns element d of the position in a slot; a position has `elements` elements.
 float latent_at(Words page, uint elements, uint slot, uint d) {
   const uint at = slot * padded_length(elements) + d;
   if (kType == kF32) return uintBitsToFloat(page.v[at]);

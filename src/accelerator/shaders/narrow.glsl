@@ -1,4 +1,5 @@
-// The conversions of base/fp_types.h, between bits. A driver's own may flush subnormal numbers.
+// The conversions of base/fp_types.h, done on bits, since a driver's own may flush subnormal
+// numbers.
 
 float f16_value(uint h) {
   const uint sign = (h & 0x8000u) << 16, magnitude = h & 0x7fffu;

@@ -1,5 +1,5 @@
-// kernels/norm/norm.h: a workgroup takes a row. All of it fetch what 16 invocations then add up, a
-// chain each.
+// The norms of kernels/norm/norm.h: a workgroup takes a row. All its invocations fetch elements,
+// and 16 of them add the elements up, a chain each.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -26,13 +26,14 @@ const uint kChunk = 2048;
 shared float staged[kChunk];
 shared float chains[16];
 
-// Returns the sum of the row, or of the squares of its distances from the mean: of an RMS norm, 0.
+// Returns the sum of the row, or of the squares of its distances from the mean; for an RMS norm the
+// mean counts as 0.
 float sum_of_row(uint row, bool squares, float mean) {
   const uint first = gl_LocalInvocationID.x;
   precise float chain = 0.0;
   for (uint begin = 0; begin < p.n; begin += kChunk) {
     const uint here = min(kChunk, p.n - begin);
-    barrier();  // the chunk before has been added up
+    barrier();  // the previous chunk has been added up
     for (uint i = first; i < here; i += gl_WorkGroupSize.x) {
       precise float d = p.x.v[row + begin + i];
       if (kLayer && squares) d = d - mean;

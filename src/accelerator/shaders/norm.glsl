@@ -1,4 +1,4 @@
-// The sums and the scale of kernels/norm/norm.h. Include it behind exact.glsl and rounded.glsl.
+// The sums and the scale of kernels/norm/norm.h. Include it after exact.glsl and rounded.glsl.
 
 float sum_by_halves(float chains[16]) {
   precise float lanes[16];
@@ -10,7 +10,7 @@ float sum_by_halves(float chains[16]) {
   return opaque(sum);
 }
 
-// Returns 1 / sqrt(squares / count + eps); where that is not above 0, a NaN.
+// Returns 1 / sqrt(squares / count + eps), or a NaN where that is not above 0.
 float row_scale(float squares, float count, float eps) {
   precise float sum = quotient(squares, count) + eps;
   const uint bits = floatBitsToUint(quotient(1.0, root(sum)));

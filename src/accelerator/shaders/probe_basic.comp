@@ -1,5 +1,5 @@
 #version 450
-// Runs the operations that the shaders take as IEEE 754 describes them, on given words.
+// Runs, on given words, the operations that the shaders expect to follow IEEE 754.
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_spirv_intrinsics : require
 #extension GL_GOOGLE_include_directive : require

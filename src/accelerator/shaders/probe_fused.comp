@@ -1,5 +1,5 @@
 #version 450
-// Runs fused(), alone and with its result in another, and exp_nonpositive() on given floats.
+// Runs fused(), alone and on a result of fused(), and exp_nonpositive() on given floats.
 #extension GL_EXT_buffer_reference : require
 #extension GL_GOOGLE_include_directive : require
 

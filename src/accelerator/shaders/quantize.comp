@@ -1,5 +1,6 @@
-// kernels/quantize/quantize.h: an invocation makes a word of the row: one float, two of bf16, or
-// four codes; eight such words make a block. What lies behind the row's last element counts as 0.
+// The formats of kernels/quantize/quantize.h: an invocation makes a word of the row, which is one
+// float, two bf16 or four codes. Eight words of codes make a block. Elements after the row's last
+// count as 0.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -15,7 +16,7 @@ layout(push_constant) uniform Push {
   Words scale, bias32, sum32, bias16, sum16;
   Words first;                   // of PlacedRows: of expert0
   uint x_stride, row_stride, n;  // elements
-  uint padded;                   // n, to whole blocks
+  uint padded;                   // n, rounded up to whole blocks
   uint zero;
   uint experts, row0;
 } p;
@@ -39,7 +40,8 @@ int code_of(uint bits, float inverse) {
   return int(roundEven(opaque(scaled)));
 }
 
-// Returns the bits of the block's largest magnitude; infinity's or more where one is not finite.
+// Returns the bits of the block's largest magnitude; at least infinity's where an element is not
+// finite.
 uint largest_magnitude(const uint bits[4]) {
   const uint me = gl_LocalInvocationID.x, first = me / kThreads * kThreads;
   uint largest = 0;
@@ -50,7 +52,7 @@ uint largest_magnitude(const uint bits[4]) {
   return largest;
 }
 
-// halves[h]: the sum of the codes of half h.
+// Stores a block's scale and sums; halves[h] is the sum of the codes of half h.
 void store_block(uint block, const int halves[2], float scale, bool finite) {
   const int both = halves[0] + halves[1];
   precise float sum32 = scale * float(both);
@@ -64,7 +66,7 @@ void store_block(uint block, const int halves[2], float scale, bool finite) {
   }
 }
 
-// All invocations of a workgroup come here, those behind the row too.
+// Quantises a word to q8. All invocations of a workgroup call this, those after the row's end too.
 void quantize_q8(uint word) {
   uint bits[4];
   for (uint j = 0; j < 4; ++j) bits[j] = element(4 * word + j);

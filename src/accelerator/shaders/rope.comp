@@ -1,4 +1,4 @@
-// kernels/rope/rope.h: an invocation turns a pair.
+// The rotation of kernels/rope/rope.h: an invocation rotates a pair.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -11,7 +11,7 @@ layout(push_constant) uniform Push {
   Floats x, cosines, sines;
   uint x_stride, head_stride;
   uint pairs;        // of a head
-  uint first, last;  // of the row's pairs, those of [first, last)
+  uint first, last;  // the dispatch takes the row's pairs [first, last)
   uint zero;
 } p;
 

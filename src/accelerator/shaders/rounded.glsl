@@ -1,9 +1,10 @@
-// Division and square root rounded as IEEE 754 says, by integers: Vulkan allows `/` and sqrt() an
-// error of two or three units of the last place, and drivers of cards make use of that.
+// Division and square root, computed with integers and rounded as IEEE 754 says. Vulkan allows `/`
+// and sqrt() an error of two or three units of the last place, and drivers of cards make use of
+// that.
 //
-// Each finds 26 bits of its result, and whether anything is left of it, a bit at a time.
+// Each function finds 26 bits of its result, a bit at a time, and whether a remainder is left.
 
-// A float without its sign: mantissa 2^(exponent - 23), the mantissa with its bit 23 set.
+// A float without its sign: mantissa * 2^(exponent - 23), where bit 23 of the mantissa is set.
 struct Parts {
   uint mantissa;
   int exponent;
@@ -18,8 +19,8 @@ Parts parts_of(uint magnitude) {
   return Parts(magnitude << shift, -126 - shift);
 }
 
-// Returns the float nearest to bits 2^(exponent - 25), whose bit 25 is set and behind which
-// something may be `left`.
+// Returns the float nearest to bits * 2^(exponent - 25). Bit 25 of `bits` is set. `left`: the exact
+// number is a little larger.
 float rounded(uint sign, uint bits, int exponent, bool left) {
   const int biased = exponent + 127;
   if (biased >= 255) return uintBitsToFloat(sign | 0x7f800000u);
@@ -27,7 +28,7 @@ float rounded(uint sign, uint bits, int exponent, bool left) {
   const uint low = bits & ((1u << drop) - 1u), middle = 1u << (drop - 1u);
   uint kept = bits >> drop;
   if (low > middle || (low == middle && (left || (kept & 1u) != 0u))) ++kept;
-  // Bit 23 of `kept` counts as one more in the exponent, as does a carry.
+  // Bit 23 of `kept` adds one to the exponent, and so does a carry.
   if (biased > 0) kept += uint(biased - 1) << 23;
   return uintBitsToFloat(sign | kept);
 }

@@ -1,10 +1,10 @@
 // choose_experts() of kernels/routing/routing.h: RouteCall of kernel_calls.h. A workgroup takes a
-// row, and its invocations share the experts. What runs over all of them in their order, such as a
-// sum, every invocation does by itself.
+// row, and its invocations share the experts. Every invocation itself computes whatever goes over
+// all experts in their order, for example a sum.
 //
-// Floats are compared by keys, integers in the order of the floats they are of, since compilers may
-// make comparisons of floats that lose a NaN. A NaN has key 0, below that of -infinity; zeros have
-// one key.
+// Floats are compared by keys: integers with the order of their floats. A compiler may turn
+// comparisons of floats into ones that lose a NaN. A NaN has key 0, below that of -infinity; both
+// zeros have the same key.
 #version 450
 #extension GL_EXT_buffer_reference : require
 #extension GL_GOOGLE_include_directive : require
@@ -17,7 +17,7 @@ layout(constant_id = 2) const bool kNormalised = false;
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint v[]; };
 
-// vulkan/dispatch_routing.cc has the same.
+// vulkan/dispatch_routing.cc has the same block.
 layout(push_constant) uniform Push {
   Floats logits, bias;
   Words chosen;
@@ -50,7 +50,7 @@ uint key_of(float x) {
 float value_of(uint key) { return uintBitsToFloat((key & kSign) != 0 ? key ^ kSign : ~key); }
 bool finite(float x) { return (floatBitsToUint(x) & kInfinityBits) != kInfinityBits; }
 
-// Makes scores of the logits; returns whether these are numbers that scores can be made of.
+// Makes scores of the logits. Returns whether the logits are numbers from which scores can be made.
 bool score() {
   const uint me = gl_LocalInvocationID.x;
   uint highest = kNoneKey;
@@ -61,7 +61,7 @@ bool score() {
     highest = max(highest, key);
   }
   if (kGating == kSoftmaxOfChosen) return numbers && finite(value_of(highest));
-  barrier();  // all have read what changes now
+  barrier();  // all have read the scores, which change now
   for (uint e = me; e < p.experts; e += gl_WorkGroupSize.x) {
     if (kGating == kSigmoid) {
       scores[e] = sigmoid(scores[e]);
@@ -79,7 +79,7 @@ bool score() {
   return numbers && finite(sum);
 }
 
-// Whether key i is among the `most` largest of n; of equal ones the first are.
+// Whether key i is among the `most` largest of n; of equal keys the first ones are taken.
 bool among(uint i, uint n, uint most) {
   uint better = 0;
   for (uint j = 0; j < n; ++j) {
@@ -88,7 +88,7 @@ bool among(uint i, uint n, uint most) {
   return better < most;
 }
 
-// How good a group of n experts is, as a key.
+// Returns the key by which a group of n experts is compared with others.
 uint group_key(uint first, uint n) {
   uint best = kNoneKey, second = kNoneKey;
   for (uint e = first; e < first + n; ++e) {
@@ -101,7 +101,7 @@ uint group_key(uint first, uint n) {
   return key_of(sum);
 }
 
-// Fills the keys of experts, of which those in groups that are not among the best have the least.
+// Fills the keys of experts. Experts of groups that are not among the best get the lowest key.
 void rank_experts() {
   const uint me = gl_LocalInvocationID.x, each = p.experts / p.groups;
   for (uint e = me; e < p.experts; e += gl_WorkGroupSize.x) {
@@ -139,7 +139,7 @@ void choose(uint at) {
   barrier();
 }
 
-// One invocation runs this.
+// Computes the weights of the chosen experts, in one invocation.
 void weigh(uint at, bool numbers) {
   uint highest = kNoneKey;
   for (uint i = 0; i < p.used; ++i) highest = max(highest, key_of(scores[chosen[i]]));

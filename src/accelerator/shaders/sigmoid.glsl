@@ -1,4 +1,4 @@
-// kernels/simd/sigmoid.h. Include it behind exact.glsl and rounded.glsl.
+// The sigmoid of kernels/simd/sigmoid.h. Include it after exact.glsl and rounded.glsl.
 float sigmoid(float t) {
   const float e = exp_nonpositive(uintBitsToFloat(floatBitsToUint(t) | 0x80000000u));  // of -|t|
   precise float sum = 1.0 + e;

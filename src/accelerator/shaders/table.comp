@@ -1,5 +1,5 @@
-// Rows of a table of embeddings, as unpack_row() reads them from panels (tensor/pack_spec.h), of all
-// kinds: what one is made of is said by the constants of gemm_kind.glsl. An invocation makes four
+// Looks up rows of an embedding table in panels of all kinds, read like unpack_row()
+// (tensor/pack_spec.h). The constants of gemm_kind.glsl describe the kind. An invocation makes four
 // elements.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -18,7 +18,7 @@ layout(constant_id = 18) const bool kKeep = false;
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Words { uint v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Outs { float v[]; };
 
-// vulkan/dispatch_table.cc has the same.
+// vulkan/dispatch_table.cc has the same block.
 layout(push_constant) uniform Push {
   Words codes, scales;
   Words rows_of;
@@ -31,7 +31,7 @@ layout(push_constant) uniform Push {
   uint zero;
 } push;
 
-// The row's panel, as the functions of products take it.
+// The row's panel, in the form that the functions of products take.
 struct Panel {
   Words codes, scales;
   uint block_scales, super_offset, group_shift;
@@ -54,7 +54,7 @@ vec4 four_elements(uint b, uint lane, uint g) {
       if (kMinima) {
         x = x + by.least[g / 4];
       } else if (floatBitsToUint(x) == 0x80000000u) {
-        x = 0.0;  // as plus 0
+        x = 0.0;  // plus 0, not minus 0
       }
       values[i] = x;
     }

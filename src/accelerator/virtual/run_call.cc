@@ -52,7 +52,7 @@ class Runner {
   void operator()(const ExpertAddCall& call) const;
 
  private:
-  // Null where there is no place.
+  // Returns null for an empty place.
   float* floats(const Place& at) const { return at ? reinterpret_cast<float*>(at_(at)) : nullptr; }
   uint32_t* words(const Place& at) const { return reinterpret_cast<uint32_t*>(at_(at)); }
   float* row(const FloatRows& x, uint64_t i) const {
@@ -63,7 +63,7 @@ class Runner {
   }
   std::span<const uint32_t> places_of(const Place& first, uint32_t expert0, uint32_t experts,
                                       uint32_t room) const;
-  // How many of so many rows are meant.
+  // Returns how many of `rows` rows the call works on.
   uint32_t rows_of(const PlacedRows& placed, uint32_t rows) const;
   std::vector<AttendRow> rows_of(const AttendCall& call) const;
   KvPage page_of(const KvPages& pages, uint32_t page, uint32_t head) const;
@@ -123,7 +123,8 @@ void Runner::operator()(const TableCall& call) const {
   const std::byte* scales = call.scales ? at_(call.scales) : nullptr;
   for (uint32_t i = 0; i < call.rows; ++i) {
     float* out = row(call.out, i);
-    const uint32_t of_shard = rows[i] - call.row0;  // beyond all rows where it lies before them
+    // Wraps round to a large number for a row before the shard's.
+    const uint32_t of_shard = rows[i] - call.row0;
     if (of_shard < call.spec.rows) {
       unpack_row(call.spec, at_(call.codes), scales, of_shard, out);
       for (uint32_t d = 0; d < call.spec.k; ++d) out[d] *= call.scale;
@@ -200,7 +201,7 @@ void Runner::operator()(const RopeCall& call) const {
   }
 }
 
-// The pages of one key head of a text.
+// The pages of one key head of one text.
 class Pages {
  public:
   Pages(const AttendCall& call, uint32_t positions)
@@ -239,7 +240,7 @@ std::vector<AttendRow> Runner::rows_of(const AttendCall& call) const {
 
 void Runner::operator()(const AttendCall& call) const {
   const std::vector<AttendRow> rows = rows_of(call);
-  std::map<uint32_t, uint32_t> lengths;  // of the texts, as far as they are seen
+  std::map<uint32_t, uint32_t> lengths;  // by text: the positions that rows see
   for (const AttendRow& row : rows) {
     uint32_t& length = lengths[row.text];
     length = std::max(length, row.last + 1);
@@ -334,7 +335,8 @@ void Runner::operator()(const PagedAttendCall& call) const {
   const size_t nowhere = 0;
   for (uint32_t i = 0; i < call.rows; ++i) {
     const auto& [first_page, first, last, zero] = rows[i];
-    std::vector<KvPage> seen(last / kPagePositions + 1);  // null before the first
+    // Entries before the first page that the row sees stay null.
+    std::vector<KvPage> seen(last / kPagePositions + 1);
     for (uint32_t head = 0; head < call.heads; ++head) {
       for (uint32_t page = first / kPagePositions; page < seen.size(); ++page) {
         seen[page] = page_of(pages, first_page + page, call.kv_head0 + head / call.group);
@@ -382,7 +384,7 @@ void Runner::operator()(const GroupCall& call) const {
                    .shared = nullptr});
 }
 
-// Returns where the places of each of the experts begin, and where the last one's end.
+// Returns the first place of each of the experts, and the end of the last one's places.
 std::span<const uint32_t> Runner::places_of(const Place& first, uint32_t expert0, uint32_t experts,
                                             uint32_t room) const {
   const std::span<const uint32_t> all(words(first) + expert0, size_t{experts} + 1);

@@ -1,4 +1,4 @@
-// Runs calls on memory of the process, by the reference kernels: what they give is the contract.
+// Runs calls on memory of the process with the reference kernels. Their results are the contract.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace hearth {
 
-// `at` returns where the bytes of a place lie, which are aligned as the call's places are. The call
-// is one that check_call() lets pass. Throws Error (kRequest) where the rows of an AttendCall see
-// what there is not.
+// Runs a call that check_call() accepts. `at` returns the bytes of a place, aligned as the call's
+// places must be. Throws Error (kRequest) where rows see positions, or experts have places, that do
+// not exist.
 void run_call(const KernelCall& call, const std::function<std::byte*(const Place&)>& at);
 
-// The overloads below run calls over latents (run_latent.cc), which the above hands on to them.
+// The overloads for calls over latents (run_latent.cc); the function above calls them.
 using PlaceBytes = std::function<std::byte*(const Place&)>;
 void run_call(const LatentStoreCall& call, const PlaceBytes& at);
 void run_call(const LatentAttendCall& call, const PlaceBytes& at);

@@ -46,7 +46,7 @@ TEST(RunCall, IsWhatTheReferenceKernelsGive) {
     changed += run.bytes() != problem.memory;
     ++all;
   });
-  // A sum in place may be what one of its parts was.
+  // A sum in place may equal one of its parts.
   EXPECT_GT(changed, all * 9 / 10);
 }
 
@@ -58,7 +58,7 @@ void mark(const Access& access, std::vector<bool>& bytes) {
   }
 }
 
-// Whether the call stores only some of the pages, or of the places.
+// Whether the call writes only some of the pages, or of the places.
 bool stores_some(const KernelCall& call) {
   const auto* quantize = std::get_if<QuantizeCall>(&call);
   const auto* gate = std::get_if<GateCall>(&call);
@@ -69,14 +69,14 @@ bool stores_some(const KernelCall& call) {
          (quantize != nullptr && quantize->placed) || (gate != nullptr && gate->placed);
 }
 
-// Bytes that the call does not say it reads are not read, and those that it says it writes, and no
-// others, are written.
+// Tests that a call reads only bytes that accesses_of() names as read, and writes exactly the bytes
+// that it names as written.
 TEST(RunCall, TouchesWhatItsAccessesSay) {
   for_problems(true, [](const CallProblem& problem) {
     std::vector<bool> reads(problem.memory.size()), writes(problem.memory.size());
     for (const Access& access : accesses_of(problem.call)) {
       mark(access, access.writes ? writes : reads);
-      // Elements that are not stored stay, so they count as read.
+      // Elements that are not stored stay as they were, so they count as read.
       if (access.writes && stores_some(problem.call)) mark(access, reads);
     }
     std::vector<std::byte> before[2] = {problem.memory, problem.memory};
@@ -121,7 +121,7 @@ TEST(RunCall, NormsWithoutAWeight) {
   }
 }
 
-// A step of texts with rows of their own, cut out of longer rows.
+// A step of several texts, whose rows are parts of longer rows.
 struct AttendStep {
   uint32_t heads = 4, group = 2, key_length = 20, value_length = 12;
   std::vector<uint32_t> texts;
@@ -148,7 +148,7 @@ struct AttendStep {
     fill(v, rows.size() * heads / group * value_length);
   }
 
-  // Runs rows [begin, end) with so many floats between rows and before all.
+  // Runs rows [begin, end). `gap`: floats between rows and before the first.
   std::vector<float> run(uint32_t begin, uint32_t end, uint32_t gap, bool sloped) const;
   double truth(uint32_t row, uint32_t head, uint32_t d, bool sloped) const;
   static float slope(uint32_t head) { return 0.25f / static_cast<float>(1 + head); }
@@ -226,7 +226,7 @@ TEST(RunCall, AttentionIsThatOfTheDefinition) {
   }
 }
 
-// Neither where rows lie nor which of them are in a call changes a bit.
+// A row's bits depend neither on its place nor on the other rows of its call.
 TEST(RunCall, AttentionDoesNotKnowTheLayout) {
   const AttendStep step({5, 130, 1}, true);
   const std::vector<float> whole = step.run(0, 136, 0, true);

@@ -1,4 +1,4 @@
-// Calls over latents, by the reference kernels (kernels/attention/latent.h).
+// Runs calls over latents with the reference kernels (kernels/attention/latent.h).
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// Floats that begin with a cache line.
+// Floats aligned to a cache line.
 class AlignedFloats {
  public:
   explicit AlignedFloats(size_t floats) : lines_((floats + kFloats - 1) / kFloats) {}
@@ -48,7 +48,7 @@ std::vector<PagedRow> rows_of(const LatentAttendCall& call, const PlaceBytes& at
   return rows;
 }
 
-// The matrices of a head as expand_latent reads them.
+// The matrices of a head in the layout that expand_latent reads.
 struct HeadMatrices {
   AlignedFloats key, value;
 
@@ -71,7 +71,7 @@ struct HeadMatrices {
   }
 };
 
-// Positions [0, slots) of an expanded page, as a page of keys and values in f32 has them.
+// Copies positions [0, slots) of an expanded page into a page of keys and values in f32.
 void copy_expanded(const float* keys, const float* values, uint32_t slots, const KvPages& to,
                    std::byte* head) {
   auto* to_keys = reinterpret_cast<float*>(head);
@@ -116,7 +116,7 @@ void run_call(const LatentStoreCall& call, const PlaceBytes& at) {
   }
 }
 
-// The kernel leaves a span at a time, and merge_spans puts them together.
+// The kernel gives the sums of one span at a time, and merge_spans adds the spans up.
 void run_call(const LatentAttendCall& call, const PlaceBytes& at) {
   const LatentPages& pages = call.pages;
   const Kernels& kernels = kernels_for(Isa::kReference);

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// Calls the reference kernels as kernels/ says.
+// Calls the kernels directly, as kernels/ describes them.
 struct Direct {
   RunMemory& memory;
 
@@ -53,7 +53,7 @@ struct Direct {
                          by.r, row(c.out, i)});
     }
   }
-  // All rows of the shard are read back before some are picked.
+  // Reads back all rows of the shard before it picks some.
   void operator()(const TableCall& c) const {
     std::vector<std::vector<float>> shard(c.spec.rows, std::vector<float>(c.spec.k));
     for (uint32_t row = 0; row < c.spec.rows; ++row) {
@@ -77,7 +77,7 @@ struct Direct {
       if (c.out.format == ActFormat::kQ8) quantize_q8_reference(args);
     }
   }
-  // A row and a panel at a time: no chain knows of the others.
+  // Takes a row and a panel at a time, so that no chain depends on others.
   void operator()(const GemmCall& c) const {
     for (uint32_t i = 0; i < c.m; ++i) {
       GemmCall one = c;
@@ -85,7 +85,7 @@ struct Direct {
       multiply(one, i);
     }
   }
-  // Row `of` of the activations, into the first row of the output.
+  // Multiplies row `of` of the activations into the first row of the output.
   void multiply(const GemmCall& c, size_t of) const {
     std::vector<RunLine> scratch(kGemmScratchBytes / sizeof(RunLine));
     for (uint32_t panel = 0; panel < c.panels; ++panel) {
@@ -140,7 +140,7 @@ struct Direct {
                      words(c.chosen) + i * c.rule.used, memory.floats(c.weights) + i * c.rule.used);
     }
   }
-  // Expert by expert.
+  // Groups one expert after another.
   void operator()(const GroupCall& c) const {
     uint32_t place = 0;
     for (uint32_t e = 0; e <= c.experts; ++e) {
@@ -165,7 +165,7 @@ struct Direct {
       }
     }
   }
-  // Expert by expert, and each element's terms on end.
+  // Adds one expert after another, and each element's terms one after another.
   void operator()(const ExpertAddCall& c) const {
     for (uint32_t i = 0; c.begins && i < c.rows; ++i) std::fill_n(row(c.out, i), c.n, -0.0f);
     for (uint32_t e = c.expert0; e < c.expert0 + c.experts; ++e) {
@@ -185,7 +185,7 @@ struct Direct {
     const uint32_t* first = words(placed.first) + placed.expert0;
     return first[placed.experts] - first[0];
   }
-  // Element d of a position of a page of latents.
+  // Returns element d of a position of a page of latents.
   float latent_element(const LatentPages& pages, const std::byte* page, size_t slot,
                        size_t d) const {
     const size_t at = slot * padded_length(pages.length) + d;
@@ -298,7 +298,7 @@ void Direct::operator()(const AttendCall& c) const {
   }
 }
 
-// Copy by copy, by kernels of the fastest level.
+// Stores one copy after another, with kernels of the fastest level.
 void Direct::operator()(const LatentStoreCall& c) const {
   const auto store =
       kernels_for(best_isa(detect_cpu_features())).store_latent[static_cast<size_t>(c.pages.type)];
@@ -359,7 +359,7 @@ void Direct::operator()(const LatentAttendCall& c) const {
   }
 }
 
-// An element at a time: a chain over the latent, from its first element to its padding.
+// Computes an element at a time, as a chain over the latent from its first element to its padding.
 void Direct::operator()(const LatentExpandCall& c) const {
   const uint32_t latent = c.latent_length, length = c.from.length;
   const uint32_t straight = c.to.key_length - (length - latent);

@@ -1,5 +1,5 @@
-// Calls of the virtual accelerator's contracts for tests: memory that they work on, and what the
-// reference kernels make of it when they are called as kernels/ says.
+// Helpers for tests of the virtual accelerator's contracts: memory for calls, and the same calls
+// made directly to the reference kernels, as kernels/ describes them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ struct alignas(64) RunLine {
   std::byte bytes[64];
 };
 
-// Aligned memory of the bytes of the one buffer.
+// An aligned copy of the bytes of the one buffer.
 class RunMemory {
  public:
   explicit RunMemory(std::span<const std::byte> bytes)
@@ -45,7 +45,7 @@ class RunMemory {
   size_t size_;
 };
 
-// Does the call by the reference kernels, in other orders and pieces than run_call().
+// Computes the call with the kernels of kernels/, in other orders and pieces than run_call().
 void call_directly(const KernelCall& call, RunMemory& memory);
 
 }  // namespace hearth

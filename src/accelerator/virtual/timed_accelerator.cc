@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kGlance = 1e-6;
-// Tasks whose ends are so near each other, as parts of what they take, end together.
+// Tasks end together if their ends are nearer than this part of their time.
 constexpr double kTogether = 1e-9;
 
 double rate_of(const TransferRate& rate) { return rate.per_second.median; }
@@ -119,7 +119,7 @@ void TimedAccelerator::signal(Moment moment) {
   timeline(moment.timeline) = moment.value;
 }
 
-// Half of what a submission takes lies before its begin, half behind its end.
+// Half of a submission's time lies before the begin of its commands, half after their end.
 void TimedAccelerator::wait(Moment moment, double seconds) {
   check_alive();
   run(now_, nullptr);
@@ -196,8 +196,8 @@ bool TimedAccelerator::may_begin(const Task& task) const {
          });
 }
 
-// Begins the tasks of each queue up to the first one that waits, or that is ordered behind one that
-// has not ended.
+// Begins the tasks of each queue up to the first that must wait for a moment, or that is ordered
+// after an unfinished one.
 void TimedAccelerator::begin_ready() {
   for (std::deque<Task>& queue : queues_) {
     bool all_ended = true;
@@ -222,7 +222,7 @@ void TimedAccelerator::set_speeds() {
   }
   if (options_.host_bytes_per_second <= 0 || host <= 0) return;
   const double there = options_.host_bytes_per_second;
-  // The accelerator gets some of a shared memory, however much others take.
+  // The accelerator gets at least a sixteenth of a shared memory, however much others take.
   const double left = std::max(there - options_.host_taken, there / 16);
   if (host <= left) return;
   for (Task* task : active_) {
@@ -244,7 +244,7 @@ void TimedAccelerator::pass(double seconds) {
   for (std::deque<Task>& queue : queues_) end_front(queue);
 }
 
-// Gives the signals of the first that have ended.
+// Gives the signals of the queue's first tasks that have ended, and removes them.
 void TimedAccelerator::end_front(std::deque<Task>& queue) {
   while (!queue.empty() && queue.front().ended) {
     for (const Moment& moment : queue.front().signals) {

@@ -1,17 +1,16 @@
-// An accelerator that computes nothing and tells what time it would take: one that is described
-// (accelerator_file.h), its facts and its rates. The lists that are submitted go by an event
-// simulation: queues, timelines and orders as command_list.h says, kernels by call_time.h, copies
-// by the link's rates. Memory is counted and not held, and what the host writes is not looked at,
-// so that a pass over a model of 700 GB takes a few MB.
+// An accelerator that computes nothing and tells the time that a described one would take
+// (accelerator_file.h: facts and rates). An event simulation runs the submitted lists. Queues,
+// timelines and orders follow command_list.h; kernels take the time of call_time.h, copies that of
+// the link's rates. Memory is counted but not held, and bytes that the host writes are ignored. So
+// a pass over a model of 700 GB takes a few MB.
 //
-// Who shares what: kernels that run side by side share the accelerator, copies of one direction the
-// link, copies within its memory count as kernels. All copies over the link share the host's memory
-// with what others take of it. Where there is one queue, copies and kernels share the accelerator
-// all the same: they take turns there, and a driver that is software is the host's cores.
+// Kernels that run side by side share the accelerator. Copies of one direction share the link, and
+// copies within the accelerator's memory count as kernels. All copies over the link share the
+// host's memory with its other users. With one queue, copies and kernels share the accelerator as
+// well: there they take turns, and a software driver runs on the host's cores.
 //
-// The host has a clock of its own: it goes on while the host writes, reads and waits, and commands
-// begin no sooner than they were submitted. The same calls take the same time, whatever the
-// machine.
+// The host has a clock of its own, which advances while the host writes, reads and waits. Commands
+// begin no sooner than they were submitted. The same calls take the same time on any machine.
 #pragma once
 
 #include <deque>
@@ -27,16 +26,16 @@ namespace hearth {
 
 struct TimedOptions {
   double host_bytes_per_second = 0;  // of the host's memory; 0: never short
-  double host_taken = 0;             // of these, by others
+  double host_taken = 0;             // of these, taken by others
 };
 
 class TimedAccelerator : public Accelerator {
  public:
   explicit TimedAccelerator(MeasuredAccelerator described, const TimedOptions& options = {});
 
-  // Seconds since it was made, by the host's clock.
+  // The seconds since the accelerator was made, by the host's clock.
   double now() const { return now_; }
-  // Seconds of these with a kernel under way, and with a copy over the link.
+  // Of these, the seconds with a kernel under way, and with a copy over the link.
   double computing_seconds() const { return computing_seconds_; }
   double copying_seconds() const { return copying_seconds_; }
   uint64_t bytes_in() const { return bytes_in_; }
@@ -46,13 +45,13 @@ class TimedAccelerator : public Accelerator {
   Buffer allocate(uint64_t bytes) override;
   Buffer import(std::span<std::byte> memory) override;
   void write(Place to, std::span<const std::byte> bytes) override;
-  // Leaves them as they are.
+  // Leaves `bytes` as they are.
   void read(Place from, std::span<std::byte> bytes) override;
   TimelineId make_timeline() override;
-  // A microsecond passes, so that who asks again and again comes to an end.
+  // Lets a microsecond pass, so that a loop of calls comes to an end.
   uint64_t reached(TimelineId timeline) override;
   void signal(Moment moment) override;
-  // `seconds` are by its clock.
+  // `seconds` are on the host's clock.
   void wait(Moment moment, double seconds) override;
   std::string why_not(const KernelCall& call) override;
   void submit(const CommandList& list) override;
@@ -72,9 +71,9 @@ class TimedAccelerator : public Accelerator {
     bool ordered = true, begun = false, ended = false;
     std::vector<Moment> waits = {}, signals = {};
     Share share = Share::kCompute;
-    double left = 0;        // seconds that it takes alone
-    double host_bytes = 0;  // a second, of the host's memory, that it takes alone
-    double speed = 0;       // of what it has alone
+    double left = 0;        // seconds that the rest takes alone
+    double host_bytes = 0;  // a second, of the host's memory, when it runs alone
+    double speed = 0;       // as a part of the speed that it has alone
   };
 
   void check_alive() const;
@@ -83,13 +82,13 @@ class TimedAccelerator : public Accelerator {
   bool is_imported(const Place& place) const;
   Task task_of(const Command& command) const;
 
-  // Ends at `until`, or sooner where nothing is left to do or `moment` has come, if there is one;
-  // returns whether that has.
+  // Runs the simulation until `until`, or less where nothing is left to do or `moment`, if any, has
+  // come. Returns whether `moment` has come.
   bool run(double until, const Moment* moment);
   void begin_ready();
   bool may_begin(const Task& task) const;
   void set_speeds();
-  // Lets so many seconds pass.
+  // Lets `seconds` pass.
   void pass(double seconds);
   void end_front(std::deque<Task>& queue);
 
@@ -103,7 +102,7 @@ class TimedAccelerator : public Accelerator {
   std::vector<std::deque<Task>> queues_;
   std::vector<Task*> active_;  // under way
   double now_ = 0;             // of the host
-  double clock_ = 0;           // of the queues; behind the host's where nobody asked yet
+  double clock_ = 0;           // of the queues; at most the host's, until a call advances it
   double computing_seconds_ = 0, copying_seconds_ = 0;
   uint64_t bytes_in_ = 0, bytes_out_ = 0;
   bool lost_ = false;

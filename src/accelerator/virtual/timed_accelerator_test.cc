@@ -7,7 +7,8 @@
 namespace hearth {
 namespace {
 
-// A second moves 100 bytes in, 50 out, 1000 within the memory, and norms 10 floats.
+// Describes an accelerator that in a second moves 100 bytes in, 50 out, 1000 within its memory, and
+// norms 10 floats.
 MeasuredAccelerator described(uint32_t queues) {
   const auto exactly = [](double value) { return Spread{value, value, value}; };
   MeasuredAccelerator made;
@@ -51,7 +52,7 @@ class Timed {
     const FloatRows x{own.at(), 10};
     return {.work = NormCall{.x = x, .rows = rows, .n = 10, .eps = 1e-5F, .out = x}};
   }
-  // Seconds that the list takes.
+  // Returns the seconds that the list takes.
   double takes(CommandList list, uint64_t value) {
     list.commands.back().signals.push_back({timeline, value});
     const double begin = gpu.now();
@@ -85,7 +86,7 @@ TEST(TimedAccelerator, WhatIsSideBySideShares) {
   Command beside = timed.norm(1);
   beside.ordered = false;
   EXPECT_NEAR(timed.takes({{timed.norm(3), beside}}, 1), 4, kNear);
-  // The link's two directions and the kernels do not disturb each other.
+  // The link's two directions and the kernels do not slow each other down.
   Command out = timed.copy_out(100);
   out.ordered = false;
   EXPECT_NEAR(timed.takes({{timed.copy_in(200), timed.norm(2), out}}, 2), 2, kNear);
@@ -112,7 +113,7 @@ TEST(TimedAccelerator, QueuesWaitForMoments) {
   use.waits = {{loaded, 1}};
   use.signals = {{timed.timeline, 1}};
   more.waits = {{timed.timeline, 1}};
-  // A second each, one behind the other, whatever order they were submitted in.
+  // The commands take a second each, one after the other, whatever order they were submitted in.
   timed.gpu.submit({{use}});
   timed.gpu.submit({{load}});
   EXPECT_NEAR(timed.takes({{more}}, 2), 3, kNear);
@@ -132,8 +133,8 @@ TEST(TimedAccelerator, NothingBeginsBeforeItIsSubmitted) {
 
 TEST(TimedAccelerator, TellsOfWhatThereIsNot) {
   Timed timed(2);
-  EXPECT_THROW(timed.gpu.allocate(2001), Error);  // of one piece
-  EXPECT_THROW(timed.gpu.allocate(1001), Error);  // of all
+  EXPECT_THROW(timed.gpu.allocate(2001), Error);  // more than one buffer may have
+  EXPECT_THROW(timed.gpu.allocate(1001), Error);  // more than all memory
   EXPECT_EQ(timed.gpu.allocate(1000).bytes(), 1000u);
   EXPECT_THROW(timed.gpu.submit({{timed.copy_in(2001)}}), Error);
   EXPECT_THROW(timed.gpu.wait({7, 1}, 1), Error);

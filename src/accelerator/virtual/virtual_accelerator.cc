@@ -235,8 +235,8 @@ void VirtualAccelerator::submit(const CommandList& list) {
   steps_by_chance();
 }
 
-// Returns the commands of each queue up to the first one that waits, or that is ordered behind one
-// that has not ended.
+// Returns the commands of each queue up to the first that must wait for a moment, or that is
+// ordered after an unfinished one.
 std::vector<VirtualAccelerator::Ready> VirtualAccelerator::ready() const {
   std::vector<Ready> ready;
   for (size_t q = 0; q < queues_.size(); ++q) {
@@ -271,7 +271,8 @@ bool VirtualAccelerator::step() {
   return true;
 }
 
-// Runs a random number of steps: none as often as any, and at times so many that all is done.
+// Runs a random number of steps: none with a chance of 1 in 4, all that can run with the same
+// chance, else up to 7.
 void VirtualAccelerator::steps_by_chance() {
   const uint64_t chance = random_() % 4;
   const uint64_t steps = chance == 0 ? 0 : chance == 1 ? UINT64_MAX : random_() % 8;
@@ -287,7 +288,7 @@ void VirtualAccelerator::run(const Command& command) {
   std::memcpy(at(copy.to), at(copy.from), copy.bytes);
 }
 
-// Gives the signals of the first that have ended.
+// Gives the signals of the queue's first commands that have ended, and removes them.
 void VirtualAccelerator::end_front(std::deque<Task>& queue) {
   while (!queue.empty() && queue.front().ended) {
     const Command ended = std::move(queue.front().command);

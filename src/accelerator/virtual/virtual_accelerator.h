@@ -1,8 +1,8 @@
-// An accelerator made of the reference kernels, for tests of what is built on accelerators: it does
-// what was submitted in an order drawn by chance among all that the lists leave open, one command
-// at a time, as late as the host's waits allow or earlier. Memory that was not written, and what
-// was let go of, is full of NaN. A use of what there is not throws, and so does a read or write by
-// the host of bytes that a command which has not ended works on.
+// An accelerator made of the reference kernels, for tests of code that uses accelerators. It runs
+// submitted commands one at a time, in a random order among all that the lists leave open, as late
+// as the host's waits allow or earlier. Memory that was not written or was freed is full of NaN. A
+// use of something that does not exist throws. So does a read or write by the host of bytes that an
+// unfinished command works on.
 //
 // The same seed and the same calls give the same order.
 #pragma once
@@ -20,11 +20,11 @@ namespace hearth {
 struct VirtualOptions {
   uint64_t seed = 0;
   uint32_t queues = 1;           // 1 or 2
-  bool second_computes = false;  // else the second copies alone
+  bool second_computes = false;  // false: the second one only copies
   uint64_t memory_bytes = uint64_t{1} << 30;
-  uint64_t allocation_bytes = UINT64_MAX;  // the most of one buffer, where that is less
-  bool imports = true;                     // memory of the process
-  // The facts that it reports, in place of all of the above but the seed.
+  uint64_t allocation_bytes = UINT64_MAX;  // the most of one buffer; memory_bytes may be less
+  bool imports = true;                     // whether memory of the process can be imported
+  // The facts that it reports, instead of all of the above but the seed.
   std::optional<AcceleratorFacts> facts = {};
 };
 
@@ -41,7 +41,7 @@ class VirtualAccelerator : public Accelerator {
   TimelineId make_timeline() override;
   uint64_t reached(TimelineId timeline) override;
   void signal(Moment moment) override;
-  // Throws at once where nothing can go on any more.
+  // Throws at once where no command can run any more.
   void wait(Moment moment, double seconds) override;
   std::string why_not(const KernelCall& call) override;
   void submit(const CommandList& list) override;
@@ -68,12 +68,12 @@ class VirtualAccelerator : public Accelerator {
   void check_command_here(const Command& command) const;
   void check_access(const Access& access) const;
   void check_timeline(TimelineId timeline) const;
-  // Throws where a command that has not ended works on these bytes.
+  // Throws where an unfinished command works on these bytes.
   void check_idle(const Access& host) const;
   std::byte* at(const Place& place) const;
 
   std::vector<Ready> ready() const;
-  // Does one of the commands that may come next; false where there is none.
+  // Runs one of the commands that may come next; returns false where there is none.
   bool step();
   void steps_by_chance();
   void run(const Command& command);
@@ -85,7 +85,7 @@ class VirtualAccelerator : public Accelerator {
   std::map<BufferId, Memory> memory_;
   BufferId next_buffer_ = 0;
   std::vector<uint64_t> timelines_;
-  std::vector<std::deque<Task>> queues_;  // that have not ended, or stand behind such
+  std::vector<std::deque<Task>> queues_;  // unfinished commands, and later ones
   bool lost_ = false;
 };
 

@@ -113,7 +113,7 @@ TEST(VirtualAccelerator, MemoryOfTheProcessIsUsedWhereItLies) {
   expect_error(ErrorCode::kUnsupported, "4096", [&] { gpu.import(memory.subspan(64, 4096)); });
 }
 
-// A list waits for what the host signals later, another for what a list that follows signals.
+// One list waits for a later signal of the host, another for a signal of a later list.
 TEST(VirtualAccelerator, ListsWaitForWhatComesLater) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     VirtualAccelerator gpu({.seed = seed, .queues = 2});
@@ -134,7 +134,7 @@ TEST(VirtualAccelerator, ListsWaitForWhatComesLater) {
     gpu.signal({host, 2});
     EXPECT_EQ(gpu.reached(copied), 0u);
     expect_error(ErrorCode::kRequest, "does not go", [&] { gpu.signal({host, 2}); });
-    // The copy has not begun, and who writes what it reads does not know that.
+    // The copy has not begun, and the host must not write the bytes that it will read.
     expect_error(ErrorCode::kRequest, "in progress", [&] { put_floats(gpu, a.at(), {7}); });
     expect_error(ErrorCode::kRequest, "in progress", [&] { floats_at(gpu, a.at(8), 1); });
     gpu.signal({host, 3});
@@ -157,7 +157,7 @@ TEST(VirtualAccelerator, IsLostWhereNothingGoesOn) {
   expect_error(ErrorCode::kResource, "lost", [&] { gpu.reached(end); });
 }
 
-// Letting go of a buffer waits for what works on it.
+// Freeing a buffer waits for the commands that work on it.
 TEST(VirtualAccelerator, FreeingWaits) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     VirtualAccelerator gpu({.seed = seed});
@@ -169,8 +169,8 @@ TEST(VirtualAccelerator, FreeingWaits) {
   }
 }
 
-// Three copies to one place: without an order each is the last at times; with one, the third is.
-// The same seed gives the same.
+// Three copies go to one place. Without an order each is the last at times; with an order it is
+// always the third. The same seed gives the same result.
 TEST(VirtualAccelerator, TakesEveryOrderThatIsLeftOpen) {
   auto last = [](uint64_t seed, bool ordered) {
     VirtualAccelerator gpu({.seed = seed, .queues = 2});

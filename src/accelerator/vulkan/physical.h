@@ -37,8 +37,8 @@ struct PhysicalDevice {
   std::string refused;     // what is missing, with the remedy; empty if nothing is known
   // To be asked for when the device is opened: features and extensions.
   FeatureChain features;
-  std::vector<const char*> extensions;  // to be asked for
-  std::vector<QueuePlace> queues;       // the queues of facts.queues
+  std::vector<const char*> extensions;
+  std::vector<QueuePlace> queues;  // the queues of facts.queues
   QueuePlace own_copies;  // the queue for write() and read(): one of `queues` where none is spare
   VkPhysicalDeviceMemoryProperties memory = {};
   uint32_t memory_heap = 0;  // the heap of facts.memory_bytes
