@@ -47,7 +47,7 @@ struct AcceleratorFacts {
   uint64_t allocation_bytes = 0;   // the most of one buffer
   uint64_t import_alignment = 0;   // of the process's memory for import(); 0: it has no import()
   std::vector<QueueFacts> queues;  // at least one; the first one computes
-  std::string arithmetic;          // how it gives the contracts' bits: "fused fma", "f64 to odd"
+  std::string arithmetic;          // its arithmetic: "fused fma", "f64 to odd"
   std::vector<Lack> lacks;
 };
 
@@ -94,8 +94,7 @@ class Accelerator {
   // Throws kUnsupported where memory cannot be imported.
   virtual Buffer import(std::span<std::byte> memory) = 0;
 
-  // Both return when all bytes are copied. Commands that were submitted and have not ended must not
-  // use these bytes.
+  // Both return when all bytes are copied. Unfinished commands must not use these bytes.
   virtual void write(Place to, std::span<const std::byte> bytes) = 0;
   virtual void read(Place from, std::span<std::byte> bytes) = 0;
 
@@ -108,7 +107,7 @@ class Accelerator {
   // then counts as lost.
   virtual void wait(Moment moment, double seconds) = 0;
 
-  // Says why it cannot do the call; empty: it can.
+  // Says why the accelerator cannot do the call; empty: it can.
   virtual std::string why_not(const KernelCall& call) = 0;
   // Begins the list and returns at once. The buffers and memory that it names must live until it
   // ends.

@@ -67,7 +67,7 @@ NormByCall norm_by_problem(ProblemMemory& memory, const Size& size) {
   call.moments = memory.moments(size.rows, call.heads);
   call.weight = memory.values(size.n);
   if (size.rows % 2 != 0) call.bias = memory.values(size.n);
-  call.out = call.x;  // in place, as heads are normed
+  call.out = call.x;  // in place, like the norms of heads
   memory.note_floats(call.x, size.rows, size.n);
   return call;
 }

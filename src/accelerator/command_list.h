@@ -45,7 +45,7 @@ struct Command {
 
 std::vector<Access> accesses_of(const Command& command);
 
-// "copy", or the call's contract.
+// Returns "copy", or the name of the call's contract.
 std::string work_name(const Command& command);
 
 // Throws Error (kRequest) for a copy of no bytes or onto itself, and for a call that check_call()

@@ -15,7 +15,7 @@ namespace hearth {
 struct TrialKind {
   std::string contract;
   uint32_t length = 0;
-  bool attends = false;  // its work grows with the square of its rows
+  bool attends = false;  // whether its work grows with the square of its rows
 };
 std::vector<TrialKind> trial_kinds();
 

@@ -133,7 +133,7 @@ class PagedText {
     const uint32_t end = *std::ranges::max_element(tokens) + 1;
     for (uint32_t i = begin; i < end; ++i) {
       const bool asked = std::ranges::count(tokens, i) > 0;
-      const uint32_t first = asked ? first_seen(i, window) : i;  // others see themselves
+      const uint32_t first = asked ? first_seen(i, window) : i;  // other rows see only themselves
       rows.push_back({kFirstPage, first, i, 0});
       positions = std::max(positions, i - first + 1);
     }

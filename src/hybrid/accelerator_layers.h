@@ -138,8 +138,8 @@ class AcceleratorLayers : public BlockBuilder {
   // Adds the results of a batch's experts onto a sum; `begins`: the sum begins with them.
   void add_batch(const Routed& of, const ExpertRooms& rooms, const ExpertBatch& batch, ValueId sum,
                  bool begins);
-  // Does as add_batch() for some experts of the batch: batch.experts[which], whose numbers follow
-  // each other.
+  // Adds the results of some experts of the batch, as add_batch() does for all of them. They are
+  // batch.experts[which], whose numbers have no gap.
   void add_experts(const Routed& of, const ExpertRooms& rooms, const ExpertBatch& batch,
                    const UnitRange& which, ValueId sum, bool begins);
   uint32_t room_of(const Routed& of, uint32_t experts) const;

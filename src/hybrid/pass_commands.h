@@ -9,8 +9,8 @@
 //
 //   PassCommands pass;
 //   Place x = pass.input(bytes), y = pass.value(bytes);
-//   pass.add(NormCall{...});               // after all before it
-//   pass.add(QuantizeCall{...}, false);    // beside the one before
+//   pass.add(NormCall{...});               // after all commands before it
+//   pass.add(QuantizeCall{...}, false);    // beside the command before
 //   pass.begin_stage({1});                 // the next commands use other weights
 //   pass.lay_out(facts.allocation_bytes, y);
 //   PassMemory memory(accelerator, pass);  // hybrid/pass_memory.h

@@ -133,7 +133,7 @@ void PrefillPass::reserve() {
   }
 }
 
-// A run of one pass.
+// Runs one pass.
 class PrefillPass::Run {
  public:
   Run(PrefillPass& of, std::span<const PassText> texts, PassWatch& watch)
@@ -150,7 +150,7 @@ class PrefillPass::Run {
   void go();
 
  private:
-  // A stage among those of its layer.
+  // A stage, and whether it is the first and the last of its layer.
   struct Stage {
     LayerPart part;
     bool first, last;

@@ -82,7 +82,7 @@ class PrefillPass : public PassRunner {
   PassMemory memory_;
   const TimelineId loaded_, freed_;
   uint64_t loads_ = 0, computed_ = 0;  // the last values that submitted commands will signal
-  std::vector<uint64_t> berth_users_;  // by berth: `freed` when its last user has ended
+  std::vector<uint64_t> berth_users_;  // by berth: `freed` after its last user has ended
   // The copies of each load, made when it is first submitted. They are the same in every pass, so
   // later passes allocate nothing for them.
   std::vector<CommandList> load_lists_;

@@ -226,7 +226,7 @@ void Streamer::work() {
         run_pass(texts);
       }
     } catch (const std::exception&) {
-      fail_all();  // there is no memory even for this
+      fail_all();  // memory is too short to form a pass
     }
     lock.lock();
   }

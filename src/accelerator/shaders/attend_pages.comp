@@ -41,7 +41,7 @@ const uint kBlocks = 2 * kChunks;
 shared int query_codes[kMaxHeadDim];
 shared uint largest[kBlocks];  // bits of b of the current page; 0 between pages
 shared float inverses[kBlocks], units[kBlocks];
-shared int weights[kBlocks * kPagePositions];  // before they are rounded, bits of floats
+shared int weights[kBlocks * kPagePositions];  // bits of floats until they are rounded
 
 float query_unit;
 

@@ -16,7 +16,7 @@ layout(push_constant) uniform Push {
   Floats x;
   Words chosen;
   Floats weights;
-  Words place, first;  // first: of expert0
+  Words place, first;  // first: begins at expert0's
   Floats result;
   uint x_stride, result_stride, n, used;
   uint expert0, experts;

@@ -13,7 +13,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { flo
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint v[]; };
 layout(push_constant) uniform Push {
   Floats x, bias, up, result;
-  Words first;  // of PlacedRows: of expert0
+  Words first;  // PlacedRows::first, from expert0's on
   uint x_stride, up_stride, result_stride, n;
   uint zero;
   uint experts, row0;

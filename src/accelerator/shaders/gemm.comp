@@ -43,7 +43,7 @@ layout(push_constant) uniform Push {
   uint codes_panel;   // words from panel to panel
   uint scales_panel;  // bytes from panel to panel
   uint block_scales;  // bytes before those of blocks in the scales of a panel
-  uint super_offset, group_shift;  // as super_of() takes them
+  uint super_offset, group_shift;  // arguments of super_of()
   uint row_stride, out_stride;
   uint m, panels;
   uint block0, segments;

@@ -14,7 +14,7 @@ layout(push_constant) uniform Push {
   Words x;
   Words result;  // floats, pairs of bf16 or codes
   Words scale, bias32, sum32, bias16, sum16;
-  Words first;                   // of PlacedRows: of expert0
+  Words first;                   // PlacedRows::first, from expert0's on
   uint x_stride, row_stride, n;  // elements
   uint padded;                   // n, rounded up to whole blocks
   uint zero;

@@ -34,7 +34,7 @@ layout(push_constant) uniform Push {
 const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfChosen = 2;
 const uint kMostExperts = 1024, kMostChosen = 64;
 const uint kSign = 0x80000000u, kInfinityBits = 0x7f800000u;
-const uint kNoneKey = 0x007fffffu, kZeroKey = kSign;  // of -infinity, and of both zeros
+const uint kNoneKey = 0x007fffffu, kZeroKey = kSign;  // the keys of -infinity, and of both zeros
 
 shared float scores[kMostExperts], ranks[kMostExperts];
 shared uint keys[kMostExperts];

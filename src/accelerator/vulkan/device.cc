@@ -41,7 +41,7 @@ VulkanDevice::VulkanDevice(std::shared_ptr<const VulkanInstance> instance,
 
 VulkanDevice::~VulkanDevice() {
   if (handle_ != VK_NULL_HANDLE && !abandoned_) calls_.vkDestroyDevice(handle_, nullptr);
-  // The instance stays as long as its device does.
+  // Leaks a reference, so that the instance lives as long as the abandoned device.
   if (abandoned_) static_cast<void>(new std::shared_ptr<const VulkanInstance>(instance_));
 }
 

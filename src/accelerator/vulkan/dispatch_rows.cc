@@ -215,7 +215,7 @@ std::vector<Dispatch> dispatches_of(const QuantizeCall& call, const AddressOf& a
                         : call.out.format == ActFormat::kBF16 ? 2
                                                               : 4;
   const uint32_t group = word * kQuantizeGroup;
-  // Padding does not add a group: a group's elements are whole blocks.
+  // Padding never adds a group, since a group's elements are whole blocks.
   const uint64_t reach = uint64_t{call.n} + 2 * group;
   const uint64_t stride = std::max(call.x.stride, reach);
   std::vector<Dispatch> dispatches;
