@@ -90,8 +90,8 @@ class Accelerator {
   // Allocates at least one byte, 256-byte aligned, with unknown content.
   virtual Buffer allocate(uint64_t bytes) = 0;
   // Makes a buffer of the process's memory, which is copied from and to directly. The memory
-  // outlives the buffer; it begins at a multiple of facts().import_alignment, and so does its end.
-  // Throws kUnsupported where memory cannot be imported.
+  // outlives the buffer, and begins and ends at multiples of facts().import_alignment. Throws
+  // kUnsupported where memory cannot be imported.
   virtual Buffer import(std::span<std::byte> memory) = 0;
 
   // Both return when all bytes are copied. Unfinished commands must not use these bytes.

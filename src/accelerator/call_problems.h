@@ -37,7 +37,7 @@ struct Contract {
 };
 
 // Returns all contracts. `brief`: a few problems of each; else all sizes, variants and values that
-// matter to any back end.
+// matter to any contract.
 std::vector<Contract> all_contracts(bool brief);
 
 }  // namespace hearth

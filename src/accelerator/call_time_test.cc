@@ -39,8 +39,8 @@ TEST(CallTime, ProductsGoByRows) {
   const auto each = [&](PackKind kind, uint32_t rows) {
     return times.seconds(product(kind, rows)) / elements;
   };
-  // For 1 row it is 1 / 100, for 16 rows 16 / 1600: reading the matrix takes the time in both
-  // cases.
+  // The figure is 1 / 100 for 1 row, and 16 / 1600 for 16 rows: reading the matrix takes the time
+  // in both cases.
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 1), 0.01);
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 9), 0.01);
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 32), 0.02);

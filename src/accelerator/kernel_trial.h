@@ -1,5 +1,5 @@
-// A call of a contract that is not a product, with memory to work on, for timing it. All its values
-// are equal and finite, since the time of such a call does not depend on them.
+// A call of a contract that is not a product, with memory to work on, for timing it. Its values are
+// harmless constants, since the time of such a call does not depend on them.
 #pragma once
 
 #include <cstdint>

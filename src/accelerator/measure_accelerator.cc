@@ -223,7 +223,7 @@ class Measurement {
   uint32_t commands_for(const List& list) {
     const double wanted = std::min(kListSeconds, share_ / kLeastRepetitions);
     uint32_t commands = 1;
-    // Where a command is short, the first figure is mostly the cost of a submission.
+    // The first figure is mostly the cost of a submission where a command is short.
     for (int tries = 0; tries < 2; ++tries) {
       const double each = std::max(seconds_of(list(commands)), 1e-9) / commands;
       commands = static_cast<uint32_t>(std::clamp<double>(wanted / each, 1, kMostCommands));

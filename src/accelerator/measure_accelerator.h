@@ -20,8 +20,8 @@
 namespace hearth {
 
 struct MeasureOptions {
-  // About how many seconds measuring takes on a slow accelerator. The smallest sizes are measured
-  // however long that takes.
+  // The approximate seconds that measuring takes on a slow accelerator. The smallest sizes are
+  // measured however long that takes.
   double seconds = 10;
   // The most bytes of one transfer; a power of two from 4096 on.
   uint64_t piece_bytes = uint64_t{64} << 20;

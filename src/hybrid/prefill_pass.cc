@@ -188,7 +188,7 @@ class PrefillPass::Run {
   std::vector<bool> live_;          // by text: whether it is still wanted
   std::vector<Leaving> leaving_;    // texts that are not wanted any more
   std::vector<uint64_t> arrivals_;  // by load: the value of `loaded` to wait for; 0: none
-  // By berth: whether it holds a part whose last stage was not submitted yet.
+  // Whether each berth holds a part whose last stage was not submitted yet.
   std::vector<bool> taken_;
   std::vector<uint64_t> layer_ends_;  // by layer so far: the value of `freed` after it
   uint64_t filled_ = 0;   // the value of `freed` after the stage that fills the layer's pages

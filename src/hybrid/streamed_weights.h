@@ -83,7 +83,7 @@ class StreamedWeights : public PassWeights {
   std::vector<std::vector<ExpertBatch>> batches_;  // by layer
   std::vector<std::vector<Held>> parts_;           // by layer: its rest, then its batches
   std::vector<Load> loads_;
-  // By layer and part, as parts_; empty for kept layers.
+  // The loads' indices by layer and part, as parts_; empty for kept layers.
   std::vector<std::vector<size_t>> load_numbers_;
   std::vector<Buffer> buffers_;
   uint32_t berths_ = 0;  // berths for rests, then those of the ring

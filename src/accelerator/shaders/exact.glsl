@@ -34,7 +34,7 @@ float fused(float a, float b, float c) {
   precise double w = d - t;
   precise double e = v + w;  // s + e = q + d exactly
   uvec2 k = unpackDouble2x32(s);
-  // For an infinite s the error e is a NaN, and adding 1 to the bits of s would give a NaN too.
+  // The error e of an infinite s is a NaN, and adding 1 to the bits of s would give a NaN too.
   bool finite = (k.y & 0x7ff00000u) != 0x7ff00000u;
   if (finite && e != 0.0 && (k.x & 1u) == 0u) {
     bool up = (e > 0.0) == (s > 0.0);

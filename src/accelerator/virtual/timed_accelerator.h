@@ -35,7 +35,7 @@ class TimedAccelerator : public Accelerator {
 
   // The seconds since the accelerator was made, by the host's clock.
   double now() const { return now_; }
-  // Of these, the seconds with a kernel under way, and with a copy over the link.
+  // The parts of these seconds with a kernel under way, and with a copy over the link.
   double computing_seconds() const { return computing_seconds_; }
   double copying_seconds() const { return copying_seconds_; }
   uint64_t bytes_in() const { return bytes_in_; }

@@ -35,7 +35,7 @@ struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   AcceleratorFacts facts;  // without `arithmetic`, which the probes fill in
   std::string refused;     // what is missing, with the remedy; empty if nothing is known
-  // To be asked for when the device is opened: features and extensions.
+  // The features and extensions that are asked for when the device is opened.
   FeatureChain features;
   std::vector<const char*> extensions;
   std::vector<QueuePlace> queues;  // the queues of facts.queues

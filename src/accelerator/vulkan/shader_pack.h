@@ -12,7 +12,7 @@ namespace hearth {
 struct ShaderPack {
   // The first constants of shaders/gemm_kind.glsl, up to kParts.
   std::vector<uint32_t> constants;
-  // For the scales of a panel: the bytes before the blocks' scales, and the arguments of
+  // The layout of a panel's scales: the bytes before the blocks' scales, and the arguments of
   // super_of().
   uint32_t block_scales = 0, super_offset = 0, group_shift = 0;
 };

@@ -464,8 +464,8 @@ TEST(FloatModes, StandBehindTheEntryPoint) {
   EXPECT_TRUE(std::equal(same.begin(), same.end(), module.begin(), module.end()));
 }
 
-// Where nearly all rows may choose an expert, a dispatch has no more panels, however few rows are
-// likely.
+// A dispatch has no more panels where nearly all rows may choose an expert, however few rows are
+// likely to choose it.
 TEST(VulkanDispatches, OfExpertsAreBoundedByTheRowsThatThereMayBe) {
   const auto count = [](uint32_t rows) {
     return dispatches_of(ExpertGemmCall{.spec = {PackKind::kBF16, 2048, 4096, 0},
