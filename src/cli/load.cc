@@ -168,6 +168,7 @@ StreamPlanOptions stream_plan_options(const PromptGpuArgs& args) {
   options.memory = args.memory;
   options.kept = args.layers;
   options.experts = args.experts;
+  options.ring_grows = !args.experts;
   return options;
 }
 

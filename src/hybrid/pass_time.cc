@@ -91,9 +91,14 @@ PassFigures PassClock::figures(uint32_t rows, uint32_t first) {
           gpu.bytes_out() - before.bytes_out};
 }
 
-StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerator& gpu,
-                               const StreamPlanOptions& options, const TimedOptions& timed) {
-  constexpr double kLonger = 1.01;
+namespace {
+
+// The time of one plan may exceed that of another by this and count as the same.
+constexpr double kLonger = 1.01;
+
+// Returns plan_stream()'s plan with the shortest ring that is nearly as fast as the longest.
+StreamPlan plan_ring_by_time(const PassTarget& target, const MeasuredAccelerator& gpu,
+                             const StreamPlanOptions& options, const TimedOptions& timed) {
   const StreamPlan longest = plan_stream(target, gpu.facts, options);
   if (longest.experts == 0 || options.experts) return longest;
   std::vector<uint32_t> rows;
@@ -117,6 +122,77 @@ StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerat
     return chosen;
   }
   return longest;
+}
+
+// Prompts by passes of one plan.
+struct PromptTimes {
+  std::vector<double> seconds;  // by prompt
+  double longest_layer = 0;     // seconds of a layer of any of their passes
+  bool waits_for_copies = false;
+};
+
+PromptTimes prompt_times(const PassTarget& target, const MeasuredAccelerator& gpu,
+                         const StreamPlan& plan, const TimedOptions& options,
+                         std::span<const uint32_t> lengths) {
+  constexpr double kComputing = 0.97;
+  const auto layers = static_cast<double>(target.model->spec().layers.size());
+  PassClock clock(target, gpu, plan, options);
+  PromptTimes times{std::vector<double>(lengths.size(), 0)};
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    for (uint32_t done = 0; done < lengths[i]; done += plan.rows) {
+      const PassFigures pass = clock.figures(std::min(plan.rows, lengths[i] - done), done);
+      times.seconds[i] += pass.seconds;
+      times.longest_layer = std::max(times.longest_layer, pass.seconds / layers);
+      times.waits_for_copies = pass.computing_seconds < kComputing * pass.seconds;
+    }
+  }
+  return times;
+}
+
+// Whether some prompt takes less time by the one than by the other, and none more.
+bool sooner(const PromptTimes& one, const PromptTimes& other) {
+  constexpr double kLess = 0.97;
+  bool some = false;
+  for (size_t i = 0; i < one.seconds.size(); ++i) {
+    if (one.seconds[i] > other.seconds[i] * kLonger) return false;
+    some = some || one.seconds[i] < other.seconds[i] * kLess;
+  }
+  return some;
+}
+
+// Returns the lengths of prompts that plans are compared by: up to that of a whole context.
+std::vector<uint32_t> prompt_lengths(const PassTarget& target) {
+  const uint32_t longest = std::min(target.context, target.kv->page_count() * kPagePositions);
+  std::vector<uint32_t> lengths;
+  for (uint32_t length = kFewRows; length < longest; length *= 2) lengths.push_back(length);
+  lengths.push_back(longest);
+  return lengths;
+}
+
+}  // namespace
+
+StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerator& gpu,
+                               const StreamPlanOptions& options, const TimedOptions& timed) {
+  StreamPlan best = plan_ring_by_time(target, gpu, options, timed);
+  const std::vector<uint32_t> lengths = prompt_lengths(target);
+  const uint32_t most = std::min(lengths.back(), kMostPassRows);
+  if (options.rows != 0 || best.berths == 0 || best.rows < kUsualPassRows) return best;
+  try {
+    PromptTimes least = prompt_times(target, gpu, best, timed, lengths);
+    StreamPlanOptions more = options;
+    while (least.waits_for_copies && best.rows < most) {
+      more.rows = std::min(2 * best.rows, most);
+      const StreamPlan plan = plan_ring_by_time(target, gpu, more, timed);
+      PromptTimes times = prompt_times(target, gpu, plan, timed, lengths);
+      if (times.longest_layer > kMostLayerSeconds / 4 || !sooner(times, least)) break;
+      best = plan;
+      least = std::move(times);
+    }
+  } catch (const Error& error) {
+    // There is no memory for more rows, or the accelerator would count as lost.
+    if (error.code() != ErrorCode::kResource && error.code() != ErrorCode::kUsage) throw;
+  }
+  return best;
 }
 
 PassTime::PassTime(const PassTarget& target, const MeasuredAccelerator& gpu, const StreamPlan& plan,

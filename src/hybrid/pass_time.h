@@ -39,9 +39,11 @@ class PassClock {
   PrefillPass pass_;
 };
 
-// Returns plan_stream()'s plan. For a model with experts whose ring is left open, it takes the
-// shortest ring whose passes take at most 1 % longer than that plan's. Passes of 512, 1024, 2048,
-// ... rows and of all rows are compared.
+// Returns the plan of plan_stream(), changed in two ways.
+// - The ring of a model with experts, where it is left open, is the shortest whose passes take at
+//   most 1 % longer than those of that plan: passes of 512, 1024, 2048, ... rows and of all rows.
+// - The number of rows, where it is left open, is doubled from kUsualPassRows on. It is doubled as
+//   long as copies bound the passes, some prompt gains 3 %, none loses 1 %, and no layer takes 5 s.
 StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerator& gpu,
                                const StreamPlanOptions& options, const TimedOptions& timed = {});
 

@@ -99,6 +99,21 @@ CommandList PrefillPass::copies_of(const StreamedWeights::Held& held) const {
   return list;
 }
 
+CommandList& PrefillPass::copies_of_load(size_t number) {
+  LoadList& made = load_lists_[number];
+  const StreamedWeights::Held& held = weights_.held(weights_.loads()[number].part);
+  if (made.list.commands.empty()) {
+    made = {copies_of(held), held.room};
+    return made.list;
+  }
+  for (Command& command : made.list.commands) {
+    auto& copy = std::get<CopyBytes>(command.work);
+    copy.to = held.room + (copy.to.offset - made.berth.offset);
+  }
+  made.berth = held.room;
+  return made.list;
+}
+
 PassCommands PrefillPass::make(const PrefillStep& step) const {
   PassCommands commands(!target_.only_timed);
   const PassPages pages(*target_.kv, shards_, pages_.at(), plan_.pages);
@@ -124,6 +139,7 @@ void PrefillPass::reserve() {
   PassCommands largest = make(LargestPass(target_.context, plan_.rows).step());
   largest.lay_out(accelerator_->facts().allocation_bytes);
   memory_ = PassMemory(*accelerator_, largest);
+  fits_.emplace_back(PassMemory::Fit{memory_.layout(), {}});
   for (const auto& stage : largest.stages_in(memory_.buffers())) {
     for (const Command& command : stage.list.commands) {
       const auto* call = std::get_if<KernelCall>(&command.work);
@@ -131,6 +147,29 @@ void PrefillPass::reserve() {
       if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
     }
   }
+}
+
+const PassMemory::Fit& PrefillPass::fit_for(uint32_t rows) {
+  size_t halved = 0;
+  const auto rows_of = [&](size_t times) { return plan_.rows >> times; };
+  while (rows <= rows_of(halved + 1) && rows_of(halved + 1) >= kLeastPassRows) ++halved;
+  if (halved >= fits_.size()) fits_.resize(halved + 1);
+  std::optional<PassMemory::Fit>& fit = fits_[halved];
+  if (!fit) {
+    PassCommands commands = make(LargestPass(target_.context, rows_of(halved)).step());
+    fit = memory_.fit(commands.lay_out(accelerator_->facts().allocation_bytes),
+                      weights_.ring_berth_bytes());
+  }
+  return *fit;
+}
+
+// All that earlier passes submitted has ended, so every berth is free.
+const PassLayout& PrefillPass::lay_pass(uint32_t rows) {
+  if (!plan_.ring_grows || weights_.ring_berth_bytes() == 0) return memory_.layout();
+  const PassMemory::Fit& fit = fit_for(rows);
+  weights_.lay_ring(fit.berths);
+  berth_users_.assign(weights_.berths(), 0);
+  return fit.layout;
 }
 
 // Runs one pass.
@@ -141,6 +180,7 @@ class PrefillPass::Run {
         texts_(texts),
         watch_(watch),
         step_(texts),
+        layout_(of.lay_pass(static_cast<uint32_t>(step_.view().rows()))),
         pages_(*of.target_.kv, of.shards_, of.pages_.at(), of.plan_.pages),
         live_(texts.size(), true),
         taken_(of.weights_.berths(), false) {
@@ -184,6 +224,7 @@ class PrefillPass::Run {
   const std::span<const PassText> texts_;
   PassWatch& watch_;
   const PrefillStep step_;
+  const PassLayout& layout_;
   const PassPages pages_;
   std::vector<bool> live_;          // by text: whether it is still wanted
   std::vector<Leaving> leaving_;    // texts that are not wanted any more
@@ -260,8 +301,7 @@ void PrefillPass::Run::load(size_t number) {
     arrivals_.push_back(0);
     return;
   }
-  CommandList& list = of_.load_lists_[number];
-  if (list.commands.empty()) list = of_.copies_of(held);
+  CommandList& list = of_.copies_of_load(number);
   list.commands.front().waits.assign(free > 0 ? 1 : 0, {of_.freed_, free});
   list.commands.back().signals.assign(1, {of_.loaded_, of_.loads_ + 1});
   arrivals_.push_back(of_.loads_ + 1);
@@ -348,7 +388,7 @@ void PrefillPass::Run::go() {
   // The first copies run while the host makes the tokens' embeddings.
   load_ahead(of_.weights_.load_of({}));
   PassCommands commands = of_.make(step_);
-  commands.lay_out_as(of_.memory_.layout());
+  commands.lay_out_as(layout_);
   of_.write_inputs(commands);
   std::vector<PassCommands::Stage> stages = commands.stages_in(of_.memory_.buffers());
   for (size_t i = 0; i < stages.size(); ++i) {

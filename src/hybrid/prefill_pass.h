@@ -13,6 +13,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -66,6 +67,13 @@ class PrefillPass : public PassRunner {
   bool imported(const StreamedWeights::Load& load) const;
   // Returns the copies of an imported part to its berth.
   CommandList copies_of(const StreamedWeights::Held& held) const;
+  // Returns the load's copies, to where its berth lies now.
+  CommandList& copies_of_load(size_t number);
+  // Returns the layout of passes over up to so many rows: the plan's rows, or a half of them, a
+  // quarter and so on.
+  const PassMemory::Fit& fit_for(uint32_t rows);
+  // Lays the ring for a pass over so many rows, and returns the places of its values.
+  const PassLayout& lay_pass(uint32_t rows);
   bool pages_imported() const { return !pages_memory_.empty(); }
   void reserve();
   void wait_for_all();
@@ -83,9 +91,15 @@ class PrefillPass : public PassRunner {
   const TimelineId loaded_, freed_;
   uint64_t loads_ = 0, computed_ = 0;  // the last values that submitted commands will signal
   std::vector<uint64_t> berth_users_;  // by berth: `freed` after its last user has ended
-  // The copies of each load, made when it is first submitted. They are the same in every pass, so
-  // later passes allocate nothing for them.
-  std::vector<CommandList> load_lists_;
+  // The copies of each load, made when it is first submitted, and the berth that they go to. In
+  // another pass they differ in the berth alone, so later passes allocate nothing for them.
+  struct LoadList {
+    CommandList list;
+    Place berth;
+  };
+  std::vector<LoadList> load_lists_;
+  // By how often the plan's rows are halved. Each is made before its first pass.
+  std::vector<std::optional<PassMemory::Fit>> fits_;
   uint32_t copy_queue_ = 0;
   uint64_t copied_bytes_ = 0;
   bool ended_ = true;

@@ -168,6 +168,7 @@ class Planner {
       plan.expert_batch = batch_of(most, std::max(ring / 2, 1u), rows);
       plan.expert_bytes = most.largest;
       plan.experts = std::max(ring / plan.expert_batch, 1u) * plan.expert_batch;
+      plan.ring_grows = options_.ring_grows;
     }
     const RowMemory of_rows = row_memory(plan);
     plan.pass_bytes = of_rows.bytes + plan.page_bytes + vectors_;
@@ -355,7 +356,8 @@ std::string stream_plan_text(const StreamPlan& plan, uint32_t layers) {
   }
   if (plan.experts > 0) {
     text +=
-        fmt::format(", a ring of {} experts of {}", plan.experts, bytes_text(plan.expert_bytes));
+        fmt::format(", a ring of {} experts of {}{}", plan.experts, bytes_text(plan.expert_bytes),
+                    plan.ring_grows ? ", longer for fewer rows" : "");
   }
   return text + fmt::format(", {} in all", bytes_text(plan.bytes()));
 }

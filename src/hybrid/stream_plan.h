@@ -48,6 +48,8 @@ struct StreamPlan {
   uint32_t experts = 0, expert_batch = 0;
   uint64_t expert_bytes = 0;  // of one berth
   uint32_t kept_batch = 0;    // the most experts of a kept layer that are multiplied at once
+  // Whether a pass of fewer rows has a longer ring, in the memory that its values leave.
+  bool ring_grows = false;
 
   // Returns the bytes on the accelerator for layers and experts that are not kept.
   uint64_t bytes_in_flight() const { return berths * berth_bytes + experts * expert_bytes; }
@@ -78,6 +80,7 @@ struct StreamPlanOptions {
   // The number of berths of the ring, at most the number of all experts of layers that are not
   // kept. None: as many as a layer has experts, or fewer where memory is short.
   std::optional<uint32_t> experts = {};
+  bool ring_grows = true;  // as in StreamPlan
   bool operator==(const StreamPlanOptions&) const = default;
 };
 
@@ -85,7 +88,7 @@ inline constexpr uint32_t kLeastPassRows = 64, kMostPassRows = 65536;
 inline constexpr uint32_t kMostBerths = 1024;
 inline constexpr uint32_t kLeastRing = 2, kMostRing = 65536;
 // A pass with more rows may take a small GPU longer for a layer of a large model than the 20 s
-// after which it counts as lost.
+// after which it counts as lost. plan_stream_by_time() takes more where that is known to be far.
 inline constexpr uint32_t kUsualPassRows = 8192;
 
 // Plans a model's passes. Memory goes to berths and a ring of two first, then to rows, then to a

@@ -1,6 +1,7 @@
 #include "hybrid/streamed_weights.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 
 #include "base/check.h"
@@ -107,11 +108,30 @@ void StreamedWeights::make_berths(Accelerator& accelerator) {
        {std::span(bytes).first(room_.berths), std::span(bytes).subspan(room_.berths)}) {
     if (!kind.empty()) std::ranges::fill(kind, std::ranges::max(kind));
   }
-  const std::vector<Place> places = allocate_together(accelerator, bytes, &buffers_);
-  berths_ = static_cast<uint32_t>(places.size());
+  if (bytes.size() > room_.berths) ring_berth_bytes_ = bytes.back();
+  berths_ = allocate_together(accelerator, bytes, &buffers_);
+  place_parts();
+}
+
+void StreamedWeights::place_parts() {
   for (const Load& load : loads_) {
-    parts_[load.part.layer][index_of(load.part)].room = places[load.berth];
+    parts_[load.part.layer][index_of(load.part)].room = berths_[load.berth];
   }
+}
+
+void StreamedWeights::lay_ring(std::span<const Place> more) {
+  size_t longest = room_.ring;
+  for (const auto& batches : std::span(batches_).subspan(room_.kept)) {
+    longest = std::max(longest, batches.size());
+  }
+  const auto ring = static_cast<uint32_t>(std::min(room_.ring + more.size(), longest));
+  berths_.resize(room_.berths + room_.ring);
+  std::ranges::copy(more.first(ring - room_.ring), std::back_inserter(berths_));
+  uint32_t in_ring = 0;
+  for (Load& load : loads_) {
+    if (load.part.batch) load.berth = room_.berths + in_ring++ % ring;
+  }
+  place_parts();
 }
 
 std::optional<size_t> StreamedWeights::load_of(const LayerPart& part) const {

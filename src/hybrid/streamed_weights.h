@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -49,7 +50,13 @@ class StreamedWeights : public PassWeights {
   bool has_tables() const override { return false; }
 
   // The number of berths of both kinds.
-  uint32_t berths() const { return berths_; }
+  uint32_t berths() const { return static_cast<uint32_t>(berths_.size()); }
+  // Returns the bytes of a berth of the ring; 0: there is no ring.
+  uint64_t ring_berth_bytes() const { return ring_berth_bytes_; }
+  // Lays the ring of the next pass: its own berths, and then these as far as a layer has batches
+  // for them. The parts that earlier passes copied to the ring count as gone. The places outlive
+  // the pass.
+  void lay_ring(std::span<const Place> more);
 
   // A part's bytes in the host's memory, and the place of its first byte on the accelerator.
   struct Held {
@@ -78,6 +85,7 @@ class StreamedWeights : public PassWeights {
   void upload_vectors(const Model& model, Accelerator& accelerator);
   void keep(Accelerator& accelerator);
   void make_berths(Accelerator& accelerator);
+  void place_parts();
 
   StreamedRoom room_;
   std::vector<std::vector<ExpertBatch>> batches_;  // by layer
@@ -86,7 +94,8 @@ class StreamedWeights : public PassWeights {
   // The loads' indices by layer and part, as parts_; empty for kept layers.
   std::vector<std::vector<size_t>> load_numbers_;
   std::vector<Buffer> buffers_;
-  uint32_t berths_ = 0;  // berths for rests, then those of the ring
+  std::vector<Place> berths_;  // berths for rests, then those of the ring
+  uint64_t ring_berth_bytes_ = 0;
   std::unordered_map<const VectorWeight*, Place> vectors_;
   std::unordered_map<const Weight*, uint32_t> layers_;  // the layer of each matrix
 };

@@ -120,6 +120,7 @@ TEST(PassAllocations, TensorsThatAreCopiedTakeNone) {
                                  256);
     StreamPlan plan{.rows = 128, .pages = 8, .berths = 3, .experts = 64, .expert_batch = 1};
     plan.kept_batch = 1;
+    plan.ring_grows = true;
     const Counted streamed = counted_passes(target, plan);
     plan.kept = kDeep;
     const Counted kept = counted_passes(target, plan);

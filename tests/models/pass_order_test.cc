@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <numeric>
 #include <random>
+#include <set>
+#include <utility>
 
 #include "accelerator/check_commands.h"
 #include "accelerator/command_order.h"
@@ -94,9 +97,7 @@ class Streamed {
 
   // The lists of two passes over two texts, the second one behind the first.
   std::shared_ptr<KeepingAccelerator> kept_lists(const StreamPlan& plan, uint32_t queues) const {
-    MeasuredAccelerator gpu = fast_gpu();
-    gpu.facts.queues.resize(queues);
-    const auto kept = std::make_shared<KeepingAccelerator>(gpu, TimedOptions{});
+    const auto kept = accelerator(queues);
     PrefillPass pass(target_.target(), kept, plan);
     const std::vector<int32_t> tokens(plan.rows - 9, 0);
     const std::vector<uint32_t> pages = {0, 1, 2, 3};
@@ -110,7 +111,31 @@ class Streamed {
     return kept;
   }
 
+  // The lists of passes over texts of so many tokens, one after another.
+  std::shared_ptr<KeepingAccelerator> kept_lists_of(const StreamPlan& plan,
+                                                    std::span<const uint32_t> lengths) const {
+    const auto kept = accelerator(2);
+    PrefillPass pass(target_.target(), kept, plan);
+    const std::vector<int32_t> tokens(plan.rows, 0);
+    const std::vector<uint32_t> pages = {0, 1, 2, 3};
+    AllWanted watch;
+    for (const uint32_t length : lengths) {
+      const PassText text{std::span(tokens).first(length),
+                          0,
+                          std::span(pages).first(pages_for(length)),
+                          {},
+                          length};
+      pass.run({&text, 1}, watch);
+    }
+    return kept;
+  }
+
  private:
+  static std::shared_ptr<KeepingAccelerator> accelerator(uint32_t queues) {
+    MeasuredAccelerator gpu = fast_gpu();
+    gpu.facts.queues.resize(queues);
+    return std::make_shared<KeepingAccelerator>(gpu, TimedOptions{});
+  }
   static ModelPlacement placement(uint32_t shards, ExpertCut cut) {
     std::vector<uint32_t> nodes(shards);
     std::iota(nodes.begin(), nodes.end(), 0);
@@ -162,6 +187,39 @@ TEST(PassOrder, ListsAreSoundForRingsOfEveryLength) {
             ADD_FAILURE() << fault.text;
           }
         }
+      }
+    });
+  }
+}
+
+// Returns the number of places that experts are copied to.
+size_t places_of_copies(const CommandList& list) {
+  std::set<std::pair<BufferId, uint64_t>> places;
+  for (const Command& command : list.commands) {
+    if (command.queue != kCopyQueue) continue;
+    const Place to = std::get<CopyBytes>(command.work).to;
+    places.emplace(to.buffer, to.offset);
+  }
+  return places.size();
+}
+
+TEST(PassOrder, ListsAreSoundWhereTheRingGrowsAndShrinks) {
+  for (const bool latents : {false, true}) {
+    for_each_placing([&](uint32_t shards, ExpertCut cut) {
+      const Streamed model(latents, shards, cut);
+      for (const uint32_t ring : {2u, 3u, 6u}) {
+        SCOPED_TRACE(testing::Message() << (latents ? "latents, " : "") << shards << " shards, a "
+                                        << "ring of " << ring);
+        StreamPlan plan = plan_of(ring);
+        plan.rows = 250;
+        plan.ring_grows = true;
+        const auto kept = model.kept_lists_of(plan, std::array{62u, 250u, 20u, 110u, 249u, 62u});
+        for (const CommandFault& fault : faults_of(kept->list(), *kept)) {
+          ADD_FAILURE() << fault.text;
+        }
+        const auto few = model.kept_lists_of(plan, std::array{62u});
+        const auto many = model.kept_lists_of(plan, std::array{250u});
+        EXPECT_GT(places_of_copies(few->list()), places_of_copies(many->list()));
       }
     });
   }
@@ -327,6 +385,13 @@ class PassSeeds : public testing::Test {
     plan.pages = 1;
     return plan;
   }
+  // The same, of more rows than the text has, so that some of them give their memory to the ring.
+  StreamPlan growing(uint32_t seed) const {
+    StreamPlan made = plan(seed);
+    made.rows = 128 << seed % 3;
+    made.ring_grows = true;
+    return made;
+  }
   static VirtualOptions options(uint32_t seed, uint32_t queues) {
     return {
         .seed = seed, .queues = queues, .second_computes = seed % 4 == 1, .imports = seed % 8 != 7};
@@ -350,6 +415,13 @@ TEST_F(PassSeeds, GiveTheBitsOfTheCores) {
   for (uint32_t seed = 0; seed < seeds && !HasFailure(); ++seed) {
     const auto gpu = std::make_shared<VirtualAccelerator>(options(seed, 1 + seed % 7 % 2));
     EXPECT_TRUE(placed(seed).cores->gives_the_same(gpu, plan(seed))) << "seed " << seed;
+  }
+}
+
+TEST_F(PassSeeds, GiveTheBitsOfTheCoresWhereTheRingGrows) {
+  for (uint32_t seed = 0; seed < kSeeds / 4 && !HasFailure(); ++seed) {
+    const auto gpu = std::make_shared<VirtualAccelerator>(options(seed, 1 + seed % 7 % 2));
+    EXPECT_TRUE(placed(seed).cores->gives_the_same(gpu, growing(seed))) << "seed " << seed;
   }
 }
 

@@ -185,6 +185,28 @@ TEST(PassTime, ListsAreThoseOfALoadedModel) {
   expect_lists_of_a_loaded_model(tiny_deepseek2({.layers = 4, .codes = true}));
 }
 
+// Copies take the time of short passes, and computing that of long ones. With a ring of two they
+// cannot run ahead of attention.
+TEST(PassTime, ShortPassesHaveALongerRing) {
+  const TestModel model(
+      {.architecture = "qwen3moe", .layers = 6, .experts = {.count = 32, .chosen = 4, .ffn = 256}});
+  const DescribedTarget target(model.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16,
+                               kContext);
+  MeasuredAccelerator gpu = described(1e7, kFast);
+  gpu.rates.kernels = {{"attend pages f16", 64, 64, exactly(1e8)}};
+  StreamPlan plan =
+      plan_stream(target.target(), gpu.facts, {.rows = 2048, .memory = 0, .kept = 0, .experts = 2});
+  ASSERT_TRUE(plan.ring_grows);
+  PassClock growing(target.target(), gpu, plan);
+  plan.ring_grows = false;
+  PassClock fixed(target.target(), gpu, plan);
+  for (const uint32_t rows : {128u, 256u, 512u}) {
+    EXPECT_LT(growing.seconds(rows), 0.95 * fixed.seconds(rows)) << rows;
+  }
+  EXPECT_NEAR(growing.seconds(2048), fixed.seconds(2048), 1e-9);
+  EXPECT_LT(growing.seconds(128), 0.95 * fixed.seconds(128)) << "behind a long pass";
+}
+
 // The time of passes with more rows makes no jump, though some heads are computed at a time.
 TEST(PassTime, PassesOverLatentsTakeTheMemoryThatIsPlanned) {
   const TestModel model(latent_source({.layers = 2}));

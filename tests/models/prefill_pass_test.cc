@@ -32,8 +32,13 @@ constexpr uint32_t kLongestDrawn = 700;
 struct Shape {
   uint32_t shards = 1;
   KvType kv = KvType::kF32;
-  StreamPlan plan = {
-      .rows = 128, .pages = 32, .kept = 0, .berths = 2, .experts = 2, .expert_batch = 1};
+  StreamPlan plan = {.rows = 128,
+                     .pages = 32,
+                     .kept = 0,
+                     .berths = 2,
+                     .experts = 2,
+                     .expert_batch = 1,
+                     .ring_grows = true};
   uint32_t context = 448;
   ExpertCut experts = ExpertCut::kCut;
   ExpandRule expand = {.tail = 40, .step = 24};  // of models with latents
@@ -278,7 +283,8 @@ TEST_P(PrefillPassGolden, GivesTheBitsOfTheCores) {
                 .kept = has_experts_ ? 0u : 1u,
                 .berths = 1,
                 .experts = 4,
-                .expert_batch = 2},
+                .expert_batch = 2,
+                .ring_grows = true},
         .experts = ExpertCut::kSpread,
         .copies = 2},
         Shape{2,
@@ -373,7 +379,8 @@ TEST(PrefillPassPieces, GiveTheBitsOfTheCores) {
                          .berths = 2,
                          .experts = 4,
                          .expert_batch = 2,
-                         .kept_batch = 1}};
+                         .kept_batch = 1,
+                         .ring_grows = true}};
       const std::unique_ptr<Engine> engine = cores(model.path, shape);
       const PieceNeeds needs = piece_needs([&](const std::shared_ptr<Accelerator>& gpu) {
         PrefillPass(engine->pass_target(), gpu, shape.plan);
