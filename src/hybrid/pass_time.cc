@@ -93,7 +93,7 @@ PassFigures PassClock::figures(uint32_t rows, uint32_t first) {
 
 namespace {
 
-// The time of one plan may exceed that of another by this and count as the same.
+// A plan that takes at most so many times as long as another counts as no slower.
 constexpr double kLonger = 1.01;
 
 // Returns plan_stream()'s plan with the shortest ring that is nearly as fast as the longest.
@@ -124,11 +124,11 @@ StreamPlan plan_ring_by_time(const PassTarget& target, const MeasuredAccelerator
   return longest;
 }
 
-// Prompts by passes of one plan.
+// How long prompts take by passes of one plan.
 struct PromptTimes {
-  std::vector<double> seconds;  // by prompt
-  double longest_layer = 0;     // seconds of a layer of any of their passes
-  bool waits_for_copies = false;
+  std::vector<double> seconds;    // by prompt
+  double longest_layer = 0;       // seconds of a layer of any of their passes
+  bool waits_for_copies = false;  // the last pass of the longest prompt
 };
 
 PromptTimes prompt_times(const PassTarget& target, const MeasuredAccelerator& gpu,
@@ -160,9 +160,11 @@ bool sooner(const PromptTimes& one, const PromptTimes& other) {
   return some;
 }
 
-// Returns the lengths of prompts that plans are compared by: up to that of a whole context.
+// Returns the lengths of prompts that plans are compared by, up to a whole context.
 std::vector<uint32_t> prompt_lengths(const PassTarget& target) {
-  const uint32_t longest = std::min(target.context, target.kv->page_count() * kPagePositions);
+  const uint64_t room = uint64_t{target.kv->page_count()} * kPagePositions;
+  const auto longest =
+      static_cast<uint32_t>(std::min<uint64_t>({target.context, room, kMostPassRows}));
   std::vector<uint32_t> lengths;
   for (uint32_t length = kFewRows; length < longest; length *= 2) lengths.push_back(length);
   lengths.push_back(longest);
@@ -175,13 +177,12 @@ StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerat
                                const StreamPlanOptions& options, const TimedOptions& timed) {
   StreamPlan best = plan_ring_by_time(target, gpu, options, timed);
   const std::vector<uint32_t> lengths = prompt_lengths(target);
-  const uint32_t most = std::min(lengths.back(), kMostPassRows);
   if (options.rows != 0 || best.berths == 0 || best.rows < kUsualPassRows) return best;
   try {
     PromptTimes least = prompt_times(target, gpu, best, timed, lengths);
     StreamPlanOptions more = options;
-    while (least.waits_for_copies && best.rows < most) {
-      more.rows = std::min(2 * best.rows, most);
+    while (least.waits_for_copies && best.rows < lengths.back()) {
+      more.rows = std::min(2 * best.rows, lengths.back());
       const StreamPlan plan = plan_ring_by_time(target, gpu, more, timed);
       PromptTimes times = prompt_times(target, gpu, plan, timed, lengths);
       if (times.longest_layer > kMostLayerSeconds / 4 || !sooner(times, least)) break;

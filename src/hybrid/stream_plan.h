@@ -109,7 +109,7 @@ PassKernels pass_kernels(const PassTarget& target);
 
 // Returns "passes of 8192 rows, 12 of 80 layers kept, 2 berths of 450 MiB for the others, 9.1 GiB
 // in all". For a model with experts it is "..., 3 berths of 60 MiB for the others, a ring of 64
-// experts of 18 MiB, ...".
+// experts of 18 MiB, longer for fewer rows, ...".
 std::string stream_plan_text(const StreamPlan& plan, uint32_t layers);
 
 }  // namespace hearth

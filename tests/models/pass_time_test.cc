@@ -207,6 +207,24 @@ TEST(PassTime, ShortPassesHaveALongerRing) {
   EXPECT_LT(growing.seconds(128), 0.95 * fixed.seconds(128)) << "behind a long pass";
 }
 
+// A pass copies all layers, so long prompts take fewer copies by passes of more rows.
+TEST(PassTime, PassesThatWaitForCopiesHaveMoreRows) {
+  constexpr uint32_t kLong = 4 * kUsualPassRows;
+  const TestModel model(
+      {.architecture = "qwen3moe", .layers = 4, .experts = {.count = 8, .chosen = 2, .ffn = 128}});
+  const DescribedTarget target(model.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16,
+                               kLong);
+  const auto rows = [&](double multiply_adds, uint32_t asked) {
+    MeasuredAccelerator gpu = described(1e6, multiply_adds);
+    gpu.rates.import_from = TransferRate{1, exactly(kFast)};
+    const StreamPlanOptions options{.rows = asked, .memory = 0, .kept = 0};
+    return plan_stream_by_time(target.target(), gpu, options).rows;
+  };
+  EXPECT_EQ(rows(kFast, 0), kLong);
+  EXPECT_EQ(rows(kFast, kUsualPassRows), kUsualPassRows) << "asked for";
+  EXPECT_EQ(rows(1e9, 0), kUsualPassRows) << "products bound the passes";
+}
+
 // The time of passes with more rows makes no jump, though some heads are computed at a time.
 TEST(PassTime, PassesOverLatentsTakeTheMemoryThatIsPlanned) {
   const TestModel model(latent_source({.layers = 2}));
