@@ -7,11 +7,11 @@
 namespace hearth {
 namespace {
 
-// The part that a schedule must save for certain, which is also the part that one case may take
-// more.
+// The part of the time that a schedule must save at 95 % confidence. A case must not get slower by
+// this part or more.
 constexpr double kMustSave = 0.01;
 
-// The schedule with what `one` says in place of its own.
+// Returns the schedule with the values of `one` in place of its own, where `one` sets them.
 AttendSchedule with(AttendSchedule schedule, const AttendSchedule& one) {
   if (one.places != 0) schedule.places = one.places;
   if (one.tasks != 0) schedule.tasks = one.tasks;

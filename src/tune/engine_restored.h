@@ -1,5 +1,5 @@
-// EngineRestored: whatever happens while it lives, the engine goes on under the plan and schedules
-// that it came with.
+// EngineRestored: gives the engine back the plan and schedules that it had when the EngineRestored
+// was made, at the end of the scope.
 #pragma once
 
 #include "base/error.h"
@@ -14,7 +14,7 @@ class EngineRestored {
   ~EngineRestored() {
     try {
       engine_.set_plan(plan_, schedules_);
-    } catch (const Error&) {  // memory is short: others give the same results
+    } catch (const Error&) {  // memory is short; any plan gives the same results
     }
   }
   EngineRestored(const EngineRestored&) = delete;

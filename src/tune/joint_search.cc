@@ -5,12 +5,14 @@
 namespace hearth {
 namespace {
 
-// Pairs of whole steps, at most: of a look, and of what decides.
+// The most pairs of whole steps: after the fast start, and for the decision at the end.
 constexpr uint32_t kLookPairs = 8, kDecidingPairs = 20;
-// A plan that costs so many times as much as the best with kernels by hand is none to tune for.
+// A plan is no candidate if it costs more than so many times the best plan, both with default
+// kernels.
 constexpr double kTooSlow = 1.15;
 
-// Returns the first plan and the best of the others, or the best two others, after looks at all.
+// Returns the best two of all candidates after their kernels' fast start, the first plan in front
+// if it is one of them; all candidates if there are no more than two.
 std::optional<std::vector<Plan>> finalists(const std::vector<Plan>& candidates,
                                            const JointWork& work) {
   if (candidates.size() <= 2) return candidates;

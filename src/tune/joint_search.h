@@ -1,14 +1,14 @@
-// JointSearch: the plan of a phase that is fastest with kernels of its own. Plans are measured with
-// the kernels set by hand, which suit one more than another; so the best of them (Sandwich takes
-// 10, its table 2) are held against each other once more, each with the kernels that were found for
-// it:
+// The search for the plan of a phase that is fastest with kernels of its own. Plans are first
+// measured with the default kernels, which suit some plans more than others. So the best of them
+// (Sandwich takes 10, its table 2) are compared once more, each with the kernels that were found
+// for it:
 //
-//   1. all get their kernels' fast start, and are compared with the first plan, which has its own;
-//   2. the best two of these, the first plan among them where it is, get the whole search;
-//   3. trials of whole steps decide between the two, and at last between what won and the first
-//      plan, which falls where 95 % confidence says that the other saves one part in a hundred.
+//   1. All get their kernels' fast start, and are compared with the first plan, which has its own.
+//   2. The best two of these get the whole search. The first plan may be one of them.
+//   3. Trials of whole steps decide between the two. The winner is then compared with the first
+//      plan, and replaces it where it saves one part in a hundred at 95 % confidence.
 //
-// It sees nothing of the machine but the functions that it is given.
+// The search knows the machine only through the functions that it is given.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +21,28 @@
 
 namespace hearth {
 
-// The measurements that a search asks for; false or none where somebody stopped it.
+// The measurements that a search asks for. They return false or none where they were stopped.
 struct JointWork {
   std::function<bool(const Plan& plan)> look;    // the fast start of all kernels under this plan
   std::function<bool(const Plan& plan)> search;  // their whole search
-  // Returns the cost of whole steps under `plan` with its kernels, as far as found, as a part of
-  // their cost under `other` with its own.
+  // Returns the time of whole steps under `plan` as a part of their time under `other`. Each plan
+  // has the kernels that were found for it so far.
   std::function<std::optional<TimeRatio>(const Plan& plan, const Plan& other, uint32_t pairs)>
       compare;
 };
 
 struct JointResult {
   Plan best;
-  TimeRatio cost;  // as a part of the first plan's, both with kernels of their own
+  TimeRatio cost;  // the first plan costs 1; both have kernels of their own
 };
 
-// The first plan, and of those that were measured against it with the kernels set by hand the best,
-// `most` in all: none that was worse by more than kernels are likely to make up for.
+// Returns the first plan, then the best of the measured ones, cheapest first: `most` plans in all.
+// Their costs are those with the default kernels. Plans that cost more than 1.15 times the best are
+// left out, since their own kernels are not likely to make up for that.
 std::vector<Plan> joint_candidates(const Plan& first, std::vector<PlanTrial> measured,
                                    uint32_t most);
 
-// `candidates`: as joint_candidates() gives them. None where it was stopped.
+// Searches among `candidates` (joint_candidates()). Returns none where the search was stopped.
 std::optional<JointResult> search_jointly(const std::vector<Plan>& candidates,
                                           const JointWork& work);
 

@@ -1,5 +1,6 @@
-// The search for plans and kernels together, over described machines: what steps cost under a plan
-// by hand, after its kernels' fast start and after their whole search.
+// The search for plans and kernels together, over made-up machines. A machine is the seconds of
+// steps under each plan: with default kernels, after the kernels' fast start, and after their whole
+// search.
 #include "tune/joint_search.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,6 @@
 namespace hearth {
 namespace {
 
-// A plan of `groups` groups.
 Plan plan_of(uint32_t groups) { return even_plan(Phase::kDecode, 16, groups, groups, 12); }
 
 class JointSearchTest : public testing::Test {
@@ -18,7 +18,7 @@ class JointSearchTest : public testing::Test {
   struct Seconds {
     double by_hand, looked, searched;
   };
-  // The seconds by the groups of a plan; scatter: how far an interval reaches to either side.
+  // [groups of the plan]: its seconds. `scatter_`: how far an interval reaches to either side.
   std::map<uint32_t, Seconds> machine_;
   double scatter_ = 0.002;
   uint32_t calls_left_ = UINT32_MAX;
@@ -63,7 +63,7 @@ class JointSearchTest : public testing::Test {
   }
 };
 
-// No plan beats the first with the default kernels, and one does that has its own.
+// With the default kernels no plan beats the first. With its own kernels one does.
 TEST_F(JointSearchTest, APlanWinsByKernelsOfItsOwn) {
   machine_ = {{1, {100, 96, 95}}, {2, {101, 99, 98}}, {3, {104, 92, 90}}, {4, {103, 100, 99}}};
   const std::optional<JointResult> found = search_jointly(candidates(4), work());

@@ -1,10 +1,11 @@
 // JointTuner: searches for a phase's plan and its kernels together (tune/joint_search.h) on a
-// loaded engine. Of every plan that gets a whole search the products are kept in `tuned`, which has
-// those of several plans then: a product's shape says how many threads share it.
-// ScheduleTuner::tune() sets those of the plan that won apart. What one plan's
-// searches ended with starts those of the next (ScheduleTuner).
+// loaded engine. `tuned` gets the products of every plan that gets a whole search, and so holds
+// products of several plans. They do not collide, since a product's shape says how many threads
+// share it. ScheduleTuner::tune() then separates the products of the winning plan from the others.
+// The search of one plan starts from the schedules that the search of the plan before ended with
+// (ScheduleTuner).
 //
-// The engine has the plan and schedules that it came with when tune() returns, or throws.
+// When tune() returns or throws, the engine has the plan and schedules that it had before.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +21,23 @@
 
 namespace hearth {
 
-// Returns the result of an earlier tuning of these candidates; none where there was none.
+// Returns the result of an earlier tuning of these candidates, or none.
 std::optional<JointResult> known_joint(const std::vector<Plan>& candidates, const Tuned& tuned);
 
 class JointTuner {
  public:
-  // `timer` and `kernels` are the engine's. `plan`: that of the other phase is kept. By `hooks` the
-  // searches of `kernels` are stopped here, too.
+  // `timer` and `kernels` work on `engine`. `plan` gives the plan of the other phase. `hooks` also
+  // stop the searches of `kernels`.
   JointTuner(Engine& engine, EnginePlan plan, StepTimer& timer, ScheduleTuner& kernels,
              TuneHooks hooks);
 
-  // Tunes candidates of one phase (joint_candidates()). Adds the products that it searched for, and
-  // the result, which a tuning of the same candidates finds there. None where somebody stopped it.
+  // Tunes candidates of one phase (joint_candidates()). Adds to `tuned` the products that it
+  // searched for, and the result, which known_joint() finds for the same candidates. Returns none
+  // where it was stopped.
   std::optional<JointResult> tune(const std::vector<Plan>& candidates, Tuned* tuned);
 
  private:
-  // Returns the schedules that are known for the plan's kernels.
+  // Returns the schedules that were found for the plan's kernels so far.
   ScheduleTable kernels_of(const Plan& plan, const Tuned& tuned) const;
   std::optional<TimeRatio> compare(const Plan& plan, const Plan& other, uint32_t most,
                                    const Tuned& tuned);

@@ -1,5 +1,5 @@
-// The search for plans by what was measured of machines whose truth nobody tells: it must end near
-// the best of all plans after few trials on the machine.
+// The search for plans from measurements of machines whose true costs the search does not see. It
+// must end near the best of all plans after few trials on the machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ TestModel layers_of_4b() {
   return TestModel(shape);
 }
 
-// A machine of one node or of more, the last of which may be slow, with seats on all PUs.
+// A machine of one node or more, with seats on all PUs. The last node may be slow.
 struct Merit {
   Merit(MachineTruth machine_truth, Phase phase, double slow_node = 1)
       : truth(std::move(machine_truth)), slow(slow_node) {
@@ -53,12 +53,12 @@ struct Merit {
       }
     }
     table.core_read = 1e9;
-    // Decode is bound by reading.
+    // These rates bind decode by reading.
     table.core_ops = {20e9, 40e9, 40e9, 20e9};
   }
 
-  // Shards are alike, and a step takes as long as the node that takes longest; groups wait for
-  // each other.
+  // Returns the true time of a step under the plan. All shards are of one size, and a step takes as
+  // long as its slowest node, and a little longer for each group.
   double cost(const Plan& plan) const {
     const auto nodes = static_cast<uint32_t>(truth.machine.nodes.size());
     double longest = 0;
@@ -92,12 +92,11 @@ struct MeritCase {
   Merit merit;
 };
 
-// The plan that prediction ranks first, and of all that it ranks the one that is best on the
-// machine.
+// The plan that prediction ranks first, and the best on the machine of all plans that it ranks.
 struct Ranked {
   Plan first, best;
 };
-// Expects that one of the plans which prediction ranks first is near the best on the machine.
+// Expects that one of the ranked plans is near the best on the machine.
 Ranked expect_near_the_best(const MeritCase& of) {
   const TestModel model = layers_of_4b();
   const Merit& merit = of.merit;
@@ -158,7 +157,7 @@ TEST(Merit, ASlowNodeKeepsItsThreads) {
   EXPECT_GE(best.worker_count(), 12u);
 }
 
-// These plans are tried all the same without that measurement.
+// Plans with resting threads are tried even if nobody measured what cores lose beside each other.
 TEST(Merit, WhatIsUntoldIsTriedWithoutAMeasurement) {
   const TestModel model = layers_of_4b();
   const Merit merit(threads_truth("numa:1 core:12 pu:2"), Phase::kDecode);

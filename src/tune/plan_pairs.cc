@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kLeastPairs = 3;
-// A pair during which the host took time away is measured so many times at most.
+// The most times that a pair is measured, where the host takes time away during each.
 constexpr int kMostRepeats = 4;
 
 double mean(const std::vector<double>& values) {
@@ -42,7 +42,7 @@ uint32_t likely_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most) {
 PlanPairs::PlanPairs(Engine& engine, const TuneHooks& hooks, Times time, double about)
     : engine_(engine), hooks_(hooks), time_(std::move(time)), longest_(2 * about) {}
 
-// The challenger's cost in every case.
+// Returns the challenger's time as a part of the incumbent's, by case.
 std::vector<double> PlanPairs::pair(const EngineWay& incumbent, const EngineWay& challenger,
                                     bool challenger_first) {
   auto time = [&](const EngineWay& way) {

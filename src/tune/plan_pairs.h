@@ -1,6 +1,6 @@
-// PlanPairs: how long steps take under one plan of a loaded engine, as a part of what they take
-// under another, by trials of both in turns. Each of the two is first in every other pair, and a
-// pair in which the host took CPU time away is measured again.
+// PlanPairs: measures the time of steps under one plan of a loaded engine as a part of their time
+// under another. Trials of both alternate. Each of the two is first in every other pair. A pair is
+// repeated where the host took CPU time away during it.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,22 @@
 
 namespace hearth {
 
-// Whether so many pairs of trials, of `most` at most, are enough to know that a plan of this cost
-// is worse than it must be, or better: after 3 or more for certain that it saves less than
-// kLeastGain, after half of them that on average it does, after 8, 16, 32 ... (PairedTrials) for
-// certain that it saves as much.
+// Whether `pairs` pairs of trials, of `most` at most, are enough to decide whether a plan saves
+// kLeastGain:
+//   - from 3 pairs on, if it saves less than that at 95 % confidence;
+//   - from half of `most` on, if it saves less than that on average;
+//   - after 8, 16, 32 ... pairs (PairedTrials), if it saves as much at 95 % confidence.
 bool enough_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most);
-// Returns about how many pairs will be enough, where average and scatter stay as they are.
+// Estimates how many pairs will be enough, if average and scatter stay as they are.
 uint32_t likely_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most);
 
-// The plan and the schedules that an engine runs by; without schedules it keeps those that it has.
+// The plan and the schedules that an engine runs by. Without schedules it keeps its own.
 struct EngineWay {
   EnginePlan plan;
   const ScheduleTable* schedules = nullptr;
 };
 
-// A plan of the whole engine with this one for its phase.
+// Returns `whole` with `plan` in place of the plan of the same phase.
 inline EnginePlan with_plan(EnginePlan whole, const Plan& plan) {
   whole.of(plan.phase) = plan;
   return whole;
@@ -36,18 +37,18 @@ inline EnginePlan with_plan(EnginePlan whole, const Plan& plan) {
 
 class PlanPairs {
  public:
-  // `time` gives the seconds of all cases under the engine's plan, and takes about `about` seconds
-  // the first time, as far as anybody knows. References are used while it lives.
+  // `time` returns the seconds of every case under the engine's plan. `about`: an estimate of how
+  // many seconds its first call takes, or 0. `engine` and `hooks` must outlive this object.
   using Times = std::function<std::vector<double>()>;
   PlanPairs(Engine& engine, const TuneHooks& hooks, Times time, double about = 0);
 
   struct Comparison {
-    TimeRatio cost;  // the mean over all cases of the challenger's time as a part of the other's
-    double dearest = 1;  // of the case that fares worst
+    TimeRatio cost;      // challenger's over incumbent's time, the mean over all cases
+    double dearest = 1;  // the highest cost of a case
     uint32_t pairs = 0;
   };
-  // Compares by as many pairs as are enough; none where somebody stopped. `progress` is told with
-  // the pairs made. The engine is left working by one of the two.
+  // Runs pairs until enough_pairs() says so, at most `most`. Returns none where it was stopped.
+  // Reports each pair by `progress`. The engine is left with the plan of one of the two.
   std::optional<Comparison> compare(const EngineWay& incumbent, const EngineWay& challenger,
                                     uint32_t most, TuneProgress progress);
 
@@ -58,7 +59,7 @@ class PlanPairs {
   Engine& engine_;
   const TuneHooks& hooks_;
   Times time_;
-  double longest_;  // seconds of a pair
+  double longest_;  // seconds of the longest pair so far
 };
 
 }  // namespace hearth

@@ -27,7 +27,8 @@ TEST(PlanPairs, LikelyAreAsManyAsTheScatterAsksFor) {
   EXPECT_EQ(likely_pairs({1, 0, std::numeric_limits<double>::infinity()}, 1, kMost), 10u);
   EXPECT_EQ(likely_pairs({1.2, 1.19, 1.21}, 2, kMost), 3u);
   EXPECT_EQ(likely_pairs({1.2, 0.8, 1.8}, 3, kMost), 10u) << "half, where it saves nothing";
-  // Off by 4 % with an interval of 6 % to either side, which (6/4)^2 as many pairs make 4 %.
+  // The ratio is 4 % from the threshold, with an interval of 6 % to either side. (6/4)^2 times as
+  // many pairs narrow it to 4 %.
   EXPECT_EQ(likely_pairs({1.0296, 1.0296 / 1.06, 1.0296 * 1.06}, 4, 64), 9u);
   EXPECT_EQ(likely_pairs({0.9, 0.88, 0.92}, 3, kMost), 8u);
   EXPECT_EQ(likely_pairs({0.95, 0.88, 1.02}, 4, kMost), 16u);

@@ -68,7 +68,7 @@ TEST(PlanSpace, PartitionsBecomePlans) {
                                                         {{1, 3}, {0, 1, 1, 2}},
                                                         {{4}, {1, 2, 0, 1}},
                                                         {{8}, {2, 3, 0, 1}}}));
-  // Shards without anybody at work go to the group before them, or behind.
+  // Shards without working threads go to the group before them, or to the one behind.
   EXPECT_EQ(groups({{0, 1}, {8}}), (Groups{{{0, 1}, {0, 2, 0, 1}}, {{8}, {2, 3, 0, 1}}}));
   EXPECT_EQ(groups({{5}}), (Groups{{{5}, {0, 3, 0, 1}}}));
   EXPECT_EQ(groups({{4}, {9, 10}}), (Groups{{{4}, {0, 2, 0, 1}}, {{9, 10}, {2, 3, 0, 1}}}));
@@ -87,8 +87,9 @@ TEST(PlanSpace, NoGroupIsWithoutHeads) {
   EXPECT_EQ(most_groups_on(model_of(1).spec(), {1}, one), (Numbers{8}));
 }
 
-// Four cores, in clusters that nobody tells of, have a port that serves three: a fourth one slows
-// them all down. Time is what the ports take together, and a little for each group.
+// Cores form clusters of four that the tree does not have. A cluster's port serves three cores, and
+// a fourth one slows them all down. The cost is the ports' common rate, and a little for each
+// group.
 PlanCost ports_for_three(const Placement& placement, uint32_t (*cluster)(uint32_t pu)) {
   return [&placement, cluster](const Plan& plan) {
     std::map<uint32_t, uint32_t> busy;
@@ -116,8 +117,8 @@ TEST(PlanSearch, OneInFourIsRestedWhereFourHaveAPortForThree) {
   }
 }
 
-// Places an engine on one node: seats for all PUs, as tuning has them, of which the default's work
-// at first.
+// Places an engine on one node with seats for all PUs, as tuning does. At first only the default's
+// threads work.
 PlacedPlan whole_on(const Machine& machine, Phase phase) {
   PlacedPlan placed = placed_on(machine, phase);
   const Numbers begun = pus_of(placed.plan, placed.placement);
@@ -147,7 +148,7 @@ TEST(PlanSearch, ASparedCoreCostsNoTree) {
     const PlanSpace space = whole_space(machine, model.spec(), placed);
     ASSERT_EQ(space.most_cores, cores - 1);
     std::set<uint32_t> groups;
-    // Groups wait for nobody here, and threads cost nothing.
+    // This cost has no term for groups that wait, nor for threads.
     const PlanSearchResult found = search_plans(machine, space, [&](const Plan& plan) {
       EXPECT_LT(plan.worker_count(), cores);
       groups.insert(plan.group_count());
@@ -198,7 +199,7 @@ TEST(PlanSearch, NoMoreCoresAreAtWorkThanMayBe) {
   }
 }
 
-// Second hyper-threads work where a thread more on a core is worth something, and else do not.
+// Second hyper-threads work in the best plan only if another thread on a core gains something.
 TEST(PlanSearch, SecondThreadsWorkWhereTheyGain) {
   const TestModel model = model_of(1);
   const Machine machine = Machine::from_synthetic("numa:1 core:12 pu:2");
@@ -230,8 +231,8 @@ TEST(PlanSearch, OneOfThoseThatTieIsGivenBack) {
   EXPECT_EQ(found.best.size(), 10u);
 }
 
-// Random truths: cores of a cluster, at a stride or not, share what serves some of them; groups and
-// the members of one cost something.
+// A random machine: cores of a cluster, at a stride or not, share something that serves only some
+// of them. Groups and their members cost something.
 struct Truth {
   explicit Truth(std::mt19937& random)
       : size(1u << (1 + random() % 3)),

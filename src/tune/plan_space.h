@@ -1,14 +1,15 @@
-// PlanSpace: the plans that tuning may choose from for one phase of an engine: who of its threads
-// works, and in which groups. Threads, shards and shares stay as they are, and so do all bits.
+// PlanSpace: the plans that tuning may choose from for one phase of an engine: which of its threads
+// work, and in which groups. Threads, shards and shares stay the same in all of them, and so all
+// bits of results.
 //
-// A partition of PUs (tune/topo_tree.h) becomes a plan where that can be: a group whose members
-// stand on one shard takes a part of it, as many parts as groups stand there; a group that stands
-// on several takes them whole, if nobody else stands there. A shard that nobody at work stands on
-// falls to the group before it, or behind it, where that takes its shards whole.
+// A partition of PUs (tune/topo_tree.h) becomes a plan where these rules allow one. Groups whose
+// members all stand on one shard take one part of it each. A group whose members stand on several
+// shards takes these whole, if no other group stands on them. A shard without working threads goes
+// to the group before it, or else to the group behind it, if that group takes its shards whole.
 //
-// Threads may be seated on more cores than may be at work at a time, as where one is spared for
-// work beside the steps. A partition of more is a plan without some of them: first those that the
-// start plan leaves out, and of each kind the last.
+// Threads may be seated on more cores than may work at a time, for example where one core is spared
+// for other work than steps. If a partition has more cores, some of them rest: first those that do
+// not work in the start plan, then others, each kind from the last core down.
 #pragma once
 
 #include <cstdint>
@@ -25,27 +26,28 @@ namespace hearth {
 
 struct PlanSpace {
   Placement placement;
-  Plan start;                         // the plan that the others are held against
-  std::vector<uint32_t> most_groups;  // by shard: that may share it
-  uint32_t most_cores = UINT32_MAX;   // that may be at work
+  Plan start;                         // the plan that the others are compared with
+  std::vector<uint32_t> most_groups;  // [shard]: the most groups that may share it
+  uint32_t most_cores = UINT32_MAX;   // the most cores that may be at work
 
-  // Returns the most groups of all shards together.
   uint32_t most_groups_of_all() const;
-  // The plan of this partition of PUs of the placement, with everything else as in `start`.
+  // Returns the plan of this partition of the placement's PUs, with everything else as in `start`;
+  // none where the rules above allow none.
   std::optional<Plan> plan_of(const TopoTree::Partition& partition) const;
 
  private:
   TopoTree::Partition spared(const TopoTree::Partition& partition) const;
 };
 
-// Plans that are worth a trial where nobody measured what cores lose beside each other: the start
-// plan's groups, of which of every two, three or four cores in a row one rests, or none, with one
-// thread on every core and with all that have a seat. Each once, without the start plan.
+// Returns plans that are worth a trial where nobody measured what cores lose beside each other.
+// They have the start plan's groups. No core rests, or one of every two, three or four in a row.
+// Working cores have one thread, or all threads with a seat. Each plan comes once, the start plan
+// not at all.
 std::vector<Plan> resting_plans(const PlanSpace& space);
 
-// Returns by shard how many groups may share it under these shares: one for each of its segments,
-// fewer where one would have no heads, and for a model with latents as many as `start` has, since
-// the KV pages hold copies for no more.
+// Returns by shard how many groups may share it under these shares: as many as it has segments, or
+// fewer where a group would get no heads. For a model with latents it is at most the number in
+// `start`, since the KV pages hold copies for no more.
 std::vector<uint32_t> most_groups_on(const ModelSpec& spec, const std::vector<uint32_t>& shares,
                                      const Plan& start);
 

@@ -1,17 +1,17 @@
 // PlanTuner: finds the plan of each phase that is fastest on this machine with this model. The cost
-// model ranks all plans that tuning may choose from (tune/plan_search.h); the best of them are
-// measured on the loaded engine against the plan that it came with, in turns (tune/plan_pairs.h).
+// model ranks all plans that tuning may choose from (tune/plan_search.h). The best of them are
+// measured on the loaded engine, in turns with the engine's own plan (tune/plan_pairs.h).
 //
-// A plan's cost is the mean over the cases of its phase of its time as a part of the default's. It
-// takes the default's place where 95 % confidence says that it saves one part in a hundred or more,
-// after 8 pairs, 16, or all that were allowed: whoever looks after each and stops at the first good
-// moment is wrong more often. What looks bad is given up early (tune/plan_pairs.h). Where the plan
-// that is best then has several groups, the other way in which they may keep in step (GroupSync) is
-// one candidate more.
+// The cost of a plan is the mean, over the cases of its phase, of its time as a part of the default
+// plan's. A plan takes the default's place where 95 % confidence says that it saves one part in a
+// hundred or more. That is looked at after 8 pairs, 16, or all that were allowed: looking after
+// each pair and stopping at the first good moment errs more often. A plan that looks bad is given
+// up early (tune/plan_pairs.h). If the best plan then has several groups, one more candidate is
+// tried: the same plan with the other way in which groups may keep in step (GroupSync).
 //
-// Everything measured is in `Tuned` and given to `save` plan by plan: a tuner that is interrupted
-// loses the plan that it was at, and the next one goes on behind it. The engine has the plan that
-// it came with when tune() returns, or throws.
+// Every measurement is added to `Tuned`, and `save` is called plan by plan. An interrupted tuner
+// loses only the plan that it was measuring, and the next tuner goes on behind it. When tune()
+// returns or throws, the engine has the plan that it had before.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@
 
 namespace hearth {
 
-// The result of the search among predicted costs for a phase. `most_cores` may be at work at a
-// time, and `plan` has a thread on every PU that may be (tune/whole_team.h).
+// The result of the search among predicted costs for a phase. At most `most_cores` cores may work
+// at a time. `plan` has a thread on every allowed PU (tune/whole_team.h).
 struct PlanRanking {
   PlanSearchResult search;
   PlanSpace space;
@@ -36,17 +36,15 @@ PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, cons
                        const EnginePlan& plan, Phase phase, const TuneCases& cases,
                        uint32_t most_cores);
 
-// Returns the measurement of a plan, or null.
 const TunedTrial* find_trial(const Tuned& tuned, const Plan& plan);
 
 class PlanTuner {
  public:
-  // `timer` is the engine's.
   PlanTuner(Engine& engine, StepTimer& timer, TuneHooks hooks);
 
-  // Measures the candidates that `tuned` has no trials of, at most `most` pairs each, and adds
-  // their trials and what it makes of them. Returns the plan that is best of those that were
-  // measured; `*whole` says whether all were, or somebody stopped it.
+  // Measures the candidates that have no trials in `tuned`, by at most `most` pairs each, and adds
+  // their trials and the chosen plan's result to it. Returns the best plan of those that were
+  // measured. `*whole` is false where the tuner was stopped before all were.
   Plan tune(Phase phase, const std::vector<PlanTrial>& candidates, uint32_t most, Tuned* tuned,
             bool* whole);
 

@@ -1,6 +1,6 @@
-// PlanWorkload: the steps that a phase's plan is chosen for, and what the cost model says that
-// plans cost over them. A cost is a mean of times as parts of the times under a first plan, which
-// so costs 1, and every step counts alike, however long it takes.
+// PlanWorkload: the steps that a phase's plan is chosen for, and the predicted cost of plans over
+// them. A cost is the mean over the steps of the predicted time as a part of the time under the
+// first plan. So the first plan costs 1, and all steps count alike, however long they take.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,8 @@ struct PlanWorkload {
   std::vector<StepShape> steps;
 };
 
-// All references must outlive the function. `placed` has the first plan.
+// Returns the function that predicts the cost of a plan. All references must outlive it. `placed`
+// has the first plan.
 PlanCost predicted_cost(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
                         const PlacedPlan& placed, const PlanWorkload& workload);
 

@@ -10,14 +10,14 @@
 namespace hearth {
 namespace {
 
-// A trial has at most so many products.
+// The most products of one trial.
 constexpr double kMostTrialProducts = 16;
-// Rounds of a quick look, and the cost from which one is enough.
+// The rounds of a short trial. One round is enough if the cost is above kLost after it.
 constexpr int kRounds = 3;
 constexpr double kLost = 1.15;
-// The time that a quick look must reach, since it may flatter by as much.
+// The cost that the fast start must reach in short trials, since these may flatter by as much.
 constexpr double kLooksFaster = 0.97;
-// Rounds of a closer one.
+// The rounds of the comparison of the best schedules.
 constexpr int kFinalRounds = 15;
 
 }  // namespace
@@ -57,7 +57,7 @@ double ProductTrials::seconds(const GemmSchedule& schedule) {
 }
 
 double ProductTrials::cost(const GemmSchedule& schedule) {
-  // The least of all rounds: what disturbs a trial adds to it.
+  // The least of all rounds counts, since a disturbance only adds time.
   double least = std::numeric_limits<double>::infinity(), least_by_hand = least;
   for (int round = 0; round < kRounds; ++round) {
     if (stop_()) return std::numeric_limits<double>::infinity();

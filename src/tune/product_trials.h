@@ -1,5 +1,6 @@
-// ProductTrials: how long one product of a model takes under schedules, in steps of so many rows,
-// on the threads that compute it, as a part of the time that it takes as set by hand.
+// ProductTrials: measures the time of one product of a model under a schedule, in steps of so many
+// rows, on the threads that share the product. Times are compared with the time "by hand", that is
+// under the default schedule.
 #pragma once
 
 #include <cstdint>
@@ -13,43 +14,44 @@
 
 namespace hearth {
 
-// How the ops of the graph compute a product where no schedule names it, in words of a schedule: in
-// steps of `rows`, on a graph of steps of up to `max_rows`.
+// Returns the schedule by which the graph's ops compute a product that no table names, in steps of
+// `rows` rows, on a graph for steps of up to `max_rows`.
 GemmSchedule schedule_by_hand(const GemmKernel& gemm, const ProductUse& use, uint32_t rows,
                               uint32_t max_rows);
 
 class ProductTrials {
  public:
-  // A trial takes at least so long.
+  // The least seconds of a trial.
   static constexpr double kLeastSeconds = 5e-4;
 
-  // All that is given outlives it. `stop` is asked before every trial; once it says so, nothing is
-  // timed any more.
+  // All arguments must outlive this object. `stop` is asked before every trial; once it returns
+  // true, nothing is timed any more.
   ProductTrials(const PackedCopies& weights, const Kernels& kernels, const ProductUse& use,
                 uint32_t rows, uint32_t max_rows, TimedTeam& team,
                 const std::function<bool()>& stop);
 
   const GemmSchedule& by_hand() const { return by_hand_; }
-  // Returns the seconds of one product, from so many that the clock is exact.
+  // Returns the seconds of one product, as the mean over so many that the clock is exact enough.
   double seconds(const GemmSchedule& schedule);
-  // Returns the seconds of a short trial, for a search; infinite where it was stopped.
+  // Returns the time of a short trial for a search, as a part of the time by hand; infinite where
+  // it was stopped.
   double cost(const GemmSchedule& schedule);
-  // Searches among the tiles, or all (ScheduleSearch), by short trials, each of which is reported
-  // to `told`. Then it runs the best schedules in turns and takes the fastest, since a single short
-  // trial may flatter one.
+  // Searches among `tiles`, or all tiles if that is empty (ScheduleSearch), by short trials. The
+  // cost of each trial is passed to `told`. Then the best schedules run in turns and the fastest is
+  // returned, since a single short trial may flatter one.
   struct Found {
     GemmSchedule schedule;
-    uint32_t trials;  // of the search
+    uint32_t trials;  // schedules that the search timed
   };
   Found search(ScheduleSearch* search, const ScheduleSpace& space,
                const std::vector<ScheduleSpace::Tile>& tiles,
                const std::function<void(double cost)>& told);
-  // The search's fast start alone, of products that are not dealt along K; none where it does not
-  // look faster than by hand.
+  // Runs only the search's fast start, with K not dealt out. Returns none where its result does not
+  // look faster than the schedule by hand.
   std::optional<GemmSchedule> look(const ScheduleSearch& search, ScheduleSpace space,
                                    const std::vector<ScheduleSpace::Tile>& tiles);
-  // Pairs of trials, until it is certain whether the schedule saves what it must. None where it was
-  // stopped.
+  // Runs pairs of trials against the schedule by hand until there is a verdict (PairedTrials).
+  // Returns none where it was stopped.
   struct Comparison {
     PairedTrials::Verdict verdict;
     TimeRatio cost;

@@ -13,12 +13,12 @@ namespace {
 // The dimensions of a point.
 enum Dimension : size_t { kTile, kSlice, kUnpack, kPrefetch, kPanels, kRows, kParts };
 
-constexpr double kGain = 0.005;  // that a step must bring: less is noise
-constexpr size_t kGrown = 2;     // tiles that grow from the smallest slice and task
-// A dealing of K that takes so much longer than another is not tuned finely.
+constexpr double kGain = 0.005;  // the least gain that counts: less is noise
+constexpr size_t kGrown = 2;     // the best tiles, from which slices and tasks grow
+// A tile or dealing of K that takes so many times as long as the best one is not tuned finely.
 constexpr double kHopeless = 1.15;
-// Shares of a space: at most the first is tried, and until the second is, the search goes on from
-// its corners.
+// Shares of a space. The search tries kMostShare at most, and starts from the space's corners, too,
+// until it has tried kCornerShare.
 constexpr double kMostShare = 0.15, kCornerShare = 0.08;
 constexpr size_t kLeastTrials = 24;
 
@@ -38,7 +38,7 @@ std::vector<uint16_t> within(const std::vector<uint32_t>& wanted, const ValueRan
   return values;
 }
 
-// Returns the index of the value that is the least number of doublings away.
+// Returns the index of the value that is the fewest doublings away.
 template <typename T>
 uint8_t nearest_of(const std::vector<T>& values, T value) {
   size_t best = 0;
@@ -63,8 +63,8 @@ std::vector<ScheduleSpace::Tile> tiles_for(const GemmMenu& menu, uint32_t rows) 
   return tiles;
 }
 
-// Returns ScheduleSpace::unpacked_tiles of a kernel that unpacks. A tile that has all rows stands
-// for itself, since segments of K are cut by its panels.
+// Returns ScheduleSpace::unpacked_tiles for a kernel that unpacks. A tile that has all rows is
+// replaced by itself, since segments of K are cut by its panels.
 std::vector<uint8_t> unpacked_tiles_of(const GemmMenu& menu,
                                        const std::vector<ScheduleSpace::Tile>& tiles,
                                        uint32_t rows) {
@@ -207,7 +207,7 @@ ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32
        parts *= 2) {
     space.parts.push_back(static_cast<uint8_t>(parts));
   }
-  // A thread has a task at least.
+  // Each thread gets one task or more.
   space.most_task = few ? UINT64_MAX : uint64_t{panels} * rows / product.threads;
   space.most_task = std::min<uint64_t>(space.most_task, few ? UINT64_MAX : kMostTaskTile);
   if (use.task_panels != 0) {
@@ -218,18 +218,17 @@ ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32
   return space;
 }
 
-// A search for one number of rows.
 class ScheduleSearch::Run {
  public:
-  // `tiles`: those that are tried beside the start's; empty: all.
+  // `tiles`: the tiles that are tried beside the start's; empty: all.
   Run(const ScheduleSpace& space, const ScheduleTimer& time,
       const std::vector<ScheduleSpace::Tile>& tiles)
       : space_(space), time_(time), tiles_(tiles), space_size_(counted_size(space)) {}
 
-  // Dimensions whose values stay as they are.
+  // [dimension]: whether its value stays that of the start.
   std::array<bool, ScheduleSpace::kDimensions> fixed{};
 
-  // Searches from the best of these on.
+  // Runs the fast start, from the best of these schedules.
   void start_from(const std::vector<GemmSchedule>& starts) {
     for (const GemmSchedule& start : starts) seconds(space_.nearest(start));
     const std::vector<Point> tiles = ranked_tiles();
@@ -238,7 +237,7 @@ class ScheduleSearch::Run {
 
   void tune_finely() {
     tune(best_);
-    // The search goes on with other tiles and dealings under the values that suit this one best.
+    // Other tiles and dealings are then tried with the values that are best so far.
     const Point first = best_;
     for (Dimension d : {kTile, kParts}) {
       for (uint8_t index = 0; index < space_.sizes()[d] && !fixed[d]; ++index) {
@@ -258,13 +257,14 @@ class ScheduleSearch::Run {
  private:
   using Point = ScheduleSpace::Point;
 
-  // More dealings of K than two make no search longer.
+  // Returns the size of the space, with two dealings of K counted at most, so that more of them do
+  // not allow a longer search.
   static double counted_size(const ScheduleSpace& space) {
     const size_t dealings = space.parts.size();
     return static_cast<double>(space.size() / dealings * std::min<size_t>(dealings, 2));
   }
-  // Returns the seconds of a point; infinity where it is not in the space, or where it would be one
-  // too many.
+  // Returns the seconds of a point; infinity where it is not in the space, or where the search has
+  // timed as many points as it may.
   double seconds(const Point& asked) {
     const Point point = space_.alike(asked);
     const auto known = timed_.find(point);
@@ -304,7 +304,7 @@ class ScheduleSearch::Run {
     return seconds(point) < (1 - kGain) * seconds(over);
   }
 
-  // The start under every tile, the fastest first.
+  // Returns the start with every tile in place of its own, the fastest first.
   std::vector<Point> ranked_tiles() {
     const Point start = best_;
     std::vector<Point> points;
@@ -320,14 +320,14 @@ class ScheduleSearch::Run {
     return points;
   }
 
-  // Returns the index of the first value that is twice as large, or the last.
+  // Returns the index of the first value that is at least twice as large, or the last index.
   static uint8_t doubled(const std::vector<uint16_t>& values, uint8_t index) {
     size_t next = index + 1;
     while (next + 1 < values.size() && values[next] < 2 * values[index]) ++next;
     return static_cast<uint8_t>(next);
   }
 
-  // The fast start.
+  // Grows slice and task from the smallest: the doublings of the fast start.
   void grow(Point point) {
     const std::pair<Dimension, const std::vector<uint16_t>*> dimensions[] = {
         {kSlice, &space_.slices}, {kPanels, &space_.task_panels}, {kRows, &space_.task_rows}};
@@ -365,8 +365,8 @@ class ScheduleSearch::Run {
     }
   }
 
-  // Tunes schedules far off, too, where few were tried so far: another best may lie behind values
-  // that are worse one by one.
+  // Tunes from the corners of the space, too, where few schedules were tried so far. Another
+  // optimum may lie behind values each of which is worse by itself.
   void tune_from_corners() {
     constexpr Dimension kEnds[] = {kPanels, kPrefetch, kSlice};
     for (uint32_t corner = 0; corner < 8 && timed_.size() < share(kCornerShare); ++corner) {

@@ -1,6 +1,6 @@
-// The search over models of cost whose best is known, and over what was recorded of a machine
-// (testdata/schedules.txt, by tools/schedule_table): Qwen3-0.6B's matrices in two types and with
-// five numbers of rows, every schedule of each space.
+// The search over cost models whose best schedule is known, and over records of a machine
+// (testdata/schedules.txt, by tools/schedule_table). The records have every schedule of each space
+// for Qwen3-0.6B's matrices in two types and with five numbers of rows.
 #include "tune/schedule_search.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(ScheduleSpace, TasksThatNoScheduleSaysStay) {
   }
 }
 
-// A menu whose kernel multiplies with what it unpacked by tiles of one panel.
+// A menu whose kernel multiplies unpacked weights by tiles of one panel.
 constexpr TileRange kOnePanelTiles[] = {{1, 1, 16}, {2, 1, 8, 1, 16}, {4, 1, 4, 1, 16}};
 constexpr GemmMenu kOnePanelMenu = [] {
   GemmMenu menu = kMenu;
@@ -102,7 +102,7 @@ TEST(ScheduleSpace, SchedulesThatDoTheSameCountOnce) {
     points += space.has(point) && other == point ? 1 : 0;
   }
   EXPECT_EQ(points, space.size());
-  // A tile that has all rows unpacks nothing, or for other panels.
+  // A tile that has all rows is replaced by itself: it never becomes a tile of other panels.
   EXPECT_EQ(schedule_space(kOnePanelMenu, {kProduct, 1}, 12).unpacked_tiles,
             (std::vector<uint8_t>{0, 1, 2, 3, 4, 5}));
 }
@@ -118,7 +118,7 @@ TEST(ScheduleSpace, NearestFindsItsOwnPoints) {
   EXPECT_EQ(points, space.size());
 }
 
-// A cost with one best in every dimension, a little bent.
+// A made-up cost with a single best value in every dimension.
 double smooth_cost(const GemmSchedule& s) {
   auto off = [](double value, double best) { return std::pow(std::log2((value + 1) / best), 2); };
   return 1 + 0.3 * (s.tile_panels != 2) + 0.02 * off(s.slice, 32) + 0.03 * off(s.task_panels, 8) +
@@ -139,7 +139,7 @@ TEST(ScheduleSearch, NamesTheRunnersUpInOrder) {
   }
 }
 
-// An earlier search's result counts as this one's own.
+// A result that is passed to found() counts as a result of the search itself.
 TEST(ScheduleSearch, GoesOnBehindWhatWasFound) {
   const ScheduleSpace space = space_of(kProduct, 512, 2);
   GemmSchedule other = space.at(ScheduleSpace::Point{});
@@ -174,7 +174,7 @@ TEST(ScheduleSearch, TriesSchedulesThatDoTheSameOnce) {
   each.unpacked_tiles.clear();
   std::set<ScheduleSpace::Point> tried;
   auto cost = [&](const GemmSchedule& s) {
-    // Every tile takes as long where weights are unpacked.
+    // All tiles take the same time with unpacked weights.
     GemmSchedule does = s;
     if (s.unpack_rows == 1) does.tile_panels = 1;
     return smooth_cost(does);
@@ -198,7 +198,7 @@ TEST(ScheduleSearch, EightDealingsOfKTakeNoMoreTrialsThanTwo) {
   EXPECT_LE(result.trials, two.size() * 15 / 100);
 }
 
-// A share of 15 % of few schedules would tell nothing.
+// 15 % of few schedules would be too few trials.
 TEST(ScheduleSearch, TriesTwentyFourWhereThatIsMoreThanFifteenPercent) {
   ScheduleSpace space = space_of(kProduct, 1);
   ASSERT_EQ(space.size(), 234u);
@@ -214,7 +214,7 @@ TEST(ScheduleSearch, ThreeOfOneSliceAndDealingStayForLargerSteps) {
   ScheduleSearch search;
   const ScheduleSpace space = space_of(kProduct, 512, 2);
   for (int i = 0; i < 3; ++i) search.search(space, {}, smooth_cost);
-  // Now another slice and dealing would be far better, and nobody looks.
+  // Another slice and dealing are far better now, but they are no longer searched.
   auto moved = [](const GemmSchedule& s) {
     return smooth_cost(s) + (s.slice == 32 && s.k_parts == 2 ? 10 : 0);
   };
@@ -232,7 +232,7 @@ TEST(ScheduleSearch, AFastStartIsQuickAndOftenNear) {
   EXPECT_LT(quick.seconds, smooth_cost(space.at(space.nearest({}))));
 }
 
-// A best one that lies behind worse ones is found by a search that has learned of it.
+// The best schedule lies behind worse ones. A search finds it if it learned of it.
 TEST(ScheduleSearch, StartsFromWhatALikeProductEndedWith) {
   const ScheduleSpace space = space_of(kProduct, 512);
   ScheduleSpace::Point hidden = space.nearest(ScheduleSearch().search(space, {}, smooth_cost).best);
@@ -272,7 +272,7 @@ struct Cell {
   uint32_t rows = 0;
   ScheduleSpace space;
   double by_hand = 0;
-  std::vector<double> times;  // of the box's points, 0: not in the space
+  std::vector<double> times;  // [point of the box]; 0: not in the space
 
   double at(const GemmSchedule& schedule) const {
     const ScheduleSpace::Point point = space.nearest(schedule);
@@ -346,7 +346,7 @@ std::vector<Cell> recorded() {
   return cells;
 }
 
-// The winners of the cells, by name.
+// [name of a cell]: the winner of its search.
 using Winners = std::map<std::string, GemmSchedule>;
 
 std::string matrix_of(const Cell& cell) { return cell.name.substr(0, cell.name.find(" rows ")); }
@@ -357,8 +357,8 @@ std::string type_of(const Cell& cell) {
   return type;
 }
 
-// The tiles that are tried of a cell where models with the other matrices of its type were tuned
-// before, as many as fill a window.
+// Returns the tiles that are tried in a cell after models with the other matrices of its type were
+// tuned. The models are so many that their searches fill a window.
 std::vector<ScheduleSpace::Tile> tiles_by_others(const std::vector<Cell>& cells, const Cell& cell,
                                                  const Winners& winners) {
   TileWindow window;
@@ -430,7 +430,8 @@ TEST(TileWindow, OfARecordedMachineSavesTrialsAtEqualQuality) {
   EXPECT_LE(windowed.mean_over_best(), alone.mean_over_best() + 0.002);
 }
 
-// The constants are another processor's: its tiles, slices of 4 KiB and no prefetches.
+// The search starts from another processor's schedule: its tiles, slices of 4 KiB and no
+// prefetches.
 TEST(ScheduleSearch, RecoversFromAnotherProcessorsConstants) {
   const Replay all = replay({.tile_panels = 4,
                              .tile_rows = 3,

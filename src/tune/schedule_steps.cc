@@ -1,5 +1,5 @@
-// The last part of tuning schedules: whole steps, with what was found for their products and
-// without.
+// The last part of tuning schedules: trials of whole steps with the schedules that were found, and
+// without them.
 #include <algorithm>
 #include <vector>
 
@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// Pairs of trials of a step, at most.
+// The most pairs of trials of a step.
 constexpr uint32_t kMostStepPairs = 20;
 
 }  // namespace
@@ -49,8 +49,9 @@ std::vector<AttendSchedule> ScheduleTuner::attention_left(const Tuned& tuned) co
   return untried(attend_candidates(places, cases_.depth), tuned.attend);
 }
 
-// Products of experts are those of several steps: where one of these gets no faster, and others
-// were timed with what it loses by that, these are timed again.
+// Steps of several sizes share products of experts. If one of these steps gets no faster, the
+// products lose their schedules (reset_step()), and other steps that were timed with these are
+// timed again.
 bool ScheduleTuner::tune_steps(Tuned* tuned) {
   progress_.unit = "step";
   const std::vector<StepCase> all = step_cases(cases_, engine_.plan());
@@ -82,7 +83,7 @@ bool ScheduleTuner::tune_steps(Tuned* tuned) {
   return true;
 }
 
-// Compares whole steps; none where it was stopped.
+// Compares whole steps. Returns none where it was stopped.
 std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& table, Phase phase,
                                                          uint32_t size) {
   PairedTrials pairs(kMostStepPairs);
@@ -93,17 +94,17 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
   auto trial = [&](const ScheduleTable& schedules) {
     return [&]() -> std::optional<double> {
       engine_.set_plan(engine_.plan(), schedules);
-      // Touches the memory of a new graph.
+      // This prompt touches the memory of a new graph.
       if (phase == Phase::kPrefill) timer_.prompt(std::min(size, kTaskRows));
       const QuietCheck check;
       const double took = phase == Phase::kDecode ? timer_.decode(size) : timer_.prompt(size);
-      // The measured time counts at last even where the host never lets go of its CPUs.
+      // The time counts after many disturbed trials, too: the host may never be quiet.
       const bool counts = check.quiet(took, engine_.threads()) || ++disturbed > kMostStepPairs;
       if (counts || hooks_.stop(about)) return took;
       return std::nullopt;
     };
   };
-  // Attention is alike on both sides: its gain is not counted as the products'.
+  // Both sides have the same attention schedule, so its gain does not count as the products'.
   const ScheduleTable by_hand{.entries = {}, .attend = table.attend};
   progress_.about = kMostStepPairs;
   const PairedTrials::Verdict verdict = pairs.run(trial(by_hand), trial(table), [&] {

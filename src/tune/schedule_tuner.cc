@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// The threads that share a product in this plan, and where its weights lie.
+// The threads that share a product in a plan, and the node where its weights lie.
 struct Sharers {
   std::vector<uint32_t> members;
   uint32_t node = 0;
@@ -34,7 +34,7 @@ Sharers sharers_of(const EnginePlan& engine, const Plan& plan, uint32_t threads)
   return {member_range(0, threads), engine.shard_nodes[0]};
 }
 
-// Enough copies for no cache to hold them; of a model that caches hold, no more than it has.
+// Returns so many copies that no cache holds them, but no more bytes than all weights of the model.
 Rotation rotation_of(const Engine& engine, const Machine& machine, const ProductShape& shape,
                      uint32_t node) {
   uint64_t bytes = uint64_t{1} << 20;
@@ -49,7 +49,7 @@ Rotation rotation_of(const Engine& engine, const Machine& machine, const Product
                        bytes);
 }
 
-// The distinct products of both graphs; what has the same shape is one.
+// Returns the products of both graphs, one for each shape.
 std::vector<ProductUse> products_of(const Engine& engine) {
   std::vector<ProductUse> all;
   for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
@@ -67,7 +67,7 @@ std::vector<ProductUse> products_of(const Engine& engine) {
   return all;
 }
 
-// A tuner has other hooks while this lives.
+// Replaces a tuner's hooks until the end of the scope.
 class HooksLent {
  public:
   HooksLent(TuneHooks* of, TuneHooks hooks) : of_(of), own_(std::exchange(*of, std::move(hooks))) {}
@@ -96,7 +96,7 @@ void add_winners(const Tuned& tuned, const Kernels& kernels, TileWindow* window)
 std::vector<ProductCase> product_cases(const Engine& engine, const TuneCases& cases) {
   const EnginePlan& plan = engine.plan();
   std::vector<uint32_t> decode, outputs, prefill;
-  // The rows of a step say under which plan it runs.
+  // The rows of a step decide which plan it uses.
   auto add_step = [&](uint32_t rows) {
     (rows <= plan.decode.max_rows ? decode : prefill).push_back(rows);
   };
@@ -194,7 +194,8 @@ std::optional<ScheduleTable> ScheduleTuner::look(Phase phase, const Tuned& tuned
   return found;
 }
 
-// Returns the result of a like product's search on another number of threads, the nearest.
+// Returns the result of the search for a similar product, with the same kernel and K, on the
+// nearest other number of threads; null where there is none.
 const ScheduleEntry* ScheduleTuner::learned_of(const ProductShape& product, uint32_t rows) const {
   const ScheduleEntry* best = nullptr;
   auto off = [&](const ScheduleEntry& of) {
@@ -213,9 +214,11 @@ const ScheduleEntry* ScheduleTuner::learned_of(const ProductShape& product, uint
 // trials of whole steps, then those of each candidate for attention.
 WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tuned& tuned,
                                   bool steps) const {
-  // Trials of a product, of which every quick look has some, and pairs of whole steps.
+  // The trials of a product (a short trial counts as several), the pairs of a whole step, and the
+  // decode steps in a trial of one.
   constexpr double kProductTrials = 360, kStepTrials = 28, kStepsOfDecode = 5;
-  // Multiplications a second of a thread, and the rows up to which reading weights takes longer.
+  // The multiplications a second of a thread. Up to kReadingRows rows, reading the weights takes
+  // longer.
   constexpr double kRate = 40e9;
   constexpr uint32_t kReadingRows = 8;
   auto seconds = [&](double weights, uint32_t rows, uint32_t threads) {

@@ -1,25 +1,25 @@
 // ScheduleTuner: finds the schedules that are fastest for the products of a loaded model on this
 // machine, under the engine's plans.
 //
-// Product by product, for the numbers of rows that the cases have, the search (schedule_search.h)
-// times candidates on the threads that share the product, over rotated copies of a matrix of its
-// shape. What it finds is held against the schedule by hand in pairs of trials, and takes its place
-// where that saves 1 % or more for certain (PairedTrials). At last whole steps are timed with all
-// that was found and without, in turns: where steps of so many rows got no faster, their products
-// are computed as by hand again.
+// It takes one product after the other, in the numbers of rows that the cases have. The search
+// (schedule_search.h) times candidates on the threads that share the product, over rotated copies
+// of a matrix of its shape. Its result is compared with the schedule by hand in pairs of trials. It
+// takes that one's place where it saves 1 % or more at 95 % confidence (PairedTrials). At last
+// whole steps are timed in turns with all results and without. Where steps of so many rows got no
+// faster, their products are computed as by hand again.
 //
-// Tiles that never won among enough earlier searches, of other products and other models too, are
-// not tried (tune/tile_window.h).
+// Tiles that never won in enough earlier searches are not tried (tune/tile_window.h). Searches of
+// other products and other models count, too.
 //
-// How attention prefetches and is dealt out is chosen at the end, by whole steps of decode, where
-// it makes none of them slower.
+// The prefetching and the tasks of attention are chosen at the end, by whole steps of decode. A
+// schedule of attention is taken only where it makes none of them slower.
 //
-// How K is dealt is one for all steps of a phase (graph/ops/linear.cc): the phase's largest steps
-// choose it, and it stays only where that gains in all of them.
+// The dealing of K is one for all steps of a phase (graph/ops/linear.cc). The phase's largest steps
+// choose it, and it stays only where it gains in all of them.
 //
-// Everything measured is in `Tuned` and given to `save` product by product and step by step: who
-// interrupts it loses the one that it was at, and the next tuner goes on behind it. The engine has
-// the schedules that it came with when tune() returns, or throws.
+// Every measurement is added to `Tuned`, and `save` is called product by product and step by step.
+// An interrupted tuner loses only the one that it was at, and the next tuner goes on behind it.
+// When tune() returns or throws, the engine has the schedules that it had before.
 #pragma once
 
 #include <cstdint>
@@ -46,39 +46,38 @@ struct ProductCase {
   std::vector<uint32_t> rows;  // ascending
 };
 
-// Counts in what a tuning found on this machine with these kernels, of all plans; of products whose
-// default stayed, that.
+// Adds the winners of a tuning on this machine with these kernels to `window`, under all plans. A
+// product that kept its default schedule counts as won by that.
 void add_winners(const Tuned& tuned, const Kernels& kernels, TileWindow* window);
 
 // Returns all products of both graphs, with the rows that they have in steps of the cases
-// (product_rows()). Products of one shape follow one another, decode first; products of the same
-// shape are one, whose K may be dealt where one of them allows it.
+// (product_rows()). Products of one shape follow one another, decode first. Several products of one
+// shape are merged, and K may be dealt where one of them allows it.
 std::vector<ProductCase> product_cases(const Engine& engine, const TuneCases& cases);
 
 class ScheduleTuner {
  public:
-  // The engine was made with engine_options() of the cases, and `timer` is of both. `window`: of
-  // what was found on this machine, for this model and others.
+  // The engine must have been made with engine_options() of the cases, and `timer` with both.
+  // `window` has the winners on this machine, for this model and others.
   ScheduleTuner(Engine& engine, const Machine& machine, TuneCases cases, StepTimer& timer,
                 TuneHooks hooks, TileWindow window = {});
   ~ScheduleTuner();
 
-  // Adds what `tuned` lacks, whose products are those of the engine's plan then
-  // (divide_products()). Returns false where somebody stopped it before that was all.
+  // Adds the results that `tuned` lacks. Its products are those of the engine's plan afterwards
+  // (divide_products()). Returns false where it was stopped before it was done.
   bool tune(Tuned* tuned);
-  // Adds products of one phase under the plan that the engine has now, and times no steps. Here and
-  // in look() `hooks` are in place of the tuner's own.
+  // Adds products of one phase under the plan that the engine has now, and times no steps. search()
+  // and look() use their `hooks` in place of the tuner's own.
   bool search(Phase phase, Tuned* tuned, const TuneHooks& hooks);
-  // Their fast start alone: schedules of those that `tuned` has not, where they look faster. None
-  // where somebody stopped it.
+  // Runs only the fast start for products that `tuned` lacks. Returns their schedules where these
+  // look faster; none where it was stopped.
   std::optional<ScheduleTable> look(Phase phase, const Tuned& tuned, const TuneHooks& hooks);
-  // Products whose default stayed since it was not certain that another is faster.
+  // Products that kept their default schedule because it was not certain that another is faster.
   const Undecided& undecided() const { return undecided_; }
 
  private:
   struct Copies;
-  // The share of a space that a search times, and the size of a space, as estimated before any
-  // search was made.
+  // Estimates before any search: the share of a space that a search times, and the size of a space.
   static constexpr double kLikelyShare = 0.08, kLikelySpace = 2000;
 
   WorkShare share_of(const std::vector<ProductCase>& all, const Tuned& tuned, bool steps) const;
@@ -95,7 +94,7 @@ class ScheduleTuner {
   Copies& copies_of(const ProductCase& product);
   ProductTrials trials_of(const ProductCase& product, uint32_t rows);
   ScheduleSpace space_of(const ProductCase& product, uint32_t rows) const;
-  // Candidates for attention in decode that were not held against what is known.
+  // Returns the candidates for attention in decode that were not compared yet.
   std::vector<AttendSchedule> attention_left(const Tuned& tuned) const;
   bool tune_attention(Tuned* tuned);
   bool tune_steps(Tuned* tuned);
@@ -105,15 +104,15 @@ class ScheduleTuner {
   const Machine& machine_;
   TuneCases cases_;
   TuneHooks hooks_;
-  std::function<bool()> stop_;  // of trials of milliseconds
+  std::function<bool()> stop_;  // asked before trials of milliseconds
   StepTimer& timer_;
-  std::unique_ptr<Copies> copies_;  // of the product that it is at
-  ScheduleSearch search_;           // and its search
+  std::unique_ptr<Copies> copies_;  // of the current product
+  ScheduleSearch search_;           // of the current product
   TileWindow window_;
-  std::vector<ScheduleEntry> learned_;  // what searches ended with, of all plans
+  std::vector<ScheduleEntry> learned_;  // results of searches, under all plans
   TuneProgress progress_{"kernels", "product", 0, 0, 0, 0};
   WorkShare share_;  // of `progress_.all`
-  // Schedules that searches timed, and that their spaces had.
+  // The number of schedules that searches timed, and the number that their spaces had.
   double timed_ = kLikelyShare * kLikelySpace, had_ = kLikelySpace;
   Undecided undecided_;
 };

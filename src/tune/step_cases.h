@@ -1,4 +1,4 @@
-// StepCase: a step that tuning of schedules times whole, under all that was found for its products.
+// StepCase: a whole step that is timed with all schedules that tuning found for its products.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ struct StepCase {
   uint32_t rows;
 
   bool is_of(const TunedStep& step) const { return step.phase == phase && step.size == size; }
-  // Whether it has products with so many rows.
+  // Whether the step computes the entry's product with the entry's number of rows.
   bool has(const ScheduleEntry& entry) const;
 };
 
-// Returns the case of a step of decode, or of a prompt in steps of `prompt_rows` rows at most.
+// Returns the case of a decode step, or of a prompt in steps of at most `prompt_rows` rows.
 StepCase step_case(Phase phase, uint32_t size, uint32_t prompt_rows);
 std::vector<StepCase> step_cases(const TuneCases& cases, const EnginePlan& plan);
 
-// Computes all products of `one` as set by hand again. Other steps that have some of these, too, as
-// steps have experts, are no longer timed, whatever cases they were timed for; returns whether any
-// was.
+// Gives all products of `one` their default schedules again. Other steps may share some of these
+// products, as steps with experts do. They no longer count as timed, even if they belong to other
+// cases. Returns whether there were any.
 bool reset_step(const StepCase& one, uint32_t prompt_rows, Tuned* tuned);
 
 }  // namespace hearth

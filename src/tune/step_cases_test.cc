@@ -34,7 +34,7 @@ class StepCasesTest : public testing::Test {
     return sizes;
   }
 
-  // Experts have 1; 1, 2 and 4; 1 to 16; and 4 to 64 rows there.
+  // Experts have 1; 1, 2 and 4; 1 to 16; and 4 to 64 rows in these four cases.
   const std::vector<StepCase> all_{{Phase::kDecode, 1, 1},
                                    {Phase::kDecode, 16, 16},
                                    {Phase::kPrefill, 64, 64},
@@ -47,7 +47,7 @@ TEST_F(StepCasesTest, AStepThatGetsNoFasterHasItsProductsByHand) {
   const ScheduleTable left = tuned_schedules(tuned_);
   EXPECT_EQ(rows_of(left, kDense), (std::vector<uint32_t>{64}));
   EXPECT_EQ(rows_of(left, kExperts), (std::vector<uint32_t>{32}));
-  // All other products have experts with 1 row or with 4.
+  // All other steps have experts with 1 row or with 4.
   EXPECT_EQ(sizes(), (std::vector<uint32_t>{16}));
   EXPECT_FALSE(reset_step(all_[1], kPromptRows, &tuned_)) << "nothing is left to lose";
 }

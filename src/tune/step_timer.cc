@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// Decode steps of a trial, so that it takes some milliseconds at least.
+// The decode steps of a trial: so many that it takes some milliseconds at least.
 constexpr uint32_t kDecodeSteps = 4;
 
 }  // namespace
@@ -19,7 +19,7 @@ StepTimer::StepTimer(Engine& engine, const TuneCases& cases) : engine_(engine), 
   tokens_ = bench_tokens(longest + kMostThreshold, engine.spec().hyper.vocabulary, 1);
 }
 
-// Times a text of an encoder.
+// Computes one text of so many tokens, with an encoder.
 void StepTimer::text(uint32_t tokens) {
   const std::unique_ptr<Sequence> sequence = engine_.new_sequence();
   const StepRequest request{sequence.get(), std::span(tokens_).first(tokens), Want::kHiddenFirst};
@@ -105,7 +105,7 @@ double StepTimer::about_prompt(uint32_t tokens) const {
   if (prompts_.empty()) return 0;
   const auto like = prompts_.find(tokens);
   if (like != prompts_.end()) return like->second;
-  // A longer prompt takes no more for a token.
+  // This assumes that a longer prompt takes no more time a token.
   const auto& [longest, took] = *prompts_.rbegin();
   return took * tokens / longest;
 }

@@ -1,6 +1,6 @@
-// StepTimer: how long steps take on a loaded engine, under the plan and schedules that it has at
-// the moment. Its sequences are filled when the first step of as many is timed, and cut back after
-// it. It knows by what earlier steps took how long others will.
+// StepTimer: measures how long steps take on a loaded engine, under its current plan and schedules.
+// It fills its sequences before the first step that needs them, and cuts them back after each
+// trial. From earlier times it estimates how long others will take.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,12 @@ namespace hearth {
 
 class StepTimer {
  public:
-  // The engine was made with engine_options() of the cases, and outlives it.
+  // The engine must have been made with engine_options() of the cases, and must outlive this
+  // object.
   StepTimer(Engine& engine, const TuneCases& cases);
 
-  // Returns the seconds of some decode steps of so many of the cases' sequences, after one that is
-  // not timed; of an encoder those of some texts of so many tokens.
+  // Returns the seconds of some decode steps with so many of the cases' sequences, after one that
+  // is not timed. With an encoder the steps are texts of so many tokens.
   double decode(uint32_t sequences);
   // Returns the seconds of a prompt of so many tokens, up to the longest of the cases, or
   // kMostThreshold; for an encoder, of a text.
@@ -29,12 +30,12 @@ class StepTimer {
   // after a prompt that wakes threads up and touches the memory of a new plan.
   std::vector<double> cases(Phase phase, uint32_t most_rows);
 
-  // Return about how many seconds a call takes, with all that is not timed but filling sequences; 0
-  // before the first of its kind.
+  // Estimate how many seconds a call takes, its untimed part included but not filling sequences.
+  // They return 0 before the first call of their kind.
   double about_decode(uint32_t sequences) const;
   double about_prompt(uint32_t tokens) const;
   double about_cases(Phase phase, uint32_t most_rows) const;
-  // Returns about how long it takes to fill those of the cases' sequences that are not filled.
+  // Estimates how many seconds it takes to fill the cases' sequences that are not filled yet.
   double about_filling() const;
 
  private:
@@ -44,8 +45,8 @@ class StepTimer {
   Engine& engine_;
   TuneCases cases_;
   std::vector<int32_t> tokens_;
-  std::vector<std::unique_ptr<Sequence>> sequences_;  // all as long as the cases' between trials
-  std::map<uint32_t, double> decodes_, prompts_;      // seconds of the last call, by its size
+  std::vector<std::unique_ptr<Sequence>> sequences_;  // each has the cases' depth between trials
+  std::map<uint32_t, double> decodes_, prompts_;      // [size]: seconds of the last call
 };
 
 }  // namespace hearth

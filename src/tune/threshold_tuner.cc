@@ -9,9 +9,9 @@
 namespace hearth {
 namespace {
 
-// Prompts of few tokens are short beside what disturbs a machine: so many of them are one trial.
+// The prompts of one trial: a single short one would take less time than common disturbances.
 constexpr uint32_t kPrompts = 3;
-// The limit on how much slower a case may get, whatever the mean of all gains.
+// The highest cost that a single case may have, however much the mean gains.
 constexpr double kDearest = 1 + PairedTrials::kLeastGain;
 
 EnginePlan with_threshold(const EnginePlan& plan, uint32_t rows) {
@@ -20,7 +20,7 @@ EnginePlan with_threshold(const EnginePlan& plan, uint32_t rows) {
   return other;
 }
 
-// Returns a hash of the plans of both phases, with the candidate among them.
+// Returns a hash of the plans of both phases. The decode plan has the candidate threshold.
 uint64_t plans_hash(const EnginePlan& plan) {
   FnvHash hash;
   hash.add(plan_text(plan.decode));
@@ -50,7 +50,7 @@ ThresholdTuner::ThresholdTuner(Engine& engine, TuneCases cases, StepTimer& timer
 
 std::vector<double> ThresholdTuner::time_cases(const std::vector<uint32_t>& rows) {
   std::vector<double> seconds;
-  // Wakes threads up and touches the memory of a new plan.
+  // This prompt wakes threads up and touches the memory of a new plan.
   timer_.prompt(rows.back());
   for (uint32_t tokens : rows) {
     double took = 0;
@@ -61,7 +61,7 @@ std::vector<double> ThresholdTuner::time_cases(const std::vector<uint32_t>& rows
   return seconds;
 }
 
-// Seconds of time_cases().
+// Estimates the seconds of time_cases().
 double ThresholdTuner::about(const std::vector<uint32_t>& rows) const {
   double seconds = timer_.about_prompt(rows.back());
   for (uint32_t tokens : rows) seconds += kPrompts * timer_.about_prompt(tokens);

@@ -1,16 +1,16 @@
-// ThresholdTuner: finds the number of rows up to which a step works by the decode plan
-// (EnginePlan.decode.max_rows), larger ones by prefill's, that is fastest for a loaded model on
-// this machine, given the plans of both phases.
+// ThresholdTuner: finds the best threshold for a loaded model on this machine, given the plans of
+// both phases. The threshold is the number of rows up to which a step uses the decode plan
+// (EnginePlan.decode.max_rows); larger steps use prefill's.
 //
-// Every candidate is measured against the number that the plan comes with, in turns
-// (tune/plan_pairs.h), over two kinds of cases that count alike: steps whose plan changes with it,
-// which are prompts of so many tokens, and decode of the cases' numbers of sequences, since a graph
-// for steps of more rows cuts its tasks otherwise (graph/ops/gemm_tasks.h). It takes the default's
-// place where 95 % confidence says that it saves one part in a hundred of the mean, and no case got
-// slower by as much.
+// Every candidate is measured in turns with the plan's own threshold (tune/plan_pairs.h), over two
+// kinds of cases that count alike. The first are steps whose plan changes with the threshold:
+// prompts of so many tokens. The second is decode of the cases' numbers of sequences, since a graph
+// for steps of more rows cuts its tasks otherwise (graph/ops/gemm_tasks.h). A candidate takes the
+// default's place where 95 % confidence says that it saves one part in a hundred of the mean, and
+// no case got slower by as much.
 //
-// Everything measured is in `Tuned` and given to `save` candidate by candidate, as in PlanTuner.
-// The engine has the plan that it came with when tune() returns, or throws.
+// Every measurement is added to `Tuned`, and `save` is called candidate by candidate, as in
+// PlanTuner. When tune() returns or throws, the engine has the plan that it had before.
 #pragma once
 
 #include <cstdint>
@@ -22,21 +22,21 @@
 
 namespace hearth {
 
-// The thresholds that are tried against the plan's own: of powers of two from 4 on up to `most`,
-// those that steps of its prefill reach.
+// Returns the thresholds that are compared with the plan's own: powers of two from 4 up to `most`,
+// and up to the rows of a prefill step.
 std::vector<uint32_t> threshold_candidates(const EnginePlan& plan, uint32_t most = kMostThreshold);
-// Rows of steps that run under another plan when the threshold changes from the one to the other;
-// the largest comes last.
+// Returns the rows of the timed steps whose plan changes when the threshold changes from `one` to
+// `other`, the largest last.
 std::vector<uint32_t> rows_between(uint32_t one, uint32_t other);
 
 class ThresholdTuner {
  public:
-  // The engine was made with engine_options() of the cases, and `timer` is of both.
+  // The engine must have been made with engine_options() of the cases, and `timer` with both.
   ThresholdTuner(Engine& engine, TuneCases cases, StepTimer& timer, TuneHooks hooks);
 
-  // Measures the candidates that `tuned` has no trials of under these plans, at most `most` pairs
-  // each, and adds their trials and the threshold that is best. Returns false, and `tuned` has no
-  // threshold, where somebody stopped it before that was all.
+  // Measures the candidates that have no trials under these plans in `tuned`, by at most `most`
+  // pairs each, and adds their trials and the best threshold. Returns false where it was stopped
+  // before that; `tuned` then has no threshold.
   bool tune(const EnginePlan& plan, uint32_t most, Tuned* tuned);
 
  private:

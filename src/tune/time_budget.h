@@ -1,7 +1,7 @@
-// TimeBudget: until when something may work that is done in trials of some seconds. What is asked
-// for before every trial is not only whether the time is over, but whether the trial would end
-// within it: a trial that ends up to kOver of the whole time late is still begun, a longer one is
-// not. So the time is kept to within that part, as far as callers know how long their trials take.
+// TimeBudget: limits the time of work that is done in trials of some seconds. It is asked before
+// every trial, and considers how long the trial takes. A trial that would end late by up to kOver
+// of the whole time is still begun, a longer one is not. So the total exceeds the time by kOver at
+// most, if callers know how long their trials take.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,14 @@ class TimeBudget {
   explicit TimeBudget(double seconds, Clock clock = steady_seconds)
       : clock_(std::move(clock)), end_(clock_() + seconds), late_(kOver * seconds) {}
 
-  // A part of what is left, from now on.
+  // Returns a budget of this share of the time left, from now on.
   TimeBudget part(double share) const {
     TimeBudget of = *this;
     of.end_ = end_ - (1 - share) * left();
     return of;
   }
   double left() const { return std::max(0.0, end_ - clock_()); }
-  // Whether a trial of about so many seconds is not to begin any more.
+  // Whether it is too late to begin a trial of about `about` seconds.
   bool is_over(double about = 0) const {
     const double now = clock_();
     return now >= end_ || now + about > end_ + late_;

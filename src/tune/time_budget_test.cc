@@ -9,7 +9,7 @@ namespace {
 
 class TimeBudgetTest : public testing::Test {
  protected:
-  // Works in trials of so many seconds, each as long as is thought, and returns when it ends.
+  // Works in trials of `trial` seconds, as long as is_over() is told. Returns the time of its end.
   double work(TimeBudget budget, double trial) {
     while (!budget.is_over(trial)) now_ += trial;
     return now_;

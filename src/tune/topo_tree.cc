@@ -29,7 +29,7 @@ TopoTree::TopoTree(const Machine& machine, const Placement& placement) {
   build(machine, pus);
 }
 
-// Builds the tree without the parts that have no PU of `pus`.
+// Builds the tree of `pus`; parts of the machine without any of them are left out.
 void TopoTree::build(const Machine& machine, const std::vector<uint32_t>& pus) {
   root_.level = TopoLevel::kMachine;
   auto core_node = [&](const Core& core) {
@@ -107,7 +107,7 @@ void TopoTree::find_sites(const Node& node, uint32_t depth, std::vector<Site>* s
       sites->push_back({depth, node.shape, child.shape, static_cast<uint32_t>(count)});
     }
   }
-  // Like children have like sites.
+  // Like children have the same sites, so one child of each shape is enough.
   std::set<uint64_t> seen;
   for (const Node& child : node.children) {
     if (seen.insert(child.shape).second) find_sites(child, depth + 1, sites);
@@ -123,8 +123,8 @@ std::vector<TopoTree::Site> TopoTree::sites() const {
   return all;
 }
 
-// Replaces the like children of every node of the site with those that `decide` makes of them,
-// where the first of them stood. Returns whether there were any.
+// Replaces the like children, in every node of the site, by the nodes that `decide` makes of them.
+// The new ones stand in the place of the first. Returns whether there were any.
 bool TopoTree::transform(Node* node, uint32_t depth, const Site& site, Decide decide, uint32_t n,
                          uint32_t stride) {
   if (depth + 1 < site.depth) {
@@ -193,8 +193,8 @@ std::optional<TopoTree> TopoTree::remove(const Site& site, uint32_t n) const {
       n, 0);
 }
 
-// A node is one group, or its children are cut: like ones in the same way, and unlike ones in every
-// way.
+// Returns the partitions of a node: the node is one group, or its children are cut. Like children
+// are cut in the same way, and unlike ones in every combination.
 std::vector<TopoTree::Partition> TopoTree::cuts_of(const Node& node, uint32_t most_groups) {
   if (node.children.size() == 1) return cuts_of(node.children[0], most_groups);
   Partition whole(1);
@@ -210,7 +210,7 @@ std::vector<TopoTree::Partition> TopoTree::cuts_of(const Node& node, uint32_t mo
   }
   std::vector<std::vector<Partition>> of_children;
   for (const Node& child : node.children) of_children.push_back(cuts_of(child, most_groups));
-  std::vector<size_t> ways(shapes.size(), 0);  // for each shape, which of its cuts
+  std::vector<size_t> ways(shapes.size(), 0);  // [shape]: the index of its cut
   auto shape_of = [&](size_t c) {
     return static_cast<size_t>(std::find(shapes.begin(), shapes.end(), node.children[c].shape) -
                                shapes.begin());

@@ -1,15 +1,15 @@
-// TopoTree: the PUs of a machine under what they share (Sandwich, section 5): machine, package,
-// NUMA node, last-level cache, core, PU. Two transformations make other trees of one. group() puts
-// a new level between a node and its children, as a guess at what the system does not tell, such as
-// cores that share a port of their cache. remove() takes PUs away: they rest. Cutting a tree across
-// gives groups of PUs that work together, and the PUs within a group share what the tree says.
+// TopoTree: the PUs of a machine as leaves under the parts that they share (Sandwich, section 5):
+// machine, package, NUMA node, last-level cache, core, PU. Two transformations make new trees of a
+// tree. group() puts a new level between a node and its children. It is a guess at sharing that the
+// system does not report, such as cores that share a port of their cache. remove() takes PUs away:
+// they rest. A cut across a tree gives groups of PUs that work together.
 //
-// The paper's trees are symmetric. Here like subtrees are transformed together and unlike ones
-// (fast and slow cores, nodes of unequal size, a CPU set that leaves cores out) apart: a Site is
-// like children of like nodes.
+// The paper's trees are symmetric. Here, like subtrees are transformed together. Unlike ones (fast
+// and slow cores, nodes of unequal size, a CPU set that leaves cores out) are transformed apart. A
+// Site names like children of like nodes.
 //
-// Trees are values. Two are equal where their nodes have the same sets of PUs, whatever the order
-// of the transformations that led there. Nothing here throws.
+// Trees are values. Two trees are equal if their nodes have the same sets of PUs, whatever the
+// order of the transformations that made them. Nothing here throws.
 #pragma once
 
 #include <cstdint>
@@ -36,35 +36,37 @@ class TopoTree {
     uint64_t parent, child;  // the shapes of both
     uint32_t count;
   };
-  // Returns the nodes with two children at least, from the root down.
+  // Returns all sites with two like children or more, from the root down.
   std::vector<Site> sites() const;
 
-  // Groups n children each that stand `stride` apart, in every node of the site: n of them at least
-  // two and not all, and n x stride a divisor of how many there are. Else nothing.
+  // Puts every n children that stand `stride` apart into a group, in every node of the site. n must
+  // be at least 2 and less than `count`, and n x stride a divisor of `count`; else returns none.
   std::optional<TopoTree> group(const Site& site, uint32_t n, uint32_t stride) const;
-  // Removes the n right-most of them; not all. Else nothing.
+  // Removes the n last of the site's like children in every node. n must be at least 1 and less
+  // than `count`; else returns none.
   std::optional<TopoTree> remove(const Site& site, uint32_t n) const;
 
-  // PUs of each group; groups in the order of the tree, PUs rising.
+  // The PUs of each group. Groups are in the order of the tree, and PUs ascending.
   using Partition = std::vector<std::vector<uint32_t>>;
-  // The partitions that cross-sections give, each once: like nodes are cut at the same depth below
-  // them. None with more than `most_groups`; from few groups to many.
+  // Returns the partitions that cross-sections give, each once. Like nodes are cut at the same
+  // depth below them. No partition has more than `most_groups` groups; those with few groups come
+  // first.
   std::vector<Partition> cuts(uint32_t most_groups) const;
 
-  // Returns the PUs of all nodes, rising.
+  // Returns the PUs of all nodes, ascending.
   std::vector<uint32_t> pus() const;
-  // Returns a number that is the same for equal trees, and else another, as sure as 64 bits are.
+  // Returns a 64-bit hash: equal trees have the same one, and others almost certainly do not.
   uint64_t hash() const { return hash_; }
   bool operator==(const TopoTree& other) const { return hash_ == other.hash_; }
 
  private:
   struct Node {
     TopoLevel level = TopoLevel::kPu;
-    uint32_t kind = 0;           // of a core
-    uint32_t pu = 0;             // of a PU, by the operating system's number
-    uint64_t shape = 0;          // of the subtree, whatever its PUs are called
-    uint64_t set = 0;            // of its PUs
-    std::vector<Node> children;  // of all but PUs
+    uint32_t kind = 0;           // of a core: Core::kind
+    uint32_t pu = 0;             // of a leaf: the operating system's number
+    uint64_t shape = 0;          // a hash of the subtree's form without PU numbers
+    uint64_t set = 0;            // a hash of its PU numbers
+    std::vector<Node> children;  // a PU has none
   };
   using Decide = std::vector<Node> (*)(std::vector<Node> like, uint32_t n, uint32_t stride);
 
@@ -85,8 +87,8 @@ class TopoTree {
   uint64_t hash_ = 0;
 };
 
-// Every tree that groupings alone make of `tree`, itself first and the others in the order of how
-// many groupings they took; at most `most` of them.
+// Returns every tree that groupings alone make of `tree`: itself first, then the others by the
+// number of groupings, at most `most` trees.
 std::vector<TopoTree> grouped_trees(const TopoTree& tree, size_t most);
 
 }  // namespace hearth

@@ -16,9 +16,9 @@ TopoTree plain(uint32_t cores) {
   return TopoTree(Machine::from_synthetic("numa:1 core:" + std::to_string(cores) + " pu:1"));
 }
 
-// How many trees groupings make of k like children, counted from below: the lowest new level takes
-// n at a time in one of as many strides as k / n has divisors, and what is then k / n like nodes is
-// grouped on.
+// Returns how many trees groupings make of k like children, counted from below. The lowest new
+// level takes n children at a time, in one of as many strides as k / n has divisors. The k / n like
+// nodes that this makes are then grouped themselves.
 uint64_t count_trees(uint32_t k) {
   uint64_t all = 1;
   for (uint32_t n = 2; n < k; ++n) {
@@ -38,7 +38,7 @@ TEST(TopoTree, FortyEightCoresHave2874GroupedTrees) {
   EXPECT_EQ(grouped_trees(plain(48), 100).size(), 100u) << "no more than were asked for";
 }
 
-// Cores are all together, each by itself, or n of them at a stride: that many ways to form groups.
+// Cores form one group, one group each, or groups of n at a stride: that many partitions.
 TEST(TopoTree, FortyEightCoresHave36PartitionsByOneGrouping) {
   const TopoTree tree = plain(48);
   std::set<Sets> found;
@@ -107,7 +107,7 @@ TEST(TopoTree, GroupsStandAStrideApart) {
 TEST(TopoTree, TheOrderOfTransformationsDoesNotMatter) {
   const TopoTree tree = plain(16);
   const TopoTree::Site cores = tree.sites().at(0);
-  // Fours out of twos, or twos within fours.
+  // Two orders make different trees: groups of twos in fours, and twos within groups of fours.
   const TopoTree twos = *tree.group(cores, 2, 1), fours = *tree.group(cores, 4, 1);
   EXPECT_NE(twos.hash(), fours.hash());
   const TopoTree above = *twos.group(twos.sites().at(0), 2, 1);
@@ -126,14 +126,14 @@ TEST(TopoTree, RemovesTheRightMostOfEveryNode) {
   EXPECT_EQ(fours.remove(sites[0], 2)->pus(), (Numbers{0, 1, 2, 3}));
   EXPECT_FALSE(fours.remove(sites[0], 3));
   EXPECT_FALSE(fours.remove(sites[0], 0));
-  // Two of three groups and then three of four cores are the same the other way round.
+  // Removing a group and then a core of each group is the same as removing in the other order.
   const TopoTree first = *fours.remove(sites[0], 1), second = *fours.remove(sites[1], 1);
   const TopoTree both = *first.remove(first.sites().at(1), 1);
   EXPECT_EQ(both, *second.remove(second.sites().at(0), 1));
   EXPECT_EQ(both.pus(), (Numbers{0, 1, 2, 4, 5, 6}));
 }
 
-// Sites of a machine with unlike subtrees: how many like children each has.
+// Returns how many like children each site has, by the depth of the site.
 std::multimap<uint32_t, uint32_t> sites_of(const TopoTree& tree) {
   std::multimap<uint32_t, uint32_t> counts;
   for (const TopoTree::Site& site : tree.sites()) counts.emplace(site.depth, site.count);
@@ -148,7 +148,7 @@ TEST(TopoTree, UnlikeNodesAreTransformedApart) {
   for (const TopoTree::Site& site : tree.sites()) {
     if (site.count != 6) continue;
     const TopoTree pairs = *tree.group(site, 2, 1);
-    // The third node stays whole or falls apart, as the others do or not.
+    // The third node is cut or stays whole independently of the others.
     Numbers groups;
     for (const TopoTree::Partition& cut : pairs.cuts(11)) {
       groups.push_back(static_cast<uint32_t>(cut.size()));

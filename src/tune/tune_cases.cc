@@ -10,7 +10,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMostLength = 1u << 20;
-// Cases are no longer than this, so that trials of them stay short.
+// Limits on the lengths of cases, so that trials stay short.
 constexpr uint32_t kMostPrompt = 2048, kMostDepth = 4096;
 
 std::optional<uint32_t> length_of(std::string_view text) {
@@ -32,10 +32,10 @@ uint32_t quantile(std::vector<uint32_t>& values, size_t i, size_t n) {
 EngineOptions TuneCases::engine_options() const {
   EngineOptions options;
   const uint32_t most = *std::max_element(sequences.begin(), sequences.end());
-  options.sequences = most + 1;  // a prompt beside all others
+  options.sequences = most + 1;  // one more, for a prompt
   options.outputs = std::max(options.outputs, most);
   options.prefill_rows = std::max(options.prefill_rows, most);
-  // Decode steps go on from the depth.
+  // Decode steps add positions after `depth`.
   options.context =
       std::max({depth + 8, *std::max_element(prompts.begin(), prompts.end()), most_threshold});
   return options;

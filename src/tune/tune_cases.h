@@ -1,6 +1,6 @@
 // TuneCases: the steps that a model is tuned for. Decode: a step of so many sequences, each `depth`
-// long. Prefill: prompts of these lengths. Of an encoder (cases_for()) texts of so many tokens take
-// the place of both: short ones, whose steps decode's plan works on, and longer ones.
+// positions long. Prefill: prompts of these lengths. For an encoder (cases_for()) texts of so many
+// tokens take the place of both: short texts, which the decode plan computes, and longer ones.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// The largest number of rows up to which a step may be decode's that tuning tries.
+// The largest threshold that tuning tries: steps of up to so many rows use the decode plan.
 inline constexpr uint32_t kMostThreshold = 64;
 
 struct TuneCases {
@@ -22,17 +22,18 @@ struct TuneCases {
   std::vector<uint32_t> prompts{64, 512};
   uint32_t most_threshold = kMostThreshold;
 
-  // The engine's options that they need, and prompts of up to `most_threshold` tokens.
+  // Returns the engine's options that the cases need, and prompts of `most_threshold` tokens.
   EngineOptions engine_options() const;
   PlanWorkload workload(const Plan& plan) const;
 };
 
-// The cases as they are for this model: an encoder has no sequences, and takes a text in one step.
+// Returns the cases fit for this model. An encoder has no sequences, and takes a text in one step.
 TuneCases cases_for(const ModelSpec& spec, TuneCases cases);
 
-// Cases for the lengths in a CSV of "prompt,output" lines, tokens each, below a head line or none:
-// prompts as long as the quartiles of the trace's, and decode behind half of what a request is at
-// the median, up to lengths that are soon tried. Throws (kUsage), with the line, for what is none.
+// Returns cases for a trace: a CSV of "prompt,output" lines in tokens, with or without a head line.
+// Prompts are as long as the quartiles of the trace's. The depth of decode is the median prompt
+// plus half of the median output. Both are bounded, so that trials stay short. Throws (kUsage),
+// with the line, if the text is not such a CSV.
 TuneCases cases_of_trace(std::string_view csv);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// The questions of tuning to its caller, and its reports.
+// The functions that a tuning calls: to ask whether it must stop, to report, and to save.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 namespace hearth {
 
 struct TuneProgress {
-  const char* what;        // is tuned: a phase's name, or "kernels"
-  const char* unit;        // of what is counted: "plan"
-  uint32_t done, all;      // of these
-  uint32_t trials, about;  // of the one that it is at, and how many it will likely have
-  double best = 1;         // time of its best so far as a part of the default's
-  double part = 0;         // of all of it that is done, by how long each of these likely takes
-  double most_left = std::numeric_limits<double>::infinity();  // seconds that are left for it
+  const char* what;        // what is tuned: a phase's name, or "kernels"
+  const char* unit;        // the name of what `done` counts: "plan"
+  uint32_t done, all;      // units done, and units in all
+  uint32_t trials, about;  // of the current unit: done so far, and likely in all
+  double best = 1;         // time of its best so far; the default's is 1
+  double part = 0;         // of the work that is done, weighted by likely time
+  double most_left = std::numeric_limits<double>::infinity();  // seconds left
 };
 
 struct TuneHooks {
-  // Asked before every trial, with about how many seconds it takes as far as anybody knows; true
-  // ends tuning.
+  // Asked before every trial. `about`: how many seconds the trial takes, as far as that is known.
+  // Tuning ends where it returns true.
   std::function<bool(double about)> stop = [](double) { return false; };
   std::function<void(const TuneProgress&)> progress = [](const TuneProgress&) {};
-  // Called whenever something is known that should not be lost.
+  // Called whenever there is a new result to keep.
   std::function<void()> save = [] {};
-  // Seconds since some fixed moment: by it trials are known to take so long.
+  // Returns seconds since some fixed moment, by which the lengths of trials are measured.
   std::function<double()> clock = steady_seconds;
 };
 

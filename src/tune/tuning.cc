@@ -18,16 +18,17 @@
 namespace hearth {
 namespace {
 
-// Pairs of trials that decide about one plan, at most.
+// The most pairs of trials that decide about one plan.
 constexpr uint32_t kMostPairs = 20;
-// Passes over the node's memory: plans are ranked by the rate, and differ by more than its best
-// part does.
+// The passes over the node's memory. Two are enough to rank plans, since these differ by more than
+// the rates of the passes do.
 constexpr uint32_t kBandwidthPasses = 2;
-// The most that measuring the loss of cores beside each other may take of the time.
+// The share of the time that measuring the loss of cores beside each other may take.
 constexpr double kContentionPart = 0.05;
-// The part of plans where plans and kernels are tuned: kernels have more than half of the time.
+// The share of the time for plans, where kernels are tuned, too: they get more than half.
 constexpr double kPlansPart = 0.4;
-// Prefill has most of what decode leaves of the time for plans, and the threshold what both do.
+// Decode's share of the time for plans, and prefill's share of the rest. The threshold has the time
+// that both leave.
 constexpr double kDecodePart = 0.4, kPrefillPart = 0.67;
 
 void check_tunable(const EnginePlan& plan) {
@@ -40,7 +41,7 @@ uint32_t cores_at_work(uint32_t most_cores, const Machine& machine) {
   return most_cores != 0 ? most_cores : default_thread_count(machine);
 }
 
-// The plan with a thread wherever one may sit.
+// Returns the default plan with a thread on every allowed PU (with_all_pus()).
 EnginePlan plan_for(const Machine& machine, const EngineOptions& options) {
   const EnginePlan plan = plan_engine(machine, options);
   check_tunable(plan);
@@ -57,7 +58,7 @@ TuneOutcome outcome_of(const PlanRanking& ranking) {
   return outcome;
 }
 
-// A tuning, from the loaded model to what is stored.
+// A whole tuning, from the loaded model to the stored results.
 class Tuning {
  public:
   Tuning(const ModelSpec& spec, const Machine& machine, const TunedStore& store,
@@ -83,7 +84,7 @@ class Tuning {
       if (options_.kernels) forget_kernels();
     }
     drop_foreign(isa, engine_options);
-    // The bandwidth is measured while memory is free.
+    // The bandwidth is measured before the model is loaded, while memory is free.
     if (options_.plans) table_ = bandwidth(isa);
     const std::unique_ptr<Engine> engine =
         start_engine(model, machine_, isa, engine_options, listener_);
@@ -96,9 +97,10 @@ class Tuning {
   }
 
  private:
-  // Returns the table that plans are ranked by. It is measured once on this machine, whatever the
-  // model, or again where the budget was short then and no longer is, or where asked to; what was
-  // known of cores beside each other stays where the budget is too short for measuring that.
+  // Returns the table that plans are ranked by. It is measured once on this machine, for all
+  // models. It is measured again where the budget allows patterns that it left out before, or if
+  // that is asked for. An earlier result on cores beside each other stays where the budget is too
+  // short.
   BandwidthTable bandwidth(Isa isa) const {
     if (options_.table) return *options_.table;
     BandwidthOptions how;
@@ -106,7 +108,7 @@ class Tuning {
     how.contention_seconds = std::min(how.contention_seconds, kContentionPart * budget_.left());
     how.report = watch_.measured;
     TunedStore::FoundBandwidth found = store_.find_bandwidth(machine_, tuned_.machine);
-    // An earlier release measured nodes alone, and a short budget leaves patterns out.
+    // A table by an earlier release has no contention, and a short budget leaves patterns out.
     const bool known = found.table && found.table->contention;
     const bool enough =
         known && !is_worth_measuring(*found.table->contention, how.contention_seconds);
@@ -136,8 +138,8 @@ class Tuning {
     tuned_.steps.clear();
   }
 
-  // A file that somebody else wrote may have a plan for CPUs that are not there, and schedules that
-  // no kernel knows.
+  // Drops earlier results that do not fit here: another author's file may have a plan for CPUs that
+  // are not there, and schedules that no kernel has.
   void drop_foreign(Isa isa, const EngineOptions& options) {
     try {
       tuned_plan(tuned_, machine_, options);
@@ -156,7 +158,7 @@ class Tuning {
   }
 
   void tune_all(Engine& engine, StepTimer& timer, TuningResult* result) {
-    // Says how long others will take.
+    // This prompt's time gives a first estimate of all others (StepTimer::about_prompt()).
     timer.prompt(*std::ranges::min_element(cases_.prompts));
     EnginePlan best = engine.plan();
     if (options_.plans) tune_plans(engine, timer, result, &best);
@@ -177,7 +179,7 @@ class Tuning {
     const TimeBudget budget = budget_.part(options_.kernels ? kPlansPart : 1);
     tune_phases(engine, timer, budget, result, best);
     const bool whole = result->left.empty();
-    // The result of an earlier tuning stays until this one knows all that it did.
+    // The plan of an earlier tuning stays until the threshold is measured, too.
     if (!whole || tuned_.engine_plan.empty()) {
       keep_engine_plan(whole ? kept_text(*best) : "", &tuned_);
     }
@@ -215,7 +217,7 @@ class Tuning {
         const TunedTrial* trial = find_trial(tuned_, candidate.plan);
         if (trial != nullptr) measured_[phase].push_back({candidate.plan, trial->cost.ratio});
       }
-      // The chosen plan is none of these in the other sync.
+      // The candidates have no trial of the chosen plan if it has the other GroupSync.
       if (outcome.chosen.sync != outcome.start.sync) {
         measured_[phase].push_back({outcome.chosen, outcome.result.cost.ratio});
       }
@@ -242,8 +244,8 @@ class Tuning {
     }
   }
 
-  // Plans were measured with the kernels by hand, and some are better with their own. What one
-  // phase's share of the time is too short for leaves the other its own.
+  // Compares plans with kernels of their own, since they were measured with default kernels only.
+  // If the time is too short for one phase, the other phase is still tuned in its own share.
   void tune_jointly(Engine& engine, StepTimer& timer, ScheduleTuner* kernels, TuningResult* result,
                     EnginePlan* best) {
     for (TuneOutcome& outcome : result->outcomes) {
@@ -264,7 +266,7 @@ class Tuning {
     }
   }
 
-  // The plans are of use without it.
+  // Tunes the threshold. Returns false if it was stopped; the plans are of use without it.
   bool tune_threshold(Engine& engine, StepTimer& timer, const TimeBudget& budget,
                       TuningResult* result, EnginePlan* best) {
     ThresholdTuner tuner(engine, cases_, timer, hooks(budget));
@@ -275,7 +277,7 @@ class Tuning {
     return true;
   }
 
-  // Returns the window of all that was found on this machine.
+  // Returns the tile window of all results on this machine, for all models.
   TileWindow window(Isa isa) const {
     TileWindow window;
     add_winners(tuned_, kernels_for(isa), &window);

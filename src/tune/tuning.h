@@ -1,16 +1,17 @@
-// A whole tuning of one model on this machine. What nodes and cores read is taken from the store,
-// or measured (cost/bandwidth.h); then the plans of both phases are ranked and tried
-// (tune/plan_tuner.h), the rows up to which a step is decode's (tune/threshold_tuner.h), and the
-// schedules of products under what won (tune/schedule_tuner.h). What is found is kept in the store,
-// where every engine that is started looks for it (engine/tuned_plan.h).
+// A whole tuning of one model on this machine. The rates at which nodes and cores read are taken
+// from the store, or measured (cost/bandwidth.h). Then it ranks and tries the plans of both phases
+// (tune/plan_tuner.h), and the rows up to which a step uses the decode plan
+// (tune/threshold_tuner.h). At last it tunes the schedules of products under the plans that won
+// (tune/schedule_tuner.h). The results are kept in the store, where every engine looks for them at
+// its start (engine/tuned_plan.h).
 //
-// Whoever stops it, and whose time is over, keeps what was measured: the next call goes on there.
+// Measurements are kept if a tuning is stopped or its time is over: the next call goes on there.
 //
-// Of an encoder, texts take the place of prompts and of decode (tune/tune_cases.h). A budget is
+// For an encoder, texts take the place of prompts and of decode (tune/tune_cases.h). A budget is
 // kept to within a tenth, if loading the model and one trial of each kind fit in it.
 //
-// Errors: threads that share CPUs (kUsage); somebody else tunes (kBusy);
-// those of the store, of measuring and of the engine.
+// Errors: threads that share CPUs (kUsage); another process tunes (kBusy); those of the store, of
+// measuring and of the engine.
 #pragma once
 
 #include <cstdint>
@@ -33,35 +34,35 @@ namespace hearth {
 struct TuningOptions {
   TuneCases cases;
   bool plans = true, kernels = true;  // what is tuned
-  double seconds = 600;               // to take at most
-  uint32_t most_cores = 0;            // at work at a time; 0: default_thread_count()
-  // Plans of a phase that are held against each other with kernels of their own, the default among
-  // them, where both are tuned; 1: kernels are tuned for the plan that is best with those by hand.
+  double seconds = 600;               // the longest that it may take
+  uint32_t most_cores = 0;            // working at a time; 0: default_thread_count()
+  // The plans of a phase, the default among them, that are compared with kernels of their own,
+  // where both are tuned. 1: kernels are tuned only for the plan that is best with the default
+  // kernels.
   uint32_t candidates = 4;
-  std::optional<BandwidthTable> table;  // ranks plans, in place of the store's
-  bool fresh = false;                   // forgets what was measured before
+  std::optional<BandwidthTable> table;  // the table to rank plans by, in place of the store's
+  bool fresh = false;                   // forget earlier measurements
 };
 
 // The callbacks of tuning: it asks whether to stop, and reports its progress.
 struct TuningWatch {
   std::function<bool()> interrupted = [] { return false; };
   std::function<void(const TuneProgress&)> progress = [](const TuneProgress&) {};
-  // Rates of bandwidth (BandwidthOptions::report).
+  // Told of every rate that was measured (BandwidthOptions::report).
   std::function<void(uint32_t done, uint32_t total)> measured = [](uint32_t, uint32_t) {};
 };
 
-// The candidates that trials did not decide about, and what others had of the machine meanwhile,
-// where there were any trials.
+// The candidates that trials did not decide about. If there were trials: the CPU time that the host
+// and other processes took meanwhile, as shares of all.
 struct TuneDoubt {
   Undecided open;
   std::optional<CpuShares> cpus;
 };
 
-// The outcome for a phase's plan.
 struct TuneOutcome {
   Plan start, chosen;
   TunedPhase result;
-  std::optional<TunedThreshold> threshold;  // of decode, where it was measured
+  std::optional<TunedThreshold> threshold;  // of decode only, if it was measured
   TuneDoubt doubt;
   // Counts of the search among predicted costs.
   uint64_t trees = 0, plans = 0, evaluations = 0;
@@ -70,9 +71,10 @@ struct TuneOutcome {
 struct TuningResult {
   std::vector<TuneOutcome> outcomes;  // decode's and prefill's, where plans were tuned
   Tuned tuned;
-  TuneDoubt kernels;  // where they were tuned
-  std::string path;   // that it is kept in
-  // The parts for which the time was too short; another call goes on with them: "plans of decode".
+  TuneDoubt kernels;  // if kernels were tuned
+  std::string path;   // the file that keeps it
+  // The parts for which the time was too short, such as "plans of decode". Another call goes on
+  // with them.
   std::vector<std::string> left;
 };
 
@@ -80,7 +82,7 @@ TuningResult tune_model(const OpenedModel& model, const Machine& machine, Isa is
                         const TunedStore& store, const TuningOptions& options,
                         const TuningWatch& watch = {}, const Listener& listener = {});
 
-// Tunes by the cost model alone, for any machine, prefill first; nothing is measured or kept.
+// Tunes by the cost model alone, for any machine. Nothing is measured or kept. Prefill comes first.
 std::vector<TuneOutcome> predict_tuning(const ModelSpec& spec, const Machine& machine,
                                         const BandwidthTable& table, const TuneCases& cases,
                                         uint32_t most_cores);

@@ -1,5 +1,5 @@
-// Candidates that trials did not decide about: they save what counts on average, and not for
-// certain. More trials, or a machine that scatters less, would decide.
+// Candidates that trials did not decide about: their average saves enough to be taken, but the
+// confidence interval reaches further. More trials, or a machine that scatters less, would decide.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ namespace hearth {
 
 struct Undecided {
   uint32_t count = 0;
-  TimeRatio cost;  // of the one that saves most on average
+  TimeRatio cost;  // of the candidate that saves most on average
 
-  // Counts in a candidate that did not win, if it is one of these.
+  // Counts a candidate that did not win, if trials did not decide about it.
   void add(const TimeRatio& of) {
     constexpr double kWorth = PairedTrials::kWorth;
     if (of.ratio > kWorth || of.high <= kWorth) return;

@@ -1,6 +1,6 @@
-// The plan of an engine that tuning works on: its team has a thread on every PU that the process
-// may use, first and second hyper-threads, so that each can be at work in one candidate and rest in
-// another. Whoever rests sleeps, and costs nothing.
+// The plan of the engine that tuning works on. Its team has a thread on every PU that the process
+// may use, first and second hyper-threads. So each can work in one candidate and rest in another. A
+// resting thread sleeps, and costs nothing.
 #pragma once
 
 #include "engine/engine_plan.h"
@@ -8,12 +8,12 @@
 
 namespace hearth {
 
-// The same plan with a thread on all other PUs of the nodes that it has threads on; these rest. The
-// order of the threads depends on no plan but on who works for which shard.
+// Returns the same plan with a resting thread on each other PU of the nodes that it has threads on.
+// The order of the threads depends only on which thread works for which shard.
 EnginePlan with_all_pus(const Machine& machine, const EnginePlan& plan);
 
-// The same plan without the threads that rest in every phase, but for one of a node that would
-// have none.
+// Returns the same plan without the threads that rest in every phase. A node that would have no
+// thread keeps one.
 EnginePlan without_resting(const EnginePlan& plan);
 
 }  // namespace hearth

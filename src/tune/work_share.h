@@ -1,4 +1,4 @@
-// WorkShare: how much of a row of works is done, each of which takes about so long, in whatever
+// WorkShare: the share that is done of a sequence of works, given the likely length of each in any
 // unit.
 #pragma once
 
@@ -15,7 +15,7 @@ class WorkShare {
   WorkShare() = default;
   explicit WorkShare(std::vector<double> lengths) : lengths_(std::move(lengths)) {}
 
-  // Returns the part that is done, with so many works done, and this part of the next one.
+  // Returns the share that is done, with `done` works complete and the share `of_next` of the next.
   double part(size_t done, double of_next) const {
     const double all = std::accumulate(lengths_.begin(), lengths_.end(), 0.0);
     if (all <= 0) return 1;
