@@ -16,7 +16,7 @@ namespace {
 constexpr double kAssumedBytesPerSecond = 100e9;
 constexpr double kOpsSeconds = 2e-3;
 
-// Whether a node has memory; all nodes have where a description tells of none.
+// Whether a node has memory. All nodes do if a machine's description tells of no memory.
 bool has_memory(const Machine& machine, uint32_t node) { return machine.memory_node(node) == node; }
 
 uint64_t caches_of(const Machine& machine, uint32_t node) {
@@ -29,7 +29,7 @@ struct BufferSize {
   uint64_t wanted, bytes;  // whole MiB, at least one
 };
 
-// Sizes a buffer on `node` that the threads of any node may read.
+// Returns the size of a buffer on `node` that the threads of any node can read.
 BufferSize buffer_size(const Machine& machine, uint32_t node, uint64_t most) {
   uint64_t caches = 0;
   for (uint32_t n = 0; n < machine.nodes.size(); ++n) {
@@ -40,7 +40,8 @@ BufferSize buffer_size(const Machine& machine, uint32_t node, uint64_t most) {
   return {wanted, bytes_to_have(machine, node, std::min(wanted, most))};
 }
 
-// Long against reading the clock, short against the time slices of a busy machine.
+// Returns rounds that take long compared with reading the clock, and little compared with the time
+// slices of a busy machine.
 size_t rounds_for(UnitFn loop) {
   for (size_t rounds = 64;; rounds *= 2) {
     double begin = steady_seconds();
@@ -49,7 +50,7 @@ size_t rounds_for(UnitFn loop) {
   }
 }
 
-// Threads that read buffers together, again and again.
+// Threads that read buffers and compute together, pass by pass.
 class Readers {
  public:
   explicit Readers(const Placement& placement)
@@ -64,7 +65,7 @@ class Readers {
     }
   }
 
-  // Bytes a second of the best part of any pass.
+  // Returns the bytes a second of the best part of any pass.
   double best_rate(ReadFn loop, ReadBuffer& buffer, uint32_t passes) {
     double best = 0;
     for (uint32_t step = 0; step < passes * kReadParts; ++step) {
@@ -77,7 +78,7 @@ class Readers {
     return best;
   }
 
-  // Operations a second of all, in the best pass.
+  // Returns the operations a second of all threads together, in the best pass.
   double ops_rate(UnitFn loop, size_t rounds, uint32_t passes) {
     double best = 0;
     std::vector<double> done(size());
@@ -94,7 +95,7 @@ class Readers {
   TimedTeam timed_;
 };
 
-// Operations a second of the best pass of one thread; 0 where the level lacks the unit.
+// Returns one thread's operations a second in the best pass; 0 where the level lacks the unit.
 double core_ops(UnitFn loop, uint32_t passes) {
   if (loop(1) == 0) return 0;
   const size_t rounds = rounds_for(loop);
@@ -107,18 +108,19 @@ double core_ops(UnitFn loop, uint32_t passes) {
   return best;
 }
 
-// The seat of one thread alone on a node.
+// Returns the placement of a single thread on a node.
 Placement one_seat(const Machine& machine, uint32_t node) {
   return place_threads(machine, {.threads = 1, .nodes = {node}});
 }
 
-// The unit that prompts are computed with where the level has it.
+// Returns the loop of the unit that prompts are computed with: int8 dot, or f32 fma without it.
 UnitFn dot_unit(const LimitLoops& loops) {
   UnitFn dots = loops.unit[static_cast<size_t>(ArithmeticUnit::kInt8Dot)];
   return dots(1) > 0 ? dots : loops.unit[static_cast<size_t>(ArithmeticUnit::kF32Fma)];
 }
 
-// `report` is called contention_patterns() times.
+// Measures the contention of a node in about so many seconds. `report` is called
+// contention_patterns() times.
 Contention contention_of(const Machine& machine, uint32_t node, const LimitLoops& loops,
                          ReadBuffer& buffer, double seconds, const std::function<void()>& report) {
   constexpr uint32_t kReadPasses = 1, kOpsPasses = 40;
@@ -177,8 +179,7 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
     if (has_memory(machine, n)) memories.push_back(n);
   }
   auto total = static_cast<uint32_t>(readers.size() * memories.size());
-  // The first node that has both threads and memory stands for all where no pair of nodes is
-  // measured.
+  // Contention is measured on one node, for all: the first that has both threads and memory.
   const auto whole =
       std::ranges::find_if(memories, [&](uint32_t n) { return table.threads[n] > 0; });
   if (options.contention && whole != memories.end()) total += contention_patterns(machine, *whole);

@@ -1,11 +1,12 @@
-// Measures what one machine can read and compute: how fast all threads of a node read the memory
-// of each node (ArcLight, table 1), and what one thread can do alone.
+// Measures what one machine can read and compute: how fast all threads of a node read the memory of
+// each node (ArcLight, table 1), and how fast one thread reads and computes alone.
 //
-// For every node with memory a buffer is bound there (Arena): 4 times the last-level caches of the
-// node that reads, but at most half of the memory that is free (then is_short()). For every node
-// with threads, one thread a core of it reads the whole buffer in 8 parts, MiB by MiB as they come
-// free, with the loop of kernels/limits; the best part of several passes counts. Bytes and
-// operations a second. On the first node some of its cores do the same (cost/contention.h).
+// A buffer is bound to each node with memory (Arena). It has 4 times the last-level caches of the
+// node that reads, but at most half of the memory that is free (then is_short() is true). The
+// threads of each node, one a core, read the whole buffer in 8 parts. They take the next free MiB
+// each time, with the loop of kernels/limits. The best part of several passes counts. Rates are
+// bytes and operations a second. On the first node, subsets of its cores do the same
+// (cost/contention.h).
 //
 // Errors: a machine that is only described cannot be measured (kUsage); memory for the buffer is
 // short (kResource).
@@ -28,42 +29,42 @@ namespace hearth {
 struct BandwidthTable {
   std::string machine, cpu;       // Machine::description and cpu_name
   std::vector<uint32_t> nodes;    // operating system numbers, in the order of Machine::nodes
-  std::vector<uint32_t> threads;  // of each node, that measured; 0 for a node without
+  std::vector<uint32_t> threads;  // [node]: that measured; 0 for a node without threads
   // [threads' node][memory's node]; 0 where there are no threads or is no memory.
   std::vector<std::vector<double>> read;
   // The rates of one thread: reading its own node's memory, and operations by arithmetic unit. 0:
-  // not known, or, where another unit is known, that the level lacks it.
+  // not known, or, where another unit is known, that the ISA level lacks the unit.
   double core_read = 0;
   std::array<double, kArithmeticUnits> core_ops{};
-  // The loss of threads of the first node beside each other; none: nobody measured it.
+  // The loss of threads of the first node beside each other, if it was measured.
   std::optional<Contention> contention = {};
   uint64_t buffer_bytes = 0, wanted_bytes = 0;  // of the shortest buffer; 0: not measured
 
-  // Too small for the caches: what was read may partly have come from there.
+  // Whether the buffer was too small for the caches, so that some reads may have come from there.
   bool is_short() const { return buffer_bytes < wanted_bytes; }
 };
 
 struct BandwidthOptions {
   uint32_t passes = 5;
-  bool contention = true;            // what threads lose beside each other, too
-  double contention_seconds = 15;    // that may take, but for what it cannot do without
+  bool contention = true;            // whether to measure Contention, too
+  double contention_seconds = 15;    // the most for that, beside the needed patterns
   uint64_t most_bytes = UINT64_MAX;  // of a buffer; for tests
-  // Called after every rate, of a pair of nodes or of a pattern, with how many of all are done.
+  // Called after every rate (of a pair of nodes or of a pattern): `done` of `total` are known.
   std::function<void(uint32_t done, uint32_t total)> report = [](uint32_t, uint32_t) {};
 };
 
 BandwidthTable measure_bandwidth(const Machine& machine, Isa isa,
                                  const BandwidthOptions& options = {});
 
-// A guess for a machine that nobody measured: 100 GB/s a node, less to other nodes in proportion to
-// 10 / distance. Ratios that follow from it say something, rates do not.
+// Returns a guess for a machine that nobody measured: 100 GB/s a node for its own memory, and 10 /
+// distance times as much for other nodes'. It serves to compare plans, not to predict rates.
 BandwidthTable assumed_bandwidth(const Machine& machine);
 
-// Throws (kUsage) where the table is not one of this machine's nodes, or lacks a pair of them that
-// the machine has threads and memory for.
+// Throws (kUsage) if the table is not of this machine's nodes, or lacks the rate of a pair of nodes
+// with threads and memory.
 void check_bandwidth(const BandwidthTable& table, const Machine& machine);
 
-// Allowed cores of a node.
+// Returns the number of a node's cores that the process may use.
 uint32_t node_core_count(const Machine& machine, uint32_t node);
 
 }  // namespace hearth

@@ -22,7 +22,7 @@ constexpr double kGiga = 1e9;
 constexpr uint32_t kVersion = 2;  // of the file
 // The limit on nodes, more than any computer has.
 constexpr rapidjson::SizeType kMostNodes = 4096;
-// Keys of a unit's rate in the file.
+// [arithmetic unit]: the key of its rate in the file.
 constexpr std::array<const char*, kArithmeticUnits> kUnitKeys{"f32_gops", "bf16_gops", "int8_gops",
                                                               "int16_gops"};
 
@@ -56,7 +56,8 @@ void json_contention(Json& json, const Contention& contention) {
   json.end_object();
 }
 
-// Checks whatever it asks of a document: RapidJSON itself aborts where a type is wrong.
+// Reads a document and checks the type of each value first: RapidJSON itself aborts on a wrong
+// type.
 class TableReader {
  public:
   explicit TableReader(const std::string& name) : name_(name) {}
@@ -88,15 +89,15 @@ class TableReader {
     }
     return {value.Begin(), value.Size()};
   }
-  // Whether it has the key, and that is true.
+  // Whether the object has the key with the value true.
   bool is_true(const JsonValue& object, const char* key) const {
     const auto found = object.FindMember(key);
     if (found == object.MemberEnd()) return false;
     if (!found->value.IsBool()) refuse(fmt::format("'{}' is neither true nor false", key));
     return found->value.GetBool();
   }
-  // An earlier release did not say how long patterns had: half of what is usual, so that usual
-  // budgets measure again.
+  // Returns the time that patterns had. Files of an earlier release lack it: then it is half of the
+  // usual time, so that usual budgets measure again.
   double seconds(const JsonValue& object) const {
     constexpr double kUnknown = 7.5;
     if (!object.HasMember("seconds")) return kUnknown;
@@ -104,7 +105,7 @@ class TableReader {
     if (!value.IsNumber() || !(value.GetDouble() >= 0)) refuse("'seconds' is not a duration");
     return value.GetDouble();
   }
-  // Billions a second; null is 0.
+  // Returns a rate, from billions a second in the file; null is 0.
   double rate(const JsonValue& value) const {
     if (value.IsNull()) return 0;
     if (!value.IsNumber() || !(value.GetDouble() > 0) || value.GetDouble() > 1e9) {

@@ -1,6 +1,6 @@
-// The JSON file in which a table of node bandwidths is kept beside a machine's description
-// (docs/topo.md has its keys), which anybody may have written.
-// Errors: a text that is no such table (kFile), naming what is wrong with it.
+// The JSON file that keeps a table of node bandwidths beside a machine's description. docs/topo.md
+// has its keys. The file is untrusted input. Errors: a text that is no such table (kFile), naming
+// what is wrong with it.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace hearth {
 
-// The object that the file holds, as a value in `json`.
+// Writes the object that the file holds, as a value in `json`.
 void json_bandwidth(Json& json, const Machine& machine, const BandwidthTable& table);
 
-// `text` is the file's, `name` stands in errors. Rows are as long as there are nodes, at most 4096;
-// rates are 0 or positive, and finite.
+// Reads the file's `text`; `name` stands in errors. Rows must be as long as there are nodes, at
+// most 4096. Rates must be finite, and 0 or positive.
 BandwidthTable parse_bandwidth(const std::string& text, const std::string& name);
 
 }  // namespace hearth

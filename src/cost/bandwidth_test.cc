@@ -35,7 +35,7 @@ TEST(Bandwidth, EveryPairOfNodesIsMeasured) {
   check_bandwidth(table, machine);
 }
 
-// Cores of one node are measured beside each other, whatever the rates are.
+// Contention is measured on a machine with one node, too, where no rate between nodes is.
 TEST(Bandwidth, CoresAreMeasuredBesideEachOther) {
   const Machine machine = Machine::invented(1, 2);
   uint32_t calls = 0, total = 0;

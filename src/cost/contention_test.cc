@@ -52,7 +52,7 @@ TEST(Contention, FindsNothingWhereCoresShareNothing) {
   const MachineTruth truth = threads_truth("numa:1 core:16 pu:1");
   const Contention found = found_of(truth);
   EXPECT_EQ(found.cluster, 1u);
-  // A memory that few cores keep busy is no cluster.
+  // A memory that few cores keep busy does not look like a cluster.
   MachineTruth slow = truth;
   slow.memory = 5;
   EXPECT_EQ(found_of(slow).cluster, 1u);
@@ -74,7 +74,7 @@ TEST(Contention, FindsTheSameUnderNoise) {
   }
 }
 
-// A measurement that is late knows only of few cores in a row and of all.
+// A measurement that runs out of time has only patterns of few cores in a row and of all cores.
 TEST(Contention, LeavesOutPatternsWhereItIsLate) {
   const MachineTruth truth = port_truth("numa:1 core:24 pu:2");
   const uint32_t patterns = contention_patterns(truth.machine, 0);

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// Times of ops and what waits between them, added up in the order of execution.
+// Adds up the times of ops and the waits between them, in the order of execution.
 class StepClock {
  public:
   StepClock(const Machine& machine, const BandwidthTable& table, const ReadRates& rates,
@@ -33,13 +33,13 @@ class StepClock {
     if (groups_ > 1) meeting_ = 2 * hop(all);
   }
 
-  // Adds the next op of the segment; a barrier follows, but after the step's last.
+  // Adds the next op of the segment. A barrier follows it, unless it is the step's last.
   void add(const NodeLoad& load, bool last) {
     std::vector<double> reads = read_seconds(load);
     std::vector<double>& took = segment_.emplace_back();
     for (uint32_t g = 0; g < groups_; ++g) {
       double compute = 0;
-      // Operations that the level has no unit for were counted as fused multiply-adds.
+      // Ops have already counted operations without a unit at this level as fused multiply-adds.
       for (size_t u = 0; u < kArithmeticUnits; ++u) {
         if (load.ops[g][u] > 0) compute += load.ops[g][u] / speeds_[g][u];
       }
@@ -53,7 +53,7 @@ class StepClock {
     }
   }
 
-  // Ends the segment; the groups meet where there is another.
+  // Ends the segment. The groups meet after it if `meet`.
   void end_segment(bool meet) {
     seconds_ += plan_.plan.sync == GroupSync::kAsync ? async_seconds() : lockstep_seconds();
     if (meet && groups_ > 1 && plan_.plan.sync == GroupSync::kAsync) {
@@ -96,7 +96,7 @@ class StepClock {
     return std::bit_width(static_cast<uint32_t>(members.size()) - 1) * hop(members);
   }
 
-  // Operations a second of all cores of a group, by arithmetic unit.
+  // Returns the operations a second of all cores of a group, by arithmetic unit.
   std::array<double, kArithmeticUnits> speed(const BandwidthTable& table,
                                              const PlanGroup& group) const {
     double count = 0;
@@ -168,8 +168,8 @@ class StepClock {
   const PlacedPlan& plan_;
   CostConstants constants_;
   uint32_t groups_;
-  double wait_;  // standard deviations that P groups wait, times the deviation of one op
-  std::map<uint32_t, uint32_t> core_threads_;  // at work, by core
+  double wait_;                                // e(P) jitter
+  std::map<uint32_t, uint32_t> core_threads_;  // threads at work, by core
   double barrier_all_ = 0, meeting_ = 0;
   std::vector<double> barriers_;                              // by group
   std::vector<std::array<double, kArithmeticUnits>> speeds_;  // by group
@@ -179,7 +179,7 @@ class StepClock {
   bool ends_bare_ = false;  // no barrier follows the segment's last op
 };
 
-// The bytes of all ops of a step.
+// Adds up the bytes of all ops of a step.
 class Totals {
  public:
   Totals(const ReadRates& rates, StepCost* cost) : rates_(rates), cost_(*cost) {
@@ -222,14 +222,14 @@ double StepCost::remote_bytes() const {
   return sum;
 }
 
-// Walks the graph of the plan: nodes that no barrier parts are one op, and groups meet where a node
-// says so.
+// Walks the graph of the plan. Graph nodes without a barrier between them count as one op, and
+// groups meet after the graph nodes that say so.
 StepCost predict_step(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
                       const PlacedPlan& plan, const StepShape& step,
                       const CostConstants& constants) {
   std::vector<CutAxis> axes = cut_axes(model, plan.shares);
   WeightTable weights(model, axes, deal_experts(model, plan.shares, plan.experts));
-  // The counts depend on no level's kernels.
+  // The reference level is as good as any: the counts depend on no level's kernels.
   Graph graph =
       build_graph(model, weights, plan.plan, kernels_for(Isa::kReference), {.outputs = 1});
   const bool encoder = model.is_encoder();
@@ -254,7 +254,7 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
     }
     bool last = &node == &graph.nodes.back();
     if (!node.barrier_after && !last) continue;
-    // A segment's last op has a barrier where groups meet after it.
+    // A segment's last op has a barrier, too, except for the step's last one.
     clock.add(load, !node.barrier_after);
     totals.add(load);
     load = spreader.empty();

@@ -1,39 +1,39 @@
-// The cost model: what a step of a model costs under a plan on a machine, from what was measured of
-// the machine and what is counted of the model. It is there to choose between plans and to say what
-// a rate should be; docs/topo.md has the formulas with an example.
+// The cost model: predicts what a step of a model costs under a plan on a machine, from
+// measurements of the machine and counts of the model. It serves to choose between plans and to say
+// what a rate should be. docs/topo.md has the formulas with an example.
 //
-// Notation: i, j nodes; g groups, P of them; n_i threads at work on node i (who rests reads and
-// computes nothing), N_i those that measured it; B_ij the bandwidth with which all of node i reads
-// the memory of j (BandwidthTable).
+// Notation: i, j nodes; g groups, P of them; n_i threads at work on node i (a resting thread reads
+// and computes nothing), N_i those that measured it; B_ij the bandwidth with which all of node i
+// reads the memory of j (BandwidthTable).
 //
-// Bytes. The matrices as they lie packed (PackSpec), cut as the engine cuts them, and the keys and
-// values that attention sees. A group's part of a shard is read by its threads that stand on the
-// shard, in proportion to how fast each can; where none stands there, by all. It lies on the
-// shard's node (placed), or its pages lie on all nodes alike, as an operating system leaves them
-// that nobody asks (unplaced). In a reduce every group reads every group's partial sums of all
-// rows, or where rows are dealt (graph/ops/reduce.h) of its own ones, and writes their norm into
-// the other groups' copies. Activations of a group lie on its first node: its threads elsewhere
-// read them and write theirs from afar. Written counts as read. What stays in the own node's caches
-// is not counted.
+// Bytes. They are those of the matrices as they lie packed (PackSpec), cut as the engine cuts them,
+// and of the keys and values that attention sees. A group's part of a shard is read by its threads
+// that stand on the shard, in proportion to how fast each can; where none stands there, by all. It
+// lies on the shard's node (placed). Unplaced pages lie evenly on all nodes, as an operating system
+// leaves them by default. In a reduce every group reads every group's partial sums of all rows.
+// Where rows are dealt (graph/ops/reduce.h), it reads those of its own rows, and writes their norm
+// into the other groups' copies. Activations of a group lie on its first node: its threads
+// elsewhere read and write them from afar. A byte written counts as a byte read. Traffic that stays
+// in the own node's caches is not counted.
 //
-// Reading. n threads of a node get b_ij(n) = B_ij f(n) / f(N_i), f(n) = 1 - (1 - u)^n, u one
-// thread's part of its node's bandwidth: a memory that each of n independent readers keeps busy for
-// a part u of the time. Where it was measured what cores of a node lose beside each other
-// (cost/contention.h) that takes the place of f(n) / f(N_i), for the cores and hyper-threads that
-// are at work, and may fall as more are; B_ij below is then of as many as read most. One node
-// reaches all others through one port, so what its threads read queues up, and so does what all
-// others read from one memory, which gives no more than its own node could take. With V_ij the
+// Reading. n threads of a node get b_ij(n) = B_ij f(n) / f(N_i), f(n) = 1 - (1 - u)^n, where u is
+// one thread's part of its node's bandwidth. That models a memory which each of n independent
+// readers keeps busy for a part u of the time. If the loss of cores beside each other was measured
+// (cost/contention.h), it takes the place of f(n) / f(N_i) for the working cores and hyper-threads,
+// and may fall as more work; B_ij below is then the rate of as many as read most. One node reaches
+// all others through one port, so the reads of its threads from other nodes queue up. So do all
+// nodes' reads from one memory, which gives no more than its own node could take. With V_ij the
 // bytes that node i reads from j in an op, reading takes group g
 //   T_read(g) = max over i, j that it reads of max( sum_j V_ij / b_ij(n_i),
 //                   sum_(i != j) V_ij / B_ij, sum_i V_ij / max_i B_ij ) / read_share
 // Where whole experts are spread over shards, the busiest shard has more of a step's choices than
-// the mean: its op takes as much longer (OpLoad::stretch).
-// Computing. Operations of each unit over what the cores of the group do a second, together:
+// the mean: its op takes as much longer (OpLoad::stretch). Computing. The time is the operations of
+// each unit over the rate of the group's cores together:
 //   T_ops(g) = sum over units of ops / (arithmetic_share * cores of g * rate of a core)
-// where cores of a slower kind count slow_core, and one with two threads what was measured of it,
-// or as much as with one; groups share a core that both have threads on. An op takes T =
-// max(T_read, T_ops); a reduce at least the time of its longest thread, for which rows are dealt
-// out whole.
+// A core of a slower kind counts slow_core. A core with two threads counts its measured rate, or
+// else as much as with one thread. Groups share a core that both have threads on. An op takes T =
+// max(T_read, T_ops); a reduce at least the time of its longest thread, since rows are dealt out
+// whole.
 //
 // Waiting. A barrier of n threads takes ceil(log2 n) messages, a meeting of groups two. Threads of
 // an op take times that scatter by `jitter` of T, so P groups that wait for each other wait e(P)
@@ -61,7 +61,7 @@ namespace hearth {
 struct CostConstants {
   double read_share = 0.9;         // of a read loop's rate that GEMV kernels reach
   double arithmetic_share = 0.65;  // of a unit's peak that GEMM kernels reach
-  double core_fill = 0.125;        // u, where one thread's rate is not known
+  double core_fill = 0.125;        // u, if one thread's rate is not known
   // Operations of a core by arithmetic unit where no rate is known: a core of 2.6 GHz with two
   // 128-bit pipes.
   std::array<double, kArithmeticUnits> core_ops{40e9, 80e9, 160e9, 40e9};
@@ -79,44 +79,44 @@ enum class WeightPlacing : uint8_t { kPlaced, kUnplaced };
 struct PlacedPlan {
   Plan plan;
   Placement placement;                // seats of the plan's members, in order
-  std::vector<uint32_t> shard_nodes;  // machine node of each shard
+  std::vector<uint32_t> shard_nodes;  // [shard]: the machine's node
   std::vector<uint32_t> shares;       // by which the axes are cut
   WeightPlacing placing = WeightPlacing::kPlaced;
   ExpertCut experts = ExpertCut::kCut;
 };
 
-// `rows` tokens of one sequence that holds `depth` positions already; logits of the last one, or of
-// an encoder, which holds none, the hidden states of all.
+// A step of `rows` tokens of one sequence that holds `depth` positions already. It makes the logits
+// of the last row. An encoder holds no positions, and makes the hidden states of all rows.
 struct StepShape {
   uint32_t rows = 1, depth = 0;
-  uint32_t expanded = 0;  // so many of the rows, where the model has latents (graph/ops/latent.h)
+  uint32_t expanded = 0;  // expanded rows, if the model has latents (graph/ops/latent.h)
   KvType kv_type = KvType::kF16;
 };
 
 struct StepCost {
-  // Bytes that the threads of a node read, by where they lay.
+  // Bytes that the threads of a node read from its own memory and from other nodes'.
   struct NodeTraffic {
     uint32_t node = 0, threads = 0;
     double local_bytes = 0, remote_bytes = 0;
   };
-  std::vector<NodeTraffic> nodes;  // those with threads
-  // Bytes of all nodes. The embedding's are of the panels that tokens' rows lie in; where several
-  // tokens lie in one, a cache may serve all but the first.
+  std::vector<NodeTraffic> nodes;  // the nodes with threads
+  // Bytes of all nodes. The embedding's are of the panels that hold tokens' rows; where a panel has
+  // several of them, a cache may serve all but the first.
   double weight_bytes = 0, kv_bytes = 0, activation_bytes = 0, embedding_bytes = 0;
   std::array<double, kArithmeticUnits> ops{};  // by arithmetic unit, of all groups
 
-  uint32_t barriers = 0;  // that a thread passes: of its group, or of all in lockstep
-  uint32_t meetings = 0;  // cross-group points
+  uint32_t barriers = 0;  // barriers that a thread passes: of its group, or in lockstep of all
+  uint32_t meetings = 0;  // points where groups meet
   double seconds = 0;
-  double work_seconds = 0;  // of them reading and computing, a mean over groups; the rest waits
+  double work_seconds = 0;  // reading and computing, the mean over groups; the rest is waiting
   double tokens_per_second = 0;
 
   double local_bytes() const;
   double remote_bytes() const;
 };
 
-// Predicts what one step costs. `table` must have passed check_bandwidth(), and the plan's members
-// have seats on nodes with threads.
+// Predicts the cost of one step. `table` must have passed check_bandwidth(), and the plan's members
+// must have seats on nodes with threads.
 StepCost predict_step(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
                       const PlacedPlan& plan, const StepShape& step,
                       const CostConstants& constants = {});

@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// ArcLight's machine (section 4) and its table 1.
+// The machine of ArcLight (section 4), whose table 1 has its bandwidths.
 const char* const kKunpeng = "pack:2 numa:2 l3:1(size=50331648) core:48 pu:1";
 
 BandwidthTable kunpeng_table(const Machine& machine) {
@@ -24,8 +24,8 @@ BandwidthTable kunpeng_table(const Machine& machine) {
 
 TestModel qwen3_4b_q4_0() { return TestModel(qwen3_4b_shape()); }
 
-// `nodes` as for PlacementOptions; a thread a core, one shard a node, `groups` groups (0: one a
-// node).
+// Returns a plan with a thread a core, one shard a node and `groups` groups (0: one a node).
+// `nodes` is as in PlacementOptions.
 PlacedPlan plan_on(const Machine& machine, std::vector<uint32_t> nodes, uint32_t threads = 0,
                    uint32_t groups = 0, Phase phase = Phase::kDecode) {
   PlacedPlan plan;
@@ -53,7 +53,7 @@ class Kunpeng : public testing::Test {
   TestModel model = qwen3_4b_q4_0();
 };
 
-// Figure 10.
+// Figure 10 of ArcLight.
 TEST_F(Kunpeng, DecodeRisesWithTheThreadsOfANode) {
   double last = 0;
   for (uint32_t threads : {6u, 12u, 24u, 36u, 48u}) {
@@ -67,7 +67,7 @@ TEST_F(Kunpeng, DecodeRisesWithTheThreadsOfANode) {
   EXPECT_GT(last, limit / 2);
 }
 
-// Figure 11.
+// Figure 11 of ArcLight.
 TEST_F(Kunpeng, FourNodesOverTwoOverOne) {
   for (StepShape step : {StepShape{1, 15}, StepShape{1, 300}, StepShape{300, 0}}) {
     double one = rate(plan_on(machine, {0}), step), two = rate(plan_on(machine, {0, 1}), step);
@@ -87,14 +87,14 @@ TEST_F(Kunpeng, AsynchronousOverLockstep) {
     EXPECT_EQ(cost(async).barriers, cost(lockstep).barriers);
     EXPECT_EQ(cost(lockstep).meetings, cost(lockstep).barriers);
   }
-  // A single group has nobody to wait for.
+  // A single group waits for no other.
   PlacedPlan alone = plan_on(machine, {0}), same = alone;
   same.plan.sync = GroupSync::kLockstep;
   EXPECT_DOUBLE_EQ(rate(alone), rate(same));
   EXPECT_EQ(cost(alone).meetings, 0u);
 }
 
-// ArcLight gains this over llama.cpp, whose weights lie wherever the system put them.
+// ArcLight's gain over llama.cpp, whose weights lie wherever the system put them.
 TEST_F(Kunpeng, PlacedWeightsOverUnplacedOnes) {
   for (uint32_t groups : {1u, 4u}) {
     PlacedPlan placed = plan_on(machine, {}, 0, groups), unplaced = placed;
@@ -105,7 +105,7 @@ TEST_F(Kunpeng, PlacedWeightsOverUnplacedOnes) {
   }
 }
 
-// The threads of one node read pages of all nodes, one after the other through one port.
+// Reads by the threads of one node from all nodes' memory queue up at the node's one port.
 TEST_F(Kunpeng, WhatANodeReadsQueues) {
   PlacedPlan plan = plan_on(machine, {0});
   plan.placing = WeightPlacing::kUnplaced;
@@ -146,7 +146,7 @@ TEST_F(Kunpeng, OneShardForAllNodesIsSlowerThanOneNodeAlone) {
   EXPECT_GT(cost(plan).remote_bytes(), 0.3 * cost(plan).local_bytes());
 }
 
-// Fewer groups pass barriers and activations between nodes, more have more partial sums to add.
+// Fewer groups have barriers and activations that cross nodes, more groups have more partial sums.
 TEST_F(Kunpeng, AGroupANodeIsTheBestPlan) {
   for (StepShape step : {StepShape{1, 256}, StepShape{512, 0}}) {
     double best = rate(plan_on(machine, {}), step);
@@ -185,7 +185,7 @@ TEST_F(Kunpeng, BytesAndOperationsAreThoseOfTheModel) {
   }
 }
 
-// Holds the bytes that reduces move against the formula of graph/ops/reduce.h. In decode each of
+// Compares the bytes that reduces move with the formula of graph/ops/reduce.h. In decode each of
 // the four groups reads the sums of the three others, for all rows. In prefill only a row's owner
 // reads them, and writes the row's norm to the three others. The model's last reduce has one row.
 TEST_F(Kunpeng, ReducesMoveLessWhereRowsAreDealt) {
@@ -229,7 +229,7 @@ TEST(CostModel, OneNode) {
   double limit = 100e9 * 0.9 / (cost.weight_bytes + cost.kv_bytes);
   EXPECT_LT(cost.tokens_per_second, limit);
   EXPECT_GT(cost.tokens_per_second, 0.9 * limit);
-  // Second hyper-threads bring no arithmetic.
+  // Second hyper-threads add no arithmetic.
   double cores = predict_step(machine, table, model.spec(), plan, {512, 0}).seconds;
   double threads =
       predict_step(machine, table, model.spec(), plan_on(machine, {}, 16), {512, 0}).seconds;
@@ -253,12 +253,14 @@ TEST(CostModel, TwoSocketsOfFourNodesEach) {
   EXPECT_GT(rate(eight), rate(plan_on(machine, {0, 1, 2, 3})));
   EXPECT_GT(rate(plan_on(machine, {0, 1, 2, 3})), rate(plan_on(machine, {0})));
   EXPECT_GT(rate(eight), rate(unplaced));
-  // Groups over several nodes pass dearer barriers, but read beside their threads too.
+  // Groups over several nodes have slower barriers, but their threads still read from their own
+  // nodes.
   EXPECT_LT(rate(wide), rate(eight));
   EXPECT_GT(rate(wide), 0.8 * rate(eight));
 }
 
-// Four fast cores with memory, four slow ones without: their shard lies on a node of memory only.
+// A machine of four fast cores on a node with memory and four slow ones on a node without. Shards
+// lie on the node with memory only.
 TEST(CostModel, NodesWithoutMemoryAndWithoutCores) {
   Machine machine = Machine::from_xml(HEARTH_TOPOLOGY_TESTDATA "/hybrid_memoryless.xml");
   BandwidthTable table = assumed_bandwidth(machine);
@@ -269,15 +271,15 @@ TEST(CostModel, NodesWithoutMemoryAndWithoutCores) {
   EXPECT_GT(cost.nodes[1].remote_bytes, 0.4 * cost.weight_bytes);
   EXPECT_LT(cost.nodes[0].remote_bytes, 0.01 * cost.nodes[0].local_bytes);
   EXPECT_TRUE(std::isfinite(cost.seconds));
-  // A slow core prefills half as much as a fast one.
+  // A slow core computes half as much as a fast one in prefill.
   double all =
       predict_step(machine, table, model.spec(), plan_on(machine, {}, 0, 1), {512, 0}).seconds;
   double fast = predict_step(machine, table, model.spec(), plan_on(machine, {0}), {512, 0}).seconds;
   EXPECT_NEAR(fast / all, 1.5, 0.1);
 }
 
-// The even plan deals five threads out as two and three, where the cpuset leaves one and four: one
-// of them reads afar.
+// The even plan has shards for two and three threads, but the cpuset has one and four on the nodes.
+// So one thread reads from the other node.
 TEST(CostModel, CpusetThatCutsANode) {
   Machine machine = Machine::from_synthetic("pack:2 numa:1 l3:1 core:4 pu:1");
   machine.allowed_pus = {0, 4, 5, 6, 7};
@@ -298,7 +300,7 @@ TEST(CostModel, CpusetThatCutsANode) {
   EXPECT_LT(good.remote_bytes(), 0.01 * good.local_bytes());
 }
 
-// A plan whose other members rest costs what one without them does.
+// A plan with resting members costs the same as one without these members.
 TEST(CostModel, WhoRestsCostsNothing) {
   Machine machine = Machine::from_synthetic("pack:2 numa:1 l3:1 core:4 pu:1");
   BandwidthTable table = assumed_bandwidth(machine);
@@ -324,8 +326,8 @@ TEST(CostModel, WhoRestsCostsNothing) {
   }
 }
 
-// The threads of a group that stand on its shard read it alone; all of the group read it where none
-// of them stands there.
+// Only the group's threads that stand on a shard read it. If none of them stands there, all read
+// it.
 TEST(CostModel, ThreadsReadTheShardTheyStandOn) {
   Machine machine = Machine::from_synthetic("pack:2 numa:1 l3:1 core:4 pu:1");
   BandwidthTable table = assumed_bandwidth(machine);
@@ -335,12 +337,11 @@ TEST(CostModel, ThreadsReadTheShardTheyStandOn) {
   EXPECT_LT(beside.remote_bytes(), 0.01 * beside.local_bytes());
   plan.plan.member_shards.assign(8, 0);
   StepCost first = predict_step(machine, table, model.spec(), plan, {1, 256});
-  // Both shards are read by all threads, those of a node at half the rate where it is not theirs.
+  // All threads read both shards, at half the rate from the other node.
   EXPECT_NEAR(first.remote_bytes(), first.weight_bytes / 3, 0.02 * first.weight_bytes);
 }
 
-// One memory serves only one of two nodes at its full rate, even where they read each other's as
-// fast as their own.
+// A memory has the rate of one node, even if two nodes can each read it as fast as their own.
 TEST(CostModel, AMemoryGivesNoMoreThanItHas) {
   Machine machine = Machine::from_synthetic("pack:2 numa:1 l3:1 core:4 pu:1");
   BandwidthTable table = assumed_bandwidth(machine);
@@ -354,8 +355,8 @@ TEST(CostModel, AMemoryGivesNoMoreThanItHas) {
   EXPECT_LT(cost.seconds, 1.25 * cost.weight_bytes / 100e9);
 }
 
-// 16 query heads a KV head: the nodes share them, and each reads a cache of its own. Without, two
-// nodes stand idle.
+// 32 query heads and 2 KV heads: the four nodes share the heads, and each reads a cache of its own.
+// With 2 query heads two nodes have no work.
 TEST(CostModel, FewerKvHeadsThanNodes) {
   Machine machine = Machine::from_synthetic("pack:4 numa:1 l3:1 core:4 pu:1");
   auto cost = [&](uint32_t heads) {
@@ -378,7 +379,7 @@ TEST(CostModel, FewerKvHeadsThanNodes) {
     }
     return most / least;
   };
-  // The vocabulary does not divide by 4.
+  // The tolerance is for the vocabulary, which 4 does not divide.
   EXPECT_LT(uneven(shared), 1.001);
   EXPECT_GT(uneven(idle), 1.01);
 }
@@ -393,8 +394,8 @@ TEST(CostModel, SlidingWindowBoundsWhatAttentionReads) {
   EXPECT_DOUBLE_EQ(cost.kv_bytes, 36.0 * 128 * 8 * 128 * 2 * 2);
 }
 
-// Known: 1 / sqrt(pi), 3 / (2 sqrt(pi)), 1.0294, 1.4236 (Teichroew, 1956). The sum over steps of
-// 1 / 256 is off by less than step^2.
+// Known values: 1 / sqrt(pi), 3 / (2 sqrt(pi)), 1.0294, 1.4236 (Teichroew, 1956). The sum over
+// steps of 1 / 256 is off by less than step^2.
 TEST(CostModel, MeanOfTheGreatest) {
   EXPECT_EQ(mean_greatest(1), 0);
   EXPECT_NEAR(mean_greatest(2), 0.56419, 2e-5);

@@ -17,7 +17,7 @@ constexpr double kQuantiles[] = {25.452, 6.205, 4.177, 3.495, 3.163, 2.969, 2.84
                                  2.385,  2.379, 2.373, 2.368, 2.364, 2.360};
 
 double quantile(uint32_t freedom) {
-  // The quantile falls beyond the table to 2.241; this is within 0.1 % of it.
+  // The quantile falls to 2.241 beyond the table; this formula is within 0.1 % of it.
   return freedom <= std::size(kQuantiles) ? kQuantiles[freedom - 1] : 2.241 + 3.57 / freedom;
 }
 

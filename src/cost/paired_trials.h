@@ -1,15 +1,14 @@
-// PairedTrials decides whether a challenger is faster than an incumbent, by trials of both in
-// turns: what disturbs a machine for longer than a trial disturbs both, and drops out of their
-// ratio.
+// PairedTrials: decides whether a challenger is faster than an incumbent, by trials of both in
+// turns. A disturbance that lasts longer than a trial slows both, and drops out of their ratio.
 //
-// A pair's evidence is the logarithm of challenger's over incumbent's seconds. Their mean and its
-// confidence interval (Student's) say how the two compare. The incumbent falls only where the whole
-// interval lies at 1 % faster or more; it stays where the whole interval lies above that, or where
-// `most_pairs` pairs have not decided.
+// A pair's evidence is the logarithm of challenger's over incumbent's seconds. The mean of the
+// evidence and its confidence interval (Student's) say how the two compare. The incumbent falls
+// only if the whole interval lies at 1 % faster or more. It stays if the whole interval lies above
+// that, or if `most_pairs` pairs have not decided.
 //
-// The verdict is 95 % sure. An interval that is looked at again and again errs more often than one
-// look does: it is looked at with kLeastPairs pairs and at each doubling, four times with 64 pairs,
-// and is one of 97.5 %, so that all four err to one side in 5 % at most.
+// The verdict is 95 % sure. An interval that is looked at repeatedly errs more often than one look
+// does. So it is looked at with kLeastPairs pairs and at each doubling: four times with 64 pairs.
+// It is one of 97.5 %, so that all four err to one side in 5 % at most.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@
 
 namespace hearth {
 
-// A time as a part of another, and the ends of the interval that holds it.
+// The ratio of two times, and the ends of its confidence interval.
 struct TimeRatio {
   double ratio = 1, low = 1, high = 1;
   bool operator==(const TimeRatio&) const = default;
@@ -28,7 +27,7 @@ class PairedTrials {
  public:
   static constexpr uint32_t kLeastPairs = 8;
   static constexpr double kLeastGain = 0.01;
-  static constexpr double kWorth = 1 - kLeastGain;  // the cost of what gains that
+  static constexpr double kWorth = 1 - kLeastGain;  // the ratio that a challenger must reach
 
   enum class Verdict { kOpen, kFalls, kStays };
 
@@ -37,15 +36,15 @@ class PairedTrials {
   // Adds a pair of times in seconds, above 0.
   void add(double incumbent, double challenger);
   uint32_t pairs() const { return pairs_; }
-  // Challenger's time over incumbent's; of fewer than two pairs the interval has no ends.
+  // Returns challenger's time over incumbent's. With fewer than two pairs the interval is infinite.
   TimeRatio ratio() const;
   Verdict verdict() const;
 
-  // A trial: its seconds, or none where it was disturbed (time was stolen) and counts for nothing.
+  // A trial: returns its seconds, or none where it was disturbed (time was stolen).
   using Trial = std::function<std::optional<double>()>;
-  // Runs pairs until there is a verdict, the one first and then the other. A disturbed trial is
-  // repeated, at most kMostRepeats times in all: a machine that has no quiet moment leaves what is.
-  // `stop` is asked before every pair.
+  // Runs pairs until there is a verdict. The incumbent is first in every other pair. Disturbed
+  // trials are repeated, at most kMostRepeats times in all; on a machine without a quiet moment the
+  // incumbent then stays. `stop` is asked before every pair.
   static constexpr uint32_t kMostRepeats = 100;
   Verdict run(
       const Trial& incumbent, const Trial& challenger,
@@ -54,7 +53,7 @@ class PairedTrials {
  private:
   uint32_t most_pairs_;
   uint32_t pairs_ = 0;
-  double mean_ = 0, squares_ = 0;  // of the logarithms; squares of what they are off their mean
+  double mean_ = 0, squares_ = 0;  // of the logarithms; sum of squared differences from the mean
 };
 
 }  // namespace hearth

@@ -10,7 +10,7 @@ namespace {
 
 using Verdict = PairedTrials::Verdict;
 
-// Trials of a machine whose speed wanders by 10 % and whose single trials scatter by 2 %.
+// Trials on a machine whose speed wanders by 10 % and whose single trials scatter by 2 %.
 class WanderingMachine {
  public:
   explicit WanderingMachine(uint32_t seed) : random_(seed) {}
@@ -41,8 +41,8 @@ int falls_of(double challenger) {
 
 TEST(PairedTrials, AnEqualOrSlowerChallengerHardlyEverWins) {
   EXPECT_EQ(falls_of(1.05), 0);
-  // 1 % faster is the edge, where 5 % may err: 20 of 400, and at most 33 but for one set of seeds
-  // in a thousand.
+  // A challenger that is exactly 1 % faster is the edge, where 5 % may err: 20 of 400, and at most
+  // 33 except for one set of seeds in a thousand.
   EXPECT_LE(falls_of(1.0), 4);
   EXPECT_LE(falls_of(0.99), 33);
 }
@@ -72,7 +72,7 @@ TEST(PairedTrials, ClearCasesTakeFewPairs) {
 }
 
 TEST(PairedTrials, WhatStaysOpenEndsWithTheMostPairs) {
-  // Alternating ratios that leave an interval from below 1 % to above it.
+  // These alternating ratios leave an interval from below 1 % to above it.
   PairedTrials trials(20);
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(trials.verdict(), Verdict::kOpen) << i;
@@ -92,7 +92,7 @@ TEST(PairedTrials, TurnsAlternateAndDisturbedTrialsAreRepeated) {
       },
       [&]() -> std::optional<double> {
         order += 'c';
-        // Every third trial is disturbed, and would decide otherwise.
+        // Every third trial is disturbed.
         if (++calls % 3 == 0) return std::nullopt;
         return 0.5;
       });

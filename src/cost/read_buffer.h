@@ -1,7 +1,7 @@
-// A buffer that threads of one node read to measure bandwidth: in parts, each in chunks that they
-// claim. A part is half the caches' size where the buffer is kTimesCache as large as they are: by
-// the time it is read again, three and a half times that much has passed through them; and on a
-// busy machine few stretches longer than that are undisturbed.
+// A buffer that threads of one node read to measure bandwidth. It has parts, and each part has
+// chunks that threads claim. A part is half the caches' size if the buffer is kTimesCache as large
+// as they are. Before it is read again, three and a half times the caches' size has passed through
+// them. Parts are no longer since, on a busy machine, few longer stretches are undisturbed.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ inline constexpr uint64_t kReadChunk = uint64_t{1} << 20;
 inline constexpr uint64_t kTimesCache = 4;
 inline constexpr uint32_t kReadParts = 8;
 
-// The size of a last-level cache; one of unknown size counts as 32 MiB.
+// Returns the size of a last-level cache; an unknown size counts as 32 MiB.
 uint64_t cache_bytes(const Machine& machine, uint32_t llc);
-// Returns the bytes of the whole chunks that hold `bytes`.
+// Returns `bytes` rounded up to whole chunks.
 uint64_t rounded_up(uint64_t bytes);
-// Returns at most `bytes`, and at most half of the memory that `node` has free; whole chunks, at
-// least one.
+// Returns the size that a buffer on `node` may have: `bytes`, but at most half of the node's free
+// memory, in whole chunks, at least one.
 uint64_t bytes_to_have(const Machine& machine, uint32_t node, uint64_t bytes);
 
 class ReadBuffer {
@@ -35,10 +35,10 @@ class ReadBuffer {
 
   uint64_t huge_bytes() const { return arena_.huge_bytes(); }
 
-  // Part `part` is what the next write() or read() is of; returns its bytes. By one thread.
+  // Chooses the part for the next write() or read(), and returns its bytes. Called by one thread.
   uint64_t begin(uint32_t part);
-  // Both are called by several threads at once, and each chunk is done by one of them. Memory that
-  // was never written is one page of zeros, in the cache: write() comes first.
+  // Write or read the chosen part. Several threads call one of them at once, and each chunk is done
+  // by one thread. write() must come first: unwritten memory is one page of zeros, in the cache.
   void write() noexcept;
   void read(ReadFn loop, uint64_t* sink) noexcept;
 

@@ -51,7 +51,7 @@ ReadRates::ReadRates(const Machine& machine, const BandwidthTable& table, const 
   }
 }
 
-// A formula fills in nodes that nobody measured part by part.
+// Sets the rates of a node by the formula f(n), where contention was not measured.
 void ReadRates::fill_node(uint32_t node, uint32_t threads, const CostConstants& constants) {
   const double best = fastest_memory(table_, node);
   if (threads_[node] == 0 || best <= 0) return;
@@ -98,13 +98,13 @@ LoadSpreader::LoadSpreader(const Machine& machine, const ReadRates& rates, const
   }
 }
 
-// Returns the node with the group's activations.
+// Returns the node where the group's activations lie.
 uint32_t LoadSpreader::home(uint32_t group) const {
   return machine_.memory_node(plan_.shard_nodes[plan_.plan.groups[group].share.shard_begin]);
 }
 
-// Tells which part of the group's bytes of a shard the threads of each node read: chunks go to
-// whoever is free.
+// Returns the part of the group's bytes of a shard that the threads of each node read. Chunks go to
+// free threads, so the parts follow the rates of reading.
 std::vector<double> LoadSpreader::shares(uint32_t group, uint32_t shard) const {
   const PlanGroup& g = plan_.plan.groups[group];
   std::vector<uint32_t> standing(rates_.nodes(), 0);
@@ -131,7 +131,7 @@ std::vector<double> LoadSpreader::shares(uint32_t group, uint32_t shard) const {
   return parts;
 }
 
-// Returns the nodes with the shard's weights, keys and values.
+// Returns the nodes where the shard's weights, keys and values lie.
 std::vector<uint32_t> LoadSpreader::memories_of(uint32_t shard) const {
   if (plan_.placing == WeightPlacing::kUnplaced) return rates_.memories();
   return {machine_.memory_node(plan_.shard_nodes[shard])};
@@ -166,7 +166,7 @@ void LoadSpreader::add_reads(double bytes, uint32_t group, uint32_t shard, NodeL
   }
 }
 
-// Rows of the table are dealt to all threads of the group, wherever they stand.
+// Adds reads of a table whose rows are dealt to all threads of the group, wherever they stand.
 void LoadSpreader::add_table(double bytes, uint32_t group, uint32_t shard, NodeLoad* sum) const {
   if (bytes == 0) return;
   const PlanGroup& g = plan_.plan.groups[group];
@@ -180,7 +180,7 @@ void LoadSpreader::add_table(double bytes, uint32_t group, uint32_t shard, NodeL
   }
 }
 
-// Adds what crosses nodes inside a group of several.
+// Adds the activations that cross nodes inside a group of several nodes.
 void LoadSpreader::add_activations(const OpLoad& load, uint32_t group, NodeLoad* sum) const {
   const PlanGroup& g = plan_.plan.groups[group];
   double size = g.size();
@@ -193,8 +193,8 @@ void LoadSpreader::add_activations(const OpLoad& load, uint32_t group, NodeLoad*
   }
 }
 
-// Adds what a thread of a group on `node` moves for each of the rows that all such threads have,
-// and the time that it takes.
+// Adds the bytes that a thread of a group on `node` moves for a row, and the time that it takes.
+// `rows` is the number of rows of all such threads.
 void LoadSpreader::add_row(uint32_t group, uint32_t node, double bytes, uint32_t home, double rows,
                            double* seconds, NodeLoad* sum) const {
   *seconds += bytes / rates_.one_reads(node, home);
@@ -203,8 +203,8 @@ void LoadSpreader::add_row(uint32_t group, uint32_t node, double bytes, uint32_t
   sum->activation_bytes += bytes * rows;
 }
 
-// A row is summed by one thread of every group, or where rows are dealt by one thread of all, which
-// then writes its norm into the other groups' copies.
+// Adds the summing of rows. One thread of every group sums a row. Where rows are dealt, one thread
+// of all groups does, and writes the row's norm into the other groups' copies.
 void LoadSpreader::add_rows(const OpLoad::Rows& rows, uint32_t group, NodeLoad* sum) const {
   const Plan& plan = plan_.plan;
   const PlanGroup& g = plan.groups[group];

@@ -11,7 +11,7 @@
 
 namespace hearth {
 
-// Bytes a second that the threads of a plan's groups get from memories; those who rest read
+// The bytes a second that the threads of a plan's groups get from memories. Resting threads read
 // nothing.
 class ReadRates {
  public:
@@ -19,20 +19,20 @@ class ReadRates {
             const CostConstants& constants);
 
   uint32_t nodes() const { return static_cast<uint32_t>(threads_.size()); }
-  // Threads at work on node i.
+  // Returns the number of threads at work on node i.
   uint32_t threads(uint32_t i) const { return threads_[i]; }
-  // b_ij, of all threads at work on node i together.
+  // Returns b_ij: the rate of all threads at work on node i together.
   double threads_read(uint32_t i, uint32_t j) const { return table_.read[i][j] * fill_[i]; }
-  // B_ij, of all cores of node i, or of as many as read most.
+  // Returns B_ij: the rate of all cores of node i, or of as many as read most.
   double node_reads(uint32_t i, uint32_t j) const { return table_.read[i][j] * most_[i]; }
-  // Memory j gives so much at most.
+  // Returns the most that memory j gives.
   double memory_gives(uint32_t j) const;
-  // The rate of one thread on node i alone.
+  // Returns the rate of one thread that works alone on node i.
   double one_reads(uint32_t i, uint32_t j) const;
-  // Nodes with memory that anybody can read.
+  // Returns the nodes whose memory some node can read.
   const std::vector<uint32_t>& memories() const { return memories_; }
-  // Whether the table knows what threads of node i lose beside each other: it has as many cores as
-  // the node that was measured.
+  // Whether the table's contention applies to node i: it has as many cores as the node that was
+  // measured.
   bool is_measured(uint32_t i) const { return measured_[i]; }
 
  private:
@@ -42,12 +42,12 @@ class ReadRates {
   const BandwidthTable& table_;
   std::vector<uint32_t> threads_, memories_;
   std::vector<bool> measured_;
-  // The threads at work read this part of B_ij, one alone reads the next, and most read the last,
-  // for each node.
+  // [node]: the parts of B_ij that the threads at work read, that one alone reads, and that as many
+  // as read most do.
   std::vector<double> fill_, alone_, most_;
 };
 
-// The work of an op for every group, by nodes.
+// The work of an op, by group and node.
 struct NodeLoad {
   NodeLoad(uint32_t groups, uint32_t node_count)
       : nodes(node_count), bytes(size_t{groups} * nodes * nodes), ops(groups), least(groups) {}
@@ -55,8 +55,8 @@ struct NodeLoad {
   uint32_t nodes;
   std::vector<double> bytes;                              // [group][threads' node][memory's node]
   std::vector<std::array<double, kArithmeticUnits>> ops;  // by group
-  std::vector<double> least;                              // by group: seconds it takes at least
-  double stretch = 1;                                     // as in OpLoad
+  std::vector<double> least;                              // by group: the least seconds
+  double stretch = 1;                                     // OpLoad::stretch
   double weight_bytes = 0, kv_bytes = 0, activation_bytes = 0, embedding_bytes = 0;
 
   double& read(uint32_t g, uint32_t i, uint32_t j) {
@@ -74,7 +74,7 @@ class LoadSpreader {
                const CostConstants& constants);
 
   NodeLoad empty() const { return {plan_.plan.group_count(), rates_.nodes()}; }
-  // Adds what a group has to do in an op.
+  // Adds the work of a group in an op to `sum`.
   void add(const OpLoad& load, uint32_t group, NodeLoad* sum) const;
 
  private:
@@ -95,7 +95,7 @@ class LoadSpreader {
   std::vector<std::vector<uint32_t>> group_threads_;  // [group][node]
 };
 
-// Returns the units that were measured; all of them where the table knows of none.
+// Returns the units whose rates were measured, or all units if no rate was.
 ArithmeticUnitSet measured_units(const BandwidthTable& table);
 
 }  // namespace hearth

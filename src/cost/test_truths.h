@@ -1,5 +1,5 @@
-// Machines that are described, with a truth about what their cores share that the description does
-// not tell: for tests of what measures it and of what then searches.
+// Described machines with true costs of sharing between their cores, which the description does not
+// have. They test the measurement of these costs and the searches that use it.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,14 @@ namespace hearth {
 
 struct MachineTruth {
   Machine machine;
-  // GB/s that k cores of a cluster read, which are so many in a row.
+  // [k - 1]: GB/s that k cores of a cluster read. A cluster is as many cores in a row as this is
+  // long.
   std::vector<double> cluster = {1};
-  double memory = 1e9;        // a node's cores together read no more, in GB/s
-  double second_read = 0.95;  // of what a node's cores read, where all have two threads
-  double second_ops = 1.25;   // of a core's operations with two threads
+  double memory = 1e9;        // the most that a node's cores read together, in GB/s
+  double second_read = 0.95;  // the factor on a node's reads if all cores have two threads
+  double second_ops = 1.25;   // the factor on a core's operations with two threads
 
-  // Bytes a second of so many threads on each core of a node.
+  // Returns the bytes a second that so many threads on each core of a node read.
   double read(const std::vector<uint32_t>& threads) const {
     std::map<size_t, size_t> busy;
     double twice = 0, cores = 0;
@@ -58,15 +59,15 @@ struct MachineTruth {
   }
 };
 
-// Four cores in a row have a port that serves three: a fourth one slows them all down.
+// A machine where four cores in a row share a port that serves three: a fourth slows them all down.
 inline MachineTruth port_truth(const std::string& description) {
   return {Machine::from_synthetic(description), {1, 2, 3, 2.4}};
 }
-// Two share a tag of their cache.
+// A machine where two cores in a row share a tag of their cache, and read less together than one.
 inline MachineTruth tag_truth(const std::string& description) {
   return {Machine::from_synthetic(description), {1, 0.9}};
 }
-// Cores share nothing, and second threads bring something to prompts and cost decode something.
+// A machine whose cores share nothing. Second threads gain operations, and lose some of the reads.
 inline MachineTruth threads_truth(const std::string& description) {
   return {Machine::from_synthetic(description)};
 }

@@ -1,5 +1,5 @@
-// TimedTeam: a team, or some of its members, that do pieces of work together and tell how long each
-// took, for measuring what a machine can do. Used by the thread that is member 0 of the team.
+// TimedTeam: runs work on a team, or on some of its members, at once and measures the time, to find
+// what a machine can do. It is used by the thread that is member 0 of the team.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace hearth {
 class TimedTeam {
  public:
   explicit TimedTeam(Team& team) : TimedTeam(team, member_range(0, team.size())) {}
-  // Times these members of the team, rising. They are numbered from 0 on here; the others rest.
+  // Uses these members of the team, in ascending order. Here they are numbered from 0 on; the
+  // others rest.
   TimedTeam(Team& team, const std::vector<uint32_t>& members)
       : team_(team),
         members_(members),
@@ -30,15 +31,15 @@ class TimedTeam {
   uint32_t size() const { return static_cast<uint32_t>(members_.size()); }
 
   // Calls work(member, round) on every member at once; `round` rises from call to call, for chunk
-  // counters. Returns the seconds from the first member's begin to the last one's end: a member
-  // that lost its core may begin when the others are done.
+  // counters. Returns the seconds from the first member's start to the last one's end. They are not
+  // a single member's time: one that lost its core may start when the others are done.
   template <typename Work>
   double together(const Work& work) {
     uint32_t round = ++round_;
     team_.run_on(members_, [&](uint32_t of_team) noexcept {
       const uint32_t member = numbers_[of_team];
       Turn& turn = turns_[member];
-      // Waking up is not part of the work.
+      // All members wait here, so that waking up is not timed.
       start_.arrive_and_wait(member);
       turn.begin = Clock::now();
       work(member, round);
@@ -52,13 +53,14 @@ class TimedTeam {
     return std::chrono::duration<double>(end - begin).count();
   }
 
-  // Returns the number to which a member adds what it read, so that reading has a use.
+  // Returns a number to which a member adds the values that it read, so that no compiler drops
+  // reads.
   uint64_t& sink(uint32_t member) { return turns_[member].sink; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Lines of each member's own.
+  // Each member's times lie in cache lines of their own.
   struct alignas(kLineSpacing) Turn {
     Clock::time_point begin, end;
     uint64_t sink = 0;

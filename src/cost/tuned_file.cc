@@ -22,7 +22,7 @@ constexpr const char* kHead = "hearth-tuned 1";
 constexpr std::string_view kHeadWord = "hearth-tuned ";
 constexpr size_t kMostLine = 4096, kMostLines = 16384;
 
-// Hashes numbers as text, so that those of all types are alike.
+// Hashes numbers as text, so that their types make no difference.
 template <typename... Numbers>
 void add_numbers(FnvHash* hash, Numbers... numbers) {
   (hash->add(fmt::format("{}", numbers)), ...);
@@ -55,7 +55,7 @@ std::string ratio_text(const TimeRatio& of) {
   return fmt::format("{:.6g} {:.6g} {:.6g}", bound(of.ratio), bound(of.low), bound(of.high));
 }
 
-// Reads lines and their words.
+// Reads a text line by line, and a line word by word.
 class Reader {
  public:
   Reader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -69,7 +69,7 @@ class Reader {
     refuse(fmt::format("line {} {}", number_, why));
   }
 
-  // False at the end of the text.
+  // Goes to the next line. Returns false at the end of the text.
   bool next() {
     if (at_ == text_.size()) return false;
     if (++number_ > kMostLines) refuse(fmt::format("it has more than {} lines", kMostLines));
@@ -151,8 +151,8 @@ class Reader {
   std::string_view line_, rest_;
 };
 
-// The result of reading a line in a section: it does not know the line, has read it, or has read up
-// to its own end.
+// The result of reading a line in a section: the key is unknown, the line was read, or all lines up
+// to the section's end were read.
 enum class LineRead : uint8_t { kUnknown, kYes, kToEnd };
 
 LineRead read_plans_line(Reader& reader, std::string_view key, Tuned* tuned) {
@@ -287,8 +287,8 @@ std::string kernels_text(const Tuned& tuned) {
   return text;
 }
 
-// A section reads a line that begins with `key`, and gives its lines without its `end`, or nothing
-// where it has none.
+// A section of the file. `read_line` reads a line that begins with `key`. `text` returns its lines
+// without its `end`, or nothing if it has none.
 struct Section {
   const char* name;
   LineRead (*read_line)(Reader& reader, std::string_view key, Tuned* tuned);
@@ -332,7 +332,7 @@ void read_section(Reader& reader, std::vector<std::string>* read, Tuned* tuned) 
 }  // namespace
 
 TunedFields machine_fields(const Machine& machine, Isa isa) {
-  // Hypervisors pad it.
+  // Hypervisors pad the name.
   std::string cpu = printable(machine.cpu_name);
   cpu.erase(cpu.find_last_not_of(' ') + 1);
   return {{"cpu", cpu.empty() ? "unknown" : cpu},

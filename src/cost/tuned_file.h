@@ -24,28 +24,31 @@
 //   step decode 16 0.981 0.975 0.988 trials 20
 //   end
 //
-// A phase's line says what the chosen plan costs as a part of what the default does, with the ends
-// of the interval that holds it at 95 %, whether that was measured or predicted, and how many
-// trials there were; 1 1 1 where the default stays. A trial's line keeps what was measured of one
-// candidate, by the hash of its plan. The threshold's line says up to how many rows a step is
-// decode's, and what that costs as a part of what the default does, 1 1 1 where that stays; it is
-// missing while not all candidates are measured. A line of its trials has the hash of both plans,
-// and what the case costs that fares worst. A joint line has the hash of all plans that got kernels
-// of their own, that of the one that won, and what that costs as a part of what the first does.
+// Three numbers in a row are a cost: a time as a part of the default's, and the ends of its
+// interval at 95 % confidence. They are 1 1 1 where the default stays.
 //
-// A product's line has the schedule (kernels/gemm/schedule_text.h) of one product in steps of so
-// many rows, and what that costs as a part of the time as set by hand, where the schedule is all
-// zeros and the cost 1. The line of attention has the places and the tasks of its schedule
-// (AttendSchedule), and what decode's steps cost by it; those behind it what was tried. Another's
-// line has what a product's has, of a product that no step has under the plan kept: of plans that
-// were held against it. A step's line says what whole steps under all of them cost: decode of so
-// many sequences, or a prompt of so many tokens.
+//   phase            the chosen plan's cost, whether it was measured or predicted, and the trials
+//   trial            the measurement of one candidate, by the hash of its plan
+//   threshold        the number of rows up to which a step is decode's, and its cost; missing while
+//                    not all candidates are measured
+//   threshold_trial  the hash of both plans, and the highest cost of a case (dearest)
+//   joint            the hash of all plans that got kernels of their own, that of the one that won,
+//                    and its cost as a part of the first one's
+//   product          the schedule (kernels/gemm/schedule_text.h) of one product in steps of so many
+//                    rows, and its cost; the schedule is all zeros where the default stays
+//   other            the same for a product that no step has under the plan kept, but steps under
+//                    plans that were compared with it
+//   attend           the cost of decode's steps with an attention schedule (AttendSchedule), then
+//   its
+//                    places and tasks; attend_tried lines have the schedules that were tried
+//   step             the cost of whole steps with all of these: decode of so many sequences, or a
+//                    prompt of so many tokens
 //
-// Sections may be missing, come once, and end with `end`; each is read by its own entry of a table
+// Sections may be missing, come once, and end with `end`. Each is read by its own entry of a table
 // in tuned_file.cc, so that others can be added.
 //
-// The file is hostile input. Errors (kFile): a text that is none, of another version, or longer
-// than 1 MiB; a line that nobody knows, with its number.
+// The file is hostile input. Errors (kFile): a text that is no such file, of another version, or
+// longer than 1 MiB; an unknown line, with its number.
 #pragma once
 
 #include <cstdint>
@@ -71,14 +74,15 @@ inline constexpr size_t kMostTunedBytes = size_t{1} << 20;
 // Names and values, each one line of text.
 using TunedFields = std::vector<std::pair<std::string, std::string>>;
 
-// All that a good choice depends on: processor, ISA level, topology, PUs that may be used, CPU
-// quota, page size. What differs in one is another machine.
+// Returns all that a good choice depends on: processor, ISA level, topology, PUs that may be used,
+// CPU quota, page size. A machine that differs in one of these counts as another.
 TunedFields machine_fields(const Machine& machine, Isa isa);
-// Layers, heads and matrices as packed: fine-tunes of a model share them.
+// Returns layers, heads and matrices as packed. Fine-tunes of a model have the same fields.
 TunedFields model_fields(const ModelSpec& spec);
-// 16 hexadecimal digits.
+// Returns a hash of the fields as 16 hexadecimal digits.
 std::string fields_hash(const TunedFields& fields);
-// "isa is avx2 there and avx512vnni here": the first field that differs; empty where none does.
+// Returns a text on the first field that differs, like "isa is avx2 there and avx512vnni here";
+// empty if none does.
 std::string difference(const TunedFields& there, const TunedFields& here);
 
 struct TunedPhase {
@@ -106,32 +110,32 @@ struct TunedThreshold {
 
 struct ThresholdTrial {
   uint32_t rows = 0;
-  uint64_t plans = 0;  // a hash of both phases'
+  uint64_t plans = 0;  // a hash of both phases' plans
   TimeRatio cost;      // as a part of the default's
-  double dearest = 1;  // of the case that fares worst
+  double dearest = 1;  // the highest cost of a case
   bool operator==(const ThresholdTrial&) const = default;
 };
 
-// The plan that is best with kernels of its own, among some.
+// The plan, among some candidates, that is best with kernels of its own.
 struct TunedJoint {
   Phase phase = Phase::kDecode;
-  uint64_t candidates = 0, plan = 0;  // a hash of all, plan_hash() of the best
-  TimeRatio cost;                     // as a part of the first one's
+  uint64_t candidates = 0, plan = 0;  // a hash of all candidates, plan_hash() of the best
+  TimeRatio cost;                     // as a part of the first candidate's
   bool operator==(const TunedJoint&) const = default;
 };
 
 struct TunedProduct {
-  ScheduleEntry entry;  // with the empty schedule where the default stays
+  ScheduleEntry entry;  // with an empty schedule where the default stays
   TimeRatio cost;       // as a part of the time as set by hand
   uint32_t trials = 0;
   bool operator==(const TunedProduct&) const = default;
 };
 
 struct TunedAttend {
-  AttendSchedule schedule;  // the empty one where the default stays
+  AttendSchedule schedule;  // empty where the default stays
   TimeRatio cost;           // of decode's steps, as a part of the default's
   uint32_t trials = 0;
-  // The schedules that were compared with it, or that won: one place or number of tasks each.
+  // The schedules that were compared, winners included. Each sets the places or the tasks alone.
   std::vector<AttendSchedule> tried;
   bool operator==(const TunedAttend&) const = default;
 };
@@ -152,42 +156,43 @@ struct Tuned {
   std::optional<TunedThreshold> threshold;
   std::vector<ThresholdTrial> threshold_trials;
   std::vector<TunedJoint> joints;
-  std::string engine_plan;  // the text; empty: tuning is not done
+  std::string engine_plan;  // its text; empty: tuning is not finished
   std::vector<TunedProduct> products;
-  // Products of other plans: no step has them under the plan that is kept, and searches know them.
+  // Products of other plans. No step has them under the plan that is kept, but searches use them.
   std::vector<TunedProduct> others;
   std::optional<TunedAttend> attend;
   std::vector<TunedStep> steps;
   bool operator==(const Tuned&) const = default;
 };
 
-// All schedules of products that gain in some step, and of those the empty ones, too: they say
-// where none gains.
+// Returns the schedules of all products that gain in some step. Of such products it has the empty
+// schedules, too, which mark the rows where none gains.
 ScheduleTable tuned_schedules(const Tuned& tuned);
 
-// The same as far as whole steps of as many rows were timed: before that nobody knows what the
-// schedules bring together, and products stay as set by hand there.
+// Returns the same for the rows whose whole steps were timed. Products keep their default schedules
+// for other rows, since the joint effect of the schedules is not known there.
 ScheduleTable timed_schedules(const Tuned& tuned);
 
-// These as schedules of such a processor, in the form of those that are part of the program: of
-// attention the places, and not its tasks. Throws (kUsage) where none gains.
+// Returns the schedules for such a processor, in the form of those that are part of the program. It
+// has the places of attention, but not its tasks. Throws (kUsage) where no schedule gains.
 ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa);
 
 // Returns the product with this shape and number of rows, or null.
 const TunedProduct* find_product(const std::vector<TunedProduct>& products,
                                  const ProductShape& shape, uint32_t most_rows);
-// Makes those that are used `products` of all that are known, and the rest `others`.
+// Divides all known products anew: those for which `used` is true become `products`, the rest
+// `others`.
 void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)>& used);
 
-// Keeps an engine's plan, as text; empty: none. Whole steps, and attention in them, were timed
-// under the plan that was kept before, and are forgotten where this is another.
+// Keeps an engine's plan, as text; empty: none. If it differs from the plan that was kept, the
+// results of whole steps and of attention, which were timed under that one, are dropped.
 void keep_engine_plan(const std::string& text, Tuned* tuned);
 
 // Returns a hash of the plan's text.
 uint64_t plan_hash(const Plan& plan);
 
 std::string tuned_text(const Tuned& tuned);
-// `name` stands in errors. The engine's plan is not looked into.
+// Reads a file's text; `name` stands in errors. The engine's plan is not checked.
 Tuned parse_tuned(std::string_view text, const std::string& name);
 
 }  // namespace hearth

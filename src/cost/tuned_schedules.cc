@@ -28,7 +28,7 @@ ScheduleTable timed_schedules(const Tuned& tuned) {
   }
   for (TunedProduct& product : timed.products) {
     const uint32_t rows = product.entry.most_rows;
-    // A longer prompt is computed in steps of as many rows as there are at most.
+    // A prompt of more than `most` tokens is computed in steps of `most` rows.
     const bool known = std::ranges::any_of(tuned.steps, [&](const TunedStep& step) {
       const uint32_t of = step.phase == Phase::kPrefill ? std::min(step.size, most) : step.size;
       return std::ranges::count(product_rows(product.entry.product, of), rows) > 0;

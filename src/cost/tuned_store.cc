@@ -40,7 +40,7 @@ std::string bandwidth_name(const TunedFields& machine) {
   return fields_hash(machine) + ".bandwidth.json";
 }
 
-// Files of tuned plans in the folder, by name; none where there is no such folder.
+// Returns the tuned files in the folder, by name; none if there is no such folder.
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -51,7 +51,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   return paths;
 }
 
-// Reads a file; of one that is longer than any may be it reads a part that is too long, too.
+// Reads a file. Of a file that is too long it reads one byte more than a file may have.
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kMostTunedBytes + 1, '\0');
@@ -98,7 +98,7 @@ TunedStore TunedStore::of_environment(const Variable& variable) {
   };
   const std::string folder = "/hearth/tuned";
   std::string home = value("XDG_CONFIG_HOME");
-  // The specification wants relative paths ignored.
+  // The specification says that relative paths are ignored.
   if (!home.starts_with('/')) home = value("HOME") + "/.config";
   std::string all = value("XDG_CONFIG_DIRS");
   if (all.empty()) all = "/etc/xdg";

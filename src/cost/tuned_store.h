@@ -1,11 +1,11 @@
-// TunedStore: the folders that hold what tuning found, a file for each machine and model shape
-// (cost/tuned_file.h), and the bandwidths that it measured, a file for each machine
-// (cost/bandwidth_file.h): one that is written, and others that are only read, which an
-// administrator may fill.
+// TunedStore: the folders that hold the results of tuning, a file for each machine and model shape
+// (cost/tuned_file.h), and the measured bandwidths, a file for each machine
+// (cost/bandwidth_file.h). One folder is written. Others, which an administrator may fill, are only
+// read.
 //
-// A file appears whole or not at all, and is on the disk when save() returns. Two that tune exclude
-// each other (TunedLock). Errors (kFile): a folder or file that cannot be read or written, named;
-// kBusy: somebody else tunes.
+// A file appears whole or not at all, and is on the disk when save() returns. A lock lets only one
+// process tune at a time (TunedLock). Errors (kFile): a folder or file that cannot be read or
+// written, with its name; kBusy: another process tunes.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,8 @@
 
 namespace hearth {
 
-// Keeps others from tuning into a folder, until it dies, by whatever end of the process.
+// Keeps other processes from tuning into a folder as long as it lives. The system releases the lock
+// however the process ends.
 class TunedLock {
  public:
   explicit TunedLock(const std::string& folder);
@@ -32,10 +33,11 @@ class TunedLock {
 
 class TunedStore {
  public:
-  // `own` need not be there yet.
+  // The folder `own` need not exist yet.
   TunedStore(std::string own, std::vector<std::string> others);
-  // $XDG_CONFIG_HOME/hearth/tuned, ~/.config without that variable, and every hearth/tuned of
-  // $XDG_CONFIG_DIRS, /etc/xdg without it. `variable` gives a variable of the environment, or null.
+  // Returns the store of these folders: $XDG_CONFIG_HOME/hearth/tuned (~/.config without that
+  // variable), and hearth/tuned in each of $XDG_CONFIG_DIRS (/etc/xdg without it). `variable`
+  // returns a variable of the environment, or null.
   using Variable = std::function<const char*(const char* name)>;
   static TunedStore of_environment(const Variable& variable);
   // Returns the store of this process.
@@ -43,15 +45,15 @@ class TunedStore {
 
   const std::string& own() const { return own_; }
 
-  // The result for this model shape on this machine, from the first folder that has it. Where there
-  // is none, but one for another machine or a file that cannot be read, `note` says so.
+  // The result for this model shape on this machine, from the first folder that has it. `note` says
+  // why there is none, if there is a file for another machine or one that cannot be read.
   struct Found {
     std::optional<Tuned> tuned;
     std::string path, note;
   };
   Found find(const TunedFields& machine, const TunedFields& model) const;
 
-  // A file of one of the folders: its path, and what it holds or why not.
+  // A file of one of the folders: its path, and its results or why it has none.
   struct Entry {
     std::string path;
     std::optional<Tuned> tuned;
@@ -59,21 +61,21 @@ class TunedStore {
   };
   std::vector<Entry> list() const;
 
-  // Makes the folder where it is missing, and fails where nothing can be written there.
+  // Makes the own folder if it is missing, and locks it. Throws if it cannot be written to.
   TunedLock lock() const;
-  // Replaces the file of that machine and model; returns its path. Locked.
+  // Replaces the file of that machine and model, and returns its path. The caller holds the lock.
   std::string save(const Tuned& tuned) const;
-  // Takes away the file of that machine and model, of the own folder. Whether there was one.
+  // Removes the file of that machine and model from the own folder. Returns whether there was one.
   bool remove(const TunedFields& machine, const TunedFields& model) const;
 
-  // The bandwidths that were measured on this machine, from the first folder that has them. Where a
-  // file cannot be read, or is of other nodes, `note` says so and the next folder is looked into.
+  // The bandwidths of this machine, from the first folder that has them. If a file cannot be read,
+  // or is of other nodes, `note` says so and the next folder is looked into.
   struct FoundBandwidth {
     std::optional<BandwidthTable> table;
     std::string path, note;
   };
   FoundBandwidth find_bandwidth(const Machine& machine, const TunedFields& fields) const;
-  // Replaces the machine's file. Locked.
+  // Replaces the machine's file. The caller holds the lock.
   void save_bandwidth(const Machine& machine, const TunedFields& fields,
                       const BandwidthTable& table) const;
 

@@ -121,7 +121,7 @@ TEST_F(TunedStoreTest, ProductsStayAsByHandWhereNoStepOfAsManyRowsWasTimed) {
   tuned_.products.push_back(prompt);
   const ProductShape& shape = prompt.entry.product;
   auto timed = [&](uint32_t rows) { return timed_schedules(tuned_).at(shape, rows); };
-  // A prompt of 512 tokens is steps of 64 rows.
+  // A prompt of 512 tokens is computed in steps of 64 rows.
   EXPECT_EQ(timed_schedules(tuned_), tuned_schedules(tuned_));
   tuned_.steps.pop_back();
   EXPECT_EQ(timed(16), tuned_.products[1].entry.schedule);
@@ -147,7 +147,7 @@ TEST_F(TunedStoreTest, ProductsOfOtherPlansAreKeptAndNotUsed) {
   for (const ScheduleEntry& entry : tuned_schedules(tuned_).entries) {
     EXPECT_EQ(entry.product.threads, 2u);
   }
-  // A product that stands twice counts once.
+  // A product that is listed twice counts once.
   tuned_.others.push_back(all[1]);
   divide_products(&tuned_, [](const ProductShape&) { return true; });
   EXPECT_EQ(tuned_.products, all);
@@ -179,7 +179,7 @@ TEST_F(TunedStoreTest, SchedulesOfProductsAreExportedAsAProcessors) {
   EXPECT_NE(refused().find("no kernel schedule saved for this model is faster than the default: "
                            "search for some with `hearth tune MODEL`"),
             std::string::npos);
-  // Attention alone gains.
+  // Now only attention gains.
   tuned_.attend = {{.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20, {}};
   const ProcessorSchedules attend = exported_schedules(tuned_, processor, Isa::kReference);
   ASSERT_EQ(attend.levels.size(), 1u);
@@ -295,7 +295,7 @@ TEST_F(TunedStoreTest, SavesAndFinds) {
   EXPECT_TRUE(store.remove(tuned_.machine, tuned_.model));
   EXPECT_FALSE(store.remove(tuned_.machine, tuned_.model));
   EXPECT_TRUE(store.list().empty());
-  // The system's folder is read where the own one has nothing.
+  // The system's folder is read if the own one has no file.
   const TunedStore system(folder_ + "/system", {});
   const TunedLock other = system.lock();
   system.save(tuned_);
@@ -321,14 +321,14 @@ TEST_F(TunedStoreTest, AnotherMachineIsNamedByTheFieldThatDiffers) {
   machine = Machine::from_synthetic("numa:2 core:1 pu:1");
   EXPECT_NE(note(machine_fields(machine, Isa::kReference)).find("topology is 1 packages, 1 nodes"),
             std::string::npos);
-  // A file that was put in this machine's place by hand.
+  // A file of another machine lies under this machine's name.
   std::string text = tuned_text(tuned_);
   text.replace(text.find("isa reference"), 13, "isa avx2");
   write(store.list()[0].path, text);
   EXPECT_NE(note(tuned_.machine).find("is not used: isa is avx2 there and reference here"),
             std::string::npos);
   EXPECT_FALSE(store.find(tuned_.machine, tuned_.model).tuned);
-  // Another shape of model has nothing.
+  // Another model shape has no file.
   const TunedFields other = model_fields(TestModel(LlamaShape{.layers = 2}).spec());
   EXPECT_EQ(store.find(tuned_.machine, other).note, "");
 }
