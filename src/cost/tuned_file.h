@@ -39,8 +39,7 @@
 //   other            the same for a product that no step has under the plan kept, but steps under
 //                    plans that were compared with it
 //   attend           the cost of decode's steps with an attention schedule (AttendSchedule), then
-//   its
-//                    places and tasks; attend_tried lines have the schedules that were tried
+//                    its places and tasks; attend_tried lines have the schedules that were tried
 //   step             the cost of whole steps with all of these: decode of so many sequences, or a
 //                    prompt of so many tokens
 //

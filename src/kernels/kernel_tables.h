@@ -1,5 +1,5 @@
-// KernelTables: the table of every level that this build has, with how some processor computes what
-// no schedule of a product names, by its schedules (kernels/processor_schedules.h).
+// KernelTables: the table of every level that this build has, with the schedules of one processor
+// (kernels/processor_schedules.h). A product without a schedule of its own is computed by these.
 #pragma once
 
 #include <deque>
@@ -11,19 +11,19 @@
 
 namespace hearth {
 
-// Returns all levels, lower ones before those that stand on them, without any defaults.
+// Returns all levels, each before the levels that build on it, without any default schedules.
 std::span<const Kernels* const> built_levels();
 
 class KernelTables {
  public:
-  // Later schedules of a kernel take the place of earlier ones. Those of levels that this build
-  // does not have are left out. Throws (kFile) where one is not on the kernel's menu, or
-  // none is for products of all sizes of some kernel.
+  // A kernel's later schedules replace its earlier ones. Schedules for levels that this build does
+  // not have are left out. Throws (kFile) if a schedule is not on the kernel's menu, or if a kernel
+  // has none for products of all sizes.
   explicit KernelTables(const std::vector<ProcessorSchedules>& schedules);
   KernelTables(const KernelTables&) = delete;
   KernelTables& operator=(const KernelTables&) = delete;
 
-  // A level that this build has no kernels for is an internal error.
+  // Returns the table of a level. It is an internal error if this build has no kernels for it.
   const Kernels& at(Isa isa) const;
 
  private:
@@ -32,7 +32,7 @@ class KernelTables {
   void take_products(const ProcessorSchedules::Level& level, const Kernels& own, Kernels* kernels);
 
   std::vector<Kernels> levels_;
-  // The spans of levels point to these.
+  // The spans in `levels_` point into these.
   std::deque<std::vector<RowsDefault>> defaults_;
   std::deque<std::vector<ScheduleEntry>> products_;
 };

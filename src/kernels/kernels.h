@@ -1,11 +1,12 @@
-// The kernels of one ISA level as a table of pure functions. `kernels_for` gives the level chosen
-// at start (topology/cpu_features.h); a level this build has no kernels for is an internal error.
+// The kernels of one ISA level as a table of pure functions. `kernels_for` returns the level chosen
+// at start (topology/cpu_features.h); a level that this build has no kernels for is an internal
+// error.
 //
-// What processors of one level like otherwise is data (kernels/processor_schedules.h):
-// `kernels_for` gives the level with the schedules of the processor that the program runs on.
+// Differences between processors of one level are data (kernels/processor_schedules.h):
+// `kernels_for` returns the level with the schedules of the processor that the program runs on.
 //
-// The small kernels (norm, rope, activation, maximum, sum, recurrent), of which every level has
-// all, are lines of the table below. A line makes the declarations, the place in Kernels and the
+// The small kernels (norm, rope, activation, maximum, sum, recurrent) are lines of the table below;
+// every level has all of them. A line makes the declarations, the member of Kernels and the
 // dispatch (kernels.cc).
 #pragma once
 
@@ -76,7 +77,7 @@ struct Kernels {
   MergeFn merge_spans;
   HEARTH_ELEMENTWISE_KERNELS(HEARTH_PLACE_ELEMENTWISE, any)
   LimitLoops limits;
-  std::span<const ScheduleEntry> products;  // what this processor does with products of one size
+  std::span<const ScheduleEntry> products;  // this processor's schedules for products of one size
 };
 
 #undef HEARTH_PLACE_ELEMENTWISE

@@ -1,9 +1,9 @@
-// ProcessorSchedules: how the kernels of some processors compute what nobody tuned: a text file, as
-// `hearth tune --export` writes it. Those of schedules/ are part of the program: any.txt is for all
-// processors, and says of every kernel what it does by default; another processor is another file.
+// ProcessorSchedules: the default schedules of kernels on some processors, and their text file,
+// which `hearth tune --export` writes. The files in schedules/ are part of the program: any.txt is
+// for all processors and has a default for every kernel. Each other file is for some processors.
 //
 //   hearth-schedules 1
-//   # Why it is so, behind such a sign.
+//   # A comment.
 //   processor GenuineIntel family any model any
 //   isa avx512bw
 //   attend places 4
@@ -12,22 +12,23 @@
 //       parts 1 task 0 0
 //   schedule q8_0,q2_k any any threads any rows any tile 2 6 ...
 //
-// (a schedule on one line). The processor is named as /proc/cpuinfo does (topology/processor.h):
-// its vendor, with _ for a space, or `any`; a family and a model: a number, `any`, or 26+ for that
-// number and all above. Of several files that are for a processor, what the special one says of a
-// kernel is in place of all that the others say of it: one that names the vendor before one that
-// does not, then the family, then the model.
+// (a schedule on one line). The processor is named as in /proc/cpuinfo (topology/processor.h): its
+// vendor, with _ for a space, or `any`; a family and a model: a number, `any`, or 26+ for that
+// number and all above. If several files are for a processor, the more special one replaces all
+// that the others say of a kernel. A file that names the vendor is more special than one that does
+// not, then one that names the family, then one that names the model.
 //
-// Lines behind `isa` are for the kernels of that level, at every level that takes them from it:
+// Lines behind `isa` are for the kernels of that level, and for every level that uses these
+// kernels:
 //
 //   attend places   from how many places in turn a page of the cache is prefetched, 1 or 4
 //                   (AttendArgs::four_places); 1 where no line says
-//   schedule        of a pack kind (kernels/gemm/schedule_text.h), by ascending rows, or of several
-//                   that do alike. Of products of all sizes it says what the kernel itself does, by
-//                   its menu, and nothing of tasks or parts of K, which are 0 and 1 there. Of a
-//                   product of one size it is for the engine (engine/tuned_plan.h).
+//   schedule        for one pack kind (kernels/gemm/schedule_text.h) or several, by ascending rows.
+//                   A line for products of all sizes sets the kernel's own values, by its menu; its
+//                   tasks and parts of K are 0 and 1. A line for products of one size is used by
+//                   the engine (engine/tuned_plan.h).
 //
-// Errors (kFile): a text that is none; a line that nobody knows, with its number.
+// Errors (kFile): a text that is no such file; an unknown line, with its number.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,7 @@ struct ProcessorSchedules {
   };
   struct Level {
     Isa isa = Isa::kReference;
-    uint32_t attend_places = 0;  // 0: it does not say
+    uint32_t attend_places = 0;  // 0: not set
     std::vector<ScheduleEntry> entries;
     bool operator==(const Level&) const = default;
   };
@@ -63,13 +64,13 @@ struct ProcessorSchedules {
   bool operator==(const ProcessorSchedules&) const = default;
 };
 
-// `name` stands in errors.
+// Reads a file's text; `name` stands in errors.
 ProcessorSchedules parse_processor_schedules(std::string_view text, const std::string& name);
 std::string processor_schedules_text(const ProcessorSchedules& schedules);
 
 // Returns the schedules that are part of the program, in the order of their files' names.
 std::vector<ProcessorSchedules> shipped_processors();
-// Returns those of the program's schedules that are for the processor, special ones behind others.
+// Returns those of the program's schedules that are for the processor, the more special ones last.
 std::vector<ProcessorSchedules> schedules_for(const Processor& processor);
 
 }  // namespace hearth

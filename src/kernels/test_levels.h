@@ -1,8 +1,8 @@
-// The ISA levels that tests go through, and the file that tells which those were.
+// The ISA levels that tests go through, and the file that lists them.
 //
-// A test program with test_levels.cc in it writes isa_levels.csv into its build folder once all its
-// tests have passed: level, whether it was tested, the processor, and for the others what the
-// processor lacks. scripts/what_ran.py reads it.
+// A test program that links test_levels.cc writes isa_levels.csv into its build folder once all its
+// tests have passed. Its columns are the level, whether it was tested, the processor, and for
+// untested levels the features that the processor lacks. scripts/what_ran.py reads it.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace hearth {
 // Returns every level that can run here, slowest first.
 std::vector<Isa> test_levels();
 
-// Those of them whose kernel, which is what `kernel_of(isa)` returns, no slower level has as well:
-// a level that adds one instruction shares most kernels with the level below it.
+// Returns the test levels whose kernel, as `kernel_of(isa)` returns it, is used by no slower level.
+// A level that adds one instruction shares most kernels with the level below it.
 template <typename KernelOf>
 std::vector<Isa> levels_with_own(KernelOf kernel_of) {
   std::vector<Isa> own;

@@ -1,5 +1,5 @@
-// The table of attention kernels: one line a KV type; every ISA level has all of them. The line
-// makes the declarations below, the dispatch (kernels.cc), the tests and the benchmark.
+// The table of attention kernels, one line a KV type. Every ISA level has all of them. A line makes
+// the declarations below, the dispatch (kernels.cc), the tests and the benchmark.
 #pragma once
 
 #include "kernels/attention/latent.h"
@@ -26,7 +26,7 @@ HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, avx512bw)
 HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, neon)
 #undef HEARTH_DECLARE_ATTENTION
 
-// These levels have an own kernel for q8_0 only, by their products of integers.
+// These levels have a kernel of their own only for q8_0, with their products of integers.
 void attend_q8_0_avxvnni(const AttendArgs& a);
 void attend_q8_0_avx512(const AttendArgs& a);
 

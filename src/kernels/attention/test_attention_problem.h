@@ -13,7 +13,7 @@ struct alignas(64) CacheLine {
   std::byte bytes[64];
 };
 
-// Elements of a key and of a value.
+// The numbers of elements of a key and of a value.
 struct HeadLengths {
   // NOLINTNEXTLINE(google-explicit-constructor): both are as long
   HeadLengths(uint32_t both) : key(both), value(both) {}
@@ -26,12 +26,12 @@ class KvHead {
  public:
   KvHead(KvType type, HeadLengths lengths, uint32_t positions);
 
-  // Keys and values of all positions, normally distributed, by `store`.
+  // Stores keys and values of all positions, normally distributed, by `store`.
   void fill(KvStoreFn store, uint32_t seed);
   void put(KvStoreFn store, uint32_t position, const std::vector<float>& k,
            const std::vector<float>& v);
 
-  // The pages hold exactly these.
+  // Return an element exactly as the pages hold it.
   double key(uint32_t position, uint32_t d) const;
   double value(uint32_t position, uint32_t d) const;
 
@@ -51,7 +51,7 @@ class KvHead {
   std::vector<KvPage> pages_;
 };
 
-// Query rows, kGap floats apart, and their output, likewise, poisoned with kPoison all over.
+// Query rows, kGap floats apart. Their output has the same gaps, and is filled with kPoison first.
 struct Queries {
   static constexpr uint32_t kGap = 3;
   static constexpr float kPoison = -12345.0f;
@@ -65,27 +65,27 @@ struct Queries {
   std::vector<uint32_t> last;  // 0: for the caller to set
   uint32_t window = 0;
   float scale;
-  // ALiBi's, of each row; empty: none.
+  // The slope and the position of each row for ALiBi; empty: none.
   std::vector<float> slope;
   std::vector<uint32_t> position;
-  std::vector<float> sink;  // of each row; empty: none
+  std::vector<float> sink;  // the sink of each row; empty: none
   KvPage after = {};
   bool four_places = false;
 
-  // Runs `attend` on the rows named, in that order, and returns the whole output buffer, in which
-  // only these rows lost their poison if all is well.
+  // Runs `attend` on the chosen rows, in that order, and returns the whole output buffer. All but
+  // these rows must still hold the poison.
   std::vector<float> run(AttendFn attend, const std::vector<KvPage>& pages,
                          const std::vector<uint32_t>& chosen) const;
   std::vector<float> run(AttendFn attend, const std::vector<KvPage>& pages) const;
-  // Runs the problem by calls that visit spans [0, cuts[0]), [cuts[0], cuts[1]), ... and merges of
-  // each.
+  // Runs the problem by calls that visit spans [0, cuts[0]), [cuts[0], cuts[1]), ... and merges the
+  // spans after each.
   std::vector<float> run_spans(AttendFn attend, MergeFn merge, const std::vector<KvPage>& pages,
                                const std::vector<uint32_t>& cuts,
                                size_t scratch_bytes = kAttendScratchBytes) const;
 
  private:
   std::vector<float> poison() const;
-  // A call of all rows, without memory to write to.
+  // Returns the arguments for a call of all rows, without the memory to write to.
   AttendArgs args(const std::vector<KvPage>& pages) const;
 };
 

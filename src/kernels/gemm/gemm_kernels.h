@@ -1,6 +1,6 @@
-// The table of GEMM kernels: one a pack kind of tensor/pack_kind.h; every ISA level has all of
-// them. The line there makes the declarations below, the dispatch (kernels.cc), the tests and the
-// benchmark. Beside each kernel stands its menu (schedule.h).
+// The table of GEMM kernels, one for each pack kind of tensor/pack_kind.h. Every ISA level has all
+// of them. A line there makes the declarations below, the dispatch (kernels.cc), the tests and the
+// benchmark. Each kernel is declared with its menu (schedule.h).
 #pragma once
 
 #include "kernels/gemm/gemm.h"
@@ -10,12 +10,12 @@
 
 #define HEARTH_INT8_GEMM_KERNELS(X, level) HEARTH_INT8_PACK_KINDS(X, level)
 
-// AMX has kernels of its own for these kinds only.
+// AMX has kernels of its own only for these kinds.
 #define HEARTH_AMX_GEMM_KERNELS(X, level) \
   X(kBF16, bf16, level)                   \
   HEARTH_INT8_GEMM_KERNELS(X, level)
 
-// The kinds that meet activations in bf16.
+// The kinds that are multiplied with activations in bf16.
 #define HEARTH_BF16_GEMM_KERNELS(X, level) \
   X(kBF16, bf16, level)                    \
   HEARTH_FP8_PACK_KINDS(X, level)
@@ -29,8 +29,8 @@ HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, reference)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx2)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512bw)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, neon)
-// These levels have kernels of their own for some kinds, and take the others from the level that
-// they stand on (kernels.cc).
+// These levels have kernels of their own for some kinds, and take the others from the level below
+// (kernels.cc).
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avxvnni)
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512)
 HEARTH_BF16_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512bf16)

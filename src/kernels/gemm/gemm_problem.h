@@ -1,7 +1,7 @@
 // Made-up GEMM problems for the tests and for measuring: shards of random codes (any byte is a
-// valid code, save the NaN of FP8) with chosen scales, and rows of random activations in the
-// format a kind eats. No packing and no quantisation takes part, so what is tested is the GEMM
-// alone.
+// valid code, except the NaN of FP8) with chosen scales, and rows of random activations in the
+// kind's format. They are neither packed nor quantised by the project's code, so only the GEMM is
+// tested.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ struct Problem {
   WeightView weights() const { return weight_view(spec, codes.data(), scales.data()); }
 };
 
-// Returns the forms that types have of a kind (tensor/dtype.h), and groups of several blocks where
-// the kind has groups; at least one.
+// Returns the forms in which types use a kind (tensor/dtype.h), and groups of several blocks if the
+// kind has groups; at least one.
 std::vector<PackForm> forms_of(PackKind kind);
 
 // Makes a shard, in the first of the kind's forms, of panels * 16 rows and blocks * 32 columns that

@@ -1,6 +1,6 @@
-// The reference defines GEMM over what a kind's unpacking reads. The kernels are tested against
-// `gemm_truth`; the kernels of Isa::kReference (gemm_kernels.h) follow the float chain of the
-// contract step by step, so the other levels can be compared with them bit by bit.
+// The reference: GEMM over the elements that a kind's unpacking reads. All kernels are tested
+// against `gemm_truth`. The kernels of Isa::kReference (gemm_kernels.h) follow the float chain of
+// the contract step by step, so the other levels can be compared with them bit by bit.
 #pragma once
 
 #include "kernels/gemm/gemm.h"
@@ -20,7 +20,7 @@ struct Truth {
   double magnitude;  // the sum of (|scale code| + |min|) |a|, which bounds a kernel's error
 };
 
-// Computes one output in double precision. An activation is what the buffers say: code * scale.
+// Computes one output in double precision. An activation is code * scale as in the buffers.
 Truth gemm_truth(const TruthArgs& t);
 
 }  // namespace hearth

@@ -1,14 +1,14 @@
 // GemmSchedule: how a product with packed weights is computed, as far as that is free. No value of
-// it changes a bit of the result (gemm.h, the numerical contract): it says in what order memory is
-// read, what waits in which cache, and who computes what.
+// it changes a bit of the result (gemm.h, the numerical contract). It says in what order memory is
+// read, which bytes stay in which cache, and how work is dealt to threads.
 //
 // GemmMenu: the values that the kernel of a pack kind at one ISA level has, as plain data. Tiles
-// are template instances, an entry each; slices, distances and thresholds are ranges. Which of them
-// a kernel takes by default is data of the processor (kernels/processor_schedules.h). A schedule is
-// held against the menu once, when it is loaded (schedule_fault); kernels trust it.
+// are template instances, an entry each; slices, distances and thresholds are ranges. The kernel's
+// default among these is data of the processor (kernels/processor_schedules.h). A schedule is
+// checked against the menu once, when it is loaded (schedule_fault); kernels trust it.
 //
-// Panels that a schedule's tile leaves over at the end of a call take smaller tiles, with as many
-// rows as these have at most.
+// The last panels of a call may be fewer than a tile has. Smaller tiles then take them, with as
+// many rows as these have at most.
 #pragma once
 
 #include <cstddef>
@@ -25,23 +25,22 @@ namespace hearth {
 enum class Cache { kL1, kL2 };
 
 struct GemmSchedule {
-  // A tile of outputs in registers: panels side by side, and rows at most. 0 panels: the whole
+  // The tile of outputs in registers: panels side by side, and its most rows. 0 panels: the whole
   // schedule is the default for the rows of the call.
   uint8_t tile_panels = 0, tile_rows = 0;
   Cache prefetch_to = Cache::kL1;
   // How K is dealt among threads: into so many aligned subtrees of its segments, each a partial
-  // sum. Of products whose K is cut (column-cut weights) alone; 1: not at all.
+  // sum. It applies only to products whose K is cut (column-cut weights). 1: K is not dealt.
   uint8_t k_parts = 1;
-  // Blocks of K that stay in a cache while all tiles of rows pass. A call that fits one tile of
-  // rows has one slice.
+  // The blocks of K that stay in a cache while all tiles of rows go by. A call that fits one tile
+  // of rows has one slice.
   uint16_t slice = 0;
   // The rows from which on weights are unpacked once for all tiles of rows.
   uint16_t unpack_rows = 0;
-  // Bytes from a load of codes to the prefetched ones; where a call has several tiles of rows and
-  // prefetches the next slice instead, only whether it is 0. 0: no prefetches.
+  // The bytes from a load of codes to the prefetched ones. If a call has several tiles of rows and
+  // so prefetches the next slice instead, it matters only whether this is 0. 0: no prefetches.
   uint16_t prefetch = 0;
-  // Panels and rows that a thread takes at a time. 0: as graph/ops/gemm_tasks.h says for the
-  // product.
+  // The panels and rows that a thread takes at a time. 0: the defaults of graph/ops/gemm_tasks.h.
   uint16_t task_panels = 0, task_rows = 0;
 
   bool is_default() const { return tile_panels == 0; }
@@ -51,8 +50,8 @@ struct GemmSchedule {
 struct TileRange {
   uint8_t panels;
   uint8_t least_rows, most_rows;
-  // The tile that multiplies with unpacked weights in place of this one; 0 panels: it does itself,
-  // 0 rows: as many as it has itself.
+  // The tile that multiplies with unpacked weights in place of this one. 0 panels: this tile
+  // itself; 0 rows: as many as this tile has.
   uint8_t unpacked_panels = 0, unpacked_rows = 0;
   bool operator==(const TileRange&) const = default;
 };
@@ -77,7 +76,7 @@ constexpr ValueRange unpack_thresholds(bool unpacks) {
 }
 inline constexpr ValueRange kPrefetchRange{0, 16384};
 
-// Returns the first one that is for so many rows.
+// Returns the schedule of the first entry that is for so many rows.
 inline const GemmSchedule& schedule_for(std::span<const RowsDefault> by_rows, uint32_t rows) {
   size_t i = 0;
   while (rows > by_rows[i].most_rows) ++i;
@@ -92,14 +91,14 @@ struct GemmMenu {
   bool to_l2;  // whether prefetches may go to L2
 };
 
-// The values of the fields that ops read and kernels do not, at every level. Tiles of a task's
-// outputs fit the scratch of an op where panels times rows are kMostTaskTile at most.
+// The ranges, at every level, of the fields that ops read and kernels do not. A tile of a task's
+// outputs fits the scratch of an op if panels times rows are at most kMostTaskTile.
 inline constexpr ValueRange kTaskPanelsRange{1, 64}, kTaskRowsRange{16, 1024};
 inline constexpr uint32_t kMostTaskTile = 16384;
 inline constexpr ValueRange kPartsRange{1, 8};  // powers of two
 
-// Returns what of the schedule is not on the menu, as a clause: "slice is 0, not 4 to 96"; empty
-// where all of it is.
+// Returns the first field of the schedule that is not on the menu, as a clause: "slice is 0, not 4
+// to 96"; empty if all are.
 std::string schedule_fault(const GemmSchedule& schedule, const GemmMenu& menu);
 
 }  // namespace hearth

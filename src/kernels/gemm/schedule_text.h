@@ -1,15 +1,14 @@
-// ScheduleEntry: how products of one shape are computed in steps of some rows, and its text, a
-// line:
+// ScheduleEntry: the schedule of products of one shape in steps of some rows, and its text, a line:
 //
 //   schedule q8_0 4096 1024 threads 2 rows 16 tile 1 6 slice 96 unpack 0 prefetch 8192 l2 parts 1
 //       task 4 256
 //
 // (on one line): the pack kind, outputs and K of the product, the threads that share it, the most
-// rows, and the fields of GemmSchedule; a task's panels and rows. Matrices side by side are said
-// behind K: "q8_0 192 2048 matrices 16 threads 2" of heads, "q8_0 768 2048 matrices 8 of 128
-// threads 2" of experts. Where a text may say so, a line is for products of all sizes, by any
-// threads ("q8_0 any any threads any"), and for all rows ("rows any"). The text is hostile: what it
-// says of sizes is held against their ranges here, and schedules against menus by who reads it.
+// rows, and the fields of GemmSchedule; a task's panels and rows. Matrices side by side come after
+// K: "q8_0 192 2048 matrices 16 threads 2" for heads, "q8_0 768 2048 matrices 8 of 128 threads 2"
+// for experts. Some texts may have lines for products of all sizes and any threads ("q8_0 any any
+// threads any"), and for all rows ("rows any"). The text is hostile: sizes are checked against
+// their ranges here, and schedules against menus by the caller.
 #pragma once
 
 #include <span>
@@ -23,14 +22,14 @@
 namespace hearth {
 
 // A product as the threads that share it see it: all matrices of an op that read the same input, as
-// far as they lie on one shard. Of every size and by any threads where all three are 0.
+// far as they lie on one shard. If all three sizes are 0, it stands for products of every size.
 struct ProductShape {
   PackKind kind = PackKind::kF32;
   uint32_t outputs = 0;  // in whole panels
   uint32_t k = 0;        // in whole blocks
   uint32_t threads = 0;
-  // Matrices of that shape that the threads multiply with side by side: heads, or the experts that
-  // a row takes, of which there are `of_experts`; 0: these are none.
+  // The matrices of this shape that the threads multiply with side by side: heads, or the experts
+  // of a row, chosen among `of_experts`. `of_experts` is 0 if they are no experts.
   uint32_t matrices = 1, of_experts = 0;
 
   bool is_any() const { return outputs == 0 && k == 0 && threads == 0; }
@@ -39,19 +38,19 @@ struct ProductShape {
 
 struct ScheduleEntry {
   ProductShape product;
-  // The most rows that it is for: of a step, or of experts those that one has. A product's entry of
-  // the most rows is for more, too.
+  // The most rows that it is for: rows of a step, or of one expert. The product's entry with the
+  // most rows is used for more rows, too.
   uint32_t most_rows = 0;
   GemmSchedule schedule;
 
-  // Whether they are for the same product and rows.
+  // Whether both are for the same product and rows.
   bool is_case_of(const ScheduleEntry& other) const {
     return product == other.product && most_rows == other.most_rows;
   }
   bool operator==(const ScheduleEntry&) const = default;
 };
 
-// Adds those of `others` whose product no entry names.
+// Adds those of `others` whose product has no entry yet.
 void add_unnamed(std::span<const ScheduleEntry> others, std::vector<ScheduleEntry>* entries);
 
 // Returns the line without its end.

@@ -1,4 +1,4 @@
-// The GEMM kernels that tests go through, and the processors whose schedules they are run by.
+// The GEMM kernels that tests go through, and the processors whose schedules the tests use.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-// Every kernel that runs here, once: a level's kinds without those whose kernels it takes from the
-// level that it stands on.
+// Returns every kernel that runs here, once. A level's kinds whose kernels belong to the level
+// below are left out.
 inline std::vector<std::tuple<Isa, PackKind>> own_gemm_kernels() {
   std::vector<std::tuple<Isa, PackKind>> own;
   std::vector<GemmFn> seen;
@@ -27,7 +27,7 @@ inline std::vector<std::tuple<Isa, PackKind>> own_gemm_kernels() {
   return own;
 }
 
-// A processor that each file of the program is for, and one that none names.
+// Returns a processor for each file of the program's schedules, and one that no file names.
 inline std::vector<Processor> processors_with_schedules() {
   std::vector<Processor> processors(1);
   for (const ProcessorSchedules& each : shipped_processors()) {

@@ -1,5 +1,5 @@
-// Random schedules for tests: every field from the whole of its range on a menu, short slices and
-// low thresholds as often as long and high ones.
+// Random schedules for tests. Every field has the whole of its range on a menu; short slices and
+// low thresholds are as frequent as long and high ones.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ inline GemmSchedule random_schedule(const GemmMenu& menu, std::mt19937& random) 
   s.tile_rows = static_cast<uint8_t>(
       std::uniform_int_distribution<int>(tile.least_rows, tile.most_rows)(random));
   s.slice = random_of(menu.slice, random);
-  // Thresholds beyond all rows of a test are one.
+  // All thresholds beyond the rows of a test do the same, so few of them are drawn.
   s.unpack_rows = random() % 8 == 0 ? menu.unpack_rows.most
                                     : std::min<uint16_t>(random_of(menu.unpack_rows, random), 99);
   s.prefetch = random_of(menu.prefetch, random);

@@ -1,5 +1,5 @@
 // Loops that measure one core at its best: of nothing but a multiply-add instruction, or of nothing
-// but loads. `hearth bench` and the kernels' benchmarks hold every rate against them.
+// but loads. `hearth bench` and the kernels' benchmarks compare every rate with them.
 //
 // There is one loop for each arithmetic unit that products may run on, in the form that this
 // level's kernels use: GEMM's, and int16 dot for attention over q8_0.
@@ -10,7 +10,8 @@
 //   int8 dot  multiply, add   vpmaddubsw, vpmaddwd, vpaddd    vpdpbusd          tdpbssd     sdot
 //   int16 dot multiply, add   vpmaddwd, vpaddd                vpdpwssd          vpdpwssd    smlal
 //
-// and at avx512bf16 vdpbf16ps, at i8mm smmla, at i8mmbf16 bfmmla beside those of the level below.
+// Levels that add a unit to those of the level below: avx512bf16 vdpbf16ps, i8mm smmla, i8mmbf16
+// bfmmla.
 //
 // Enough independent chains run side by side to hide the instruction's latency. An addition and a
 // multiplication are two operations.
@@ -32,15 +33,14 @@ const char* arithmetic_unit_name(ArithmeticUnit unit);  // "int8 dot"
 // the level has no such instruction.
 using UnitFn = double (*)(size_t rounds);
 
-// A read loop reads so many streams side by side, as kernels read panels: eight streams of one core
-// bring 1.4 times what one brings on Sapphire Rapids (15.6 to 11.1 GB/s), and more streams bring no
+// The streams that a read loop reads side by side, as kernels read panels. On Sapphire Rapids eight
+// streams of one core bring 1.4 times as much as one (15.6 to 11.1 GB/s), and more streams bring no
 // more.
 inline constexpr size_t kReadStreams = 8;
 inline constexpr size_t kReadGranule = 64 * kReadStreams;
 
-// Reads bytes [p, p + bytes), with prefetches ahead, which may go beyond the end. `bytes` is a
-// multiple of kReadGranule. Returns a value of all of them, so that no compiler drops the loads:
-// the exclusive or of all 64-bit words.
+// Reads bytes [p, p + bytes), with prefetches that may go beyond the end. `bytes` is a multiple of
+// kReadGranule. Returns the exclusive or of all 64-bit words, so that no compiler drops the loads.
 using ReadFn = uint64_t (*)(const std::byte* p, size_t bytes);
 
 struct LimitLoops {
@@ -52,8 +52,8 @@ struct LimitLoops {
 using ArithmeticUnitSet = std::array<bool, kArithmeticUnits>;
 ArithmeticUnitSet units_of(const LimitLoops& loops);
 
-// Returns the unit that eats activations of `format`, where there is one; else FP32 FMA, which the
-// level's kernels then use.
+// Returns the unit that multiplies activations of `format`, if the level has it; else FP32 FMA,
+// which the level's kernels then use.
 ArithmeticUnit arithmetic_unit_for(ActFormat format, const ArithmeticUnitSet& units);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// The table of limit loops: one line a unit; every ISA level has all of them, if only to say that
-// it lacks the instruction. The line makes the declarations below and the dispatch (kernels.cc).
+// The table of limit loops, one line a unit. Every ISA level has all loops; a loop returns 0 if the
+// level lacks the instruction. A line makes the declarations below and the dispatch (kernels.cc).
 #pragma once
 
 #include "kernels/limits/limits.h"
@@ -10,7 +10,7 @@
   X(kInt16Dot, int16_dot, level)    \
   HEARTH_AMX_UNIT_LOOPS(X, level)
 
-// These levels have loops of their own for some units only, and stand on another level.
+// Lists of units for levels that have only some loops of their own, and the rest of another level.
 #define HEARTH_AMX_UNIT_LOOPS(X, level) \
   HEARTH_BF16_UNIT_LOOPS(X, level)      \
   HEARTH_INT8_UNIT_LOOPS(X, level)

@@ -1,24 +1,24 @@
-// Norms of a row: the same bits on every ISA level. The mean and the sum of squares are summed
-// alike: lane l = i % 16 has a chain over ascending i, then the 16 lanes are added by halves (l +
-// l+8, then + l+4, + l+2, + l+1).
+// Norms of a row, with the same bits on every ISA level. The mean and the sum of squares are summed
+// in the same order: lane l = i % 16 has a chain over ascending i, then the 16 lanes are added by
+// halves (l + l+8, then + l+4, + l+2, + l+1).
 //
 // RMS norm (Zhang and Sennrich 2019): out[i] = (x[i] * r) * weight[i], r = 1 / sqrt(ss / n + eps).
 // ss is the sum of squares, its chain one of fma(x, x, ss).
 //
-// Layer norm (Ba, Kiros and Hinton 2016), in two passes and the result's: the sum of x, its chain
-// one of additions, and mean = sum / n; then with d = x[i] - mean, rounded, ss = the sum of squares
-// of d, its chain one of fma(d, d, ss), and r as above; out[i] = fma(d * r, weight[i], bias[i]), or
-// (d * r) * weight[i] without a bias.
+// Layer norm (Ba, Kiros and Hinton 2016) has two passes and one for the result. The first gives the
+// sum of x, its chain one of additions, and mean = sum / n. The second, with d = x[i] - mean,
+// rounded, gives ss, the sum of squares of d, its chain one of fma(d, d, ss), and r as above. Then
+// out[i] = fma(d * r, weight[i], bias[i]), or (d * r) * weight[i] without a bias.
 //
-// Norm of a row whose heads are measured apart, wherever they lie (Chan, Golub and LeVeque 1983):
-// head_moments gives mean and ss of a head, as above; of an RMS norm the mean is 0 and ss the sum
+// A row may also be normed in heads, which may lie anywhere (Chan, Golub and LeVeque 1983).
+// head_moments gives mean and ss of a head, as above; for an RMS norm the mean is 0 and ss the sum
 // of squares. row_scale_of merges those of all heads in their order: the mean's chain is one of
 // additions of the heads' means, mean = sum / heads; with d = mean_h - mean, rounded, ss has a
-// chain of fma(length * d, d, ss + ss_h), product and sum rounded, and r is as above, n being that
-// of all heads. norm_by gives out[i] as a layer norm does.
+// chain of fma(length * d, d, ss + ss_h), product and sum rounded, and r is as above with the n of
+// all heads. norm_by gives out[i] as a layer norm does.
 //
-// A row whose ss overflows binary32 (|x| above 10^18) comes out as NaN, all of it (r would be 0,
-// and the row zeros that look like a result). So does one that holds an infinity or a NaN.
+// A row whose ss overflows binary32 (|x| above 10^18) becomes NaN, all of it: r would be 0, and the
+// row would be zeros that look like a result. A row with an infinity or a NaN becomes NaN, too.
 #pragma once
 
 #include <cmath>
@@ -51,7 +51,7 @@ struct HeadMoments {
 struct HeadMomentsArgs {
   const float* x;  // [n]
   uint32_t n;
-  bool centred;  // whether the mean is taken, or 0 for it
+  bool centred;  // false: the mean counts as 0
   HeadMoments* out;
 };
 
@@ -68,8 +68,8 @@ struct RowScale {
   float mean, r;
 };
 
-// moments(h) gives the HeadMoments of head h, of `length` elements. A template, since ISA files
-// include this.
+// Merges the moments of heads: moments(h) returns the HeadMoments of head h, of `length` elements.
+// It is a template, since ISA files include this.
 template <typename MomentsOf>
 RowScale row_scale_of(uint32_t heads, uint32_t length, float eps,
                       const MomentsOf& moments) noexcept {

@@ -1,16 +1,16 @@
-// Defines the formats of activations that GEMM kernels eat, and the functions that make them.
+// Defines the formats of activations that GEMM kernels read, and the functions that make them.
 //
-// kQ8: per 32 consecutive elements of a row (from the shard's K origin) one f32 scale
-// amax / 127 and int8 codes round-to-nearest-even(x * (127 / amax)) in [-127, 127]; an all-zero
-// block has scale 0 and codes 0. Beside them the sums that kernels need: with s[h] the exact sum of
-// the codes of half h,
+// kQ8: per 32 consecutive elements of a row (from the shard's K origin) one f32 scale amax / 127
+// and int8 codes round-to-nearest-even(x * (127 / amax)) in [-127, 127]; an all-zero block has
+// scale 0 and codes 0. Beside them lie the sums that kernels need. With s[h] the exact sum of the
+// codes of half h, these are
 //   bias32 = -128 (s[0] + s[1])        bias16[h] = -128 s[h]        (for codes stored + 128)
 //   sum32  = scale * float(s[0] + s[1])  sum16[h] = scale * float(s[h])   (for minima)
-// The last block is padded with zeros. Identical bits on every ISA level.
+// The last block is padded with zeros. Every ISA level gives the same bits.
 //
-// Two kinds of blocks are set apart. One whose amax is below kQ8Least (127 / amax would overflow)
-// counts as all zero. One that holds an infinity or a NaN gets codes 0, biases 0 and the quiet NaN
-// as scale and sums, so that it shows in every output it takes part in.
+// Two kinds of blocks are special. A block whose amax is below kQ8Least (127 / amax would overflow)
+// counts as all zero. A block with an infinity or a NaN gets codes 0, biases 0 and the quiet NaN as
+// scale and sums, so that the NaN appears in every output that the block takes part in.
 #pragma once
 
 #include <cstddef>
@@ -57,8 +57,8 @@ struct ActBuffer {
 size_t act_bytes(ActFormat format, size_t m, size_t k);
 ActBuffer act_buffer(ActFormat format, std::byte* base, size_t m, size_t k);
 ActView act_view(const ActBuffer& buffer);
-// Returns the view from row `row` and block `block` on; a negative block numbers the first one
-// higher.
+// Returns the view that begins at row `row` and block `block`. A negative block gives the first
+// block a higher number.
 ActView act_rows(const ActView& view, size_t row, ptrdiff_t block);
 
 // Copies row `row` of `from` into row `to_row` of `to`; both hold rows of one length in one format.

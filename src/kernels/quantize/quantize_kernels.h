@@ -1,4 +1,4 @@
-// The table of quantisers: one line an activation format; every ISA level has all of them. The line
+// The table of quantisers, one line an activation format. Every ISA level has all of them. A line
 // makes the declarations below, the dispatch (kernels.cc) and the tests.
 #pragma once
 

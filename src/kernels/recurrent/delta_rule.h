@@ -44,12 +44,12 @@ struct DeltaRuleArgs {
   uint32_t columns;
   float scale;
   const float* from;  // the state before the rows, or null: zeros
-  float* to;          // and behind them, may be `from`
+  float* to;          // the state after the rows, may be `from`
   float* out;         // [rows][columns], out_stride floats apart; not v
   size_t out_stride;
 };
 
-// Floats of the state of `columns` columns.
+// Returns the floats of the state of `columns` columns.
 constexpr size_t delta_state_floats(uint32_t length, uint32_t columns) {
   return size_t{length} * ((columns + kStateTile - 1) / kStateTile * kStateTile);
 }

@@ -1,17 +1,16 @@
 // The steps around a head's state (kernels/recurrent/delta_rule.h), row by row. Every ISA level
 // gives the same bits.
 //
-// unit_norm divides a row by its 2-norm, where that is above eps: out[i] = x[i] r, r = 1 /
-// max(sqrt(ss), eps). ss is the sum of squares, summed as that of an RMS norm
-// (kernels/norm/norm.h).
+// unit_norm divides a row by its 2-norm, or by eps if that is larger: out[i] = x[i] r, r = 1 /
+// max(sqrt(ss), eps). ss is the sum of squares, in the order of an RMS norm (kernels/norm/norm.h).
 //
-// gated_norm is an RMS norm times SiLU of a gate: out[i] = silu(gate[i]) normed[i], to the bit what
-// rms_norm and then silu_mul give (kernels/norm/norm.h, kernels/activation/activation.h).
+// gated_norm is an RMS norm times SiLU of a gate: out[i] = silu(gate[i]) normed[i]. It gives the
+// bits of rms_norm and then silu_mul (kernels/norm/norm.h, kernels/activation/activation.h).
 //
 // sigmoid_mul: out[i] = x[i] sigmoid(gate[i]), the sigmoid of kernels/simd/sigmoid.h.
 //
-// A row whose ss overflows binary32, or that holds an infinity or a NaN, comes out of both norms as
-// NaN, all of it.
+// Both norms give NaN for all of a row whose ss overflows binary32, or that holds an infinity or a
+// NaN.
 #pragma once
 
 #include <cstdint>

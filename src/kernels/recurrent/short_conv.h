@@ -1,10 +1,10 @@
-// A causal convolution over the last few rows, each channel by itself (depthwise), with SiLU behind
-// it, over a run of rows of one sequence:
+// A causal convolution over the last few rows, each channel by itself (depthwise), followed by
+// SiLU, over a run of rows of one sequence:
 //
 //   y[t][c] = sum over j < taps of weight[j][c] x[t - (taps - 1) + j][c],  out = y sigmoid(y)
 //
-// Rows before the first are the state: the taps - 1 inputs before it, the oldest first. The rows'
-// last inputs become the state that is written.
+// The state holds the taps - 1 inputs before the first row, the oldest first. The last inputs of
+// the rows become the new state.
 //
 // The sum is one chain over ascending j: weight[0] x rounded, then fma(weight[j], x, y). SiLU is
 // that of kernels/activation/activation.h. So a row's bits depend on its own inputs alone, however

@@ -1,8 +1,7 @@
-// HEARTH_UNROLL stands before a loop over the registers of a tile and unrolls it whole, so that the
-// tile lives in registers and not in an array in memory.
+// HEARTH_UNROLL stands before a loop over the registers of a tile. It unrolls the loop completely,
+// so that the tile lives in registers and not in an array in memory.
 //
-// HEARTH_UNROLL_FOUR takes four turns of a loop at once, so that its counting is in the way of
-// nothing.
+// HEARTH_UNROLL_FOUR unrolls a loop by four, so that counting costs little.
 #pragma once
 
 #if defined(__clang__)

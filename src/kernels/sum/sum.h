@@ -1,5 +1,5 @@
-// Sums of vectors: out[i] = a[i] + b[i], or a[i] + (b[i] + c[i]), each addition rounded once, so
-// every ISA level gives the same bits. Biases, residuals and partial sums are added so.
+// Sums of vectors: out[i] = a[i] + b[i], or a[i] + (b[i] + c[i]). Each addition rounds once, so
+// every ISA level gives the same bits. Biases, residuals and partial sums are added by these.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct AddVectorsArgs {
   float* out;  // may be any of them
 };
 
-// A weighted sum of vectors in the order of a stack machine, whose steps are those of its terms: a
-// term is pushed as weight * term, or with kOntoTop added to the uppermost sum by a fused
-// multiply-add; then the step's low bits say how often the upper two sums are replaced by lower +
-// upper. The first term is pushed and one sum is left at the end. No more than kMostSums are held
-// at a time. Without terms, zeros.
+// A weighted sum of vectors in the order of a stack machine, with one step a term. A step pushes
+// weight * term, or with kOntoTop adds it to the uppermost sum by a fused multiply-add. Its low
+// bits say how often the upper two sums are then replaced by lower + upper. The first term is
+// pushed, and one sum is left at the end. No more than kMostSums are held at a time. Without terms
+// the result is zeros.
 inline constexpr uint8_t kOntoTop = 0x80;
 inline constexpr uint32_t kMostSums = 6;
 
@@ -27,7 +27,7 @@ struct WeightedSumArgs {
   const float* weights;       // [count]
   const uint8_t* steps;       // [count]
   uint32_t count;
-  uint32_t n;  // of a vector, a multiple of 16
+  uint32_t n;  // elements of a vector, a multiple of 16
   float* out;
 };
 
