@@ -1,5 +1,5 @@
-// The small kernels over Vec16 (kernels/simd/), for ISA files, which include this after their Vec16
-// and define all of a level's with HEARTH_ELEMENTWISE_KERNELS(HEARTH_DEFINE_ELEMENTWISE, level).
+// The small kernels over Vec16 (kernels/simd/). ISA files include this after their Vec16, and
+// define all of a level's kernels with HEARTH_DEFINE_ELEMENTWISE.
 #pragma once
 
 #include "kernels/activation/activation-inl.h"

@@ -16,7 +16,7 @@ const Kernels* built(Isa isa) {
   return nullptr;
 }
 
-// The level and all that it stands on, lowest first.
+// Returns the level and all levels that it builds on, lowest first.
 std::vector<Isa> lineage(Isa isa) {
   std::vector<Isa> levels{isa};
   while (base_of(levels.back()) != levels.back()) levels.push_back(base_of(levels.back()));

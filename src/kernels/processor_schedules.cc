@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-// Made by the build: the files of schedules/.
+// Returns the files of schedules/. The build generates this function.
 std::span<const EmbeddedFile> shipped_schedule_files();
 
 namespace {
@@ -53,7 +53,8 @@ std::string numbers_text(const ProcessorSchedules::Numbers& numbers) {
   return fmt::format("{}{}", numbers.least, numbers.most == kMostNumber ? "+" : "");
 }
 
-// Spells a vendor as one word, and back: some vendors' names have spaces ("  Shanghai  ").
+// Replaces a character, to spell a vendor as one word and back: some vendors' names have spaces ("
+// Shanghai  ").
 std::string with_each(std::string vendor, char from, char to) {
   std::ranges::replace(vendor, from, to);
   return vendor;
@@ -134,7 +135,7 @@ class SchedulesReader {
     return true;
   }
 
-  // One of each kind that the line names.
+  // Reads a line's schedule, as one entry for each kind that the line names.
   bool read_schedules(const std::vector<std::string_view>& words, std::string_view line) {
     if (words.size() < 2 || read_.levels.empty()) return false;
     const std::string_view rest(words[1].end(), line.end());

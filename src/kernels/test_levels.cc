@@ -16,7 +16,8 @@ namespace {
 #ifdef HEARTH_EMULATED
 std::string processor() { return "an emulator (qemu-user)"; }
 #else
-// The value of the first line of /proc/cpuinfo that begins with `key`; empty where there is none.
+// Returns the value of the first line of /proc/cpuinfo that begins with `key`; empty if there is
+// none.
 std::string cpu_info(const std::string& key) {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
@@ -29,7 +30,7 @@ std::string cpu_info(const std::string& key) {
   return {};
 }
 
-// Virtual machines hide the processor's name, but not its family and model.
+// Returns the processor's name or, since virtual machines hide that, its family and model.
 std::string processor() {
   std::string name = cpu_info("model name"), part = cpu_info("CPU part");
   if (!part.empty())
@@ -45,7 +46,7 @@ std::string today() {
   return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
-// Several processes of one test may write at once, each the same.
+// Writes the file. Several processes of one test may write at once, each the same content.
 void write_levels() {
   std::filesystem::path path = std::filesystem::path(HEARTH_BUILD_FOLDER) / "isa_levels.csv";
   std::filesystem::path fresh = path.string() + "." + std::to_string(getpid());
@@ -66,7 +67,7 @@ void write_levels() {
 class Levels : public testing::Environment {
  public:
   void TearDown() override {
-    // A run of some tests says nothing of the others.
+    // A run of only some tests must not write the file.
     bool all = testing::GTEST_FLAG(filter) == "*";
     if (all && testing::UnitTest::GetInstance()->Passed()) write_levels();
   }

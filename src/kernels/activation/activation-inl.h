@@ -1,5 +1,5 @@
-// Implements SiLU times up, the same with limits, and both GELUs, over Vec16 (kernels/simd/), for
-// ISA files, which include it after their Vec16.
+// SwiGLU, SwiGLU with limits, both GELUs and the soft cap of activation.h over Vec16
+// (kernels/simd/). ISA files include it after their Vec16.
 #pragma once
 
 #include "kernels/activation/activation.h"
@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// g sigmoid(t)
+// Returns g sigmoid(t).
 inline Vec16 times_sigmoid(Vec16 g, Vec16 t) {
   return mul(max(Vec16::all(kGateFloor), g), sigmoid(t));
 }
@@ -27,7 +27,7 @@ inline void silu_mul(const SiluMulArgs& a) {
       mul(silu(Vec16::load_part(a.gate + whole, rest)), Vec16::load_part(a.up + whole, rest)));
 }
 
-// The lower of the two; x where it is no number.
+// Returns the lower of the two; NaN if x is NaN.
 inline Vec16 at_most(float limit, Vec16 x) { return negate(max(Vec16::all(-limit), negate(x))); }
 
 inline Vec16 clamped_swiglu(Vec16 gate, Vec16 up) {
@@ -62,7 +62,7 @@ inline Vec16 gelu_tanh(Vec16 g) {
   return times_sigmoid(g, mul(g, slope));
 }
 
-// The args' 16 elements from `i` on, as load(p + i) reads them, through the curve.
+// Returns the result for the 16 elements from `i` on, which load(p + i) reads.
 template <typename Curve, typename Load>
 inline Vec16 gelu_at(const GeluArgs& a, uint32_t i, const Curve& curve, const Load& load) {
   Vec16 g = load(a.x + i);

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// g sigmoid(t)
+// Returns g sigmoid(t).
 float times_sigmoid(float g, float t) { return (g < kGateFloor ? kGateFloor : g) * sigmoid(t); }
 
 float gelu(float g) {

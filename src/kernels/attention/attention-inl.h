@@ -3,14 +3,14 @@
 // Vec16, then this and its Pages, and instantiates Attention with them.
 //
 // Pages are the outer loop, so that a page's keys and values are read from memory once for all
-// rows, and of a page first the scores of all rows, then the sums of all values, so that L1 holds
-// the half that they read. Rows go in tiles; every operation is elementwise between rows, so a
-// row's bits don't depend on its tile.
+// rows. In a page the scores of all rows come first, then the sums of all values, so that L1 holds
+// the half that is read. Rows go in tiles. Every operation is elementwise between rows, so a row's
+// bits don't depend on its tile.
 //
-// The first tile of a page prefetches the next page's keys while it reads keys, its values while it
-// reads values, into L2: an L1 of 32 KiB holds one page of f16 and nothing else (Zen 4: 1.45 times
-// as fast as into L1, half a page ahead). Where AttendArgs::four_places says so, from four places
-// in turn, but q8_0 in order.
+// The first tile of a page prefetches the next page's keys while it reads keys, and its values
+// while it reads values, into L2: an L1 of 32 KiB holds one page of f16 and nothing else (Zen 4:
+// 1.45 times as fast as into L1, half a page ahead). With AttendArgs::four_places it prefetches
+// from four places in turn, except pages of q8_0, which it prefetches in order.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -31,18 +31,17 @@ struct PageRange {
 alignas(64) constexpr float kLaneNumbers[kLanes] = {0, 1, 2,  3,  4,  5,  6,  7,
                                                     8, 9, 10, 11, 12, 13, 14, 15};
 
-// Bytes of the first page that are fetched before anything is read.
+// The bytes of the first page that are prefetched before anything is read.
 constexpr size_t kFirstBytes = 4096;
 
-// Pages: what the kernel does with a page, as its format asks (attention_floats-inl.h,
-// attention_codes-inl.h):
-//   kType, kTakesTurns             of the pages; whether four_places is for them
-//   key_bytes(n)                   of a row of keys: those of the first n positions
-//   value_bytes(n, stride)         of the values: those of the first n positions
-//   load_queries(args, row0, b)    what `score` needs of the rows of b
-//   score(b, view, page, stream)   the scores of rows with the slots that they see
-//   add(b, view, page, stream)     adds the values of slots, times what their scores became, to
-//                                  the rows' sums
+// Pages: the operations on a page of one format (attention_floats-inl.h, attention_codes-inl.h):
+//   kType, kTakesTurns             the type; whether it allows four_places
+//   key_bytes(n)                   the bytes of the first n positions in a row of keys
+//   value_bytes(n, stride)         the bytes of the first n positions of the values
+//   load_queries(args, row0, b)    loads the queries of the rows of b, as `score` reads them
+//   score(b, view, page, stream)   computes the scores of rows with the slots that they see
+//   add(b, view, page, stream)     adds the values of slots, times their probabilities, to the
+//                                  rows' sums
 template <typename Pages>
 class Attention {
  public:
@@ -59,9 +58,9 @@ class Attention {
     Stream k, v;
   };
 
-  // Returns what the visit of a page prefetches: the lines of `next` that rows see, up to
-  // `positions`, and in place of its other lines those of `rest`. Four places take turns only for a
-  // whole page behind a whole one.
+  // Returns the streams that the visit of a page prefetches: the lines of `next` that rows see, up
+  // to `positions`, and the lines of `rest` in place of its other lines. Four places take turns
+  // only when all of `next` is prefetched.
   static Streams streams_of(const RowBlock& b, const KvPage& next, uint32_t positions,
                             const KvPage& rest) {
     constexpr size_t kWhole = size_t{1} << 31;
@@ -98,7 +97,7 @@ class Attention {
     }
   }
 
-  // Finds the pages among those that the call visits.
+  // Returns the pages that some row sees, among those that the call visits.
   static PageRange pages_seen(const AttendArgs& a, const RowBlock& b) {
     PageRange pages{~0u, 0};
     for (uint32_t i = 0; i < b.rows; ++i) {
@@ -121,9 +120,9 @@ class Attention {
     }
   }
 
-  // Returns what page `page` prefetches: the next page, or b.after behind the last one. A last page
-  // of few positions leaves little time to prefetch that: then the page before fetches the rest of
-  // b.after, in place of the lines that no row sees.
+  // Returns the streams that page `page` prefetches: the next page, or b.after behind the last
+  // page. A last page of few positions leaves little time to prefetch b.after. Then the page before
+  // it prefetches the rest of b.after, in place of the lines that no row sees.
   static Streams streams_at(const RowBlock& b, const KvPage* all, PageRange pages, uint32_t page) {
     auto seen = [&](uint32_t p) { return smaller(b.seen - p * kPagePositions, kPagePositions); };
     if (page + 1 == pages.end) {
@@ -151,8 +150,8 @@ class Attention {
   }
 
   // Adds the rows' slopes times the distances to the page's slots. Positions and distances are
-  // whole numbers below 2^24, so they are exact. A function of its own, out of the way of rows
-  // without slopes.
+  // whole numbers below 2^24, so they are exact. It is not inlined, to keep it out of the code for
+  // rows without slopes.
   [[gnu::noinline]] static void add_slopes(const RowBlock& b, const PageView& view, uint32_t page) {
     const Vec16 lane = Vec16::load(kLaneNumbers);
     for (uint32_t r = 0; r < b.rows; ++r) {

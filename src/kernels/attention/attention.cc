@@ -31,7 +31,8 @@ size_t kv_half_bytes(KvType type, uint32_t length) {
 
 void prefetch_slot(KvType type, uint32_t key_length, uint32_t value_length, const KvPage& page,
                    uint32_t slot) {
-  // A row of keys holds one element of all positions, of q8_0 two; a row of values likewise.
+  // A row of keys holds one element of all positions, or two with q8_0. A row of values holds one
+  // position, or two with q8_0.
   const uint32_t paired = type == KvType::kQ8_0 ? 2 : 1;
   const size_t element = element_bytes(type) * paired, stride = padded_length(value_length);
   for (size_t row = 0; row < padded_length(key_length) / paired; ++row) {

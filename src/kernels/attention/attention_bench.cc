@@ -1,5 +1,5 @@
-// attention_bench: attention of one KV head on one core, for every level and KV type, keys and
-// values of 128.
+// attention_bench: attention of one KV head on one core, for every level and KV type, with keys and
+// values of 128 elements.
 //
 //   prefill/<level>/<type>/<positions>  64 rows: 16 tokens of 4 query heads, the last of so many
 //     positions; GOPS counts 4 x rows x positions x 128, "of peak" is their share of a loop of
@@ -8,8 +8,7 @@
 //   decode/<level>/<type>/<heads>/<positions>  one token of so many query heads; GB/s counts the
 //     pages, "of read" is their share of a plain read loop over the same pages
 //
-// 65536 positions of f16 are 32 MiB: what decode reads comes from memory there, or from a large
-// last-level cache.
+// 65536 positions of f16 are 32 MiB, so decode reads them from memory or a large last-level cache.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 #include <time.h>
@@ -34,7 +33,7 @@ struct Case {
   Queries queries;
 };
 
-// Time that this thread had the core, as the counters' rates have it.
+// Returns the CPU time of this thread, which the counters' rates use, too.
 double thread_seconds() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

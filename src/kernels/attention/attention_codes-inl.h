@@ -1,8 +1,7 @@
-// Attention over pages of q8_0, over Vec16: the products of int16 with codes that
-// attention.h asks for, in tiles of up to 6 rows as those of floats (attention_tiles-inl.h). Keys
-// lie in pairs of elements and values in pairs of positions, so that one register of a page holds
-// 16 pairs and a product takes in a pair of each. For ISA files, which include it after their
-// Vec16.
+// Attention over pages of q8_0, over Vec16: the products of int16 with codes that attention.h
+// defines, in tiles of up to 6 rows like those of floats (attention_tiles-inl.h). Keys lie in pairs
+// of elements and values in pairs of positions. So one register of a page holds 16 pairs, and a
+// product takes a pair of each. ISA files include it after their Vec16.
 #pragma once
 
 #include "kernels/attention/attention_rows-inl.h"
@@ -12,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// kWidth: vectors in a row of a tile.
+// `kWidth` is the number of vectors in a row of a tile.
 template <int kWidth>
 class CodePages {
  public:
@@ -61,17 +60,16 @@ class CodePages {
   static constexpr float kMost = 32767.0f, kStep = 1.0f / kMost;
   static constexpr float kLeast = 0x1p-100f;
 
-  // Returns how many steps of int16 the largest element has; 0 where their number would not be
-  // finite.
+  // Returns how many steps of int16 the largest element has; 0 if the number would not be finite.
   static float steps_of(float largest) { return largest < kLeast ? 0.0f : kMost / largest; }
 
-  // Elements, of which a tile's queries lie together, and positions whose products are one run of
-  // instructions.
+  // The elements of a tile's queries that lie together; and the positions whose products are one
+  // run of instructions.
   static constexpr uint32_t kTogether = kLanes;
 
-  // Counts the bytes of the next page's values that are prefetched by the time that so many of a
-  // tile's rows have taken their shares: memory has work then too. 4 positions for each of the
-  // first 4 rows.
+  // Returns the bytes of the next page's values that are prefetched while the first `rows` rows of
+  // a tile take their shares, so that memory is busy then, too: 4 positions for each of the first 4
+  // rows.
   static size_t early_bytes(uint32_t rows, uint32_t stride) {
     return size_t{4} * smaller(rows, 4) * stride;
   }
@@ -89,12 +87,12 @@ class CodePages {
     Stream stream;
   };
 
-  // [key_stride / 16][rows of the tile][16]
+  // Returns the codes of a tile's queries: [key_stride / 16][rows of the tile][16].
   static int16_t* query_codes(const RowBlock& b, const Tile& tile) {
     return reinterpret_cast<int16_t*>(b.q) + size_t{tile.row0} * b.key_stride;
   }
 
-  // Returns what one step of the codes is worth.
+  // Makes the int16 codes of a query. Returns the value of one step of the codes.
   static float quantise_query(const float* x, const RowBlock& b, Vec16 scale, int16_t* codes,
                               uint32_t rows) {
     Vec16 most = Vec16::zero(), zeros = Vec16::zero();
@@ -111,7 +109,7 @@ class CodePages {
     return highest * kStep + sum(zeros);
   }
 
-  // Vectors of codes side by side: few rows have few chains of products, and a wider tile hides
+  // The vectors of codes side by side. Few rows have few chains of products, and a wider tile hides
   // their latency.
   static constexpr int tile_width(int rows) {
     if (kWidth == 1) return rows <= 2 ? 2 : 1;
@@ -165,7 +163,7 @@ class CodePages {
     }
   }
 
-  // N registers of codes times the pair at factors + offset(row, n).
+  // Adds the products of N registers of codes with the pair at factors + offset(row, n).
   template <int R, int N, typename Offset>
   [[gnu::always_inline]] static void multiply(const std::byte* codes, const int16_t* factors,
                                               const Offset& offset, Ints16 (&acc)[R][N]) {
@@ -184,7 +182,7 @@ class CodePages {
     }
   }
 
-  // The shares that rows of a tile take of a page's values: for each block, of each row, 64 codes.
+  // The shares of a page's values in a tile's rows: 64 codes for each block and row.
   class Shares {
    public:
     Shares(const RowBlock& b, const KvPage& page)
@@ -220,11 +218,11 @@ class CodePages {
       for (uint32_t block = 0; block < blocks_; ++block) units_[r][block] += none;
     }
 
-    // [rows of the tile][64]
+    // Returns the shares of a block: [rows of the tile][64].
     int16_t* codes(uint32_t block, uint32_t rows) const {
       return codes_ + size_t{block} * rows * kPagePositions;
     }
-    // Tells what one step of a row's codes is worth.
+    // Returns the value of one step of a row's codes.
     float unit(int row, uint32_t block) const { return units_[row][block]; }
 
    private:
@@ -239,7 +237,7 @@ class CodePages {
       seen_ = slots;
     }
 
-    // Adding 0 times -0 leaves every float as it is.
+    // Gives row r shares of 0 with the unit -0: adding 0 times -0 changes no float.
     void take_nothing(uint32_t r, uint32_t rows) {
       for (uint32_t block = 0; block < blocks_; ++block) {
         units_[r][block] = -0.0f;
@@ -286,7 +284,7 @@ class CodePages {
     }
     Ints16 acc[R][N];
     clear(acc);
-    // Slots that a row does not see have shares of 0.
+    // Slots that a row does not see have shares of 0, so all slots can be added.
     for (uint32_t j = values.slots.begin / kTogether * kTogether; j < values.slots.end;
          j += kTogether) {
       HEARTH_UNROLL

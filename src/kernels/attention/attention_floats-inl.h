@@ -1,6 +1,6 @@
 // Attention over pages of floats (f32, f16, bf16), over Vec16: products in register tiles
-// (attention_tiles-inl.h). Where a page has kUnpackTiles of them or more, each half becomes floats
-// in scratch while the first tile reads it, whose products hide that. For ISA files, which include
+// (attention_tiles-inl.h). If a page has kUnpackTiles tiles or more, the first tile converts each
+// half to floats in scratch while it reads it; its products hide the conversion. ISA files include
 // it after their Vec16.
 #pragma once
 
@@ -18,7 +18,8 @@ namespace {
 // instructions.
 constexpr uint32_t kUnpackTiles = 3;
 
-// Format: how a page holds keys and values (kv_format-inl.h). kWidth: vectors in a row of a tile.
+// Format: the layout of keys and values in a page (kv_format-inl.h). kWidth: vectors in a row of a
+// tile.
 template <typename Format, int kWidth>
 class FloatPages {
   using Element = typename Format::Element;
@@ -125,8 +126,8 @@ class FloatPages {
     }
   }
 
-  // Slots that only some of the rows see are summed row by row, of `others`: were the rest to add
-  // 0 v there, a v that is not finite would reach them.
+  // Adds the values to a tile's rows. Slots that only some rows see are read from `others` and
+  // added row by row. If the other rows added 0 v instead, a v that is not finite would reach them.
   template <typename Half, typename Others>
   static void add_tile(const RowBlock& b, const PageView& view, const PageView::SeenTile& tile,
                        const Values& values, const Values& others, const Stream& stream) {

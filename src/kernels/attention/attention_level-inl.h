@@ -1,5 +1,5 @@
-// All attention kernels of an ISA level over Vec16 (kernels/simd/), for ISA files, which include
-// this after their Vec16 and define them with HEARTH_DEFINE_ATTENTION.
+// All attention kernels of an ISA level over Vec16 (kernels/simd/). ISA files include this after
+// their Vec16, and define the kernels with HEARTH_DEFINE_ATTENTION.
 #pragma once
 
 #include "kernels/attention/attention-inl.h"
@@ -25,11 +25,11 @@
   }                                                              \
   void store_latent_##name##_##level(const KvStoreArgs& a) { row::store(a); }
 
-// The kernel that multiplies integers, which a level with instructions for that has of its own.
+// Defines the kernel that multiplies integers. A level with instructions for that has its own.
 #define HEARTH_DEFINE_DOT_ATTENTION(level, places) \
   void attend_q8_0_##level(const AttendArgs& a) { Attention<CodePages<places>>::attend(a); }
 
-// `places`: as FloatPages and CodePages take them.
+// Defines all kernels of a level. `places` is the kWidth of FloatPages and CodePages.
 #define HEARTH_DEFINE_ATTENTION(level, places)                                      \
   HEARTH_DEFINE_FLOAT_ATTENTION(FormatF32, f32, level, places)                      \
   HEARTH_DEFINE_FLOAT_ATTENTION(FormatF16, f16, level, places)                      \

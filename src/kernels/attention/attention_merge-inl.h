@@ -1,5 +1,5 @@
-// Putting together what rows have of several spans, over Vec16: the merge and the result of the
-// contract in attention.h. For ISA files, which include it after their Vec16.
+// The merge of rows' sums over several spans, and the result of the contract in attention.h, over
+// Vec16. ISA files include it after their Vec16.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kLanes = 16;
 constexpr float kMinusInfinity = -__builtin_inff();
 
-// Sums of nothing.
+// Sets the sums to those of no span.
 inline void clear_sums(const RowSums& sums, uint32_t rows, uint32_t stride) {
   for (size_t i = 0; i < size_t{rows} * stride; ++i) sums.acc[i] = 0;
   for (uint32_t i = 0; i < rows; ++i) {
@@ -21,7 +21,8 @@ inline void clear_sums(const RowSums& sums, uint32_t rows, uint32_t stride) {
 }
 
 inline void merge_row(const RowSums& span, const RowSums& merged, uint32_t row, uint32_t stride) {
-  // The highest score that a row sees adds 1, and anything that is not finite NaN.
+  // A sum of 0 means that the row sees nothing: its highest score would add 1, and anything that is
+  // not finite NaN.
   if (span.sum[row] == 0) return;
   float before = merged.peak[row];
   float peak = span.peak[row] > before ? span.peak[row] : before;
@@ -39,7 +40,7 @@ inline void merge_row(const RowSums& span, const RowSums& merged, uint32_t row, 
   merged.peak[row] = peak;
 }
 
-// Takes the row's sink in, behind its last span.
+// Adds the row's sink, after its last span.
 inline void add_sink(const RowSums& merged, uint32_t row, uint32_t stride, float sink) {
   const float before = merged.peak[row];
   const float peak = sink > before ? sink : before;

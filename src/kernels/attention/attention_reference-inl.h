@@ -1,6 +1,6 @@
-// Pages of keys and values, and of latents, in scalar arithmetic: how the contracts of attention.h
-// and latent.h read and write an element, and add up what a row makes of a page. For
-// attention_reference.cc alone.
+// Pages of keys and values, and of latents, in scalar arithmetic: how elements are read and written
+// by the contracts of attention.h and latent.h, and how a page is added to a row's sums. Only
+// attention_reference.cc includes it.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ struct FloatQuery {
   uint32_t length;
 };
 
-// How to read and write a page.
+// The functions that read and write a page.
 template <typename Type>
 struct Page {
   using Element = typename Type::Element;
@@ -68,7 +68,7 @@ struct Page {
     return s;
   }
 
-  // Adds the values that a row of that query sees times p to acc[length].
+  // Adds p times the values that the query's row sees to acc[length].
   static void add(const KvPage& page, const Query&, uint32_t length, Seen seen, const Scores& p,
                   float* acc) {
     for (uint32_t d = 0; d < length; ++d) {
@@ -115,7 +115,8 @@ int8_t& value_code(const KvPage& page, uint32_t length, size_t slot, uint32_t d)
 f16_t* block_scales(std::byte* half, uint32_t length, uint32_t block) {
   return elements<f16_t>(half + kv_scales_offset(length)) + size_t{block} * kPagePositions;
 }
-// x in steps of 1 / 32767 of the highest; `unit` is not finite where any of them is not.
+// Returns x in steps of 1 / 32767 of the highest; 0 if `unit` is not finite, that is if any element
+// is not.
 int32_t rounded(float x, float highest, float unit) {
   if (highest < 0x1p-100f || !std::isfinite(unit)) return 0;
   return static_cast<int32_t>(std::nearbyint(x * (32767.0f / highest)));
@@ -198,7 +199,7 @@ struct Page<Q8_0> {
   }
 };
 
-// Elements of a page of latents, and how a position of it is written.
+// Reads elements of a page of latents, and writes a position of it.
 template <typename Type>
 struct LatentElements {
   using Element = typename Type::Element;

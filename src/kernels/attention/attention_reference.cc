@@ -1,4 +1,4 @@
-// The contract of attention.h in scalar arithmetic, one row, one slot, one element at a time.
+// The contract of attention.h in scalar arithmetic: one row, one slot, one element at a time.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,7 +20,7 @@ float add_by_halves(std::array<float, 16> lanes) {
   return lanes[0];
 }
 
-// The sums that one row has of a span, or of those merged so far.
+// The sums of one row over a span, or over the spans merged so far.
 struct Sums {
   std::array<float, kMaxHeadDim> acc{};
   float sum = 0;
@@ -68,7 +68,7 @@ void write_out(const Sums& merged, uint32_t value_length, float* out) {
   for (uint32_t d = 0; d < value_length; ++d) out[d] = merged.acc[d] * inverse;
 }
 
-// The state of one query row; arrays by element of the head.
+// The state of one query row. Arrays are indexed by the element of the head.
 struct Row {
   Key q{};
   uint32_t first, last, key_length, value_length;
@@ -97,7 +97,7 @@ struct Row {
     return std::fma(-slope, static_cast<float>(apart), score);
   }
 
-  // `pages`: from number `page0` on.
+  // Returns the sums over a span; pages[0] is page number `page0`.
   template <typename Type>
   Sums visit_span(const KvPage* pages, uint32_t span, uint32_t page0 = 0) const {
     const typename Page<Type>::Query query(q.data(), key_length);

@@ -1,5 +1,5 @@
-// The rows of a call of attention: what is held for them in scratch, how they are cut into tiles,
-// and what they see of a page. For ISA files, which include it after their Vec16.
+// The rows of a call of attention: their data in scratch, how they are cut into tiles, and which
+// slots of a page they see. ISA files include it after their Vec16.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// The slots of page `page` that a row sees whose first and last positions are given.
+// Returns the slots of page `page` that a row sees, given the first and last position that it sees.
 inline SlotRange visible_slots(uint32_t first, uint32_t last, uint32_t page) {
   uint32_t origin = page * kPagePositions;
   if (last < origin || first >= origin + kPagePositions) return {0, 0};
@@ -23,7 +23,7 @@ inline uint32_t first_seen(uint32_t last, uint32_t window) {
 
 constexpr uint32_t kPageVectors = kPagePositions / kLanes;
 
-// A block of rows carries this through the pages; all of it lies in the call's scratch.
+// The data of a block of rows while pages go by. All of it lies in the call's scratch.
 struct RowBlock {
   const uint32_t* last;
   uint32_t rows;
@@ -31,20 +31,20 @@ struct RowBlock {
   uint32_t key_length, value_length;
   uint32_t key_stride, value_stride;  // the same, padded
   float* q;     // scaled, or int16 of it; tile after tile [d / 16][rows of the tile][16]
-  float* unit;  // [rows]: what one step of these int16 is worth
+  float* unit;  // [rows]: the value of one step of these int16
   RowSums span;
   float* lanes;  // [rows][16]: the span's sums
   RowSums merged;
   float* scores;    // [rows][64], then probabilities
-  float* unpacked;  // [64][stride] of either half of a page, or what else a page is turned into
+  float* unpacked;  // [64][stride]: a half of a page as floats, or the shares
   KvPage after;     // AttendArgs::after
   bool four_places;
   const float* slope;  // AttendArgs::slope and position, from the block's first row on
   const uint32_t* position;
-  uint32_t seen;  // positions that any of them sees: [0, seen)
+  uint32_t seen;  // [0, seen) are the positions that some row sees
 };
 
-// `stride`: the larger of the two.
+// Returns the floats of scratch. `stride` is the larger of key_stride and value_stride.
 constexpr size_t scratch_floats(size_t rows, size_t stride) {
   return rows * (3 * stride + kLanes + 5 + kPagePositions) + kPagePositions * stride + 5 * kLanes;
 }
@@ -89,23 +89,23 @@ struct Tile {
   uint32_t row0, rows;
 };
 inline uint32_t tile_count(uint32_t rows) { return (rows + kTileRows - 1) / kTileRows; }
-// Returns tile `index`, as even as can be: two tiles of 4 rows are faster than one of 6 and one of
-// 2.
+// Returns tile `index`. Tiles are as even as possible: two tiles of 4 rows are faster than one of 6
+// and one of 2.
 inline Tile tile_at(uint32_t rows, uint32_t index) {
   uint32_t tiles = tile_count(rows);
   uint32_t begin = rows * index / tiles;
   return {begin, rows * (index + 1) / tiles - begin};
 }
 
-// Inlined by force for the reason that prefetch_l2() is.
+// The function is inlined by force for the same reason as prefetch_l2().
 [[gnu::always_inline]] inline void prefetch_query(const AttendArgs& a, uint32_t row) {
   if (row >= a.rows) return;
   prefetch_bytes(reinterpret_cast<const std::byte*>(a.q + a.q_offset[row]),
                  a.key_length * sizeof(float));
 }
 
-// Calls fn(tile, row of the tile, query) for all rows, which lie far apart where they come from:
-// nothing but this says which follow.
+// Calls fn(tile, row of the tile, query) for all rows, and prefetches the queries of rows to come,
+// which lie far apart in memory.
 template <typename Fn>
 inline void for_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b, Fn&& fn) {
   constexpr uint32_t kAhead = 8;
@@ -120,15 +120,15 @@ inline void for_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b, F
   }
 }
 
-// The part of a page that rows see. kMost: rows at most.
+// The part of a page that rows see. kMost: the most rows.
 template <uint32_t kMost>
 struct PageViewOf {
   struct SeenTile {
     Tile tile;
-    SlotRange any, common;  // of its rows
+    SlotRange any, common;  // slots that any of its rows sees, and that all see
   };
   SlotRange slots[kMost];                               // of each row
-  SeenTile tiles[(kMost + kTileRows - 1) / kTileRows];  // those that see any of it
+  SeenTile tiles[(kMost + kTileRows - 1) / kTileRows];  // the tiles that see any slot
   uint32_t tile_count;
   SlotRange any;  // of all rows
 };

@@ -1,6 +1,6 @@
-// The softmax of a page's scores, over Vec16: scores become probabilities, and the rows' maxima and
-// sums of the span take them in, as the contract in attention.h says. For ISA files, which include
-// it after their Vec16.
+// The softmax of a page's scores, over Vec16, by the contract in attention.h: scores become
+// probabilities, and the rows' maxima and sums of the span are updated. ISA files include it after
+// their Vec16.
 #pragma once
 
 #include "kernels/attention/attention_merge-inl.h"
@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// Returns the highest of a row's scores of the page; those of slots that it does not see become
+// Returns the highest of a row's scores of the page. Scores of slots that it does not see become
 // -inf.
 inline float highest_score(const RowBlock& b, uint32_t row, SlotRange seen) {
   float* scores = b.scores + size_t{row} * kPagePositions;
@@ -44,8 +44,8 @@ inline void add_probabilities(const RowBlock& b, uint32_t row, float peak, Vec16
   store(lanes, fma(Vec16::load(lanes), factor, add(add(add(s[0], s[1]), s[2]), s[3])));
 }
 
-// The page's scores become probabilities; the rows' maxima and sums take them in. Three passes,
-// so that what a row waits for is not in the next one's way.
+// Turns the page's scores into probabilities, and updates the rows' maxima and sums. There are
+// three passes, so that rows do not wait for each other's latencies.
 template <uint32_t kMost>
 inline void update_rows(const RowBlock& b, const SlotRange* slots) {
   float before[kMost] = {}, peak[kMost] = {}, factor[kMost];

@@ -1,7 +1,7 @@
-// The products of attention with half a page, over Vec16, for tiles of up to 6 rows: scores are 6
-// rows x kWidth vectors of positions, the value sum 6 rows x kWidth vectors of the head, each one
-// broadcast and one register of the page per product. Attention (attention-inl.h) says in which
-// order. For ISA files, which include it after their Vec16.
+// The products of attention with half a page, over Vec16, for tiles of up to 6 rows. A tile of
+// scores is 6 rows x kWidth vectors of positions, a tile of the value sum 6 rows x kWidth vectors
+// of the head. Each product takes one broadcast and one register of the page. The order is that of
+// Attention (attention-inl.h). ISA files include it after their Vec16.
 #pragma once
 
 #include <type_traits>
@@ -24,23 +24,23 @@ struct SlotRange {
   bool empty() const { return begin >= end; }
 };
 
-// Inlined by force for the reason that prefetch_l2() is.
+// The function is inlined by force for the same reason as prefetch_l2().
 [[gnu::always_inline]] inline void prefetch_bytes(const std::byte* p, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 64) prefetch_l2(p + i);
 }
 
-// A half of a page prefetches this while it is read; no `next`: nothing.
+// The bytes that are prefetched while a half of a page is read; nothing if `next` is null.
 struct Stream {
   const std::byte* next;
-  size_t quarter;  // where the four places that take turns lie; 0: one place
-  // The first `wanted` of every `row` bytes (a power of two), which rows see, are of `next`, the
-  // others of `rest`; null: nothing.
+  size_t quarter;  // the distance of the four places that take turns; 0: one place
+  // The first `wanted` of every `row` bytes (a power of two), which rows see, are prefetched from
+  // `next`. The others are prefetched from `rest`, or not at all if it is null.
   size_t row, wanted;
   const std::byte* rest;
 
-  // Prefetches for bytes [at, at + count) of the half that is read. A few lines at a time: a core
-  // has few places for loads that wait for memory, and a burst that fills them stops the loads of
-  // the loop.
+  // Prefetches the bytes that belong to [at, at + count) of the half that is read. A call takes
+  // only a few lines: a core has few places for loads that wait for memory, and a burst that fills
+  // them stops the loads of the loop.
   [[gnu::always_inline]] void prefetch_for(size_t at, size_t count) const {
     if (next == nullptr) return;
     if (quarter == 0) {
@@ -52,7 +52,7 @@ struct Stream {
     }
   }
 
-  // The scales that lie behind what prefetch_for is for.
+  // Prefetches scales, which lie behind the bytes that prefetch_for() takes.
   [[gnu::always_inline]] void prefetch_scales(size_t at, size_t count) const {
     if (next != nullptr) prefetch_bytes(next + at, count);
   }
@@ -82,7 +82,7 @@ inline float* at(float* p, size_t stride, int row, int vector) {
   return p + stride * static_cast<uint32_t>(row) + kLanes * static_cast<uint32_t>(vector);
 }
 
-// The sums of a tile, of floats or integers.
+// Clears the sums of a tile, of floats or integers.
 template <typename Sums, int R, int N>
 inline void clear(Sums (&acc)[R][N]) {
   HEARTH_UNROLL
@@ -106,28 +106,28 @@ inline void for_vectors(uint32_t begin, uint32_t end, Fn&& fn) {
   }
 }
 
-// Format: what the half is held in (kv_format-inl.h), as in the page or unpacked. kWidth: vectors
-// in a row of a tile.
+// Format: the layout of the half (kv_format-inl.h), as in the page or unpacked. kWidth: vectors in
+// a row of a tile.
 template <typename Format, int kWidth>
 class Tiles {
   using Element = typename Format::Element;
 
  public:
-  // scores[row][64] of `rows` rows, q [length / 16][rows][16], over the vectors of 16 positions
-  // that hold `slots`.
+  // Computes scores[row][64] of `rows` rows, for the vectors of 16 positions that hold `slots`. q
+  // is [length / 16][rows][16].
   static void score(uint32_t rows, const Keys& keys, const float* q, SlotRange slots, float* scores,
                     const Stream& stream) {
     kScore[rows - 1](keys, q, slots, scores, stream);
   }
 
-  // acc[row][stride] plus p[row][64] times the values of `slots`.
+  // Adds p[row][64] times the values of `slots` to acc[row][stride].
   static void add(uint32_t rows, const Values& values, const float* p, SlotRange slots, float* acc,
                   const Stream& stream) {
     kAdd[rows - 1](values, p, slots, acc, stream);
   }
 
  private:
-  // Few rows have few chains of fma: where registers are left, a wider tile hides their latency.
+  // Few rows have few chains of fma. If registers are left, a wider tile hides their latency.
   static constexpr int tile_width(int rows) { return kWidth == 1 && rows <= 2 ? 2 : kWidth; }
 
   template <int R>
@@ -141,7 +141,7 @@ class Tiles {
     });
   }
 
-  // Elements of the head between two prefetches.
+  // The elements of the head between two prefetches.
   static constexpr uint32_t kBurst = 4;
 
   template <int R, int N>
@@ -168,7 +168,7 @@ class Tiles {
     }
   }
 
-  // Elements [d, d + count) of the head, which lie in 16.
+  // Adds elements [d, d + count) of the head, which lie in one group of 16.
   template <int R, int N>
   [[gnu::always_inline]] static void score_elements(const Keys& keys, uint32_t d, uint32_t count,
                                                     uint32_t column, const float* q,
@@ -233,7 +233,7 @@ class Tiles {
     }
   }
 
-  // Fetches what is read next, for N vectors of slot j.
+  // Prefetches the part of the stream that belongs to N vectors of slot j.
   template <int N>
   [[gnu::always_inline]] static void prefetch_slot(const Values& values, const Stream& stream,
                                                    uint32_t vector, size_t j) {

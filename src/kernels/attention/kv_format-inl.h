@@ -1,5 +1,5 @@
-// How a KV page holds elements of each type, over Vec16: loading 16 of a float type, and storing
-// one position of any. For ISA files, which include it after their Vec16.
+// The layout of elements of each type in a KV page, over Vec16: loading 16 elements of a float
+// type, and storing one position of any type. ISA files include it after their Vec16.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 namespace hearth {
 namespace {
 
-// kUnpacks: who reads also stores what `load` gives. kStoredBytes: of an element in the page.
+// kUnpacks: whether the reader also stores the floats that `load` returns. kStoredBytes: the bytes
+// of an element in the page.
 struct FormatF32 {
   using Element = float;
   static constexpr KvType kType = KvType::kF32;
@@ -44,7 +45,7 @@ struct Unpacking : Format {
   static constexpr bool kUnpacks = true;
 };
 
-// The unpacked form.
+// The floats that Unpacking stored.
 template <typename Format>
 struct Unpacked {
   using Element = float;
@@ -53,7 +54,7 @@ struct Unpacked {
   static Vec16 load(const float* p) { return Vec16::load(p); }
 };
 
-// Elements [d, d + 16) of a key, a value or a query, the padding as zero.
+// Returns elements [d, d + 16) of a key, a value or a query, with zeros for padding.
 inline Vec16 head_vector(const float* x, uint32_t length, uint32_t d) {
   if (d >= length) return Vec16::zero();
   return length - d >= 16 ? Vec16::load(x + d) : Vec16::load_part(x + d, length - d);
@@ -83,7 +84,7 @@ struct BlockCodes {
 
 inline BlockCodes quantise_block(Vec16 low, Vec16 high) {
   float amax = maximum(max(absolute(low), absolute(high)));
-  // Zero, or NaN where an element is not finite.
+  // The sum is zero, or NaN if an element is not finite.
   float zeros = sum(fma(Vec16::zero(), low, mul(Vec16::zero(), high)));
   uint16_t halves[16];
   store_f16(halves, Vec16::all(amax / 127.0f + zeros));
@@ -96,7 +97,7 @@ inline BlockCodes quantise_block(Vec16 low, Vec16 high) {
   Vec16 limit = Vec16::all(127.0f);
   for (uint32_t h = 0; h < 2; ++h) {
     Vec16 x = div(h == 0 ? low : high, scale);
-    // Clamped before it is rounded, which gives the same and keeps round() in its range.
+    // x is clamped before it is rounded, which gives the same codes and keeps round() in its range.
     x = negate(max(negate(limit), negate(max(negate(limit), x))));
     store(rounded + h * 16, round(x));
   }

@@ -1,7 +1,8 @@
 // Attention over latents, written once over Vec16 for all ISA levels: the contract of
-// kernels/attention/latent.h in register tiles. For ISA files, which include it after their Vec16.
+// kernels/attention/latent.h in register tiles. ISA files include it after their Vec16.
 //
-// A page is first unpacked, so that neither product converts anything (latent_tiles-inl.h).
+// A page is first unpacked to floats, so that neither product converts anything
+// (latent_tiles-inl.h).
 #pragma once
 
 #include <cstring>
@@ -12,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// A position of a page, once it is open: load(d) gives elements [d, d + 16).
+// A position of a page. After open(), load(d) returns elements [d, d + 16).
 template <typename Format>
 class LatentRow {
   using Element = typename Format::Element;
@@ -112,7 +113,7 @@ class LatentAttention {
   static_assert(kScratchFloats * sizeof(float) <= kLatentScratchBytes);
   static_assert(kMaxLatentValue % kValueColumns == 0);
 
-  // Slots up to `end`, in groups of 16: what the page holds behind it may be anything.
+  // Unpacks slots up to `end`, in groups of 16. Slots behind it may get any values.
   static void unpack(const RowBlock& b, const std::byte* page, uint32_t end, const Page& to) {
     for (uint32_t slot = 0; slot < end; slot += kLanes) {
       Row rows[kLanes];
@@ -134,7 +135,7 @@ class LatentAttention {
     }
   }
 
-  // Elements [d, d + 16) of 16 positions.
+  // Unpacks elements [d, d + 16) of 16 positions.
   template <uint32_t kStride>
   static void unpack_square(const Row (&rows)[kLanes], uint32_t d, float* to) {
     HEARTH_UNROLL

@@ -1,6 +1,6 @@
-// latent_bench: attention over latents of 512 + 64 elements, for every level and KV type, absorbed
-// (of so many heads of one token) and expanded (of the last so many rows of a sequence, of one
-// head, whose keys of 128 + 64 and values of 128 elements are made of the latents).
+// latent_bench: attention over latents of 512 + 64 elements, for every level and KV type. Absorbed
+// rows are so many heads of one token. Expanded rows are the last so many rows of a sequence, of
+// one head, whose keys of 128 + 64 and values of 128 elements are made of the latents.
 //
 //   latent/<level>/<type>/<heads>/<positions>/threads:<n>  every thread has a query of its own,
 //     as n sequences' tokens; GOPS counts 2 x heads x positions x (576 + 512) for each, "of peak"
@@ -9,8 +9,8 @@
 //     2 x (192 + 128) operations for a row and a position that it sees, and 2 x 512 x (128 + 128)
 //     for a position
 //
-// "ns/pair" is the time for a query and a position that it sees: what the two forms are compared
-// by.
+// "ns/pair" is the time for a query and a position that it sees. It serves to compare the two
+// forms.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 #include <time.h>
@@ -33,7 +33,7 @@ struct Case {
   uint32_t heads, positions;
 };
 
-// Time that this thread had the core, as the counters' rates have it.
+// Returns the CPU time of this thread, which the counters' rates use, too.
 double thread_seconds() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -109,7 +109,7 @@ class Problem {
   std::vector<float> out_;
 };
 
-// A problem of an expanded head; `heads` of the case are rows.
+// A problem of an expanded head; Case::heads is its number of rows.
 class ExpandedProblem {
  public:
   explicit ExpandedProblem(const Case& c)

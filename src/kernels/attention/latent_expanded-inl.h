@@ -1,10 +1,10 @@
 // Keys and values of a head made of latents, and attention to them, over Vec16 for all ISA levels:
-// kernels/attention/latent.h in register tiles. For ISA files, which include it after their Vec16.
+// kernels/attention/latent.h in register tiles. ISA files include it after their Vec16.
 //
-// Both products are those of scores (latent_tiles-inl.h): the key's matrix times the transposed
-// page gives keys as they are wanted, the page's positions times the value's matrix values as they
-// are. Blocks of kDepth elements of the latents stay in the first-level cache, of the page or of
-// the value's matrix.
+// Both products use the kernel for scores (latent_tiles-inl.h). The key's matrix times the
+// transposed page gives keys. The page's positions times the value's matrix give values. Both come
+// out in the layout of an expanded page. Blocks of kDepth elements of the latents, of the page or
+// of the value's matrix, stay in the first-level cache.
 #pragma once
 
 #include <cstring>
@@ -49,7 +49,8 @@ class LatentExpansion {
  private:
   static_assert(2 * size_t{kPagePositions} * kMaxLatentKey * sizeof(float) <= kLatentScratchBytes);
 
-  // Slots up to `end`: all elements to rows of 64 positions, the latents' to tiles of positions.
+  // Unpacks slots up to `end`: all elements to rows of 64 positions (`transposed`), and those of
+  // the latents to tiles of positions (`positions`).
   static void unpack(const ExpandArgs& a, uint32_t end, float* transposed, float* positions) {
     const uint32_t latent = padded_length(a.latent_length);
     const uint32_t cached = padded_length(a.latent_length + a.turned_length);

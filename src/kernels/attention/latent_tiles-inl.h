@@ -1,9 +1,8 @@
-// The products of attention with a page that has become floats, over Vec16, for all ISA levels:
-// keys [D][64 positions], values in columns of kValueColumns, [64 positions][kValueColumns] each.
-// The scores go through the keys by kDepth elements, the sums of values through the columns, all
-// rows of the call in each: what a block has is read from the first-level cache by all tiles but
-// the first. Sums that a block leaves lie in memory until the next one, which changes no bit. For
-// ISA files, which include it after their Vec16.
+// The products of attention with a page of floats, over Vec16, for all ISA levels: keys [D][64
+// positions], values in columns of kValueColumns, [64 positions][kValueColumns] each. The scores go
+// through the keys by kDepth elements, the sums of values through the columns, with all rows of the
+// call in each block. So all tiles but the first read the block from the first-level cache. Sums
+// lie in memory between two blocks, which changes no bit. ISA files include it after their Vec16.
 #pragma once
 
 #include <cstring>
@@ -32,7 +31,8 @@ class LatentTiles {
     kScore[rows - 1](keys, count, q, end, first, scores);
   }
 
-  // Adds p[row][64] times the values of `slots` to acc[row][stride], `vectors` of a block.
+  // Adds p[row][64] times the values of `slots` to acc[row][stride], for `vectors` vectors of a
+  // block.
   static void add(uint32_t rows, const float* values, uint32_t vectors, const float* p,
                   SlotRange slots, float* acc, size_t stride) {
     kAdd[rows - 1](values, vectors, p, slots, acc, stride);
@@ -132,7 +132,7 @@ class LatentTiles {
                                             add_rows<4>, add_rows<5>, add_rows<6>};
 };
 
-// A page that is visited next is fetched into L2 a few lines at a time, in `steps` steps.
+// Prefetches the page that is visited next into L2, a few lines at a time, in `steps` steps.
 class PageFetch {
  public:
   PageFetch(const std::byte* page, size_t bytes, size_t steps)
@@ -146,7 +146,7 @@ class PageFetch {
   size_t lines_;
 };
 
-// The rows of a call over pages of floats. kWidth as in LatentTiles.
+// The work on the rows of a call over pages of floats. kWidth as in LatentTiles.
 template <int kWidth>
 class LatentProducts {
  public:
@@ -157,7 +157,7 @@ class LatentProducts {
     return (b.value_stride + kValueColumns - 1) / kValueColumns;
   }
 
-  // The rows of a call, whose memory `take(floats)` gives.
+  // Returns the rows of a call. `take(floats)` returns memory for them.
   template <typename Take>
   static RowBlock make_rows(const AttendArgs& a, const Take& take) {
     RowBlock b{};
@@ -174,8 +174,8 @@ class LatentProducts {
     return b;
   }
 
-  // Calls visit_page(b, page, end) for the pages of every span, the page's number and that behind
-  // the last one of the call.
+  // Calls visit_page(b, page, end) for the pages of every span. `page` is the page's number, and
+  // `end` the number behind the last page of the call.
   template <typename VisitPage>
   static void visit_spans(const AttendArgs& a, RowBlock& b, const VisitPage& visit_page) {
     load_queries(a, b);
@@ -193,8 +193,8 @@ class LatentProducts {
     }
   }
 
-  // Adds a page of keys and values, as floats, to the sums of the rows' attention, and meanwhile
-  // fetches `next_bytes` bytes of the page that is visited after it into L2; `next` null: nothing.
+  // Adds a page of keys and values, as floats, to the sums of the rows' attention. Meanwhile it
+  // prefetches `next_bytes` bytes of the next page into L2; nothing if `next` is null.
   static void visit(const RowBlock& b, const View& view, const float* keys, const float* values,
                     const std::byte* next, size_t next_bytes) {
     const uint32_t depths = (b.key_stride + kDepth - 1) / kDepth;
@@ -230,7 +230,7 @@ class LatentProducts {
     });
   }
 
-  // Slots that only some of the tile's rows see are summed row by row.
+  // Adds the values to a tile's rows; slots that only some of them see are added row by row.
   static void add_tile(const RowBlock& b, const float* values, const View& view,
                        const typename View::SeenTile& seen, uint32_t block) {
     const SlotRange& common = seen.common;
@@ -253,7 +253,7 @@ class LatentProducts {
   }
 };
 
-// Turns 16 positions' elements, kStride floats apart, into rows of 64 positions.
+// Transposes elements of 16 positions, kStride floats apart, to rows of 64 positions.
 template <uint32_t kStride>
 inline void transpose_square(const float* from, float* keys) {
   for (uint32_t column = 0; column < kLanes; column += 4) {

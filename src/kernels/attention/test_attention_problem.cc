@@ -15,7 +15,7 @@ namespace {
 
 std::vector<float> normal_floats(size_t n, uint32_t seed) {
   std::mt19937 engine(seed);
-  // A sum of uniforms: std::normal_distribution differs between libraries.
+  // A sum of uniform numbers is used, since std::normal_distribution differs between libraries.
   auto uniform = [&] { return static_cast<float>(engine() >> 8) * 0x1p-24f - 0.5f; };
   std::vector<float> x(n);
   for (float& f : x) f = (uniform() + uniform() + uniform() + uniform()) * 1.7f;
@@ -29,8 +29,8 @@ T element(const std::byte* half, size_t index) {
   return x;
 }
 
-// Asks for huge pages, which the engine's memory has; decode from memory is faster so. Only advice:
-// failing does no harm.
+// Asks for huge pages, which the engine's memory has. Decode from memory is faster with them. It is
+// only advice: failing does no harm.
 void advise_huge_pages(void* p, size_t bytes) {
   constexpr uintptr_t kHuge = uintptr_t{2} << 20;
   uintptr_t begin = (reinterpret_cast<uintptr_t>(p) + kHuge - 1) / kHuge * kHuge;
@@ -74,8 +74,8 @@ void KvHead::put(KvStoreFn store, uint32_t position, const std::vector<float>& k
 
 namespace {
 
-// The element at `at` of a half of a page; of q8_0 the code at `code_at`, times the scale at
-// `scale_at` of the scales of `length` elements.
+// Returns the element at `at` of a half of a page. With q8_0 it is the code at `code_at`, times the
+// scale at `scale_at` of the scales for `length` elements.
 double stored(KvType type, const std::byte* half, size_t at, size_t code_at, size_t scale_at,
               uint32_t length) {
   switch (type) {
@@ -123,7 +123,7 @@ Queries::Queries(uint32_t rows_, HeadLengths lengths_, uint32_t seed)
 
 namespace {
 
-// Memory for a call with a line behind it, all garbage.
+// Memory for a call and a cache line behind it, filled with garbage.
 class Guarded {
  public:
   explicit Guarded(size_t bytes) : lines_(bytes / sizeof(CacheLine) + 1) {

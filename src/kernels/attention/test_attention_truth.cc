@@ -12,19 +12,19 @@ namespace hearth {
 namespace {
 
 constexpr double kUnit = 0x1p-24;     // half an ulp of 1 in binary32
-constexpr double kExpError = 1.2e-7;  // kernels/simd/exp.h
+constexpr double kExpError = 1.2e-7;  // the bound of kernels/simd/exp.h
 
 uint32_t first_of(const Queries& queries, uint32_t row) {
   uint32_t end = queries.last[row] + 1;
   return queries.window == 0 || queries.window > end ? 0 : end - queries.window;
 }
 
-// Attention of a row as its definition has it, in double, and how far binary32 may be from it.
+// Attention of a row by its definition, in double, and how far binary32 may be from it.
 struct Truth {
   std::vector<double> out, bound;
 };
 
-// Returns the error that rounding to int16 may bring to a value's sum over positions [first, last]:
+// Returns a bound on the error of a value's sum over positions [first, last] by rounding to int16:
 // half a step of each page's int16 factors of a block's codes, times the largest code. block: the
 // block's first element; p: the probability of each position.
 double value_steps(const KvHead& head, uint32_t first, uint32_t last, uint32_t block,

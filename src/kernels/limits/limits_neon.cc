@@ -20,7 +20,7 @@ double ops_f32_fma_neon(size_t rounds) {
                          [a](float32x4_t x) { return vfmaq_f32(a, x, a); });
 }
 
-// The level does not ask for the instruction, and its kernels don't use it.
+// The level does not require the instruction, and its kernels do not use it.
 double ops_bf16_dot_neon(size_t) { return 0; }
 
 double ops_int8_dot_neon(size_t rounds) {

@@ -1,4 +1,4 @@
-// Plain loops in the form that compilers make the best of; the speed of that code is this level's
+// Plain loops in the form that compilers optimise best. The speed of that code is this level's
 // limit.
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 // The chains take 12 of the usual 16 registers of four lanes.
 constexpr size_t kLanes = 48;
 
-// Makes the compiler believe that `values` is looked at, and changed, here.
+// Makes the compiler assume that `values` is read and changed here.
 template <typename T>
 void keep(T* values) {
   __asm__ volatile("" : : "r"(values) : "memory");

@@ -1,4 +1,4 @@
-// Maxima of panels over Vec16 (kernels/simd/), for ISA files, which include it after their Vec16.
+// Maxima of panels over Vec16 (kernels/simd/). ISA files include it after their Vec16.
 #pragma once
 
 #include "kernels/maximum/maximum.h"
@@ -7,8 +7,8 @@ namespace hearth {
 namespace {
 
 inline void panel_maxima(const PanelMaximaArgs& a) {
-  // x - x is zero, or NaN where x is not finite. That is looked at once for all panels, since it
-  // hardly ever happens.
+  // x - x is zero, or NaN if x is not finite. The sum over all panels is checked once, since NaN is
+  // rare.
   Vec16 differences = Vec16::zero();
   for (uint32_t p = 0; p < a.panels; ++p) {
     Vec16 x = Vec16::load(a.x + p * 16);

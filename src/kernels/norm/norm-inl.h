@@ -1,4 +1,4 @@
-// Norms over Vec16 (kernels/simd/), for ISA files, which include it after their Vec16.
+// Norms over Vec16 (kernels/simd/). ISA files include it after their Vec16.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// r of a row; NaN where the sum of squares is not finite.
+// Returns r of a row; NaN if the sum of squares is not finite.
 inline Vec16 row_scale(Vec16 squares, uint32_t n, float eps) {
   float r = 1.0f / std::sqrt(sum(squares) / static_cast<float>(n) + eps);
   return Vec16::all(r > 0 ? r : std::numeric_limits<float>::quiet_NaN());
@@ -39,7 +39,7 @@ inline float mean_of(const float* x, uint32_t n) {
   return sum(sums) / static_cast<float>(n);
 }
 
-// The chains of the squares of distances from the mean.
+// Returns the chains of the sum of squares of x[i] - mean.
 inline Vec16 squares_of(const float* x, uint32_t n, Vec16 mean) {
   const uint32_t whole = n / 16 * 16, rest = n - whole;
   Vec16 squares = Vec16::zero();

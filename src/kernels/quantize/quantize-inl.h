@@ -1,12 +1,12 @@
 // The quantisers written once over an ISA level's registers: a file quantize_<level>.cc defines
 //
 //   struct Simd {
-//     // The largest magnitude of 32 floats as bits: of a NaN they are above those of infinity.
+//     // Returns the largest magnitude of 32 floats as bits. NaN is above infinity there.
 //     static uint32_t largest_bits(const float* x);
-//     // codes[i] = x[i] * inverse, rounded to nearest even; sums[h]: those of half h.
+//     // codes[i] = x[i] * inverse, rounded to nearest even; sums[h]: the sum of half h.
 //     static void make_codes(const float* x, float inverse, int8_t* codes, int32_t* sums);
-//     // May be left out. Four blocks, the first at element `at` of the row buffers; false, with
-//     // nothing written, where one of them is of those that kQ8 sets apart.
+//     // Optional. Makes four blocks, the first at element `at` of the row buffers. Returns false,
+//     // with nothing written, if one of them is special (kQ8 in quantize.h).
 //     static bool make_four(const float* x, const ActBuffer& out, size_t at);
 //   };
 //
@@ -26,8 +26,8 @@ constexpr auto kLeastBits = std::bit_cast<uint32_t>(kQ8Least);
 constexpr uint32_t kInfinityBits = 0x7f800000;
 
 // Calls fn(block's 32 floats, index of its first in the row buffers) for each block of the range.
-// Where four blocks are left, four(...) is called with the first one's arguments; it may do all
-// four and then returns true.
+// While four blocks are left, four(...) is called first with the first one's arguments. It may do
+// all four and then returns true.
 template <typename Fn, typename Four>
 inline void for_blocks(const QuantizeArgs& q, Fn&& fn, Four&& four) {
   const size_t at = q.row * q.out.row_stride + q.first;

@@ -30,8 +30,8 @@ class Arrays {
   size_t bytes_ = 0;
 };
 
-// Returns the elements from row to row, such that one column of the 16 rows of a tile does not lie
-// in one or two sets of an L1, which hold 8 or 12 lines each.
+// Returns the distance of rows in elements. It is such that a column of the 16 rows of a tile does
+// not lie in one or two sets of an L1, which hold 8 or 12 lines each.
 size_t stride_of(ActFormat format, size_t k) {
   const size_t bytes = format == ActFormat::kF32    ? sizeof(float)
                        : format == ActFormat::kBF16 ? sizeof(bf16_t)
@@ -63,7 +63,7 @@ ActBuffer lay_out(ActFormat format, Arrays& arrays, size_t m, size_t k) {
   return buffer;
 }
 
-// Returns row `row` of an array with `count` entries a row.
+// Copies row `row` of one array to row `to_row` of another; both have `count` entries a row.
 template <typename T>
 void copy_row(const T* from, T* to, size_t row, size_t to_row, size_t count) {
   std::memcpy(to + to_row * count, from + row * count, count * sizeof(T));

@@ -29,7 +29,8 @@ struct Simd {
       __m256i sum = _mm256_add_epi32(low, high);
       __m128i sum4 = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
       sums[h] = _mm_cvtsi128_si32(fold(sum4, sum_of));
-      // Packing works in each half of the register, so the words come as 0..3 8..11 4..7 12..15.
+      // Packing works within each half of the register, so the words come as 0..3 8..11 4..7
+      // 12..15.
       __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
       __m128i bytes =
           _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));

@@ -53,8 +53,8 @@ struct Simd {
     return _mm512_max_epu32(c, _mm512_shuffle_i32x4(c, c, 0b10'11'00'01));
   }
 
-  // Makes the codes of two blocks, whose inverse scales each quarter begins with, and returns the
-  // sums of their four halves.
+  // Makes the codes of two blocks, and returns the sums of their four halves. Each quarter of
+  // `inverse` begins with the inverse scales of both blocks.
   static __m128i make_two(const float* x, __m512 inverse, int8_t* codes) {
     const __m512 inverses[2] = {_mm512_permute_ps(inverse, 0b00'00'00'00),
                                 _mm512_permute_ps(inverse, 0b01'01'01'01)};

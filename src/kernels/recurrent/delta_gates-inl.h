@@ -1,5 +1,4 @@
-// The gates of delta_gates.h over Vec16 (kernels/simd/), for ISA files, which include it after
-// their Vec16.
+// The gates of delta_gates.h over Vec16 (kernels/simd/). ISA files include it after their Vec16.
 #pragma once
 
 #include "kernels/recurrent/delta_gates.h"
@@ -19,7 +18,7 @@ inline Vec16 softplus(Vec16 x) {
   return add(max(Vec16::zero(), x), fma(mul(twice, square), p, twice));
 }
 
-// The 16 heads from `i` on, as load(p + i) reads them.
+// Computes the gates of the 16 heads from `i` on, which load(p + i) reads.
 template <typename Load, typename Store>
 inline void gates_at(const DeltaGatesArgs& a, uint32_t i, const Load& load, const Store& store_to) {
   const Vec16 x = add(load(a.alpha + i), load(a.bias + i));

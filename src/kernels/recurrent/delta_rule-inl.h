@@ -1,5 +1,5 @@
-// The delta rule of delta_rule.h over Vec16 (kernels/simd/), for ISA files, which include it after
-// their Vec16. A few tiles of columns go through all rows before the next ones do.
+// The delta rule of delta_rule.h over Vec16 (kernels/simd/). ISA files include it after their
+// Vec16. All rows update a few tiles of columns before they update the next tiles.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace hearth {
 namespace {
 
-// The tiles that stay in registers and the first-level cache together, and whether a row's pass
-// over them sums what the next row recalls, too. Both sums of two tiles take half of AVX-512's
-// registers; one sum of one tile takes half of AVX2's and NEON's.
+// How many tiles are updated together, so that they stay in registers and the first-level cache;
+// and whether a row's pass over them computes the next row's sum of k[i] S[i], too. Both sums of
+// two tiles take half of AVX-512's registers; one sum of one tile takes half of AVX2's and NEON's.
 #ifdef __AVX512F__
 constexpr uint32_t kRuleTiles = 2;
 constexpr bool kRuleAhead = true;
@@ -23,7 +23,7 @@ constexpr bool kRuleAhead = false;
 #endif
 constexpr uint32_t kRuleChains = 4;
 
-// The four chains of N tiles' columns.
+// A sum over the columns of N tiles, as its four chains.
 template <int N>
 struct RuleSum {
   Vec16 chain[kRuleChains][N];
@@ -38,7 +38,7 @@ struct RuleSum {
   }
 };
 
-// Calls step(c, i) for every i < length, c being i % 4, which is known where it is unrolled.
+// Calls step(c, i) for every i < length. c is i % 4, a constant where the loop is unrolled.
 template <typename Step>
 [[gnu::always_inline]] inline void for_chains(uint32_t length, const Step& step) {
   const uint32_t whole = length / kRuleChains * kRuleChains;
@@ -52,7 +52,7 @@ template <typename Step>
   }
 }
 
-// N tiles of a head's state, `tile` floats each, as its rows go by.
+// N tiles of a head's state, `tile_` floats each, and their update by the rows.
 template <int N>
 class RuleTiles {
  public:
@@ -77,7 +77,7 @@ class RuleTiles {
   }
 
  private:
-  // The sum of k[i] S[i] before row t.
+  // Computes p, the sum of k[i] S[i] before row t.
   void recall(uint32_t t, const float* state, RuleSum<N>& p) const {
     const float* k = a_.k + t * a_.key_stride;
     for_chains(a_.length, [&](uint32_t c, uint32_t i) {
@@ -89,8 +89,8 @@ class RuleTiles {
     });
   }
 
-  // Lets row t go by; p is what was recalled for it, and becomes what is for the next row, if
-  // there is one.
+  // Updates the state by row t and writes its output. p is recall()'s sum for row t. If kNext, it
+  // becomes the sum for the next row.
   template <bool kNext>
   void take_row(uint32_t t, const float* from, float* to, RuleSum<N>& p) const {
     const Vec16 decay = Vec16::all(a_.decay[t * a_.gate_stride]);
@@ -116,12 +116,12 @@ class RuleTiles {
     for (int n = 0; n < N; ++n) give(t, n, mul(o.total(n), Vec16::all(a_.scale)));
   }
 
-  // Row i of tile n.
+  // Returns row i of tile n.
   const float* at(const float* state, int n, uint32_t i) const {
     return state + static_cast<size_t>(n) * tile_ + size_t{i} * kStateTile;
   }
   uint32_t column(int n) const { return column_ + static_cast<uint32_t>(n) * kStateTile; }
-  // Columns of tile n that there are.
+  // Returns the columns of tile n without its padding.
   uint32_t width(int n) const { return std::min(a_.columns - column(n), kStateTile); }
 
   Vec16 value(uint32_t t, int n) const {

@@ -1,5 +1,4 @@
-// The rows of gates.h over Vec16 (kernels/simd/), for ISA files, which include it after their
-// Vec16.
+// The kernels of gates.h over Vec16 (kernels/simd/). ISA files include it after their Vec16.
 #pragma once
 
 #include <cmath>

@@ -1,16 +1,16 @@
-// recurrent_bench: what stands around and in the state of a gated delta rule, on one core, for
-// every level, heads of 128 x 128.
+// recurrent_bench: the kernels of a gated delta rule on one core, for every level, with heads of
+// 128 x 128.
 //
-//   rule/<level>/<rows>  so many rows of one sequence, one head's, whose values lie 8192 floats
-//     apart and its queries and keys side by side
-//   decode/<level>       one row a call, the states of 30 layers with 32 heads in turn, 60 MiB, in
-//     their place
+//   rule/<level>/<rows>  so many rows of one sequence and one head. Values lie 8192 floats apart,
+//     queries and keys side by side
+//   decode/<level>       one row a call. The states of 30 layers with 32 heads, 60 MiB, take turns
+//     and are updated in place
 //   conv/<level>/<rows>  8192 channels, 4 taps
 //   gates/<level>        the norms of queries and keys, gates and gated norm of a row of 32 heads,
 //     16 of them with keys
 //
-// "us/head" is microseconds a head and row; "of FMA" is the share that 3 x 128 x 128 multiply-adds
-// would take of it at the rate of a loop of nothing but FP32 FMA.
+// "us/head" is microseconds a head and row. "of FMA" is the share of that time that 3 x 128 x 128
+// multiply-adds would take at the rate of a loop of nothing but FP32 FMA.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 #include <time.h>
@@ -40,7 +40,7 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// Multiply-adds a second, the best of some calls.
+// Returns the multiply-adds a second, the best of some calls.
 double fma_rate(const Kernels& kernels) {
   double best = 0;
   for (int i = 0; i < 5; ++i) {
@@ -60,7 +60,7 @@ std::vector<float> small_numbers(size_t count) {
   return numbers;
 }
 
-// Calls row(i) for ascending i; each counts as `heads` heads and rows.
+// Calls call(i) for ascending i; each call counts as `heads` heads of a row.
 void repeat(benchmark::State& state, const Kernels& kernels, double heads,
             const std::function<void(size_t)>& call) {
   size_t i = 0;
@@ -74,7 +74,7 @@ void repeat(benchmark::State& state, const Kernels& kernels, double heads,
   state.counters["of FMA"] = 3.0 * kLength * kLength / fma_rate(kernels) / each;
 }
 
-// Head `head` of rows whose queries and keys lie in `keys`.
+// Returns the arguments for head `head` of rows whose queries and keys lie in `keys`.
 DeltaRuleArgs head_args(const std::vector<float>& keys, const std::vector<float>& rows,
                         const std::vector<float>& gates, uint32_t count, uint32_t head,
                         std::vector<float>& out) {

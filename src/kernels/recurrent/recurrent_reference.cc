@@ -27,7 +27,7 @@ float softplus(float x) {
   return (x < 0 ? 0.0f : x) + std::fma(twice * square, p, twice);
 }
 
-// The sum of factors[i] S[i] of a column, whose elements lie a tile's width apart.
+// Returns the sum of factors[i] S[i] of a column, whose elements lie a tile's width apart.
 float column_sum(const float* column, const float* factors, uint32_t length) {
   std::array<float, 4> chain{};
   for (uint32_t i = 0; i < length; ++i) {
@@ -36,7 +36,7 @@ float column_sum(const float* column, const float* factors, uint32_t length) {
   return (chain[0] + chain[2]) + (chain[1] + chain[3]);
 }
 
-// Lets row t go by a column of the state, and gives its output.
+// Updates a column of the state by row t, and returns its output.
 float take_row(const DeltaRuleArgs& a, uint32_t t, float v, float* column) {
   const float *k = a.k + t * a.key_stride, *q = a.q + t * a.key_stride;
   const float decay = a.decay[t * a.gate_stride], beta = a.beta[t * a.gate_stride];
@@ -48,7 +48,7 @@ float take_row(const DeltaRuleArgs& a, uint32_t t, float v, float* column) {
   return column_sum(column, q, a.length) * a.scale;
 }
 
-// Input `row` of channel c: of the state where row is below 0.
+// Returns input `row` of channel c. Rows below 0 are those of the state.
 float conv_input(const ShortConvArgs& a, int64_t row, uint32_t c) {
   if (row >= 0) return a.x[static_cast<size_t>(row) * a.x_stride + c];
   if (a.from == nullptr) return 0.0f;

@@ -1,5 +1,5 @@
-// The convolution of short_conv.h over Vec16 (kernels/simd/), for ISA files, which include it after
-// their Vec16. It goes row by row, since rows lie far apart and channels side by side.
+// The convolution of short_conv.h over Vec16 (kernels/simd/). ISA files include it after their
+// Vec16. It goes row by row, since rows lie far apart and channels side by side.
 #pragma once
 
 #include <cstring>
@@ -11,14 +11,15 @@
 namespace hearth {
 namespace {
 
-// Input `row` of channel 0: of the state where row is below 0, and null where that is zeros.
+// Returns input `row` at channel 0. Rows below 0 are those of the state; null if the state is
+// zeros.
 inline const float* conv_input(const ShortConvArgs& a, int64_t row) {
   if (row >= 0) return a.x + static_cast<size_t>(row) * a.x_stride;
   if (a.from == nullptr) return nullptr;
   return a.from + static_cast<size_t>(row + a.taps - 1) * a.state_stride;
 }
 
-// The inputs that an output is made of, the oldest first.
+// The inputs of one output row, the oldest first.
 struct ConvInputs {
   const float* x[kMaxConvTaps];
   bool zeros = false;  // some are null
@@ -31,8 +32,8 @@ struct ConvInputs {
   }
 };
 
-// The sum of channels from c on; load(p) reads those that there are. kTaps 0: as many as the
-// arguments say, of which some may be zeros.
+// Returns the sum for 16 channels from c on; load(p) reads those that exist. kTaps 0: the number of
+// taps is that of the arguments, and some inputs may be null.
 template <uint32_t kTaps, typename Load>
 inline Vec16 conv_sum(const ShortConvArgs& a, const ConvInputs& in, uint32_t c, const Load& load) {
   Vec16 y = Vec16::zero();
@@ -59,8 +60,8 @@ inline void conv_row(const ShortConvArgs& a, const ConvInputs& in, float* out) {
   store_part(out + whole, rest, silu(conv_sum<kTaps>(a, in, whole, load_rest)));
 }
 
-// Keeps the last inputs, from the oldest on: each is read from behind the place to which it is
-// written.
+// Writes the new state from the oldest input on. Each input is read from behind the place that it
+// is written to, so `to` may be `from`.
 inline void keep_conv_state(const ShortConvArgs& a) {
   const size_t bytes = a.channels * sizeof(float);
   for (uint32_t i = 0; i + 1 < a.taps; ++i) {

@@ -46,8 +46,7 @@ double pair_of_rotations(const RopeParams& p, double rotations) {
          (2 * std::log(p.freq_base));
 }
 
-// Returns how far pair i's frequency stays as it was trained (1) rather than divided by the factor
-// (0).
+// Returns the share of pair i's trained frequency in a mix: 1 keeps it, 0 divides it by the factor.
 double yarn_extrapolation(const RopeParams& p, uint32_t i) {
   double low = pair_of_rotations(p, p.yarn_beta_fast);
   double high = pair_of_rotations(p, p.yarn_beta_slow);

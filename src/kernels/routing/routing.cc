@@ -31,7 +31,7 @@ bool score(const RouterRule& rule, const float* logits, float* scores) {
   return numbers && std::isfinite(sum);
 }
 
-// How good a group of n experts is.
+// Returns the score of a group of n experts.
 float group_score(const RouterRule& rule, const float* scores, uint32_t n) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   float best = kNone, second = kNone;
@@ -46,10 +46,10 @@ float group_score(const RouterRule& rule, const float* scores, uint32_t n) {
   return rule.gating != Gating::kSigmoid || n == 1 ? best : best + second;
 }
 
-// Writes the indices of the `most` largest of n values in ascending order; of equal ones the lower.
-// Values that are no numbers come last.
+// Writes the indices of the `most` largest of n values, in ascending order. Of equal values the
+// lower index is taken. NaN comes last.
 void largest(const float* values, uint32_t n, uint32_t most, uint32_t* out) {
-  // Sorted by value while it grows.
+  // `out` is sorted by value while it grows.
   auto before = [&](uint32_t a, uint32_t b) {
     return values[a] > values[b] || (std::isnan(values[b]) && !std::isnan(values[a]));
   };
@@ -63,7 +63,7 @@ void largest(const float* values, uint32_t n, uint32_t most, uint32_t* out) {
   std::sort(out, out + held);
 }
 
-// Takes experts of groups that are not among the best out of the choice.
+// Excludes the experts of groups that are not among the best.
 void leave_groups(const RouterRule& rule, float* ranks, float* group_ranks) {
   const uint32_t each = rule.experts / rule.groups;
   for (uint32_t g = 0; g < rule.groups; ++g) {
@@ -80,7 +80,7 @@ void leave_groups(const RouterRule& rule, float* ranks, float* group_ranks) {
   }
 }
 
-// Makes the scores of the chosen ones what their weights are in proportion to.
+// Replaces the scores of the chosen experts by e, to which their weights are proportional.
 void exponentials(const RouterRule& rule, float* scores, const uint32_t* chosen) {
   float highest = -std::numeric_limits<float>::infinity();
   for (uint32_t i = 0; i < rule.used; ++i) highest = std::max(highest, scores[chosen[i]]);
@@ -104,7 +104,7 @@ void choose_experts(const RouterRule& rule, const float* logits, const float* bi
   if (rule.gating == Gating::kSoftmaxOfChosen) exponentials(rule, scores, chosen);
   float sum = 0;
   for (uint32_t i = 0; i < rule.used; ++i) sum += weights[i] = scores[chosen[i]];
-  // Scores that all vanish weigh nothing, instead of being divided by nothing.
+  // If all chosen scores are 0, so are the weights, and nothing is divided by the sum.
   const bool normalised = rule.normalised || rule.gating == Gating::kSoftmaxOfChosen;
   const float by = normalised && sum > 0 ? rule.scale / sum : rule.scale;
   for (uint32_t i = 0; i < rule.used; ++i) {
@@ -130,7 +130,7 @@ void group_by_expert(const ExpertChoices& choices) {
   std::fill_n(choices.first, choices.experts + 1, 0u);
   for (uint32_t p = 0; p < pairs; ++p) ++choices.first[choices.chosen[p] + 1];
   for (uint32_t e = 0; e < choices.experts; ++e) choices.first[e + 1] += choices.first[e];
-  // first[e] counts up to where first[e + 1] began, and is put back behind.
+  // first[e] counts up to the first[e + 1] of before, and is restored after the loop.
   for (uint32_t p = 0; p < pairs; ++p) {
     choices.place[p] = choices.first[choices.chosen[p]]++;
     choices.row[choices.place[p]] = p / choices.used;

@@ -8,8 +8,8 @@
 namespace hearth {
 namespace {
 
-// Replaces x by exp(x) in all lanes of several vectors, step by step side by side, since one vector
-// alone would wait for each step.
+// Replaces x by exp(x) in all lanes of several vectors. Each step is done for all vectors before
+// the next, since a single vector would wait for each step.
 template <typename V, size_t N>
 inline void exp_nonpositive(V (&x)[N]) {
   V shifted[N], r[N], p[N];

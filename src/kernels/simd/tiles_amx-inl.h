@@ -1,8 +1,8 @@
-// The AMX instructions that kernels use, by tile number. Written as assembly: GCC 12 takes stores
-// to the configuration for dead before its own _tile_loadconfig, and knows of no dependence between
-// tiles and memory. Included by AMX files only.
+// The AMX instructions that kernels use, by tile number. They are assembly, for GCC 12 considers
+// stores to the configuration dead before its own _tile_loadconfig, and sees no dependence between
+// tiles and memory. Only AMX files include this.
 //
-// A thread's tiles exist between configure() and release(). The process has asked for them
+// A thread's tiles exist between configure() and release(). The process must have requested them
 // (topology/cpu_features.h).
 #pragma once
 
@@ -27,7 +27,7 @@ struct alignas(64) Shape {
 };
 static_assert(sizeof(Shape) == 64);
 
-// Gives the tiles their shapes; all are zero after it.
+// Gives the tiles their shapes, and clears them.
 inline void configure(const Shape& shape) { asm volatile("ldtilecfg %0" ::"m"(shape) : "memory"); }
 
 inline void release() { asm volatile("tilerelease" ::: "memory"); }

@@ -1,5 +1,5 @@
-// Vec16 in two AVX2 registers, with FMA and F16C; kernels/simd/vec16_avx512-inl.h says what it
-// promises. Only the ISA files *_avx2.cc and *_avxvnni.cc include this.
+// Vec16 in two AVX2 registers, with FMA and F16C. kernels/simd/vec16_avx512-inl.h has its contract.
+// Only the ISA files *_avx2.cc and *_avxvnni.cc include this.
 #pragma once
 
 #include <immintrin.h>
@@ -184,8 +184,8 @@ inline void store_pairs(float* p, Vec16Pair v) {
   store_eight_pairs(p + 16, v.even.b, v.odd.b);
 }
 
-// These prefetch into L1, or into L2. They are inlined by force: GCC takes a function that only
-// prefetches for one without effect, and drops it.
+// These prefetch into L1, or into L2. They are inlined by force: GCC assumes that a function which
+// only prefetches has no effect, and drops calls of it.
 [[gnu::always_inline]] inline void prefetch(const void* p) {
   _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
 }

@@ -176,8 +176,8 @@ inline void store_pairs(float* p, Vec16Pair a) {
   _mm512_storeu_ps(p + 16, _mm512_permutex2var_ps(a.even.x, high, a.odd.x));
 }
 
-// These prefetch into L1, or into L2. They are inlined by force: GCC takes a function that only
-// prefetches for one without effect, and drops it.
+// These prefetch into L1, or into L2. They are inlined by force: GCC assumes that a function which
+// only prefetches has no effect, and drops calls of it.
 [[gnu::always_inline]] inline void prefetch(const void* p) {
   _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
 }

@@ -1,4 +1,4 @@
-// Vec16 in four NEON registers; kernels/simd/vec16_avx512-inl.h says what it promises. Only the ISA
+// Vec16 in four NEON registers. kernels/simd/vec16_avx512-inl.h has its contract. Only the ISA
 // files *_neon.cc include this.
 #pragma once
 
@@ -218,8 +218,8 @@ inline void store_pairs(float* p, Vec16Pair v) {
   vst2q_f32(p + 24, float32x4x2_t{{v.even.d, v.odd.d}});
 }
 
-// These prefetch into L1, or into L2. They are inlined by force: GCC takes a function that only
-// prefetches for one without effect, and drops it.
+// These prefetch into L1, or into L2. They are inlined by force: GCC assumes that a function which
+// only prefetches has no effect, and drops calls of it.
 [[gnu::always_inline]] inline void prefetch(const void* p) { __builtin_prefetch(p); }
 [[gnu::always_inline]] inline void prefetch_l2(const void* p) { __builtin_prefetch(p, 0, 2); }
 

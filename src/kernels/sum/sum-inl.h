@@ -1,5 +1,4 @@
-// Implements sums of vectors over Vec16 (kernels/simd/), for ISA files, which include it after
-// their Vec16.
+// Sums of vectors over Vec16 (kernels/simd/). ISA files include it after their Vec16.
 #pragma once
 
 #include "kernels/sum/sum.h"
