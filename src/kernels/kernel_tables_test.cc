@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// A level, and one that stands on it and has kernels of its own for codes alone.
+// A level, and a level above it that has kernels of its own only for codes.
 #if defined(__x86_64__)
 constexpr Isa kLow = Isa::kAvx2, kHigh = Isa::kAvxVnni;
 #elif defined(__aarch64__)
@@ -38,7 +38,7 @@ ProcessorSchedules schedules(const std::string& lines) {
 
 std::string at(Isa isa) { return fmt::format("isa {}\n", isa_name(isa)); }
 
-// These behind what is for all processors.
+// Returns the schedules for all processors, then `some`.
 std::vector<ProcessorSchedules> behind_all(const std::vector<ProcessorSchedules>& some) {
   std::vector<ProcessorSchedules> all = schedules_for({});
   all.insert(all.end(), some.begin(), some.end());

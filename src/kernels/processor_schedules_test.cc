@@ -96,7 +96,7 @@ std::string fault_of(const std::string& text) {
   return "";
 }
 
-// The text with its first `from` become `to`.
+// Returns the text with `to` in place of its first `from`.
 std::string with(const std::string& from, const std::string& to) {
   std::string text = kText;
   return text.replace(text.find(from), from.size(), to);

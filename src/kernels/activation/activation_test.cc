@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kPoison = -777.0f;
 
-// A function of SwiGLU, as its place in the kernels' table.
+// The member of the kernels' table for a function of SwiGLU.
 using SwigluKernel = decltype(&Kernels::silu_mul);
 
 std::vector<float> silu_mul(Isa isa, const std::vector<float>& gate, const std::vector<float>& up,
@@ -28,8 +28,8 @@ std::vector<float> silu_mul(Isa isa, const std::vector<float>& gate, const std::
   return out;
 }
 
-// exp has a relative error of 1.2e-7, which the sigmoid has at most twice: for g < 0 it is in the
-// numerator and in the denominator, where the two partly cancel. The sum, the quotient and two
+// exp has a relative error of 1.2e-7. The sigmoid has at most twice that: for g < 0 exp is in the
+// numerator and in the denominator, where the errors partly cancel. The sum, the quotient and two
 // products round.
 TEST(ActivationTest, AllLevelsGiveTheTruthInTheSameBits) {
   std::vector<float> gate, up;
@@ -127,7 +127,7 @@ TEST(ActivationTest, EndsOfSwigluWithLimits) {
     for (float x : silu_mul(isa, gate, std::vector<float>(gate.size(), 2.0f), kernel)) {
       EXPECT_EQ(x, 0.0f);
     }
-    // The limits themselves, and beyond.
+    // These inputs are at the limits and beyond.
     const std::vector<float> high = {7.0f, 7.5f, 1e30f, INFINITY}, low = {-7.0f, -8.0f, -INFINITY};
     for (float x : silu_mul(isa, high, high, kernel)) {
       EXPECT_EQ(x, silu_mul(isa, {7.0f}, {7.0f}, kernel)[0]);
@@ -141,13 +141,13 @@ TEST(ActivationTest, EndsOfSwigluWithLimits) {
 
 double true_gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
 
-// The argument of the sigmoid in GELU by tanh.
+// Returns the argument of the sigmoid in GELU by tanh.
 double true_tanh_argument(double x) {
   return 2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
 }
 double true_gelu_tanh(double x) { return x / (1 + std::exp(-true_tanh_argument(x))); }
 
-// A function of GELU, as its place in the kernels' table.
+// The member of the kernels' table for a function of GELU.
 using GeluKernel = decltype(&Kernels::gelu);
 
 std::vector<float> gelu(Isa isa, const std::vector<float>& x, const float* bias, const float* up,
@@ -160,7 +160,7 @@ std::vector<float> gelu(Isa isa, const std::vector<float>& x, const float* bias,
   return out;
 }
 
-// Numbers from -14 to 14, and both signs of all sizes.
+// Returns numbers from -14 to 14, and numbers of all sizes with both signs.
 std::vector<float> gelu_arguments() {
   std::vector<float> x;
   for (double g = -14; g < 14; g += 0.000113) x.push_back(static_cast<float>(g));
@@ -228,7 +228,8 @@ TEST(ActivationTest, GeluByTanhIsNearTheTruthInTheSameBits) {
   }
 }
 
-// GELU runs with a bias and a factor, each added and multiplied in one rounding; and in place.
+// Expects the reference's bits at all lengths, with a bias and a factor, each added and multiplied
+// in one rounding; and in place.
 void expect_every_tail(GeluKernel kernel) {
   for (uint32_t n = 1; n <= 50; ++n) {
     std::vector<float> x(n), bias(n), up(n), sums(n);

@@ -1,4 +1,5 @@
-// ALiBi: rows with slopes, whose own positions lie anywhere in what they see, or outside.
+// ALiBi: rows with slopes. Their own positions lie anywhere within the positions that they see, or
+// outside of these.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -13,7 +14,8 @@ namespace {
 constexpr KvType kTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0};
 constexpr float kSlopes[] = {0.5f, 0x1p-8f, 0.0f, 0.0441941738f, 3.0f, -0.01f};
 
-// Rows of every slope that see up to random positions and stand before, in and behind them.
+// Returns rows of every slope that see up to random positions. Their own positions are before,
+// among and behind these.
 Queries sloped(uint32_t rows, HeadLengths lengths, uint32_t positions, uint32_t seed) {
   Queries queries(rows, lengths, seed);
   std::mt19937 random(seed);
@@ -48,7 +50,7 @@ TEST(AlibiTest, TheLargestCallAndHead) {
   }
 }
 
-// An encoder's text: every row sees the same positions and is one of them.
+// An encoder's text: every row sees the same positions, and its own is one of them.
 TEST(AlibiTest, RowsOfAText) {
   for (KvType type : kTypes) {
     SCOPED_TRACE(kv_type_name(type));
@@ -94,7 +96,8 @@ TEST(AlibiTest, ASlopeOfZeroIsNone) {
   }
 }
 
-// Distances are exact however far from 0: whole spans further, the same bits.
+// Distances are exact however far from 0: positions that are whole spans further give the same
+// bits.
 TEST(AlibiTest, OnlyDistancesCount) {
   constexpr uint32_t kFurther = 2047 * kSpanPages;  // pages
   for (KvType type : kTypes) {
@@ -115,7 +118,7 @@ TEST(AlibiTest, OnlyDistancesCount) {
   }
 }
 
-// A row far away does not see what the next row makes of a position, for the slope.
+// A steep slope leaves each row nothing but the value at its own position.
 TEST(AlibiTest, FarPositionsFade) {
   KvHead head = filled_head(KvType::kF32, 16, 500, 11);
   Queries queries(2, 16, 12);

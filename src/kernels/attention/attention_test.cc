@@ -14,15 +14,15 @@
 namespace hearth {
 namespace {
 
-// Lengths of keys and values; either may be the longer, by whole blocks and by less.
+// Lengths of keys and values. Either may be longer, by whole blocks or by less.
 const HeadLengths kLengths[] = {8,        16,       20,       24,         40,         64,
                                 80,       128,      256,      {192, 128}, {128, 192}, {24, 16},
                                 {16, 24}, {80, 96}, {96, 80}, {8, 40},    {33, 1},    {512, 20}};
 
 std::vector<KvType> types() { return {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0}; }
 
-// Each size of head with every type: rows that see from 1 to all 700 positions, with and without
-// a window; among them the ends of pages and of spans.
+// Each size of head with every type: rows that see from 1 to all 700 positions, with and without a
+// window. The ends of pages and of spans are among the positions.
 class AttentionSizes : public testing::TestWithParam<HeadLengths> {};
 
 TEST_P(AttentionSizes, AllLevelsGiveTheTruthInTheSameBits) {
@@ -47,7 +47,8 @@ INSTANTIATE_TEST_SUITE_P(Lengths, AttentionSizes, testing::ValuesIn(kLengths));
 
 TEST(AttentionTest, EveryCountOfPositionsAndRows) {
   KvHead head = filled_head(KvType::kF16, 24, 200, 5);
-  // The vectors of a tile lie in one block of q8_0, in two, and in half of the last one.
+  // With this length the vectors of a tile lie in one block of q8_0, in two, or in half of the last
+  // one.
   KvHead codes = filled_head(KvType::kQ8_0, 80, 200, 6);
   for (uint32_t positions = 1; positions <= 200; positions += positions < 70 ? 1 : 13) {
     SCOPED_TRACE(positions);
@@ -73,8 +74,8 @@ TEST(AttentionTest, RowsOfAToken) {
   }
 }
 
-// Nearly all of the weight on a position of small values, as models put it on the first one: what
-// the others have is not rounded by more than that one asks.
+// Nearly all of the weight lies on a position of small values, as models put it on the first one.
+// The larger values of the other positions must not make the rounding coarser.
 TEST(AttentionTest, AHeavyPositionOfSmallValues) {
   KvHead head(KvType::kQ8_0, 64, 64);
   KvStoreFn store = kernels_for(Isa::kReference).kv_store[static_cast<size_t>(KvType::kQ8_0)];
@@ -89,8 +90,8 @@ TEST(AttentionTest, AHeavyPositionOfSmallValues) {
   expect_true_everywhere(head, queries);
 }
 
-// One key, value or query that is not finite makes all of a row's result so, in whichever slot it
-// is seen.
+// One key, value or query that is not finite makes all of a row's result so, in whichever visible
+// slot it is.
 TEST(AttentionTest, WhatIsNotFiniteIsNotHidden) {
   constexpr uint32_t kHeadDim = 64;
   const std::vector<float> infinite(kHeadDim, INFINITY), finite(kHeadDim, 1.0f);
@@ -135,8 +136,8 @@ TEST(AttentionTest, TheLargestCallAndHead) {
   }
 }
 
-// The rows are enough to make a page worth unpacking, and of neighbouring tokens: their tiles end,
-// and with a window begin, within one.
+// The rows are so many that a page is unpacked, and of neighbouring tokens. So what they see ends
+// within a tile, and with a window also begins there.
 TEST(AttentionTest, RowsOfAPrompt) {
   constexpr uint32_t kTokens = 16, kHeads = 4;
   for (HeadLengths lengths :
@@ -163,7 +164,7 @@ TEST(AttentionTest, ARowDoesNotDependOnItsCompany) {
       queries.window = window;
       std::mt19937 random(9);
       for (uint32_t i = 0; i < queries.rows; ++i) {
-        // Half of them neighbours, as in a prefill, half anywhere.
+        // Half of the rows are neighbours, as in prefill, and half are anywhere.
         queries.last[i] = i < 32 ? 1000 + i / 4 : random() % 1200;
       }
       for (Isa isa : attend_levels(type)) {
@@ -183,7 +184,8 @@ TEST(AttentionTest, ARowDoesNotDependOnItsCompany) {
   }
 }
 
-// `rows` rows of which some see all of 4 spans, some a part, some none of the later ones.
+// Expects equal bits for spans visited apart. Of the rows some see all of 4 spans, some only a
+// part, and some none of the later ones.
 void expect_spans_apart(KvType type, HeadLengths lengths, uint32_t rows, uint32_t window) {
   constexpr uint32_t kPositions = 1700;
   KvHead head = filled_head(type, lengths, kPositions, lengths.key);
@@ -226,8 +228,8 @@ TEST(AttentionTest, PagesThatNoRowSeesAreNotRead) {
   }
 }
 
-// A position that a row does not see cannot reach it, even if it is not a number and its neighbours
-// in the tile see it.
+// A position that a row does not see does not change its result. It may even be NaN, and other rows
+// of the tile may see it.
 TEST(AttentionTest, InvisibleSlotsMayHoldAnything) {
   constexpr uint32_t kHeadDim = 32;
   for (KvType type : types()) {
@@ -237,7 +239,7 @@ TEST(AttentionTest, InvisibleSlotsMayHoldAnything) {
     std::vector<float> infinite(kHeadDim, INFINITY);
     dirty.put(store, 85, infinite, infinite);
     dirty.put(store, 10, infinite, infinite);
-    // The rows make one tile, or enough tiles to make a page worth unpacking.
+    // The rows make one tile, or so many tiles that a page is unpacked.
     for (uint32_t heads : {1u, 3u}) {
       Queries queries(6 * heads, kHeadDim, 13);
       queries.window = 72;
@@ -271,7 +273,7 @@ TEST(AttentionTest, EqualScoresGiveTheMean) {
   }
 }
 
-// Scores that grow with the position change the maximum in every page; scores that fall leave it.
+// Scores that grow with the position change the maximum in every page; scores that fall do not.
 TEST(AttentionTest, SlopesOfScores) {
   for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
     KvStoreFn store = kernels_for(Isa::kReference).kv_store[static_cast<size_t>(type)];

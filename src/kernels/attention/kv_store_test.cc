@@ -20,7 +20,7 @@ bool same_bytes(const KvHead& a, const KvHead& b) {
   return std::memcmp(a.pages()[0].k, b.pages()[0].k, a.bytes()) == 0;
 }
 
-// Elements of very different sizes: 2^e sin(i), e from -20 to 12.
+// Returns elements of very different sizes: 2^e sin(i), e from -20 to 12.
 std::vector<float> wide_floats(uint32_t n, uint32_t seed) {
   std::vector<float> x(n);
   for (uint32_t i = 0; i < n; ++i) {
@@ -30,12 +30,12 @@ std::vector<float> wide_floats(uint32_t n, uint32_t seed) {
   return x;
 }
 
-// Lengths of keys and values; either may be the longer.
+// Lengths of keys and values. Either may be longer.
 const HeadLengths kLengths[] = {1,        8,        15,       16,      20,      24,  32,
                                 40,       64,       72,       80,      128,     256, {192, 128},
                                 {24, 16}, {16, 24}, {80, 96}, {1, 40}, {72, 15}};
 
-// The largest of the block that element d is of.
+// Returns the largest magnitude in the block of element d.
 double block_max(const std::vector<float>& x, uint32_t d) {
   double most = 0;
   const size_t begin = d / kKvBlock * kKvBlock;
@@ -45,7 +45,7 @@ double block_max(const std::vector<float>& x, uint32_t d) {
   return most;
 }
 
-// The largest distance of a stored x from x; `amax` is its block's.
+// Returns the largest distance of a stored x from x; `amax` is its block's.
 double bound(KvType type, double x, double amax) {
   switch (type) {
     case KvType::kF32:
@@ -55,7 +55,7 @@ double bound(KvType type, double x, double amax) {
     case KvType::kBF16:
       return std::fabs(x) * 0x1p-8;
     case KvType::kQ8_0: {
-      // Half a step, and what clamping loses where the scale was rounded down to an f16.
+      // The bound is half a step, and the loss by clamping if the scale was rounded down to an f16.
       double scale_error = amax / 127 * 0x1p-11 + 0x1p-25;
       return (amax / 127 + scale_error) * 0.5 + 127 * scale_error;
     }
@@ -170,7 +170,7 @@ TEST(KvStoreTest, BlocksWithoutAScaleAndWithATinyOne) {
   }
 }
 
-// A key or a value that is no number stays so: else results would be wrong without a sign.
+// A key or a value that is not finite stays so when stored: else wrong results would look right.
 TEST(KvStoreTest, WhatIsNotFiniteStaysSo) {
   for (Isa isa : test_levels()) {
     for (KvType type : types()) {
@@ -180,7 +180,7 @@ TEST(KvStoreTest, WhatIsNotFiniteStaysSo) {
           x[at] = wrong;
           KvHead head(type, 40, 64);
           head.put(store_of(isa, type), 3, x, x);
-          // The whole block of q8_0 is not finite, as it has one scale.
+          // The whole block of q8_0 becomes not finite, since it has one scale.
           EXPECT_FALSE(std::isfinite(head.key(3, at)))
               << isa_name(isa) << " " << kv_type_name(type);
           EXPECT_FALSE(std::isfinite(head.value(3, at)));
@@ -190,7 +190,7 @@ TEST(KvStoreTest, WhatIsNotFiniteStaysSo) {
   }
 }
 
-// Ties go to even, both where a level divides and where it converts.
+// Ties go to even, both in levels' divisions and in their conversions.
 TEST(KvStoreTest, CodesRoundHalfToEven) {
   for (Isa isa : test_levels()) {
     KvHead head(KvType::kQ8_0, 32, 64);

@@ -16,7 +16,8 @@ namespace {
 
 constexpr KvType kTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0};
 
-// The levels that expand latents of the type, or visit what came of them, by kernels of their own.
+// Returns the levels that have a kernel of their own for expanding latents of the type, or for
+// attention to expanded pages.
 std::vector<Isa> expanding_levels(KvType type) {
   return levels_with_own([&](Isa isa) {
     const Kernels& table = kernels_for(isa);
@@ -43,7 +44,7 @@ std::vector<CacheLine> lines(size_t floats) {
 }
 float* floats(std::vector<CacheLine>& of) { return reinterpret_cast<float*>(of.data()); }
 
-// The matrices of a head, as rows and as expand_latent reads them.
+// The matrices of a head, both as rows and in the layout of expand_latent.
 struct Matrices {
   explicit Matrices(const Lengths& n)
       : key(normal_floats(size_t{n.straight} * n.latent, 1)),
@@ -170,8 +171,8 @@ class Pages {
 
 class ExpandedSizes : public testing::TestWithParam<Lengths> {};
 
-// Compares with sums in double of what f32 pages hold. A chain of n fma rounds n times, by 2^-24 of
-// a partial sum each, which is at most the sum of absolute products.
+// Compares with sums in double over the elements of f32 pages. A chain of n fma rounds n times, by
+// 2^-24 of a partial sum each, which is at most the sum of absolute products.
 TEST_P(ExpandedSizes, AreProductsOfLatents) {
   const Lengths n = GetParam();
   Matrices matrices(n);
@@ -207,7 +208,8 @@ TEST_P(ExpandedSizes, AreProductsOfLatents) {
   }
 }
 
-// All levels make the same keys and values, and attend to them as to keys and values of f32.
+// All levels make the same keys and values. Attention to them gives the bits of attention to keys
+// and values of f32.
 TEST_P(ExpandedSizes, AreKeysAndValues) {
   const Lengths n = GetParam();
   constexpr uint32_t kPositions = 600;
@@ -247,7 +249,7 @@ INSTANTIATE_TEST_SUITE_P(Lengths, ExpandedSizes,
                            return "Of" + std::to_string(i.param.latent);
                          });
 
-// Calls have from one row to the most of a call, of tokens that follow each other.
+// Calls have from one row to the most rows of a call, of tokens that follow each other.
 TEST(LatentExpandedTest, ARowDoesNotDependOnItsCompany) {
   const Lengths n{48, 16, 32, 40};
   Matrices matrices(n);
@@ -269,7 +271,7 @@ TEST(LatentExpandedTest, ARowDoesNotDependOnItsCompany) {
   }
 }
 
-// A latent that is not finite shows in whoever sees it, and in nobody else.
+// A latent that is not finite changes the results of the rows that see it, and of no other row.
 TEST(LatentExpandedTest, WhatIsNotFiniteReachesWhoSeesItAlone) {
   const Lengths n{40, 8, 16, 32};
   Matrices matrices(n);

@@ -28,7 +28,7 @@ std::vector<Isa> latent_levels(KvType type) {
   return levels_with_own([&](Isa isa) { return latent_attend_of(isa, type); });
 }
 
-// Pages of latents: slots that were never stored are NaN as f32, f16 and bf16.
+// Returns pages of latents. Slots that were never stored are NaN as f32, f16 and bf16.
 KvHead latents(Isa isa, KvType type, uint32_t length, uint32_t positions, uint32_t seed) {
   KvHead head(type, {length, 0}, positions);
   head.fill(store_of(isa, type), seed);
@@ -63,7 +63,7 @@ float element(const KvHead& head, uint32_t position, uint32_t d) {
              read<f16_t>(page + kv_scales_offset(static_cast<uint32_t>(length)) + 2 * scale));
 }
 
-// Keys and values of f32 that hold what the latents do.
+// Returns keys and values of f32 with the elements of the latents.
 KvHead as_keys_and_values(const KvHead& head, uint32_t value_length) {
   KvHead apart(KvType::kF32, {head.key_length(), value_length}, head.positions());
   KvStoreFn store = kernels_for(Isa::kReference).kv_store[static_cast<size_t>(KvType::kF32)];
@@ -83,8 +83,8 @@ std::vector<float> run(Isa isa, const KvHead& head, const Queries& queries,
 
 class LatentSizes : public testing::TestWithParam<HeadLengths> {};
 
-// Attention over f32 keys and values, which has its own tests, at all levels and however spans are
-// cut.
+// Compares with attention over f32 keys and values, which has its own tests, at all levels and for
+// several cuts of spans.
 TEST_P(LatentSizes, AreKeysAndValuesAtOnce) {
   const HeadLengths lengths = GetParam();
   constexpr uint32_t kPositions = 1100;
@@ -112,8 +112,8 @@ INSTANTIATE_TEST_SUITE_P(Lengths, LatentSizes,
                                          HeadLengths(144, 80), HeadLengths(70, 70),
                                          HeadLengths(kMaxLatentKey, kMaxLatentValue)));
 
-// Calls have from one row to the most of a call: heads of one token, and of tokens that follow each
-// other and see a page in part.
+// Calls have from one row to the most rows of a call: heads of one token, or of tokens that follow
+// each other and see a part of a page.
 TEST(LatentTest, ARowDoesNotDependOnItsCompany) {
   const HeadLengths lengths(80, 64);
   for (KvType type : types()) {
@@ -136,8 +136,8 @@ TEST(LatentTest, ARowDoesNotDependOnItsCompany) {
   }
 }
 
-// A latent that is not finite shows in whoever sees it, and in nobody else, if their rows lie in
-// one tile.
+// A latent that is not finite changes the results of the rows that see it, and of no other row,
+// even of the same tile.
 TEST(LatentTest, WhatIsNotFiniteReachesWhoSeesItAlone) {
   const HeadLengths lengths(48, 32);
   for (KvType type : types()) {
@@ -178,8 +178,8 @@ TEST(LatentTest, AllLevelsStoreTheSameBytes) {
   }
 }
 
-// Half a step of what the type holds: f16 has 11 bits and bf16 8, codes are 1 / 127 of their
-// block's largest, whose scale is rounded to 11 bits besides.
+// The bound is half a step of the type: f16 has 11 bits and bf16 8. Codes have steps of 1 / 127 of
+// their block's largest, whose scale is rounded to 11 bits besides.
 TEST(LatentTest, WhatIsStoredIsRead) {
   constexpr uint32_t kLength = 72;
   std::mt19937 random(11);

@@ -1,4 +1,4 @@
-// Sinks: rows with a score more than they see positions, which wins, loses or shares.
+// Sinks: rows with one more score than they see positions, which wins, loses or shares.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 constexpr KvType kSinkTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0};
-// The sinks of scores that lie between -4 and 4 or so.
+// Sinks for scores that lie between -4 and 4 or so.
 constexpr float kSinks[] = {0.25f, 5.0f, -3.0f, 30.0f, -30.0f, 0.0f, 2.5f};
 
 // Makes `rows` queries, with kSinks in turn, each of which sees up to a random position.
@@ -39,8 +39,8 @@ TEST(SinkTest, AllLevelsGiveTheTruthInTheSameBits) {
   }
 }
 
-// The call has more rows than scratch holds at once: their sinks are those of the rows, not of the
-// block.
+// The call has more rows than scratch holds at once. Sinks must be those of the rows in the call,
+// not in the block of rows.
 TEST(SinkTest, TheLargestCallAndHead) {
   for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
     KvHead head = filled_head(type, kMaxHeadDim, 150, 5);
@@ -67,7 +67,7 @@ TEST(SinkTest, SpansVisitedApartGiveTheSameBits) {
   }
 }
 
-// A sink that loses by far is none, to the bit; one that wins by far leaves nothing.
+// A sink that is far below the scores changes no bit. A sink that is far above leaves nothing.
 TEST(SinkTest, Ends) {
   for (KvType type : kSinkTypes) {
     KvHead head = filled_head(type, 48, 700, 3);
@@ -85,7 +85,7 @@ TEST(SinkTest, Ends) {
   }
 }
 
-// A row that sees one position with a score of 0 gives a sink of 0 half of itself.
+// A row that sees one position with a score of 0 gives half of its weight to a sink of 0.
 TEST(SinkTest, TheSinkTakesItsShare) {
   KvHead head(KvType::kF32, 16, 1);
   head.put(kernels_for(Isa::kReference).kv_store[0], 0, std::vector<float>(16, 1.0f),

@@ -1,14 +1,15 @@
 // AMX kernel of BF16 weights (Intel SDM volume 2, TDPBF16PS): Sapphire Rapids on.
 //
-// A block of a panel as packed, 16 pairs x 16 rows, is a tile as tdpbf16ps wants its second
-// operand; 16 rows of activations x 32 elements are the first, and the 16 x 16 outputs a third.
+// A block of a panel as packed, 16 pairs x 16 rows, is a tile in the layout of tdpbf16ps's second
+// operand. 16 rows of activations x 32 elements are the first operand, and the 16 x 16 outputs a
+// third tile.
 //
 // Many rows: two tiles of rows by two panels, four products for four loads. A slice of K of the two
-// panels stays in the caches while 128 rows pass; between slices, if there are several, the outputs
-// wait in scratch, since rows of `out` that lie a power of two apart push each other out of L1. Up
-// to one tile of rows: four panels at a time over all of K, since memory is the limit then, and one
-// stream of tiles reads only two thirds of it. One row or two: vectors in place of tiles, which
-// read a quarter more (86 to 69 % of a read loop).
+// panels stays in the caches while 128 rows go by. If there are several slices, the outputs wait in
+// scratch between them, since rows of `out` that lie a power of two apart push each other out of
+// L1. Up to one tile of rows: four panels at a time over all of K, since memory is the limit then,
+// and one stream of tiles reads only two thirds of it. One row or two: vectors in place of tiles,
+// which read a quarter more (86 to 69 % of a read loop).
 //
 // The results are the same for every M: a product adds 16 even and 16 odd elements of K, each in a
 // chain of its own, and their sum to the output.
@@ -25,7 +26,7 @@ constexpr uint32_t kRowBlock = 128;
 constexpr uint32_t kPanelsAtOnce = 16;
 // The codes are prefetched this far ahead of the loads, whatever the schedule's.
 constexpr size_t kPrefetchBytes = 8192;
-// The kernels by their tiles: vectors, one tile of rows, two.
+// The tiles of the three kernels: vectors, one tile of rows, two tiles of rows.
 constexpr uint32_t kVectorRows = 2;
 constexpr TileRange kMenuTiles[] = {{kGemmStreams, 1, kVectorRows},
                                     {kGemmStreams, kTileRows, kTileRows},
@@ -34,7 +35,7 @@ constexpr TileRange kMenuTiles[] = {{kGemmStreams, 1, kVectorRows},
 constexpr size_t kPanelOutputs = kTileBytes * kRowBlock / kTileRows;
 static_assert(kPanelOutputs * kPanelsAtOnce <= kChainScratchBytes);
 
-// The place of the first output, and how far apart rows, tiles of rows and panels are, in bytes.
+// The place of the first output, and the distances of rows, tiles of rows and panels, in bytes.
 struct Outputs {
   std::byte* first;
   size_t row, tile, panel;
@@ -46,15 +47,15 @@ struct Tiles {
   const std::byte* a;  // the first row
   size_t a_stride;
   const std::byte* w;  // the first panel
-  size_t w_stride;     // of panels
+  size_t w_stride;     // from panel to panel
   Outputs out;
   uint32_t blocks;
-  bool first;     // of the slices
-  bool prefetch;  // the weights, which come from memory
+  bool first;     // whether it is the first slice
+  bool prefetch;  // whether to prefetch weights, which come from memory
 };
 
-// The outputs of row tile m and panel p are tile 2 m + p, activations tile 4 + m, weights tile 6 +
-// p.
+// Returns the shapes of tiles. The outputs of row tile m and panel p are tile 2 m + p, activations
+// tile 4 + m, weights tile 6 + p.
 amx::Shape shape_of(uint32_t row_tiles, uint32_t last_rows) {
   amx::Shape shape;
   for (uint32_t m = 0; m < row_tiles; ++m) {
@@ -115,8 +116,8 @@ void multiply(const Tiles& tiles) {
   if (RowTiles == 2 && Panels == 2) amx::store<3>(out1 + t.out.tile, t.out.row);
 }
 
-// Multiplies `rows` rows by Panels panels over a slice; `t` says where the first tiles are. Before
-// and after the call the tiles have the shape of two whole tiles.
+// Multiplies `rows` rows by Panels panels over a slice; `t` has the places of the first tiles.
+// Before and after the call the tiles have the shape of two whole tiles.
 template <int Panels>
 void pass_rows(Tiles t, uint32_t rows) {
   for (; rows >= 2 * kTileRows; rows -= 2 * kTileRows) {
@@ -242,7 +243,7 @@ void few_rows(const GemmArgs& g) {
   for (; p < g.panels; ++p) stream<false>(g, p);
 }
 
-// Subnormal inputs count as zero and subnormal results become zero while it lives, as with
+// Makes subnormal inputs count as zero and subnormal results become zero while it lives, like
 // tdpbf16ps.
 class NoSubnormals {
  public:
@@ -310,7 +311,7 @@ template <int P, int R>
   const std::byte* a = bytes_at(g, 0, g.block0);
   const std::byte* w = weights_at(g, panel, g.block0);
   const size_t a_stride = g.a.row_stride * sizeof(bf16_t), w_stride = g.w.codes_panel_bytes;
-  // The first block of the next panels comes behind the last one that is read of these.
+  // The prefetches go on with the first block of the next panels behind the last one of these.
   const std::byte* later = w + P * w_stride - kTileBytes * (g.stream1 - g.stream0);
   float* out = g.out + size_t{kPanelRows} * panel;
   __m512 acc[P][R];
@@ -363,7 +364,7 @@ void chains(const ChainArgs& g) {
 
 }  // namespace
 
-// The distance of prefetches is each kernel's own.
+// Schedules do not set the distance of prefetches: each kernel has its own.
 constinit const GemmMenu menu_bf16_amx = {.tiles = kMenuTiles,
                                           .slice = {4, 160},
                                           .unpack_rows = {0, 0},

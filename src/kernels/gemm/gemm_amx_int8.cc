@@ -1,10 +1,11 @@
 // AMX kernels of the quantised pack kinds (Intel SDM volume 1, chapter 18): Sapphire Rapids on.
 //
-// A block of a panel as packed, 8 groups x 16 rows x 4 codes, is a tile as tdpbssd wants its second
-// operand; 16 rows of activations x 32 codes are the first. One instruction then gives the block's
-// 16 x 16 exact sums, where AVX-512 needs 128; the float part of the contract is left, which each
-// output owes once a block. Sums go through memory, since no instruction moves a tile to vector
-// registers: while one block's are multiplied, those before are added up.
+// A block of a panel as packed, 8 groups x 16 rows x 4 codes, is a tile in the layout of tdpbssd's
+// second operand. 16 rows of activations x 32 codes are the first. One instruction then gives the
+// block's 16 x 16 exact sums, where AVX-512 needs 128. What is left is the float part of the
+// contract, once for each output and block. Sums go through memory, since no instruction moves a
+// tile to vector registers: while the sums of one block are multiplied, those of the block before
+// are added up.
 //
 //   for each slice of K, pair of panels:  unpack codes to bytes and scales to f32, in scratch
 //     for each 16 rows, panel:            the outputs in 16 registers, over the slice's blocks
@@ -12,9 +13,9 @@
 // Rows beyond the last whole tile are copied to scratch and padded with zeros, to 8 or 16. Few rows
 // are left to AVX-512, which is as fast with them; the results are the same to the bit.
 //
-// The limit is this: a block takes 16 cycles of the tile unit, half of what it could do on a block
-// of 64, but the sums' way through memory and the float part take three times that, so about a
-// sixth of the unit's peak is the most (half of it with halves of 16).
+// The limit: a block takes 16 cycles of the tile unit, which could do twice as much with a block of
+// 64. The sums' way through memory and the float part take three times that. So the most is about a
+// sixth of the unit's peak (half of it with halves of 16).
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -31,8 +32,8 @@ constexpr uint32_t kTileRows = 16, kSmallTileRows = 8;
 constexpr uint32_t kTilePanels = 2;
 constexpr uint32_t kSliceBlocks = 24;
 
-// The twin kernels are entries of one menu: AVX-512's tiles, and 2 x 16 for tiles of AMX, whose
-// slices are kSliceBlocks long at most and always unpacked.
+// The kernels of both levels are entries of one menu: AVX-512's tiles, and 2 x 16 for tiles of AMX,
+// whose slices are kSliceBlocks long at most and always unpacked.
 template <typename Kind>
 constexpr auto kMenuTiles = [] {
   constexpr std::span<const TileRange> avx512 = tiles_of<Kind>();
@@ -49,7 +50,7 @@ constexpr GemmMenu kMenu = {
     .unpack_rows = unpack_thresholds(kUnpacksByRows<Kind>),
     .prefetch = kPrefetchRange,
     .to_l2 = true};
-// The bytes of the sums of a block, or of a half of it.
+// The bytes of the sums of a block, or of half a block.
 constexpr size_t kSumBytes = size_t{kTileRows} * kPanelRows * sizeof(int32_t);
 
 // A slice of a panel holds signed codes, block by block as packed, and per half block 16 scales and
@@ -60,7 +61,7 @@ struct Slice {
   float mins[kSliceBlocks * 2 * kPanelRows];
 };
 
-// The rows that fill no whole tile, with zeros behind them.
+// The rows behind the last whole tile, padded with zeros.
 struct Padded {
   alignas(64) int8_t codes[kTileRows * kSliceBlocks * kBlock];
   float scale[kTileRows * kSliceBlocks];
@@ -94,7 +95,7 @@ void unpack(const Weights& w, uint32_t block0, uint32_t blocks, Slice* to) {
   }
 }
 
-// Computes the sums of step s, a block or half of one, in tile B; two tiles take turns.
+// Computes the sums of step s, a block or half a block, with tile B; two tiles take turns.
 template <int Halves, int B>
 [[gnu::always_inline]] inline void multiply(const Slice& w, const Rows& a, uint32_t s,
                                             std::byte* sums) {
@@ -130,12 +131,12 @@ template <typename Kind, int R>
   }
 }
 
-// Says where a tile's outputs lie, and how many of its rows are real.
+// The place of a tile's outputs, and how many of its rows are not padding.
 struct TileOut {
   float* out;
   size_t stride;
   uint32_t rows;
-  bool first;  // of the slices
+  bool first;  // whether it is the first slice
 };
 
 template <typename Kind, int R>
@@ -165,7 +166,7 @@ void tile(const Slice& w, const Rows& a, const Ahead& ahead, uint32_t blocks,
   }
 }
 
-// Does the work of one call on one slice of K.
+// The work of one call on one slice of K.
 template <typename Kind>
 class SliceWork {
  public:
@@ -179,7 +180,7 @@ class SliceWork {
     if (rest != 0) pad(g.m - rest, rest);
   }
 
-  // Multiplies all rows by `count` panels. `next` holds the block and the panels that are unpacked
+  // Multiplies all rows by `count` panels. `next` has the block and the panels that are unpacked
   // after these.
   void panels(const Weights& w, uint32_t count, const Weights& next, float* out) {
     for (uint32_t p = 0; p < count; ++p) {

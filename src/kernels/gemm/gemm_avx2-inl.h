@@ -79,7 +79,7 @@ inline Vec16 load_e8m0(const std::byte* p) {
   const __m128i bytes = sixteen_bytes(p);
   return {eight_e8m0(low_eight(bytes)), eight_e8m0(high_eight(bytes))};
 }
-// A number of E4M3, shifted, is binary16's of 2^-8 times its value.
+// A shifted E4M3 number, read as binary16, is 2^-8 times its value.
 inline __m256 eight_e4m3(__m128i bytes) {
   const __m128i halves = _mm_slli_epi16(_mm_cvtepu8_epi16(bytes), 7);
   return _mm256_mul_ps(_mm256_cvtph_ps(halves), _mm256_set1_ps(256));

@@ -5,9 +5,9 @@
 //   4 bits: a pair is at most 2 * 15 * 127 = 3810, so all 8 groups of a block fit 16 bits (30480)
 //   6 bits: 2 * 63 * 127 = 16002, so two groups do
 //   8 bits: |w| times sign(a, w), 2 * 128 * 127 = 32512, so one group does
-// Many rows with codes of 8 bits take them as int16 (vpmaddwd), with no sign to move and no sum to
-// widen: 4 instructions for 32 products, as many multiplications as before and one fewer of the
-// others that share their ports. 4 bits take 2.
+// With many rows codes of 8 bits become int16 (vpmaddwd), so no sign is moved and no sum is
+// widened. That takes 4 instructions for 32 products: as many multiplications as before, and one
+// fewer of the others that share their ports. 4 bits take 2.
 #include "kernels/gemm/gemm_avx2-inl.h"
 
 namespace hearth {
@@ -18,8 +18,8 @@ constexpr int kInt8Panels = 4;
 
 inline __m256i pairs_to_32(__m256i x) { return _mm256_madd_epi16(x, _mm256_set1_epi16(1)); }
 
-// Adds to `sum` at this very place in the code. GCC turns a chain of integer additions into a tree,
-// whose leaves then take all registers and more (a third of the speed of a tile).
+// Adds to `sum` at exactly this place in the code. GCC turns a chain of integer additions into a
+// tree, whose leaves then take more than all registers (a third of the speed of a tile).
 inline void accumulate16(__m256i& sum, __m256i x) {
   sum = _mm256_add_epi16(sum, x);
   asm("" : "+x"(sum));

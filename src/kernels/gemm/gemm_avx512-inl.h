@@ -32,8 +32,8 @@ inline __m512 load_f16(const std::byte* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 
-// It is inlined by force: GCC takes a function that only prefetches for one without effect and
-// drops the call.
+// The function is inlined by force: GCC assumes that a function which only prefetches has no
+// effect, and drops calls of it.
 template <Cache To = Cache::kL1>
 [[gnu::always_inline]] inline void prefetch_bytes(const std::byte* p, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 64) {
@@ -73,7 +73,7 @@ template <int P, int R>
   }
 }
 
-// Adds to a tile the stored tile on its left.
+// Adds the stored tile `left` to a tile.
 template <int P, int R>
 [[gnu::always_inline]] inline void add_tile(const float* left, size_t stride, __m512 (&acc)[P][R]) {
   HEARTH_UNROLL
@@ -90,8 +90,8 @@ inline uint32_t even_cut(uint32_t total, uint32_t index, uint32_t parts) {
   return static_cast<uint32_t>(uint64_t{total} * index / parts);
 }
 
-// Calls fn(first row, rows, tile, tiles) for tiles of at most `max_rows` rows, as even as can be:
-// two tiles of 4 are faster than one of 6 and one of 2.
+// Calls fn(first row, rows, tile, tiles) for tiles of at most `max_rows` rows. Tiles are as even as
+// possible: two tiles of 4 rows are faster than one of 6 and one of 2.
 template <typename Fn>
 inline void for_tiles(uint32_t m, uint32_t max_rows, Fn&& fn) {
   if (0 < m && m <= max_rows) return fn(0, m, 0, 1);  // without a division
@@ -102,7 +102,7 @@ inline void for_tiles(uint32_t m, uint32_t max_rows, Fn&& fn) {
   }
 }
 
-// Calls fn(first block, end block) for slices of K of at most `max_blocks`, as even as can be.
+// Calls fn(first block, end block) for slices of K of at most `max_blocks`, as even as possible.
 template <typename Fn>
 inline void for_slices(uint32_t block0, uint32_t block1, uint32_t max_blocks, Fn&& fn) {
   uint32_t blocks = block1 - block0;

@@ -24,7 +24,7 @@ inline __m512 floats_of_e8m0(__m128i bytes) {
   const __m512i exponents = _mm512_slli_epi32(_mm512_cvtepu8_epi32(bytes), 23);
   return _mm512_castsi512_ps(_mm512_max_epi32(exponents, _mm512_set1_epi32(0x00400000)));
 }
-// A number of E4M3, shifted, is binary16's of 2^-8 times its value.
+// A shifted E4M3 number, read as binary16, is 2^-8 times its value.
 inline __m512 floats_of_e4m3(__m128i bytes) {
   const __m256i halves = _mm256_slli_epi16(_mm256_cvtepu8_epi16(bytes), 7);
   return _mm512_mul_ps(_mm512_cvtph_ps(halves), _mm512_set1_ps(256));

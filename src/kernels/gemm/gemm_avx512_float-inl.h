@@ -16,11 +16,11 @@ constexpr uint32_t kWidePanels = 4, kMostWideRows = 6;
 constexpr TileRange kMenuTiles[] = {{1, 1, kTileRows, kTilePanels},
                                     {kTilePanels, 1, kTileRows},
                                     {kWidePanels, 1, kMostWideRows, kTilePanels, kTileRows}};
-// The bytes of codes in a slice of K of one panel, at most.
+// The most bytes of codes in a slice of K of one panel.
 constexpr size_t kSliceBytes = size_t{256} << 10;
 
-// A kind tells how many elements of K a step takes, the bytes of 16 rows of them, how to load those
-// and how to add their products with one row's elements.
+// A kind defines how many elements of K a step takes, the bytes of 16 rows of them, how they are
+// loaded, and how their products with one row's elements are added.
 struct KindF32 {
   static constexpr size_t kStep = 1;
   static constexpr size_t kStepBytes = 64;
@@ -41,7 +41,7 @@ struct KindF16 : KindF32 {
 template <typename Kind>
 constexpr size_t kBlockBytes = Kind::kStepBytes*(kBlock / Kind::kStep);
 
-// Unpacks: whether many rows have codes widened for all of them.
+// Unpacks: whether codes are widened once for many rows.
 template <typename Kind, bool Unpacks = false>
 constexpr GemmMenu kMenu = {.tiles = kMenuTiles,
                             .slice = {2, kSliceBytes / kBlockBytes<Kind>},
@@ -49,13 +49,13 @@ constexpr GemmMenu kMenu = {.tiles = kMenuTiles,
                             .prefetch = kPrefetchRange,
                             .to_l2 = true};
 
-// The prefetches of a tile: so many bytes ahead; 0: none.
+// The prefetches of a tile, `ahead` bytes ahead; 0: none.
 struct Prefetches {
   size_t ahead;
   Cache to;
 };
 
-// Accumulates `blocks` blocks of P panels and R rows onto `out` (onto zero if first).
+// Adds the products of `blocks` blocks of P panels and R rows to `out`, or to zero if `first`.
 template <typename Kind, int P, int R>
 void tile(const std::byte* codes, size_t codes_stride, const typename Kind::Element* x,
           size_t x_stride, uint32_t blocks, bool first, Prefetches prefetches, float* out,
@@ -118,7 +118,8 @@ void gemm_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, float
   });
 }
 
-// Panels that a wider tile left over take tiles of all rows that fit, which prefetch to L1.
+// Multiplies all rows by all panels. Panels that a wider tile leaves over take narrower tiles of
+// all rows that fit, which prefetch to L1.
 template <typename Kind>
 void chains(const GemmArgs& g) {
   const GemmSchedule& wanted = g.schedule;

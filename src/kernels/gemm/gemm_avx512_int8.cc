@@ -1,15 +1,15 @@
 // AVX-512 VNNI kernels of the quantised pack kinds.
 //
-// Each weight row has a lane: a register of 64 codes holds 16 rows x 4 elements of K, and vpdpbusd
-// with a broadcast of 4 activation codes adds a group's products to 16 sums; the activations' bias
-// takes the codes' offset back. One tile function serves every kind and every M. Few rows: one tile
-// of a panel has them all and unpacks in registers, so that memory is read once and evenly. Many
-// rows: a slice of two panels is unpacked once to a form that costs less to read and gives the same
-// sums (UnpackedOf<Kind>), and the tiles of all rows read that from L2.
+// Each weight row has a lane: a register of 64 codes holds 16 rows x 4 elements of K. vpdpbusd with
+// a broadcast of 4 activation codes adds a group's products to 16 sums. The activations' bias
+// removes the codes' offset. One tile function serves every kind and every M. Few rows: one tile of
+// a panel has them all and unpacks in registers, so that memory is read once and evenly. Many rows:
+// a slice of two panels is unpacked once to a form that costs less to read and gives the same sums
+// (UnpackedOf<Kind>), and the tiles of all rows read that from L2.
 //
-// A tile's limit on Zen 4 and 5 is this: the pipes that execute vpdpbusd also execute the mul and
-// fma that end a block, and nothing else of it, so 8 of 10 slots are dot products: 80 % of the int8
-// peak (67 % with halves of 16, 73 % and 57 % with minima).
+// A tile's limit on Zen 4 and 5: the pipes that execute vpdpbusd also execute the mul and fma that
+// end a block, and no other of its instructions. So 8 of 10 slots are dot products: 80 % of the
+// int8 peak (67 % with halves of 16, 73 % and 57 % with minima).
 #include <bit>
 #include <span>
 #include <type_traits>
@@ -34,8 +34,8 @@ constexpr GemmMenu menu_of() {
           .to_l2 = true};
 }
 
-// Makes the schedule that of a tile of so many panels, of those that a wider one left over: it has
-// as many rows as fit, and prefetches as far ahead as one stream or several gain by.
+// Changes the schedule for panels that a wider tile left over, to tiles of so many panels: with as
+// many rows as fit, and the best distance of prefetches for one stream or several.
 template <typename Kind>
 constexpr void take_tile(uint32_t panels, uint32_t m, GemmSchedule* s) {
   constexpr uint16_t kOneRow = 6144, kOneStream = 8192, kSeveral = 3072;
@@ -44,7 +44,7 @@ constexpr void take_tile(uint32_t panels, uint32_t m, GemmSchedule* s) {
   s->prefetch_to = panels == 1 && m > 1 && m <= s->tile_rows ? Cache::kL2 : Cache::kL1;
 }
 
-// Returns the sums' start, which takes off what the codes' offset will add.
+// Returns the start of the sums, which removes the part that the codes' offset adds.
 template <typename Kind>
 inline __m512i start(const int32_t* bias) {
   if constexpr (Kind::kOffset == 0) {
@@ -82,8 +82,8 @@ template <typename Kind>
   return _mm512_setzero_ps();
 }
 
-// Adds one block of P panels, or half `Pass` of it where the halves are taken one after the other.
-// A group's codes meet all rows as soon as they are unpacked.
+// Adds one block of P panels, or half `Pass` of it if the halves are taken one after the other. A
+// group's codes are multiplied with all rows as soon as they are unpacked.
 template <typename Kind, int P, int R, int Pass>
 [[gnu::always_inline]] inline void block(const Weights& w, const typename Kind::Lookup& lookup,
                                          const Rows& a, uint32_t i, __m512 (&acc)[P][R]) {
@@ -139,8 +139,8 @@ struct HeldBlock {
   __m512 mins[Kind::kHalves];
 };
 
-// Multiplies rows [R0, R) by a held block, a few at a time: few enough that their sums leave the
-// codes their registers, and enough that their chains hide a dot product's latency.
+// Multiplies rows [R0, R) by a held block, a few at a time. They are so few that their sums leave
+// registers for the codes, and so many that their chains hide a dot product's latency.
 template <typename Kind, int R, int R0>
 [[gnu::always_inline]] inline void rows_with(const HeldBlock<Kind>& w, const Rows& all, uint32_t i,
                                              __m512 (&acc)[R]) {
@@ -217,8 +217,8 @@ struct Run {
   std::span<const uint32_t> cuts;
 };
 
-// Multiplies P panels by R rows. Sums of left branches wait on a stack; behind segment s it holds
-// as many of them as s + 1 has ones in binary.
+// Multiplies P panels by R rows. Sums of left branches wait on a stack. After segment s it holds as
+// many of them as s + 1 has ones in binary.
 template <typename Kind, int P, int R>
 void tile(const Weights& weights, const Rows& rows, const Ahead& ahead, const Run& run, float* out,
           size_t out_stride) {
@@ -375,7 +375,7 @@ void panels(const GemmArgs& g) {
 template <typename Kind>
 void gemm(const GemmArgs& g) {
   const GemmSchedule& s = g.schedule;
-  // A tile that has all rows adds segments up itself.
+  // A tile with all rows adds segments itself.
   if (g.m <= s.tile_rows) return panels<Kind>(g);
   const uint32_t at_once = g.m <= tile_rows<Kind>(1) ? s.tile_panels : kBranchPanels;
   for_segments(g, at_once / s.tile_panels * s.tile_panels, panels<Kind>);

@@ -1,5 +1,5 @@
-// The registers of the AVX-512 and AMX kernels of the quantised pack kinds (gemm_kinds-inl.h), what
-// they make of a kind for many rows, and the prefetches of a tile.
+// The registers of the AVX-512 and AMX kernels of the quantised pack kinds (gemm_kinds-inl.h), the
+// kinds that they unpack others to for many rows, and the prefetches of a tile.
 #pragma once
 
 #include <cstring>
@@ -63,7 +63,7 @@ inline Floats load_e4m3(const std::byte* p) { return floats_of_e4m3(sixteen_byte
 namespace hearth {
 namespace {
 
-// The codes and scales of consecutive panels, the first of which is the view.
+// The codes and scales of consecutive panels. The base is the view of the first one.
 struct Weights : PanelView {
   size_t codes_stride;
   size_t scales_stride;
@@ -118,7 +118,8 @@ template <typename Kind>
 // kQ4_0 with scales in f32 0.97 to 1.0 times.
 using KindNibbles = Kind<FourBits<0>, FloatScales<1, true>>;
 
-// The kind that kernels make of a kind for many rows; itself: it is used in place.
+// The kind that kernels unpack a kind to for many rows. If it is the kind itself, it is used in
+// place.
 template <typename Kind>
 struct Unpacked : std::type_identity<KindBytes<8, 128, Kind::kHalves, Kind::kMin>> {};
 template <typename Codes, typename Scales>
@@ -135,14 +136,14 @@ template <typename Kind>
 constexpr bool kInPlace = std::is_same_v<Kind, UnpackedOf<Kind>>;
 template <typename Kind, typename... Some>
 constexpr bool kIsOneOf = (std::is_same_v<Kind, Some> || ...);
-// These unpack from a number of rows on that schedules choose; others that are not used in place
-// do for every call of several tiles of rows, and have fewer tiles of their own.
+// These kinds unpack from a number of rows on that schedules choose. Other kinds that are not used
+// in place unpack in every call of several tiles of rows, and have fewer tiles of their own.
 template <typename Kind>
 constexpr bool kUnpacksByRows = kIsOneOf<Kind, KindQ4_K, KindQ5_K, KindQ6_K>;
 template <typename Kind>
 constexpr bool kUnpacksAlways = !kInPlace<Kind> && !kUnpacksByRows<Kind>;
 
-// How many rows of a tile fit the registers beside so many panels.
+// The tiles that fit the registers: with so many panels, the most rows.
 constexpr TileRange kAllTiles[] = {{1, 1, 16}, {2, 1, 6}, {3, 1, 4}, {4, 1, 3}};
 constexpr TileRange kFewTiles[] = {{1, 1, 8}, {2, 1, 6}, {4, 1, 3}};
 template <typename Kind>
@@ -156,9 +157,9 @@ constexpr uint32_t tile_rows(uint32_t panels) {
   return few ? kFewTiles[0].most_rows : kAllTiles[panels - 1].most_rows;
 }
 
-// The prefetches of a tile: with each of its blocks codes_step bytes of the codes and scales_step
-// bytes of the scales of each panel, one after the other; from block `split` on they are counted
-// from the `later` pointers.
+// The prefetches of a tile. With each block it prefetches codes_step bytes of the codes and
+// scales_step bytes of the scales of each panel, one after the other. From block `split` on the
+// addresses are counted from the `later` pointers.
 struct Ahead {
   Cache to;
   const std::byte* codes;
@@ -172,8 +173,8 @@ struct Ahead {
   size_t scales_step;
 };
 
-// Returns the prefetches of tile `t` of `tiles` over one slice: its share of the next slice, which
-// starts at block w.block. So memory is read evenly and not in one burst a slice.
+// Returns the prefetches of tile `t` of `tiles` over one slice. They are its share of the next
+// slice, which starts at block w.block. So memory is read evenly and not in one burst a slice.
 template <typename Kind>
 Ahead next_slice(const Weights& w, const GemmSchedule& s, uint32_t blocks, uint32_t t,
                  uint32_t tiles) {

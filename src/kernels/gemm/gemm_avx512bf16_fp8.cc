@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-// A tile has several panels, since one chain of vdpbf16ps would wait for itself.
+// A tile has several panels, since a single chain of vdpbf16ps would be bound by its latency.
 struct Fp8Shape {
   static constexpr int kWideRows = 3, kWidePanels = kGemmStreams;
   static constexpr int kFewRows = 8, kPanels = 2;

@@ -1,6 +1,6 @@
 // AVX-512 kernels of the quantised pack kinds and of FP8 for processors without VNNI and BF16
-// (gemm_int8-inl.h, gemm_fp8-inl.h over a register of 16 lanes): as gemm_avx2.cc, but that codes of
-// 8 bits are always multiplied as int16.
+// (gemm_int8-inl.h, gemm_fp8-inl.h over a register of 16 lanes). They are like gemm_avx2.cc, except
+// that codes of 8 bits are always multiplied as int16.
 #include <cstring>
 
 #include "kernels/gemm/gemm_avx512_bytes-inl.h"
@@ -44,8 +44,8 @@ inline __m512i load_four(const std::byte* p) {
 }
 inline __m512i pairs_to_32(__m512i x) { return _mm512_madd_epi16(x, _mm512_set1_epi16(1)); }
 
-// Adds to `sum` at this very place in the code: GCC turns a chain of integer additions into a tree,
-// whose leaves then take all registers.
+// Adds to `sum` at exactly this place in the code: GCC turns a chain of integer additions into a
+// tree, whose leaves then take all registers.
 inline void accumulate16(__m512i& sum, __m512i x) {
   sum = _mm512_add_epi16(sum, x);
   asm("" : "+v"(sum));

@@ -1,5 +1,5 @@
-// F32, F16 and BF16 by FMA. BF16 with few rows is widened in registers, since memory is the limit;
-// with many rows in slices (gemm_widen-inl.h).
+// F32, F16 and BF16 by FMA. BF16 with few rows is widened in registers, since memory is the limit.
+// With many rows it is widened in slices (gemm_widen-inl.h).
 #include "kernels/simd/vec16_avx512-inl.h"
 
 // The headers below need Vec16.

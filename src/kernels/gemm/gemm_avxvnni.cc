@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// Twelve sums hide the latency of vpdpbusd; the float sums wait in L1 meanwhile.
+// Twelve sums hide the latency of vpdpbusd. The float sums wait in L1 meanwhile.
 constexpr uint32_t kInt8TileRows = 6;
 constexpr int kInt8Panels = 4;
 

@@ -3,7 +3,7 @@
 //   Vec16Pair bf16_pairs(Codes c);                  of bf16 [16][2]: even elements, odd elements
 //   Vec16Pair load_bf16_pairs(const std::byte* p)   the same, loaded
 //   Vec16Pair all_bf16_pair(const bf16_t* p);       both elements of a pair in all lanes
-// Bf16Pair and add_pairs are what gemm_fp8-inl.h asks for.
+// Bf16Pair and add_pairs are the ones that gemm_fp8-inl.h needs.
 #pragma once
 
 #include "kernels/gemm/gemm_float-inl.h"
@@ -37,8 +37,8 @@ struct FloatBF16 {
 
 constexpr GemmMenu kBf16Menu = kFloatMenu<FloatBF16, /*Unpacks=*/true>;
 
-// BF16 by the chain of F32, of which a widened slice is a case. Tiles of those have the rows that
-// fit the registers, whatever the schedule's.
+// Multiplies BF16 by the chain of F32. Tiles of widened slices are F32's, with all rows that fit
+// the registers, whatever the schedule's.
 inline void bf16_chains(const GemmArgs& g) {
   constexpr uint32_t kRows = FloatF32::kTileRows;
   const GemmSchedule& s = g.schedule;

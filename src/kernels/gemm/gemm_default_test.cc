@@ -1,10 +1,11 @@
-// Tests by which kernel and schedule every level computes what no table names, on processors of
-// each family: compares with a recorded list, testdata/default_schedules.txt. What was found is
-// written to default_schedules.txt in the build folder, to take its place where a change was meant.
+// Tests the kernel and schedule of every level for products that no table names, on processors of
+// each family, against a recorded list: testdata/default_schedules.txt. The actual list is written
+// to default_schedules.txt in the build folder. It replaces the recorded one after an intended
+// change.
 //
-// A paragraph is the pack kinds of a level that do alike: whose kernels they are, then for each
-// family of processors that does not do as all others a line for each number of rows from which on
-// the schedule is another one.
+// A paragraph is for the pack kinds of a level that do the same. It has the level whose kernels
+// they are. Then it has lines for each family of processors that differs from the others: one line
+// for each number of rows from which on the schedule is another one.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +78,7 @@ std::string kind_text(Isa isa, size_t kind, const Families& families) {
 
 std::string level_text(Isa isa, const Families& families) {
   std::string text = places_text(isa, families);
-  std::vector<std::pair<std::string, std::string>> told;  // what kinds do, and which do
+  std::vector<std::pair<std::string, std::string>> told;  // schedules, and the kinds that have them
   for (size_t kind = 0; kind < kPackKinds; ++kind) {
     const std::string does = kind_text(isa, kind, families);
     const std::string name = pack_kind_name(static_cast<PackKind>(kind));
@@ -94,7 +95,7 @@ std::string level_text(Isa isa, const Families& families) {
   return text;
 }
 
-// The recorded paragraphs, by level.
+// Returns the recorded paragraphs, by level.
 std::map<std::string, std::string> recorded() {
   std::ifstream file(HEARTH_KERNELS_TESTDATA "/default_schedules.txt");
   std::map<std::string, std::string> levels;

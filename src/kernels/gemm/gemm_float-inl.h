@@ -1,8 +1,7 @@
-// The kernels of the plain pack kinds over Vec16, for ISA files, which include it after their
-// Vec16.
+// The kernels of the plain pack kinds over Vec16. ISA files include it after their Vec16.
 //
-// Every output is one chain of fma in ascending k, so few rows take several panels at a time to
-// hide the latency of fma; many rows take one panel and six rows (AVX2: 12 + 3 of 16 registers).
+// Every output is one chain of fma in ascending k. So few rows take several panels at a time to
+// hide the latency of fma. Many rows take one panel and six rows (AVX2: 12 + 3 of 16 registers).
 #pragma once
 
 #include <array>
@@ -13,12 +12,12 @@
 namespace hearth {
 namespace {
 
-// The bytes of codes in a slice of K of one panel, at most.
+// The most bytes of codes in a slice of K of one panel.
 constexpr size_t kFloatSliceBytes = size_t{64} << 10;
 
-// A kind tells how many elements of K a step takes, how to load them for 16 weight rows, or from
-// one row of activations into all lanes, in what a tile holds the sums of R rows (as LaneSums
-// does), and with how many rows four or two panels are read side by side.
+// A kind defines how many elements of K a step takes, and how they are loaded: for 16 weight rows,
+// or from one row of activations into all lanes. It defines the sums of a tile of R rows (like
+// LaneSums), and the most rows for which four or two panels are read side by side.
 struct FloatF32 {
   static constexpr int kTileRows = 6, kTwoPanelRows = 3, kFourPanelRows = 1;
   static constexpr size_t kStep = 1;
@@ -76,11 +75,11 @@ template <typename Kind>
 struct FloatTile {
   const std::byte* codes;  // of the first panel, at the first block of the slice
   size_t codes_stride;
-  const typename Kind::Element* x;  // of the first row, there
+  const typename Kind::Element* x;  // of the first row, at the same block
   size_t x_stride;
   uint32_t blocks;
-  bool first;    // of the slices
-  size_t ahead;  // bytes to the codes that are prefetched, which come from memory; 0: none are
+  bool first;    // whether it is the first slice
+  size_t ahead;  // bytes to the prefetched codes, which come from memory; 0: no prefetches
   float* out;
   size_t out_stride;
 };
@@ -148,7 +147,8 @@ void float_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, floa
   });
 }
 
-// Panels that a wider tile leaves over are taken one by one, with as many rows as fit.
+// Multiplies all rows by all panels. Panels that a wider tile leaves over are taken one by one,
+// with as many rows as fit.
 template <typename Kind>
 void float_chains(const GemmArgs& g, const GemmSchedule& wanted) {
   uint32_t p = 0;

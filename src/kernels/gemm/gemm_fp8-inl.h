@@ -2,17 +2,17 @@
 // its Vec16 and defines
 //   Codes load_codes(const std::byte* p); void store_codes(std::byte* p, Codes c);   64 bytes
 //   Fp8Decoder{}.decode(Codes c)   Fp8Pairs {first, second} of codes of 4 columns of 16 rows: bf16
-//                                  [16][2] of the first two and of the other two elements, or what
-//                                  Fp8Sums takes
+//                                  [16][2] of the first two and of the other two elements, or the
+//                                  form that Fp8Sums takes
 //   Fp8Sums<R>                     the sums of R rows of a tile, and add_panels() of them
 //                                  (LaneSums; gemm_fp8_pairs-inl.h)
 //   struct Fp8Shape                how many panels and rows a tile has
 //
-// A tile adds up the columns of one super-block for P panels x R rows and adds the sums, times the
+// A tile sums the columns of one super-block for P panels x R rows. It adds the sums, times the
 // rows' scales, to the outputs: the scale costs one fma in 128. So a slice of K is a super-block.
 // Tiles do not depend on how scales are packed (SharedFp8Scale, OwnFp8Scales): they read 16 a
-// panel. Few rows are decoded by every tile for itself; more share what is decoded into the
-// scratch, kPanels panels at a time.
+// panel. With few rows every tile decodes for itself. With more rows, tiles share codes that were
+// decoded to scratch, kPanels panels at a time.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ constexpr size_t kFp8GroupBytes = 64;     // codes of 4 columns of 16 rows
 constexpr size_t kFp8DecodedBytes = 128;  // the same decoded
 constexpr size_t kFp8SuperGroups = size_t{kFp8SuperBlocks} * kBlock / 4;
 
-// Tiles of kPanels panels have more rows where they read what is decoded (fp8_rows).
+// Tiles of kPanels panels may have more rows if they read decoded weights (fp8_rows).
 constexpr TileRange kFp8Tiles[] = {
     {1, 1, Fp8Shape::kTileRows},
     {Fp8Shape::kPanels, 1, Fp8Shape::kTileRows},
@@ -43,7 +43,7 @@ constexpr GemmMenu kFp8Menu = {.tiles = kFp8Tiles,
                                .prefetch = kPrefetchRange,
                                .to_l2 = false};
 
-// Returns how many rows the tiles of P panels have at most that read codes, or what is decoded.
+// Returns the most rows of tiles of P panels that read codes, or decoded weights.
 template <int P>
 uint32_t fp8_rows(const GemmSchedule& s, bool decoded) {
   using S = Fp8Shape;
@@ -64,13 +64,13 @@ struct FromDecoded {
   Fp8Pairs load(const std::byte* p) const { return {load_codes(p), load_codes(p + 64)}; }
 };
 
-// The columns of a tile's panels that lie in one super-block.
+// The columns of a tile's panels in one super-block.
 struct Fp8Piece {
   const std::byte* codes;  // of the first panel
   size_t codes_stride;
   size_t groups;
   size_t ahead;         // bytes from here to the prefetched ones
-  bool first;           // of the super-blocks
+  bool first;           // whether it is the first super-block
   const float* scales;  // [panel][16], by which the sums are multiplied
 };
 
@@ -162,8 +162,8 @@ void fp8_decode(const Fp8Piece& piece, std::byte* decoded) {
 }
 
 // Returns the piece of blocks [begin, end) of P panels, all in one super-block, and writes its
-// scales. Prefetches go `far` blocks further on in each panel or, behind the last block that the
-// caller reads of it, into the next P panels.
+// scales. Prefetches go `far` blocks further on in each panel. Behind the last block that the
+// caller reads of it, they go on in the next P panels.
 template <typename Scales, int P>
 Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t end, uint32_t far,
                    float* scales) {
@@ -190,8 +190,8 @@ inline uint32_t fp8_super_end(const WeightView& w, uint32_t block) {
   return block + kFp8SuperBlocks - (block + w.super_offset) % kFp8SuperBlocks;
 }
 
-// Multiplies all rows by P panels in tiles of at most `most_rows` rows: of codes where MostRows,
-// the most of such a tile, is not 0, else of what is decoded.
+// Multiplies all rows by P panels in tiles. If MostRows is 0, the weights are decoded first, else
+// tiles of at most MostRows rows read codes.
 template <typename Scales, int P, int MostRows>
 void fp8_panels(const ChainArgs& g, const GemmSchedule& s, uint32_t panel, float* out) {
   const uint32_t most_rows = fp8_rows<P>(s, MostRows == 0);
@@ -220,7 +220,7 @@ void fp8_panels(const ChainArgs& g, const GemmSchedule& s, uint32_t panel, float
   }
 }
 
-// The sums of no blocks at all.
+// Writes the outputs of a product over no blocks.
 inline void fp8_zeros(const ChainArgs& g) {
   for (size_t r = 0; r < g.m; ++r) {
     std::fill_n(g.out + g.out_stride * r, size_t{kPanelRows} * g.panels, 0.0f);
@@ -257,7 +257,7 @@ void fp8_many_rows(const ChainArgs& g, const GemmSchedule& s) {
   fp8_groups<Scales, 1, 0>(g, s, &panel);
 }
 
-// `many_rows` is called from the schedule's unpack_rows on.
+// Multiplies with scales of one packing. `many_rows` is called from the schedule's unpack_rows on.
 template <typename Scales, typename ManyRows>
 void gemm_fp8_with(const GemmArgs& g, ManyRows many_rows) {
   const GemmSchedule& s = g.schedule;

@@ -1,12 +1,12 @@
-// E4M3 to bf16 by tables of 16 bytes, as the byte shuffles of all ISA levels read them; included by
-// the GEMM files of a level.
+// E4M3 to bf16 by tables of 16 bytes, as the byte shuffles of all ISA levels read them. Only the
+// GEMM files of a level include this.
 //
 // A code is s ttt nnnn. For ttt > 0 the upper byte of the bf16 depends on s ttt alone and the lower
 // one is nnnn << 4. For ttt = 0 (subnormals, and the lowest exponent) both are looked up by nnnn:
 //   upper = kFp8Upper[s ttt] | (ttt == 0 ? kFp8UpperSmall[nnnn] : 0)
 //   lower = nnnn << 4 ^ (ttt == 0 ? kFp8LowerSmall[nnnn] : 0)
-// A shuffle gives 0 for an index with its top bit set, which is how ttt > 0 drops out. Exact for
-// all codes but NaN, which comes out as 480: the scales of their rows are NaN.
+// A shuffle gives 0 for an index with its top bit set, which serves the case ttt > 0. It is exact
+// for all codes but NaN, which becomes 480: the scales of rows with NaN are NaN.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // FP8 from the codes and scales of a file to the outputs, at every ISA level, against sums in
-// double precision that know nothing of packs. (That rows, ranges and panels give the same bits is
-// tested for all kinds in gemm_test.cc.)
+// double precision that do not use packs. (gemm_test.cc tests for all kinds that rows, ranges and
+// panels change no bits.)
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ struct Activations {
 
 class Fp8Test : public testing::TestWithParam<Isa> {
  protected:
-  // out[row][padded n]
+  // Returns out[row][padded n].
   std::vector<std::vector<float>> multiply(const Matrix& w, const Activations& x,
                                            PackKind kind = PackKind::kFP8) const {
     const PackSpec spec{kind, w.n, w.k, 0};
@@ -83,7 +83,7 @@ class Fp8Test : public testing::TestWithParam<Isa> {
   }
 };
 
-// One activation is 1 and the others 0, so that the output is one weight.
+// One activation is 1 and the others are 0, so that the output is one weight.
 TEST_P(Fp8Test, EveryCodeDecodesExactly) {
   Matrix w{16, 16};
   for (uint32_t n = 0; n < 16; ++n) {
@@ -126,7 +126,7 @@ TEST_P(Fp8Test, NanCodesGiveNanInTheirRowsAlone) {
   }
 }
 
-// Every row has the scales of its block of 128 rows, whichever kind packs it.
+// Here every row has the scales of its block of 128 rows, which both kinds can pack.
 TEST_P(Fp8Test, BothKindsGiveTheSameBits) {
   Matrix w{300, 427};
   std::mt19937 random(3);
@@ -146,7 +146,7 @@ TEST_P(Fp8Test, BothKindsGiveTheSameBits) {
 
 enum class Data { kGaussian, kAnyCode, kPositive };
 
-// Rounds to the nearest code that is a number.
+// Rounds numbers to the nearest code that is not NaN.
 class Encoder {
  public:
   Encoder() {

@@ -1,6 +1,6 @@
-// FP8 for levels without instructions for bf16 (gemm_fp8-inl.h). With many rows slices of weights
-// and activations become f32 once (gemm_widen-inl.h): a slice ends where a super-block does. The
-// tiles of F32 give its sums, which are added to the outputs times the rows' scales.
+// FP8 for levels without instructions for bf16 (gemm_fp8-inl.h). With many rows, slices of weights
+// and activations become f32 once (gemm_widen-inl.h). A slice ends where a super-block does. The
+// tiles of F32 compute its sums, which are added to the outputs times the rows' scales.
 #pragma once
 
 #include "kernels/gemm/gemm_fp8-inl.h"

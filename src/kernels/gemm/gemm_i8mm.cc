@@ -1,7 +1,7 @@
 // I8MM kernels of the quantised pack kinds: those of NEON with smmla, which multiplies 2 x 8 signed
-// codes by 8 x 2. A register of 4 weight rows x 4 codes and that of the group after it, zipped, are
-// two registers of 2 rows x 8 codes; the other side is two rows of activations. One row alone takes
-// sdot, which gives the same integers.
+// codes by 8 x 2. A register of 4 weight rows x 4 codes, zipped with that of the next group, gives
+// two registers of 2 rows x 8 codes. The other operand is two rows of activations. A single row
+// takes sdot, which gives the same integers.
 #include <type_traits>
 
 #include "kernels/gemm/gemm_neon-inl.h"

@@ -3,15 +3,15 @@
 //
 // Both give the same bits: the architecture defines bfmmla as two bfdot for every output, in
 // ascending k. (Each rounds the sum of two products to odd, then that sum added to the accumulator,
-// and flushes subnormals. That holds where FPCR.EBF is 0, as Linux leaves it; with 1 both round
-// otherwise, and alike.) So the rows of a step may be paired as they come, and a last row without a
-// partner is its own.
+// and flushes subnormals. That holds if FPCR.EBF is 0, as Linux leaves it; with 1 both round
+// otherwise, but alike.) So rows may be paired in any way, and an odd last row is paired with
+// itself.
 //
 // Instructions of a tile for a panel and 4 elements of K:
-//   1 row    8 bfdot or 8 bfmmla, for which BF16 would need 8 zips beside
+//   1 row    8 bfdot or 8 bfmmla, for which BF16 would need 8 zips besides
 //   4 rows   32 bfdot or 16 bfmmla
-// FP8's decoder orders the elements for nothing, so it has bfmmla only. BF16 with many rows has a
-// slice zipped once for all. Six rows, as bfdot had them, leave the weights no registers.
+// FP8's decoder orders the elements at no cost, so FP8 has bfmmla only. BF16 with many rows has a
+// slice zipped once for all. Tiles of six rows, as with bfdot, leave the weights no registers.
 #include <arm_bf16.h>
 
 #include <algorithm>
@@ -62,8 +62,8 @@ struct MmlaSums {
       for (size_t p = 0; p < kPairs; ++p) v[p][i] = vbfmmlaq_f32(v[p][i], w.v[i], rows[p]);
     }
   }
-  // The function is inlined by force: GCC takes that of one number of rows for that of another, and
-  // warns.
+  // The function is inlined by force: GCC mistakes the function for one number of rows for that of
+  // another, and warns.
   [[gnu::always_inline]] Vec16 row(size_t r) const {
     const float32x4_t(&pair)[8] = v[r / 2];
     if (r % 2 == 0) {
@@ -81,8 +81,8 @@ struct Fp8Shape {
   static constexpr int kTileRows = 4;
 };
 
-// The elements of a register of codes lie in pairs, those of rows 0 to 3 twice; tbl puts the 4 of a
-// row together while it joins their bytes.
+// The elements of a register of codes lie in pairs, those of rows 0 to 3 twice. tbl brings the 4
+// elements of a row together while it joins their bytes.
 struct Fp8Decoder : Fp8Bytes {
   static constexpr uint8_t kOrder[2][16] = {
       {0, 16, 1, 17, 8, 24, 9, 25, 2, 18, 3, 19, 10, 26, 11, 27},
@@ -192,7 +192,7 @@ struct FloatBf16Mmla : FloatBf16Ordered {
 };
 
 constexpr size_t kBf16BlockBytes = size_t{kBlock} * kPanelRows * sizeof(bf16_t);
-// Tiles of four panels are bfdot's, of one row, which order nothing.
+// Tiles of four panels use bfdot with one row, which needs no reordering.
 constexpr TileRange kBf16Tiles[] = {
     {1, 1, FloatBf16Mmla::kTileRows},
     {2, 1, FloatBf16Mmla::kTwoPanelRows, 1, FloatBf16Ordered::kTileRows},

@@ -1,25 +1,25 @@
 // The kernels of the quantised pack kinds over Vec16 and a level's integer dot products. Before
 // this file a level includes its Vec16 and defines
-//   what gemm_kinds-inl.h asks for, but for Floats (Vec16) and what loads them from it
+//   all that gemm_kinds-inl.h needs, except for Floats (Vec16) and its functions in Vec16
 //   store_codes(p, codes)
 //   DotsFor<Bits, Rows>            exact dot products of 16 weight rows with kRows rows of
 //                                  activations, for a tile of Rows; Bits of the codes: 4, 6, 8
 //                                  (unsigned), or 16 where the level has them:
 //     kRows, kAtOnce               rows, and groups that are added at a time; at most 8 in all
-//     kTakesOffset                 codes of 8 bits lose their offset of 128
-//     kBlockBytes                  of a block of a row of activations
-//     prepare(codes of kAtOnce groups)   what of the codes serves all rows
+//     kTakesOffset                 whether codes of 8 bits must lose their offset of 128
+//     kBlockBytes                  the bytes of a block in a row of activations
+//     prepare(codes of kAtOnce groups)   makes a form of the codes that serves all rows
 //     load(rows, groups)           the activations of kAtOnce groups, for all 16 weight rows
 //     add(prepared, loaded)
 //     sum(row, offset)             float(dots + offset)
-//   kInt8TileRows                  rows of a tile of one panel that fit the registers
+//   kInt8TileRows                  the most rows of a tile of one panel that fit the registers
 //   kInt8Panels                    panels of the widest tile: 1, or 4 where few rows may read
 //                                  several side by side
 //
 // Few rows: the tile unpacks in registers, since memory is the limit. Many rows: a slice of a panel
-// is unpacked once to bytes and f32 scales, which the tiles of all rows read from L1. By a schedule
-// tiles read two or four panels side by side, which share what is loaded of activations, where
-// nothing is unpacked: what is unpacked is read by tiles of one panel, whatever the schedule's.
+// is unpacked once to bytes and f32 scales, which the tiles of all rows read from L1. A schedule
+// may have tiles of two or four panels side by side, which share the loaded activations, for
+// weights that are not unpacked. Tiles of one panel read unpacked weights, whatever the schedule's.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ inline Floats load_i8(const std::byte* p) {
 namespace hearth {
 namespace {
 
-// The kind that `unpack_slice` makes of a kind; itself: it is used in place.
+// The kind that `unpack_slice` unpacks a kind to. If it is the kind itself, it is used in place.
 template <typename Kind>
 struct Unpacked
     : std::type_identity<KindBytes<Kind::kBits, Kind::kOffset, Kind::kHalves, Kind::kMin>> {};
@@ -79,8 +79,8 @@ constexpr GemmMenu kInt8Menu = {.tiles = kInt8Tiles,
                                 .prefetch = kPrefetchRange,
                                 .to_l2 = false};
 
-// Rows of activations from the first block of a tile on; bias and sum have an entry a half. Codes
-// of rows lie codes_stride bytes apart, entries of blocks `stride`.
+// Rows of activations from the first block of a tile on; bias and sum have an entry for each half.
+// Codes of rows lie codes_stride bytes apart, entries of blocks `stride`.
 struct Int8Rows {
   const std::byte* codes;
   size_t codes_stride;
@@ -110,8 +110,8 @@ struct Int8Tile {
   size_t codes_panel_bytes, scales_panel_bytes;
   Int8Rows a;
   uint32_t blocks;
-  bool first;    // of the slices
-  size_t ahead;  // bytes to the codes that are prefetched, which come from memory; 0: none are
+  bool first;    // whether it is the first slice
+  size_t ahead;  // bytes to the prefetched codes, which come from memory; 0: no prefetches
   float* out;
   size_t out_stride;
 
@@ -184,7 +184,7 @@ template <typename Kind, int P, int R>
       const std::byte* x[kRows];
       HEARTH_UNROLL
       for (int n = 0; n < kRows; ++n) {
-        // The last row stands in for a neighbour that is not there, where rows are odd in number.
+        // An odd last row is paired with itself.
         const int r = std::min(kRows * d + n, R - 1);
         x[n] = t.a.codes + t.a.codes_stride * static_cast<size_t>(r) + Dot::kBlockBytes * i;
       }
@@ -200,7 +200,7 @@ template <typename Kind, int P, int R>
   }
 }
 
-// Prefetches the block that lies `ahead` bytes of codes behind b; none where that is 0.
+// Prefetches the block that lies `ahead` bytes of codes behind b; nothing if that is 0.
 template <typename Kind>
 inline void prefetch_block(const PanelView& w, uint32_t b, size_t ahead) {
   if (ahead == 0) return;
@@ -296,8 +296,7 @@ PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, con
   return to;
 }
 
-// Multiplies all rows by P panels, in tiles of at most `tile_rows` rows. What is unpacked is so
-// panel by panel.
+// Multiplies all rows by P panels, in tiles of at most `tile_rows` rows. It unpacks only if P is 1.
 template <typename Kind, int P>
 void int8_panels(const GemmArgs& g, uint32_t tile_rows, uint32_t panel, float* out) {
   using To = UnpackedOf<Kind>;
@@ -325,12 +324,14 @@ void int8_panels(const GemmArgs& g, uint32_t tile_rows, uint32_t panel, float* o
   });
 }
 
-// Returns the rows of tiles of one panel: where the schedule's have several, all that fit.
+// Returns the rows of tiles of one panel: all that fit, if the schedule's tiles have several
+// panels.
 inline uint32_t one_panel_rows(const GemmSchedule& s) {
   return s.tile_panels == 1 ? s.tile_rows : kInt8TileRows;
 }
 
-// Panels that a wider tile leaves over are taken one by one, and those that are unpacked.
+// Multiplies all rows by all panels. Panels that are unpacked, or that a wider tile leaves over,
+// are taken one by one.
 template <typename Kind>
 void int8_chains(const GemmArgs& g) {
   const GemmSchedule& s = g.schedule;

@@ -1,9 +1,9 @@
 // Kernels of the pack kinds with codes of 8 bits, for levels whose product of such codes takes more
 // instructions than that of int16. Many rows: a slice of a panel and of the activations is widened
 // to int16 once, which the tiles of all rows and panels read from L1. Few rows take the codes as
-// they are. Beside what gemm_int8-inl.h asks for, which stands before this file, a level defines
+// they are. This file comes after gemm_int8-inl.h. Beside that file's needs a level defines
 //   WideCodes {Codes even, odd}      the even and the odd codes of a group as int16
-//   widen_codes(codes)               of 8 bits; their offset is taken off
+//   widen_codes(codes)               of 8 bits; their offset is subtracted
 //   widen_block(x, to)               32 activation codes: the even ones, then the odd ones
 //   DotsFor<16, Rows>
 #pragma once
@@ -13,11 +13,11 @@
 namespace hearth {
 namespace {
 
-// Each has 1 KiB of codes and up to 256 B of scales.
+// The most blocks of a slice. Each has 1 KiB of codes and up to 256 B of scales.
 constexpr uint16_t kMostWideSliceBlocks = 28;
 constexpr uint32_t kWideRowBlock = 256;
 constexpr size_t kWideBlockBytes = 2 * kBlock;
-// Rows of activations do not lie a power of two apart, which a cache has no room for.
+// Rows of activations do not lie a power of two apart, since too few of such rows fit a cache.
 constexpr size_t wide_row_bytes(size_t slice) { return kWideBlockBytes * (slice | 1); }
 
 constexpr GemmMenu kWideMenu = {.tiles = kInt8Tiles,
@@ -133,7 +133,7 @@ void gemm_int8_or_wide(const GemmArgs& g) {
 }  // namespace
 }  // namespace hearth
 
-// Does the same as HEARTH_DEFINE_INT8_GEMM.
+// Defines the kernels of a level like HEARTH_DEFINE_INT8_GEMM.
 #define HEARTH_DEFINE_WIDE_GEMM(kind, name, level)                                              \
   constinit const GemmMenu menu_##name##_##level = int8_or_wide_menu<KindOf<PackKind::kind>>(); \
   void gemm_##name##_##level(const GemmArgs& args) {                                            \

@@ -31,7 +31,7 @@ struct PanelView {
   uint32_t super_offset;
   uint32_t supers;
   uint32_t block;
-  const PackForm* form;  // null of what a kernel has unpacked
+  const PackForm* form;  // null for a slice that a kernel has unpacked
   uint32_t group_shift;  // blocks of a group, as a power of two
   uint32_t group_bytes;
 };
@@ -50,12 +50,12 @@ inline PanelView panel_of(const GemmArgs& g, uint32_t panel, uint32_t block) {
 
 struct NoTable {};
 
-// How codes lie and what they mean:
+// The layout of codes and their meaning:
 //   kBits, kOffset   of the codes that group() returns
 //   kNibbles         whether groups g and g + 4 share their bytes and are best taken in turn
-//   kCodeBytes       codes of a block in a panel
+//   kCodeBytes       the bytes of a block's codes in a panel
 //   Lookup           Table, or NoTable
-//   group()          the codes of group g
+//   group()          returns the codes of group g
 template <int Bits, int Offset, size_t Bytes, bool Nibbles, typename LookedUpIn = NoTable>
 struct CodesOfBits {
   static constexpr int kBits = Bits, kOffset = Offset;
@@ -79,7 +79,7 @@ struct FourBits : CodesOfBits<4, Offset, 256, true> {
   static Codes group(const std::byte* codes, int g, NoTable) { return nibbles_of(codes, g); }
 };
 
-// The dot product knows no five bits, and takes them for six.
+// The dot product has no form for five bits, and takes them for six.
 template <int Offset>
 struct FiveBits : CodesOfBits<6, Offset, 320, true> {
   static Codes group(const std::byte* codes, int g, NoTable) {
@@ -87,7 +87,7 @@ struct FiveBits : CodesOfBits<6, Offset, 320, true> {
   }
 };
 
-// Codes of six bits are unpacked a half at a time: two halves need too many registers.
+// Codes of six bits are unpacked by half blocks: two halves need too many registers.
 struct SixBits : CodesOfBits<6, 32, 384, false> {
   static Codes group(const std::byte* codes, int g, NoTable) {
     return with_bits(nibbles_of(codes, g), load_codes(codes + 256 + 64 * (g / 4)), 4 - 2 * (g % 4),
@@ -111,7 +111,7 @@ struct OneBit : CodesOfBits<4, 1, 64, false> {
   }
 };
 
-// Halves of a block are taken one after the other where they have scales of their own.
+// Halves of a block are taken one after the other if they have scales of their own.
 template <int Halves>
 struct FourBitsOfTable : CodesOfBits<8, 128, 256, Halves == 1, Table> {
   static Codes group(const std::byte* codes, int g, const Table& table) {
@@ -125,11 +125,11 @@ struct ThreeBitsOfTable : CodesOfBits<8, 128, 192, false, Table> {
   }
 };
 
-// How scales lie:
+// The layout of scales:
 //   kHalves          scales a block: 1, or 2 for halves of 16
 //   kMin             whether it has minima
-//   kScaleBytes      scales of a block, at most; scale_step(w): of this pack
-//   scales_start()   where they begin in the scales of a panel
+//   kScaleBytes      the most bytes of a block's scales; scale_step(w): those in this pack
+//   scales_start()   the offset of the first scale in the scales of a panel
 //   scale(), min()   of half h of block b
 template <int Halves, bool Min>
 struct FloatScales {
@@ -157,7 +157,7 @@ struct HalfScales {
   }
 };
 
-// Super-blocks have `SuperBytes`, blocks `BlockBytes`.
+// Scales of super-blocks take `SuperBytes`, those of blocks `BlockBytes`.
 template <int Halves, bool Min, size_t SuperBytes, size_t BlockBytes>
 struct ScalesOfSuper {
   static constexpr int kHalves = Halves;
@@ -193,7 +193,7 @@ struct NibbleScales : ScalesOfSuper<2, true, 64, 32> {
   }
 };
 
-// A signed byte a block or half of it; `Lookup` kinds have their table's factor too.
+// A signed byte for each block or half block. With `Factor`, scales have the table's factor, too.
 template <int Halves, bool Factor>
 struct SignedScales : ScalesOfSuper<Halves, false, 32, size_t{16} * Halves> {
   using Base = ScalesOfSuper<Halves, false, 32, size_t{16} * Halves>;
@@ -205,7 +205,7 @@ struct SignedScales : ScalesOfSuper<Halves, false, 32, size_t{16} * Halves> {
   }
 };
 
-// The scales of kIQ1_S: the sign is the minimum's, an eighth of the scale.
+// The scales of kIQ1_S. The sign belongs to the minimum, which is an eighth of the scale.
 struct ShiftedScales : ScalesOfSuper<1, true, 32, 16> {
   static Floats scale(const PanelView& w, uint32_t b, int) {
     return mul(load_f16(super(w, b)), absolute(load_i8(own(w, b))));
@@ -215,7 +215,7 @@ struct ShiftedScales : ScalesOfSuper<1, true, 32, 16> {
   }
 };
 
-// The scales of kL4H: E4M3, times a number of the row at the start of a panel.
+// The scales of kL4H: E4M3, times one number a row at the start of a panel.
 struct RowScales {
   static constexpr int kHalves = 2;
   static constexpr bool kMin = false;
@@ -228,8 +228,8 @@ struct RowScales {
   }
 };
 
-// The scales of groups of blocks, in the form's own forms: the branches go the same way at every
-// block. Zero points are bytes, or with `SignedZero` have a sign.
+// The scales of groups of blocks, in the types that PackForm says: its branches go the same way at
+// every block. Zero points are bytes; with `SignedZero` they have a sign.
 template <bool Min, bool Factor, bool SignedZero = false>
 struct GroupScales {
   static constexpr int kHalves = 1;
@@ -253,7 +253,7 @@ struct GroupScales {
   }
   static Floats min(const PanelView& w, uint32_t b, int) {
     const std::byte* group = group_of(w, b);
-    // The scales of 16 rows come first.
+    // The scales of 16 rows come before the minima.
     const bool f16 = w.form->min == ScaleForm::kF16;
     const std::byte* mins = group + w.group_bytes - (f16 ? 32 : 16);
     if (f16) return load_f16(mins);
@@ -264,7 +264,7 @@ struct GroupScales {
 template <typename CodesOf, typename ScalesOf>
 struct Kind : CodesOf, ScalesOf {
   using typename CodesOf::Lookup;
-  // Returns what group() looks codes up in.
+  // Returns the table in which group() looks codes up.
   static Lookup lookup([[maybe_unused]] const PanelView& w) {
     if constexpr (std::is_same_v<Lookup, NoTable>) {
       return {};
@@ -280,7 +280,7 @@ using KindQ4_K = Kind<FourBits<0>, ScalesAndMinima>;
 using KindQ5_K = Kind<FiveBits<0>, ScalesAndMinima>;
 using KindQ6_K = Kind<SixBits, SignedScales<2, false>>;
 
-// The kinds that kernels make of others: codes of a byte, scales and minima as floats.
+// The kinds that kernels unpack others to: codes of a byte, scales and minima as floats.
 template <int Bits, int Offset, int Halves, bool Min>
 using KindBytes = Kind<ByteCodes<Bits, Offset>, FloatScales<Halves, Min>>;
 

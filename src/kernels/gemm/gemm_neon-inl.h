@@ -60,7 +60,7 @@ inline Codes look_up(const Table& table, const Codes& c) {
 inline uint8x16_t sixteen_bytes(const std::byte* p) {
   return vld1q_u8(reinterpret_cast<const uint8_t*>(p));
 }
-// Returns 16 bytes as 32-bit numbers, four a register.
+// 16 bytes as 32-bit numbers, four a register.
 struct Words16 {
   uint32x4_t v[4];
 };
@@ -89,7 +89,7 @@ inline Vec16 load_e8m0(const std::byte* p) {
   };
   return {four(w.v[0]), four(w.v[1]), four(w.v[2]), four(w.v[3])};
 }
-// A number of E4M3, shifted, is binary16's of 2^-8 times its value.
+// A shifted E4M3 number, read as binary16, is 2^-8 times its value.
 inline Vec16 load_e4m3(const std::byte* p) {
   const uint8x16_t x = sixteen_bytes(p);
   auto eight = [](uint8x8_t bytes) {
@@ -107,7 +107,7 @@ inline int8x16_t load_four(const std::byte* p) {
   return vreinterpretq_s8_s32(vdupq_n_s32(four));
 }
 
-// Signed, without the offset of codes of 8 bits.
+// Returns codes as signed bytes, those of 8 bits without their offset.
 template <int Bits>
 inline Codes signed_codes(const Codes& c) {
   if constexpr (Bits < 8) return c;
@@ -144,14 +144,14 @@ struct Fp8Pairs {
   Codes first, second;
 };
 
-// Makes of 16 codes the lower bytes of as many bf16 (val[0]) and the upper ones.
+// Converts 16 codes to the lower bytes (val[0]) and the upper bytes (val[1]) of as many bf16.
 struct Fp8Bytes {
   uint8x16_t upper = vld1q_u8(kFp8Upper.data());
   uint8x16_t upper_small = vld1q_u8(kFp8UpperSmall.data());
   uint8x16_t lower_small = vld1q_u8(kFp8LowerSmall.data());
 
   uint8x16x2_t of(uint8x16_t c) const {
-    // tbl gives 0 for every index from 16 on, which is ttt > 0.
+    // tbl gives 0 for every index from 16 on, so ttt > 0 gives 0.
     const uint8x16_t small = vandq_u8(c, vdupq_n_u8(0x7f));
     return {veorq_u8(vshlq_n_u8(c, 4), vqtbl1q_u8(lower_small, small)),
             vorrq_u8(vqtbl1q_u8(upper, vshrq_n_u8(c, 4)), vqtbl1q_u8(upper_small, small))};

@@ -46,7 +46,7 @@ void fill_codes(const Problem& p, Fill fill, std::mt19937& random) {
   } else if (p.kind == PackKind::kBF16) {
     fill_values<bf16_t>(out, bytes, [&] { return f32_to_bf16(value()); });
   } else if (is_fp8(p.kind)) {
-    // NaN is left to tests of its own.
+    // NaN is not among these codes; other tests have it.
     static constexpr e4m3_t kEnds[] = {0x00, 0x80, 0x01, 0x87, 0x08, 0x88, 0x7e, 0xfe};
     fill_random_bytes(out, bytes, random);
     for (size_t i = 0; i < bytes; ++i) {
@@ -63,7 +63,7 @@ void fill_codes(const Problem& p, Fill fill, std::mt19937& random) {
   }
 }
 
-// Fills scales of one form; those that others are multiplied with are smaller.
+// Fills scales of one form. Scales of super-blocks, which multiply others, are smaller.
 void fill_form(ScaleForm form, std::byte* out, size_t bytes, Fill fill, bool super,
                std::mt19937& random) {
   auto value = [&] { return scale_value(fill, random) / (super ? 64.0f : 1.0f); };

@@ -31,7 +31,7 @@ float fp8_scale(PackKind kind, const PackedLane& lane, uint32_t b) {
   return nan ? std::numeric_limits<float>::quiet_NaN() : shared.scale;
 }
 
-// Writes what a kind in floating point multiplies: values, or the codes of FP8 without the scale.
+// Writes the weights that a kind in floating point multiplies: values, or FP8 without the scale.
 void float_codes(PackKind kind, const PackedLane& lane, uint32_t b, float* out) {
   if (!is_fp8(kind)) return pack_kind_info(kind).unpack_values(lane, b, out);
   for (size_t j = 0; j < kBlock; ++j) {
@@ -110,7 +110,7 @@ void gemm(PackKind kind, const GemmArgs& g) {
   for_segments(g, kBranchPanels, [=](const ChainArgs& segment) { gemm_chains(kind, segment); });
 }
 
-// An element's value is product + min.
+// An element of a row, whose value is product + min.
 struct Element {
   double product, min;
 };
@@ -163,7 +163,7 @@ Truth gemm_truth(const TruthArgs& t) {
   return truth;
 }
 
-// The menu of the reference, which has nothing to choose.
+// The menu of the reference, which has one schedule.
 constexpr TileRange kMenuTiles[] = {{1, 1, 1}};
 constexpr GemmMenu kMenu = {.tiles = kMenuTiles,
                             .slice = {1, 1},

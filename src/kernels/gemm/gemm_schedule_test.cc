@@ -1,6 +1,6 @@
-// No schedule changes a bit: 1,000 random ones of the menu for every ISA level and pack kind,
-// against the level's default, over random rows, panels, blocks and segments. And what is off a
-// menu is told.
+// No schedule changes a bit: 1,000 random schedules of the menu for every ISA level and pack kind
+// are compared with the level's default, over random rows, panels, blocks and segments. Faults of
+// schedules that are not on the menu are tested, too.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -177,7 +177,7 @@ TEST(GemmKernel, RowsChooseTheDefault) {
   constexpr RowsDefault kDefaults[] = {{1, {.tile_panels = 1, .tile_rows = 1}},
                                        {16, {.tile_panels = 1, .tile_rows = 16}},
                                        {kAnyRows, {.tile_panels = 2, .tile_rows = 16}}};
-  // The kernel writes down the tile that it was called with.
+  // This kernel outputs the tile that it was called with.
   const GemmKernel gemm{[](const GemmArgs& args) {
                           args.out[0] = args.schedule.tile_panels;
                           args.out[1] = args.schedule.tile_rows;

@@ -11,8 +11,8 @@
 namespace hearth {
 namespace {
 
-// The scratch of a kernel of one chain ends here. Behind it lie the sums of right branches, one a
-// level of the tree.
+// The scratch of a kernel of one chain ends here. The sums of right branches lie behind it, one for
+// each level of the tree.
 constexpr size_t kChainScratchBytes = size_t{512} << 10;
 constexpr uint32_t kBranchRows = 256;
 constexpr uint32_t kBranchPanels = 8;
@@ -20,8 +20,8 @@ static_assert(std::bit_width(kMostCuts) * kBranchRows * kBranchPanels * kPanelRo
                   sizeof(float) <=
               kGemmScratchBytes - kChainScratchBytes);
 
-// A product of one chain. Prefetches go on within the blocks [stream0, stream1), all of which the
-// caller reads of these panels before it goes on to the next panels.
+// A product of one chain. Its prefetches stay within the blocks [stream0, stream1), all of which
+// the caller reads of these panels before it goes on to the next panels.
 struct ChainArgs : GemmArgs {
   uint32_t stream0, stream1;
 };
@@ -50,14 +50,14 @@ void add_segments(const GemmArgs& g, uint32_t begin, uint32_t end, float* branch
   }
 }
 
-// Returns how many panels a product whose K is cut takes at a time by a schedule: those of a tile
-// where a tile has all rows.
+// Returns how many panels a product whose K is cut takes at a time: those of the schedule's tile if
+// a tile has all rows, else as many whole tiles as kBranchPanels holds.
 inline uint32_t joint_panels(const GemmSchedule& s, uint32_t m) {
   return m <= s.tile_rows ? s.tile_panels : kBranchPanels / s.tile_panels * s.tile_panels;
 }
 
-// Calls chain(ChainArgs) for each segment of `panels_at_once` panels at a time, and adds the
-// segments' outputs.
+// Calls chain(ChainArgs) for each segment of K, for `panels_at_once` panels at a time, and adds the
+// outputs of segments.
 template <typename Chain>
 void for_segments(const GemmArgs& g, uint32_t panels_at_once, Chain chain) {
   if (g.m == 0) return;

@@ -7,9 +7,9 @@
 // (1 - n u)
 //   |result - truth| <= gamma(n + 3) * sum of |terms| <= gamma(n + 3) * truth.magnitude,
 // plus 2^-120 for each term that may underflow (vdpbf16ps, bfdot and bfmmla flush subnormals to
-// zero). The last two round to odd, by 2 u at most, but once for two terms: a product of bf16 is
-// exact, its sum with another is rounded, and that added to the accumulator. A term passes n / 2 +
-// 1 roundings of 2 u at most, which is gamma(n + 2).
+// zero). bfdot and bfmmla round to odd, by 2 u at most, but once for two terms: a product of bf16
+// is exact, its sum with another is rounded, and that added to the accumulator. A term passes n / 2
+// + 1 roundings of 2 u at most, which is gamma(n + 2).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct Range {
   std::vector<uint32_t> cuts = {};
 };
 
-// Returns the range that is the whole shard.
+// Returns the range of the whole shard.
 Range all_of(const Problem& p) { return {0, p.spec.panels(), 0, p.spec.blocks()}; }
 
 // Outputs are kept as bits, with a spare row and spare columns that must stay poisoned.
@@ -115,8 +115,8 @@ class GemmTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {
     }
   }
 
-  // Expects the contract's chain for each of these numbers of rows, bit by bit; levels that
-  // multiply BF16 have another chain for it.
+  // Expects the contract's chain for each of these numbers of rows, bit by bit. Levels with
+  // instructions for bf16 have another chain for kinds with bf16 activations.
   void expect_contract(const Problem& p, const std::vector<uint32_t>& ms,
                        const Range& range) const {
     if (multiplies_bf16(isa()) && act_format_for(kind()) == ActFormat::kBF16) return;
@@ -142,7 +142,7 @@ TEST_P(GemmTest, IsTrueAndFollowsTheContract) {
   expect_true(p, 1, all_of(p));
 }
 
-// The chain of an output doesn't know how many rows or panels are computed with it.
+// The bits of an output do not depend on how many rows or panels are computed with it.
 TEST_P(GemmTest, SameBitsForEveryNumberOfRows) {
   for (Fill fill : {Fill::kRandom, Fill::kExtreme}) {
     Problem p = make_problem(kind(), 5, 9, 0, 100, fill, 2);
@@ -160,8 +160,8 @@ TEST_P(GemmTest, SameBitsForEveryNumberOfRows) {
   }
 }
 
-// Products around the least normal number may be flushed to zero: for every number of rows, or for
-// none. Scales keep other kinds from it.
+// Products around the least normal number may be flushed to zero, but then for every number of
+// rows. Scales keep other kinds from it.
 TEST_P(GemmBf16Test, SameBitsWhereSumsAreSubnormal) {
   Problem p = make_problem(kind(), 5, 9, 0, 20, Fill::kRandom, 5);
   std::mt19937 random(5);
@@ -265,8 +265,8 @@ TEST_P(GemmTest, SegmentsAreAddedByTheTree) {
   }
 }
 
-// A product whose K is cut, of more rows than kBranchRows: those that a kernel keeps the sums of a
-// right branch for (gemm_segments-inl.h).
+// A product whose K is cut, with more rows than kBranchRows. For so many rows at most a kernel
+// keeps the sums of a right branch (gemm_segments-inl.h).
 TEST_P(GemmTest, SegmentsOfManyRows) {
   Problem p = make_problem(kind(), 1, 3, 0, 260, Fill::kRandom, 17);
   Outputs sums = run(p, 260, {0, 1, 0, 3, {2}});
@@ -294,7 +294,7 @@ TEST_P(GemmTest, ExtremeCodesAndScales) {
   expect_contract(p, {1, 9, 25}, all_of(p));
 }
 
-// Scales that a kind leaves open: each form of it, over groups that begin at any block.
+// Each form of a kind's scales, over groups that begin at any block.
 TEST_P(GemmTest, EveryFormFollowsTheContract) {
   for (const PackForm& form : forms_of(kind())) {
     for (Fill fill : {Fill::kRandom, Fill::kExtreme}) {

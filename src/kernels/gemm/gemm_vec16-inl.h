@@ -1,5 +1,6 @@
-// Helpers that the GEMM files written over Vec16 share. An output tile is a panel of 16 lanes, one
-// a weight row, by R rows of activations, held in registers; these helpers cut M and K into tiles.
+// Helpers for the GEMM files written over Vec16. An output tile is a panel of 16 lanes, one for
+// each weight row, by R rows of activations, held in registers. These helpers cut M and K into
+// tiles.
 #pragma once
 
 #include <algorithm>
@@ -23,21 +24,23 @@ inline Vec16 start_sum(const float* out, bool first) {
   return first ? Vec16::zero() : Vec16::load(out);
 }
 
-// The sums of a panel over R rows of activations, in registers: a lane a weight row. A Kind has
+// The sums of a panel for R rows of activations, in registers, with a lane for each weight row. A
+// Kind has
 //   Step, Element                  the weights of a step of K, an element of activations
-//   add(step, all(x), sum)         the products with one row's elements of that step
+//   add(step, all(x), sum)         adds the products with one row's elements of that step
 template <typename Kind, int R>
 struct LaneSums {
   Vec16 sums[R];
 
-  // `out` is that of the panel's first row, whose rows lie `stride` apart.
+  // Starts at the sums in `out`, or at zero. `out` is the panel's first row; rows lie `stride`
+  // apart.
   static LaneSums start(const float* out, size_t stride, bool first) {
     LaneSums s;
     HEARTH_UNROLL
     for (size_t r = 0; r < R; ++r) s.sums[r] = start_sum(out + stride * r, first);
     return s;
   }
-  // `x` is that of the step, whose rows lie `stride` apart.
+  // Adds a step. `x` is the first row's elements of it; rows lie `stride` apart.
   void add(const typename Kind::Step& w, const typename Kind::Element* x, size_t stride) {
     HEARTH_UNROLL
     for (size_t r = 0; r < R; ++r) sums[r] = Kind::add(w, Kind::all(x + stride * r), sums[r]);
@@ -45,8 +48,9 @@ struct LaneSums {
   Vec16 row(size_t r) const { return sums[r]; }
 };
 
-// Adds a step of P panels to the sums of each, row by row: all panels take a row's elements while
-// they are in a register. Panel by panel, compilers keep those of all rows and spill sums for it.
+// Adds a step of P panels to the sums of each. It goes row by row: all panels take a row's elements
+// while they are in a register. If it went panel by panel, compilers would keep the elements of all
+// rows in registers and spill sums.
 template <typename Kind, int R, size_t P>
 void add_panels(LaneSums<Kind, R> (&sums)[P], const typename Kind::Step (&w)[P],
                 const typename Kind::Element* x, size_t stride) {

@@ -1,10 +1,10 @@
-// BF16 and FP8 weights for levels without instructions for bf16, where there are many rows: slices
-// of the weights and of the activations become f32 once, and the tiles of F32 multiply those.
-// Included by ISA files after their Vec16. A Source tells
+// BF16 and FP8 weights with many rows, for levels without instructions for bf16. Slices of the
+// weights and of the activations become f32 once, and the tiles of F32 multiply those. ISA files
+// include it after their Vec16. A Source defines
 //   for_slices(g, most, fn)        calls fn(begin, end) for slices of [g.block0, g.block1), at most
 //                                  `most` and kWidenedBlocks each
 //   widen(g, panel, block0, blocks, ahead, to)   makes f32 [32 * blocks][16] of a slice of a panel;
-//                                  prefetches `ahead` bytes, none where it is 0
+//                                  prefetches `ahead` bytes ahead, unless it is 0
 #pragma once
 
 #include <algorithm>
@@ -20,16 +20,16 @@ namespace {
 constexpr uint32_t kWidenedBlocks = 8;
 constexpr size_t kWidenedPanelBytes = size_t{kWidenedBlocks} * kBlock * kPanelRows * sizeof(float);
 constexpr uint32_t kWidenedRows = 256;
-// Rows of activations do not lie a power of two apart, which a cache has no room for.
+// Rows of activations do not lie a power of two apart, since too few of such rows fit a cache.
 constexpr size_t kWidenedStride = size_t{kBlock} * kWidenedBlocks + 16;
 
-// P panels from `panel` on and m rows, as f32, over `blocks` blocks from block0 on.
+// The work on P panels from `panel` on and m rows, as f32, over `blocks` blocks from block0 on.
 struct WidenedWork {
   const std::byte* codes;
   const float* x;
   uint32_t m, blocks;
   uint32_t panel, block0;
-  bool first;  // of the slices
+  bool first;  // whether it is the first slice
   float* out;
   size_t out_stride;
 };

@@ -7,8 +7,8 @@
 namespace hearth {
 namespace {
 
-// Returns the tile of rows from `row` on, which writes its sums of the slice to `out`: onto what
-// that holds, unless it is the first.
+// Returns the tile of rows from `row` on. It adds its sums of the slice to `out`, or overwrites it
+// if `first`.
 inline FloatTile<FloatF32> widened_tile(const WidenedWork& w, uint32_t row, bool first, float* out,
                                         size_t out_stride) {
   return {.codes = w.codes,

@@ -10,8 +10,8 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostSize = 1u << 24;     // outputs and K
-constexpr uint32_t kMostThreads = 1u << 16;  // and rows, and matrices
+constexpr uint32_t kMostSize = 1u << 24;     // of outputs and K
+constexpr uint32_t kMostThreads = 1u << 16;  // also of rows, and of matrices
 
 // The words of a line, one after the other.
 class Words {
@@ -44,14 +44,14 @@ class Words {
     }
     return value;
   }
-  // Takes "any" as `all`.
+  // Reads a number; "any" gives `all`.
   uint32_t number_or_any(const char* what, uint32_t least, uint32_t most, uint32_t all) {
     skip_spaces();
     if (!rest_.starts_with("any")) return number(what, least, most);
     expect("any");
     return all;
   }
-  // Takes the word, where it comes next.
+  // Skips the word if it comes next. Returns whether it did.
   bool has(std::string_view wanted) {
     skip_spaces();
     if (rest_.substr(0, rest_.find_first_of(" \t")) != wanted) return false;
@@ -90,7 +90,7 @@ class Words {
   void skip_spaces() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r"), rest_.size()));
   }
-  // Returns as much of a stranger's word as a sentence has room for, without what a terminal obeys.
+  // Returns the first 32 bytes of a word for an error text, with `?` for all but printable ASCII.
   static std::string shown(std::string_view word) {
     std::string text(word.substr(0, 32));
     for (char& c : text) {

@@ -30,7 +30,7 @@ std::vector<float> waves(uint32_t n, double step, double size) {
   return x;
 }
 
-// n outputs, then poison that must stay.
+// Returns n outputs, then poison that must stay.
 std::vector<float> normed(Isa isa, const std::vector<float>& x, const std::vector<float>& weight,
                           float eps) {
   auto n = static_cast<uint32_t>(x.size());
@@ -140,7 +140,7 @@ TEST(NormTest, LayerNormGivesTheTruthInTheSameBitsOnAllLevels) {
   }
 }
 
-// The norm of a row of `heads` heads.
+// Returns the norm of a row of `heads` heads.
 std::vector<float> normed_by_heads(Isa isa, const std::vector<float>& x, uint32_t heads,
                                    const std::vector<float>& weight, const std::vector<float>& bias,
                                    float eps, bool centred) {
@@ -249,7 +249,8 @@ bool all_nan(const std::vector<float>& row) {
   return std::all_of(row.begin(), row.end(), [](float f) { return std::isnan(f); });
 }
 
-// A square that overflows, lanes that do, and their sum: 16 lanes of three or four 2e37 are finite.
+// A row may overflow in a square, in a lane's sum, or only in the sum of lanes: 16 lanes of three
+// or four 2e37 are finite.
 TEST(NormTest, ARowTooLargeToSquareIsNoNumber) {
   for (Isa isa : test_levels()) {
     std::vector<float> ones(50, 1.0f);

@@ -47,7 +47,7 @@ class Activations {
   std::unique_ptr<std::byte, decltype(&std::free)> memory_;
 };
 
-// Makes a row whose blocks are of one kind each, and the kinds take turns.
+// Makes a row of blocks with one kind of elements each; the kinds take turns.
 std::vector<float> inputs(uint32_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
@@ -82,8 +82,7 @@ std::vector<float> inputs(uint32_t count, uint32_t seed) {
   return x;
 }
 
-// Makes a row without a block that is set apart, since blocks beside such a one may be taken one by
-// one.
+// Makes a row without special blocks, since their neighbours may be taken one by one.
 std::vector<float> plain_inputs(uint32_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr float kPoison = -777.0f;
 
-// Rows of one head, as a layer gives them: keys of 2-norm 1, queries and values of some size.
+// Rows of one head like those of a layer: keys of 2-norm 1, queries and values of some size.
 struct RuleProblem {
   uint32_t rows, length, columns;
   size_t key_stride, value_stride, gate_stride = 3;
@@ -90,7 +90,7 @@ RuleResult run_rule(Isa isa, const RuleProblem& p, bool from_zero = false) {
   return result;
 }
 
-// Outputs and states in the same bits, but for the padding of a state's last tile.
+// Expects the same bits in outputs and states, except for the padding of a state's last tile.
 void expect_same(const RuleProblem& p, const RuleResult& a, const RuleResult& b, Isa isa) {
   ASSERT_EQ(0, std::memcmp(a.out.data(), b.out.data(), a.out.size() * sizeof(float)))
       << isa_name(isa) << " " << p.length << " x " << p.columns;
@@ -103,8 +103,8 @@ void expect_same(const RuleProblem& p, const RuleResult& a, const RuleResult& b,
   for (size_t i = p.state.size(); i < a.state.size(); ++i) ASSERT_EQ(a.state[i], kPoison);
 }
 
-// The rule as its paper has it, in binary64, for one column; `worst` is the largest |S| and |v|
-// that were met.
+// Returns the rule of the paper, in binary64, for one column. `worst` is the largest |S| and |v| on
+// the way.
 std::vector<double> true_column(const RuleProblem& p, uint32_t c, bool from_zero,
                                 std::vector<double>& s, double& worst) {
   s.assign(p.length, 0);
@@ -172,7 +172,8 @@ TEST(DeltaRuleTest, ZerosAreAsNoStateAtAll) {
   }
 }
 
-// Rows one by one or in runs, the state in its place; columns by one call or several.
+// Rows come one by one or in runs, with the state updated in place. Columns come by one call or
+// several.
 TEST(DeltaRuleTest, RunsAndColumnsChangeNoBit) {
   const RuleProblem p(12, 128, 120, 2);
   for (Isa isa : test_levels()) {
@@ -202,7 +203,7 @@ TEST(DeltaRuleTest, NoRowsCopyTheState) {
   }
 }
 
-// A decay of 0 forgets all: what was not a number before stays out only where the state is none.
+// A decay of 0 forgets all finite numbers of the state; NaN would stay, unless there is no state.
 TEST(DeltaRuleTest, ForgetsByADecayOfZeroAndLearnsByAStrengthOfOne) {
   RuleProblem p(1, 16, 16, 4);
   p.decay[0] = 0;

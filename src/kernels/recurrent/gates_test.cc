@@ -103,7 +103,8 @@ TEST(GatesTest, AGatedNormIsANormAndThenAGate) {
   }
 }
 
-// Numbers from -120 to 120, and both signs of all sizes; some at every level's tail.
+// Returns numbers from -120 to 120, and numbers of all sizes with both signs; some are at every
+// level's tail.
 std::vector<float> gate_arguments() {
   std::vector<float> x;
   for (double g = -120; g < 120; g += 0.00371) x.push_back(static_cast<float>(g));
@@ -114,7 +115,7 @@ std::vector<float> gate_arguments() {
   return x;
 }
 
-// The sigmoid's 2.5e-7 and one rounding.
+// The bound is the sigmoid's 2.5e-7 and one rounding.
 TEST(GatesTest, ASigmoidTimesIsNearTheTruthInTheSameBitsOnAllLevels) {
   const std::vector<float> gate = gate_arguments();
   const auto n = static_cast<uint32_t>(gate.size());
@@ -175,7 +176,7 @@ TEST(GatesTest, DecayAndStrengthAreNearTheTruthInTheSameBitsOnAllLevels) {
   }
 }
 
-// The softplus is seen through a rate that keeps its decay near 1: 1 - decay = rate softplus.
+// The test measures the softplus by a rate that keeps its decay near 1: 1 - decay = rate softplus.
 TEST(GatesTest, ASoftplusKeepsItsRelativeErrorFarBelowZero) {
   std::vector<float> alpha, rate;
   for (double x = -80; x < -4; x += 0.0917) {

@@ -146,7 +146,7 @@ TEST(RopeTest, Yarn) {
   EXPECT_EQ(make_rope_table(p, 4096).magnitude, 0.5);
 }
 
-// The ramp from pair 2.0160 to 5.0263, as they come.
+// The ramp goes from pair 2.0160 to 5.0263, not rounded.
 TEST(RopeTest, YarnWithoutRounding) {
   RopeParams p = params(16);
   p.scaling = RopeScaling::kYarn;

@@ -44,7 +44,7 @@ TEST(Routing, SoftmaxOfAllOrOfTheChosen) {
   EXPECT_NEAR(choice.weights[0] + choice.weights[1], 2, 1e-6);
 }
 
-// Two logits far below the best are still told apart, and their weights add up to one.
+// Logits far below the best are still chosen by size, and the chosen ones' weights add up to one.
 TEST(Routing, SoftmaxOfChosenLogits) {
   RouterRule rule{.experts = 5, .used = 2, .gating = Gating::kSoftmaxOfChosen};
   Choice choice = choose(rule, {1, 3, 2, 3.5f, -1});
@@ -76,7 +76,7 @@ TEST(Routing, OfEqualScoresTheLower) {
   EXPECT_EQ(choose(rule, {1, 1, 1, 1, 1, 1}).experts, (Experts{0, 1, 2}));
 }
 
-// The best expert stands in one group, the best two together in another.
+// One group has the best expert, and another the best sum of two.
 TEST(Routing, GroupsAreAsGoodAsTheirBestOrTheirBestTwo) {
   const std::vector<float> logits = {4, -9, -9, 1.5f, 1.4f, -9};
   RouterRule rule{.experts = 6, .used = 1, .groups = 2, .groups_used = 1};

@@ -19,7 +19,7 @@ std::vector<float> vector_of(uint32_t n, double step) {
   return x;
 }
 
-// The order of the additions shows: of a third of these numbers another one rounds otherwise.
+// The order of the additions matters: for a third of these numbers another order rounds otherwise.
 TEST(SumTest, EveryTailInOneOrderAndInPlace) {
   for (uint32_t n = 0; n <= 70; ++n) {
     const std::vector<float> a = vector_of(n, 0.37), b = vector_of(n, 1.9), c = vector_of(n, 2.6);
@@ -46,7 +46,7 @@ TEST(SumTest, EveryTailInOneOrderAndInPlace) {
   }
 }
 
-// ((a + (b, then c onto it)) + (d + e)), and sums of one term and of none.
+// These steps are (a + (b, then c added by fma)) + (d + e); then sums of one term and of none.
 TEST(SumTest, WeightedSumsInTheOrderOfTheirSteps) {
   constexpr uint32_t kWidth = 80;
   const float weights[] = {0.5f, -1.25f, 3.0f, 0.1f, 0.7f};
