@@ -47,8 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Lengths, AttentionSizes, testing::ValuesIn(kLengths));
 
 TEST(AttentionTest, EveryCountOfPositionsAndRows) {
   KvHead head = filled_head(KvType::kF16, 24, 200, 5);
-  // With this length the vectors of a tile lie in one block of q8_0, in two, or in half of the last
-  // one.
+  // The vectors of a tile lie in one block of q8_0 here, in two, or in half of the last one.
   KvHead codes = filled_head(KvType::kQ8_0, 80, 200, 6);
   for (uint32_t positions = 1; positions <= 200; positions += positions < 70 ? 1 : 13) {
     SCOPED_TRACE(positions);
