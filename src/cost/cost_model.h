@@ -27,8 +27,9 @@
 //   T_read(g) = max over i, j that it reads of max( sum_j V_ij / b_ij(n_i),
 //                   sum_(i != j) V_ij / B_ij, sum_i V_ij / max_i B_ij ) / read_share
 // Where whole experts are spread over shards, the busiest shard has more of a step's choices than
-// the mean: its op takes as much longer (OpLoad::stretch). Computing. The time is the operations of
-// each unit over the rate of the group's cores together:
+// the mean: its op takes as much longer (OpLoad::stretch).
+//
+// Computing. The time is the operations of each unit over the rate of the group's cores together:
 //   T_ops(g) = sum over units of ops / (arithmetic_share * cores of g * rate of a core)
 // A core of a slower kind counts slow_core. A core with two threads counts its measured rate, or
 // else as much as with one thread. Groups share a core that both have threads on. An op takes T =
