@@ -179,10 +179,8 @@ class Tuning {
     const TimeBudget budget = budget_.part(options_.kernels ? kPlansPart : 1);
     tune_phases(engine, timer, budget, result, best);
     const bool whole = result->left.empty();
-    // The plan of an earlier tuning stays until the threshold is measured, too.
-    if (!whole || tuned_.engine_plan.empty()) {
-      keep_engine_plan(whole ? kept_text(*best) : "", &tuned_);
-    }
+    // The plan of an earlier tuning stays until all plans and the threshold are measured.
+    if (whole && tuned_.engine_plan.empty()) keep_engine_plan(kept_text(*best), &tuned_);
     store_.save(tuned_);
     if (!whole || !tune_threshold(engine, timer, budget, result, best)) {
       result->left.emplace_back("rows up to which steps are decode's");

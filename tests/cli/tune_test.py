@@ -83,6 +83,14 @@ class TuneTest(ProgramTest):
         self.assertIn("trial decode ", self.kept().read_text())
         self.assertIn("  decode: saves ", self.told("tune", self.random, "--show")[0])
 
+    def test_an_earlier_plan_stays_until_all_plans_are_measured_again(self):
+        self.tune("--only", "plans")
+        kept = self.kept()
+        lines = kept.read_text().splitlines(keepends=True)
+        kept.write_text("".join(line for line in lines if not line.startswith("trial ")))
+        self.told("tune", self.chain, "--trace", self.trace, "--only", "plans", "--budget", "0.01s")
+        self.assertIn("hearth-engine-plan 3\n", self.told("tune", self.chain, "--show")[0])
+
     def trials(self):
         """The lines of plans and thresholds that were measured."""
         return re.findall(r"(?m)^(?:threshold_)?trial .*$", self.kept().read_text())
