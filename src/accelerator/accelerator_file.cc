@@ -225,7 +225,7 @@ ProductRate read_product(const Field& field) {
                          .refused = field["refused"].text()};
   const Field rate = field["multiply_adds_per_second"];
   if (rate.is_null() == product.refused.empty()) {
-    rate.refuse("must be null exactly where the product is refused");
+    rate.refuse("must be null if 'refused' has a text, and only then");
   }
   if (!rate.is_null()) product.per_second = read_spread(rate);
   return product;
@@ -239,7 +239,7 @@ KernelRate read_kernel(const Field& field) {
                        .refused = field["refused"].text()};
   const Field rate = field["work_per_second"];
   if (rate.is_null() == kernel.refused.empty()) {
-    rate.refuse("must be null exactly where the kernel is refused");
+    rate.refuse("must be null if 'refused' has a text, and only then");
   }
   if (!rate.is_null()) kernel.per_second = read_spread(rate);
   return kernel;
@@ -253,7 +253,7 @@ AcceleratorRates read_rates(const Field& field, uint64_t version) {
   const auto imported = [&](const char* key) -> std::optional<TransferRate> {
     const Field rate = field[key];
     if (rate.is_null() == rates.import_refused.empty()) {
-      rate.refuse("must be null exactly where importing is refused");
+      rate.refuse("must be null if 'import_refused' has a text, and only then");
     }
     if (rate.is_null()) return std::nullopt;
     return read_transfer(rate);

@@ -73,7 +73,7 @@ class Checker {
     need_size(call.rows, call.n);
     need_input(call.x, call.n, "x");
     need_aligned(call.bias, 4, "the bias");
-    need(call.kind != GateKind::kSilu || call.up, "silu is multiplied by `up`, and there is none");
+    need(call.kind != GateKind::kSilu || call.up, "silu needs `up`, and there is none");
     need(call.kind != GateKind::kSilu || !call.bias, "silu has no bias");
     if (call.up) need_input(call.up, call.n, "up");
     need_output(call.out, call.rows, call.n);
@@ -82,7 +82,7 @@ class Checker {
   }
   void operator()(const RopeCall& call) const {
     need_size(call.rows, call.heads);
-    need(call.n_rot > 0 && call.n_rot % 2 == 0, "n_rot is not even and above 0");
+    need(call.n_rot > 0 && call.n_rot % 2 == 0, "n_rot must be even and above 0");
     need(call.head_stride >= call.n_rot, "heads overlap");
     need_output(call.x, call.rows, uint64_t{call.heads - 1} * call.head_stride + call.n_rot);
     for (const Place& angles : {call.cos, call.sin}) {
@@ -147,7 +147,7 @@ class Checker {
   }
   void need_output(const FloatRows& out, uint64_t rows, uint64_t n) const {
     need_input(out, n, "output");
-    need(rows == 1 || out.stride != 0, "all rows of the output are one");
+    need(rows == 1 || out.stride != 0, "all rows of the output lie in one place");
   }
   void need_head(uint32_t length) const {
     if (length == 0 || length > kMaxHeadDim) refuse("a head cannot have {} elements", length);
@@ -173,7 +173,7 @@ class Checker {
     need(pages.copies > 0, "there are no copies");
     if (pages.length == 0 || pages.length > kMaxLatentKey || latent_length == 0 ||
         latent_length > kMaxLatentValue || latent_length > pages.length) {
-      refuse("a latent of {} in {} is not possible", latent_length, pages.length);
+      refuse("a latent of {} elements in rows of {} is not possible", latent_length, pages.length);
     }
     if (pages.stride / pages.copies < pages.copy_bytes()) {
       refuse("{} copies of {} bytes do not fit into pages of {}", pages.copies, pages.copy_bytes(),
@@ -272,7 +272,7 @@ void Checker::operator()(const AttendCall& call) const {
   need_input(call.k, kv_heads * call.key_length, "k");
   need_input(call.v, kv_heads * call.value_length, "v");
   for (const FloatRows* x : {&call.k, &call.v}) {
-    need(call.step_rows == 1 || x->stride != 0, "all keys or values are one");
+    need(call.step_rows == 1 || x->stride != 0, "all keys or values lie in one place");
   }
   need(static_cast<bool>(call.rows_of), "nothing says what rows see");
   need_aligned(call.rows_of, 4, "what rows see");
@@ -351,7 +351,7 @@ void Checker::operator()(const LatentExpandCall& call) const {
   need(rows <= UINT32_MAX, "its heads have more elements than can be numbered");
   need_input(call.key, call.straight_length(), "the key's matrix");
   need_input(call.value, call.latent_length, "the value's matrix");
-  need(call.key.stride != 0 && call.value.stride != 0, "all rows of a matrix are one");
+  need(call.key.stride != 0 && call.value.stride != 0, "all rows of a matrix lie in one place");
   need_memory(false);
 }
 
@@ -395,7 +395,7 @@ void Checker::operator()(const ExpertGemmCall& call) const {
   }
   need_words(call.first, "the first places");
   need_aligned(call.row, 4, "rows");
-  need(call.choices > 0 && call.likely_rows > 0, "nobody has chosen");
+  need(call.choices > 0 && call.likely_rows > 0, "no row chooses an expert");
   need(call.a.rows > 0, "there are no activations");
   need_activations(call.a, call.row ? 1 : call.room);
   need(call.a.format == act_format_for(spec.kind), "activations are in another format");
@@ -409,7 +409,7 @@ void Checker::operator()(const ExpertAddCall& call) const {
   need_size(call.rows, call.n);
   need_experts(call.expert0, call.experts);
   need_choice(call.used, kMostExperts);
-  need(call.room > 0, "the experts made nothing");
+  need(call.room > 0, "there are no rows of experts to add");
   need_input(call.x, call.n, "x");
   need_words(call.chosen, "the choices");
   need_words(call.weights, "the weights");

@@ -20,12 +20,12 @@ void check_command(const Command& command) {
   if (const auto* call = std::get_if<KernelCall>(&command.work)) return check_call(*call);
   const auto& copy = std::get<CopyBytes>(command.work);
   if (copy.bytes == 0 || !copy.from || !copy.to) {
-    fail(ErrorCode::kRequest, "a copy copies nothing");
+    fail(ErrorCode::kRequest, "a copy needs a source, a target and at least 1 byte");
   }
   const std::vector<Access> both = accesses_of(command);
   for (const Access& access : both) {
     if (end_of(access) > kMostBufferBytes) {
-      fail(ErrorCode::kRequest, "a copy ends behind all memory");
+      fail(ErrorCode::kRequest, "a copy ends beyond the longest buffer that is possible");
     }
   }
   if (overlap(both[0], both[1])) {

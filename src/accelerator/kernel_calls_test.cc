@@ -241,7 +241,7 @@ TEST(KernelCalls, ContradictionsAreRefusedOfRows) {
   expect_refused<N>(
       good_norm(), [](N& c) { c.x.stride = 32; }, "rows of x overlap");
   expect_refused<N>(
-      good_norm(), [](N& c) { c.out.stride = 0; }, "output are one");
+      good_norm(), [](N& c) { c.out.stride = 0; }, "output lie in one place");
   expect_refused<N>(
       good_norm(), [](N& c) { c.kind = NormCallKind::kRms; }, "has a bias");
   expect_refused<N>(
@@ -309,7 +309,7 @@ TEST(KernelCalls, ContradictionsAreRefusedOfGates) {
 TEST(KernelCalls, ContradictionsAreRefusedOfHeads) {
   using R = RopeCall;
   expect_refused<R>(
-      good_rope(), [](R& c) { c.n_rot = 15; }, "not even");
+      good_rope(), [](R& c) { c.n_rot = 15; }, "must be even");
   expect_refused<R>(
       good_rope(), [](R& c) { c.head_stride = 8; }, "heads overlap");
   expect_refused<R>(
@@ -331,7 +331,7 @@ TEST(KernelCalls, ContradictionsAreRefusedOfHeads) {
   expect_refused<A>(
       good_attend(), [](A& c) { c.key_length = 513; }, "a head cannot have 513");
   expect_refused<A>(
-      good_attend(), [](A& c) { c.v.stride = 0; }, "are one");
+      good_attend(), [](A& c) { c.v.stride = 0; }, "lie in one place");
   expect_refused<A>(
       good_attend(), [](A& c) { c.rows_of = {}; }, "what rows see");
   expect_refused<A>(

@@ -94,7 +94,7 @@ TEST(LatentCalls, ContradictionsAreRefused) {
   };
   store([](S& c) { c.rows = 0; }, "nothing to do");
   store([](S& c) { c.pages.copies = 3; }, "3 copies of 4096 bytes do not fit");
-  store([](S& c) { c.pages.length = 641; }, "in 641 is not possible");
+  store([](S& c) { c.pages.length = 641; }, "in rows of 641 is not possible");
   store([](S& c) { c.pages.stride += 4; }, "not a multiple of 64");
   store([](S& c) { c.pages.at = {}; }, "no pages");
   store([](S& c) { c.x.stride = 23; }, "rows of x overlap");
@@ -105,7 +105,8 @@ TEST(LatentCalls, ContradictionsAreRefused) {
     expect_refused<A>(latent_attend(), spoil, text);
   };
   attend([](A& c) { c.heads = 0; }, "nothing to do");
-  attend([](A& c) { c.latent_length = 25; }, "a latent of 25 in 24 is not possible");
+  attend([](A& c) { c.latent_length = 25; },
+         "a latent of 25 elements in rows of 24 is not possible");
   attend([](A& c) { c.latent_length = 24; }, "RoPE rotates nothing");
   attend([](A& c) { c.positions = 0; }, "see nothing");
   attend([](A& c) { c.q_head = 19; }, "heads overlap");
@@ -128,7 +129,7 @@ TEST(LatentCalls, ContradictionsAreRefusedOfExpandedPages) {
   expand([](E& c) { c.to.key_length = 4; }, "has nothing before the 4");
   expand([](E& c) { c.latent_length = 25; }, "a latent of 25");
   expand([](E& c) { c.key.stride = 11; }, "key's matrix overlap");
-  expand([](E& c) { c.value.stride = 0; }, "are one");
+  expand([](E& c) { c.value.stride = 0; }, "lie in one place");
   expand([](E& c) { c.to.heads = 3; }, "3 heads of 8192 bytes do not fit");
   expand([](E& c) { c.to.at.offset = 0; }, "overwrites");
 }

@@ -150,7 +150,7 @@ TEST(RoutingCalls, ContradictionsAreRefusedOfExperts) {
   gemm([](E& c) { c.codes_stride = 960; }, "experts of 1024 bytes overlap");
   gemm([](E& c) { c.scales_stride = 200; }, "not a multiple of 64");
   gemm([](E& c) { c.first = {}; }, "no place for the first places");
-  gemm([](E& c) { c.choices = 0; }, "nobody has chosen");
+  gemm([](E& c) { c.choices = 0; }, "no row chooses an expert");
   gemm([](E& c) { c.row = {}; }, "9 rows do not fit into activations of 4");
   gemm([](E& c) { c.a.format = ActFormat::kF32; }, "another format");
   gemm([](E& c) { c.a.k = 32; }, "shorter");
@@ -162,7 +162,7 @@ TEST(RoutingCalls, ContradictionsAreRefusedOfExperts) {
   };
   add([](A& c) { c.n = 0; }, "nothing to do");
   add([](A& c) { c.used = 65; }, "65 of");
-  add([](A& c) { c.room = 0; }, "made nothing");
+  add([](A& c) { c.room = 0; }, "no rows of experts");
   add([](A& c) { c.experts = 1025; }, "no 1025 experts");
   add([](A& c) { c.weights = {}; }, "no place for the weights");
   add([](A& c) { c.out.stride = 17; }, "output overlap");

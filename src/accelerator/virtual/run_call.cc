@@ -232,7 +232,8 @@ std::vector<AttendRow> Runner::rows_of(const AttendCall& call) const {
         row.last < call.step_rows - row.text) {
       continue;
     }
-    fail(ErrorCode::kRequest, "a row of attention sees [{}, {}] of a text at row {} of {}",
+    fail(ErrorCode::kRequest,
+         "a row of attention cannot see rows {} to {} of the text at row {}: the step has {} rows",
          row.first, row.last, row.text, call.step_rows);
   }
   return rows;
@@ -295,7 +296,8 @@ void Runner::operator()(const KvStoreCall& call) const {
   for (uint32_t i = 0; i < call.rows; ++i) {
     const uint32_t page = slots[i] / kPagePositions;
     if (page >= pages.count) {
-      fail(ErrorCode::kRequest, "a row is stored in page {} of {}", page, pages.count);
+      fail(ErrorCode::kRequest, "a row cannot be stored in page {}: there are {} pages", page,
+           pages.count);
     }
     for (uint32_t head = 0; head < pages.heads; ++head) {
       kernels_.kv_store[static_cast<size_t>(pages.type)](
@@ -315,14 +317,16 @@ std::vector<PagedRow> Runner::rows_of(const PagedAttendCall& call) const {
   const uint32_t count = call.pages.count;
   for (const PagedRow& row : rows) {
     if (row.first > row.last || row.last - row.first >= call.positions) {
-      fail(ErrorCode::kRequest, "a row of attention sees [{}, {}], not 1 to {} positions",
-           row.first, row.last, call.positions);
+      fail(ErrorCode::kRequest,
+           "a row of attention sees positions {} to {}; it must see 1 to {} positions", row.first,
+           row.last, call.positions);
     }
     const uint32_t page = row.first_page + row.first / kPagePositions;
     const uint32_t more = row.last / kPagePositions - row.first / kPagePositions;
     if (page >= count || more >= count - page) {
-      fail(ErrorCode::kRequest, "a row of attention sees pages {} and {} more of {}", page, more,
-           count);
+      fail(ErrorCode::kRequest,
+           "a row of attention cannot see page {} and the {} after it: there are {} pages", page,
+           more, count);
     }
   }
   return rows;
@@ -371,7 +375,8 @@ void Runner::operator()(const GroupCall& call) const {
   uint32_t* chosen = words(call.chosen);
   for (uint64_t i = 0; i < call.choices(); ++i) {
     if (chosen[i] < call.experts) continue;
-    fail(ErrorCode::kRequest, "a row has chosen expert {} of {}", chosen[i], call.experts);
+    fail(ErrorCode::kRequest, "a row cannot choose expert {}: there are {} experts", chosen[i],
+         call.experts);
   }
   group_by_expert({.rows = call.rows,
                    .used = call.used,
@@ -389,7 +394,8 @@ std::span<const uint32_t> Runner::places_of(const Place& first, uint32_t expert0
                                             uint32_t room) const {
   const std::span<const uint32_t> all(words(first) + expert0, size_t{experts} + 1);
   if (!std::ranges::is_sorted(all) || all.back() - all.front() > room) {
-    fail(ErrorCode::kRequest, "experts have places {} to {}, and there is room for {}", all.front(),
+    fail(ErrorCode::kRequest,
+         "experts have places {} to {}; they must ascend, and there is room for {}", all.front(),
          all.back(), room);
   }
   return all;
@@ -412,7 +418,8 @@ void Runner::operator()(const ExpertGemmCall& call) const {
     for (uint32_t i = 0; i < rows; ++i) {
       const uint32_t of = call.row ? words(call.row)[begin + i] : begin - first[0] + i;
       if (of >= call.a.rows) {
-        fail(ErrorCode::kRequest, "an expert takes row {} of {}", of, call.a.rows);
+        fail(ErrorCode::kRequest, "an expert cannot take row {}: there are {} rows", of,
+             call.a.rows);
       }
       copy_act_row(call.a.format, from, of, own, i);
     }
@@ -442,7 +449,8 @@ void Runner::operator()(const ExpertAddCall& call) const {
       if (words(call.chosen)[i] - call.expert0 >= call.experts) continue;
       const uint32_t place = words(call.place)[i] - first[0];
       if (place >= call.room) {
-        fail(ErrorCode::kRequest, "a row was placed at {} of {}", place, call.room);
+        fail(ErrorCode::kRequest, "a row cannot lie at place {}: there are {} places", place,
+             call.room);
       }
       const float weight = floats(call.weights)[i];
       const float* x = row(call.x, place);

@@ -36,13 +36,14 @@ std::vector<PagedRow> rows_of(const LatentAttendCall& call, const PlaceBytes& at
   std::memcpy(rows.data(), at(call.rows_of), rows.size() * sizeof(PagedRow));
   for (const PagedRow& row : rows) {
     if (row.first != 0 || row.last >= call.positions) {
-      fail(ErrorCode::kRequest, "a row sees latents [{}, {}], not all of 1 to {} positions",
+      fail(ErrorCode::kRequest, "a row sees latents {} to {}; it must see the first 1 to {}",
            row.first, row.last, call.positions);
     }
     const uint32_t more = row.last / kPagePositions;
     if (row.first_page >= call.pages.count || more >= call.pages.count - row.first_page) {
-      fail(ErrorCode::kRequest, "a row sees pages {} and {} more of {} of latents", row.first_page,
-           more, call.pages.count);
+      fail(ErrorCode::kRequest,
+           "a row cannot see page {} of latents and the {} after it: there are {} pages",
+           row.first_page, more, call.pages.count);
     }
   }
   return rows;
@@ -102,7 +103,8 @@ void run_call(const LatentStoreCall& call, const PlaceBytes& at) {
   for (uint32_t i = 0; i < call.rows; ++i) {
     const uint32_t page = slots[i] / kPagePositions;
     if (page >= pages.count) {
-      fail(ErrorCode::kRequest, "a latent is stored in page {} of {}", page, pages.count);
+      fail(ErrorCode::kRequest, "a latent cannot be stored in page {}: there are {} pages", page,
+           pages.count);
     }
     for (uint32_t copy = 0; copy < pages.copies; ++copy) {
       std::byte* to = at(pages.at) + page * pages.stride + copy * pages.copy_bytes();

@@ -67,7 +67,7 @@ void TimedAccelerator::free(BufferId id) noexcept {
 void TimedAccelerator::check_place(const Place& place) const {
   const auto found = memory_.find(place.buffer);
   if (found == memory_.end()) {
-    fail(ErrorCode::kRequest, "there is no buffer {}, or no longer", place.buffer);
+    fail(ErrorCode::kRequest, "buffer {} was never made, or was freed", place.buffer);
   }
   if (place.offset < found->second.size) return;
   fail(ErrorCode::kRequest, "byte {} of buffer {} is out of range: the buffer has {} bytes",

@@ -110,7 +110,7 @@ void VirtualAccelerator::free(BufferId id) noexcept {
 std::byte* VirtualAccelerator::at(const Place& place) const {
   const auto found = memory_.find(place.buffer);
   if (found == memory_.end()) {
-    fail(ErrorCode::kRequest, "there is no buffer {}, or no longer", place.buffer);
+    fail(ErrorCode::kRequest, "buffer {} was never made, or was freed", place.buffer);
   }
   return found->second.bytes + place.offset;
 }
@@ -177,8 +177,8 @@ uint64_t VirtualAccelerator::reached(TimelineId timeline) {
 void VirtualAccelerator::reach(const Moment& moment) {
   uint64_t& value = timelines_[moment.timeline];
   if (moment.value <= value) {
-    fail(ErrorCode::kRequest, "timeline {} has {} and does not go to {}", moment.timeline, value,
-         moment.value);
+    fail(ErrorCode::kRequest, "timeline {} is at {} and cannot be set to {}", moment.timeline,
+         value, moment.value);
   }
   value = moment.value;
 }
@@ -218,7 +218,7 @@ void VirtualAccelerator::check_command_here(const Command& command) const {
   }
   check_command(command);
   if (std::holds_alternative<KernelCall>(command.work) && !facts_.queues[command.queue].computes) {
-    fail(ErrorCode::kRequest, "queue {} copies alone, and is asked for {}", command.queue,
+    fail(ErrorCode::kRequest, "queue {} only copies, and cannot run {}", command.queue,
          work_name(command));
   }
   for (const Access& access : accesses_of(command)) check_access(access);

@@ -69,16 +69,16 @@ TEST(VirtualAccelerator, WhatThereIsNotIsRefused) {
   auto refused = [&](const Command& command, const char* text) {
     expect_error(ErrorCode::kRequest, text, [&] { gpu.submit({{command}}); });
   };
-  refused(float_copy(a.at(), freed), "no buffer 1, or no longer");
+  refused(float_copy(a.at(), freed), "buffer 1 was never made, or was freed");
   refused(float_copy(a.at(), a.at(61)), "byte 64 of buffer 0");
   refused(float_copy(a.at(), a.at()), "overlaps itself");
   refused({.queue = 2, .work = CopyBytes{a.at(), a.at(4), 4}}, "no queue 2");
   refused({.waits = {{0, 1}}, .work = CopyBytes{a.at(), a.at(4), 4}}, "no timeline 0");
   const AddCall add = {.a = {a.at()}, .b = {a.at()}, .rows = 1, .n = 4, .out = {a.at()}};
-  refused({.queue = 1, .work = add}, "queue 1 copies alone");
+  refused({.queue = 1, .work = add}, "queue 1 only copies");
   EXPECT_EQ(gpu.why_not(add), "");
   EXPECT_NE(gpu.why_not(AddCall{}), "");
-  expect_error(ErrorCode::kRequest, "no longer", [&] { floats_at(gpu, freed, 1); });
+  expect_error(ErrorCode::kRequest, "was freed", [&] { floats_at(gpu, freed, 1); });
   expect_error(ErrorCode::kRequest, "byte 67", [&] { put_floats(gpu, a.at(64), {1}); });
   expect_error(ErrorCode::kRequest, "no timeline", [&] { gpu.reached(0); });
 }
@@ -133,7 +133,7 @@ TEST(VirtualAccelerator, ListsWaitForWhatComesLater) {
     put_floats(gpu, a.at(12), {7});
     gpu.signal({host, 2});
     EXPECT_EQ(gpu.reached(copied), 0u);
-    expect_error(ErrorCode::kRequest, "does not go", [&] { gpu.signal({host, 2}); });
+    expect_error(ErrorCode::kRequest, "cannot be set", [&] { gpu.signal({host, 2}); });
     // The copy has not begun, and the host must not write the bytes that it will read.
     expect_error(ErrorCode::kRequest, "in progress", [&] { put_floats(gpu, a.at(), {7}); });
     expect_error(ErrorCode::kRequest, "in progress", [&] { floats_at(gpu, a.at(8), 1); });

@@ -55,11 +55,11 @@ void VulkanDevice::check(VkResult result, std::string_view doing) {
   if (result >= 0) return;
   if (result == VK_ERROR_DEVICE_LOST) {
     stopped_ = true;
-    lose(fmt::format("the accelerator {} was lost in {}; see the system's log, and start again",
+    lose(fmt::format("the accelerator {} was lost while {}; see the system's log, and start again",
                      name(), doing));
   }
   fail(ErrorCode::kResource,
-       "the accelerator {} failed in {}: {}; free memory on it, or use another", name(), doing,
+       "the accelerator {} failed while {}: {}; free memory on it, or use another", name(), doing,
        vulkan_text(result));
 }
 

@@ -184,8 +184,9 @@ void add_expert(const ExpertGemmCall& call, uint32_t expert, const AddressOf& ad
   if (uint64_t{call.a.rows} * product.row_stride * product.element_bytes > kGemmBytes ||
       call.room * call.out.stride * sizeof(float) > 4 * kGemmBytes) {
     fail(ErrorCode::kUnsupported,
-         "rows of {} activations for {} places are more than shaders can index", call.a.rows,
-         call.room);
+         "{} rows of activations for {} places of experts are more than shaders can index: lower "
+         "--gpu-rows",
+         call.a.rows, call.room);
   }
   const uint32_t most = most_panels(product, call);
   const GemmTile& tile = product.tile;

@@ -69,7 +69,8 @@ std::vector<Dispatch> dispatches_of(const RouteCall& call, const AddressOf& addr
 
 std::vector<Dispatch> dispatches_of(const GroupCall& call, const AddressOf& address) {
   if (call.choices() > kMostIndex) {
-    fail(ErrorCode::kUnsupported, "{} choices are more than shaders can index", call.choices());
+    fail(ErrorCode::kUnsupported,
+         "{} choices of experts are more than shaders can index: lower --gpu-rows", call.choices());
   }
   Dispatch d{.shader = "group"};
   d.set_push(GroupPush{.chosen = address(call.chosen),
@@ -87,7 +88,8 @@ std::vector<Dispatch> dispatches_of(const ExpertAddCall& call, const AddressOf& 
   const uint64_t columns = (uint64_t{call.n} + kExpertAddGroup - 1) / kExpertAddGroup;
   if (stride > kMostIndex || call.room * call.x.stride + call.n > kMostIndex ||
       columns > kMostGroups) {
-    fail(ErrorCode::kUnsupported, "{} rows of experts of {} floats are more than shaders can index",
+    fail(ErrorCode::kUnsupported,
+         "{} rows of experts of {} floats are more than shaders can index: lower --gpu-rows",
          call.room, call.x.stride);
   }
   const uint64_t height = std::min(kMostGroups, kMostIndex / stride);

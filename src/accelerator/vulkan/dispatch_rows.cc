@@ -74,7 +74,8 @@ std::array<uint32_t, 3> groups_of(const Part& part, uint32_t group) {
 // Fails where a norm's row does not fit one part.
 void need_one_part(uint64_t n) {
   if (n <= kMostElements) return;
-  fail(ErrorCode::kUnsupported, "a norm of {} elements is longer than shaders take", n);
+  fail(ErrorCode::kUnsupported,
+       "a norm of {} elements is longer than shaders support: run the model without --gpu", n);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ uint64_t DeviceMemory::most_bytes() const {
 }
 
 BufferId DeviceMemory::allocate(uint64_t bytes) {
-  if (bytes == 0) fail(ErrorCode::kRequest, "a buffer of no bytes was asked for; it needs one");
+  if (bytes == 0) fail(ErrorCode::kRequest, "a buffer must have at least 1 byte");
   if (bytes > most_bytes()) {
     fail(ErrorCode::kResource,
          "a buffer of {} is larger than the accelerator {} allows ({}): use less",
@@ -134,8 +134,8 @@ const DeviceBuffer& DeviceMemory::at(const Place& place, uint64_t bytes) const {
   }
   const DeviceBuffer& buffer = buffers_[place.buffer];
   if (place.offset > buffer.bytes || bytes > buffer.bytes - place.offset) {
-    fail(ErrorCode::kRequest, "bytes {} to {} of buffer {} were named, which has {}", place.offset,
-         place.offset + bytes, place.buffer, buffer.bytes);
+    fail(ErrorCode::kRequest, "bytes {} to {} of buffer {} are out of range: it has {}",
+         place.offset, place.offset + bytes, place.buffer, buffer.bytes);
   }
   return buffer;
 }
@@ -246,14 +246,14 @@ void DeviceMemory::fail_short(uint64_t bytes) const {
   const uint64_t free = free_bytes_of(device_.physical());
   if (free == 0) {
     fail(ErrorCode::kResource,
-         "the accelerator {} has no room for {} more of its {}: lower --gpu-memory, or end other "
-         "programs that use it",
+         "the accelerator {} has no room for another {} in its memory of {}: lower --gpu-memory, "
+         "or end other programs that use it",
          facts.name, bytes_text(bytes), bytes_text(facts.memory_bytes));
   }
   fail(ErrorCode::kResource,
-       "the accelerator {} has no room for {}, as of its {} only {} are free: lower --gpu-memory, "
-       "or end other programs that use it",
-       facts.name, bytes_text(bytes), bytes_text(facts.memory_bytes), bytes_text(free));
+       "the accelerator {} has no room for {}, because only {} of its {} are free: lower "
+       "--gpu-memory, or end other programs that use it",
+       facts.name, bytes_text(bytes), bytes_text(free), bytes_text(facts.memory_bytes));
 }
 
 }  // namespace hearth

@@ -193,7 +193,8 @@ void describe_rest(PhysicalDevice* device, const PropertyChain& properties) {
   if (device->refused.empty() && (limits.maxComputeWorkGroupInvocations < kGroupInvocations ||
                                   limits.maxComputeSharedMemorySize < kGroupSharedBytes)) {
     device->refused = fmt::format(
-        "its work groups have {} invocations and {} bytes, the shaders need {} and {}; use another",
+        "its work groups have {} invocations and {} bytes of shared memory, and the shaders need "
+        "{} and {}; use another",
         limits.maxComputeWorkGroupInvocations, limits.maxComputeSharedMemorySize, kGroupInvocations,
         kGroupSharedBytes);
   }

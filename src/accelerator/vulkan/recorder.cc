@@ -47,7 +47,7 @@ std::vector<Recorder::Prepared> Recorder::prepare(const CommandList& list, bool 
   all.reserve(list.commands.size());
   for (const Command& command : list.commands) {
     if (command.queue >= queues) {
-      fail(ErrorCode::kRequest, "a command names queue {}, and the accelerator {} has {}",
+      fail(ErrorCode::kRequest, "a command is for queue {}, but the accelerator {} has only {}",
            command.queue, device_.name(), queues);
     }
     for (const Moment& moment : command.waits) static_cast<void>(timelines_.at(moment.timeline));
@@ -58,7 +58,7 @@ std::vector<Recorder::Prepared> Recorder::prepare(const CommandList& list, bool 
     }
     const auto& call = std::get<KernelCall>(command.work);
     if (!device_.physical().facts.queues[command.queue].computes) {
-      fail(ErrorCode::kRequest, "{} was put into queue {}, which copies alone; use queue 0",
+      fail(ErrorCode::kRequest, "{} cannot run in queue {}, which only copies; use queue 0",
            contract_name(call), command.queue);
     }
     check_kernel(call);
@@ -78,8 +78,9 @@ void Recorder::check_copy(const CopyBytes& copy) const {
   static_cast<void>(memory_.at(copy.to, copy.bytes));
   const Access from = {copy.from, copy.bytes, copy.bytes}, to = {copy.to, copy.bytes, copy.bytes};
   if (overlap(from, to)) {
-    fail(ErrorCode::kRequest, "a copy of {} bytes in buffer {} overlaps itself; copy by a third",
-         copy.bytes, copy.from.buffer);
+    fail(ErrorCode::kRequest,
+         "a copy of {} bytes in buffer {} overlaps itself; copy through another buffer", copy.bytes,
+         copy.from.buffer);
   }
 }
 
@@ -102,8 +103,9 @@ void Recorder::check_signals(const CommandList& list) const {
             std::max(timelines_.promised(moment.timeline), timelines_.reached(moment.timeline));
       }
       if (moment.value <= it->second) {
-        fail(ErrorCode::kRequest, "a command signals {} on timeline {} behind {}; values only grow",
-             moment.value, moment.timeline, it->second);
+        fail(ErrorCode::kRequest,
+             "a command signals {} on timeline {} after {}; its values only grow", moment.value,
+             moment.timeline, it->second);
       }
       it->second = moment.value;
     }

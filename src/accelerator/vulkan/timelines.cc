@@ -62,10 +62,10 @@ void Timelines::signal(const Moment& moment) {
 
 void Timelines::wait(const Moment& moment, double seconds) {
   if (await_semaphore(device_, at(moment.timeline), moment.value, seconds)) return;
-  device_.lose(fmt::format(
-      "the accelerator {} did not come to value {} of timeline {} in {} s and counts as lost; see "
-      "the system's log, and start again",
-      device_.name(), moment.value, moment.timeline, seconds));
+  device_.lose(
+      fmt::format("the accelerator {} did not reach value {} of timeline {} within {} s and counts "
+                  "as lost; see the system's log, and start again",
+                  device_.name(), moment.value, moment.timeline, seconds));
 }
 
 void Timelines::promise(const Moment& moment) {

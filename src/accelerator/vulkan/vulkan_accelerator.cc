@@ -194,10 +194,10 @@ void VulkanAccelerator::run_now(WorkQueue& queue, const Record& record) {
   queue.submit({&batch, 1});
   if (!queue.await_end(kOwnSeconds)) {
     device_.abandon();
-    device_.lose(fmt::format(
-        "the accelerator {} did not end a copy of its own in {} s and counts as lost; see the "
-        "system's log, and start again",
-        device_.name(), kOwnSeconds));
+    device_.lose(
+        fmt::format("the accelerator {} did not finish a copy within {} s and counts as lost; see "
+                    "the system's log, and start again",
+                    device_.name(), kOwnSeconds));
   }
 }
 

@@ -272,7 +272,7 @@ TEST_P(VulkanTest, TellsBothFiguresWhereMemoryIsShort) {
   EXPECT_TRUE(holds(text, gpu_->facts().name)) << text;
   EXPECT_TRUE(holds(text, "allows")) << text;
   EXPECT_TRUE(holds(message_of(ErrorCode::kRequest, [&] { static_cast<void>(gpu_->allocate(0)); }),
-                    "no bytes"));
+                    "at least 1 byte"));
 }
 
 TEST_P(VulkanTest, RefusesListsThatAskForWhatThereIsNot) {
@@ -288,7 +288,7 @@ TEST_P(VulkanTest, RefusesListsThatAskForWhatThereIsNot) {
   }
   EXPECT_TRUE(holds(refused(copy_of(gone, a.at(), 1)), "was freed"));
   EXPECT_TRUE(holds(refused(copy_of({77}, a.at(), 1)), "buffer 77"));
-  EXPECT_TRUE(holds(refused(copy_of(a.at(50), b.at(), 51)), "which has 100"));
+  EXPECT_TRUE(holds(refused(copy_of(a.at(50), b.at(), 51)), "it has 100"));
   EXPECT_TRUE(holds(refused(copy_of(a.at(), a.at(10), 20)), "overlaps"));
   Command command = copy_of(a.at(), b.at(), 100);
   command.queue = 9;
@@ -369,7 +369,7 @@ TEST(VulkanQueues, CopyBesideKernelsInTheOrderOfTimelines) {
   kernel.queue = 1;
   kernel.signals = {};
   EXPECT_TRUE(
-      holds(message_of(ErrorCode::kRequest, [&] { gpu.submit({{kernel}}); }), "copies alone"));
+      holds(message_of(ErrorCode::kRequest, [&] { gpu.submit({{kernel}}); }), "only copies"));
 }
 
 // A made-up device whose operations are functions, for the probes.
