@@ -117,7 +117,7 @@ std::string prove_turns(const RenderTurns& render, const FoundTurnFormat& found,
     try {
       const std::string what = check_probe(render, probe, found, vocabulary);
       if (!what.empty()) {
-        return fmt::format("cannot be read back: of a turn with {} {}", probe.what, what);
+        return fmt::format("cannot be read back: in a turn with {}, {}", probe.what, what);
       }
     } catch (const Error& error) {
       return fmt::format("raises an error for a turn with {}: {}", probe.what, error.what());

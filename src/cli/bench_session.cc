@@ -88,8 +88,8 @@ std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
   const ReadBufferInfo& buffer = limits->buffer();
   if (buffer.is_short()) {
     session.note(
-        fmt::format("the read bandwidth was measured over only {}, as little memory is free, "
-                    "instead of {} (4 times the last-level cache): part may have come from the "
+        fmt::format("the read bandwidth was measured over only {} instead of {} (4 times the "
+                    "last-level cache), because little memory is free: part may have come from the "
                     "cache, so the limit may be too high",
                     bytes_text(buffer.bytes), bytes_text(buffer.wanted)));
   }

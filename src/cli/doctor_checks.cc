@@ -30,8 +30,8 @@ Finding check_reading(const BandwidthTable& table, std::optional<uint32_t> chann
   if (threads < 2 * *channels || of_channel >= kLittle) return finding;
   finding.level = FindingLevel::kNote;
   finding.remedy =
-      "that is little for a channel, and decides how fast answers are written: see what else runs, "
-      "and whether the firmware slows memory down";
+      "this is slow for memory channels, and it limits how fast answers are written: see what else "
+      "runs, and whether the firmware slows memory down";
   return finding;
 }
 
@@ -40,15 +40,15 @@ Finding check_disk(const std::string& folder, std::optional<uint64_t> free_bytes
   const std::string where = all ? fmt::format(" in {}", printable(folder, 400)) : "";
   if (!free_bytes) {
     return {FindingLevel::kNote, "disk", "it is not known how much is free for models" + where,
-            "see whether HF_HUB_CACHE and HF_HOME name a folder of a disk that is there"};
+            "check that HF_HUB_CACHE and HF_HOME name folders on a disk that is mounted"};
   }
   Finding finding{FindingLevel::kOk, "disk",
                   fmt::format("{} free for models{}", bytes_text(*free_bytes), where), ""};
   if (*free_bytes >= kLittle) return finding;
   finding.level = FindingLevel::kNote;
   finding.remedy =
-      "many models are larger: `hearth list` and `hearth remove NAME`, or HF_HUB_CACHE on another "
-      "disk";
+      "many models are larger: delete some (`hearth list`, `hearth remove NAME`), or set "
+      "HF_HUB_CACHE to a folder on another disk";
   return finding;
 }
 

@@ -74,7 +74,7 @@ void add_embed_model_options(CLI::App& verb, EmbedModelArgs* args) {
   add_pooling(verb, &args->pooling);
   verb.add_flag("--no-normalize", args->no_normalise, "Do not scale vectors to length 1");
   add_count(verb, "-b,--batch", &args->batch, 1, kMostBatch,
-            "Tokens per step; the vectors are the same to the bit")
+            "Tokens per step; the vectors do not depend on it")
       ->capture_default_str();
   add_device_options(verb, &args->devices);
   add_engine_options(

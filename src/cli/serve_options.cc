@@ -151,8 +151,8 @@ void add_embedding_options(CLI::App& verb, ServeArgs* args) {
            "unless --device is given");
   add_text(verb, "--rerank", &args->rerank, "FILE",
            "A reranker to serve besides the others: a cross-encoder, or a model that answers yes "
-           "or no (Qwen3-Reranker); it runs on a quarter of the cores, or without an embedding "
-           "model on --device");
+           "or no (Qwen3-Reranker); it runs on a quarter of the cores, or on --device if there is "
+           "no embedding model");
   add_count(verb, "--embed-queue", &args->embed_queue, 1, kMostQueueTokens,
             "Without --slo: tokens of texts or documents that may wait and run on a device; more "
             "are refused with 429")

@@ -38,11 +38,11 @@ Finding check_kernels_here() {
     if (!lacking.empty()) finding.found += fmt::format("; not here: {}", fmt::join(lacking, "; "));
     if (running != best_isa(features)) {
       finding.level = FindingLevel::kNote;
-      finding.remedy = "HEARTH_ISA forces this level: leave it out for the fastest";
+      finding.remedy = "HEARTH_ISA forces this level: unset it to use the fastest";
     }
     return finding;
   } catch (const Error& error) {
-    return {FindingLevel::kBad, "kernels", error.what(), "take another processor or hypervisor"};
+    return {FindingLevel::kBad, "kernels", error.what(), "use another processor or hypervisor"};
   }
 }
 
@@ -112,11 +112,12 @@ Finding check_model(const std::string& path, const Machine& machine,
     }
     if (machine.memory_available > 0 && memory.total() > machine.memory_available) {
       finding.level = FindingLevel::kBad;
-      finding.remedy = "it does not fit into the memory that is free: take smaller weights";
+      finding.remedy =
+          "it does not fit into the memory that is free: use smaller weights, or free memory";
     }
     return finding;
   } catch (const Error& error) {
-    return {FindingLevel::kBad, "model", error.what(), "take another file"};
+    return {FindingLevel::kBad, "model", error.what(), "use another file"};
   }
 }
 
@@ -153,9 +154,10 @@ void check_models(const Machine& machine, bool all, std::vector<Finding>* findin
     findings->push_back(check_disk(places.hub, free_disk_bytes(places.hub), all));
     findings->push_back(check_stores(find_local_models(places), all));
   } catch (const Error& error) {
-    findings->push_back({FindingLevel::kBad, "stores",
-                         all ? error.what() : "a variable names no folder that can be read",
-                         "correct the environment variable that names the folder of models"});
+    findings->push_back(
+        {FindingLevel::kBad, "stores",
+         all ? error.what() : "an environment variable names a folder that cannot be read",
+         "correct the environment variable that names the folder of models"});
   }
   try {
     const TunedFields fields = machine_fields(machine, environment_isa(detect_cpu_features()));

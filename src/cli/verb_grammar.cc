@@ -63,8 +63,9 @@ std::string why_refused(const GrammarVerdict& verdict, std::string_view text) {
   if (verdict.may_end) may += may.empty() ? "its end" : ", or its end";
   const std::string_view rest = text.substr(verdict.bytes);
   const std::string found =
-      rest.empty() ? "it ends" : fmt::format("'{}'", printable(rest.substr(0, kShownBytes)));
-  return fmt::format("at byte {} {} stands, where may follow: {}", verdict.bytes, found, may);
+      rest.empty() ? "its end" : fmt::format("'{}'", printable(rest.substr(0, kShownBytes)));
+  return fmt::format("at byte {}: found {}, but only these may follow: {}", verdict.bytes, found,
+                     may);
 }
 
 std::string trimmed(std::string text) {

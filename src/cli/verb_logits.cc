@@ -202,7 +202,7 @@ void add_logits(CLI::App& program, Action& action) {
       ->capture_default_str();
   verb.add_flag("--json", args->json, "Print one JSON object a position")->excludes(out);
   add_count(verb, "--chunk", &args->chunk, 1, kMaxChunk,
-            "Tokens per step; the logits are the same to the bit")
+            "Tokens per step; the logits do not depend on it")
       ->capture_default_str();
   add_engine_options(verb, &args->engine, "Positions of the context; default: as many as tokens");
   add_examples(verb,

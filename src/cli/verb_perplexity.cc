@@ -126,7 +126,7 @@ void add_perplexity(CLI::App& program, Action& action) {
   verb.get_option("--ctx")->check(CLI::Validator(
       [](std::string& input) -> std::string {
         if (std::stoul(input) >= kSmallestWindow) return {};
-        return fmt::format("a window of {} scores nothing, the smallest is {}", input,
+        return fmt::format("a window of {} tokens scores nothing: give at least {}", input,
                            kSmallestWindow);
       },
       ""));

@@ -28,13 +28,13 @@ constexpr std::array<std::string_view, 8> kTexts = {
 // Returns what is wrong with the vectors by themselves, without a comparison; "" if nothing is.
 std::string fault_of(const std::vector<EmbedVector>& vectors, uint32_t width) {
   if (vectors.size() != kTexts.size()) {
-    return fmt::format("gave {} vectors for {} texts", vectors.size(), kTexts.size());
+    return fmt::format("it gave {} vectors for {} texts", vectors.size(), kTexts.size());
   }
   for (const EmbedVector& vector : vectors) {
     if (vector.size() != width) {
-      return fmt::format("gave a vector of {} elements and not {}", vector.size(), width);
+      return fmt::format("it gave a vector of {} elements instead of {}", vector.size(), width);
     }
-    if (!all_finite(vector)) return "gave a vector with elements that are not finite";
+    if (!all_finite(vector)) return "it gave a vector with elements that are not finite";
   }
   return {};
 }
@@ -42,14 +42,15 @@ std::string fault_of(const std::vector<EmbedVector>& vectors, uint32_t width) {
 std::string difference(const std::vector<EmbedVector>& own, const std::vector<EmbedVector>& first,
                        const std::string& first_name) {
   if (own[0].size() != first[0].size()) {
-    return fmt::format("gives vectors of {} elements, and {} of {}", own[0].size(), first_name,
-                       first[0].size());
+    return fmt::format("its vectors have {} elements, and those of {} have {}", own[0].size(),
+                       first_name, first[0].size());
   }
   double least = 1;
   for (size_t i = 0; i < own.size(); ++i) least = std::min(least, cosine(own[i], first[i]));
   if (least >= kAgreement) return {};
-  return fmt::format("embeds otherwise than {}: of {} texts the least cosine is {:.4f}, below {}",
-                     first_name, own.size(), least, kAgreement);
+  return fmt::format(
+      "it embeds texts differently from {}: the least cosine of {} texts is {:.4f}, below {}",
+      first_name, own.size(), least, kAgreement);
 }
 
 }  // namespace

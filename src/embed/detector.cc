@@ -25,8 +25,9 @@ std::vector<QueueDecision> decide_queues(const std::vector<DeviceSight>& devices
     } else if (offload) {
       out.push_back({true, "takes what accelerators cannot"});
     } else {
-      out.push_back(
-          {false, "unused, as there is an accelerator; with --offload it takes what that cannot"});
+      out.push_back({false,
+                     "unused, as there is an accelerator; with --offload it takes what the "
+                     "accelerator cannot"});
     }
   }
   return out;

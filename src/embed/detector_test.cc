@@ -76,8 +76,8 @@ TEST(Agreement, RefusesOtherVectors) {
   EXPECT_NE(troubles[0].find("not finite"), std::string::npos);
   EXPECT_EQ(troubles[1], "");
   EXPECT_EQ(troubles[2], "");
-  EXPECT_NE(troubles[3].find("embeds otherwise than first"), std::string::npos);
-  EXPECT_EQ(troubles[4], "gives vectors of 9 elements, and first of 8");
+  EXPECT_NE(troubles[3].find("embeds texts differently from first"), std::string::npos);
+  EXPECT_EQ(troubles[4], "its vectors have 9 elements, and those of first have 8");
 }
 
 TEST(Agreement, HasACosine) {

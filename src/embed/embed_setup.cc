@@ -230,8 +230,9 @@ void Setup::make_pools(const MakeEngine& make_engine) {
     candidate.report.host_cores = host_cores(candidate.spec);
     CpuPools made = make_cpu_pools(machine_, pools_of(candidate.spec), make_engine);
     if (made.nodes_rate > 0) {
-      listener_.detail(fmt::format("a pool for every node does {:.0f} tokens/s, one for all {:.0f}",
-                                   made.nodes_rate, made.one_rate));
+      listener_.detail(fmt::format(
+          "a pool of threads on every node computes {:.0f} tokens/s, one pool for all nodes {:.0f}",
+          made.nodes_rate, made.one_rate));
     }
     for (std::unique_ptr<CpuPool>& pool : made.pools) {
       if (pool_model_ == nullptr) pool_model_ = pool->engine().model();
@@ -348,7 +349,8 @@ void Setup::tune(uint64_t tokens, const EmbedQuery& query) {
         tune_depths(devices, options_.slo, EstimateOptions{}.most, round);
     for (size_t i = 0; i < queues.size(); ++i) {
       queues[i]->report.depth = depths[i];
-      if (depths[i] == 0) queues[i]->trouble = "too late with one text when the others run, too";
+      if (depths[i] == 0)
+        queues[i]->trouble = "even a single text takes too long while the other devices run";
     }
   }
   for (Candidate* queue : queues) {

@@ -17,7 +17,8 @@ BatchResult run_batch(EmbedDevice& device, const std::vector<const EmbedQuery*>&
     if (!whole) {
       result.error.emplace(
           ErrorCode::kResource,
-          fmt::format("{} gave other vectors than it was asked for", device.name()));
+          fmt::format("{} did not return one vector of the right length for each text",
+                      device.name()));
     }
   } catch (const Error& error) {
     result.error = error;

@@ -140,8 +140,9 @@ void check_stream(const StreamChoice& stream) {
     fail(ErrorCode::kUsage, "the plan has {} berths; give {} at most", stream.berths, kMostBerths);
   }
   if (stream.experts != 0 && (stream.experts < kLeastRing || stream.experts > kMostRing)) {
-    fail(ErrorCode::kUsage, "the plan's ring has {} experts; it has {} to {}, or 0 for none",
-         stream.experts, kLeastRing, kMostRing);
+    fail(ErrorCode::kUsage,
+         "the plan's ring has {} experts; it must have {} to {}, or 0 for no ring", stream.experts,
+         kLeastRing, kMostRing);
   }
 }
 

@@ -17,8 +17,8 @@ namespace {
 constexpr uint32_t kCandidates = 64;
 
 constexpr const char* kNoneOfLanguage =
-    "no token may come next: those that the text's language allows here are forbidden by the logit "
-    "bias, the list of allowed tokens, ignore_eos or min_tokens";
+    "no token may come next: the logit bias, the list of allowed tokens, ignore_eos or min_tokens "
+    "forbids all that the grammar or schema allows here";
 
 bool looks_at_tags(const Request& request) {
   return request.language != nullptr && request.stop_tags != 0;

@@ -63,8 +63,8 @@ void tell_choice(const WeightChoice& choice, const Machine& machine, size_t engi
     listener.detail(fmt::format("{} stay as they are: {} of memory hold {}", weights, room, whole));
   } else if (!spec.policy.type) {
     listener.warn(fmt::format(
-        "{} are not quantised, as no type changes them, and {} of memory are too little for {}",
-        weights, room, whole));
+        "{} cannot be made smaller by quantising, and {} of memory are too little for {}", weights,
+        room, whole));
   } else {
     listener.warn(fmt::format("{} are quantised to {}, {} {} of memory {} {}", weights,
                               policy_type_name(*spec.policy.type),

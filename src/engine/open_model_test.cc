@@ -180,8 +180,8 @@ TEST_F(OpenModelTest, TellsWhyWeightsThatItChoseAreAsTheyAre) {
   source_ = encoder_source({.width = 64, .heads = 2, .ffn = 64, .type = DType::kQ8_0});
   model = open(TokenizerUse::kNone);
   EXPECT_EQ(told(&warnings_, 1, 1024), weights +
-                                           "are not quantised, as no type changes them, and 1.00 "
-                                           "KiB of memory are too little for the model");
+                                           "cannot be made smaller by quantising, and 1.00 KiB of "
+                                           "memory are too little for the model");
 }
 
 TEST_F(OpenModelTest, SaysNothingWhereNothingIsOdd) {

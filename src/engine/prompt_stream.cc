@@ -145,14 +145,13 @@ Threshold find_threshold(Engine& engine, const Maker& maker) {
   const uint32_t shown = found.tokens.value_or(maker.rows());
   if (std::isinf(maker.seconds(shown))) {
     found.text = fmt::format(
-        "a layer of {} tokens is predicted to take so long that it would count "
-        "as lost",
+        "a layer of {} tokens is predicted to take so long that the GPU would count as lost",
         shown);
     return found;
   }
   found.text =
-      fmt::format("{} tokens are predicted to take {:.3g} s there and {:.3g} s by the cores", shown,
-                  maker.seconds(shown), shown * token_seconds);
+      fmt::format("{} tokens are predicted to take {:.3g} s on the GPU and {:.3g} s on the cores",
+                  shown, maker.seconds(shown), shown * token_seconds);
   return found;
 }
 
@@ -174,7 +173,7 @@ bool settle_threshold(Engine& engine, const Maker& maker, uint32_t asked, Stream
   }
   if (!own_bits) {
     listener.detail(fmt::format("prompts are streamed from {} tokens on{}: {}", *found.tokens,
-                                asked == 0 ? ", where nothing else waits" : "", found.text));
+                                asked == 0 ? " if nothing else waits" : "", found.text));
     return true;
   }
   streamer->set_rule({*found.tokens});

@@ -11,8 +11,8 @@ namespace hearth {
 namespace {
 
 constexpr std::string_view kLostPages =
-    "a GPU was lost and may still write pages of keys and values, so that they are not used any "
-    "more; too few are left for this text: start the program again";
+    "a GPU was lost and may still write to pages of the KV cache, so these stay unused, and the "
+    "others are too few for this text: start the program again";
 
 }  // namespace
 

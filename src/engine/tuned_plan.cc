@@ -56,7 +56,7 @@ EngineOptions with_tuned(const Machine& machine, Isa isa, const ModelSpec& spec,
   if (plan) uses = "plan";
   if (!schedules.empty()) uses += plan ? " and the schedules" : "schedules";
   if (uses.empty()) return options;
-  listener.warn(fmt::format("uses the {} that `hearth tune` found ('{}')", uses, found.path));
+  listener.warn(fmt::format("using the {} that `hearth tune` found ('{}')", uses, found.path));
   options.plan = std::move(plan);
   options.schedules = std::move(schedules);
   add_unnamed(kernels.products, &options.schedules.entries);

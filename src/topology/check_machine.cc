@@ -33,8 +33,8 @@ Finding check_quota(const Machine& machine) {
     finding.found +=
         fmt::format(", and a cgroup gives them the time of {:.1f}", *machine.cpu_quota);
     finding.remedy = fmt::format(
-        "threads beyond the quota stop each other: raise it (cpu.max, docker --cpus), or take -t "
-        "{}",
+        "threads beyond the quota slow each other down: raise it (cpu.max, docker --cpus), or give "
+        "-t {}",
         std::max(1, static_cast<int>(std::floor(*machine.cpu_quota))));
   } else if (cores < machine.cores.size()) {
     finding.level = FindingLevel::kNote;
@@ -49,12 +49,14 @@ Finding check_nodes(const Machine& machine, const SystemFacts& facts) {
   if (machine.nodes.size() < 2) return finding;
   if (facts.memory_policy.value_or(0) != 0) {
     finding.level = FindingLevel::kBad;
-    finding.found += ", and numactl forces a policy of memory on this process";
+    finding.found += ", and numactl forces a memory policy on this process";
     finding.remedy = "start without numactl: weights are placed on the nodes that read them";
   } else if (facts.numa_balancing.value_or(false)) {
     finding.level = FindingLevel::kNote;
     finding.found += ", and the kernel moves pages between them (numa_balancing)";
-    finding.remedy = "weights are in their place already: sysctl kernel.numa_balancing=0";
+    finding.remedy =
+        "weights already lie where they are read: turn this off with sysctl "
+        "kernel.numa_balancing=0";
   }
   return finding;
 }
@@ -72,7 +74,7 @@ Finding check_huge_pages(const Machine& machine) {
   if (machine.thp != ThpMode::kNever && machine.thp != ThpMode::kUnavailable) return finding;
   finding.level = FindingLevel::kNote;
   finding.remedy =
-      "weights are in small pages, which slows reading: echo madvise > "
+      "weights are in small pages, which slows reading: run echo madvise > "
       "/sys/kernel/mm/transparent_hugepage/enabled";
   return finding;
 }
@@ -83,7 +85,7 @@ Finding check_governor(const SystemFacts& facts) {
   finding.found = fmt::format("the governor is {}", *facts.governor);
   if (*facts.governor != "powersave" && *facts.governor != "conservative") return finding;
   finding.level = FindingLevel::kNote;
-  finding.remedy = "cores may be slow to speed up: cpupower frequency-set -g performance";
+  finding.remedy = "cores may be slow to speed up: run cpupower frequency-set -g performance";
   return finding;
 }
 

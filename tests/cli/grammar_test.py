@@ -27,7 +27,7 @@ class GrammarVerbTest(ProgramTest):
         first, second = map(json.loads, out.splitlines())
         self.assertEqual(first, {"file": str(good), "accepted": True})
         self.assertEqual((second["accepted"], second["byte"]), (False, 17))
-        self.assertIn("'size\": 7}' stands, where may follow: a", second["why"])
+        self.assertIn("'size\": 7}', but only these may follow: a", second["why"])
         out = self.good("grammar", "check", "--schema", schema, "--tokenizer", DEMO, "-",
                         text='{"name": "Ann"}')
         self.assertEqual(out, "-: accepted\n")

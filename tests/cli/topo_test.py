@@ -276,7 +276,7 @@ class TopoTest(ProgramTest):
         self.assertEqual(status, 0)
         self.assertEqual(self.good(*words), played.decode())
         self.assertRegex(err, r"no prompt is computed faster by the GPU alone: \d+ tokens are "
-                              r"predicted to take \S+ s there and \S+ s by the cores")
+                              r"predicted to take \S+ s on the GPU and \S+ s on the cores")
 
 
 def write_gpu(path, multiply_adds=10 ** 12):

@@ -11,8 +11,8 @@ import time
 import chain_models
 from program import ProgramTest, little_cache
 
-FOUND = "uses the plan that `hearth tune` found"
-KERNELS = "uses the schedules that `hearth tune` found"
+FOUND = "using the plan that `hearth tune` found"
+KERNELS = "using the schedules that `hearth tune` found"
 # A schedule of floats that kernels of all levels have.
 WORKS = "tile 1 1 slice 8 unpack 0 prefetch 0 l1 parts 1 task 4 256"
 
@@ -277,7 +277,7 @@ class TuneTest(ProgramTest):
         self.kept().write_text(text)
         vectors, err = self.told(*embed)
         self.assertEqual(vectors, plain)
-        self.assertRegex(err, r"uses the plan (and the schedules )?that `hearth tune` found")
+        self.assertRegex(err, r"using the plan (and the schedules )?that `hearth tune` found")
 
     def test_another_machine_is_named_by_what_differs(self):
         self.claim_a_gain()

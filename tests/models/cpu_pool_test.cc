@@ -195,7 +195,8 @@ TEST_F(CpuPoolTest, DevicesOfAnotherModelAreLeftOut) {
   EXPECT_FALSE(setup.reports[0].queue);
   EXPECT_TRUE(setup.reports[1].queue);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0].find("sim is not used: embeds otherwise than cpu"), 0u) << warnings[0];
+  EXPECT_EQ(warnings[0].find("sim is not used: it embeds texts differently from cpu"), 0u)
+      << warnings[0];
 }
 
 // Accelerators alone, and pools are not even loaded.
