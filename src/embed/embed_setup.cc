@@ -349,8 +349,7 @@ void Setup::tune(uint64_t tokens, const EmbedQuery& query) {
         tune_depths(devices, options_.slo, EstimateOptions{}.most, round);
     for (size_t i = 0; i < queues.size(); ++i) {
       queues[i]->report.depth = depths[i];
-      if (depths[i] == 0)
-        queues[i]->trouble = "even a single text takes too long while the other devices run";
+      if (depths[i] == 0) queues[i]->trouble = "one text takes too long while other devices run";
     }
   }
   for (Candidate* queue : queues) {

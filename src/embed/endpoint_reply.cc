@@ -69,7 +69,7 @@ EmbedVector vector_of_numbers(const json::array& numbers) {
 EmbedVector vector_of_base64(std::string_view text) {
   std::optional<std::string> bytes = base64_decode(text);
   if (!bytes || bytes->size() % sizeof(float) != 0) {
-    fail(ErrorCode::kResource, "a vector is not floats in base64");
+    fail(ErrorCode::kResource, "a vector is not base64-encoded floats");
   }
   EmbedVector vector(bytes->size() / sizeof(float));
   static_assert(std::endian::native == std::endian::little);

@@ -56,10 +56,10 @@ const char* reason_for_floats(const SourceTensor& tensor) {
   if (!halves && first.group < first.k && first.group % kBlock != 0) {
     return "the length of column groups is not a multiple of 32";
   }
-  if (tensor.dealt.length != 0) return "columns of heads get another order";
+  if (tensor.dealt.length != 0) return "the columns of heads are reordered";
   const bool of_experts = tensor.run_rows() == tensor.matrix_rows();
   for (const SourceRun& run : tensor.runs) {
-    if (run.transposed) return "columns become rows";
+    if (run.transposed) return "the matrix is transposed";
     if (!run.codes->column_groups.data.empty() && run.codes->column_order == nullptr) {
       return "groups of columns have different sizes";
     }

@@ -270,7 +270,7 @@ TEST(CodePacks, RowsAsFloats) {
   SourceRun run = {};
   run.transposed = true;
   turned.set_run(run);
-  expect_code_floats(turned, "columns become rows");
+  expect_code_floats(turned, "the matrix is transposed");
   expect_code_floats({64, 32, 8, kAlongRows, kE4M3, ScaleForm::kE8M0}, nullptr, DType::kBF16);
 }
 

@@ -72,7 +72,9 @@ void read_types(const ModelSource& file, Vocab& vocab) {
   for (size_t i = 0; i < types->size(); ++i) {
     int32_t type = (*types)[i];
     if (type < 0 || type > static_cast<int32_t>(TokenType::kByte)) {
-      fail(ErrorCode::kFile, "{}: tokenizer.ggml.token_type[{}] is {}; types are 1 to 6",
+      fail(ErrorCode::kFile,
+           "{}: tokenizer.ggml.token_type[{}] is {}; types are 1 to 6: the file is damaged, get or "
+           "convert it again",
            file.name(), i, type);
     }
     vocab.types.push_back(static_cast<TokenType>(type));

@@ -234,8 +234,8 @@ class LinearMaker {
     for (uint64_t c = 0; c < codes().k; ++c) {
       const int64_t group = whole_number(columns->type, data, c);
       if (group < 0 || group >= static_cast<int64_t>(codes().groups)) {
-        stored_.fail_tensor(columns->name, "puts column {} into group {} of {}", c, group,
-                            codes().groups);
+        stored_.fail_tensor(columns->name, "puts column {} into group {}, but there are {} groups",
+                            c, group, codes().groups);
       }
       in_order = in_order && static_cast<uint64_t>(group) == c / codes().group;
     }

@@ -209,7 +209,7 @@ TEST(HfCodes, ColumnsInGroupsOfTheirOwn) {
   for (int32_t wrong : {-1, 3}) {
     groups[3] = wrong;
     const std::string error = with().error();
-    EXPECT_NE(error.find(fmt::format("puts column 3 into group {} of 3", wrong)), std::string::npos)
+    EXPECT_NE(error.find(fmt::format("group {}, but there are 3 groups", wrong)), std::string::npos)
         << error;
   }
 }

@@ -318,7 +318,7 @@ class Maker {
     }
     for (const auto& [what, count] : as_floats) {
       made_.out.notes.push_back(
-          fmt::format("{} tensors of {} become F32, {} in memory and as slow as that: {}",
+          fmt::format("{} tensors of {} become F32, which takes {} of memory and is slow: {}",
                       count.first, what.first, bytes_text(count.second), what.second));
     }
   }

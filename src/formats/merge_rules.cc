@@ -17,7 +17,8 @@ std::vector<MergeRule> parse_merge_rules(const Vocab& vocab, const TokenIndex& i
     const size_t space = rule.find(' ', 1);
     if (space == std::string_view::npos || space + 1 == rule.size()) {
       fail(ErrorCode::kFile,
-           "{}: tokenizer.ggml.merges[{}] is '{}', not two tokens separated by a space",
+           "{}: tokenizer.ggml.merges[{}] is '{}', not two tokens separated by a space; the file "
+           "is damaged: get or convert it again",
            vocab.source, rank, printable(rule));
     }
     auto id_of = [&](std::string_view token) {

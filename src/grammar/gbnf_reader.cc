@@ -95,7 +95,7 @@ class GbnfReader {
     skip_space(true);
     GbnfNode body = choice(0);
     if (!done() && peek() != '\n' && peek() != '\r') {
-      refuse("the rule's end is expected, or a part of it");
+      refuse("another part of the rule, or its end, is expected");
     }
     result_.rules[rule].body = std::move(body);
   }

@@ -49,7 +49,7 @@ std::string why_not(const WeightSpec& weight) {
   // Every node has a copy of these weights, and passes multiply with one of them.
   constexpr std::string_view kOneOfCopies[] = {"router", "q_a", "kv_a"};
   if (weight.input_order) {
-    return "weights with an order of columns are not computed on a GPU yet";
+    return "weights whose columns are reordered are not computed on a GPU yet";
   }
   if (weight.cut == WeightCut::kReplicated &&
       std::ranges::count(kOneOfCopies, weight.member) == 0) {
@@ -107,9 +107,7 @@ std::string why_no_pass(const ModelSpec& spec) {
   return why_not_computed(
       spec, false, "only attention and feed-forward layers are computed on a GPU yet",
       [](const AttentionBlock& of) {
-        return of.kept == KvKept::kCached
-                   ? "models that keep keys and values do not embed on a GPU yet"
-                   : "";
+        return of.kept == KvKept::kCached ? "models with a KV cache cannot embed on a GPU yet" : "";
       },
       [](const WeightSpec&) { return true; });
 }

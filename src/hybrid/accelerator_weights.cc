@@ -34,7 +34,7 @@ AcceleratorWeights::AcceleratorWeights(const Model& model, Accelerator& accelera
   const uint64_t room = facts.free_bytes != 0 ? facts.free_bytes : facts.memory_bytes;
   if (bytes > room) {
     fail(ErrorCode::kResource,
-         "the model's weights take {}, and {} has {}: choose a smaller type with --weights",
+         "the model's weights take {}, but {} has only {}: choose a smaller type with --weights",
          bytes_text(bytes), facts.name, bytes_text(room));
   }
   buffers_ = upload_all(accelerator, uploads);

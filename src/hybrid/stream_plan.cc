@@ -205,8 +205,8 @@ class Planner {
             : " for other layers";
     fail(by_asking ? ErrorCode::kUsage : ErrorCode::kResource,
          "passes of {} rows ({} for KV cache pages of a context of {}), {} kept layers and {} "
-         "buffers{} need {}, {} of it in one piece, and {} has {} free, {} of it in one piece: "
-         "use a GPU with more memory, a shorter context, or fewer rows{} or layers",
+         "buffers{} need {}, {} of it in one piece, but {} has only {} free, at most {} of it in "
+         "one piece: use a GPU with more memory, a shorter context, or fewer rows{} or layers",
          plan.rows, bytes_text(plan.page_bytes), target_.context, plan.kept, plan.berths, buffers,
          bytes_text(plan.bytes()), bytes_text(plan.least_piece), facts_.name, bytes_text(memory_),
          bytes_text(facts_.allocation_bytes), plan.experts > kLeastRing ? ", experts" : "");
@@ -347,7 +347,7 @@ PassKernels pass_kernels(const PassTarget& target) {
 std::string stream_plan_text(const StreamPlan& plan, uint32_t layers) {
   std::string text = fmt::format("passes of {} rows", plan.rows);
   if (plan.no_piece > 0) {
-    text += fmt::format(" (of more, {} would have to lie in one piece)", bytes_text(plan.no_piece));
+    text += fmt::format(" (more rows would need {} in one piece)", bytes_text(plan.no_piece));
   }
   text += fmt::format(", {} of {} layers kept", plan.kept, layers);
   if (plan.berths > 0) {

@@ -45,9 +45,9 @@ std::optional<uint32_t> layer_of_keys(SpecBuilder& m, uint32_t layer) {
     if (is_windowed(m, other - 1) == is_windowed(m, layer)) return other - 1;
   }
   fail(ErrorCode::kFile,
-       "'{}' has {}{} = {}, but layer {} has {} sliding window, and no layer before these {} has "
-       "such attention to share its keys and values: the file is damaged or made for another "
-       "program",
+       "'{}' has {}{} = {}, but layer {} has {} sliding window, and before the last {} layers "
+       "there is none like it to share keys and values with: the file is damaged or made for "
+       "another program",
        m.source().name(), m.keys().prefix(), kKey, shared, layer,
        is_windowed(m, layer) ? "a" : "no", shared);
 }

@@ -68,11 +68,11 @@ void note_decoded(const ModelSpec& spec, PolicyNotes* notes) {
     if (weight.data->has_codes()) decoded.insert(weight.data);
   }
   if (decoded.empty()) return;
-  notes->warnings.push_back(fmt::format(
-      "{} of '{}' {} codes of another quantiser ({}), which are decoded and rounded once more: a "
-      "file made of the model's own floats is nearer to them",
-      count_text(decoded.size(), "tensor"), spec.source, decoded.size() == 1 ? "has" : "have",
-      (*decoded.begin())->type_text));
+  notes->warnings.push_back(
+      fmt::format("{} of '{}' {} already quantised ({}), and quantising again rounds a second "
+                  "time: start from the model's original floats for better results",
+                  count_text(decoded.size(), "tensor"), spec.source,
+                  decoded.size() == 1 ? "is" : "are", (*decoded.begin())->type_text));
 }
 
 // Says how many tensors that are quantised have no entry. Files of llama-imatrix mostly have none

@@ -75,8 +75,8 @@ std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route)
   }
   if (guard_.from_elsewhere(head)) {
     return ApiError{403, "", "origin_not_allowed",
-                    "a page of another origin may not ask this server without one of its keys, "
-                    "unless it was started with --allow-origin for that origin"};
+                    "web pages of another origin may not use this server: send one of its API "
+                    "keys, or start it with --allow-origin ORIGIN"};
   }
   if ((route == nullptr || !route->open) && !guard_.knows_key(head)) {
     return ApiError{

@@ -141,7 +141,7 @@ HubReply HubHttp::ask_once(const std::string& url, const HubRange& range, const 
   reply.status = handle_.status();
   reply.url = url;
   if (code != CURLE_OK) {
-    reply.problem = receiving.refused    ? "sent something else than was asked for"
+    reply.problem = receiving.refused    ? "it sent something else than was asked for"
                     : receiving.too_long ? "the head is longer than 256 KiB"
                                          : printable(handle_.problem(code), 300);
     reply.hopeless = receiving.too_long || stays(code);
@@ -159,23 +159,23 @@ HubReply HubHttp::get(const std::string& url, const HubRange& range, const HubSi
     curl_easy_getinfo(handle_.get(), CURLINFO_REDIRECT_URL, &next);
     reply.hopeless = true;
     if (next == nullptr) {
-      reply.problem = fmt::format("redirects with {} but gives no address", reply.status);
+      reply.problem = fmt::format("it redirects with {} but gives no address", reply.status);
       return reply;
     }
     const std::string to = next;
     if (at.starts_with("https:") && !to.starts_with("https:")) {
-      reply.problem = fmt::format("redirects from https to '{}', which is not secure",
+      reply.problem = fmt::format("it redirects from https to '{}', which is not secure",
                                   printable(origin_of(to)));
       return reply;
     }
     if (!seen.insert(to).second) {
-      reply.problem = "leads in a circle of redirects";
+      reply.problem = "it redirects in a circle";
       return reply;
     }
     at = to;
   }
   HubReply reply;
-  reply.problem = fmt::format("leads through more than {} redirects", kMostRedirects);
+  reply.problem = fmt::format("it redirects more than {} times", kMostRedirects);
   reply.hopeless = true;
   return reply;
 }

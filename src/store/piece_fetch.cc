@@ -96,7 +96,7 @@ class PieceFetch {
     }
     HubReply told = reply;
     if (!wrong_.empty()) told.problem = wrong_;
-    if (told.whole()) told.problem = "ended before the last byte";
+    if (told.whole()) told.problem = "it ended before the last byte";
     if (!patience_.wait(told) && !queue_.over()) fail_reply(source_.places, source_.name, told);
   }
 
@@ -118,7 +118,7 @@ class PieceFetch {
   // Whether the reply's bytes are the ones that were asked for.
   bool check_head(const HubReply& head, uint64_t begin, uint64_t end) {
     if (!head.field("content-encoding").empty() && head.field("content-encoding") != "identity") {
-      wrong_ = "compressed a file that was requested uncompressed";
+      wrong_ = "it compressed a file that was requested uncompressed";
       return false;
     }
     if (head.status == 206) {
@@ -127,8 +127,8 @@ class PieceFetch {
                          range->size.value_or(source_.size) == source_.size;
       if (right) return true;
       wrong_ = fmt::format(
-          "answers with the range '{}' to one of bytes {} to {} of {}: the file was changed, or "
-          "something between alters replies",
+          "it sent the range '{}' when asked for bytes {} to {} of {}: the file was changed, or a "
+          "proxy alters replies",
           printable(head.field("content-range")), begin, end - 1, source_.size);
       return false;
     }
@@ -140,7 +140,7 @@ class PieceFetch {
       piece_.sum = BlockSum().value();
       return true;
     }
-    wrong_ = fmt::format("answered {} with the whole file instead of a range", head.status);
+    wrong_ = fmt::format("it answered {} with the whole file instead of a range", head.status);
     return false;
   }
 
@@ -148,7 +148,7 @@ class PieceFetch {
     while (!bytes.empty()) {
       const uint64_t left = piece_.size - piece_.done - buffer_.size();
       if (left == 0) {
-        wrong_ = "sends more than was asked for";
+        wrong_ = "it sent more than was asked for";
         return false;
       }
       const size_t length = std::min<uint64_t>({bytes.size(), kBufferBytes - buffer_.size(), left});

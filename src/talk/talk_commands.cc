@@ -74,7 +74,7 @@ void TalkCommands::carry_out(const std::string& message) {
     return (this->*command.act)(words);
   }
   fail(ErrorCode::kUsage,
-       "there is no command {}: /help lists them, and a message that begins with / is written //",
+       "there is no command {}: /help lists them; to begin a message with /, write //",
        printable(name));
 }
 

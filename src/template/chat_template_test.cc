@@ -81,7 +81,7 @@ TEST(ChatTemplate, TheProgramsVariablesWin) {
 TEST(ChatTemplate, ErrorsGiveTheLine) {
   EXPECT_EQ(error_of("a\n{{ x.y }}"), "the chat template, line 2: 'x' is undefined");
   EXPECT_EQ(error_of("{{ 1 +\n\n 'a' }}"),
-            "the chat template, line 1: '+' is not there between int and str");
+            "the chat template, line 1: '+' does not work between int and str");
   EXPECT_EQ(error_of("\n{{ raise_exception('no ' ~ 1) }}"),
             "the chat template, line 2: it refuses this conversation: no 1");
   EXPECT_EQ(error_of("{% if x %}\n{% include 'a' %}"),

@@ -127,7 +127,8 @@ bool find_item(TemplateHeap& heap, const TemplateValue& object, const TemplateVa
 
 void require_whole_bound(const TemplateValue& bound) {
   require_defined(bound);
-  if (!bound.is_whole()) fault("a slice's bound is a {}", type_name(bound));
+  if (!bound.is_whole())
+    fault("a slice's bound must be a whole number, not a {}", type_name(bound));
 }
 
 struct SliceBounds {

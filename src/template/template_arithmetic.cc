@@ -206,7 +206,7 @@ TemplateValue apply_binary(TemplateHeap& heap, BinaryOp op, const TemplateValue&
     if ((a.is_string() || is_list(a)) && b.is_whole()) return repeated(heap, a, b);
     if ((b.is_string() || is_list(b)) && a.is_whole()) return repeated(heap, b, a);
   }
-  fault("'{}' is not there between {} and {}", kSigns[static_cast<size_t>(op)], type_name(a),
+  fault("'{}' does not work between {} and {}", kSigns[static_cast<size_t>(op)], type_name(a),
         type_name(b));
 }
 
@@ -216,14 +216,14 @@ TemplateValue negate(const TemplateValue& value) {
     return whole_result(BinaryOp::kSubtract, 0, value.whole, value.foreign);
   }
   require_defined(value);
-  fault("'-' is not there for a {}", type_name(value));
+  fault("'-' does not work on a {}", type_name(value));
 }
 
 TemplateValue plus(const TemplateValue& value) {
   if (value.is(ValueKind::kFloat)) return value;
   if (value.is_whole()) return int_value(value.whole, value.foreign);
   require_defined(value);
-  fault("'+' is not there for a {}", type_name(value));
+  fault("'+' does not work on a {}", type_name(value));
 }
 
 }  // namespace hearth

@@ -111,7 +111,7 @@ bool ordered(TemplateBudget& budget, OrderOp op, const TemplateValue& a, const T
     return holds(op, left.size() <=> right.size());
   }
   constexpr const char* kOps[] = {"<", "<=", ">", ">="};
-  fault("'{}' is not there between {} and {}", kOps[static_cast<size_t>(op)], type_name(a),
+  fault("'{}' does not work between {} and {}", kOps[static_cast<size_t>(op)], type_name(a),
         type_name(b));
 }
 
@@ -120,7 +120,7 @@ bool contains(TemplateHeap& heap, const TemplateValue& container, const Template
   if (container.is_string()) {
     if (!item.is_string()) {
       require_defined(item);
-      fault("'in' asks a string for a {}", type_name(item));
+      fault("'in' cannot look for a {} in a string", type_name(item));
     }
     return find_text(budget, container.bytes(), item.bytes()) != std::string_view::npos;
   }

@@ -258,7 +258,7 @@ TemplateValue TemplateEvaluator::call_macro(const TemplateValue& value,
     }
   }
   if (named < arguments.named.size()) {
-    fault("the macro '{}' is given an argument by a name that it has not, or twice",
+    fault("the macro '{}' is given an argument that it does not have, or one argument twice",
           statement.name);
   }
   Capture capture(*this);

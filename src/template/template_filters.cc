@@ -110,7 +110,7 @@ TemplateValue filter_indent(TemplateHeap& heap, const TemplateValue& subject,
                             const Arguments& arguments) {
   BoundArguments bound = bind_arguments("indent", arguments, {"width", "first", "blank"});
   TemplateBudget& budget = heap.budget();
-  TextRef text = require_text("what indent is given", subject);
+  TextRef text = require_text("the text to indent", subject);
   TextRef indent = indentation(budget, bound[0]);
   if (text->markup()) indent = escape_markup(budget, indent);
   // The appended newline keeps an empty last line.

@@ -78,7 +78,7 @@ std::string format_time(std::string_view format, const std::tm& time) {
       directive += format[at++];
     }
     if (at >= format.size() || kKnown.find(format[at]) == std::string_view::npos) {
-      fault("strftime_now() is given a format with a '%' that means nothing");
+      fault("strftime_now() is given a format with an unknown '%' code");
     }
     directive += format[at];
     std::array<char, 256> buffer{};

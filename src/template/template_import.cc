@@ -79,7 +79,7 @@ TemplateValue import_json(TemplateHeap& heap, const boost::json::value& json, bo
 TemplateValue from_json(TemplateHeap& heap, const TemplateValue& subject,
                         const Arguments& arguments) {
   bind_arguments("from_json", arguments, {});
-  const Text& text = *require_text("what from_json reads", subject);
+  const Text& text = *require_text("the text that from_json reads", subject);
   // The JSON parser's values are outside the budget; a text of at most this length bounds their
   // memory.
   constexpr size_t kMostBytes = size_t{4} << 20;

@@ -114,7 +114,7 @@ IteratorObject& iterate(TemplateHeap& heap, const TemplateValue& value) {
     case ValueKind::kIterator:
       return value.as<IteratorObject>();
     default:
-      fault("a {} has no values to walk through", type_name(value));
+      fault("a {} cannot be looped over", type_name(value));
   }
 }
 

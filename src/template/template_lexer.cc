@@ -206,7 +206,7 @@ class Lexer {
   void balance(char c) {
     if (c == '(' || c == '[' || c == '{') open_ += c == '(' ? ')' : c == '[' ? ']' : '}';
     if (c != ')' && c != ']' && c != '}') return;
-    if (open_.empty() || open_.back() != c) refuse(fmt::format("'{}' closes nothing", c));
+    if (open_.empty() || open_.back() != c) refuse(fmt::format("'{}' has no opening bracket", c));
     open_.pop_back();
   }
 

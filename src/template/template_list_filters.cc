@@ -100,7 +100,7 @@ TemplateValue filter_dictsort(TemplateHeap& heap, const TemplateValue& subject,
     fault("dictsort sorts by 'key' or by 'value'");
   }
   require_defined(subject);
-  if (!subject.is(ValueKind::kDict)) fault("dictsort sorts no {}", type_name(subject));
+  if (!subject.is(ValueKind::kDict)) fault("dictsort cannot sort a {}", type_name(subject));
   std::vector<std::pair<TemplateValue, TemplateValue>> pairs;
   for (const auto& [key, value] : subject.as<DictObject>().entries) {
     TemplateValue item = make_list(heap, {key, value}, ValueKind::kTuple);
@@ -289,7 +289,7 @@ TemplateValue filter_last(TemplateHeap& heap, const TemplateValue& subject,
     TemplateValue last = get_item(heap, subject, int_value(-1));
     if (!last.is_undefined()) return last;
   } else if (subject.is(ValueKind::kIterator) || !is_iterable(subject)) {
-    fault("a {} cannot be walked through from its end", type_name(subject));
+    fault("a {} has no last item", type_name(subject));
   } else if (!subject.is_undefined()) {
     std::vector<TemplateValue> values = values_of(heap, subject);
     if (!values.empty()) return values.back();

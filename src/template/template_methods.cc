@@ -64,7 +64,7 @@ class Method {
   }
 
   static void require_iterable(const TemplateValue& value) {
-    if (!is_iterable(value)) fault("a {} has no values to walk through", type_name(value));
+    if (!is_iterable(value)) fault("a {} cannot be looped over", type_name(value));
   }
 
   TemplateValue strip() {
@@ -243,7 +243,7 @@ class Method {
       auto count = static_cast<int64_t>(items.size());
       int64_t index = bound[0] ? require_whole("pop()'s index", *bound[0]) : -1;
       if (index < 0) index += count;
-      if (index < 0 || index >= count) fault("pop() finds nothing at that index");
+      if (index < 0 || index >= count) fault("pop() is given an index that is not there");
       TemplateValue value = items[static_cast<size_t>(index)];
       budget_.copied(items.size() * sizeof(TemplateValue));
       items.erase(items.begin() + index);

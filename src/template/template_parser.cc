@@ -124,7 +124,8 @@ class StatementParser {
     StatementPtr statement = make(StatementKind::kFor);
     tokens_.take();
     statement->target = expressions_.parse_target(false);
-    if (assigns(statement->target, "loop")) tokens_.refuse("a loop's variable is named 'loop'");
+    if (assigns(statement->target, "loop"))
+      tokens_.refuse("a loop's variable cannot be named 'loop'");
     if (!tokens_.skip_name("in")) tokens_.refuse_current("'in'");
     statement->expression = expressions_.parse_tuple(false);
     if (tokens_.skip_name("if")) statement->condition = expressions_.parse();

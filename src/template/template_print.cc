@@ -157,7 +157,7 @@ void print_repr(TextBuilder& out, TemplateBudget& budget, const TemplateValue& v
       print_dict(out, budget, value.as<DictObject>(), depth);
       return out.append(">", false);
     default:
-      fault("a {} has no text", type_name(value));
+      fault("a {} cannot be printed", type_name(value));
   }
 }
 

@@ -16,7 +16,7 @@ void settle_pre_tokenizer(const std::optional<std::string>& pre, Vocab* vocab) {
     vocab->pre = "default";
     vocab->warnings.push_back(fmt::format(
         "{}: tokenizer.ggml.pre is missing: text is cut by the pre-tokenizer 'default', which may "
-        "not be the one the model was trained with; name the right one",
+        "not be the one the model was trained with; give the right one with --pre",
         vocab->source));
   }
   const PreTokenizerRule* rule = find_pre_tokenizer(vocab->pre);

@@ -85,7 +85,7 @@ WordPieceEncoder::WordPieceEncoder(const Vocab& vocab, const TokenIndex& index)
   if (unk_ == Vocab::kNone) {
     fail(ErrorCode::kFile,
          "{}: tokenizer.ggml.unknown_token_id is missing and no token is named [UNK]: a WordPiece "
-         "vocabulary needs it",
+         "vocabulary needs it, convert the model again",
          vocab.source);
   }
 }

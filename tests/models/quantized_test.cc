@@ -208,7 +208,7 @@ TEST_P(DecodedFolder, IsNearTheReference) {
   policy.decode = true;
   const auto has_codes = [](const SourceTensor& tensor) { return tensor.has_codes(); };
   const auto tells = [](const std::string& note) {
-    return note.find("rounded once more") != std::string::npos;
+    return note.find("rounds a second time") != std::string::npos;
   };
   EXPECT_EQ(std::ranges::any_of(weight_policy_notes(make_spec(source, policy)).warnings, tells),
             std::ranges::any_of(source.tensors(), has_codes));

@@ -73,11 +73,11 @@ class EmbedTest(GpuCase):
     def test_tells_why_a_gpu_is_left_out(self):
         done = self.call("embed", DEMO, "--pooling", "mean", "--device", self.gpu, "-p", "a")
         self.assertEqual(done.returncode, 1)
-        self.assertIn(b"keep keys and values do not embed on a GPU", done.stderr)
+        self.assertIn(b"with a KV cache cannot embed on a GPU", done.stderr)
         told = self.call("embed", DEMO, "--pooling", "mean", "--device", self.gpu, "--device",
                          "cpu", "--list-devices")
         self.assertEqual(told.returncode, 0, told.stderr.decode())
-        self.assertIn(b"do not embed on a GPU", told.stdout)
+        self.assertIn(b"cannot embed on a GPU", told.stdout)
         done = self.call("embed", write_model("bert-q8_0"), "--device", "gpu:banana", "-p", "a")
         self.assertEqual(done.returncode, 2)
         self.assertIn(b"banana", done.stderr)
@@ -153,7 +153,8 @@ class StreamTest(GpuCase):
         few = self.call("run", DEMO, "-p", "a", "-n", "1", "--gpu", self.name, "--gpu-memory",
                         "64KiB")
         self.assertEqual(few.returncode, 2)
-        self.assertRegex(few.stderr.decode(), r"need [\d.]+ MiB, .*, and .* has 64.00 KiB free")
+        self.assertRegex(few.stderr.decode(),
+                         r"need [\d.]+ MiB, .*, but .* has only 64.00 KiB free")
         alone = self.call("run", DEMO, "-p", "a", "-n", "1", "--gpu-rows", "64")
         self.assertEqual(alone.returncode, 2)
         self.assertIn(b"gpu", alone.stderr)

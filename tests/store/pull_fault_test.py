@@ -55,7 +55,7 @@ class FaultTest(StoreCase):
     def test_replies_that_are_not_what_was_asked(self):
         lies = {
             "with the whole file instead of a range": status(200, DATA),
-            "answers with the range": field("Content-Range", f"bytes 5-9/{len(DATA)}"),
+            "it sent the range": field("Content-Range", f"bytes 5-9/{len(DATA)}"),
             "file was changed": field("Content-Range", f"bytes 0-262143/{len(DATA) + 1}"),
             "compressed a file": field("Content-Encoding", "gzip"),
             "circle": None,
