@@ -139,7 +139,7 @@ std::vector<Dispatch> split_attention(const AttendWork& work, Dispatch like, Pus
   if (std::max(work.key_length, work.value_length) > work.most_length) {
     fail(ErrorCode::kUnsupported,
          "attention has keys of {} and values of {} elements, and shaders support at most {}: run "
-         "the model without --gpu",
+         "the model on the cores",
          work.key_length, work.value_length, work.most_length);
   }
   const uint64_t products =

@@ -27,8 +27,8 @@ constexpr uint64_t kMostExpandProducts = uint64_t{1} << 30;  // of a dispatch
 uint32_t checked_matrix(const FloatRows& matrix, uint64_t rows, uint64_t n) {
   if ((rows - 1) * matrix.stride + n > kMostIndex) {
     fail(ErrorCode::kUnsupported,
-         "matrices of {} rows of {} floats are more than shaders can index: run the model without "
-         "--gpu",
+         "matrices of {} rows of {} floats are more than shaders can index: run the model on the "
+         "cores",
          rows, matrix.stride);
   }
   return static_cast<uint32_t>(matrix.stride);

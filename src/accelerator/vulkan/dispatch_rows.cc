@@ -75,7 +75,7 @@ std::array<uint32_t, 3> groups_of(const Part& part, uint32_t group) {
 void need_one_part(uint64_t n) {
   if (n <= kMostElements) return;
   fail(ErrorCode::kUnsupported,
-       "a norm of {} elements is longer than shaders support: run the model without --gpu", n);
+       "a norm of {} elements is longer than shaders support: run the model on the cores", n);
 }
 
 }  // namespace
