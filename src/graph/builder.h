@@ -2,13 +2,13 @@
 // last node that reads it, and `finish` lays values out so that no two that are alive at the same
 // time share memory. So activation memory doesn't depend on the number of layers.
 //
-// A value that another group reads stays until all groups have met again (the next kReduce, the end
-// of one that says meet_after, or the end): its own group may run ahead, but no further than that.
-// So two reduces that follow each other have their partial sums in different memory.
+// A value that another group reads stays until all groups have met again: its own group may run
+// ahead until then, but no further. Groups meet at the next kReduce, after a kReduce that says
+// meet_after, and at the graph's end. So two reduces that follow each other have their partial sums
+// in different memory.
 //
-// A group may write into another group's value (only in a kReduce that says meet_after) at once:
-// all groups met before it, and from then on a group reads only values that it no longer writes
-// itself.
+// A group may write into another group's value at once, but only in a kReduce that says meet_after.
+// All groups met before that node, and in it no group reads a value that it still writes.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,8 @@
 
 namespace hearth {
 
-// Tells whose values of a parallel bundle a node of a crossing mode reads: all that its mode
-// crosses to, or its own group's.
+// Says which values of a parallel bundle a node reads if its mode crosses groups: those of all
+// groups that the mode connects it to (kAsMode), or its own group's alone (kOwn).
 enum class Reads : uint8_t { kAsMode, kOwn };
 
 class GraphBuilder {
@@ -50,16 +50,16 @@ class GraphBuilder {
   ValueId add_value(RowSet rows, uint32_t width, uint32_t group);
   // Adds a value per group, of the widths given (one for serial).
   Bundle add_values(RowSet rows, const std::vector<uint32_t>& widths, bool parallel = true);
-  // Say that the node appended next reads `bundle` in `format` (the node that writes it makes every
-  // format that is asked for), or writes it.
+  // reads() and writes() declare what the node appended next reads, in `format`, and writes. The
+  // node that writes a value makes every format that its readers ask for.
   void reads(const Bundle& bundle, ActFormat format, Reads whose = Reads::kAsMode);
   void writes(const Bundle& bundle);
   void append(Mode mode, std::string name, std::vector<std::unique_ptr<Op>> instances);
-  // Takes the barrier away that follows the node appended last. The next node must read nothing of
-  // it and use other memory.
+  // Removes the barrier after the node appended last. The next node must read none of that node's
+  // results, and use other memory.
   void no_barrier();
-  // Lets all groups meet again after the node appended last, a kReduce: it wrote into values of
-  // other groups.
+  // Makes all groups meet once more after the node appended last, a kReduce that wrote into values
+  // of other groups.
   void meet_after();
 
   // Ends the graph. The last node needs no barrier: the end of the team's job is one.

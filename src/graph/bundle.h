@@ -1,8 +1,8 @@
 // Values of a graph. A value is one group's tensor of activations: rows (the step's tokens, or the
 // rows that logits are wanted for) x width, in one or more formats (kernels/quantize/quantize.h).
 // A Bundle is one value (serial, group 0's), or one per group (parallel), as in ArcLight's tensor
-// bundles; a model is written over bundles and knows nothing of the degree. They stand apart from
-// the builder, since who runs a graph (graph.h) needs them and builds none.
+// bundles. A model is written over bundles and does not depend on the number of groups. They stand
+// apart from the builder because graph.h needs them and not the builder.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct Bundle {
 };
 
 // The mode says what crosses groups at a node of a graph of P groups (with P = 1 nothing does).
-// Between two nodes of one group stands that group's barrier. Where the plan keeps groups in
-// lockstep, that barrier is one of all groups, and nobody needs to wait for more. Plans of CPUs
-// alone neither scatter nor gather: these two modes are for plans of CPUs beside an accelerator.
+// Between two nodes of one group stands that group's barrier. In a plan in lockstep that barrier is
+// one of all groups, so no mode needs to wait for more. Plans of CPUs alone use neither kScatter
+// nor kGather: these two modes are for plans of CPUs beside an accelerator.
 enum class Mode : uint8_t {
   kSerial,    // 1 -> 1: group 0 alone
   kScatter,   // 1 -> P: every group reads the serial value; waits for group 0

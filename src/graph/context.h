@@ -50,8 +50,8 @@ class ExecutionContext {
     if (rows == RowSet::kChoices) return step_.rows() * graph_->chosen;
     return rows == RowSet::kOne ? 1 : first_pages_.back();
   }
-  // Returns the number of an item's first page among those of RowSet::kPages: items' pages follow
-  // each other.
+  // Returns the number of an item's first page in values of RowSet::kPages. The pages of one item
+  // follow those of the item before.
   uint32_t first_page(const StepItem& item) const {
     return first_pages_[static_cast<size_t>(&item - step_.items.data())];
   }
@@ -75,21 +75,21 @@ class ExecutionContext {
     return counters_[counter]->next_several(run_, count, takers);
   }
 
-  // Both are for use within an op: tell() posts that something is done in this run, and wait_for()
-  // waits until it is posted.
+  // tell() and wait_for() are for use within an op: tell() posts that something is done in this
+  // run, and wait_for() waits until it is posted.
   void tell(uint32_t flag) { flags_[flag]->post(run_); }
-  // Does as tell(), for something that several threads do: each arrives with its `count`, and the
-  // one that completes `expected` tells.
+  // Adds `count` arrivals to a flag, for work that several threads do. The thread that brings the
+  // sum to `expected` posts the flag.
   void arrive(uint32_t flag, uint32_t count, uint32_t expected) {
     flags_[flag]->arrive(count, expected, run_);
   }
   void wait_for(uint32_t flag) { flags_[flag]->wait_at_least(run_); }
 
-  // Returns the local shards (shards counted from its group's first) whose tasks a member claims,
-  // nearest first; none where it rests.
+  // Returns the local shards (counted from the first of the member's group) whose tasks the member
+  // claims, nearest first; empty for a member that rests.
   const std::vector<uint32_t>& local_shards(uint32_t member) const { return local_shards_[member]; }
 
-  // Called by a worker after a node: its group meets, or in lockstep all groups.
+  // Waits until the worker's group, or in lockstep all groups, have finished the node.
   void sync(const Worker& worker) noexcept {
     if (barriers_.size() == 1) {
       barriers_[0].arrive_and_wait(worker.place);
@@ -116,7 +116,7 @@ class ExecutionContext {
   const Graph* graph_;
   KvView kv_;
   StepView step_;
-  std::vector<uint32_t> first_pages_;                // by item; then the pages of all items
+  std::vector<uint32_t> first_pages_;                // by item; last, all pages
   uint32_t run_ = 0;                                 // counts begin()
   std::vector<std::vector<uint32_t>> local_shards_;  // by member
   std::vector<std::array<ActBuffer, kActFormats>> buffers_;
@@ -128,9 +128,9 @@ class ExecutionContext {
   std::vector<std::vector<Flag*>> tells_, tells_serial_;  // by group that posts
 };
 
-// The contexts of one run: all groups read the same one, or each group reads its own. A group's own
-// contexts are over graphs that were built alike and over the same memory, so they say the same;
-// each lies where its group reads it without leaving its node. begin() is called on each.
+// The contexts of one run: all groups read the same one, or each group reads its own. Contexts of
+// single groups are over equal graphs and the same memory, so they have equal contents; each lies
+// on its group's node. begin() must be called on each.
 class RunContexts {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): one context is all groups'

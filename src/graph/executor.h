@@ -1,7 +1,8 @@
 // The executor lets every member of a plan's groups run the nodes of its group in order; the others
 // of the team rest. Groups meet only where a node's mode says so (bundle.h); between such points
 // each group runs by itself (ArcLight's asynchronous subgraphs, section 3.4), with its own barrier.
-// A plan in lockstep has one barrier of all groups after every node instead, whoever worked on it.
+// A plan in lockstep has one barrier of all groups after every node instead, also where only group
+// 0 worked on it.
 #pragma once
 
 #include <atomic>
@@ -23,21 +24,20 @@ class Executor {
   // member m, on its node.
   Executor(Team& team, const Plan& plan, std::vector<std::byte*> scratch);
 
-  // Returns true if the run shall end before the next layer. One thread calls it at every layer; it
-  // must not throw.
+  // Returns true if the run shall end before the next layer. One thread calls it at every layer,
+  // and it must not throw.
   using Abandon = std::function<bool()>;
 
-  // Runs the whole graph over the step that begin() was given. Returns when all groups are
-  // done: true, or false where `abandon` ended the run at a layer, which leaves the step's results
-  // undefined.
+  // Runs the whole graph over the step that begin() was given. Returns when all groups are done:
+  // true, or false if `abandon` ended the run at a layer. The step's results are then undefined.
   bool run(const RunContexts& contexts, const Abandon* abandon = nullptr);
 
-  // Runs nodes [begin, end) only: a run may be interrupted between nodes, and another context's
-  // nodes run in between.
+  // Runs nodes [begin, end) only. So a caller may stop between two nodes, and run nodes of another
+  // context in between.
   void run_range(const RunContexts& contexts, uint32_t begin, uint32_t end);
 
-  // Sets the profile in which runs from now on note their times; it is one of their graph, or null,
-  // as at first.
+  // Sets the profile that later runs add their times to. It must be of the same graph; null, the
+  // default, notes nothing.
   void set_profile(Profile* profile) { profile_ = profile; }
 
  private:
@@ -52,8 +52,8 @@ class Executor {
   void run_member(Run& run, uint32_t member) noexcept;
 
   Team& team_;
-  std::vector<Worker> workers_;    // by member; those who rest have none
-  std::vector<uint32_t> members_;  // those of the team that work
+  std::vector<Worker> workers_;    // by member; empty for members that rest
+  std::vector<uint32_t> members_;  // members of the team that work
   Profile* profile_ = nullptr;
 };
 

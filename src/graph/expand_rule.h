@@ -1,7 +1,10 @@
-// Says which rows of a prompt attend to expanded latents (graph/ops/latent.h), in models that have
-// latents (MLA): those of its first multiple of `step` positions that leaves `tail` or more behind
-// it. It follows from the prompt's length alone, so a row's bits depend on nothing else
-// (docs/design/latents.md says why these).
+// Says which rows of a prompt are expanded (graph/ops/latent.h), in models that have latents (MLA).
+// These are its first positions, a multiple of `step`, so that `tail` or more stay absorbed:
+//
+//   expanded = floor((prompt - tail) / step) step, at least 0
+//
+// This follows from the prompt's length alone, so a row's bits depend on nothing else
+// (docs/design/latents.md gives the reasons for both numbers).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// A Graph: the ops of one phase's plan in execution order, immutable once built, holding offsets
-// and no memory. What a run needs beside it (bases, the step, counters, flags) is an
-// ExecutionContext, so several runs of one graph can be under way at once.
+// A Graph holds the ops of one phase's plan in execution order. It is immutable once built, and
+// holds offsets but no memory. An ExecutionContext holds the rest that a run needs (bases, the
+// step, counters, flags), so several runs of one graph can be under way at once.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +35,8 @@ inline constexpr size_t kOpScratchBytes =
     kOpTileBytes +
     (kGemmScratchBytes > kAttendScratchBytes ? kGemmScratchBytes : kAttendScratchBytes);
 
-// An op's counters and flags are counter0, counter0 + 1, ... and flag0, flag0 + 1, ... of its
-// context's.
+// The numbers of an op's first counter and first flag in its context. Its other counters and flags
+// follow on end.
 struct OpSync {
   uint32_t counter0, flag0;
 };
@@ -51,12 +51,12 @@ class Op {
   // Counters that a run claims from, each starting at 0; with n local shards the i-th lies on the
   // node of local shard i modulo n, whose threads claim from it first.
   virtual uint32_t counters() const { return 0; }
-  // Flags by which threads within the op tell each other how far they are: context.tell() and
-  // wait_for(), each once in a run. They lie as counters do.
+  // The number of flags by which threads within the op tell each other how far they are, by
+  // context.tell() and wait_for(). Each is told once in a run. Flags lie on nodes as counters do.
   virtual uint32_t flags() const { return 0; }
-  // Returns the op's products with weights that schedules are looked up for.
+  // Returns the op's products with weights, for which schedules are looked up.
   virtual std::vector<ProductUse> products() const { return {}; }
-  // Whether the op goes by an AttendSchedule.
+  // Returns whether an AttendSchedule applies to the op.
   virtual bool attends() const { return false; }
   // Returns the work of this instance in a step; the instances of all groups sum up to the op's.
   virtual OpLoad load(const StepSizes&) const { return {}; }
@@ -84,13 +84,13 @@ struct ValuePlace {
 struct Graph {
   // Returns the distinct products of all its ops, in their order.
   std::vector<ProductUse> products() const;
-  // Whether some op goes by an AttendSchedule (Op::attends).
+  // Returns whether an AttendSchedule applies to some op (Op::attends).
   bool attends() const;
 
   Plan plan;
   Kernels kernels;
   uint32_t max_outputs;
-  uint32_t max_items;   // of a step; 0: any, and no value of pages
+  uint32_t max_items;   // of a step; 0: any number, and no value has RowSet::kPages
   uint32_t chosen = 0;  // experts that a token chooses; 0: there are none
   std::vector<GraphNode> nodes;
   std::vector<Value> values;

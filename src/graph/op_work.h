@@ -1,11 +1,11 @@
-// The work of ops in a step, to be held against what the machine could do. Each op tells it of each
-// of its instances, from the graph and the step's sizes alone: the profile of a run, the bench
-// and the cost model (cost/cost_model.h) all walk a graph and add it up.
+// The work of ops in a step, to be compared with the limits of the machine. Each op reports the
+// work of each of its instances, from the graph and the step's sizes alone. The profile of a run,
+// the bench and the cost model (cost/cost_model.h) walk a graph and add it up.
 //
 // Bytes are those of packed weights and of the KV cache that must be read from memory, each counted
-// once however many tasks read it again from a cache. Operations are those of matrix products and
-// of attention, a multiplication and an addition being two, by the unit that they run on; padding
-// is not counted, nor are norms, RoPE, activations and the embedding: a thousandth of the rest.
+// once however many tasks read it again from a cache. Operations are the multiplications and the
+// additions of matrix products and of attention, by the unit that they run on. Padding is not
+// counted; nor are norms, RoPE, activations and the embedding, which are a thousandth of the rest.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ namespace hearth {
 struct Graph;
 struct StepItem;
 
-// The sizes of a step that an op's work depends on. The step may be one that is never run.
+// The sizes of a step that an op's work depends on. Such a step need not ever run.
 struct StepSizes {
   const Graph& graph;
   std::span<const StepItem> items;  // their pages are not looked at
@@ -57,24 +57,25 @@ struct OpLoad {
   };
   std::vector<Reads> reads;
   std::array<uint64_t, kArithmeticUnits> operations{};  // by arithmetic unit
-  uint64_t attention_operations = 0;                    // of them
+  uint64_t attention_operations = 0;                    // those of `operations` that attention does
   // Bytes of the weights that are read, as they stand in the model's source.
   double source_bytes = 0;
 
-  // The load of the busiest shard over the mean of all shards, where which is busiest differs from
-  // step to step (experts); the other members then are of the mean.
+  // The load of the busiest shard over the mean load of all shards, for ops whose busiest shard
+  // differs from step to step (experts). The other members are then those of the mean.
   double stretch = 1;
 
-  // Activations, which lie on the group's first node: bytes that the threads of every node read,
-  // and bytes that the group's threads read or write between them.
+  // Bytes of activations, which lie on the group's first node. each_bytes: read by the threads of
+  // every node. shared_bytes: read or written by the group's threads together.
   double each_bytes = 0, shared_bytes = 0;
 
-  // Rows that are each summed by one thread, of every group or, where rows are dealt, of all.
+  // The rows that the op sums, each by one thread: every group sums all rows or, where rows are
+  // dealt, a part of them.
   struct Rows {
     uint32_t rows = 0, elements = 0;
     bool dealt = false;
-    std::vector<double> read_bytes;  // of a row, by the group that it lies with
-    double copy_bytes = 0;           // of a row dealt, written into every other group's copy
+    std::vector<double> read_bytes;  // of a row, by the group that holds them
+    double copy_bytes = 0;  // of a dealt row's results, written into every other group's copy
   };
   Rows rows;
 
@@ -84,19 +85,19 @@ struct OpLoad {
   OpWork total() const;
 };
 
-// e(n): the mean of the greatest of n independent standard normal variables; 0 for 1.
+// Returns the mean of the greatest of n independent standard normal variables; 0 for n = 1.
 double mean_greatest(uint32_t n);
 
-// Bytes of an element of activations in a format, with scales and sums; of several formats, a bit
-// each (graph/bundle.h), together.
+// Return the bytes of an element of activations with its part of scales and sums: in one format, or
+// in all formats of a mask (Value::formats).
 double act_element_bytes(ActFormat format);
 double act_element_bytes_of(uint8_t formats);
 
-// Counts what rows at positions first_position, first_position + 1, ... see by causal attention:
-// each the positions up to its own, or the last `window` of them (0: all).
+// Counts the positions that rows at first_position, first_position + 1, ... see by causal
+// attention. Each row sees the positions up to its own, or the last `window` of them (0: all).
 struct Visible {
-  uint64_t positions;  // that some row sees
-  uint64_t pairs;      // of a row and a position
+  uint64_t positions;  // seen by at least one row
+  uint64_t pairs;      // of a row and a position that it sees
 };
 Visible visible(uint64_t first_position, uint64_t rows, uint64_t window);
 

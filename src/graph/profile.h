@@ -1,16 +1,17 @@
 // A Profile tells where the time of a graph's runs goes. An executor that is given one
-// (Executor::set_profile) notes for every member of the team and every node how long the member met
-// other groups before the op (and after one that deals out rows), worked in it, and waited in its
-// group's barrier after it; and how much work the op had in all groups (graph/op_work.h). All of it
-// is summed over runs.
+// (Executor::set_profile) notes three times for every member of the team and every node. They are
+// how long the member waited to meet other groups (before the op, and after one with meets_after),
+// how long it worked in the op, and how long it waited in its group's barrier after it. The profile
+// also notes how much work the op had in all groups (graph/op_work.h). All of it is summed over
+// runs.
 //
 // A member's laps follow each other without gaps: each begins where the last one ended, so that a
 // member's times add up to its time in the run, and the rest of the wall time is the start and the
 // end of the team's job. A lap costs a look at the clock (80 ns on a virtual machine of two cores;
-// at most four a node); without a profile, a branch.
-//
-// A member writes lines of its own, nothing is allocated while a graph runs, and nothing throws.
-// Used by the thread that calls the executor, between runs.
+// end of the team's job. A lap costs a look at the clock (80 ns on a virtual machine of two cores;
+// at most four a node). Without a profile it costs a branch.
+// Each member writes cache lines of its own, nothing is allocated while a graph runs, and nothing
+// throws. All functions but laps() are for the thread that calls the executor, between runs.
 #pragma once
 
 #include <chrono>
@@ -23,7 +24,7 @@
 
 namespace hearth {
 
-// The times of one thread, or their means over threads, or the largest of any thread.
+// The times of one thread, the means over threads, or the largest of any thread.
 struct ProfileTimes {
   double meet = 0, work = 0, barrier = 0;  // seconds
   double total() const { return meet + work + barrier; }
@@ -34,7 +35,7 @@ struct ProfileRow {
   std::string name;
   uint64_t calls = 0;  // a node that all groups run counts once
   ProfileTimes mean;   // over all threads of all groups
-  ProfileTimes most;   // of each of the three, the thread with the most
+  ProfileTimes most;   // the largest of any thread, for each of the three
   OpWork work;         // of all groups
 };
 
@@ -94,8 +95,8 @@ class Profile {
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
-  // The executor calls begin_run() before the team's job, which runs nodes from `begin` on, laps()
-  // in it and end_run() after it.
+  // The executor calls begin_run() before the team's job, laps() in it, and end_run() after it. The
+  // job runs nodes from `begin` on.
   void begin_run(const ExecutionContext& context, uint32_t begin);
   ProfileLaps laps(uint32_t member) noexcept {
     return ProfileLaps(records_.data() + first_record(member));
@@ -114,7 +115,7 @@ class Profile {
   // holds records of two members.
   static constexpr uint32_t kGap = kLineSpacing / sizeof(ProfileRecord);
   struct NodeWork {
-    uint64_t calls = 0;  // as many as are in `work`
+    uint64_t calls = 0;  // runs that `work` sums up
     OpWork work;
   };
 

@@ -3,8 +3,8 @@
 // The least time that an op could take is the longer of two: its bytes at the machine's read
 // bandwidth, and its operations at the peaks of their units (Williams, Waterman and Patterson,
 // Roofline, 2009). An op's share of the limit is this least time over the time that it kept the
-// machine: working and waiting in the barrier after it, as a mean over threads. A figure for which
-// nothing was measured is 0.
+// machine: working and waiting in the barrier after it, as a mean over threads. A figure without
+// its measurement is 0.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@
 
 namespace hearth {
 
-// The limits of all threads of the plan together; 0: not known, and then no limit.
+// The limits of all threads of the plan together; 0 where a limit is not known, so that none
+// applies.
 struct MachineLimits {
   double bytes_per_second = 0;
   std::array<double, kArithmeticUnits> operations_per_second{};  // by arithmetic unit
@@ -29,7 +30,7 @@ struct OpRate {
   uint64_t calls = 0;
   double seconds = 0;  // of work and barrier, a mean over threads; of all ops: the wall time
   ProfileTimes share;  // of the wall time, means over threads
-  // How much longer than the mean the thread with the most work took, as a part of the mean.
+  // The largest work time of a thread, less the mean and divided by the mean.
   double imbalance = 0;
   double bytes_per_second = 0;
   double operations_per_second = 0;  // of all units
@@ -40,7 +41,7 @@ struct OpRate {
 
 struct ProfileRates {
   std::vector<OpRate> ops;  // as the summary's rows
-  OpRate all;               // `calls` are runs; the least time is the sum of the ops'
+  OpRate all;               // `calls` are runs; limit_seconds is the sum of the ops'
 };
 
 ProfileRates profile_rates(const ProfileSummary& summary, const MachineLimits& limits);

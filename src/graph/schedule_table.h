@@ -1,8 +1,8 @@
 // ScheduleTable: how a model's products are computed (kernels/gemm/schedule.h), as plain data.
-// Type, sizes and threads of a product are known when a graph is built; rows are those of a step,
-// of which ops look up the schedule once a run, or of one matrix of several, whose rows are known
-// when it is multiplied. A product that no entry names, one whose entry has the empty schedule, and
-// every product under an empty table is computed as set by hand.
+// A product's type, sizes and threads are known when a graph is built. Its rows are known later:
+// those of a step, for which an op looks up the schedule once a run, or those of one of several
+// matrices, when that one is multiplied. Defaults set by hand apply to every product that has no
+// entry, or one with the empty schedule.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct ProductUse {
   bool operator==(const ProductUse&) const = default;
 };
 
-// Returns the rows that such a product has in steps of `step_rows`: as many, or for experts powers
-// of two, since routing gives some many times the rows of others.
+// Returns the numbers of rows that the product may have in steps of `step_rows`: that number or,
+// for experts, powers of two, since routing gives some experts many times the rows of others.
 std::vector<uint32_t> product_rows(const ProductShape& product, uint32_t step_rows);
 
 // How attention over pages is computed in decode's steps, as far as no bit depends on it.
@@ -72,8 +72,8 @@ class ScheduledProduct {
   std::vector<RowsDefault> by_rows_ = {{kAnyRows, {}}};  // ascending
 };
 
-// Throws (kUsage) where an entry is not on the menu of its kind's kernel, or stands twice, and for
-// numbers of attention that are none. Called once, before a graph is built with the table.
+// Throws Error (kUsage) if an entry is not on the menu of its kernel or stands twice, or if a
+// number of `attend` is out of its range. Called once, before a graph is built with the table.
 void check_schedules(const ScheduleTable& table, const Kernels& kernels);
 
 }  // namespace hearth

@@ -23,7 +23,8 @@ struct RowSlice {
 };
 
 // Returns a slice per shard of the group's share, with columns from `*column` on, which is advanced
-// past them. Of a weight that every shard has a copy of, all rows: every group computes them.
+// past them. If every shard has a copy of the weight, the slices cover all rows: every group
+// computes them.
 std::vector<RowSlice> row_slices(const Weight& weight, const GroupShare& share, uint32_t* column);
 
 // A piece of partial sums: a subtree over one shard's segments, computed by one group.
@@ -53,7 +54,7 @@ struct ColumnSlice {
 };
 std::vector<ColumnSlice> column_slices(const AxisCuts& cuts, uint32_t unit, uint32_t k,
                                        const GroupShare& share);
-// Returns the columns of the value that these slices lie in.
+// Returns the number of columns of the value that these slices lie in.
 uint32_t column_width(const std::vector<ColumnSlice>& slices);
 
 // The fixed order in which all groups' pieces are summed: per shard the tree over its segments,

@@ -10,27 +10,27 @@
 
 namespace hearth {
 
-// The number of no slot: a state that is read from there is all zeros, as before a sequence's first
-// token.
+// The slot number that stands for no slot. A state read from it is all zeros, as before a
+// sequence's first token.
 inline constexpr uint32_t kNoSlot = UINT32_MAX;
 
 class StateView {
  public:
   StateView() = default;
-  // floats[layer][shard]: of a layer's state on the shard; 0 where it keeps none.
+  // floats[layer][shard]: the size of the layer's state on the shard; 0 if it keeps none there.
   StateView(uint32_t slots, uint32_t shards, const std::vector<std::vector<size_t>>& floats);
 
   uint32_t slots() const { return slots_; }
-  // The shards have no memory yet where this is called.
+  // To be called before the shards have memory.
   void set_slots(uint32_t slots) { slots_ = slots; }
-  // Bytes of a slot on a shard, and of all; multiples of 64.
+  // Return the bytes of a slot, or of all slots, on a shard; multiples of 64.
   size_t slot_bytes(uint32_t shard) const {
     return shards_.empty() ? 0 : shards_[shard].slot_floats * sizeof(float);
   }
   size_t shard_bytes(uint32_t shard) const { return slot_bytes(shard) * slots_; }
-  // Bytes of a slot on all shards.
+  // Returns the bytes of a slot on all shards.
   size_t slot_bytes() const;
-  // shard_bytes(shard) bytes, 64-byte aligned.
+  // `base`: shard_bytes(shard) bytes, 64-byte aligned.
   void set_base(uint32_t shard, std::byte* base) {
     if (!shards_.empty()) shards_[shard].base = reinterpret_cast<float*>(base);
   }
@@ -41,7 +41,7 @@ class StateView {
     if (slot == kNoSlot) return nullptr;
     return place.base + slot * place.slot_floats + place.layers[layer];
   }
-  // Copies a slot's states, of all shards.
+  // Copies the states in slot `from` to slot `to`, on all shards.
   void copy(uint32_t from, uint32_t to) const;
 
  private:

@@ -1,5 +1,5 @@
-// Computes the steps of an engine without a lane (engine/pass_engine.h) on something else than
-// cores.
+// A StepRunner computes steps on another processor than the cores, for an engine without a lane
+// (engine/pass_engine.h).
 #pragma once
 
 #include "graph/step_view.h"
@@ -9,7 +9,7 @@ namespace hearth {
 class StepRunner {
  public:
   virtual ~StepRunner() = default;
-  // Fills step.hidden; the step wants no logits. Throws Error where it cannot.
+  // Fills step.hidden; the step must want no logits. Throws Error on failure.
   virtual void run(const StepView& step) = 0;
 };
 

@@ -1,5 +1,5 @@
-// A step as ops see it: a ragged list of sequences' tokens. Filled by the engine, constant while
-// the graph runs.
+// A step as ops see it: a ragged list of sequences' tokens. The engine fills it, and it is constant
+// while the graph runs.
 #pragma once
 
 #include <algorithm>
@@ -18,19 +18,19 @@ namespace hearth {
 // The most positions of a sequence.
 inline constexpr uint32_t kMaxContext = 1u << 20;
 
-// A page holds positions of the layers of its kind: of those whose rows see all positions before
-// their own, or of those whose rows see a window (KvLayer).
+// The kinds of pages. Pages of kFull hold positions of layers whose rows see all positions before
+// their own; those of kWindow, of layers whose rows see a window (KvLayer).
 enum class KvKind : uint8_t { kFull, kWindow };
 inline constexpr size_t kKvKinds = 2;
 
-// The first page that a token at position `length`, and those behind it, see anything of, where a
+// Returns the number of the first page that the token at position `length` or a later token sees. A
 // row sees `window` positions, its own included.
 constexpr uint32_t first_window_page(uint32_t window, uint32_t length) {
   return length < window ? 0 : (length - window + 1) / kPagePositions;
 }
 
-// The most pages that hold what the next token sees, and all behind the page before, whatever the
-// length: a window that ends with a page, and the page that follows.
+// Returns the most pages of a window at any length: those of the window - 1 positions before the
+// next token, if they end with a page, and the page that the token begins.
 constexpr uint32_t most_window_pages(uint32_t window) { return pages_for(window - 1) + 1; }
 
 // The rows of one sequence: tokens at positions first_position, first_position + 1, ...
@@ -40,9 +40,11 @@ struct StepItem {
   uint32_t first_position;
   const uint32_t* pages;  // pages[p / kPagePositions] is the id of the page that holds position p
   uint32_t expanded = 0;  // how many rows, the first ones, attend to expanded latents
-  // The slots of the state before the rows and behind them, of a model that keeps states.
+  // The state's slots: read before the first row, and written after the last. For models with
+  // states.
   uint32_t state_from = kNoSlot, state_to = kNoSlot;
-  // Pages of kWindow, where there are some; those behind the window are anything.
+  // The pages of kWindow, if the model has some. Entries of pages that the window has passed are
+  // not read.
   const uint32_t* window_pages = nullptr;
 
   const uint32_t* pages_of(KvKind kind) const {
@@ -92,19 +94,19 @@ struct StepView {
   uint32_t rows() const { return static_cast<uint32_t>(tokens.size()); }
 };
 
-// The rows that a layer keeps for each position: the lengths of keys and values, and the KV heads
-// on each shard. Where a shard has none, the layer takes nothing there. Latents, which are keys and
-// values at once (kernels/attention/latent.h), have no values beside them; their heads are copies
-// of one, which the groups of a shard have each (graph/ops/latent.h).
+// The keys and values that a layer keeps for each position: their lengths, and the KV heads on each
+// shard. A shard with 0 heads keeps nothing of the layer. Latents are keys and values at once
+// (kernels/attention/latent.h), so they have no values beside them. Their `heads` count copies of
+// the one latent, one for each group of the shard (graph/ops/latent.h).
 struct KvLayer {
   uint32_t key_length = 0, value_length = 0;
   std::vector<uint32_t> heads;  // by shard
   KvKind kind = KvKind::kFull;
 };
 
-// The pages of keys and values: one region per shard, in it layer after layer, those of kFull
-// first, [pages of its kind][the shard's KV heads][half of keys, half of values]. Layers need not
-// be alike. Page ids are shared by the layers of a kind and by shards.
+// The pages of keys and values: one region per shard. It holds one layer after the other, layers of
+// kFull first, each as [pages of its kind][the shard's KV heads][half of keys, half of values].
+// Layers need not be alike. Layers of a kind, and shards, share the page ids.
 class KvView {
  public:
   KvView() = default;
@@ -119,21 +121,21 @@ class KvView {
   uint32_t page_count(KvKind kind = KvKind::kFull) const {
     return counts_[static_cast<size_t>(kind)];
   }
-  // The shards have no memory yet where this is called.
+  // To be called before the shards have memory.
   void set_page_count(uint32_t count, KvKind kind = KvKind::kFull) {
     counts_[static_cast<size_t>(kind)] = count;
   }
-  // shard_bytes(shard) bytes, 64-byte aligned.
+  // `base`: shard_bytes(shard) bytes, 64-byte aligned.
   void set_base(uint32_t shard, std::byte* base) { shards_[shard].base = base; }
 
   uint32_t heads(uint32_t shard, uint32_t layer) const {
     return shards_[shard].layers[layer].heads;
   }
-  // Bytes of a page that one layer has on a shard: its heads on end.
+  // Returns the bytes of one layer's page on a shard, with the heads on end.
   size_t page_bytes(uint32_t shard, uint32_t layer) const {
     return shards_[shard].layers[layer].page_bytes;
   }
-  // Bytes of a page that all layers of its kind have on a shard.
+  // Returns the bytes of a page on a shard, of all layers of its kind.
   size_t page_bytes(uint32_t shard, KvKind kind = KvKind::kFull) const {
     return shards_[shard].page_bytes[static_cast<size_t>(kind)];
   }
@@ -159,7 +161,7 @@ class KvView {
   struct LayerPlace {
     size_t key_bytes = 0, head_bytes = 0;  // of a head's page: its keys, and all of it
     size_t page_bytes = 0;                 // of all heads
-    size_t before = 0;                     // of a page, what the layers before have of it
+    size_t before = 0;                     // bytes of a page in the layers before this one
     uint32_t heads = 0;
   };
   struct ShardPlace {

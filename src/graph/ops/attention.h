@@ -1,12 +1,12 @@
 // Attention over paged keys and values, tensor parallel by query head: a shard holds the keys and
 // values of every KV head that it has query heads of, so that it reads no other shard's.
 //
-// Keys and values are cached for steps to come, in the KV cache's pages and type, or kept for the
-// step alone, as f32 in activation memory: then a row sees rows of its own item and no others.
+// Keys and values are cached for later steps, in the KV cache's pages and type, or kept for the
+// step alone, as f32 in activation memory. In the second case a row sees rows of its own item and
+// no others.
 //
 // A thread computes the results of a granule of KV heads for some rows in a tile of
-// kAttentionTileFloats; a shape of which one row is larger has no attention
-// (attention_tile_fits()).
+// kAttentionTileFloats. A shape is refused if one of its rows is larger (attention_tile_fits()).
 #pragma once
 
 #include <vector>
@@ -21,8 +21,8 @@ enum class KvKept : uint8_t { kCached, kForStep };
 // kCausal: a row sees the positions up to its own. kBidirectional: all up to its item's last row.
 enum class Mask : uint8_t { kCausal, kBidirectional };
 
-// Queries at a position p are multiplied by 1 + growth ln(floor(p / span) + 1), so that scores stay
-// as sharp over long texts (Llama 4's temperature, as Ministral 3 has it). growth 0: not at all.
+// Queries at position p are multiplied by 1 + growth ln(floor(p / span) + 1), so that scores stay
+// as sharp over long texts (Llama 4's temperature, as in Ministral 3). With growth 0 they are not.
 struct QueryTemperature {
   float growth = 0;
   uint32_t span = 0;  // above 0 where growth is
@@ -45,49 +45,51 @@ struct AttentionShape {
   const VectorWeight* k_norm;
   KvKept kept = KvKept::kCached;
   Mask mask = Mask::kCausal;
-  // ALiBi's slope of each of the model's query heads (alibi_slopes()): a score loses that much for
+  // ALiBi's slope of each of the model's query heads (alibi_slopes()). A score loses the slope for
   // each position between its row and its key, on either side. Empty: none.
   std::vector<float> slopes = {};
   QueryTemperature temperature = {};
   // [query heads of the model] or null: each head's sink, a score that every row sees beside those
   // of positions, and that has no value (kernels/attention/attention.h).
   const VectorWeight* sinks = nullptr;
-  // Each query head's row has a gate's row behind it, by whose sigmoid its result is multiplied;
-  // keys and values have one length then.
+  // Each query head's row is followed by the row of a gate: the head's result is multiplied by
+  // sigmoid(gate). Keys and values then have one length.
   bool gated = false;
-  // The epsilon of an RMS norm without a weight that every value head's row gets; 0: there is none.
+  // The epsilon of an RMS norm without a weight of every value head's row; 0: there is no such
+  // norm.
   float value_norm_eps = 0;
   // Values are what keys are before their norm and RoPE; both have one length then.
   bool values_of_keys = false;
-  // Whether the layer stores keys and values; else it has queries alone, and `layer` is the one
-  // that stored them.
+  // Whether the layer stores keys and values. If not, it has queries alone, and `layer` is the
+  // layer that stored them.
   bool stores = true;
 
-  // Elements from a query head's row to the next one's.
+  // Returns the elements from a query head's row to the next one's.
   uint32_t query_stride() const { return gated ? 2 * key_length : key_length; }
 };
 
-// The slopes of so many heads (Press et al. 2022), as powers of 2: with n the largest power of 2
-// not above `heads`, 2^(-max_bias (h + 1) / n) for the first n heads h; then, for heads n + i,
-// 2^(-max_bias (2 i + 1) / (2 n)). max_bias: 8 in the paper.
+// Returns the slopes of heads h (Press et al. 2022), as powers of 2. With n the largest power of 2
+// not above `heads`, and max_bias 8 in the paper:
+//   h < n:      2^(-max_bias (h + 1) / n)
+//   h = n + i:  2^(-max_bias (2 i + 1) / (2 n))
 std::vector<float> alibi_slopes(uint32_t heads, float max_bias);
 
-// Whether one row of results of a granule of KV heads fits a thread's tile.
+// Returns whether one row of results of a granule of KV heads fits a thread's tile.
 inline constexpr size_t kAttentionTileFloats = kOpTileBytes / 4 / sizeof(float);
 constexpr bool attention_tile_fits(const AttentionShape& shape) {
   return uint64_t{shape.granule} * shape.group_size * shape.value_length <= kAttentionTileFloats;
 }
 
-// Norms the fused Q, K, V rows in place (parts 0, 1, 2 of `qkv`, of which some may be one), turns
-// them by the angles of each row (not where n_rot is 0), and puts keys and values into their pages,
-// where the layer stores some. Returns these where they are kept for the step: [pages] of all of a
-// group's KV heads; else a bundle of nothing. Parallel.
+// Norms the fused Q, K, V rows in place (parts 0, 1, 2 of `qkv`, some of which may be the same
+// part), and turns them by the angles of each row unless n_rot is 0. If the layer stores keys and
+// values, puts them into their pages. Returns pages that are kept for the step: [pages] of all of a
+// group's KV heads. Else the bundle is empty. Parallel.
 Bundle rope_and_store(GraphBuilder& builder, std::string name, const LinearOut& qkv,
                       const Bundle& angles, const AttentionShape& shape);
 
-// softmax(scale Q K^T) V of every row over what the mask lets it see, in the columns and format
-// that `output` (column-cut on the axis of Q's rows) reads. `kv`: what rope_and_store() returned.
-// Parallel.
+// Returns softmax(scale Q K^T) V of every row over what the mask lets it see, in the columns and
+// format that `output` (column-cut on the axis of Q's rows) reads. `kv`: the result of
+// rope_and_store(). Parallel.
 Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv, const Bundle& kv,
                  const AttentionShape& shape, const Weight& output);
 

@@ -1,16 +1,16 @@
 // Layers of a gated delta rule (Yang, Kautz and Hatamizadeh 2024, arXiv 2412.06464), as Qwen's
-// hybrids have them: a state of fixed size in place of keys and values of all positions. A value
-// head has a state of its own (kernels/recurrent/delta_rule.h) and reads the queries and keys of
-// the key head that it belongs to; key heads are cut over shards together with their value heads.
+// hybrids have them. A state of fixed size takes the place of keys and values of all positions. A
+// value head has a state of its own (kernels/recurrent/delta_rule.h) and reads queries and keys of
+// the key head that it belongs to. Key heads are cut over shards together with their value heads.
 //
 //   c = silu(convolution of queries, keys and values over the last few rows)
 //   q, k of c divided by their 2-norms; decay and strength of alpha and beta
 //   out = rms_norm(delta rule of q, k, v; weight, of every head) silu(z)
 //
 // The step says which slot each item's state is read from and which one it is written to
-// (StepItem). Of a key head a state holds its last inputs of the convolution, [taps - 1][queries,
-// keys, values of each of its value heads], and then the states of its value heads. All of it is
-// the same to the bit however rows are cut into steps and heads into tasks.
+// (StepItem). The state of a key head holds its last inputs of the convolution, [taps - 1][queries,
+// keys, values of each of its value heads], and then the states of its value heads. No bit of it
+// depends on how rows are cut into steps and heads into tasks.
 #pragma once
 
 #include <string>
@@ -25,16 +25,16 @@ namespace hearth {
 
 // How value heads belong to key heads, and their order. In a file the value heads of a key head are
 // neighbours, or they are dealt: the first of every key head, then the second of every key head,
-// and so on. Packed columns of the output matrix have the file's order, but where heads are dealt,
-// those of each `unit` key heads come together, dealt among themselves.
+// and so on. Packed columns of the output matrix have the file's order with one exception. If heads
+// are dealt, those of each `unit` key heads come together, dealt among themselves.
 struct DeltaHeads {
   uint32_t keys = 0, each = 1;  // value heads of a key head
   bool dealt = false;
   uint32_t unit = 1;  // key heads that shards are cut in multiples of
 
   uint32_t values() const { return keys * each; }
-  // parts(): the matrices that hold the rows of value heads: one, or where heads are dealt one for
-  // each value head of a key head. of_part(): the value heads that each has of a key head.
+  // parts(): the number of matrices that hold the rows of value heads: one or, where heads are
+  // dealt, one for each value head of a key head. of_part(): the value heads of a key head in each.
   uint32_t parts() const { return dealt ? each : 1; }
   uint32_t of_part() const { return dealt ? 1 : each; }
   // Return the number of value head i of key head j in the file, and in the output's columns.
@@ -47,7 +47,7 @@ struct DeltaHeads {
 // The most columns that all value heads may have together.
 inline constexpr uint32_t kMostDeltaWidth = kOpTileBytes / 4 / sizeof(float);
 
-// The floats of a key head's state.
+// Returns the floats of a key head's state.
 size_t delta_state_floats(const DeltaHeads& heads, uint32_t length, uint32_t taps);
 
 struct DeltaShape {
@@ -59,11 +59,12 @@ struct DeltaShape {
   const VectorWeight* conv;  // [taps][queries, keys, values in the file's order]
   const VectorWeight* bias;  // of alpha, [value heads]
   const VectorWeight* rate;  // [value heads]
-  // Whether alpha's matrices hold, of every key head, its betas and then its alphas.
+  // Whether alpha's matrices hold the betas too: for every key head its betas, then its alphas.
   bool both_in_alpha;
 };
 
-// Rows of key heads, cut on one axis; those over value heads have a matrix for each part.
+// The projections, row-cut on one axis of key heads. Those over value heads have a matrix for each
+// of DeltaHeads::parts().
 struct DeltaMatrices {
   LinearMatrix query, key;
   std::vector<LinearMatrix> value, gate, alpha, beta;

@@ -1,5 +1,5 @@
-// How the work of a layer's experts on one shard is cut into tasks in a step: once its rows are
-// routed, from the number of rows that each expert has. Every thread works it out by itself.
+// Cuts the work of a layer's experts on one shard into tasks of a step. The cut follows from the
+// number of rows that routing gave each expert. Every thread computes it for itself.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +39,9 @@ struct ExpertTasks {
   };
 
   uint32_t active = 0;        // units that have rows
-  uint32_t* order = nullptr;  // [active] units, most rows first (of few rows in their own order)
-  uint32_t* place = nullptr;  // [units] in the order, of units that have rows
-  uint32_t* first = nullptr;  // [active + 1] tasks of each, in the order
+  uint32_t* order = nullptr;  // [active] units, most rows first; of few rows by number
+  uint32_t* place = nullptr;  // [units] index in `order`, for units that have rows
+  uint32_t* first = nullptr;  // [active + 1] number of each unit's first task, by `order`
   uint32_t step = 0;          // panels of a task, even
   uint32_t out_tasks = 0, row_blocks = 0;
 
@@ -62,8 +62,8 @@ struct ExpertTasks {
   }
 };
 
-// Returns the panels of a task of gate and up where units have many rows, of `panels` in all. Every
-// task gathers its rows first, so tasks are as long as leaves about eight for each thread.
+// Returns the panels of a task of gate and up in steps of many rows, of `panels` in all. Every task
+// gathers its rows first, so tasks are as long as possible with about eight for each thread.
 uint32_t long_task_panels(uint64_t panels, uint32_t threads);
 
 constexpr size_t task_words(uint32_t units) { return size_t{3} * units + 1; }
@@ -72,9 +72,9 @@ constexpr size_t task_words(uint32_t units) { return size_t{3} * units + 1; }
 ExpertTasks cut_expert_tasks(const ExpertUnits& units, const ExpertTasks::Shape& shape,
                              const ExpertChoices& choices, uint32_t* memory);
 
-// A task of gate and up: rows [row, row + rows) of the unit's and some of its panels.
+// A task of gate and up: rows [row, row + rows) of the unit's rows, and some of its panels.
 struct UpTask {
-  uint32_t unit, at;  // its place in the order
+  uint32_t unit, at;  // `at`: its place in the order
   uint32_t row, rows;
   PanelRange panels;
 };

@@ -1,7 +1,10 @@
-// A feed-forward layer of experts (mixture of experts) as one op between two barriers: that behind
-// the router's logits, and its own.
+// A feed-forward layer of experts (mixture of experts) as one op. For each row x, over the experts
+// e that its router chose with weights w_e:
 //
-// Threads claim three kinds of tasks, in this order, and nobody waits for work that is not claimed:
+//   y = sum of w_e down_e SwiGLU(gate_e x, up_e x)
+//
+// The op stands between two barriers: the one after the router's logits, and its own. Threads claim
+// three kinds of tasks, in this order, and no thread waits for a task that is unclaimed:
 //   routing      some rows' experts and weights (kernels/routing/routing.h). Of few rows every
 //                thread routes all by itself, which costs less than telling each other.
 //   gate and up  some panels of one expert over its rows: their products, SwiGLU, and the result
@@ -12,12 +15,12 @@
 // (Fine-grained tasks with a counter per expert: OSDI'26 hybrid MoE system, section 3.5.)
 //
 // The numerical contract: a shard's routed experts, in ascending order, are divided into segments
-// as the units of an axis are (tensor/axis_cuts.h); a row's experts within a segment are one chain
-// in ascending order, and a binary tree adds the segments that have some. Where a row has none at
-// all it is -0, which changes no number that is added to it. A group that is smaller than a node
-// takes whole segments, so a result does not depend on who shares an expert. The shared expert is a
-// sum of its own over the shards that have some of it, added behind that tree (Partials::last), so
-// that who computes it need not know the others.
+// as the units of an axis are (tensor/axis_cuts.h). A row's experts within a segment are one chain
+// in ascending order, and a binary tree adds the segments that have some. A sum without any expert
+// is -0, which changes no number that it is added to. A group that is smaller than a node takes
+// whole segments, so a result does not depend on the groups that share an expert. The shared expert
+// is a sum of its own over the shards that have some of it, added after that tree (Partials::last).
+// So its threads need not know the other experts.
 #pragma once
 
 #include <span>
@@ -29,9 +32,9 @@
 
 namespace hearth {
 
-// One expert: gate and up are cut by rows and down by columns on one axis, or all lie
-// whole on one shard. Gate and up may have their columns in one order (Weight::order), each expert
-// in its own; down has them as gate and up have their rows.
+// One expert: gate and up are cut by rows and down by columns on one axis, or all three lie whole
+// on one shard. Gate and up may share one order of columns (Weight::order), each expert its own.
+// The columns of down are in the order of the rows of gate and up.
 struct ExpertWeights {
   const Weight *gate, *up, *down;
 };
@@ -42,18 +45,18 @@ struct ExpertLayer {
   RouterRule rule;
   const VectorWeight* bias = nullptr;  // added to scores for choosing alone; [experts] or null
   Activation activation = Activation::kSilu;
-  // Biases of the routed experts, one behind the other, [experts][rows] each; or null. The first
-  // shard that has columns of down adds its bias.
+  // Biases of the routed experts, [experts][rows] each; or null. The first shard that has columns
+  // of down adds its bias.
   const VectorWeight *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;
-  // The column of the logits, by group, by whose sigmoid the shared expert is weighed; none: it
-  // weighs 1.
+  // By group, the column of the logits whose sigmoid is the shared expert's weight; empty: its
+  // weight is 1.
   std::vector<uint32_t> shared_gates = {};
   // Factors of the routed experts' weights, [experts]; or null.
   const VectorWeight* scales = nullptr;
 };
 
-// Returns an axis whose units are experts, cut by which shard has each: sums over experts go by its
-// segments.
+// Returns an axis whose units are experts, cut by the shard that has each. Sums over experts follow
+// its segments.
 AxisCuts expert_cuts(std::span<const ExpertWeights> experts);
 
 // Appends the experts' op and returns its partial sums. `logits`: the router's, [rows][experts].

@@ -10,19 +10,19 @@
 
 namespace hearth {
 
-// The layout of a thread's scratch: words that describe the step's tasks, the tile, and the
+// The layout of a thread's scratch: words that describe the step's tasks, then the tile, then the
 // kernels' own scratch.
 inline constexpr size_t kExpertWordBytes = size_t{64} << 10;
 inline constexpr size_t kExpertTileBytes = kOpTileBytes - kExpertWordBytes;
 // Bytes of the tile that the products of gate and up take.
 inline constexpr size_t kExpertProductBytes = size_t{256} << 10;
 
-// How the products of experts that are alike are computed, by the rows that one has.
+// The schedules of the products of equal experts, by an expert's number of rows.
 struct ScheduledExpert {
   ScheduledProduct gate, up, down;
 };
 
-// The part of one shard that a group computes.
+// A group's part of the experts on one shard.
 struct ExpertShard {
   uint32_t shard;
   ExpertUnits units;
@@ -53,7 +53,7 @@ class ExpertsOp : public Op {
     if (shared_gate != nullptr) shared_gate_ = *shared_gate;
   }
 
-  // Counters of each shard's tasks, and one of rows to route.
+  // The counters: one for each shard's tasks, and one for rows to route.
   uint32_t counters() const override { return local_shards() + 1; }
   uint32_t flags() const override { return local_shards() * kExpertFlags + 2; }
 
@@ -78,7 +78,8 @@ class ExpertsOp : public Op {
   std::vector<ProductUse> products() const override;
   OpLoad load(const StepSizes& step) const override;
 
-  // The choices of the context's last run, of more than kFewRows rows, until another node runs.
+  // Returns the choices of the context's last run, which had more than kFewRows rows. They are
+  // valid until another node runs.
   ExpertChoices choices(const ExecutionContext& context) const {
     return choices_over(reinterpret_cast<uint32_t*>(context.f32(choices_)), context.rows(x_),
                         layer_.rule);
@@ -106,7 +107,7 @@ class ExpertsOp : public Op {
   }
 
   // Routes the step's rows, or waits until they are routed, and returns the choices. Takes memory
-  // from *words and advances it past that.
+  // from *words, and advances *words past it.
   ExpertChoices route(ExecutionContext& context, const OpSync& sync,
                       uint32_t** words) const noexcept;
   void route_rows(const ExecutionContext& context, const ExpertChoices& choices,
@@ -115,7 +116,7 @@ class ExpertsOp : public Op {
   void run_up(const Run& run, const UpTask& task) const noexcept;
   ActView gather(const Run& run, const UpTask& task, const ColumnOrder& order, ActFormat format,
                  std::byte** tile) const noexcept;
-  // Adds a bias of a routed expert to rows of what its panels give, if there is one.
+  // Adds a routed expert's bias, if there is one, to rows of its panels' outputs.
   void add_own_bias(const Run& run, const VectorWeight* bias, const Weight& weight, uint32_t unit,
                     const PanelRange& panels, uint32_t rows, float* out) const noexcept;
   void multiply(const Run& run, const Weight& weight, const ScheduledProduct& product,
@@ -128,7 +129,7 @@ class ExpertsOp : public Op {
 
   ValueId x_, logits_, choices_;
   ExpertLayer layer_;
-  uint32_t bias_shard_;                  // whose copy of the bias is read
+  uint32_t bias_shard_;                  // the shard whose copy of the bias is read
   std::optional<uint32_t> shared_gate_;  // the column of the shared expert's gate
   std::vector<ExpertShard> shards_;
 };

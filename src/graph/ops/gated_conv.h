@@ -4,9 +4,9 @@
 //   y[t] = C[t] sum over j < taps of weight[j] (B X)[t - (taps - 1) + j]
 //
 // for each channel by itself. Rows before the first are the state: the last taps - 1 products B X,
-// [taps - 1][channels of the shard], which the step says the slots of (StepItem).
+// [taps - 1][channels of the shard]. The step names its slots (StepItem).
 //
-// The sum is one chain over ascending j of products that are rounded each, so a row's bits depend
+// The sum is one chain over ascending j, of products that are rounded each. So a row's bits depend
 // on its own inputs alone, however rows are cut into steps and channels into tasks, on every ISA
 // level.
 #pragma once

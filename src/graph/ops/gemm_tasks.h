@@ -14,7 +14,7 @@
 
 namespace hearth {
 
-// Rows of activations per task: so many that unpacking a panel is paid for, so few that the tile
+// Rows of activations per task: enough to pay for unpacking a panel, and few enough that the tile
 // stays in the second-level cache.
 inline constexpr uint32_t kTaskRows = 256;
 // Panels per task at most, so that a tile of kTaskRows has a fixed size (128 KiB).
@@ -26,14 +26,14 @@ inline uint32_t threads_per_shard(const PlanGroup& group) {
   return std::max(1u, group.size() / std::max(1u, shards));
 }
 
-// The rows up to which products are bound by memory: tasks are short, so that threads end together,
-// and those that a thread claims on end are one call of the kernel, so that few streams begin.
+// The rows up to which products are bound by memory. Tasks are then short, so that threads end
+// together. Tasks that a thread claims on end are one kernel call, so that few streams begin.
 inline constexpr uint32_t kFewRows = 16;
 inline constexpr uint32_t kJoinedPanels = 64;
 
-// Returns the panels of a task where `threads` threads share `panels` of them, in steps of at most
-// `max_rows` rows. With many rows tasks are long, but leave each thread 16 for balance, and have
-// about 64 KiB of codes at least, so that claiming one costs little beside it.
+// Returns the panels of a task if `threads` threads share `panels` of them, in steps of at most
+// `max_rows` rows. With many rows tasks are long, but leave each thread 16 for balance, and have at
+// least about 64 KiB of codes, so that claiming one costs little beside it.
 inline uint32_t task_panels(const PackSpec& spec, uint32_t panels, uint32_t threads,
                             uint32_t max_rows) {
   if (max_rows <= kFewRows) {
@@ -59,8 +59,8 @@ struct Cutting {
   ProductShape product(const PackSpec& spec, uint32_t panels, uint32_t k) const {
     return {spec.kind, panels * kPanelRows, k, threads};
   }
-  // Returns the product of `matrices` matrices side by side, of `panels` each: heads, or as many of
-  // `experts` experts as a row takes; 0: they are none.
+  // Returns the product of `matrices` matrices of `panels` each, side by side: heads (`experts` is
+  // 0), or the experts that a row takes of `experts` ones.
   ScheduledProduct side_by_side(const PackSpec& spec, uint32_t panels, uint32_t matrices,
                                 uint32_t experts, uint32_t task_panels) const {
     ProductShape shape = product(spec, panels, spec.blocks() * kBlock);
@@ -76,8 +76,9 @@ inline Cutting cutting_of(const GraphBuilder& builder, uint32_t group) {
           builder.plan().max_rows};
 }
 
-// The products of a group's rows of weights that read one input ([weight][local shard]), by local
-// shard and weight. On a shard all weights together are one product, of which each has a share.
+// Returns the products of a group's rows of weights that read one input ([weight][local shard]), by
+// local shard and weight. All weights together are one product on a shard, and each has a share of
+// it.
 inline std::vector<ProductShape> row_products(const std::vector<const Weight*>& weights,
                                               const std::vector<std::vector<RowSlice>>& slices,
                                               const Cutting& cutting) {
@@ -96,8 +97,7 @@ inline std::vector<ProductShape> row_products(const std::vector<const Weight*>& 
 struct PanelRange {
   uint32_t panel0, panels;
 
-  // Extends the range by `next` where that follows it and the sum is not too long; returns whether
-  // it did.
+  // Appends `next` if it follows the range and the sum is not too long. Returns whether it did.
   bool join(const PanelRange& next) {
     if (next.panel0 != panel0 + panels || panels + next.panels > kJoinedPanels) return false;
     panels += next.panels;
@@ -114,8 +114,9 @@ inline std::vector<PanelRange> panel_ranges(uint32_t panel0, uint32_t panels, ui
   return ranges;
 }
 
-// The part of a weight's bias, [weight.rows], that belongs to panels of a shard, without padding.
-// Of several weights `bias` may hold one such behind the other, of which this is number `index`.
+// Returns the part of a weight's bias that belongs to panels of a shard, without padding. `bias`
+// holds [weight.rows], or one such vector for each of several weights, of which this is number
+// `index`.
 inline std::span<const float> bias_of(const VectorWeight& bias, const Weight& weight,
                                       uint32_t shard, const PanelRange& panels,
                                       uint32_t index = 0) {
@@ -155,8 +156,8 @@ struct TaskList {
   uint32_t task_rows = kTaskRows;
   std::vector<std::vector<Task>> tasks;  // by local shard
 
-  // Applies a schedule's number of rows of a task: the least of those that the schedules of the
-  // op's products give.
+  // Applies a schedule's number of rows of a task. Over all products of the op the least number
+  // counts.
   void limit_rows(const GemmSchedule& s) {
     if (s.task_rows == 0) return;
     task_rows = scheduled ? std::min<uint32_t>(task_rows, s.task_rows) : s.task_rows;
@@ -166,9 +167,9 @@ struct TaskList {
 };
 
 // Calls run(task, row, m) for each task and each range of up to task_rows rows that the calling
-// thread claims. claim(count) returns the next numbers below `count`, several on end, so that what
-// a kernel prefetches behind its panels is what its thread reads next. With few rows, neighbouring
-// tasks that can be joined (Task::join) are one call.
+// thread claims. claim(count) returns the next numbers below `count`, several on end, so that a
+// kernel's prefetches beyond its panels are of panels that its thread reads next. With few rows,
+// neighbouring tasks that can be joined (Task::join) are one call.
 template <typename Task, typename Claim, typename Run>
 void run_tasks(const std::vector<Task>& tasks, uint32_t rows, uint32_t task_rows,
                const Claim& claim, const Run& run) noexcept {
@@ -220,8 +221,8 @@ class GemmOp : public Op {
   GemmOp(ValueId x, size_t local_shards, uint32_t threads) : x_(x), lists_(1), threads_(threads) {
     lists_[0].tasks.resize(local_shards);
   }
-  // Makes an op that looks schedules up: it has a list of tasks for each range of rows in which no
-  // product's schedule changes.
+  // Makes an op that looks schedules up: it has a list of tasks for each range of rows within which
+  // no product's schedule changes.
   GemmOp(ValueId x, size_t local_shards, const Cutting& cutting, std::vector<ProductShape> products)
       : x_(x), threads_(cutting.threads), products_(std::move(products)) {
     for (uint32_t bound : cutting.schedules.row_bounds(products_)) {
@@ -232,7 +233,7 @@ class GemmOp : public Op {
   // The members of ProductUse that all products of the op share.
   virtual uint32_t segments() const { return 1; }
   virtual bool of_outputs() const { return false; }
-  // step_rows(): the rows that schedules are looked up by. task_rows(): those that are cut into
+  // step_rows(): the rows by which schedules are looked up. task_rows(): the rows that are cut into
   // tasks.
   virtual uint32_t step_rows(const ExecutionContext& context) const noexcept {
     return context.rows(x_);
@@ -257,7 +258,7 @@ inline const GemmKernel& gemm_for(const ExecutionContext& context, const Weight&
 
 inline ActFormat format_for(const Weight& weight) { return act_format_for(weight.type.kind); }
 
-// Bytes of an element of the input, in all formats that the weights' kernels read.
+// Returns the bytes of an element of the input, in all formats that the weights' kernels read.
 inline double input_bytes(const std::vector<const Weight*>& weights) {
   uint8_t formats = 0;
   for (const Weight* weight : weights) {
@@ -266,7 +267,7 @@ inline double input_bytes(const std::vector<const Weight*>& weights) {
   return act_element_bytes_of(formats);
 }
 
-// Bytes of an element of a value, in all formats that are read of it.
+// Returns the bytes of an element of a value, in all formats that its readers ask for.
 inline double written_bytes(const Graph& graph, ValueId value) {
   return act_element_bytes_of(graph.values[value].formats);
 }

@@ -1,11 +1,12 @@
-// Norms of queries and keys over all heads of a row together: layer norms, as jina-bert-v2 for code
-// has them, or RMS norms, as MiniMax-M2 has; norms of each head by itself are part of
+// Norms queries and keys over all heads of a row together: by layer norms, as in jina-bert-v2 for
+// code, or by RMS norms, as in MiniMax-M2. Norms of each head by itself are part of
 // rope_and_store() (graph/ops/attention.h).
 //
-// A row's heads lie with all groups, so each group computes mean and sum of squared deviations of
-// every head that it has, and the groups meet; then each merges those of all heads, in the order of
-// the model's heads (kernels/norm/norm.h), and norms its own. So the result depends on the heads
-// alone, not on who has them. Bytes that cross groups: 8 a head and row to each other group.
+// A row's heads lie with all groups. So each group computes mean and sum of squared deviations of
+// every head that it has, and the groups meet. Then each group merges those of all heads, in the
+// order of the model's heads (kernels/norm/norm.h), and norms its own. The result depends on the
+// heads alone, not on how groups share them. Bytes that cross groups: 8 a head and row to each
+// other group.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Shared by the ops over fused Q, K, V rows: which heads a group works on, and where keys and
-// values lie in a step: in pages of the KV cache, or in a value of the graph (RowSet::kPages), each
-// of whose rows holds a page of every KV head of the group.
+// values lie in a step. They lie in pages of the KV cache, or in a value of the graph
+// (RowSet::kPages), each of whose rows holds a page of every KV head of the group.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace hearth {
 // The first and the last KV head may have query heads on other shards too.
 struct HeadSlice {
   uint32_t shard;
-  UnitRange queries, kv;  // of the whole model; `kv` is what `queries` belong to
-  uint32_t cached;        // place of the first KV head in the shard's KV pages
+  UnitRange queries, kv;  // of the whole model; `kv`: heads that `queries` read
+  uint32_t cached;        // index of the first KV head in the shard's KV pages
   uint32_t q_column, k_column, v_column;
 
   UnitRange queries_of(uint32_t kv_head, uint32_t group_size) const {
@@ -46,8 +46,8 @@ class GroupKvPages {
   }
   // Returns the position of an item's first row, counted from the start of its pages.
   uint32_t first_position(const StepItem& item) const { return cached() ? item.first_position : 0; }
-  // Returns an item's page number `page`, of positions from kPagePositions * page on, for a KV head
-  // counted from the first of heads[slot].
+  // Returns an item's page number `page`, with positions from kPagePositions * page on. `head` is a
+  // KV head counted from the first of heads[slot].
   KvPage page(const ExecutionContext& context, uint32_t slot, const StepItem& item, uint32_t page,
               uint32_t head) const {
     const Slot& place = slots_[slot];
@@ -65,7 +65,7 @@ class GroupKvPages {
  private:
   struct Slot {
     uint32_t shard;
-    uint32_t head;  // the first: of those that the shard caches, or of the group's
+    uint32_t head;  // the first: among those of the shard's cache, or the group's
   };
   std::optional<ValueId> value_;
   uint32_t layer_;

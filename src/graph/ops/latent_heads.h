@@ -19,8 +19,8 @@ struct LatentHeads {
   uint32_t query_column, mix_column;
 };
 
-// Returns the columns of a head in the values of queries. The results of an expanded row take its
-// query's place.
+// Returns the columns of a head in the values of queries. They also hold an expanded row's result,
+// which takes its query's place.
 inline uint32_t query_stride(const LatentShape& shape) {
   return padded_length(std::max({shape.cached_length(), shape.query_length(), shape.value_length}));
 }
@@ -28,7 +28,7 @@ inline uint32_t mix_stride(const LatentShape& shape) {
   return (shape.latent_length + kBlock - 1) / kBlock * kBlock;
 }
 
-// Returns the heads by local shard of the group's share.
+// Returns the heads of the group's share, by local shard.
 inline std::vector<LatentHeads> latent_heads(const LatentShape& shape, const Weight& key,
                                              const GroupShare& share) {
   std::vector<LatentHeads> all;
@@ -56,14 +56,15 @@ inline bool is_expanded(const StepView& step, uint32_t row) noexcept {
   return row - item.first_row < item.expanded;
 }
 
-// How many rows of a step are expanded.
+// Returns how many rows of a step are expanded.
 inline uint32_t expanded_rows(std::span<const StepItem> items) noexcept {
   uint32_t rows = 0;
   for (const StepItem& item : items) rows += item.expanded;
   return rows;
 }
 
-// Calls run(expanded, begin, end) for the rows [begin, end) of m from `row` on that are alike.
+// Divides rows [row, row + m) into runs that are expanded or absorbed as a whole, and calls
+// run(expanded, begin, end) for each, with begin and end counted from `row`.
 template <typename Run>
 void for_forms(const StepView& step, uint32_t row, uint32_t m, const Run& run) noexcept {
   for (uint32_t begin = 0, end = 0; begin < m; begin = end) {
@@ -73,8 +74,8 @@ void for_forms(const StepView& step, uint32_t row, uint32_t m, const Run& run) n
   }
 }
 
-// The copies of a shard's latents that a group with part i of n of the shard writes; it reads the
-// first. Other plans may divide the shard among more groups, or fewer.
+// Returns the copies of a shard's latents that a group writes, with part i of n of the shard; it
+// reads the first of them. Other plans may divide the shard among more groups, or fewer.
 inline UnitRange latent_copies(const ExecutionContext& context, const GroupShare& share,
                                uint32_t shard, uint32_t layer) noexcept {
   const uint32_t copies = context.kv().heads(shard, layer);

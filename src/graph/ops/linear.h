@@ -1,5 +1,5 @@
-// Linear layers over cut weights. Where weights have an order of columns, an op before the layer
-// gathers its input in it (graph/ops/gather.h): weights that read one input have the same.
+// Linear layers over cut weights. If weights have an order of columns, an op before the layer
+// gathers their input in it (graph/ops/gather.h). Weights that read one input have one order.
 #pragma once
 
 #include <string>
@@ -23,12 +23,12 @@ inline std::vector<const Weight*> weights_of(const std::vector<LinearMatrix>& pa
   return weights;
 }
 
-// Returns the input of parts that read x: x, or x in the order that all of them have.
+// Returns the input of parts that read x: x itself, or x in the order of columns of all parts.
 Bundle shared_input(GraphBuilder& builder, const std::string& name, const Bundle& x,
                     const std::vector<LinearMatrix>& parts);
 
-// The outputs of row-cut weights that read the same input, side by side in one value per group:
-// slices[part][group] says where. f32.
+// The outputs of row-cut weights that read the same input, side by side in one f32 value per group.
+// slices[part][group] says where each part's rows stand.
 struct LinearOut {
   Bundle bundle;
   std::vector<std::vector<std::vector<RowSlice>>> slices;
@@ -41,19 +41,19 @@ LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
 // The activation function of a feed-forward layer (kernels/activation/activation.h).
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kClampedSwiglu };
 
-// SwiGLU or GEGLU: h = activation(gate x + bias) * (up x + bias), with limits what SwiGLU with
-// limits makes of the two, in the format and the columns that `down` reads. gate and up are row-cut
-// and down column-cut on the same axis. Parallel.
+// Returns h = activation(gate x + bias) * (up x + bias), which is SwiGLU or GEGLU; for
+// kClampedSwiglu, SwiGLU with limits of the two. It has the format and the columns that `down`
+// reads. gate and up are row-cut and down column-cut on the same axis. Parallel.
 Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x,
                     const LinearMatrix& gate, const LinearMatrix& up, const Weight& down,
                     Activation activation);
 
-// h = gelu(up x + bias), otherwise as above.
+// Returns h = gelu(up x + bias), otherwise like gated_linear().
 Bundle gelu_linear(GraphBuilder& builder, std::string name, const Bundle& x, const LinearMatrix& up,
                    const Weight& down);
 
-// h = gelu(gate x), by tanh, times columns of a value that every group has, from `first[g]` on
-// those of the gate's rows; otherwise as above.
+// Returns h = gelu_tanh(gate x) * t, otherwise like gated_linear(). t is a range of columns of
+// `times`, a value that every group has in full: those of the gate's rows begin at column first[g].
 Bundle gelu_times(GraphBuilder& builder, std::string name, const Bundle& x,
                   const LinearMatrix& gate, const Bundle& times, const std::vector<uint32_t>& first,
                   const Weight& down);
@@ -70,15 +70,15 @@ struct PartialTree {
   AxisCuts cuts;  // whose segments the pieces cover
 };
 
-// A block's result in parts: the sum of a tree, to which that of `last` is added where there is
-// one, and then the bias.
+// A block's result in parts: (sum of `tree`) + (sum of `last`, if there is one) + bias.
 struct Partials {
   PartialTree tree;
   uint32_t width;                      // of the sum
   const VectorWeight* bias = nullptr;  // [width] or null
   std::optional<PartialTree> last = {};
 };
-// The values of all parts, and the order in which they are added (graph/slices.h) but for the bias.
+// The values of all parts, and the order in which they are added (graph/slices.h), without the
+// bias.
 struct PartialSum {
   std::vector<ValueId> values;
   std::vector<int32_t> program;

@@ -1,8 +1,8 @@
-// Reduce: a block's result y, which is its bias + all groups' partial sums, in the fixed order of
-// `sum_program`, is added to the residual x; every group gets a copy of the norm of x + y. The
-// residual x' that the next reduce adds to is x + y, or where the norm stands after the residual
-// (as in BERT) the norm itself, in f32. A model may have more norms on the way (`Join`). A row's
-// bits do not depend on who sums it, so the two ways give the same:
+// Reduce: a block's result y, which is its bias + all groups' partial sums in the fixed order of
+// `sum_program`, is added to the residual x. Every group gets a copy of the norm of x + y. The next
+// reduce adds to the residual x'. It is x + y or, if the norm stands after the residual (as in
+// BERT), the norm itself, in f32. A model may have more norms on the way (`Join`). A row's bits do
+// not depend on the thread that sums it, so these two ways give the same:
 //
 //   all to all  Every group sums all rows: one cross-group point. The plan of decode, whose rows
 //               are few.
@@ -15,8 +15,9 @@
 // formats of f bytes an element (f: q8 1.375, bf16 2, f32 4):
 //   all to all  P (P - 1) x rows x width x 4        each group reads the others' pieces
 //   dealt         (P - 1) x rows x width x (4 + f)  each row's owner does, and writes P - 1 copies
-// so the second moves less where f < 4 (P - 1): always from three groups on, and of two for q8 and
-// bf16; for f32 they are even, and summing and norming once decides.
+// So the second way moves fewer bytes if f < 4 (P - 1): always with three groups or more, and with
+// two for q8 and bf16. For f32 and two they are even, and the second sums and norms each row only
+// once.
 #pragma once
 
 #include <optional>
@@ -32,41 +33,39 @@ bool deals_rows(const Plan& plan);
 // stack of sums of some columns at a time.
 inline constexpr uint32_t kMostReduceWidth = kOpTileBytes / sizeof(float) / 2;
 
-// The place of the norm: before the block that reads it, beside the residual, which is not normed;
-// or after the block and its residual, which both go on as their norm.
+// The place of the norm: before the block that reads it, so that the residual is not normed; or
+// after the block and its residual, so that the residual is the norm.
 enum class NormPlace : uint8_t { kBeforeBlock, kAfterResidual };
 
-// How a block's result y joins the residual x, by what of it is normed first. What `next` is the
-// norm of, with neither, with `behind`, with `inner`:
+// How a block's result y joins the residual x: x' is one of these, times `scale`, and with
+// kAfterResidual it is then the norm of that.
 //
-//   x + y               most models
-//   x + behind(y)       Gemma, which norms what a block gives
+//   x + y               most models: none of `behind`, `inner`, `outer`
+//   x + behind(y)       Gemma, which norms a block's result
 //   x + inner(x + y)    jina-bert-v2 for code
-//   x + outer(z)        Gemma 4's experts: z is held + behind(y), where the reduce before has held
+//   x + outer(z)        Gemma 4's experts: z = held + behind(y), where the reduce before has held
 //                       behind(y) of a block that read the same x
-//
-// and what of these it is, times `scale`.
 struct Join {
-  NormWeight next;                            // none: x' itself follows
+  NormWeight next;                            // of x'; none: x' itself follows
   NormPlace place = NormPlace::kBeforeBlock;  // of `next`
   std::optional<NormWeight> behind = {};
   std::optional<NormWeight> inner = {};
   std::optional<NormWeight> outer = {};
   const VectorWeight* scale = nullptr;    // [1] or null
-  std::optional<NormWeight> second = {};  // another norm of x' beside `next`
-  bool holds = false;  // y, or behind(y), is held for the next reduce, and x' is x
+  std::optional<NormWeight> second = {};  // another norm of x', beside `next`
+  bool holds = false;  // y, or behind(y), is held for the next reduce, and x' = x
 };
 
 struct Reduced {
-  Bundle x;  // x' in f32; where rows are dealt each at its owner; empty with kOutputs
+  Bundle x;  // x' in f32; dealt rows each at their owner; empty with kOutputs
   Bundle normed;
   Bundle second = {};  // where the join has one
-  Bundle held = {};    // f32, each row in the same group as its row of x'; where the join holds
+  Bundle held = {};    // f32; a row lies in the same group as its x'; if the join holds
 };
 
 // Rows are at most kMostReduceWidth wide. With RowSet::kOutputs only the step's output rows are
-// summed and normed, packed: it is then the model's last norm, nobody reads x' any more, and the
-// hidden states that the step wants are given. `held`: of the reduce before, where that held some.
+// summed and normed, packed. This is the model's last norm: x' is not written, and the hidden
+// states that the step wants are. `held`: Reduced::held of the reduce before, if that held some.
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
                         const Partials& partials, const Join& join, RowSet rows = RowSet::kTokens,
                         const Bundle& held = {});

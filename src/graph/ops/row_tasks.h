@@ -6,7 +6,7 @@
 
 namespace hearth {
 
-// The contiguous rows that one thread gets, of those dealt to a group's threads or to all groups'.
+// The contiguous rows of one thread, of those dealt to a group's threads or to all groups' threads.
 struct RowRange {
   uint32_t begin, end;
 };
@@ -18,8 +18,8 @@ inline RowRange rows_of(const Worker& worker, uint32_t rows) {
   return deal_rows(rows, worker.index, worker.count);
 }
 
-// Writes the norm of one row of x to `normed`, which may be x. `shard`: whose copy of the weights
-// is read.
+// Writes the norm of one row of x to `normed`, which may be x. `shard` names the copy of the
+// weights to read.
 inline void norm_row(const ExecutionContext& context, const NormWeight& norm, uint32_t shard,
                      const float* x, float* normed) noexcept {
   const uint32_t n = norm.weight->size;
@@ -32,8 +32,9 @@ inline void norm_row(const ExecutionContext& context, const NormWeight& norm, ui
   }
 }
 
-// The norm of one row of x, through a row `normed` (which may be x) into every format of `out` that
-// is wanted; x itself where the norm is none. `shard`: whose copy of the weights is read.
+// Writes the norm of one row of x into every format of `out` that is wanted; without a norm it
+// writes x. `normed` is a row of scratch, and may be x. `shard` names the copy of the weights to
+// read.
 struct NormTarget {
   NormWeight norm;
   uint32_t shard;

@@ -49,7 +49,7 @@ inline VectorWeight test_vector(const TestMatrix& m, uint32_t shards) {
   return {m.columns, std::vector<const float*>(shards, m.x.data())};
 }
 
-// Fills a value in every format that is read of it.
+// Fills a value in every format that its readers ask for.
 class TestInputOp : public Op {
  public:
   TestInputOp(const TestMatrix& from, ValueId to) : from_(from), to_(to) {}
@@ -79,7 +79,7 @@ inline Bundle test_input(GraphBuilder& builder, const TestMatrix& from) {
   return x;
 }
 
-// Keeps what it reads alive, for the test to look at after the run.
+// Keeps the values that it reads alive, so that a test can look at them after the run.
 class TestOutputOp : public Op {
   void run(ExecutionContext&, const OpSync&, const Worker&) const noexcept override {}
 };

@@ -1,7 +1,7 @@
-// Counts what a group does with its part of a weight in a step of so many rows (graph/op_work.h),
-// when the graph is built. The parts of all groups sum up to the packed bytes of all shards and to
-// 2 x rows x weight.rows x weight.k operations, wherever the boundaries between groups lie; rows
-// that several shards hold count for each.
+// Counts, when a graph is built, a group's work with its part of a weight in a step of so many rows
+// (graph/op_work.h). The parts of all groups sum up to the packed bytes of all shards and to 2 x
+// rows x weight.rows x weight.k operations, wherever the boundaries between groups lie. Rows that
+// several shards hold count once for each shard.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace hearth {
 
 class WeightWork {
  public:
-  // The group's rows of a row-cut weight. A panel that two groups share is counted by rows.
+  // Adds the group's rows of a row-cut weight. A panel that two groups share is counted by rows.
   void add(const Weight& weight, const RowSlice& slice);
   // Adds all rows of the share.
   void add(const Weight& weight, const GroupShare& share);
@@ -24,11 +24,11 @@ class WeightWork {
   // Adds all that a shard has of the weight.
   void add(const Weight& weight, uint32_t shard);
 
-  // Adds what a step of `rows` rows comes to, with kernels of a level that has `units`; nothing
-  // where there are no rows.
+  // Adds the work of a step of `rows` rows, with kernels of a level that has `units`; nothing for 0
+  // rows.
   void add_to(uint32_t rows, const ArithmeticUnitSet& units, OpLoad* load) const;
-  // Mean work of a step that reads only a part of these weights, and multiplies each of those with
-  // a mean number of rows.
+  // The mean work of a step that reads only a part of these weights, and multiplies each weight
+  // that it reads with a mean number of rows.
   struct Mean {
     double read, rows;
   };
