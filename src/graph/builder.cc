@@ -101,8 +101,8 @@ void GraphBuilder::extend_cross_reads(uint32_t node) {
   cross_read_.clear();
 }
 
-// Counts lifetimes in barriers, not in nodes, since several nodes may run at once between two
-// barriers of a group: nodes with no barrier between them share a time.
+// Counts lifetimes in barriers, not in nodes: nodes of a group with no barrier between them may run
+// at once, so they share one time.
 void GraphBuilder::place_values() {
   std::vector<uint32_t> time(graph_.nodes.size());
   uint32_t now = 0;

@@ -6,7 +6,7 @@ namespace hearth {
 namespace {
 
 // Tells the groups that wait for this one at a cross-group point, and waits for the groups that
-// this one reads. All that a group did before lies behind its own barrier.
+// this one reads. The group's own barrier before the node completed all of its earlier work.
 void meet(ExecutionContext& context, Sync sync, uint32_t index, const Worker& worker) noexcept {
   uint32_t groups = context.graph().plan.group_count();
   uint32_t epoch = context.sync_base() + index;
@@ -25,7 +25,7 @@ void meet(ExecutionContext& context, Sync sync, uint32_t index, const Worker& wo
   }
 }
 
-// Returns the first node behind node n's layer; at most `end`.
+// Returns the first node after node n's layer; at most `end`.
 uint32_t next_layer(const std::vector<GraphNode>& nodes, uint32_t n, uint32_t end) {
   uint32_t next = n + 1;
   while (next < end && nodes[next].layer == nodes[n].layer) ++next;

@@ -1,5 +1,5 @@
-// Tests the five modes, groups in lockstep and not, and the lifetimes of values, over toy ops that
-// can tell whether another group's value was complete when they read it.
+// Tests the five modes, groups in lockstep and not, and the lifetimes of values. Its toy ops can
+// tell whether another group's value was complete when they read it.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kWidth = 64;
 
-// out[r][i] = sum over inputs of in[r][i] + bias, the columns dealt out to the group's threads,
+// out[r][i] = sum over inputs of in[r][i] + bias. The columns are dealt out to the group's threads,
 // with random delays so that groups and threads drift apart.
 class SumOp : public Op {
  public:
@@ -43,8 +43,8 @@ class SumOp : public Op {
   uint32_t seed_;
 };
 
-// out[g][r][i] = sum over inputs of in[r][i] + biases[g] in every group g, the columns dealt out to
-// all members of the plan.
+// out[g][r][i] = sum over inputs of in[r][i] + biases[g] in every group g. The columns are dealt
+// out to all members of the plan.
 class DealtSumOp : public Op {
  public:
   DealtSumOp(std::vector<ValueId> in, std::vector<ValueId> out, std::vector<float> biases,
@@ -70,8 +70,8 @@ class DealtSumOp : public Op {
   uint32_t seed_;
 };
 
-// A random graph over all five modes and what it computes: sums of small integers, exact in f32.
-// The last node writes nothing that is looked at: it keeps the values before it alive.
+// A random graph over all five modes, with its results: sums of small integers, exact in f32. The
+// last node writes no value that is checked: it keeps the values before it alive.
 struct RandomGraph {
   Graph graph;
   std::vector<ValueId> last;    // values to look at once all nodes but the last have run
@@ -217,7 +217,7 @@ void expect_values(ExecutionContext& context, const RandomGraph& random) {
   }
 }
 
-// Renumbers the members of a plan's groups so that one that rests stands before each of them, and
+// Renumbers the members of a plan's groups so that a resting member stands before each of them, and
 // the last group's members come first.
 void some_rest(Plan* plan) {
   const uint32_t members = plan->member_count();

@@ -41,8 +41,8 @@ Visible visible(uint64_t first_position, uint64_t rows, uint64_t window) {
   return {last - (first - std::min(first, most)), pairs};
 }
 
-// Integrates: the mean is the integral of 1 - F^n over x > 0 less that of F^n over x < 0, where F
-// is the normal distribution function.
+// mean = integral over x > 0 of (1 - F(x)^n) - integral over x < 0 of F(x)^n, with F the normal
+// distribution function.
 double mean_greatest(uint32_t n) {
   if (n <= 1) return 0;
   constexpr double kStep = 1.0 / 256, kEnd = 8;

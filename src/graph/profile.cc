@@ -49,8 +49,8 @@ void Profile::begin_run(const ExecutionContext& context, uint32_t begin) {
   start_ = ProfileLaps::Clock::now();
 }
 
-// A run may have ended before its last node, so work is counted only of nodes that were done.
-// Group 0 works on every node, serial or not, so the calls of its first member tell.
+// Counts the work of nodes that were done, since a run may have ended before its last node. Group 0
+// works on every node, serial or not, so its first member's calls say which.
 void Profile::end_run(const ExecutionContext& context) {
   wall_ += ProfileLaps::Clock::now() - start_;
   const uint32_t first = graph_.plan.groups[0].members[0];

@@ -44,8 +44,8 @@ OpRate rate_of(const ProfileRow& row, double wall, const MachineLimits& limits) 
   return rate;
 }
 
-// Ops follow each other, so their least times add up; the bound of all is the one that rules most
-// of this time.
+// Ops follow each other, so their least times add up. The bound of all is the bound that most of
+// this time has.
 OpRate rate_of_all(const ProfileSummary& summary, const std::vector<OpRate>& ops) {
   OpRate all;
   all.name = "all";

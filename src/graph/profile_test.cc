@@ -1,5 +1,5 @@
-// A profile's times lie with the right member, node and cause, and add up. Nothing here depends on
-// how long something takes: a sleep or the order of events guarantees every bound.
+// Tests that a profile's times belong to the right member, node and cause, and add up. No test
+// depends on how long something takes: a sleep or the order of events guarantees every bound.
 #include "graph/profile.h"
 
 #include <gtest/gtest.h>
@@ -37,8 +37,8 @@ TEST(ProfileLaps, EachLapLiesWhereItWasNoted) {
   EXPECT_EQ(records[0].calls + records[2].calls, 0u);
 }
 
-// An op that does nothing or, with a counter of arrivals, lets member 0 of the plan nap once all
-// members are here.
+// An op that does nothing. With a counter of arrivals, it lets member 0 of the plan nap once all
+// members have arrived.
 class NapOp : public Op {
  public:
   NapOp(uint32_t group, std::atomic<uint32_t>* arrived) : group_(group), arrived_(arrived) {}
@@ -64,7 +64,7 @@ class NapOp : public Op {
   std::atomic<uint32_t>* arrived_;
 };
 
-// Makes a graph with nodes of all modes; in "slow" member 0 naps.
+// Makes a graph with nodes of all modes; member 0 naps in "slow".
 Graph nap_graph(const Plan& plan, std::atomic<uint32_t>* arrived) {
   GraphBuilder builder(plan, kernels_for(Isa::kReference), 1);
   auto append = [&](Mode mode, const char* name, std::atomic<uint32_t>* counter = nullptr) {
@@ -171,8 +171,8 @@ TEST(Profile, TheSlowOneWorksAndTheOthersWait) {
   f.run(1);
   uint32_t slow = f.node("slow"), reduce = f.node("reduce");
   EXPECT_GE(f.profile.record(0, slow).work, kNapNs);
-  // The nap begins when all have come and ends before member 0's barrier: its own group spends that
-  // time at "slow", and the other group spends it there or on the way into "reduce".
+  // The nap begins when all have arrived and ends before member 0's barrier. So its own group
+  // spends that time in "slow"; the other group spends it there or on the way into "reduce".
   const ProfileRecord& peer = f.profile.record(1, slow);
   EXPECT_GE(peer.work + peer.barrier, kNapNs);
   for (uint32_t m : {2u, 3u}) {
@@ -216,8 +216,8 @@ TEST(Profile, SummaryIsByNameInOrder) {
   for (const ProfileRow& row : summary.rows) names.push_back(row.name);
   EXPECT_EQ(names, (std::vector<std::string>{"twice", "slow", "reduce", "loose", "gather", "serial",
                                              "scatter"}));
-  // Two nodes in two runs read 100 + 101 bytes each time in both groups, and do an operation a row
-  // and group.
+  // Each of two nodes in two runs reads 100 + 101 bytes in the two groups, and does one operation
+  // for each row and group.
   EXPECT_EQ(summary.rows[0].calls, 4u);
   EXPECT_EQ(summary.rows[0].work.bytes, 4u * 201);
   EXPECT_EQ(summary.rows[0].work.of(ArithmeticUnit::kBf16Dot), 2u * 2 * (3 + 5));

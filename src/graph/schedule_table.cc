@@ -14,8 +14,8 @@ std::string name_of(const ScheduleEntry& entry) {
                      pack_kind_name(p.kind), p.outputs, p.k, p.threads, entry.most_rows);
 }
 
-// Rows of experts: kMostExpertRows or more count as kMostExpertRows, and schedules are for 1 /
-// kFewerRows to kMoreRows times the rows that an expert has on average.
+// Rows of experts: numbers from kMostExpertRows on count as kMostExpertRows. Schedules exist for 1
+// / kFewerRows to kMoreRows times the rows that an expert has on average.
 constexpr uint32_t kMostExpertRows = 64, kFewerRows = 8, kMoreRows = 4;
 
 }  // namespace

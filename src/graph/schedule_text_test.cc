@@ -29,7 +29,7 @@ TEST(ScheduleText, ComesBackAsItWent) {
                                           .task_rows = 256}));
 }
 
-// The line with its first `from` become `to`.
+// Returns kLine with the first `from` replaced by `to`.
 std::string with(const std::string& from, const std::string& to) {
   std::string line = kLine;
   return line.replace(line.find(from), from.size(), to);
@@ -105,7 +105,7 @@ TEST(ScheduleText, TellsOneFaultInASentence) {
             "schedule line 1 has '" + std::string(32, '?') + "' instead of 'slice'");
 }
 
-// A line is read or refused, whatever bytes it has.
+// Every line is either read or refused, whatever bytes it has.
 TEST(ScheduleText, DamagedLinesAreReadOrRefused) {
   std::mt19937 random(2);
   int refused = 0;

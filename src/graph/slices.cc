@@ -9,8 +9,8 @@
 namespace hearth {
 namespace {
 
-// Appends the program of the subtree over leaves [begin, begin + width); `whole` appends the
-// program of a subtree where that is available as a whole, and says whether it was.
+// Appends the program of the subtree over leaves [begin, begin + width). If a subtree is available
+// as a whole, `whole` appends its program and returns true.
 template <typename Whole>
 bool append_tree(uint32_t begin, uint32_t width, uint32_t leaves, const Whole& whole,
                  std::vector<int32_t>* program) {
@@ -127,7 +127,7 @@ std::vector<int32_t> sum_program(const std::vector<Piece>& pieces, const AxisCut
     };
     return append_tree(0, std::bit_ceil(leaves), leaves, whole, &program);
   };
-  // Empty shards have no sums, so the tree stands over the other shards.
+  // Empty shards have no sums, so the tree is built over the other shards.
   std::vector<uint32_t> filled;
   for (uint32_t s = 0; s < cuts.shard_count(); ++s) {
     if (!cuts.segments(s).empty()) filled.push_back(s);

@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// Runs a sum program over strings, so that the tree it stands for can be read.
+// Runs a sum program over strings, and returns the tree as text.
 std::string tree_text(const std::vector<int32_t>& program, const std::vector<Piece>& pieces) {
   std::vector<std::string> stack;
   for (int32_t step : program) {
@@ -98,7 +98,7 @@ TEST(SegmentBlocks, CoverAShardsBlocks) {
   }
 }
 
-// Every group computes all rows; one that spans shards deals them to these by panels.
+// Every group computes all rows. A group over several shards deals them to the shards by panels.
 TEST(RowSlices, CoverAllRowsOfCopies) {
   const Weight weight = whole_weight("router", DType::kF32, 70, 64, {true, true, true});
   for (uint32_t shards : {1u, 2u, 3u}) {
@@ -135,7 +135,7 @@ TEST(Slices, PiecesSplitIntoSubtrees) {
   EXPECT_EQ(ends(0, 3, 2), (Ends{2, 3}));
 }
 
-// However finely pieces are split, the sum is the same tree.
+// Pieces that are split any number of times add up by the same tree.
 TEST(Slices, SplitPiecesAreAddedByTheSameTree) {
   for (uint32_t units : {3u, 5u, 7u, 8u, 40u}) {
     const AxisCuts cuts(units, 1, std::vector<uint32_t>{1});

@@ -11,7 +11,7 @@ struct Stretch {
   const std::byte *begin, *end;
 };
 
-// Returns layers of different lengths and heads; of one of them one shard has no heads, and one is
+// Returns layers of different lengths and heads. One layer has no heads on one shard, and one is
 // not cached at all.
 std::vector<KvLayer> unlike_layers() {
   return {{128, 128, {2, 1}}, {192, 128, {3, 0}}, {24, 80, {1, 4}}, {0, 0, {0, 0}}, {8, 8, {1, 1}}};
@@ -50,7 +50,7 @@ TEST(KvView, PagesShareNothingAndFillTheirShard) {
   }
 }
 
-// The engine copies a page as these bytes.
+// The heads of a page are one range of bytes, since the engine copies pages so.
 TEST(KvView, HeadsOfAPageLieOnEnd) {
   const std::vector<KvLayer> layers = unlike_layers();
   KvView view(KvType::kQ8_0, 3, 2, layers);
@@ -66,7 +66,7 @@ TEST(KvView, HeadsOfAPageLieOnEnd) {
   EXPECT_EQ(view.page_bytes(1, 1), 0u);
 }
 
-// The number of pages may be known last.
+// The number of pages may be set after the view is made.
 TEST(KvView, MorePagesMoveTheLayersBehind) {
   KvView view(KvType::kF16, 1, 1, {{16, 32, {2}}, {16, 16, {1}}});
   view.set_page_count(7);

@@ -130,7 +130,7 @@ TEST(SyncLayout, AnOpsCountersAndFlagsLieOnTheShardsOfTheirSlots) {
   }
 }
 
-// The context uses the memory it is given, and tells the members that the layout names.
+// The context uses the memory that it is given, and flags reach the members that the layout names.
 TEST(SyncLayout, ContextStandsOnIt) {
   for (const Plan& plan : plans()) {
     Graph graph = claiming_graph(plan);

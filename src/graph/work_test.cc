@@ -1,5 +1,5 @@
-// Tests the work that ops report for a step: the parts make the whole, whatever the cut and the
-// groups.
+// Tests the work that ops report for a step: the parts of all groups sum up to the whole, for all
+// cuts and groups.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ OpWork product(const Weight& weight, uint32_t rows, ArithmeticUnit unit) {
   return work;
 }
 
-// A graph's work in a step that it is asked for but does not run: nothing has memory.
+// Asks for a graph's work in a step that is not run, so nothing needs memory.
 class Asked {
  public:
   explicit Asked(Graph graph, KvType type = KvType::kF32) : graph_(std::move(graph)), type_(type) {}
@@ -157,8 +157,8 @@ TEST(Work, GatedAndColumnCutWeights) {
   }
 }
 
-// A shard's bytes are read there, by whichever groups, and once; the bytes in the source are the
-// same however the weight is cut.
+// A shard's bytes are read once, by any of the groups. The bytes in the source do not depend on the
+// cut.
 TEST(Work, EveryShardIsReadOnce) {
   for (const Case& c : kCases) {
     for (const Plan& plan : plans()) {
@@ -189,7 +189,8 @@ TEST(Work, EveryShardIsReadOnce) {
   }
 }
 
-// Every group looks up every token, in panels that may lie on any shard; it is no work of theirs.
+// Every group looks up every token, in panels that may lie on any shard. These bytes are not work
+// of the groups.
 TEST(Work, TheTableIsReadByPanels) {
   for (const Plan& plan : plans()) {
     AxisCuts cuts = cut(12, plan);
@@ -210,7 +211,8 @@ TEST(Work, TheTableIsReadByPanels) {
   }
 }
 
-// Items have their positions in common: those from 20 to 40 lie in two panels.
+// Items share positions, so a row of the position table is read once: rows 20 to 40 lie in two
+// panels.
 TEST(Work, PositionsAreReadOnce) {
   for (const Plan& plan : plans()) {
     AxisCuts cuts = cut(12, plan), position_cuts = cut(6, plan);
@@ -280,8 +282,8 @@ TEST(Work, LogitsOfWantedRowsOnly) {
   }
 }
 
-// 3 KV heads of 4 query heads each, cut through them by 2: what shards share, each computes and
-// reads, and counts.
+// 3 KV heads of 4 query heads each are cut between two shards, through the middle KV head. Each
+// shard computes, reads and counts the head that they share.
 TEST(Work, SharedKvHeadsCountOnEveryShard) {
   constexpr uint32_t kHeads = 12, kKvHeads = 3, kDim = 16, kRows = 7;
   Plan plan = even_plan(Phase::kDecode, kMaxRows, 2, 2, 2);
@@ -305,7 +307,7 @@ TEST(Work, SharedKvHeadsCountOnEveryShard) {
   EXPECT_EQ(attended.bytes, uint64_t{kCopies} * 10 * 2 * kDim * sizeof(float));
 }
 
-// Pair by pair and position by position.
+// Counts the work pair by pair and position by position.
 OpWork attended(const std::vector<StepItem>& items, uint32_t heads, const AttentionShape& shape,
                 size_t position_bytes, ArithmeticUnit unit) {
   OpWork work;
@@ -325,7 +327,7 @@ OpWork attended(const std::vector<StepItem>& items, uint32_t heads, const Attent
   return work;
 }
 
-// Keys and values of unlike length.
+// Keys and values have different lengths.
 TEST(Work, AttentionCountsVisiblePairs) {
   constexpr uint32_t kHeads = 6, kKey = 16, kValue = 48, kGroup = 2;
   constexpr uint32_t kQueries = kHeads * kGroup;

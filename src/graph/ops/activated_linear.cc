@@ -22,10 +22,10 @@ struct ActivatedTask {
   }
 };
 
-// Factors that a single weight's activated results are multiplied by: columns of a value.
+// Factors by which a single weight's activated results are multiplied: columns of a value.
 struct Times {
   ValueId value;
-  uint32_t first;  // that of the weight's row 0
+  uint32_t first;  // the column for the weight's row 0
 };
 
 // Computes one group's part of the FFN axis. A task multiplies panels of one weight, or of gate and
@@ -67,8 +67,8 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
   }
 
  private:
-  // Adds a slice's tasks. A task has the same panels of gate and up, an even number of each, and as
-  // many in all as the schedule says.
+  // Adds a slice's tasks. A task has the same panels of gate and of up, an even number of each. The
+  // schedule gives the number of both together.
   void add_tasks(TaskList<ActivatedTask>* list, size_t local_shard, const RowSlice& slice,
                  uint32_t column, const ProductShape* products, const Cutting& cutting) {
     const PackSpec& spec = parts_[0].weight->shards[slice.shard].spec;
@@ -133,8 +133,8 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
                                      index == 0 ? task.schedule : task.second});
   }
 
-  // Activates the first weight's tile [m][columns of the panels] in place, and multiplies it by
-  // that of the second.
+  // Activates the first weight's tile [m][columns of the panels] in place, and multiplies it by the
+  // second weight's tile.
   void activate(const Kernels& kernels, const ActivatedTask& task, uint32_t m, float* tile,
                 const float* up) const noexcept {
     const uint32_t columns = task.panels.panels * kPanelRows;

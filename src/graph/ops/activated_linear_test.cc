@@ -1,5 +1,5 @@
-// The inner half of feed-forward layers: with and without a gate and biases, the same bits however
-// it is cut, and near what double gives.
+// The inner half of feed-forward layers, with and without a gate and biases: the bits do not depend
+// on the cut, and are near the result in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -92,8 +92,8 @@ class Layer {
   std::unique_ptr<TestRun> run_;
 };
 
-// A product with a row of weights, and what binary32 may be off: a rounding for each of its terms
-// and for the bias.
+// A product with a row of weights, and the largest error of binary32: a rounding for each of its
+// terms and for the bias.
 struct Sum {
   double value = 0, slack = 0;
 };
@@ -125,8 +125,8 @@ double true_activation(Activation activation, double x) {
   return NAN;
 }
 
-// All activations have slopes below 1.13 and the errors that kernels/activation/activation.h says,
-// that of SwiGLU with limits 8e-7 at most.
+// All activations have slopes below 1.13, and the errors that kernels/activation/activation.h
+// names. That of SwiGLU with limits is 8e-7 at most.
 void expect_true(const Kind& kind, const Part& a, const Part& b, const std::vector<float>& out) {
   for (uint32_t r = 0; r < out.size() / kHidden; ++r) {
     for (uint32_t c = r % 7; c < kHidden; c += c + 20 < kHidden ? 7 : 1) {
@@ -167,7 +167,7 @@ TEST(ActivatedLinear, GivesTheTruthInTheSameBitsHoweverItIsCut) {
   }
 }
 
-// A row has the same bits in any company: the first rows of all.
+// A row has the same bits in steps of any size: it is compared with the first rows of the largest.
 TEST(ActivatedLinear, ARowDoesNotDependOnItsCompany) {
   const Part a(6), b(8);
   for (const Kind& kind : kKinds) {

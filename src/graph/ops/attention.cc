@@ -12,8 +12,8 @@
 namespace hearth {
 namespace {
 
-// A task of one thread: a unit, or a piece of one. A unit is some rows of an item times the query
-// heads that the slice has of a granule of KV heads.
+// A task of one thread: a unit, or a piece of one. A unit is some rows of an item times those query
+// heads of the slice that belong to one granule of KV heads.
 struct Task {
   const StepItem* item;
   uint32_t row, rows;  // of the item
@@ -23,10 +23,11 @@ struct Task {
   uint32_t unit, piece, pieces;
 };
 
-// Attends, and cuts units into pieces where a step has few for its threads, as one long sequence on
-// many cores. A piece is a run of a unit's spans (kernels/attention/attention.h): its thread visits
-// the spans, waits for the piece before, merges its sums behind that one's and tells the next.
-// Pieces are claimed in order, so a piece that is waited for is under way or done.
+// Computes attention. If a step has few units for its threads, as with one long sequence on many
+// cores, units are cut into pieces. A piece is a range of a unit's spans
+// (kernels/attention/attention.h). Its thread visits the spans, waits for the piece before it,
+// merges its sums behind that piece's sums, and tells the next piece. Pieces are claimed in order,
+// so a piece that a thread waits for is under way or done.
 class AttentionOp : public Op {
  public:
   AttentionOp(ValueId qkv, ValueId out, ValueId merged, GroupKvPages pages,
@@ -61,14 +62,14 @@ class AttentionOp : public Op {
     constexpr uint32_t kByHand = 4;
     return threads == 1 ? 1 : threads * (schedule.tasks == 0 ? kByHand : schedule.tasks);
   }
-  // Floats that a unit's heads keep of the spans merged so far.
+  // Returns the floats of the sums of all spans merged so far, over a unit's heads.
   static size_t unit_floats(const AttentionShape& shape) {
     return shape.granule * row_sums_floats(kMaxQueryRows, shape.value_length);
   }
 
   bool attends() const override { return true; }
   uint32_t counters() const override { return local_shard_count(); }
-  // A flag for each piece: units * ceil(enough_ / units) < enough_ + units < 2 enough_.
+  // One flag for each piece: units * ceil(enough_ / units) < enough_ + units < 2 enough_.
   uint32_t flags() const override { return local_shard_count() * 2 * enough_; }
 
   // Counts a score and a weighted sum over a head's elements for every visible pair of query and
@@ -121,8 +122,9 @@ class AttentionOp : public Op {
         task.pieces = pieces;
         return task;
       };
-      // Several units on end, so that one's last page fetches the next one's first. One by one
-      // where some take much longer than others, and pieces, since each waits for the one before.
+      // A thread takes several units on end, so that one's last page fetches the next one's first.
+      // It takes one at a time if some units take much longer than others, or if units are cut into
+      // pieces, since each piece waits for the one before.
       const bool runs = pieces == 1 && units_are_alike(context);
       const uint32_t takers = runs ? threads_ : count;
       auto claim = [&] {
@@ -152,7 +154,7 @@ class AttentionOp : public Op {
     return (item.rows + tile_rows_ - 1) / tile_rows_;
   }
 
-  // Counts what rows [row, row + rows) of the item see.
+  // Counts the positions and pairs that rows [row, row + rows) of the item see.
   Visible visible_to(const StepItem& item, uint32_t row, uint32_t rows) const noexcept {
     if (shape_.mask == Mask::kCausal) {
       return visible(uint64_t{pages_.first_position(item)} + row, rows, shape_.window);
@@ -166,7 +168,7 @@ class AttentionOp : public Op {
     return pages_.first_position(item) + (shape_.mask == Mask::kCausal ? row : item.rows - 1);
   }
 
-  // The positions that rows [row, row + rows) of the item see.
+  // Returns the positions that rows [row, row + rows) of the item see.
   UnitRange seen_by(const StepItem& item, uint32_t row, uint32_t rows) const noexcept {
     const uint32_t end = last_seen(item, row + rows - 1) + 1;
     return {end - static_cast<uint32_t>(visible_to(item, row, rows).positions), end};
@@ -177,7 +179,7 @@ class AttentionOp : public Op {
     return {seen.begin / kSpanPositions, (seen.end - 1) / kSpanPositions + 1};
   }
 
-  // Whether no unit takes more than twice the mean time.
+  // Returns whether no unit takes more than twice the mean time.
   bool units_are_alike(const ExecutionContext& context) const noexcept {
     uint64_t most = 0, all = 0, tiles = 0;
     for (const StepItem& item : context.step().items) {
@@ -190,7 +192,7 @@ class AttentionOp : public Op {
     return most * tiles <= 2 * all;
   }
 
-  // Returns into how many pieces each of a local shard's units is cut.
+  // Returns the number of pieces that each of a local shard's units is cut into.
   uint32_t pieces_of(const ExecutionContext& context, uint32_t units) const noexcept {
     if (units == 0 || units >= enough_ || most_ > kMaxQueryRows) return 1;
     uint32_t spans = 1;
@@ -223,7 +225,7 @@ class AttentionOp : public Op {
     HEARTH_CHECK(false, "every tile belongs to an item");
   }
 
-  // Returns the first page that a KV head of the task visits, if there is a task.
+  // Returns the first page that a KV head of the task visits; an empty page without a task.
   KvPage first_page(const ExecutionContext& context, const Task& task,
                     uint32_t head) const noexcept {
     if (task.item == nullptr) return {};
@@ -237,7 +239,7 @@ class AttentionOp : public Op {
     return pages_.page(context, task.local_shard, *task.item, page, head - slice.kv.begin);
   }
 
-  // `next`: the task that the worker runs after this one.
+  // Runs a task. `next` is the task that the worker runs after this one.
   void run_task(ExecutionContext& context, const Task& task, const Task& next, uint32_t flag0,
                 const Worker& worker) const noexcept {
     if (task.pieces == 1) {
@@ -255,7 +257,7 @@ class AttentionOp : public Op {
   }
 
   // Computes the sums of a piece's spans, as many spans at a time as the scratch has room for, and
-  // merges them.
+  // merges each result.
   void run_piece(ExecutionContext& context, const Task& task, uint32_t flag0,
                  const Worker& worker) const noexcept {
     const uint32_t flag =
@@ -285,8 +287,8 @@ class AttentionOp : public Op {
     return task.spans.begin + task.spans.size() * piece / task.pieces;
   }
 
-  // Lets one KV head's query heads attend to `spans`. With null `sums` these are all that the rows
-  // see, and the results go into the output tile; else the spans' sums go to `sums`.
+  // Lets one KV head's query heads attend to `spans`. If `sums` is null, these are all spans that
+  // the rows see, and the results go into the output tile. Else the spans' sums go to `sums`.
   void attend(ExecutionContext& context, const Task& task, uint32_t head, UnitRange spans,
               float* sums, const KvPage& after, const Worker& worker) const noexcept {
     const HeadSlice& slice = heads_[task.local_shard];
@@ -322,8 +324,8 @@ class AttentionOp : public Op {
     }
   }
 
-  // Merges the sums of spans behind those of the unit's spans before them; the last ones go into
-  // the output tile.
+  // Merges sums of spans behind those of the unit's spans before them. After the unit's last spans
+  // the results go into the output tile.
   void merge(ExecutionContext& context, const Task& task, uint32_t head, UnitRange spans,
              float* sums, const Worker& worker) const noexcept {
     const size_t unit = size_t{task.local_shard} * enough_ + task.unit;
@@ -342,7 +344,7 @@ class AttentionOp : public Op {
                                    .sink = sinks_of(rows)});
   }
 
-  // Rows of a kernel call: query heads of a KV head, token by token.
+  // The rows of a kernel call: query heads of a KV head, token by token.
   struct HeadRows {
     uint32_t count;
     size_t q_offset[kMaxQueryRows], out_offset[kMaxQueryRows];

@@ -1,6 +1,6 @@
-// Attention as a graph has it, from the rows of Q, K and V to those that the output projection
-// reads: for every way of keeping keys and values, cut over shards, groups and threads, held
-// against its definition in double.
+// Tests attention in a graph, from the rows of Q, K and V to the rows that the output projection
+// reads. Every way of keeping keys and values, cut over shards, groups and threads, is compared
+// with the definition in double.
 #include "graph/ops/attention.h"
 
 #include <gtest/gtest.h>
@@ -249,7 +249,7 @@ const VectorWeight& sinks_of_heads() {
   return sinks;
 }
 
-// The rows that row `row` of an item sees which begins at row `first`: [begin, end).
+// The rows [begin, end) that row `row` sees, of an item that begins at row `first`.
 struct RowRange {
   uint32_t begin, end;
 };
@@ -289,7 +289,8 @@ std::vector<double> truth(const Layer& layer, RowRange seen, uint32_t row, uint3
   return out;
 }
 
-// Expects the truth of f32: scores of some tens carry an error of 1e-5, and values are below 2.
+// Expects the results of double within errors of f32: scores of some tens carry an error of 1e-5,
+// and values are below 2.
 void expect_true(const Layer& layer, const std::vector<uint32_t>& items) {
   uint32_t first = 0;
   for (uint32_t rows : items) {
@@ -394,7 +395,7 @@ TEST(Attention, CachedAndOfTheStepInOneGraph) {
                           shape_of(2, 48, 16, KvKept::kCached, Mask::kBidirectional)});
 }
 
-// Threads share the spans of a token that has few heads for them, in any way.
+// Threads share the spans of a token in any way, if it has few heads for them.
 TEST(Attention, SpansSharedByThreads) {
   constexpr uint32_t kLast = 1309;
   const AttendSchedule all[] = {{}, {1, 1}, {4, 2}, {1, 8}, {4, AttendSchedule::kMostTasks}};
@@ -423,7 +424,7 @@ TEST(Attention, SpansSharedByThreads) {
   }
 }
 
-// Layers that keep nothing share their pages' memory, and those of a cache take none of it.
+// Layers without a cache share their pages' memory, and layers with a cache take none of it.
 TEST(Attention, PagesOfTheStepLiveAsLongAsTheirLayer) {
   const Plan plan = even_plan(Phase::kPrefill, kMaxRows, 1, 1, 1);
   auto bytes = [&](uint32_t layers, KvKept kept) {
@@ -478,7 +479,7 @@ AttentionShape wide_shape(size_t heads) {
   return shape;
 }
 
-// The largest that fits: one row a task, and what lies behind the tile stays as it is.
+// The largest shape that fits has one row a task, and no byte behind the tile changes.
 TEST(Attention, TheLargestTile) {
   const AttentionShape shape = wide_shape(kAttentionTileFloats / 512);
   ASSERT_TRUE(attention_tile_fits(shape));

@@ -11,27 +11,27 @@
 namespace hearth {
 namespace {
 
-// The rows whose queries and keys are normed at a time, before the state is updated by them.
+// The rows whose queries and keys are normed at a time, before they update the state.
 constexpr uint32_t kRuleRows = 32;
 // The fewest columns of a head's state that a task takes.
 constexpr uint32_t kLeastColumns = 32;
 
-// The columns of a value at which the rows of a key head's value heads begin, by part.
+// By part, the columns of a value at which the rows of a key head's value heads begin.
 struct PartColumns {
   std::vector<uint32_t> columns;  // of the first key head
-  uint32_t of_head = 0;           // columns that a key head has of each
+  uint32_t of_head = 0;           // columns of each part for one key head
 
   uint32_t at(uint32_t part, uint32_t head) const { return columns[part] + head * of_head; }
 };
 
-// The key heads of one shard that a group works on, and where their rows stand in its values.
+// The key heads of one shard that a group works on, and the columns of their rows in its values.
 struct DeltaSlice {
   uint32_t shard;
   UnitRange heads;  // of the whole model
-  uint32_t state;   // the first one's place among the shard's
+  uint32_t state;   // the first one's index among the shard's key heads
   uint32_t local;   // and among the group's
   PartColumns query, key, value, gate, alpha, beta;
-  uint32_t out_column, out_element;  // ColumnSlice of the output
+  uint32_t out_column, out_element;  // of the output's ColumnSlice
 
   uint32_t count() const { return heads.size(); }
 };
@@ -44,24 +44,25 @@ struct DeltaLayer {
 
   uint32_t length() const { return shape.length; }
   uint32_t each() const { return shape.heads.each; }
-  // Columns of a key head behind the convolution: queries, keys, values of its heads.
+  // Returns the columns of a key head after the convolution: queries, keys, values of its heads.
   uint32_t mixed() const { return (2 + each()) * length(); }
   size_t tail_floats() const { return size_t{shape.taps - 1} * mixed(); }
   size_t head_floats() const { return delta_state_floats(length(), length()); }
   size_t state_floats() const { return tail_floats() + each() * head_floats(); }
 
-  // The state of key head `head` of the slice; null for no slot.
+  // Returns the state of key head `head` of the slice; null for kNoSlot.
   float* state(const ExecutionContext& context, const DeltaSlice& slice, uint32_t slot,
                uint32_t head) const noexcept {
     float* all = context.step().states->at(slice.shard, shape.layer, slot);
     return all == nullptr ? nullptr : all + (slice.state + head) * state_floats();
   }
-  // Part of value head i of a key head, and its number among those that the part has of it.
+  // part_of(i): the part of value head i of a key head. within(i): its number among the value heads
+  // of that key head in the part.
   uint32_t part_of(uint32_t i) const { return shape.heads.dealt ? i : 0; }
   uint32_t within(uint32_t i) const { return shape.heads.dealt ? 0 : i; }
 };
 
-// Tasks are (item, key head): its queries, keys and values, all rows of the item.
+// Convolves queries, keys and values. A task is an item and a key head, with all rows of the item.
 class DeltaConvOp : public Op {
  public:
   DeltaConvOp(ValueId in, ValueId out, DeltaLayer layer)
@@ -112,8 +113,8 @@ class DeltaConvOp : public Op {
     }
   }
 
-  // A head's columns from `in_column` on, which are channels from `channel` on; `column`: where
-  // they stand among those of the key head.
+  // Convolves a head's columns from `in_column` on, which are channels from `channel` on. `column`
+  // is the first one's index among the key head's columns.
   void mix_columns(ExecutionContext& context, const DeltaSlice& slice, const StepItem& item,
                    uint32_t in_column, uint32_t channel, uint32_t out_column, uint32_t column,
                    const float* from, float* to) const noexcept {
@@ -137,7 +138,8 @@ class DeltaConvOp : public Op {
   DeltaLayer layer_;
 };
 
-// Tasks are (item, value head, some of its columns), all rows of the item.
+// Applies the delta rule. A task is an item, a value head and some of its columns, with all rows of
+// the item.
 class DeltaRuleOp : public Op {
  public:
   DeltaRuleOp(ValueId in, ValueId mixed, ValueId out, DeltaLayer layer)
@@ -177,7 +179,8 @@ class DeltaRuleOp : public Op {
   }
 
  private:
-  // Returns into how many pieces each of so many heads is cut, where they are few for the threads.
+  // Returns the number of pieces that each of `heads` heads is cut into if there are few for the
+  // threads.
   uint32_t pieces_of(uint32_t heads) const noexcept {
     uint32_t pieces = 1;
     while (heads * pieces < 2 * layer_.threads && layer_.threads > 1 &&
@@ -193,7 +196,8 @@ class DeltaRuleOp : public Op {
             std::min(d, tiles * (piece + 1) / pieces * kStateTile)};
   }
 
-  // Some rows' normed queries and keys, and their gates: the state's decay and update strength.
+  // The normed queries and keys of some rows, with their gates: the state's decay and update
+  // strength.
   struct Chunk {
     float* keys;  // [rows][query, key]
     std::array<float, kRuleRows> decay, beta, bias, rate;
@@ -278,7 +282,8 @@ class DeltaRuleOp : public Op {
   DeltaLayer layer_;
 };
 
-// Tasks are (some rows, unit of key heads): the norms of its value heads, in the output's order.
+// Norms the results. A task is some rows and a unit of key heads, with their value heads in the
+// output's order.
 class DeltaNormOp : public Op {
  public:
   DeltaNormOp(ValueId in, ValueId ruled, ValueId out, DeltaLayer layer)

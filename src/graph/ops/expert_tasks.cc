@@ -11,7 +11,7 @@ uint32_t panels_of(const ExpertTasks::Shape& shape, const ExpertUnits& units, ui
   return units.is_shared(unit) ? shape.shared_panels : shape.panels;
 }
 
-// Returns the panels of a task of gate and up. In a step of few rows tasks are short: those that a
+// Returns the panels of a task of gate and up. In a step of few rows tasks are short: tasks that a
 // thread claims on end are joined anyway.
 uint32_t step_of(const ExpertUnits& units, const ExpertTasks::Shape& shape,
                  const ExpertChoices& choices, std::span<const uint32_t> order) {

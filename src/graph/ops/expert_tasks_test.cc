@@ -81,7 +81,7 @@ TEST(ExpertTasks, CoverEveryPanelOfEveryRowOnce) {
   }
 }
 
-// A thread that claims the longest tasks last would keep the others waiting.
+// Longest tasks come first: a thread that claims one last would keep the others waiting.
 TEST(ExpertTasks, ExpertsWithMostRowsComeFirst) {
   const ExpertUnits units = some_units();
   const RouterRule rule{.experts = kExperts, .used = 4};

@@ -50,8 +50,8 @@ class ExpertsBuilder {
   }
 
  private:
-  // Whether shard s is the first that holds columns of its experts' downs, and so adds their bias.
-  // Experts are either all cut in the same way, or each lies whole on one shard.
+  // Returns whether shard s is the first that holds columns of its experts' downs, and so adds
+  // their bias. Experts are either all cut in the same way, or each lies whole on one shard.
   bool is_first_holder(uint32_t s) const {
     const Weight& down = *layer_.experts[0].down;
     for (uint32_t before = 0; before < s && down.cut != CutBy::kWhole; ++before) {
@@ -64,7 +64,7 @@ class ExpertsBuilder {
     return layer_.shared_gates.empty() ? nullptr : &layer_.shared_gates[g];
   }
 
-  // Returns the words for each row that the choices of the longest step need.
+  // Returns how many words a row needs for the choices of the longest step.
   uint32_t choice_width() const {
     const uint32_t rows = std::max(builder_.plan().max_rows, 1u);
     return static_cast<uint32_t>((choice_words(rows, layer_.rule) + rows - 1) / rows);
@@ -113,7 +113,7 @@ class ExpertsBuilder {
     return shards;
   }
 
-  // Looks up how the shard's products are computed.
+  // Looks up the schedules of the shard's products.
   void schedule(uint32_t g, ExpertShard* of) const {
     const Cutting cutting = cutting_of(builder_, g);
     auto products = [&](const ExpertWeights& weights, uint32_t matrices, uint32_t experts) {
@@ -134,7 +134,7 @@ class ExpertsBuilder {
     if (of->units.shared) of->shared_products = products(layer_.shared, 1, 0);
   }
 
-  // Adds the shared expert: `pieces` are the group's partial sums of it on the shard, none where
+  // Adds the shared expert. `pieces` are the group's partial sums of it on the shard; without any
   // the group does not compute it.
   void add_shared(const std::vector<Piece>& pieces, uint32_t g, ExpertShard* of,
                   PartialTree* tree) {
@@ -146,7 +146,7 @@ class ExpertsBuilder {
     tree->bundle.values.push_back(of->shared_output);
   }
 
-  // Returns the routed experts of shard s that these segments cover, as units.
+  // Returns the routed experts of shard s in these segments, as units.
   ExpertShard units_of(uint32_t s, const UnitRange& segments) const {
     ExpertShard of{};
     of.shard = s;
@@ -184,8 +184,8 @@ class ExpertsBuilder {
                               g);
   }
 
-  // Adds the value that holds what down reads. The node both writes and reads it, so its memory is
-  // its own while the op runs.
+  // Adds the value that down reads. The node both writes and reads it, so no other value shares its
+  // memory while the op runs.
   ValueId add_hidden(RowSet rows, uint32_t g, const Weight& down, uint32_t s, Bundle* hidden) {
     const uint32_t width = std::max(down.shards[s].spec.k, kBlock);
     const ValueId value = builder_.add_value(rows, width, g);
@@ -206,14 +206,14 @@ class ExpertsBuilder {
       return (gate.shards[of.shard].spec.rows + kPanelRows - 1) / kPanelRows;
     };
     ExpertTasks::Shape shape{};
-    uint32_t whole = 0;  // panels of an expert that this shard has
+    uint32_t whole = 0;  // panels of an expert on this shard
     for (uint32_t id : of.units.ids) whole = std::max(whole, panels(*layer_.experts[id].gate));
     shape.panels = whole;
     shape.shared_panels = of.units.shared ? panels(*layer_.shared.gate) : 0;
     shape.block_rows = rows;
     shape.threads = threads;
     shape.out_panels = (one.down->rows + kPanelRows - 1) / kPanelRows;
-    // Columns of all rows where the tile holds them, four panels where there is room.
+    // A task of down has four panels if the tile holds so many for all rows, else two.
     const uint32_t sums = layer_.rule.used + (of.units.shared ? 1 : 0);
     const size_t panel_rows = kExpertTileBytes / (size_t{sums} * kPanelRows * sizeof(float));
     shape.out_step = panel_rows / 4 >= builder_.plan().max_rows ? 4 : 2;

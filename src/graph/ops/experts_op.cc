@@ -19,15 +19,15 @@ static_assert((choice_words(kFewRows, {.experts = kMostExperts, .used = kMostCho
                   sizeof(uint32_t) <=
               kExpertWordBytes);
 
-// The order in which a row's terms are added: their weights and the steps of the sum
+// The order in which a row's terms are added: their weights, and the steps of the sum
 // (WeightedSumArgs).
 struct Terms {
   const float* vectors[kMostChosen];
   float weights[kMostChosen];
   uint8_t steps[kMostChosen];
   uint32_t count = 0;
-  uint32_t segment = 0;  // of the last one
-  // The levels of the tree at which the sums that are held will meet, each with the one below it.
+  uint32_t segment = 0;  // of the last term
+  // For each sum that is held, the level of the tree at which it meets the sum below it.
   uint32_t levels[kMostSums];
   uint32_t open = 0;
 
@@ -50,7 +50,7 @@ struct Terms {
   }
 };
 
-// Writes row `row` of `out`: element j is x[order[j]].
+// Quantises row `row` of `out`: element j is x[order[j]].
 void quantise_in_order(QuantizeFn quantise, const float* x, const std::vector<uint32_t>& order,
                        const ActBuffer& out, size_t row) {
   constexpr size_t kColumns = 512;
@@ -112,7 +112,7 @@ void ExpertsOp::route_rows(const ExecutionContext& context, const ExpertChoices&
   }
 }
 
-// Tasks that a thread claimed on end are one of the kernel's calls where they can be.
+// Tasks that a thread claimed on end are one kernel call if they can be joined.
 void ExpertsOp::run_claim(const Run& run, const ChunkClaim& claimed,
                           uint32_t* bases) const noexcept {
   const ExpertShard& of = shards_[run.local_shard];
@@ -132,7 +132,7 @@ void ExpertsOp::run_claim(const Run& run, const ChunkClaim& claimed,
     run.context.arrive(expert_flag(run, flag), joined, tasks.arrivals(flag));
     t += joined;
   }
-  // Tasks of down are numbered by row block, and within one by columns.
+  // Tasks of down are numbered by row block, and within a block by columns.
   const size_t row_bytes = size_t{of.units.shared ? 1u : 0u} + run.choices.used;
   const size_t most = kExpertTileBytes / (row_bytes * kPanelRows * sizeof(float) *
                                           std::min(run.choices.rows, of.shape.out_rows));
@@ -157,8 +157,8 @@ void ExpertsOp::run_claim(const Run& run, const ChunkClaim& claimed,
   }
 }
 
-// The rows of a task in one format: gathered into the tile, where they are not on end, or where
-// their elements get another order.
+// Returns the rows of a task in one format. They are gathered into the tile if they do not follow
+// each other, or if their elements get another order.
 ActView ExpertsOp::gather(const Run& run, const UpTask& task, const ColumnOrder& order,
                           ActFormat format, std::byte** tile) const noexcept {
   const ExpertShard& of = shards_[run.local_shard];
@@ -249,8 +249,8 @@ void ExpertsOp::run_up(const Run& run, const UpTask& task) const noexcept {
   }
 }
 
-// Computes some columns of the output for `rows`, over all experts. `bases` is scratch, for where
-// each unit's rows begin in the tile.
+// Computes some columns of the output for `rows`, over all experts. `bases` is scratch for the
+// place in the tile where each unit's rows begin.
 void ExpertsOp::run_down(const Run& run, const RowRange& rows, const PanelRange& panels,
                          uint32_t* bases) const noexcept {
   const ExpertShard& of = shards_[run.local_shard];
@@ -259,7 +259,7 @@ void ExpertsOp::run_down(const Run& run, const RowRange& rows, const PanelRange&
   uint32_t held = 0;
   for (uint32_t unit = 0; unit < of.units.count(); ++unit) {
     const bool shared = of.units.is_shared(unit);
-    // The range of the unit's rows that are among `rows`, by their places.
+    // Restricts the unit's rows to those among `rows`, as a range of places.
     uint32_t begin = rows.begin, end = rows.end;
     if (!shared) {
       const uint32_t* first = run.choices.first + of.units.ids[unit];
@@ -290,7 +290,7 @@ void ExpertsOp::sum_rows(const Run& run, const RowRange& rows, const PanelRange&
   const ExpertShard& of = shards_[run.local_shard];
   const ExpertChoices& choices = run.choices;
   const uint32_t columns = panels.panels * kPanelRows;
-  // The base may lie before the tile; its sum with the place does not.
+  // The base may lie before the tile, but its sum with the place lies inside.
   auto term = [&](uint32_t unit, uint32_t place) {
     return tile + size_t{uint32_t{bases[unit] + place}} * columns;
   };
@@ -324,8 +324,9 @@ void ExpertsOp::sum_rows(const Run& run, const RowRange& rows, const PanelRange&
 namespace {
 
 // Returns how many of d distinct experts out of n the busiest of s shards has, over the mean. The
-// number on one shard is nearly normal (its variance is the hypergeometric's), and the numbers of
-// all shards add up to d, which spreads them by s / (s - 1) as independent ones would not.
+// number on one shard is nearly normal, with the variance of the hypergeometric distribution. The
+// numbers of all shards add up to d, which spreads them by s / (s - 1) compared with independent
+// ones.
 double busiest_share(double d, double n, double s) {
   if (s < 2 || n < 2 || d <= 0) return 1;
   const double mean = d / s;
@@ -347,7 +348,8 @@ std::vector<ProductUse> ExpertsOp::products() const {
   return uses;
 }
 
-// Returns the mean load where every expert is as likely: routing is not known before a step.
+// Returns the mean load for experts that are equally likely, since routing is not known before a
+// step.
 OpLoad ExpertsOp::load(const StepSizes& step) const {
   const RouterRule& rule = layer_.rule;
   const double rows = step.rows, part = static_cast<double>(rule.used) / rule.experts;

@@ -13,19 +13,19 @@ namespace {
 constexpr uint32_t kChannels = 128, kRows = 32;
 static_assert((2 * kRows + kMaxConvTaps) * kChannels * sizeof(float) <= kOpTileBytes);
 
-// The channels of one shard that a group works on, and where they stand in its values.
+// The channels of one shard that a group works on, and their columns in its values.
 struct ConvSlice {
   uint32_t shard;
   uint32_t begin, count;  // of the whole model
-  uint32_t state;         // the first one's place among the shard's
-  uint32_t in_shard;      // the shard's
+  uint32_t state;         // the first one's index among the shard's
+  uint32_t in_shard;      // channels of the shard
   uint32_t before, after, input;
-  uint32_t out_column, out_element;  // ColumnSlice of the output
+  uint32_t out_column, out_element;  // of the output's ColumnSlice
 
   uint32_t tasks() const { return (count + kChannels - 1) / kChannels; }
 };
 
-// Tasks are (item, some channels), all rows of the item.
+// A task is an item and some channels, with all rows of the item.
 class GatedConvOp : public Op {
  public:
   GatedConvOp(ValueId in, ValueId out, const ConvShape& shape, std::vector<ConvSlice> slices)
@@ -59,7 +59,7 @@ class GatedConvOp : public Op {
   }
 
  private:
-  // The state of the task's channels; null for no slot.
+  // Returns the state of the task's channels; null for kNoSlot.
   float* state(const ExecutionContext& context, const ConvSlice& slice, uint32_t slot,
                uint32_t first) const noexcept {
     float* all = context.step().states->at(slice.shard, shape_.layer, slot);

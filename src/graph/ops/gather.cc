@@ -18,7 +18,7 @@ struct GatherPlace {
   uint32_t value, column;
 };
 
-// Makes one group's value. Threads share rows times runs of columns.
+// Makes one group's value. Threads share the pairs of a row and kGatherColumns columns.
 class GatherOp : public Op {
  public:
   // Makes an op that sets column c of `out` to the column that `places[c]` names among `from`.

@@ -1,5 +1,5 @@
-// Tests in_column_order(), which brings inputs into the order of a matrix's columns: each element
-// is the one that the order names, in every format and however shards and groups cut them.
+// Tests in_column_order(), which brings inputs into the order of a matrix's columns. Each element
+// must be the one that the order names, in every format, for all cuts over shards and groups.
 #include "graph/ops/gather.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ ColumnOrder shuffled_order() {
   return std::make_shared<const std::vector<uint32_t>>(std::move(order));
 }
 
-// Gives each group's value the columns of the input that a column-cut weight has there.
+// Fills each group's value with the columns of the input that the group has of a column-cut weight.
 class TestShareOp : public Op {
  public:
   TestShareOp(std::vector<ColumnSlice> slices, ValueId to) : slices_(std::move(slices)), to_(to) {}

@@ -21,8 +21,8 @@ std::vector<Call> calls_by(const std::vector<PanelRange>& tasks, uint32_t rows, 
   });
   return calls;
 }
-// Returns the calls of one thread that takes all tasks, in claims as one of `takers` threads makes
-// them.
+// Returns the calls of one thread that takes all tasks. It claims them in the sizes of one of
+// `takers` threads.
 std::vector<Call> calls_of(const std::vector<PanelRange>& tasks, uint32_t rows, uint32_t takers) {
   ChunkCounter counter;
   return calls_by(tasks, rows,

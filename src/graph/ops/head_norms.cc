@@ -8,8 +8,8 @@
 namespace hearth {
 namespace {
 
-// A head's place in its group's row of Q, K and V, in that group's row of moments, and among the
-// model's heads.
+// A head's column in its group's row of Q, K and V, its column in that group's row of moments, and
+// its number among the model's heads.
 struct HeadPlace {
   uint32_t column, moments, head, shard;
 };
@@ -74,7 +74,7 @@ class HeadMomentsOp : public Op {
   bool centred_;  // layer norms: the mean is taken off
 };
 
-// The place of the moments of the model's heads, head after head.
+// The place of one head's moments; listed for all of the model's heads in order.
 struct MomentsPlace {
   ValueId value;
   uint32_t column;
@@ -137,8 +137,8 @@ class HeadNormOp : public Op {
   uint32_t length_;
 };
 
-// Returns where the moments of each of the model's heads lie. Shards that share a KV head have
-// equal ones: the first shard's are taken.
+// Returns the places of the moments of each of the model's heads. Shards that share a KV head have
+// equal moments, so the first shard's are taken.
 std::vector<MomentsPlace> places_of(const std::vector<GroupHeads>& groups,
                                     std::vector<HeadPlace> GroupHeads::*kind, const Bundle& moments,
                                     uint32_t count) {

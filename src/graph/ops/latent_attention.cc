@@ -14,8 +14,8 @@ constexpr uint32_t kUnpackRows = 8, kFewestHeads = 16;
 
 uint32_t absorbed_rows(const StepItem& item) { return item.rows - item.expanded; }
 
-// How a step's attention is divided on a local shard: a unit is `heads` heads times `rows` rows of
-// an item, and may be cut into pieces, ranges of its spans.
+// The division of a step's attention on a local shard. A unit is `heads` heads times `rows` rows of
+// an item, and may be cut into pieces, which are ranges of its spans.
 struct Division {
   uint32_t heads = 0, rows = 0;
   uint32_t blocks = 0;  // of heads
@@ -41,9 +41,9 @@ struct Task {
   }
 };
 
-// Attends to latents. The thread of a piece visits one span after the other, waits for the piece
-// before, merges its sums behind that one's and tells the next. Pieces are claimed in order, so a
-// piece that is waited for is under way or done.
+// Attends to latents: a = softmax(q' c), summed into a c. The thread of a piece visits one span
+// after the other, waits for the piece before it, merges its sums behind that piece's and tells the
+// next. Pieces are claimed in order, so a piece that a thread waits for is under way or done.
 class LatentAttentionOp : public Op {
  public:
   LatentAttentionOp(ValueId queries, ValueId out, ValueId merged, const LatentShape& shape,
@@ -60,7 +60,7 @@ class LatentAttentionOp : public Op {
   // Returns how many tasks a local shard needs to keep its threads evenly busy. Where there are
   // fewer units than that, they are cut into pieces.
   static uint32_t enough_tasks(uint32_t threads) { return threads == 1 ? 1 : 4 * threads; }
-  // Floats that a unit keeps of the spans merged so far.
+  // Returns the floats of the sums of all spans merged so far, over a unit's rows.
   static size_t unit_floats(const LatentShape& shape) {
     return row_sums_floats(kMaxLatentRows, shape.latent_length);
   }
@@ -69,8 +69,8 @@ class LatentAttentionOp : public Op {
   // A flag for each piece.
   uint32_t flags() const override { return local_shard_count() * 2 * enough_; }
 
-  // The load counts every visible pair of a query and a position: a score over the key and a sum
-  // over the latent.
+  // Counts every visible pair of a query and a position twice: a score q' c over the key, and the
+  // sum a c over the latent.
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     const size_t page_bytes = kv_half_bytes(step.kv_type, shape_.cached_length());
@@ -112,8 +112,8 @@ class LatentAttentionOp : public Op {
   }
 
  private:
-  // A worker's scratch: the list of pages, a span's sums, those merged so far; behind them the
-  // kernel's own, which is the tile of results when it is done.
+  // A worker's scratch: the list of pages, a span's sums, the sums merged so far, and behind them
+  // the kernel's own. The kernel's scratch holds the tile of results when it is done.
   static constexpr size_t kPagesBytes = kOpTileBytes / 4;
   static constexpr size_t kSumsFloats =
       size_t{kMaxLatentRows} * kMaxLatentValue + 2 * kMaxLatentRows;
@@ -197,7 +197,7 @@ class LatentAttentionOp : public Op {
     HEARTH_CHECK(false, "every tile belongs to an item");
   }
 
-  // The rows of a kernel call: heads of a row, row by row.
+  // The rows of a kernel call: the heads of one row, then of the next.
   struct CallRows {
     size_t q_offset[kMaxLatentRows], out_offset[kMaxLatentRows];
     uint32_t last[kMaxLatentRows];

@@ -29,8 +29,8 @@ uint32_t tiles_of(std::span<const StepItem> items, uint32_t rows) {
   return tiles;
 }
 
-// The offsets of what a worker keeps of a task beside its scratch: the head's matrices, and a
-// span's pages.
+// The offsets, in a worker's memory beside its scratch, of the parts of a task: the head's
+// matrices, and the keys and values of a span.
 struct Room {
   size_t key, value, page_keys, page_values;  // floats
 
@@ -44,9 +44,9 @@ struct Room {
   size_t floats() const { return key + value + kSpanPages * (page_keys + page_values); }
 };
 
-// A thread takes a head of some rows: it reads the head's matrices back from their packs, makes
-// keys and values of a span after the other and lets all blocks of rows attend to each. The result
-// takes the place of the query.
+// Computes attention of expanded rows. A thread takes a head and some rows. It reads the head's
+// W_UK and W_UV back from their packs, makes k = W_UK c and v = W_UV c of one span after the other,
+// and lets all blocks of rows attend to them. The result takes the place of the query.
 class LatentExpandedOp : public Op {
  public:
   LatentExpandedOp(ValueId queries, ValueId room, const LatentShape& shape,
@@ -67,8 +67,8 @@ class LatentExpandedOp : public Op {
 
   uint32_t counters() const override { return static_cast<uint32_t>(heads_.size()); }
 
-  // Counts every visible pair of a query and a position, and for every task the making of keys and
-  // values of all positions that it sees.
+  // Counts every visible pair of a query and a position, and for every task the making of k = W_UK
+  // c and v = W_UV c for all positions that it sees.
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     const uint32_t rows = expanded_rows(step.items);
@@ -115,8 +115,8 @@ class LatentExpandedOp : public Op {
   }
 
  private:
-  // A worker's scratch: a block's sums of a span, those merged so far of all blocks; behind them
-  // the kernel's own.
+  // A worker's scratch: a span's sums of one block, the sums merged so far of all blocks, and
+  // behind them the kernel's own.
   size_t block_floats() const { return row_sums_floats(kMaxLatentRows, shape_.value_length); }
   uint32_t most_blocks() const {
     const auto blocks =
@@ -128,7 +128,7 @@ class LatentExpandedOp : public Op {
                 size_t{kMaxLatentRows} * (kMaxLatentValue + 2) + 32);
 
   // Returns the number of rows of a task that takes the least time. Small tasks keep all threads
-  // busy; in large ones more rows share the keys and values that are made of each position.
+  // busy; in large ones more rows share the keys and values of each position.
   uint32_t tile_rows(std::span<const StepItem> items, uint32_t heads) const noexcept {
     const uint64_t making = shape_.latent_length;
     uint32_t best = kMaxLatentRows;
@@ -175,8 +175,8 @@ class LatentExpandedOp : public Op {
     }
   }
 
-  // Reads the head's W_UK and W_UV back from their packs into `room`. The pack of W_UK holds it
-  // transposed: a row for each element of the latent.
+  // Reads the head's W_UK and W_UV back from their packs into `room`. The pack holds W_UK^T: a row
+  // for each element of the latent.
   void read_matrices(const ExpandedTask& task, float* room, const Worker& worker) const noexcept {
     auto* row = reinterpret_cast<float*>(worker.scratch);
     const uint32_t latent = shape_.latent_length, of_shard = heads_[task.local_shard].shard;

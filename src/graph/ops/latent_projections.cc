@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// A task: one head's rows of a weight, or those of a unit of heads, times rows of activations.
+// A task: the rows of a weight for one head, or for a unit of heads, times rows of activations.
 struct HeadTask {
   uint32_t local_shard;
   UnitRange heads;
@@ -16,7 +16,7 @@ struct HeadTask {
   bool join(const HeadTask&) { return false; }
 };
 
-// The products with heads' rows of a weight, by local shard: every head is a task.
+// Returns the products with each head's rows of a weight, by local shard. Every head is a task.
 std::vector<ScheduledProduct> head_products(const Weight& weight, uint32_t length,
                                             const std::vector<LatentHeads>& heads,
                                             const Cutting& cutting) {
@@ -30,7 +30,7 @@ std::vector<ScheduledProduct> head_products(const Weight& weight, uint32_t lengt
 }
 
 // Multiplies m rows with a head's rows of the weight, into out[m][stride]. `tmp` holds m times
-// most_columns(length) floats; it is used where the head does not begin and end with whole panels.
+// most_columns(length) floats, for a head that does not begin and end with whole panels.
 void multiply_head(const ExecutionContext& context, const Weight& weight,
                    const ScheduledProduct& product, uint32_t shard_index, uint32_t head,
                    uint32_t length, const ActView& a, uint32_t m, float* out, size_t stride,
@@ -91,7 +91,7 @@ class HeadsOp : public GemmOp<HeadTask> {
     }
   }
 
-  // The products of each of its weights, by local shard.
+  // Returns the products of each of its weights, by local shard.
   virtual std::vector<const std::vector<ScheduledProduct>*> scheduled() const = 0;
   // Computes rows [row, row + m) of the task's heads; m is tile_rows_ at most.
   virtual void run_tile(ExecutionContext& context, const HeadTask& task, uint32_t row, uint32_t m,
@@ -111,8 +111,8 @@ class HeadsOp : public GemmOp<HeadTask> {
   uint32_t tile_rows_;
 };
 
-// Makes queries. A task computes one head's query, rotates its rope part and, except for expanded
-// rows, multiplies the nope part with W_UK.
+// Makes queries. A task computes one head's query, rotates q_rope and, for absorbed rows,
+// multiplies q' = W_UK^T q_nope.
 class LatentQueriesOp : public HeadsOp {
  public:
   LatentQueriesOp(ValueId x, ValueId angles, ValueId out, const LatentShape& shape,
@@ -144,8 +144,8 @@ class LatentQueriesOp : public HeadsOp {
   std::vector<const std::vector<ScheduledProduct>*> scheduled() const override {
     return {&query_products_, &key_products_};
   }
-  // Returns the bytes of scratch for a row: the head's query, its nope part in the input format of
-  // W_UK, and their product.
+  // Returns the bytes of scratch for a row: the head's query, q_nope in the input format of W_UK,
+  // and q'.
   static size_t tile_bytes(const LatentShape& shape) {
     return sizeof(float) * (most_columns(shape.query_length()) * size_t{2} + shape.straight_length +
                             2 * kBlock + most_columns(shape.latent_length));
@@ -199,11 +199,11 @@ class LatentQueriesOp : public HeadsOp {
   ValueId angles_;
   const Weight &query_, &key_;
   std::vector<ScheduledProduct> query_products_, key_products_;
-  WeightWork key_work_;  // of W_UK, with which absorbed rows are multiplied as well
+  WeightWork key_work_;  // of W_UK, which multiplies absorbed rows alone
 };
 
-// Makes values. A task multiplies with W_UV for a unit of heads, whose values are whole blocks of
-// `output`'s input; expanded rows already have theirs.
+// Makes values of absorbed rows: o = W_UV (a c). A task takes a unit of heads, whose values are
+// whole blocks of `output`'s input. Expanded rows already have their o.
 class LatentValuesOp : public HeadsOp {
  public:
   LatentValuesOp(ValueId x, ValueId queries, ValueId out, const LatentShape& shape,

@@ -4,8 +4,8 @@
 namespace hearth {
 namespace {
 
-// The columns of the group's down-projections where low-rank queries begin, and where the latent
-// with its rope part does.
+// The columns of the group's down-projections where the low-rank queries begin, and where [c |
+// k_rope] begins.
 struct DownColumns {
   uint32_t query, latent;
 };

@@ -1,5 +1,5 @@
-// Tests the work that the ops of latent attention report, for rows of both forms, counted pair by
-// pair.
+// Tests the work that the ops of latent attention report, for absorbed and expanded rows. It is
+// compared with a count pair by pair.
 #include <gtest/gtest.h>
 
 #include "graph/ops/latent.h"
@@ -18,7 +18,7 @@ constexpr LatentShape kShape{.layer = 0,
                              .rope = RopeLayout::kInterleaved,
                              .latent_norm = {}};
 
-// A graph's work in a step that it is asked for but does not run: nothing has memory.
+// Asks for a graph's work in a step that is not run, so nothing needs memory.
 struct Asked {
   explicit Asked(const Plan& plan)
       : cuts(kHeads, 1, std::vector<uint32_t>(plan.shard_count(), 1)),
@@ -79,7 +79,7 @@ uint64_t bytes_of(const Weight& weight) {
   return bytes;
 }
 
-// Every group reads its copy of the latents, of each of its shards.
+// Every group reads its copy of the latents, on each of its shards.
 TEST(LatentWork, BothFormsCountVisiblePairs) {
   const std::vector<std::vector<StepItem>> steps = {{{0, 20, 0, nullptr, 0}},
                                                     {{0, 20, 0, nullptr, 20}},

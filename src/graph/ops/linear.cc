@@ -20,8 +20,8 @@ struct LinearTask {
   }
 };
 
-// One group's rows of several weights. Per local shard (shard of the group) one counter; tasks are
-// panel ranges of all parts times row ranges.
+// Computes one group's rows of several weights. Each local shard has one counter. Tasks are panel
+// ranges of all parts times row ranges.
 class LinearOp : public GemmOp<LinearTask> {
  public:
   LinearOp(ValueId x, ValueId out, const std::vector<LinearMatrix>& parts,
@@ -105,7 +105,7 @@ struct PartialTask {
   bool join(const PartialTask& next) { return part == next.part && panels.join(next.panels); }
 };
 
-// The products of a group's columns, by local shard.
+// Returns the products of a group's columns, by local shard.
 std::vector<ProductShape> partial_products(const Weight& weight,
                                            const std::vector<ColumnSlice>& columns,
                                            const Cutting& cutting) {
@@ -118,8 +118,8 @@ std::vector<ProductShape> partial_products(const Weight& weight,
   return shapes;
 }
 
-// Returns into how many parts K is dealt. It is the same for all steps of a graph, since each part
-// has a value of its own.
+// Returns the number of parts that K is dealt into. It is the same for all steps of a graph, since
+// each part has a value of its own.
 uint32_t parts_of(const Weight& weight, const ColumnSlice& columns, const Cutting& cutting) {
   const ProductShape product = partial_products(weight, {columns}, cutting)[0];
   return cutting.schedules.at(product, cutting.max_rows).k_parts;
@@ -130,7 +130,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
  public:
   struct Output {
     Piece piece;
-    uint32_t whole_segments;  // of the piece that it is a part of
+    uint32_t whole_segments;  // of the piece before it was split
     ValueId value;
   };
 
@@ -144,7 +144,8 @@ class PartialLinearOp : public GemmOp<PartialTask> {
       most_segments_ = std::max(most_segments_, output.whole_segments);
       uint32_t local_shard = output.piece.shard - columns[0].shard;
       const Shard& shard = weight.shards[output.piece.shard];
-      // The shard's block 0 as a block of the input, which starts at the group's first element.
+      // Number of the input's block that would hold the shard's block 0. The input starts at the
+      // group's first element.
       auto first_block =
           static_cast<ptrdiff_t>(columns[local_shard].column / kBlock) -
           static_cast<ptrdiff_t>((columns[local_shard].element - shard.spec.k_origin) / kBlock);
@@ -183,7 +184,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
   };
 
   uint32_t segments() const override { return most_segments_; }
-  // The tasks of the part that comes next.
+  // Adds the tasks of the part that is added next.
   void add_tasks(const PackSpec& spec, uint32_t local_shard, const ProductShape& product,
                  const Cutting& cutting) {
     const uint32_t by_hand = column_task_panels(spec, cutting.threads, cutting.max_rows);
@@ -202,7 +203,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
     const Part& part = parts_[task.part];
     const Shard& shard = weight_.shards[part.shard];
     size_t stride = context.f32_stride(part.value);
-    // The kernel numbers blocks by the shard; the input holds the group's part only.
+    // The kernel numbers blocks from the shard's first; the input holds the group's part only.
     gemm_for(context, weight_)(
         {.w = weight_view(shard.spec, shard.codes, shard.scales),
          .panel0 = task.panels.panel0,

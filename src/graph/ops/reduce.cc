@@ -9,10 +9,10 @@
 namespace hearth {
 namespace {
 
-// The depth of a binary tree over as many as 2^15 pieces.
+// The depth of the stack of sums: a binary tree over up to 2^15 pieces.
 constexpr uint32_t kMostDepth = 16;
 
-// The summands of every group's reduce, and the way in which they are summed.
+// The summands of every group's reduce, and the order in which they are summed.
 struct ReducePlan {
   Bundle x, held;  // what was held, or nothing
   std::vector<ValueId> partials;
@@ -22,7 +22,7 @@ struct ReducePlan {
   RowSet rows;
   bool dealt;
   uint32_t workers;  // of all groups, to whom rows are dealt
-  uint32_t columns;  // that the stack of sums has room for, a multiple of 32
+  uint32_t columns;  // columns of the stack of sums, a multiple of 32
   uint32_t width;
 };
 
@@ -35,7 +35,7 @@ uint32_t stack_depth(const std::vector<int32_t>& program) {
   return most;
 }
 
-// Scratch: a row, of sums that nobody reads or of a norm beside them, then the stack of sums.
+// Scratch holds a row, and then the stack of sums. The row is a sum that is not kept, or a norm.
 uint32_t stack_columns(uint32_t width, uint32_t depth) {
   HEARTH_CHECK(width <= kMostReduceWidth, "a row of a reduce fits a thread's scratch");
   HEARTH_CHECK(depth > 0 && depth <= kMostDepth, "the reduce's stack is deep enough");
@@ -45,8 +45,8 @@ uint32_t stack_columns(uint32_t width, uint32_t depth) {
 
 class ReduceOp : public Op {
  public:
-  // Writes `out`: x takes x' (not with kOutputs, and not where the join holds), and the norms are
-  // all groups' copies.
+  // Writes to `out`: x' to x (neither with kOutputs nor if the join holds), and the norms to the
+  // copies of all groups.
   ReduceOp(const ReducePlan& plan, uint32_t group, uint32_t shard, const Reduced& out)
       : plan_(plan), group_(group) {
     if (plan.join.holds) held_ = out.held.values[group];
@@ -148,7 +148,7 @@ class ReduceOp : public Op {
     if (plan_.join.behind) norm_row(context, *plan_.join.behind, shard(), held, held);
   }
 
-  // Writes the norms of the row x, which may be `normed` itself where there is one norm.
+  // Writes the norms of the row x. `normed` is scratch for one row; with a single norm it may be x.
   void give_norms(ExecutionContext& context, const float* x, uint32_t row,
                   float* normed) const noexcept {
     for (const Norm& norm : norms_) {
@@ -157,9 +157,9 @@ class ReduceOp : public Op {
     }
   }
 
-  // Groups that sum the same row at the same time begin with different columns, so that they do not
-  // all ask for one line (Sandwich's rank shift, section 7.2); the order of the summands is one.
-  // The sum is y, and of x too if that is not null.
+  // Sums y, plus x unless that is null. Groups that sum the same row at the same time begin with
+  // different columns, so that they do not all ask for one line (Sandwich's rank shift, section
+  // 7.2). The order of the summands is the same for all.
   void sum_row(ExecutionContext& context, uint32_t row, const float* x, float* out,
                float* stack) const noexcept {
     uint32_t n = plan_.width;
@@ -178,7 +178,7 @@ class ReduceOp : public Op {
     return i == slices ? n : static_cast<uint32_t>(uint64_t{n} * i / slices) / 32 * 32;
   }
 
-  // Returns a row of x, or of the held bundle, from the group that has it.
+  // Returns a row of `of`, x or the held bundle, from the group that has it.
   const float* row_of(ExecutionContext& context, const Bundle& of, uint32_t row) const noexcept {
     uint32_t owner = group_;
     if (plan_.dealt && plan_.rows == RowSet::kOutputs) {
@@ -229,7 +229,7 @@ class ReduceOp : public Op {
     }
   }
 
-  // Writes a hidden state that the step wants; group 0 does, since all groups have the row.
+  // Writes a hidden state that the step wants. If all groups have the row, group 0 writes it.
   void give_hidden(ExecutionContext& context, const float* normed, uint32_t row) const noexcept {
     const StepView& step = context.step();
     const uint32_t first = step.logit_rows + step.later_rows;

@@ -1,6 +1,6 @@
-// Reduces with the norm before the next block and after the residual, and with a norm of what joins
-// it: the same bits whatever the groups, how they keep in step and who sums a row, and near what
-// double gives.
+// Tests reduces with the norm before the next block, after the residual, and between the block and
+// the residual. Bits must not depend on the groups, on how they synchronise or on the thread that
+// sums a row, and must be near the result in double.
 #include "graph/ops/reduce.h"
 
 #include <gtest/gtest.h>
@@ -103,7 +103,7 @@ class LastOp : public Op {
   void run(ExecutionContext&, const OpSync&, const Worker&) const noexcept override {}
 };
 
-// Blocks and reduces, of which one can look at every reduce's operands and results.
+// Blocks and reduces. Tests can look at every reduce's operands and results.
 class Stack {
  public:
   Stack(const Plan& plan, const Layout& layout, uint32_t max_outputs)
@@ -200,7 +200,7 @@ class Stack {
   std::vector<Reduced> reduced_;
 };
 
-// Returns the group that has row r of a residual.
+// Returns the group that holds row r of a residual.
 uint32_t owner(const ExecutionContext& context, uint32_t r) {
   const Plan& plan = context.graph().plan;
   uint32_t g = 0;
@@ -216,7 +216,7 @@ const float* row_of(const ExecutionContext& context, ValueId id, uint32_t r) {
   return context.f32(id) + r * context.f32_stride(id);
 }
 
-// A row in double, and by how much binary32 may miss it.
+// A row in double, and the largest error of binary32 for each element.
 struct Truth {
   std::vector<double> row, slack;
   void push_back(double value, double by) {
@@ -225,9 +225,9 @@ struct Truth {
   }
 };
 
-// Returns the sum of n + 2 summands, pieces in a tree of at most `levels`: each is rounded with its
-// partial sums at most levels + 2 times. `x` is null where the block's result is normed before it
-// joins the residual.
+// Returns the sum of n + 2 summands. The pieces are added in a tree of at most `levels`: each is
+// rounded with its partial sums at most levels + 2 times. `x` is null if the block's result is
+// normed before it joins the residual.
 Truth add_up(const Stack& stack, const ExecutionContext& context, int i, uint32_t r,
              const float* x) {
   Truth truth;
@@ -275,8 +275,8 @@ Truth norm_truth(const Stack& stack, const std::vector<float>& weights, const Tr
   return truth;
 }
 
-// Returns the sum that reduce i must make of row r: the residual and the block's result, through
-// the norm between them if there is one; the sum of both then rounds once more.
+// Returns the sum that reduce i must make of row r: the residual and the block's result, with the
+// norm between them if there is one. In that case the sum of both rounds once more.
 Truth join_truth(const Stack& stack, const ExecutionContext& context, int i, uint32_t r) {
   const JoinNorm join = stack.layout().join;
   const float* x = row_of(context, stack.x(i).values[owner(context, r)], r);
@@ -296,7 +296,7 @@ void expect_near(const float* row, const Truth& truth) {
   }
 }
 
-// Runs a Stack (above) by a plan, with memory and threads for it.
+// Runs a Stack by a plan, with memory and threads for it.
 class Runner {
  public:
   Runner(const Plan& plan, const Layout& layout)
@@ -308,8 +308,8 @@ class Runner {
         scratch_(plan.member_count() * kOpScratchBytes / sizeof(Line)),
         executor_(team_, plan, scratch_of_members(plan.member_count())) {}
 
-  // The bits of every residual, of the output rows' norms and of the hidden states; `check`: what
-  // the reduces give is also held against double.
+  // Returns the bits of every residual, of the output rows' norms and of the hidden states. With
+  // `check` the reduces' results are also compared with double.
   std::vector<float> run(uint32_t rows, bool check) {
     std::vector<int32_t> tokens(rows);
     std::vector<uint32_t> outputs = {rows - 1, 0, rows / 2};
@@ -334,7 +334,7 @@ class Runner {
     EXPECT_EQ(0, std::memcmp(hidden.data(), result(kReduces - 1, 1), width() * sizeof(float)));
     bits.insert(bits.end(), hidden.begin(), hidden.end());
     run_node(&at);
-    // Runs again without a pause between nodes.
+    // Runs again, without a pause between nodes.
     hidden.assign(hidden.size(), 0.0f);
     context_.begin(step);
     executor_.run(context_);
@@ -362,7 +362,7 @@ class Runner {
     return of_members;
   }
 
-  // The residual that reduce i gives, or of the last the norm.
+  // Returns a row of the residual that reduce i gives; after the last reduce, of the norm.
   const float* result(int i, uint32_t r) const {
     const Reduced& reduced = stack_.reduced(i);
     if (i + 1 == kReduces) return row_of(context_, reduced.normed.values[0], r);

@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// Tasks are (row, KV head): its query heads here, its key, its value.
+// A task is a row and a KV head: the group's query heads of it, its key and its value.
 class RopeStoreOp : public Op {
  public:
   RopeStoreOp(ValueId qkv, std::optional<ValueId> angles, GroupKvPages pages,
@@ -22,7 +22,7 @@ class RopeStoreOp : public Op {
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     for (const HeadSlice& slice : heads_) {
-      // Rotated in place: read and written.
+      // The heads are rotated in place, so they are read and written.
       const uint32_t heads = slice.queries.size() + (shape_.stores ? slice.kv.size() : 0);
       load.shared_bytes += 2.0 * sizeof(float) * step.rows * shape_.key_length * heads;
     }
@@ -33,7 +33,8 @@ class RopeStoreOp : public Op {
 
   void run(ExecutionContext& context, const OpSync& sync,
            const Worker& worker) const noexcept override {
-    // Runs of rows, so that prefill claims seldom and decode spreads its heads over the threads.
+    // A thread takes runs of rows, so that prefill claims seldom and decode spreads its heads over
+    // the threads.
     uint32_t rows = context.rows(qkv_), run = std::min(rows, 16u);
     uint32_t runs = (rows + run - 1) / run;
     for (uint32_t local_shard : context.local_shards(worker.member)) {
@@ -67,7 +68,7 @@ class RopeStoreOp : public Op {
     }
   }
 
-  // The key and the value of a head into their page.
+  // Stores the key and the value of a head in their page.
   void store(ExecutionContext& context, uint32_t local_shard, uint32_t head, uint32_t row,
              uint32_t position, float* scratch) const noexcept {
     const HeadSlice& heads = heads_[local_shard];
@@ -77,7 +78,8 @@ class RopeStoreOp : public Op {
     const KvType type = pages_.type(context);
     const uint32_t slot = position % kPagePositions;
     const KvPage page = pages_.page(context, local_shard, item, position / kPagePositions, head);
-    // The rows of a prompt write to the lines of the row before, so only a single row prefetches.
+    // Prefetches for a single row only: each row of a prompt writes to the cache lines of the row
+    // before.
     if (item.rows == 1) prefetch_slot(type, d, value_length, page, slot);
     float* base = context.f32(qkv_) + row * context.f32_stride(qkv_);
     float* k = base + heads.k_column + size_t{head} * d;

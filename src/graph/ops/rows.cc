@@ -12,13 +12,13 @@ namespace {
 
 class EmbedOp : public Op {
  public:
-  // `shard`: whose copy of a type's row is read.
+  // `shard` names the copy of a type's row to read.
   EmbedOp(const EmbeddingTables& tables, uint32_t shard, ValueId out)
       : tables_(tables), shard_(shard), out_(out) {}
 
   // Every group reads the rows of all tokens, wherever in the vocabulary they are. A row lies
-  // across its panel (tensor/pack_spec.h), so all of the panel's lines are fetched. Positions are
-  // neighbours, and texts have the same ones.
+  // across its panel (tensor/pack_spec.h), so all lines of the panel are fetched. Positions of an
+  // item are neighbours, and items share them.
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     add_rows(*tables_.token, step.rows, step.rows, step, &load);
@@ -136,7 +136,7 @@ class LogitsOp : public GemmOp<LogitsTask> {
 
  private:
   bool of_outputs() const override { return true; }
-  // All rows belong to one task, so one range of rows is dealt out.
+  // Every task takes all rows, so the number of rows is one range.
   uint32_t step_rows(const ExecutionContext& context) const noexcept override {
     return context.step().logit_rows;
   }
