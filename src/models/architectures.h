@@ -39,14 +39,14 @@ extern const HfFamily kLlamaFolder, kMixtralFolder, kQwen2Folder, kQwen3Folder, 
 extern const HfFamily kBertRankFolder, kRobertaRankFolder, kQwen3RankFolder;
 
 // Reads how experts in groups are chosen (topk_method, n_group, topk_group) and sets the metadata
-// for it; the members are the values where config.json has none (models/deepseek2.cc).
+// for it. `otherwise` has the values for keys that config.json lacks (models/deepseek2.cc).
 struct ExpertGroups {
   const char* method;
   uint32_t groups, used;
 };
 void read_expert_groups(const HfReading& reading, const ExpertGroups& otherwise);
-// Reads which layers of Qwen's hybrids keep states, by layer_types or full_attention_interval, and
-// refuses forms of their heads that are not built (models/qwen35.cc).
+// Reads which layers of Qwen's hybrids keep states, from layer_types or full_attention_interval.
+// Refuses forms of their heads that this program does not support (models/qwen35.cc).
 void read_hybrid_layers(const HfReading& reading);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Cuts the axes of a model over shards: each once, for all weights on it.
+// Cuts the axes of a model over shards. Each axis is cut once, for all weights on it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct CutAxis {
 };
 
 // Returns the cuts by AxisId, in proportion to `shares` (one a shard). An axis of query heads is
-// cut by KV head, or finer, where that makes the busiest shard's work an eighth less: then every
+// cut by KV head. It is cut finer if that makes the busiest shard's work an eighth less. Then every
 // shard that has some of a KV head's query heads computes its keys and values and caches them. MHA
 // has nothing to cut finer.
 std::vector<CutAxis> cut_axes(const ModelSpec& spec, std::span<const uint32_t> shares);
@@ -26,26 +26,25 @@ std::vector<CutAxis> cut_axes(const ModelSpec& spec, std::span<const uint32_t> s
 // How the experts of a mixture lie on shards: each cut along its FFN axis, as other weights, or
 // whole, dealt to the shards in turn.
 enum class ExpertCut : uint8_t { kCut, kSpread };
-const char* expert_cut_name(ExpertCut cut);  // "cut"
+const char* expert_cut_name(ExpertCut cut);  // such as "cut"
 // Returns the cut of that name, or none.
 std::optional<ExpertCut> expert_cut_named(std::string_view name);
 
-// The shard of each expert where experts are spread over the shards, by number, whole and in turn,
-// so that experts that are neighbours lie apart; empty where every expert is cut.
+// By expert, the shard that has it. Whole experts are dealt to the shards in turn, so that
+// neighbours lie apart. Empty if every expert is cut.
 using ExpertDealing = std::vector<uint32_t>;
 // Deals the experts out in proportion to `shares`.
 ExpertDealing deal_experts(const ModelSpec& spec, std::span<const uint32_t> shares, ExpertCut cut);
 
-// Query heads and the KV heads that they belong to, cut together. A head has `columns` columns in
-// the output projection.
+// The cuts of query heads and of the KV heads that they belong to, which are cut together.
 struct CutHeads {
   CutAxis heads, kv;
 };
 CutHeads cut_heads(uint32_t heads, uint32_t kv_heads, uint32_t columns,
                    std::span<const uint32_t> shares);
 
-// Returns how many runs of `heads` query heads, `columns` wide each, make whole blocks of 32
-// columns.
+// Returns the smallest number of runs, each of `heads` query heads of `columns` columns, that makes
+// whole blocks of 32 columns.
 uint32_t block_granule(uint32_t heads, uint32_t columns);
 
 }  // namespace hearth

@@ -1,6 +1,6 @@
-// The parts of a layer, as data: blocks, each of which reads the stream of activations and adds to
-// it. A block has all that is its own: sizes, positions, mask, activation, norms, and its weights
-// as members. Whoever makes one (models/make_blocks.h) declares these weights as it names them, so
+// The parts of a layer, as data: blocks. Each block reads the stream (the residual) and adds to it.
+// A block holds its own sizes, positions, mask, activation, norms, and weights as members. The
+// function that makes a block (models/make_blocks.h) declares its weights when it names them. So
 // sizes, cuts, packing, reports and the graph are made from the same members.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace hearth {
 
-// A weight by its place in ModelSpec::weights; none where a model lacks one that is optional.
+// The index of a weight in ModelSpec::weights; kNone if a model lacks an optional weight.
 struct WeightId {
   static constexpr uint32_t kNone = ~0u;
   uint32_t index = kNone;
@@ -31,7 +31,7 @@ struct LinearRef {
   WeightId weight = {}, bias = {};
 };
 
-// The bias of a layer norm may be none.
+// A norm; a layer norm's bias may be none.
 struct NormRef {
   NormKind kind = NormKind::kRms;
   WeightId weight = {}, bias = {};
@@ -45,7 +45,7 @@ struct HeadNorms {
   NormRef query = {}, key = {};
 };
 
-// Self-attention with keys and values of their own for every KV head (graph/ops/attention.h).
+// Self-attention in which every KV head has keys and values of its own (graph/ops/attention.h).
 struct AttentionBlock {
   uint32_t heads = 0, kv_heads = 0;           // heads is a multiple of kv_heads
   uint32_t key_length = 0, value_length = 0;  // of a head
@@ -59,30 +59,30 @@ struct AttentionBlock {
   std::optional<HeadNorms> norms = {};
   WeightId sinks = {};  // of each query head, a score without a value; or none
   LinearRef query = {}, key = {}, value = {}, output = {};
-  // `query` has rows of a gate behind those of each query head, as many; the head's result is
-  // multiplied by the gate's sigmoid.
+  // Each query head's rows in `query` are followed by as many rows of a gate: the head's result is
+  // multiplied by sigmoid(gate).
   bool gated = false;
-  // The epsilon of an RMS norm without a weight that each head of values gets by itself; 0: none.
+  // The epsilon of an RMS norm without a weight of each head's values; 0: there is no such norm.
   float value_norm_eps = 0;
   // The layer whose keys and values are read; the block then has none of its own.
   std::optional<uint32_t> keys_of = {};
 
-  // Whether values are the keys before their norm and RoPE: there is a key matrix and none of
-  // values.
+  // Returns whether values are the keys before their norm and RoPE: the block has a key matrix and
+  // no value matrix.
   bool has_values_of_keys() const { return key.weight && !value.weight; }
   uint32_t group_size() const { return heads / kv_heads; }
 };
 
-// Multi-head latent attention (graph/ops/latent.h): latents, and the part of the keys behind them
-// that RoPE turns, are kept in place of keys and values.
+// Multi-head latent attention (graph/ops/latent.h): for each position [c | k_rope] is kept in place
+// of keys and values: the latent c, and the part of the keys that RoPE turns.
 struct LatentBlock {
   uint32_t heads = 0;
   uint32_t key_length = 0, value_length = 0;  // of a head
   uint32_t latent_length = 0;
   float scale = 0;
   RopeParams rope;  // of the turned part: n_rot elements
-  // The matrix and the norm of low-rank queries, of which `query` makes the heads'; none: `query`
-  // reads the input.
+  // The matrix and the norm of low-rank queries, from which `query` makes the heads' queries. None:
+  // `query` reads the input.
   WeightId query_down;
   std::optional<NormRef> query_norm;
   WeightId latent_down;
@@ -90,15 +90,15 @@ struct LatentBlock {
   WeightId query, key_up, value_up, output;
 };
 
-// A gated delta rule (graph/ops/delta_net.h): a state in place of keys and values. What is of the
-// value heads is one matrix, or one for each of the value heads that a key head has (DeltaHeads).
+// A gated delta rule (graph/ops/delta_net.h), with a state in place of keys and values. Weights of
+// value heads are one matrix each, or one for each value head of a key head (DeltaHeads).
 struct DeltaBlock {
   DeltaHeads heads = {};
   uint32_t length = 0;  // of a head's keys and of its values
   uint32_t taps = 0;    // of the convolution
   WeightId query, key;
   std::vector<WeightId> value, gate;
-  std::vector<WeightId> alpha, beta;  // no beta: alpha has both, of a key head its betas first
+  std::vector<WeightId> alpha, beta;  // without beta, alpha holds both: a key head's betas first
   WeightId conv;                      // [taps][queries, keys, values]
   WeightId bias, rate;                // [value heads]
   NormRef norm;
@@ -113,34 +113,34 @@ struct ShortConvBlock {
   WeightId output;
 };
 
-// down(activation(gate x) * up x), or without a gate down(activation(up x)).
+// With a gate down(activation(gate x) * up x), else down(activation(up x)).
 struct FeedForwardBlock {
   Activation activation = Activation::kSilu;
   LinearRef gate = {};  // none where nothing is gated
   LinearRef up = {}, down = {};
 };
 
-// SwiGLU layers of which a router chooses some for each token (graph/ops/experts.h).
+// Experts: SwiGLU layers, of which a router chooses some for each token (graph/ops/experts.h).
 struct ExpertsBlock {
   struct Expert {
     WeightId gate, up, down;
   };
   RouterRule rule = {};
-  WeightId router = {}, router_bias = {};  // the bias is of its logits, and may be none
+  WeightId router = {}, router_bias = {};  // the bias of its logits may be none
   WeightId bias = {};                      // added to scores for choosing alone, or none
   std::vector<Expert> experts = {};
   std::optional<Expert> shared = {};  // the expert that every token takes
   Activation activation = Activation::kSilu;
   // Biases of the routed experts, [experts][rows]; or none.
   WeightId gate_bias = {}, up_bias = {}, down_bias = {};
-  WeightId shared_gate = {};  // [1][width]: it weighs the sigmoid of this; none: 1
-  // The norm of the stream that the router reads; none: it reads what the experts do.
+  // [1][width]: the shared expert's weight is sigmoid(shared_gate x); none: 1.
+  WeightId shared_gate = {};
+  // The norm of the stream that the router reads; none: it reads the same input as the experts.
   std::optional<NormRef> router_norm = {};
-  WeightId scales = {};  // of the routed experts' weights, [experts]; or none
+  WeightId scales = {};  // factors of the routed experts' weights, [experts]; or none
 };
 
-// A layer's use of its part P of PerLayerInputs, by a gate: output(gelu(gate x) * P)
-// (graph/ops/per_layer.h).
+// A layer's use of its part P of PerLayerInputs: output(gelu(gate x) * P) (graph/ops/per_layer.h).
 struct PerLayerBlock {
   WeightId gate, output;  // [length][width], [width][length]
 };
@@ -173,8 +173,8 @@ struct Layer {
 };
 
 // Embeddings that every token has for each layer (Gemma 4); PerLayerBlock reads its layer's part.
-// They are made of a projection of the start of the stream, divided by the root of the width, and
-// of the token's row of a table that stays in its file.
+// They are made of two parts: a projection of the stream's start, divided by the root of the width,
+// and the token's row of a table that stays in its file.
 struct PerLayerInputs {
   uint32_t length = 0;                  // of a layer's part
   WeightId projection = {};             // [layers * length][width]
@@ -182,9 +182,9 @@ struct PerLayerInputs {
   const SourceTensor* table = nullptr;  // a row of layers * length for every token
 };
 
-// The start of the stream: the token's row times `scale`, plus that of its position, plus that of
-// its type, and their norm; all but the first may be none. Tokens are of the first type but those
-// of a pair's second text, where there is a second type.
+// The start of the stream: norm(scale * token's row + position's row + type's row). All but the
+// token's row may be none. Tokens have the first type, except those of a pair's second text if
+// there is a second type.
 struct EmbeddingBlock {
   WeightId token, positions, type, second_type;
   float scale = 1;
@@ -192,9 +192,8 @@ struct EmbeddingBlock {
   std::optional<PerLayerInputs> per_layer = {};
 };
 
-// The head that scores a text's row x, one of those that logits would be made of: out(tanh(dense
-// x)), or out(x) without a dense part. `out` has one row, or two, and then the score is row `yes`
-// less the other.
+// The head that scores a text's row x (its row of logits in other models): out(tanh(dense x)), or
+// out(x) without a dense part. With two rows of `out` the score is row `yes` less the other row.
 struct ScoreBlock {
   LinearRef dense, out;
   uint32_t out_rows = 1, yes = 0;

@@ -7,7 +7,7 @@
 
 namespace hearth::hf {
 
-// Returns the keys that all decoders have. `epsilon`: that of norms where config.json has none.
+// Returns the keys that all decoders have. `epsilon` is the norms' epsilon if config.json has none.
 constexpr auto decoder_keys(double epsilon) {
   return std::to_array<HfKey>(
       {must_be("hidden_act", "silu"),
@@ -23,7 +23,7 @@ constexpr auto decoder_keys(double epsilon) {
 }
 inline constexpr auto kDecoderKeys = decoder_keys(1e-6), kDecoderKeys5 = decoder_keys(1e-5);
 
-// Keys of grouped-query attention. Those for biases and head norms decide which tensors a folder
+// Keys of grouped-query attention. The keys for biases and head norms decide which tensors a folder
 // must have.
 inline constexpr HfKey kGroupedKeys[] = {
     count_or("num_key_value_heads", "attention.head_count_kv", kKvHeads, ModelMost::kHeads, kHeads),
@@ -111,7 +111,7 @@ constexpr HfTensor routing_bias(std::string_view from) {
   return in_layers(HfLayers::kSparse, where(kRoutingBias, {HfScope::kLayer, HfKind::kWhole, from,
                                                            "exp_probs_b.bias", kExperts}));
 }
-// Experts as Mixtral names them, as wide as config.json says of an FFN.
+// Experts as Mixtral names them. Their width is config.json's width of an FFN.
 inline constexpr HfTensor kBlockSparseTensors[] = {
     router("block_sparse_moe.gate"),
     expert("block_sparse_moe.experts.{}.w1", "ffn_gate_exps", kFfn, kWidth),

@@ -71,9 +71,9 @@ inline constexpr HfTensor kSharedGateTensors[] = {
     in_layers(HfLayers::kSparse,
               table("mlp.shared_expert_gate", "ffn_gate_inp_shexp", kOne, kWidth))};
 
-// Rows for experts, both as Qwen3.5 stores them (two stacked tensors a layer) and as Qwen3-Next
-// does (each by itself): folders of either family may have either. `stacked` says which of the two
-// gets shapes, and so is assumed where only config.json is there.
+// Rows for experts, as Qwen3.5 stores them (two stacked tensors a layer) and as Qwen3-Next does
+// (one tensor for each expert). Folders of either family may have either. `stacked` says which of
+// the two gets shapes; a source with config.json alone is taken to have that one.
 constexpr auto hybrid_experts(bool stacked) {
   auto rows = std::to_array<HfTensor>(
       {expert_matrices("mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", kTwoExpertFfns,

@@ -15,7 +15,7 @@ std::string block_text(const ModelSpec& spec, const Block& block);
 
 // Layers whose blocks have the same descriptions.
 struct LayerKind {
-  std::vector<uint32_t> layers;     // rising
+  std::vector<uint32_t> layers;     // ascending
   std::vector<std::string> blocks;  // by block_text()
 };
 // Returns the kinds in the order of their first layers.

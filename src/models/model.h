@@ -1,9 +1,9 @@
-// Model: a spec placed and packed on a machine. Every shard's weights lie in an arena on the
-// shard's node; lanes work on them (engine/lane.h), several at once if need be, and a process may
-// hold any number of models.
+// A Model is a spec placed and packed on a machine. Every shard's weights lie in an arena on the
+// shard's node. Lanes work on them (engine/lane.h), several at once if need be. A process may hold
+// any number of models.
 //
-// Made in two steps, since the threads that pack are a lane's: the constructor maps memory and
-// touches none, load() fills it. Errors: those of Arena.
+// A model is made in two steps, since a lane's threads do the packing: the constructor maps memory
+// and touches none, load() fills it. Errors are those of Arena.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace hearth {
 
 struct ModelPlacement {
   std::vector<uint32_t> shard_nodes;  // machine node of each shard
-  std::vector<uint32_t> shares;       // by which the axes are cut, one a shard
+  std::vector<uint32_t> shares;       // one a shard: axes are cut in proportion
   Binding binding = Binding::kNode;
   ExpertCut experts = ExpertCut::kCut;
 };
@@ -37,21 +37,21 @@ class Model {
   // Returns the arenas by shard.
   const std::vector<Arena>& arenas() const { return arenas_; }
 
-  // Packs everything from the source that the spec was made of: a shard by the members of the team
-  // that stand on it (`member_shards`; by all where nobody does). Pages of the source are let go as
-  // soon as a weight is packed. `report(bytes done of spec().matrix_bytes())` is called now and
-  // then by member 0; rows that several shards hold are read for each, so the last of the work may
-  // go on after the last byte was told. Throws (kFile) naming a tensor whose scales are damaged.
+  // Packs all weights from the source that the spec was made of. The members of the team that stand
+  // on a shard (`member_shards`) pack it; without any, all members do. Pages of the source are
+  // released as soon as a weight is packed. Member 0 now and then calls report(done), with bytes
+  // done of spec().matrix_bytes(). Rows that several shards hold are read for each, so work may go
+  // on after the last report. Throws Error (kFile) naming a tensor whose scales are damaged.
   using Report = std::function<void(size_t)>;
   void load(const ModelSource& source, Team& team, const std::vector<uint32_t>& member_shards,
             const Report& report);
-  // Gives every weight its place, as load() does, but reads no file and touches no memory, so all
-  // weights read as zeros. For predicting a model's times without computing, also on a machine that
-  // is only described and may be larger than this one.
+  // Gives every weight its place like load(), but reads no file and touches no memory, so all
+  // weights read as zeros. This is for predicting a model's times without computing, also on a
+  // machine that is only described and may be larger than this one.
   void lay_out();
-  // Frees the memory of the weights; spec and table stay.
+  // Frees the memory of the weights; spec and table stay valid.
   void release_weights();
-  // How long loading took.
+  // Returns how long loading took.
   double packing_seconds() const { return packing_seconds_; }
 
  private:

@@ -1,10 +1,10 @@
-// The keys `<architecture>.*` of a model's metadata, with their errors. A key may have a value for
-// every layer in place of one for all: keys of a layer read its own.
+// Reads the keys `<architecture>.*` of a model's metadata. A key may have a value for every layer
+// in place of one for all; a view of one layer reads that layer's value. ModelKeys remembers the
+// keys that were read: unread keys that change a model's results are refused
+// (models/unread_keys.h).
 //
-// What was read is remembered: keys that change what a model computes and that nobody reads are
-// refused (models/unread_keys.h).
-//
-// Errors (kFile): a key that is missing, of another type or out of its bounds, naming the key.
+// Throws Error (kFile), naming the key, for a key that is missing, of another type or out of
+// bounds.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ namespace hearth {
 
 class ModelKeys {
  public:
-  // The source outlives the keys.
+  // The source must outlive the keys.
   explicit ModelKeys(const ModelSource& source);
 
-  // Returns a view of the keys in which those with a value for every layer give this layer's.
+  // Returns a view in which keys with a value for every layer give this layer's value.
   ModelKeys of_layer(uint32_t layer) const;
 
-  // Whether the key has values for layers.
+  // Returns whether the key has a value for every layer.
   bool is_per_layer(const char* key) const;
-  // A number from 1 to `most`.
+  // Returns a number from 1 to `most`.
   uint32_t count(const char* key, uint32_t most) const;
   uint32_t count_or(const char* key, uint32_t otherwise, uint32_t most) const;
   uint32_t number_or(const char* key, uint32_t otherwise) const;
-  // A finite number above zero.
+  // Returns a finite number above zero.
   double real_or(const char* key, double otherwise) const;
   double need_real(const char* key) const;
   double non_negative_or(const char* key, double otherwise) const;
@@ -48,10 +48,10 @@ class ModelKeys {
          source_->name(), prefix_, key, value, wanted);
   }
 
-  // "llama."
+  // Returns the prefix, such as "llama."
   const std::string& prefix() const { return prefix_; }
   const ModelSource& source() const { return *source_; }
-  // Whether the key was read.
+  // Returns whether the key was read.
   bool was_read(std::string_view key) const { return read_->contains(key); }
 
  private:

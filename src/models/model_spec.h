@@ -1,11 +1,11 @@
-// ModelSpec: what an architecture says about a model, as data: its layers as lists of blocks, every
-// weight with its shape and cut, and the axes that weights are cut along. Sizes, packing,
-// placement, graphs, predictions and reports are made from it. It takes no graph and no machine,
+// ModelSpec: a model's description by its architecture, as data: its layers as lists of blocks,
+// every weight with its shape and cut, and the axes that weights are cut along. Sizes, packing,
+// placement, graphs, predictions and reports are made from it. It needs no graph and no machine,
 // and is made in milliseconds.
 //
-// Errors: a tensor that is missing or has another shape than the hyper-parameters say (kFile,
-// naming it); an architecture, or a tensor of the source, that this program does not know
-// (kUnsupported).
+// Throws Error (kFile), naming a tensor that is missing or has another shape than the
+// hyper-parameters say; Error (kUnsupported) for an architecture or a tensor that this program does
+// not know.
 #pragma once
 
 #include <cstddef>
@@ -29,16 +29,16 @@ struct Architecture;
 // Index into ModelSpec::axes.
 using AxisId = uint32_t;
 
-// An axis of the model along which weights are cut over NUMA nodes, all in the same places.
+// An axis of the model along which several weights are cut over NUMA nodes, at the same places.
 struct AxisSpec {
   std::string name;         // "heads"
   uint32_t items = 0;       // how many heads, FFN columns or tokens
   uint32_t unit_items = 1;  // cuts lie at multiples of this many items
-  // Set for an axis of query heads: the axis of the KV heads that they belong to, in equal groups.
-  // It is cut with this one (models/axis_cutting.h), in units that the cutting chooses.
+  // For an axis of query heads, the axis of the KV heads that they belong to, in equal groups. Both
+  // are cut together (models/axis_cutting.h), in units that the cutting chooses.
   std::optional<AxisId> kv_axis = {};
-  // Columns that an item of an axis of query heads has in the output projection. Cuts lie at
-  // multiples of 32 of them.
+  // Columns of the output projection for one item, on an axis of query heads. Cuts lie at multiples
+  // of 32 columns.
   uint32_t item_columns = 1;
 
   bool operator==(const AxisSpec&) const = default;
@@ -53,64 +53,65 @@ enum class WeightCut : uint8_t {
 };
 
 // Columns that a pack has in another order than the source: groups x count runs of `length`
-// columns, of which run (g, i) is run i * groups + g of the source, and run g * count + i of the
-// pack. length 0: they lie as they are.
+// columns. Run (g, i) is run i * groups + g of the source, and run g * count + i of the pack.
+// length 0: the order is the same.
 struct ColumnRuns {
   uint32_t length = 0, groups = 0, count = 0;
 };
 
 // A weight: a whole tensor, or some of its rows, since one tensor may hold the rows of Q, K and V.
 struct WeightSpec {
-  std::string name;    // its tensor's
-  const char* member;  // of its block, as reports name it: "q", "gate"
+  std::string name;    // of its tensor
+  const char* member;  // its name in its block, for reports: "q", "gate"
   int layer;           // -1 outside the layers
   uint32_t rows, k;    // W[rows, k]; a vector is one row
   WeightCut cut;
-  AxisId axis = 0;         // that it is cut along
-  uint32_t item_size = 0;  // rows or columns that an item of the axis has
+  AxisId axis = 0;         // the axis that it is cut along
+  uint32_t item_size = 0;  // rows or columns for an item of the axis
   DType dtype = {};        // of the tensor in the source
-  // The type that it is packed as: its own, f32, or the one that a WeightPolicy chooses. That and
-  // FP8's kind, by where its scales lie (packed_type in formats/source_rows.h), are decided when
-  // the spec is finished.
+  // The type that it is packed as: its own, f32, or one that a WeightPolicy chooses. It is settled
+  // when the spec is finished, together with FP8's kind, which depends on where its scales lie
+  // (packed_type in formats/source_rows.h).
   PackedType packed = dtype;
-  bool widened = false;  // it is packed as f32 whatever it is stored as
+  bool widened = false;  // it is packed as f32, whatever type it is stored as
   // The tensor in the source, which must live until the model is loaded.
   const SourceTensor* data = nullptr;
-  // The place in `data` where it begins: a row of a matrix, an element of a vector.
+  // The index in `data` of its first row (of a matrix) or element (of a vector).
   uint32_t first = 0;
-  // The order of its columns that products gather their input in, and that of its rows, of which
-  // row r is row first + row_order[r] of `data`; null where they lie as they are (column_orders.h).
+  // Orders of columns and rows, null where they are as in the source (column_orders.h). Products
+  // gather their input in input_order. Row r is row first + row_order[r] of `data`.
   ColumnOrder input_order = {}, row_order = {};
   ColumnRuns column_runs = {};
-  // The elements of a row, for a vector that is a table in `data` and is held by columns; 0: it is
-  // no table.
+  // The elements of a row, for a vector that is a table in `data` and is stored by columns; 0: it
+  // is no table.
   uint32_t table_columns = 0;
   int expert = -1;  // the expert that it belongs to; -1: none
   float scale = 1;  // factor of all its elements; not 1 only for NVFP4 (SpecBuilder)
-  // The weights of the columns of `data` where a policy quantises it; none: all weigh the same. The
-  // policy keeps it.
+  // The weights of the columns of `data` if a policy quantises it; null: all columns weigh the
+  // same. The policy owns the entry.
   const ImportanceEntry* importance = nullptr;
 
-  // Returns the weight's own bytes of `data`, which has no runs.
+  // Returns the weight's own bytes of `data`, which must have no runs.
   std::span<const std::byte> bytes() const;
   bool is_matrix() const { return cut != WeightCut::kVector; }
 };
 
-// The rows that a layer keeps of every position from step to step, and the axis that they are cut
-// along.
+// The keys and values that a layer keeps of every position from step to step, and the axis that
+// they are cut along.
 struct KeptRows {
   uint32_t key_length = 0, value_length = 0;
-  AxisId axis = 0;  // of KV heads; of latents, of which every shard with heads has a copy, of heads
+  AxisId axis =
+      0;  // of KV heads; for latents, which every shard with heads has a copy of, of heads
   bool latent = false;
-  uint32_t window = 0;  // that rows see, their own position included; 0: all before them
+  uint32_t window = 0;  // positions that a row sees, its own included; 0: all before it
 };
-// Returns the kind of a layer's rows in a model with this ModelSpec::kept_window().
+// Returns the kind of a layer's pages in a model with this ModelSpec::kept_window().
 constexpr KvKind kv_kind(uint32_t kept_window, const KeptRows& rows) {
   return kept_window > 0 && rows.window > 0 ? KvKind::kWindow : KvKind::kFull;
 }
 
-// The floats of the state that a layer keeps of all positions so far for each item of an axis
-// (DeltaShape says where what lies).
+// The floats, for each item of an axis, of the state that a layer keeps of all positions so far
+// (DeltaShape describes its layout).
 struct KeptState {
   AxisId axis = 0;
   size_t item_floats = 0;
@@ -124,16 +125,16 @@ struct ModelSpec {
   AxisId vocabulary_axis = 0;
   EmbeddingBlock embedding;
   std::vector<Layer> layers;
-  std::optional<NormRef> last_norm;  // of the stream; none where a layer's own norm ends it
-  WeightId head;                     // what gives logits; none where a model gives none
-  float logit_cap = 0;               // a soft cap of these (SoftCapArgs); 0: none
-  std::optional<ScoreBlock> score;   // of a reranker that has its own
+  std::optional<NormRef> last_norm;  // of the stream; none if the last layer ends with a norm
+  WeightId head;                     // the matrix that gives logits; none if the model gives none
+  float logit_cap = 0;               // a soft cap of logits (SoftCapArgs); 0: none
+  std::optional<ScoreBlock> score;   // of a reranker that has a head for scores
   std::vector<WeightSpec> weights;   // in the order in which they were declared
-  WeightPolicy policy;               // decides what the weights are packed as
-  std::vector<std::string> notes;    // sentences on what a user should know of how they are packed
+  WeightPolicy policy;               // decides the types that weights are packed as
+  std::vector<std::string> notes;    // sentences for users on how weights are packed
 
   const WeightSpec& weight(WeightId id) const { return weights[id.index]; }
-  // The layer's first block of that kind, or nullptr.
+  // Returns the layer's first block of that kind, or nullptr.
   template <typename Body>
   const Body* block(uint32_t layer) const {
     for (const Block& block : layers[layer].blocks) {
@@ -149,7 +150,7 @@ struct ModelSpec {
     }
     return nullptr;
   }
-  // Whether `is` holds for any block of that kind.
+  // Returns whether `is` holds for any block of that kind.
   template <typename Body, typename Is>
   bool any(const Is& is) const {
     for (uint32_t layer = 0; layer < layers.size(); ++layer) {
@@ -158,38 +159,40 @@ struct ModelSpec {
     }
     return false;
   }
-  // Both return none where the layer keeps nothing.
+  // kept() and kept_state() return none if the layer keeps nothing.
   std::optional<KeptRows> kept(uint32_t layer) const;
   std::optional<KeptState> kept_state(uint32_t layer) const;
-  // Whether any layer keeps a state.
+  // Returns whether any layer keeps a state.
   bool has_states() const;
-  // The axis of the layer's query heads, where it has attention.
+  // Returns the axis of the layer's query heads, if it has attention.
   std::optional<AxisId> head_axis(uint32_t layer) const;
   // Returns how many experts a layer with experts has; 0: no layer has any.
   uint32_t expert_count() const;
-  // Whether any layer keeps keys and values from step to step.
+  // Returns whether any layer keeps keys and values from step to step.
   bool has_kv_cache() const;
-  // The longest window of the layers that keep keys and values of one, where other layers keep
-  // those of all positions; 0: all layers keep all.
+  // Returns the longest window of layers that keep keys and values of a window, if other layers
+  // keep those of all positions; 0: all layers keep all.
   uint32_t kept_window() const;
-  // Whether any layer keeps latents in place of keys and values.
+  // Returns whether any layer keeps latents in place of keys and values.
   bool has_latents() const { return first<LatentBlock>() != nullptr; }
-  // Whether a row sees what comes after it: such a model gives vectors and no text.
+  // Returns whether a row sees rows after it. Such a model gives vectors and no text.
   bool is_encoder() const;
-  // Whether the model scores pairs of texts: it has a head for that, or its file says so (`rank`).
+  // Returns whether the model scores pairs of texts: it has a head for that, or its file says so
+  // (`rank`).
   bool is_reranker() const;
-  // Bytes of all matrices in the source.
+  // Returns the bytes of all matrices in the source.
   uint64_t matrix_bytes() const;
 };
 
-// The tensor `blk.<layer>.<name>`.
+// Returns the name `blk.<layer>.<name>`.
 std::string layer_tensor(uint32_t layer, const char* name);
 
 // Makes the spec by the architecture that the source names, with weights in the source's types. The
-// spec points into the source.
+// spec points into the source, which must outlive it.
 ModelSpec make_spec(const ModelSource& source);
 ModelSpec make_spec(const ModelSource& source, const WeightPolicy& policy);
-// Does the same by `architecture`, whatever the source names. It must outlive the spec.
+// Makes the spec by `architecture`, whatever the source names. The architecture must outlive the
+// spec.
 ModelSpec make_spec(const ModelSource& source, const Architecture& architecture);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// The architectures this engine knows, by the name a source gives in general.architecture.
+// The architectures this engine knows, by their names in general.architecture.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@ namespace hearth {
 
 struct Architecture {
   const char* name;
-  // Makes the model's layers and ends.
+  // Makes the model's layers, its start and its end.
   void (*describe)(SpecBuilder& m);
 };
 
 std::span<const Architecture> all_architectures();
-// Returns the source's architecture. Throws (kUnsupported) with the list of known ones.
+// Returns the source's architecture. Throws Error (kUnsupported) with a list of the known ones.
 const Architecture& architecture_for(const ModelSource& source);
 
 // Returns all families of Hugging Face folders, in the order in which messages name them.

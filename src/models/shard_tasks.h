@@ -1,5 +1,5 @@
-// Runs tasks that each belong to a shard on the members that stand on that shard; tasks of a shard
-// without members run on all. Loading deals the bytes of a file out this way.
+// Runs tasks that each belong to a shard on the members that stand on that shard. Tasks of a shard
+// without members run on all. Loading deals a file's bytes out this way.
 #pragma once
 
 #include <atomic>
@@ -11,12 +11,12 @@
 
 namespace hearth {
 
-// The bytes of the file in a task, about: claiming it must cost little beside it, and all threads
-// must end at about the same time.
+// About how many bytes of the file a task has. Claiming a task must cost little beside it, and all
+// threads must end at about the same time.
 inline constexpr size_t kShardTaskBytes = size_t{1} << 20;
 
-// Calls work(member, shard, task) once for every task in [0, counts[shard]) of every shard;
-// `member_shards` by member. Work must not throw.
+// Calls work(member, shard, task) once for every task in [0, counts[shard]) of every shard.
+// `member_shards` gives each member's shard. Work must not throw.
 template <typename Work>
 void run_shard_tasks(Team& team, const std::vector<uint32_t>& member_shards,
                      const std::vector<size_t>& counts, const Work& work) {

@@ -1,4 +1,4 @@
-// Models for tests that need no weights (formats/test_model.h), with their specs.
+// Models for tests that need no weights' values (formats/test_model.h), with their specs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ inline LlamaShape qwen3_4b_shape(uint32_t layers = 36) {
           .table_type = DType::kQ6_K};
 }
 
-// The shape of a deepseek2 model of dense layers, every layer alike.
+// The shape of a deepseek2 model whose layers are dense and equal.
 struct LatentModelShape {
   uint32_t layers = 1, width = 64, heads = 4, ffn = 96, vocabulary = 100, context = 4096;
   uint32_t query_rank = 40;  // 0: queries are made of the row itself
@@ -52,7 +52,7 @@ inline TestSource latent_source(const LatentModelShape& shape) {
                       .latents = {shape.query_rank, shape.latent, shape.straight, shape.turned}});
 }
 
-// The shape of an encoder, every layer alike and as its architecture has it.
+// The shape of an encoder, with equal layers in the form usual for its architecture.
 struct EncoderShape {
   std::string_view architecture = "bert";
   uint32_t layers = 1, width = 48, heads = 3, ffn = 70, vocabulary = 100, context = 40, types = 2;
@@ -85,8 +85,8 @@ inline const WeightSpec* weight_named(const ModelSpec& spec, int layer, std::str
   return at == spec.weights.end() ? nullptr : &*at;
 }
 
-// Returns the error of this code with which making a spec ends: by the architecture that the source
-// names, or by this one.
+// Makes a spec by the architecture that the source names, or by `architecture`. Returns the message
+// of its error, which must have this code.
 inline std::string spec_refusal(TestSource made, ErrorCode code,
                                 const Architecture* architecture = nullptr) {
   ModelSource source = made.source();

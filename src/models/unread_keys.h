@@ -1,15 +1,16 @@
-// Keys of a model's metadata that change what it computes: scales and caps of logits, embeddings
-// and residuals, layers of other kinds, settings of windowed layers alone. A file that says
-// anything but nothing by such a key, which nothing read that makes its blocks, is refused, since
-// its text would be wrong. Keys and their neutral values are those of llama.cpp's readers; a key
-// that is unknown there as well describes the model and changes nothing.
+// Keys of a model's metadata that change its results: scales and caps of logits, embeddings and
+// residuals, layers of other kinds, settings of windowed layers alone. A file is refused if such a
+// key has a value with an effect and no code that makes its blocks has read it, since its text
+// would be wrong. The keys and their neutral values are those of llama.cpp's readers. A key that
+// those do not know describes the model and changes nothing.
 #pragma once
 
 #include "models/model_spec.h"
 
 namespace hearth {
 
-// `keys` are those that `spec` was made by. Throws (kUnsupported) naming the key and its value.
+// `keys` are the keys that `spec` was made by. Throws Error (kUnsupported), naming the key and its
+// value.
 void refuse_unread_keys(const ModelKeys& keys, const ModelSpec& spec);
 
 }  // namespace hearth

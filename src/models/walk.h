@@ -1,6 +1,6 @@
-// The one walk over a model's blocks, and what it calls. Whoever computes a model implements
-// BlockBuilder: for the cores it appends ops to a graph (models/core_graph.h). The walk knows
-// nothing of nodes, groups, phases or devices.
+// The one walk over a model's blocks, and the interface that it calls. Each way of computing a
+// model implements BlockBuilder: for the cores it appends ops to a graph (models/core_graph.h). The
+// walk does not depend on nodes, groups, phases or devices.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@ namespace hearth {
 class BlockBuilder {
  public:
   virtual ~BlockBuilder() = default;
-  // The start of the stream, and what the first block reads: its norm `before`, or where the
-  // embedding has a norm of its own, that, which is the stream then.
+  // Makes the start of the stream and the first block's input. That is the norm `before` or, if the
+  // embedding has a norm of its own, that norm, which is also the stream.
   virtual Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) = 0;
-  // Returns the result of a block for the stream's norms, as partial sums.
+  // Returns the result of a block that reads the stream's norms, as partial sums.
   virtual Partials block(uint32_t layer, const Block& block, const Reduced& stream) = 0;
   // The inputs that the next block needs of a join: the norm that it reads (none: the stream
-  // itself), the norm that its router reads, and for which rows.
+  // itself), the norm that its router reads, and the rows of both.
   struct Next {
     std::optional<NormRef> norm = {}, router = {};
     RowSet rows = RowSet::kTokens;

@@ -1,9 +1,9 @@
-// WeightTable: the weights of a model as ops find them, by their place in the spec: matrices cut
-// into shards, vectors with a copy for every shard. It knows how much memory they take before they
-// have any; a Model places and packs them (models/model.h).
+// WeightTable: the weights of a model for its ops, by their place in the spec: matrices cut into
+// shards, vectors with a copy for every shard. It gives their sizes before they have memory; a
+// Model places and packs them (models/model.h).
 //
-// A copy describes the same weights; what is packed is not copied. Graphs that a node's own thread
-// builds read a copy that this thread made.
+// A copy of the table describes the same weights, and shares the packed bytes. Each node's thread
+// that builds graphs makes a copy for them to read.
 #pragma once
 
 #include <cstddef>
@@ -20,19 +20,18 @@ namespace hearth {
 
 class WeightTable {
  public:
-  // Makes a table without memory. `axes` are those of the spec, and outlive the table and its
-  // copies.
+  // Makes a table without memory. `axes` are the spec's, and must outlive the table and its copies.
   WeightTable(const ModelSpec& spec, const std::vector<CutAxis>& axes,
               const ExpertDealing& dealing = {});
 
   uint32_t shard_count() const { return shard_count_; }
-  // Return weights that stay where they are.
+  // Return weights whose addresses do not change.
   const Weight& matrix(WeightId id) const { return matrices_[place_[id.index]]; }
   const VectorWeight& vector(WeightId id) const { return vectors_[place_[id.index]]; }
-  // Returns null where there is no such vector.
+  // Returns null if there is no such vector.
   const VectorWeight* optional_vector(WeightId id) const { return id ? &vector(id) : nullptr; }
 
-  // Rows of PerLayerInputs; null without memory, and where a model has none.
+  // Returns the rows of PerLayerInputs; null before they have memory, and for a model without them.
   const std::shared_ptr<const FileRows>& token_rows() const { return token_rows_; }
   void set_token_rows(std::shared_ptr<const FileRows> rows) { token_rows_ = std::move(rows); }
 
@@ -40,7 +39,7 @@ class WeightTable {
   std::vector<Weight>& matrices() { return matrices_; }
   std::vector<VectorWeight>& vectors() { return vectors_; }
 
-  // Bytes of all weights in shard s, as a Model lays them out.
+  // Returns the bytes of all weights in shard s, as a Model lays them out.
   size_t shard_bytes(uint32_t s) const;
 
  private:
@@ -54,8 +53,8 @@ class WeightTable {
   std::vector<size_t> place_;  // by WeightId, among the matrices or the vectors
 };
 
-// Each weight's bytes begin at a multiple of kWeightAlign, an expert's first matrix at one of
-// kExpertAlign: its matrices follow, so that an expert is one run of pages.
+// Each weight's bytes begin at a multiple of kWeightAlign. An expert's first matrix begins at one
+// of kExpertAlign, and its other matrices follow, so that an expert is one run of pages.
 inline constexpr size_t kWeightAlign = 64, kExpertAlign = 4096;
 
 }  // namespace hearth

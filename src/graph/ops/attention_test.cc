@@ -289,8 +289,7 @@ std::vector<double> truth(const Layer& layer, RowRange seen, uint32_t row, uint3
   return out;
 }
 
-// Expects the results of double within errors of f32: scores of some tens carry an error of 1e-5,
-// and values are below 2.
+// Expects double's results within f32's errors: 1e-5 for scores of some tens, values below 2.
 void expect_true(const Layer& layer, const std::vector<uint32_t>& items) {
   uint32_t first = 0;
   for (uint32_t rows : items) {
