@@ -17,11 +17,11 @@ CutHeads cut_in_units(uint32_t kv_heads, uint32_t group_size, uint32_t columns,
   return {{heads, unit_heads}, {heads.widened(slices), 1}};
 }
 
-// The most work that a shard has for its share, in query heads: a row range of Q and a column range
-// of O each. A KV head's rows of K and V are as much, and its cache as much again at the depth
-// where it has their size: 1152 positions of f16 where the width is 4096 and a weight has 4.5 bits.
-// Prompts are bound by arithmetic, which goes by query heads, and decode far beyond that depth by
-// the cache, which goes by KV heads: this lies between.
+// Returns the most work that a shard has for its share, in query heads: a row range of Q and a
+// column range of O each. A KV head's rows of K and V count as much, and its cache counts as much
+// again. The cache has that size at a certain depth: 1152 positions of f16 if the width is 4096 and
+// a weight has 4.5 bits. Prompts are bound by arithmetic, which goes by query heads; decode far
+// beyond that depth is bound by the cache, which goes by KV heads. This count lies between.
 double busiest(const CutHeads& cut, std::span<const uint32_t> shares) {
   double most = 0;
   for (uint32_t s = 0; s < shares.size(); ++s) {
@@ -38,11 +38,11 @@ uint32_t block_granule(uint32_t heads, uint32_t columns) {
   return kBlock / std::gcd(kBlock, heads * columns);
 }
 
-// Cuts by KV head where that is about as good, since copies of caches take memory: a finer cut must
-// save an eighth. With 4 query heads a KV head, 2 KV heads are 6 on two of 4 shards and none on the
-// others, or 4 on each; 3 are 12 and 6 on 2 shards, or 10 on each. 2 stay whole on 3 shards, of
-// which one has none: with 3, 2 and 3 query heads the middle one has both KV heads, and as much
-// work as 4 query heads with one.
+// Cuts by KV head unless a finer cut saves an eighth, since copies of caches take memory. With 4
+// query heads a KV head, 2 KV heads are 6 on two of 4 shards and none on the others, or 4 on each;
+// 3 are 12 and 6 on 2 shards, or 10 on each. 2 stay whole on 3 shards, of which one has none: with
+// 3, 2 and 3 query heads the middle shard would have both KV heads, and as much work as 4 query
+// heads with one KV head.
 CutHeads cut_heads(uint32_t heads, uint32_t kv_heads, uint32_t columns,
                    std::span<const uint32_t> shares) {
   uint32_t group_size = heads / kv_heads;
@@ -64,7 +64,7 @@ std::optional<ExpertCut> expert_cut_named(std::string_view name) {
   return {};
 }
 
-// Deals the experts out: each goes to the shard that is furthest behind its share.
+// Deals the experts out: each goes to the shard with the smallest (dealt + 1) / share.
 ExpertDealing deal_experts(const ModelSpec& spec, std::span<const uint32_t> shares, ExpertCut cut) {
   if (cut == ExpertCut::kCut || shares.size() == 1) return {};
   ExpertDealing dealing;
@@ -73,7 +73,7 @@ ExpertDealing deal_experts(const ModelSpec& spec, std::span<const uint32_t> shar
     size_t next = shares.size();
     for (size_t s = 0; s < shares.size(); ++s) {
       if (shares[s] == 0) continue;
-      // (dealt + 1) / share, compared without rounding; of equal ones the first.
+      // (dealt + 1) / share, compared without rounding; the first of equal ones.
       if (next == shares.size() || (dealt[s] + 1) * shares[next] < (dealt[next] + 1) * shares[s]) {
         next = s;
       }

@@ -61,8 +61,8 @@ TEST(CutHeads, ShardsShareKvHeadsThatDoNotDivide) {
   EXPECT_EQ(cut_evenly(shape(8, 4), 6), (Cut{{6, 4, 6, 6, 4, 6}, {2, 2, 2, 2, 2, 2}}));
 }
 
-// A finer cut would give the middle shard copies of both KV heads, and so as much work as one whole
-// KV head with its query heads.
+// The cut stays coarse: a finer one would give the middle shard copies of both KV heads, and so as
+// much work as one whole KV head with its query heads.
 TEST(CutHeads, NotWhereTheCopiesCostAsMuchAsTheyEven) {
   EXPECT_EQ(cut_evenly(shape(2, 4), 3), (Cut{{4, 0, 4}, {1, 0, 1}}));
   EXPECT_EQ(cut_evenly(shape(3, 4), 4), (Cut{{4, 4, 0, 4}, {1, 1, 0, 1}}));
@@ -93,8 +93,8 @@ UnitRange kv_heads_of(UnitRange units, const hearth::CutHeads& axes, const HeadS
           (units.end * axes.heads.unit_items - 1) / config.group_size + 1};
 }
 
-// Every query head is there once, blocks are whole, each part of a shard has the KV heads of its
-// query heads, and parts of one shard have none in common, whatever the model and the shares.
+// For random models and shares, each query head lies on one shard, blocks are whole, each part of a
+// shard has its query heads' KV heads, and parts of one shard share no KV head.
 TEST(CutHeads, RandomModelsAndShares) {
   std::mt19937 random(11);
   constexpr uint32_t kDims[] = {16, 20, 24, 32, 40, 64, 80, 128};

@@ -1,4 +1,4 @@
-// BERT and what has its shape (bge, MiniLM, e5, arctic; XLM-R, as bge-m3): a learned row for every
+// BERT and models of its shape (bge, MiniLM, e5, arctic; XLM-R, as bge-m3): a learned row for every
 // position, GELU, biases everywhere.
 #include "models/architectures.h"
 #include "models/encoder.h"
@@ -18,8 +18,8 @@ void describe_bert(SpecBuilder& m) {
 
 namespace {
 
-// RoBERTa numbers positions from pad_token_id + 1 on: the rows of its table before that are left
-// out, and taken off the context, as llama.cpp's converter has it.
+// RoBERTa numbers positions from pad_token_id + 1 on. The rows of its table before that are left
+// out, and subtracted from the context, like in llama.cpp's converter.
 void read_roberta(const HfReading& reading) {
   const uint32_t first = reading.config.count_or("pad_token_id", 1, ModelMost::kVocabulary, 0) + 1;
   const auto rows = static_cast<uint32_t>(reading.model[HfValue::kContext]);

@@ -39,12 +39,12 @@ class OrderSettler {
     settle_experts(block.experts, block.gate_bias || block.up_bias);
     if (block.shared) settle_experts({*block.shared}, false);
   }
-  // Blocks whose ops gather nothing.
+  // Does nothing for blocks whose ops gather nothing.
   template <typename Body>
   void settle(const Body&) {}
 
-  // Makes F32 of every matrix whose column order is still unsettled, and notes how many tensors
-  // that are.
+  // Makes every matrix F32 whose column order is still unsettled, and notes the number of these
+  // tensors.
   void finish() {
     std::set<const SourceTensor*> tensors;
     uint64_t bytes = 0;
@@ -65,9 +65,9 @@ class OrderSettler {
 
  private:
   WeightSpec& weight(WeightId id) { return spec_.weights[id.index]; }
-  // Whether the matrix stays packed as codes.
+  // Returns whether the matrix stays packed as codes.
   bool is_codes(WeightId id) { return weight(id).packed.code_bits != 0 && is_settled(id); }
-  // Whether nothing has to be done about the order of its columns any more.
+  // Returns whether the order of the matrix's columns needs no further decision.
   bool is_settled(WeightId id) { return settled_[id.index] || order_of(weight(id)) == nullptr; }
   // Returns the order of the columns of a matrix that is packed as codes, or null.
   static ColumnOrder order_of(const WeightSpec& weight) {
@@ -76,7 +76,7 @@ class OrderSettler {
   }
 
   // Sets the input_order of matrices that read one input, so that it is gathered once. Does nothing
-  // where their orders differ, or where they have none.
+  // if their orders differ or they have none.
   void gather(const std::vector<WeightId>& readers) {
     const ColumnOrder order = order_of(weight(*readers.begin()));
     const bool one = std::ranges::all_of(
@@ -127,7 +127,7 @@ class OrderSettler {
 
   ModelSpec& spec_;
   std::vector<bool> settled_;
-  std::vector<bool> floats_;  // become F32 whatever their order
+  std::vector<bool> floats_;  // become F32, whatever their order
 };
 
 }  // namespace

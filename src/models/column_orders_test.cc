@@ -1,4 +1,4 @@
-// Tests which matrices of codes stay codes where their columns lie in no order of groups, and which
+// Tests which matrices of codes stay codes if their groups are not runs of columns, and which
 // inputs and rows get the order of their columns.
 #include "models/column_orders.h"
 
@@ -56,8 +56,8 @@ class OrderedModel {
   void add_block(decltype(Block::body) body) { spec.layers.push_back({{{std::move(body), {}}}}); }
 
   bool is_codes(WeightId id) const { return spec.weight(id).packed.code_bits == 4; }
-  // Return by how many columns the order turns that settle_column_orders() gave to the matrix's
-  // input, or to its rows; 0: no order.
+  // Return the shift of the order that settle_column_orders() gave to the matrix's input or rows;
+  // 0: no order.
   uint32_t input(WeightId id) const { return first_of(spec.weight(id).input_order); }
   uint32_t rows(WeightId id) const { return first_of(spec.weight(id).row_order); }
 

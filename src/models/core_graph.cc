@@ -23,8 +23,8 @@ class CoreBuilder : public BlockBuilder {
               uint32_t context)
       : graph_(graph), spec_(spec), weights_(weights), context_(context) {}
 
-  // Appends the embedding, RoPE's angles and the first norm with one barrier behind all of them: a
-  // row is normed by the thread that embedded it, and angles are not read before the projections.
+  // Appends the embedding, RoPE's angles and the first norm, with one barrier after all three: the
+  // thread that embedded a row also norms it, and the projections are the first to read the angles.
   Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) override {
     const auto& [token, positions, type, second_type, scale, own_norm, per_layer] = embedding;
     HEARTH_CHECK(own_norm.has_value() != before.has_value(), "one norm begins the stream");
@@ -174,9 +174,9 @@ class CoreBuilder : public BlockBuilder {
     return shape;
   }
 
-  // Appends the fused product with Q, K and V. Parts that a layer lacks get slices all the same:
-  // values those of the keys, and keys of a layer that reads another layer's cache those that the
-  // other layer's K has.
+  // Appends the fused product with Q, K and V. Parts that a layer lacks get slices too. Missing
+  // values get those of the keys. Missing keys, in a layer that reads another layer's cache, get
+  // those of the other layer's K.
   LinearOut project(const AttentionBlock& block, const Bundle& input) {
     std::vector<LinearMatrix> parts{matrix_of(block.query)};
     if (block.key.weight) parts.push_back(matrix_of(block.key));
@@ -210,8 +210,9 @@ class CoreBuilder : public BlockBuilder {
     return partials_of("attn_output", heads, block.output);
   }
 
-  // The down-projections to low-rank queries and to latents are small and fused into one product.
-  // Without low-rank queries the query matrix is large, and reads the stream's norm by itself.
+  // Fuses the down-projections to low-rank queries and to latents into one product, since they are
+  // small. Without low-rank queries the query matrix is large, and reads the stream's norm by
+  // itself.
   Partials make(uint32_t layer, const LatentBlock& block, const Reduced& stream) {
     const Bundle& input = stream.normed;
     const LatentShape shape{.layer = layer,

@@ -1,7 +1,6 @@
 // DeepSeek-V2, V3 and R1 (DeepSeek-AI 2024, 2025), Kimi-K2 (Moonshot AI 2025): multi-head latent
-// attention (graph/ops/latent.h), with queries of low rank in all but the small ones, and experts
-// behind some dense layers. GGUF files hold W_UK transposed, and W_UV, each as a matrix for every
-// head.
+// attention (graph/ops/latent.h) and experts behind some dense layers. All but the small models
+// have queries of low rank. GGUF files hold W_UK^T and W_UV, each as a matrix for every head.
 #include <fmt/format.h>
 
 #include "models/architectures.h"
@@ -21,8 +20,9 @@ void describe_deepseek2(SpecBuilder& m) {
 
 namespace {
 
-// Keys of latent attention. In GGUF's terms the cache is one KV head of the latent and the rope
-// part (key_length, value_length); lengths of real heads have keys that end in _mla.
+// Keys of latent attention. In GGUF's terms the cache is one KV head, of which key_length is the
+// length of [c | k_rope] and value_length that of c. Lengths of real heads have keys that end in
+// _mla.
 constexpr HfKey kLatentKeys[] = {
     hf::count("q_lora_rank", "attention.q_lora_rank", hf::kQueryRank, ModelMost::kWidth),
     hf::need("kv_lora_rank", "attention.kv_lora_rank", hf::kLatentRank, ModelMost::kLength),
@@ -61,8 +61,8 @@ constexpr HfTensor kLatentTensors[] = {
                HfKind::kLatentPair),
     hf::matrix("self_attn.o_proj", "attn_output", hf::kWidth, hf::kLatentValueRows)};
 
-// Returns the folder family of V2 or V3, which differ in how experts are chosen: `experts` are the
-// keys for it, `read` reads the rest.
+// Returns the folder family of V2 or V3, which choose experts differently: `experts` are the keys
+// for that choice, and `read` reads the rest of it.
 constexpr HfFamily deepseek_folder(HfTexts names, std::span<const HfKey> experts,
                                    void (*read)(const HfReading& reading)) {
   return {

@@ -61,8 +61,8 @@ TEST(DeltaSpec, WeightsAreCutByKeyHeads) {
   EXPECT_TRUE(next.spec().block<ExpertsBlock>(0)->shared_gate);
 }
 
-// A cut's unit of key heads makes runs of the output's columns that are whole blocks of the file's
-// type, and where possible of 256, the largest block of any type.
+// A cut's unit of key heads makes runs of the output's columns. Runs are whole blocks of the file's
+// type and, if possible, of 256, the largest block of any type.
 TEST(DeltaSpec, UnitsKeepBlocksWhole) {
   struct Case {
     ModelDelta delta;
@@ -84,7 +84,7 @@ TEST(DeltaSpec, UnitsKeepBlocksWhole) {
     EXPECT_EQ(block.heads.unit, c.unit);
     EXPECT_EQ(spec.axes[output.axis].unit_items, c.unit);
     EXPECT_EQ(output.column_runs.length, c.run);
-    // Each value head has one place in the pack and one in the file.
+    // Each value head has one index in the pack and one in the file.
     std::vector<bool> met(c.delta.values, false), filed(c.delta.values, false);
     for (uint32_t j = 0; j < block.heads.keys; ++j) {
       for (uint32_t i = 0; i < block.heads.each; ++i) {

@@ -7,8 +7,8 @@ namespace {
 
 constexpr uint32_t kMostTokenTypes = 1u << 16;
 
-// Makes the two token types from the first two rows of token_types: no token is of another type. A
-// table of one row may be stored with one dimension.
+// Makes the two token types from the first two rows of token_types, since no token has another
+// type. A table of one row may be stored with one dimension.
 void make_types(SpecBuilder& m) {
   constexpr const char* kName = "token_types.weight";
   if (!m.has(kName)) return;

@@ -1,5 +1,5 @@
-// Tests the specs of encoders, and their refusals: without a tensor's data, so before anything is
-// allocated.
+// Tests the specs of encoders, and their refusals. No tensor has data, so all is settled before
+// anything is allocated.
 #include "models/encoder.h"
 
 #include <gtest/gtest.h>
@@ -111,7 +111,7 @@ TEST(Encoder, QueriesKeysAndValuesInOneTensor) {
   EXPECT_EQ(spec.axes[spec.weight(attention.value.weight).axis].name, "kv_heads");
 }
 
-// Each part of a joined tensor is cut as a tensor of its own would be.
+// Each part of a joined tensor is cut like a tensor of its own.
 TEST(Encoder, PartsHaveTheirBytes) {
   TestSource test_source = encoder_source({.architecture = "nomic-bert", .width = 64, .heads = 2});
   test_source.add("blk.0.attn_qkv.weight", {64, 192}, DType::kQ8_0);
@@ -222,19 +222,19 @@ TEST(Encoder, TensorsThatCannotBe) {
        "'blk.0.ffn_gate.weight' is missing");
   says(encoder_source(nomic).add("position_embd.weight", {48, 40}), ErrorCode::kUnsupported,
        "position_embd.weight");
-  // Tensors of RoPE's factors in models without RoPE.
+  // Tensors of RoPE's factors are refused in models without RoPE.
   for (const EncoderShape& shape : {EncoderShape{}, jina}) {
     says(encoder_source(shape).add("rope_freqs.weight", {8}), ErrorCode::kUnsupported,
          "rope_freqs.weight");
   }
-  // Separate tensors beside one for all three are too many.
+  // Separate tensors beside one tensor for all three are refused.
   says(encoder_source({}).add("blk.0.attn_qkv.weight", {48, 144}), ErrorCode::kUnsupported,
        "blk.0.attn_q.weight");
   says(encoder_source(jina).add("blk.0.attn_q_norm.weight", {48}), ErrorCode::kFile,
        "normalises the queries of layer 0 but not the keys");
   says(encoder_source(jina).remove("blk.0.ffn_gate.weight").add("blk.0.ffn_up.weight", {48, 71}),
        ErrorCode::kFile, "requires 48 x 140");
-  // A block of 32 that holds the end of one vector and the beginning of the next.
+  // A block of 32 would hold the end of one vector and the beginning of the next.
   says(encoder_source(nomic).add("blk.0.attn_qkv.bias", {144}, DType::kQ8_0),
        ErrorCode::kUnsupported,
        "whose blocks span several of its vectors: this version does not support it");

@@ -1,4 +1,4 @@
-// Tests the metadata that the config.json of every family of folders becomes.
+// Tests the metadata that is made of each folder family's config.json.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -181,7 +181,7 @@ TEST(HfConfig, KindsOfFeedForwardLayers) {
             std::string::npos);
 }
 
-// Each family has its own defaults where its file says nothing.
+// Each family has defaults of its own for keys that its file lacks.
 TEST(HfConfig, DefaultsOfFamilies) {
   const std::string bare = R"(, "rms_norm_eps": null, "rope_theta": null)";
   Read llama("LlamaForCausalLM", bare);
@@ -312,7 +312,7 @@ TEST(HfConfig, RopeUnderBothNames) {
   }
   Read plain("Qwen2ForCausalLM", R"(, "rope_parameters": {"rope_type": "default"})");
   EXPECT_EQ(plain.keys().find("scaling"), std::string::npos);
-  // Settings by the kinds of layers: those of the kinds that there are.
+  // Settings are given by kinds of layers; those of kinds without layers are ignored.
   const char* by_kind = R"(, "rope_theta": null, "rope_parameters": {{
       "full_attention": {{"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5}},
       "sliding_attention": {{"rope_type": "default", "rope_theta": 1e4}}}}{})";
@@ -325,7 +325,7 @@ TEST(HfConfig, RopeUnderBothNames) {
       std::string::npos);
 }
 
-// The growth is the usual one without mscale_all_dim, and needs no key.
+// Without mscale_all_dim the growth is the usual one, and needs no key.
 TEST(HfConfig, GrowthOfYarn) {
   auto factor = [](const char* more) {
     Read read("Qwen3ForCausalLM",
@@ -341,7 +341,7 @@ TEST(HfConfig, GrowthOfYarn) {
                   static_cast<float>((1 + 0.05 * std::log(4)) / usual / usual));
 }
 
-// The factors of Llama 3.1: https://huggingface.co/meta-llama/Llama-3.1-8B has these settings. A
+// The factors of Llama 3.1, with the settings of https://huggingface.co/meta-llama/Llama-3.1-8B. A
 // wave of 2 pi base^(2 i / 64) positions is short below 8192 / 4 and long above 8192.
 TEST(HfConfig, FactorsOfLlama3) {
   Read read("LlamaForCausalLM", R"(, "rope_theta": 500000.0, "rope_scaling": {"factor": 8.0,

@@ -1,5 +1,5 @@
-// Folders of encoders: what their config.json, the files of sentence-transformers and the names of
-// their tensors become.
+// Tests folders of encoders: the metadata and tensors that are made of config.json, of
+// sentence-transformers' files and of their tensors' names.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -23,8 +23,8 @@ void add_counted(HfFolderWriter& writer, std::string_view name, const Shape& sha
   writer.add(name, shape, "F32", std::as_bytes(std::span(values)));
 }
 
-// Returns the first value of a contiguous tensor. Stored tensors count up, so it tells where in the
-// stored one the tensor begins.
+// Returns the first value of a contiguous tensor. Stored tensors count up, so it is the index in
+// the stored tensor at which the tensor begins.
 float first_of(const ModelSource& source, std::string_view name) {
   float value = -1;
   std::memcpy(&value, source.require_tensor(name).data.data(), sizeof value);
@@ -88,7 +88,7 @@ TEST(HfEncoder, PositionsOfXlmRobertaBeginBehindThePadding) {
   EXPECT_EQ(first_of(source, "position_embd.weight"), 16);
 }
 
-// Heads of rerankers, which models that give vectors leave out.
+// Heads of rerankers, which are ignored in models that give vectors.
 TEST(HfEncoder, HeadsThatScorePairs) {
   HfFolderWriter pooled = bert("BertForSequenceClassification", "bert.");
   pooled.add_zeros("bert.pooler.dense.bias", {8}, "F32");

@@ -1,4 +1,4 @@
-// Folders of Qwen's hybrids: which heads lie where, what config.json becomes, what is refused.
+// Tests folders of Qwen's hybrids: the order of heads, the metadata of config.json, and refusals.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,7 +49,7 @@ void add_numbered(HfFolderWriter& writer, const std::string& name, std::vector<u
   writer.add(name, shape, "F32", std::as_bytes(std::span(values)));
 }
 
-// Returns for every row of the tensor which row of the folder's it is.
+// Returns, for every row of the tensor, the folder's row that it was taken from.
 std::vector<int> rows_taken(const ModelSource& source, const std::string& name) {
   std::vector<int> taken;
   for (uint64_t r = 0; r < source.require_tensor(name).rows(); ++r) {

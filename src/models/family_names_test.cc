@@ -31,7 +31,7 @@ TEST(HfNames, TensorsByGgufsNames) {
             "blk.3.attn_kv_a_mqa.weight");
 }
 
-// A part of a model that sees pictures, too, has a prefix of its own, in older files or in newer.
+// The text part of a multimodal model has a prefix of its own, in older files or in newer ones.
 TEST(HfNames, GemmasTextStandsAloneOrBesideAnother) {
   for (std::string_view prefix : {"model.", "language_model.model.", "model.language_model.", ""}) {
     EXPECT_EQ(gguf_name(fmt::format("{}layers.4.pre_feedforward_layernorm.weight", prefix),

@@ -1,5 +1,5 @@
-// Folders of several families whose Linears are quantised: FP8 with a scale a row or a tensor, and
-// codes, which become runs that have descriptions.
+// Tests folders of several families with quantised Linears: FP8 with a scale a row or a tensor, and
+// codes, which become runs with descriptions.
 #include <gtest/gtest.h>
 
 #include "formats/gguf_test_bytes.h"

@@ -1,4 +1,5 @@
-// Tests what every family refuses of a damaged file: one sentence that names the key or the tensor.
+// Tests that every family refuses a damaged file with one sentence that names the key or the
+// tensor.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -30,7 +30,7 @@ void set_common(HfFolderWriter& writer, const std::string& architecture) {
   }
 }
 
-// Values 0, 1, 2 ... in f32, so that each tells its place.
+// Returns values 0, 1, 2, ... in f32, so that each value is its index.
 std::vector<float> counted(uint64_t n, float first = 0) {
   std::vector<float> values(n);
   for (uint64_t i = 0; i < n; ++i) values[i] = first + static_cast<float>(i);
@@ -317,7 +317,7 @@ TEST(HfSource, ChatTemplates) {
   EXPECT_EQ(writer.source().chat_template(), "three");
   writer.put("chat_template.jinja", " \n");
   EXPECT_EQ(writer.source().chat_template(), "two") << "a blank one is none";
-  // A mark of byte order is no text of the template.
+  // A byte-order mark does not belong to the template's text.
   const std::string mark = "\xef\xbb\xbf";
   writer.put("chat_template.jinja", mark + "four");
   EXPECT_EQ(writer.source().chat_template(), "four");

@@ -1,7 +1,7 @@
-// Gemma 3, its text (Gemma Team 2025, arXiv 2503.19786): scaled embeddings, RMS norms on both sides
-// of every block and of query and key heads, GEGLU by tanh. Of six layers the last sees all
-// positions before it and turns by the file's RoPE; the others see a window, and turn by a base of
-// their own.
+// The text part of Gemma 3 (Gemma Team 2025, arXiv 2503.19786): scaled embeddings, RMS norms before
+// and after every block and of query and key heads, GEGLU by tanh. The last of every six layers
+// sees all positions before its own and turns by the file's RoPE. The others see a window, and turn
+// by a base of their own.
 #include <cmath>
 
 #include "models/architectures.h"
@@ -16,8 +16,8 @@ constexpr Residual kNormBothSides{NormKind::kRms,
                                   {.before = "attn_norm", .behind = "post_attention_norm"},
                                   {.before = "ffn_norm", .behind = "post_ffw_norm"}};
 
-// Returns n of the factor 1 / sqrt(n) on scores: the length of a head, but in the largest model
-// width / heads, which is less. GGUF has no key for it.
+// Returns n of the factor 1 / sqrt(n) on scores: a head's length or, in the largest model, width /
+// heads, which is less. GGUF has no key for it.
 double score_length(const SpecBuilder& m) {
   if (m.hyper().layers != kLargestLayers) return 0;
   return static_cast<double>(m.hyper().width) /
@@ -38,8 +38,8 @@ void describe_gemma3(SpecBuilder& m) {
   });
 }
 
-// Folders of this architecture. What a config.json leaves out, as those of released models do, is
-// as transformers' Gemma3TextConfig has it.
+// The folders of this architecture. Keys that config.json lacks, as in released models, have the
+// defaults of transformers' Gemma3TextConfig.
 
 namespace {
 

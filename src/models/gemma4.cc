@@ -1,11 +1,11 @@
-// Gemma 4, its text: as Gemma 3 scaled embeddings, RMS norms on both sides of every block and of
-// query and key heads, GEGLU by tanh; and beside that values with a norm that has no weight, scores
-// without a scale, a number that each layer's result is multiplied by, and logits with a soft cap.
-// The file says which layers see a window; these have lengths of heads and a RoPE of their own.
-// Layers without attn_v take keys before their norm for values. The last few may have no keys and
+// The text part of Gemma 4. It shares with Gemma 3 scaled embeddings, RMS norms before and after
+// every block and of query and key heads, and GEGLU by tanh. It adds a norm of values without a
+// weight, scores without a scale, a factor of each layer's result, and logits with a soft cap. The
+// file says which layers see a window; these have head lengths and a RoPE of their own. Layers
+// without attn_v use keys before their norm as values. The last few layers may lack keys and
 // values, and read those of the last layer of their kind before them. Experts stand beside a dense
-// layer that reads the same stream; what both give is normed apart, added, and normed again. E2B
-// and E4B have something of every token for each layer, which joins the stream behind the others.
+// layer that reads the same stream; both results are normed, added, and normed again. In E2B and
+// E4B every token has an embedding for each layer, which joins the stream after the other blocks.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -19,11 +19,11 @@
 namespace hearth {
 namespace {
 
-// Every sixth layer has no window where the file does not say which layers have one.
+// Every sixth layer has no window, unless the file says which layers have one.
 constexpr uint32_t kWindowedLayers = 6;
 
-// The soft cap of logits where the file has none; llama.cpp has the same default, and all released
-// models have this cap.
+// The default soft cap of logits. llama.cpp has the same default, and all released models have this
+// cap.
 constexpr double kLogitCap = 30;
 // The bounds of a soft cap: beyond them its arithmetic leaves the range of float.
 constexpr double kLeastCap = 1e-3, kMostCap = 1e6;
@@ -32,7 +32,7 @@ bool is_windowed(SpecBuilder& m, uint32_t layer) {
   return window_of(m, layer, kWindowedLayers) == Window::kLocal;
 }
 
-// Returns the layer whose keys and values this one reads, where it has none of its own.
+// Returns the layer whose keys and values this layer reads, if it has none of its own.
 std::optional<uint32_t> layer_of_keys(SpecBuilder& m, uint32_t layer) {
   constexpr const char* kKey = "attention.shared_kv_layers";
   const uint32_t layers = m.hyper().layers, shared = m.keys().number_or(kKey, 0);
@@ -64,7 +64,7 @@ AttentionBlock make_gemma_attention(SpecBuilder& m, uint32_t layer) {
                          .keys_of = layer_of_keys(m, layer)});
 }
 
-// Makes experts whose router reads the norm of the stream, divided by the root of the width.
+// Makes experts whose router reads a norm of the stream, divided by the root of the width.
 ExpertsBlock make_gemma_experts(SpecBuilder& m, uint32_t layer) {
   ExpertsBlock experts =
       make_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true},
@@ -112,8 +112,8 @@ void describe_gemma4(SpecBuilder& m) {
   make_decoder(m, [&](uint32_t layer) { m.append(make_gemma_layer(m, layer)); });
 }
 
-// Folders of this architecture: of the text of models that see and hear, or of text alone. What a
-// config.json leaves out is as transformers' Gemma4TextConfig has it.
+// The folders of this architecture: of the text part of models with vision and audio, or of text
+// alone. Keys that config.json lacks have the defaults of transformers' Gemma4TextConfig.
 
 namespace {
 
@@ -151,7 +151,7 @@ constexpr HfKey kApartKeys[] = {
 constexpr HfKey kUnifiedKeys[] = {hf::count_or("max_position_embeddings", "context_length",
                                                hf::kContext, ModelMost::kContext, 262144u)};
 
-// Rows whose sizes differ from layer to layer are set by read_kinds().
+// The shapes of tensors that differ from layer to layer are set by read_kinds().
 constexpr HfTensor kGemma4Tensors[] = {
     hf::vector("input_layernorm", "attn_norm", hf::kWidth),
     hf::vector("post_attention_layernorm", "post_attention_norm", hf::kWidth),
@@ -209,8 +209,8 @@ void read_beside(const HfReading& reading) {
   reading.set("expert_feed_forward_length", ffn);
 }
 
-// Sets each layer's head lengths, KV heads and FFN rows, by its kind (with a window or without) and
-// by whether it has keys of its own.
+// Sets each layer's head lengths, KV heads and FFN rows. They depend on the layer's kind (with a
+// window or without) and on whether it has keys of its own.
 void read_kinds(const HfReading& reading) {
   const ConfigReader& config = reading.config;
   HfConfig& model = reading.model;

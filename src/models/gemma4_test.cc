@@ -1,4 +1,4 @@
-// Gemma 4: what its files say becomes blocks, and what is refused.
+// Tests the blocks that are made of Gemma 4's files, and refusals.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -248,7 +248,7 @@ TEST(Gemma4Folder, WhatIsLeftOutIsAsInTransformers) {
   writer.set("num_hidden_layers", "8");
   const ModelSource source = writer.source();
   const Metadata& metadata = source.metadata();
-  // A quarter of the pairs of a head of 16 turns.
+  // A quarter of the pairs of a head of 16 turn.
   for (size_t pair = 0; pair < 8; ++pair) {
     EXPECT_EQ(factor_of(source, pair), pair < 2 ? 1.0f : 1e30f) << pair;
   }

@@ -1,6 +1,6 @@
 // GLM-4.5 and its successors (arXiv 2508.06471): grouped queries with biases, RoPE over a part of a
-// head, norms of heads in the larger models, leading dense layers, and behind them experts chosen
-// by sigmoid with a bias, beside a shared one.
+// head, and norms of heads in the larger models. Dense layers lead. The layers after them have
+// experts chosen by sigmoid with a bias, and a shared expert.
 #include "models/architectures.h"
 #include "models/decoder_rows.h"
 #include "models/make_blocks.h"

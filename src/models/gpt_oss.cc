@@ -1,7 +1,7 @@
-// gpt-oss (OpenAI 2025, arXiv 2508.10925): grouped queries with biases and a sink for each head,
-// of which every second layer, from the first on, sees a window; experts in every layer, with
-// biases, chosen by the router's logits and weighted by the softmax of those that were chosen;
-// SwiGLU with limits.
+// gpt-oss (OpenAI 2025, arXiv 2508.10925). Attention has grouped queries with biases and a sink for
+// each head; every second layer, from the first on, sees a window. Every layer has experts with
+// biases: the router's logits choose them, and the softmax of the chosen logits weights them.
+// SwiGLU has limits.
 #include "kernels/activation/activation.h"
 #include "models/architectures.h"
 #include "models/decoder_rows.h"
@@ -31,8 +31,8 @@ void describe_gpt_oss(SpecBuilder& m) {
   });
 }
 
-// Folders of this architecture. What a config.json leaves out is as transformers' GptOssConfig has
-// it.
+// The folders of this architecture. Keys that config.json lacks have the defaults of transformers'
+// GptOssConfig.
 
 namespace {
 

@@ -1,4 +1,4 @@
-// gpt-oss: what its files say becomes blocks, and what is refused.
+// Tests the blocks that are made of gpt-oss's files, and refusals.
 #include <gtest/gtest.h>
 
 #include "formats/gguf_test_bytes.h"

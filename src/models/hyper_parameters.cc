@@ -5,7 +5,8 @@
 namespace hearth {
 namespace {
 
-// Layers that predict several tokens stand behind the others and are counted with them.
+// Subtracts layers that predict several tokens, which stand behind the others and are counted with
+// them.
 void skip_prediction_layers(const ModelKeys& keys, HyperParameters* hyper) {
   const uint32_t skipped = keys.number_or("nextn_predict_layers", 0);
   if (skipped >= hyper->layers) {

@@ -1,4 +1,4 @@
-// Tests hyper-parameters made of a source's keys, and of its tensors where these say more.
+// Tests the hyper-parameters read from a source's keys, and from its tensors if these say more.
 #include "models/hyper_parameters.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TestSource experts_of(std::string_view architecture) {
                       .experts = {.count = 8, .chosen = 2, .ffn = 32, .dense = 1}});
 }
 
-// A router with a bias for choosing scores by sigmoid where no key says how.
+// A router with a bias for choosing experts scores by sigmoid, if no key gives the gating.
 TEST(HyperParameters, ABiasOfTheRouterTellsItsGating) {
   TestSource latent = experts_of("deepseek2"), llama = experts_of("llama");
   EXPECT_EQ(gating_of(latent), Gating::kSoftmax);
@@ -74,7 +74,7 @@ TEST(HyperParameters, AFactorOfRopeIsLinear) {
   none.set("llama.rope.scaling.type", "none");
   EXPECT_EQ(rope_of(none).scaling, RopeScaling::kNone);
   EXPECT_EQ(rope_of(llama_source({})).scaling, RopeScaling::kNone);
-  // The newer key counts where both are there.
+  // The newer key counts if both are there.
   TestSource both = llama_with("rope.scaling.factor", 2.0f);
   EXPECT_EQ(rope_of(both.set("llama.rope.scale_linear", 8.0f)).factor, 2);
   EXPECT_NE(spec_refusal(none.set("llama.rope.scaling.type", "su"), ErrorCode::kUnsupported)

@@ -1,7 +1,7 @@
-// jina-embeddings-v2 (Guenther et al. 2023): as BERT, with ALiBi in place of a table of positions
-// and GEGLU. Gate and up are two tensors, or stand above each other in ffn_up; the Chinese model
-// has BERT's plain GELU instead. The model for code norms all query heads of a row together, and
-// all key heads, and has a second norm behind attention's.
+// jina-embeddings-v2 (Guenther et al. 2023): BERT with ALiBi in place of a table of positions, and
+// GEGLU. Gate and up are two tensors, or stand above each other in ffn_up; the Chinese model has
+// BERT's plain GELU instead. The model for code norms all query heads of a row together, and all
+// key heads, and has a second norm after attention's.
 #include "models/architectures.h"
 #include "models/encoder.h"
 #include "models/encoder_rows.h"

@@ -38,8 +38,8 @@ TEST(LatentSpec, WeightsAndLayers) {
   EXPECT_EQ(weight_named(whole.spec(), 0, "q_a"), nullptr);
 }
 
-// A unit of the heads' axis is one head where its values are whole blocks of 32, else the fewest
-// heads whose values are.
+// A unit of the heads' axis is one head if its values are whole blocks of 32, else the fewest heads
+// whose values are.
 TEST(LatentSpec, HeadsAreCutOneByOne) {
   for (auto [value, heads] : {std::pair{32u, 2u}, {20u, 0u}, {8u, 4u}}) {
     TestModel model(latent_source({.heads = 6, .value = value}));
@@ -50,8 +50,8 @@ TEST(LatentSpec, HeadsAreCutOneByOne) {
   }
 }
 
-// YaRN scales scores, and not cosines, where the file has yarn_log_multiplier; without that key it
-// scales cosines, and not scores.
+// With the key yarn_log_multiplier YaRN scales scores, and not cosines; without it, cosines and not
+// scores.
 TEST(LatentSpec, YarnScalesScores) {
   TestSource source = latent_source({});
   source.set("deepseek2.rope.scaling.type", "yarn").set("deepseek2.rope.scaling.factor", 40.0f);
@@ -72,7 +72,7 @@ TEST(LatentSpec, YarnScalesScores) {
 TEST(LatentSpec, KeysAndValuesInOneMatrixAreRefused) {
   TestSource source = latent_source({.heads = 2});
   source.add("blk.0.attn_kv_b.weight", {48, 112});
-  TestModel beside(source);  // it says nothing new
+  TestModel beside(source);  // the tensor is ignored
   EXPECT_EQ(weight_named(beside.spec(), 0, "v_b")->rows, 64u);
   source.remove("blk.0.attn_k_b.weight").remove("blk.0.attn_v_b.weight");
   EXPECT_EQ(spec_refusal(source, ErrorCode::kUnsupported),

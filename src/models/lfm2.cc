@@ -1,6 +1,6 @@
-// LFM2 and LFM2.5 (Liquid AI 2025, arXiv 2511.23404): short convolutions with gates in most layers,
-// and attention to all positions in the others, with norms of query and key heads; the larger
-// models have experts behind some dense layers, chosen by sigmoid with a bias.
+// LFM2 and LFM2.5 (Liquid AI 2025, arXiv 2511.23404). Most layers have short convolutions with
+// gates; the others attend to all positions, with norms of query and key heads. The larger models
+// have experts after some dense layers, chosen by sigmoid with a bias.
 #include <algorithm>
 
 #include "base/round_up.h"
@@ -40,8 +40,8 @@ void describe_lfm2moe(SpecBuilder& m) {
       "token_embd_norm");
 }
 
-// Folders of these architectures. What a config.json leaves out is as transformers' Lfm2Config and
-// Lfm2MoeConfig have it.
+// The folders of these architectures. Keys that config.json lacks have the defaults of
+// transformers' Lfm2Config and Lfm2MoeConfig.
 
 namespace {
 
@@ -131,8 +131,9 @@ void read_lfm_layers(const HfReading& reading) {
   reading.set("attention.head_count_kv", heads);
 }
 
-// Sets the width of the FFN. The file gives that of an FFN without a gate, of which a gated one has
-// two thirds (then a multiplier and rounding), unless block_auto_adjust_ff_dim is false.
+// Sets the width of the FFN. config.json gives the width of an FFN without a gate. Unless
+// block_auto_adjust_ff_dim is false, the FFN has two thirds of it, then times a multiplier and
+// rounded.
 void read_lfm2(const HfReading& reading) {
   const ConfigReader& config = reading.config;
   uint64_t ffn = reading.model[HfValue::kFfn];

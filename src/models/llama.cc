@@ -1,6 +1,6 @@
 // Llama 2, Llama 3.x and Mistral (Touvron et al. 2023; Grattafiori et al. 2024; Jiang et al. 2023):
-// GGUF files hold Q and K permuted so that RoPE's pairs are neighbours. Llama 3's long-context
-// factors come as the tensor rope_freqs, Mistral's sliding window as a key. Mixtral (Jiang et al.
+// GGUF files hold Q and K permuted so that RoPE's pairs are neighbours. The tensor rope_freqs holds
+// Llama 3's factors for long contexts, and a key Mistral's sliding window. Mixtral (Jiang et al.
 // 2024) has experts.
 #include "models/architectures.h"
 #include "models/decoder_rows.h"

@@ -1,5 +1,5 @@
-// Tests features of the readers of folders that no family of this version has alone: a family is
-// made of Qwen3's, as multimodal models with windows in some layers have it.
+// Tests features of the readers of folders that no single family of this version has. The family is
+// made of Qwen3's, like multimodal models with windows in some layers.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Models made of a description (formats/test_model.h) are those that it says.
+// Tests that models made of a description (formats/test_model.h) match the description.
 #include <gtest/gtest.h>
 
 #include "formats/gguf.h"
@@ -39,7 +39,7 @@ TEST(MadeModel, ExpertsStandBehindDenseLayers) {
   }
 }
 
-// Encoders' files may have forms that most do not.
+// Files of encoders may have forms of tensors that are rare.
 TEST(MadeModel, LayersMayDifferInForm) {
   ModelShape shape = shape_of("jina-bert-v2");
   const LayerForm forms[] = {{}, {UpForm::kGateAbove, true}};

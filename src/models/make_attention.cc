@@ -8,11 +8,11 @@
 namespace hearth {
 namespace {
 
-// The largest exponent of an ALiBi slope: one of 2^-64 or less changes no score.
+// The largest exponent of an ALiBi slope: a slope of 2^-64 or less changes no score.
 constexpr double kMostAlibi = 64;
 
-// Reads the sizes of heads; layers that see a window may have lengths of their own where others see
-// all.
+// Reads the sizes of heads. In models with both kinds of layers, layers that see a window may have
+// head lengths of their own.
 void read_head_sizes(const ModelKeys& keys, uint32_t width, const AttentionOptions& options,
                      AttentionBlock* block) {
   block->heads = keys.count("attention.head_count", ModelMost::kHeads);
@@ -47,7 +47,7 @@ void check_tile(const std::string& source, const AttentionBlock& block) {
 }
 
 // Sets the block's mask and window. `all` are the keys of the whole model: attention is causal in
-// all layers or in none. Throws (kUnsupported) for a window where it is not causal.
+// all layers or in none. Throws Error (kUnsupported) for a window without causal attention.
 void read_mask(const ModelKeys& all, const ModelKeys& keys, bool encoder, AttentionBlock* block) {
   const bool causal = all.flag_or("attention.causal", !encoder);
   if (causal && encoder) keys.refuse("attention.causal", true, "false");
@@ -68,7 +68,7 @@ float read_alibi(const ModelKeys& keys) {
   return static_cast<float>(most);
 }
 
-// Checks that a layer whose keys and values another reads has heads of the same shape.
+// Checks that a layer has heads of the same shape as the layer whose keys and values it reads.
 void check_same_heads(SpecBuilder& m, uint32_t layer, const AttentionOptions& options,
                       const AttentionBlock& block) {
   AttentionBlock other;

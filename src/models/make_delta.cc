@@ -29,8 +29,8 @@ void read_delta_sizes(const ModelKeys& keys, DeltaFiles files, DeltaBlock* block
 }
 
 // Returns the key heads in a unit of the heads' axis: the fewest whose output columns are whole
-// blocks. Where value heads are dealt, columns are reordered in runs, which must be whole blocks of
-// the file's type as well; 256 columns suit every type.
+// blocks. If value heads are dealt, columns are reordered in runs, which must also be whole blocks
+// of the file's type. Runs of 256 columns suit every type.
 uint32_t unit_heads(const DeltaBlock& block, uint32_t file_block) {
   const DeltaHeads& heads = block.heads;
   auto least = [&](uint32_t columns, uint32_t multiple) {

@@ -9,9 +9,9 @@ namespace {
 
 constexpr const char* kRoutingBias = "exp_probs_b.bias";
 
-// Returns the gating of a file that names none (0 names none as well). Files of GLM-4.7-Flash lack
-// the key, as those of DeepSeek-V2 do, and share its architecture; a bias for choosing says which
-// it is: routers with softmax that have one come with the key.
+// Returns the gating of a file that names none (0 also names none). Files of GLM-4.7-Flash lack the
+// key like those of DeepSeek-V2, and share its architecture. A bias for choosing experts
+// distinguishes them: files with such a bias and softmax have the key.
 uint32_t unnamed_gating(const SpecBuilder& m, Gating otherwise) {
   if (otherwise == Gating::kSoftmaxOfChosen) return GgufGating::kSoftmaxOfChosen;
   bool biased = false;
@@ -105,7 +105,7 @@ void name_experts(SpecBuilder& m, uint32_t layer, uint32_t ffn, ExpertsBlock* bl
   }
 }
 
-// Names the biases of all experts, [experts][rows] each, and of the router.
+// Declares the biases of all experts, [experts][rows] each, and of the router.
 void name_biases(SpecBuilder& m, uint32_t layer, uint32_t ffn, ExpertsBlock* block) {
   const auto l = static_cast<int>(layer);
   const uint32_t experts = block->rule.experts;
@@ -119,7 +119,7 @@ void name_biases(SpecBuilder& m, uint32_t layer, uint32_t ffn, ExpertsBlock* blo
   block->down_bias = of("ffn_down_exps.bias", m.hyper().width);
 }
 
-// A norm of the stream whose weight is ffn_gate_inp.scale.
+// Declares a norm of the stream whose weight is ffn_gate_inp.scale.
 NormRef make_router_norm(SpecBuilder& m, uint32_t layer) {
   return {.kind = NormKind::kRms,
           .weight = m.vector(static_cast<int>(layer), "router norm",
@@ -128,8 +128,8 @@ NormRef make_router_norm(SpecBuilder& m, uint32_t layer) {
           .eps = m.epsilon()};
 }
 
-// Returns the scales of experts' weights; none for NVFP4, whose type owns the tensor and multiplies
-// by it.
+// Declares the factors of experts' weights. NVFP4 has none: the tensor belongs to the type, which
+// multiplies by it.
 WeightId make_scales(SpecBuilder& m, uint32_t layer, uint32_t experts) {
   const SourceTensor& down = m.source().require_tensor(layer_tensor(layer, "ffn_down_exps.weight"));
   if (down.type_known && down.dtype == DType::kNVFP4) return {};

@@ -25,7 +25,7 @@ FeedForwardBlock make_feed_forward(SpecBuilder& m, uint32_t layer, Gated gated,
   const AxisId axis = m.axis({.name = "ffn", .items = ffn, .unit_items = kBlock});
   const auto l = static_cast<int>(layer);
   const bool apart = gated != Gated::kNo && m.has(layer_tensor(layer, "ffn_gate.weight"));
-  // ffn_up holds the gate's rows and then up's where it has twice the rows.
+  // If ffn_up has twice the rows, it holds the gate's rows and then up's.
   const bool in_one =
       gated != Gated::kNo && !apart && m.rows_of(layer_tensor(layer, "ffn_up.weight")) != ffn;
   auto rows = [&](const char* member, const char* name, uint32_t first) {

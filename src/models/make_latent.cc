@@ -22,8 +22,8 @@ uint32_t read_query_rank(const ModelKeys& keys) {
   return keys.number_or(kKey, 0) == 0 ? 0 : keys.count(kKey, ModelMost::kWidth);
 }
 
-// Reads the lengths of heads: the keys that end in _mla. key_length and value_length are those of
-// what the cache holds for a position.
+// Reads the lengths of heads, from the keys that end in _mla. key_length and value_length without
+// that are the lengths of [c | k_rope] and of c in the cache.
 void read_sizes(const ModelKeys& keys, LatentBlock* block) {
   block->heads = keys.count("attention.head_count", ModelMost::kHeads);
   const uint32_t kv_heads = keys.count_or("attention.head_count_kv", 1, ModelMost::kHeads);
@@ -33,8 +33,8 @@ void read_sizes(const ModelKeys& keys, LatentBlock* block) {
   block->value_length = keys.count("attention.value_length_mla", kMaxHeadDim);
 }
 
-// Reads RoPE of the rope part, which lies behind the latent. Where the file says how YaRN scales
-// scores (yarn_log_multiplier), sines and cosines are not scaled.
+// Reads RoPE for q_rope and k_rope. If the file says how YaRN scales scores (yarn_log_multiplier),
+// sines and cosines are not scaled.
 void settle_positions(const ModelKeys& keys, LatentBlock* block) {
   RopeParams& rope = block->rope;
   if (rope.n_rot >= block->key_length || rope.n_rot > kMaxLatentKey - kMaxLatentValue) {
@@ -59,8 +59,8 @@ void settle_positions(const ModelKeys& keys, LatentBlock* block) {
       keys.real_or("attention.scale", 1 / std::sqrt(static_cast<double>(block->key_length))));
 }
 
-// Returns the axis of the query heads. All heads read the same latents, so a unit only needs as
-// many heads as make whole blocks of 32 results.
+// Returns the axis of the query heads. All heads read the same latents, so the heads of a unit must
+// only make whole blocks of 32 results.
 AxisId latent_heads(SpecBuilder& m, const LatentBlock& block) {
   return m.axis(
       {.name = "heads", .items = block.heads, .unit_items = block_granule(1, block.value_length)});
@@ -105,7 +105,7 @@ void name_latents(SpecBuilder& m, uint32_t layer, AxisId heads, LatentBlock* blo
                                   .rows = block->value_length,
                                   .k = block->latent_length,
                                   .axis = heads});
-  // Some converters write attn_kv_b beside attn_k_b and attn_v_b, which say the same.
+  // Some converters write attn_kv_b beside attn_k_b and attn_v_b, which hold the same.
   m.says_nothing_new(name("attn_kv_b.weight"));
   block->output = m.matrix(l, {.member = "o",
                                .name = name("attn_output.weight"),

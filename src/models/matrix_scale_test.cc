@@ -31,8 +31,8 @@ std::vector<std::byte> bytes_with(const TestSource& source, float scale) {
   });
 }
 
-// Returns the error of making the source's spec, or "" where that succeeds, and checks that q then
-// has this scale.
+// Makes the source's spec and returns the message of its error. On success returns "", and checks
+// that q has this scale.
 std::string refusal(const TestSource& source, float scale, ErrorCode code = ErrorCode::kFile) {
   const std::vector<std::byte> bytes = bytes_with(source, scale);
   const ModelSource model = parse_gguf(bytes, "test.gguf");

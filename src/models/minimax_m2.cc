@@ -36,7 +36,7 @@ constexpr HfTensor kMinimaxTensors[] = {
     hf::vector("self_attn.k_norm", "attn_k_norm", hf::kKeyRows),
     hf::routing_bias("block_sparse_moe.e_score_correction_bias")};
 
-// Refuses models with linear attention in some layers, as MiniMax-Text-01 has: attn_type_list must
+// Refuses models with linear attention in some layers, such as MiniMax-Text-01: attn_type_list must
 // be 1 for every layer.
 void read_minimax(const HfReading& reading) {
   const boost::json::value* kinds = reading.config.find("attn_type_list");

@@ -1,4 +1,4 @@
-// Ministral 3 (Mistral AI 2025): as Llama, with YaRN, and queries that grow with the position
+// Ministral 3 (Mistral AI 2025): Llama with YaRN, and with queries that grow with the position
 // beyond the context that the model was first trained for.
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace hearth {
 namespace {
 
 // Divides YaRN's factor on sines and cosines by 1 + growth * yarn_log_multiplier * ln(factor), as
-// mscale_all_dim asks for.
+// the key mscale_all_dim demands.
 void read_growth(const ModelKeys& keys, RopeParams* rope) {
   if (rope->scaling != RopeScaling::kYarn) return;
   const double all = keys.non_negative_or("rope.scaling.yarn_log_multiplier", 0);

@@ -22,7 +22,7 @@ struct PackTask {
   size_t source_bytes;
 };
 
-// Writes a vector's elements as f32 to `out`; a table's column by column.
+// Writes a vector's elements as f32 to `out`; for a table, column by column.
 void read_vector(const WeightSpec& weight, float* out) {
   if (weight.table_columns == 0) {
     dequantize_row(weight.dtype, weight.bytes().data(), weight.k, out);
@@ -119,7 +119,7 @@ void Model::load_matrices(const ModelSource& source, Team& team,
   for (const WeightSpec* spec : specs) {
     scratch_bytes = std::max(scratch_bytes, pack_scratch_bytes(*spec));
   }
-  // Each member has scratch of its own, mapped when it is touched.
+  // Each member has scratch of its own; the system maps it when it is touched.
   std::vector<std::unique_ptr<std::byte[]>> scratch(team.size());
   for (auto& own : scratch) own = std::make_unique_for_overwrite<std::byte[]>(scratch_bytes);
   for (size_t m = 0; m < matrices.size(); ++m) {

@@ -77,8 +77,8 @@ uint32_t ModelSpec::kept_window() const {
     window = std::max(window, rows->window);
     others = others || rows->window == 0;
   }
-  // No pages behind windows are given back in a model with states: its sequences can only resume
-  // where a state is kept.
+  // A model with states gives back no pages behind windows: its sequences can only resume where a
+  // state is kept.
   return others && !has_states() ? window : 0;
 }
 

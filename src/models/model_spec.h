@@ -100,8 +100,7 @@ struct WeightSpec {
 // they are cut along.
 struct KeptRows {
   uint32_t key_length = 0, value_length = 0;
-  AxisId axis =
-      0;  // of KV heads; for latents, which every shard with heads has a copy of, of heads
+  AxisId axis = 0;  // of KV heads; for latents, copied to every shard with heads, of heads
   bool latent = false;
   uint32_t window = 0;  // positions that a row sees, its own included; 0: all before it
 };

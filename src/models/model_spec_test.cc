@@ -1,5 +1,5 @@
-// Tests the spec of a model, and its refusals: all without a tensor's data, so before anything is
-// allocated.
+// Tests the spec of a model, and its refusals. No tensor has data, so all is settled before
+// anything is allocated.
 #include "models/model_spec.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace hearth {
 namespace {
 
-// "name member layer rows x k, cut along axis by item_size".
+// Returns "name member layer rows x k, cut along axis by item_size".
 std::string text_of(const ModelSpec& spec, const WeightSpec& weight) {
   std::string text = fmt::format("{} '{}' {} {}x{}", weight.name, weight.member, weight.layer,
                                  weight.rows, weight.k);
@@ -100,7 +100,7 @@ TEST(ModelSpec, AxesLayersAndNorms) {
   }
 }
 
-// Cut over two shards, each of the weights is whole again, and what is on one axis lies together.
+// The shards of each weight cover it, and weights on one axis are cut at the same places.
 TEST(ModelSpec, CutsCoverEveryWeight) {
   LlamaShape shape = kTiny;
   shape.value_length = 32;
@@ -199,8 +199,8 @@ TEST(ModelSpec, ATensorThatNothingUsesIsRefused) {
                     "so the text would be wrong: use another conversion of the model",
                     name));
   }
-  // Tables of frequencies that older converters wrote say nothing new, and scales of activations
-  // change no result here.
+  // Tables of frequencies that older converters wrote are ignored, since the metadata gives the
+  // same. Scales of activations change no result here.
   TestSource old = llama_source(kTiny);
   old.add("blk.0.attn_rot_embd.weight", {8}).add("blk.0.ffn_up.input_scale", {1});
   EXPECT_EQ(TestModel(std::move(old)).spec().weights.size(), 11u);
@@ -243,8 +243,8 @@ TEST(ModelSpec, ExpertsOfAnArchitectureWithoutSomeAreNamed) {
             std::string::npos);
 }
 
-// A thread has a position's results of a granule of KV heads in one tile: of all query heads of a
-// KV head, and of as many KV heads as make whole blocks of 32.
+// A thread holds a position's results of a granule of KV heads in one tile. A granule has as many
+// KV heads, with all of their query heads, as make whole blocks of 32.
 TEST(ModelSpec, ResultsThatNoTileHoldsAreRefused) {
   LlamaShape one{.heads = 1024, .kv_heads = 1, .key_length = 128, .value_length = 128};
   EXPECT_EQ(spec_refusal(llama_source(one), ErrorCode::kUnsupported),

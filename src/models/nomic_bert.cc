@@ -1,5 +1,5 @@
-// nomic-embed-text v1 and v1.5 (Nussbaum et al. 2024): as BERT, with RoPE in place of a table of
-// positions, SwiGLU, and no biases but those of the norms.
+// nomic-embed-text v1 and v1.5 (Nussbaum et al. 2024): BERT with RoPE in place of a table of
+// positions, SwiGLU, and biases in norms alone.
 #include <algorithm>
 
 #include "models/architectures.h"
@@ -20,7 +20,7 @@ void describe_nomic_bert(SpecBuilder& m) {
 
 namespace {
 
-// Keys of config.json, which have GPT-2's names.
+// Keys of config.json, with the names of GPT-2.
 constexpr HfKey kNomicKeys[] = {
     hf::need("n_layer", "block_count", hf::kLayers, ModelMost::kLayers),
     hf::need("n_embd", "embedding_length", hf::kWidth, ModelMost::kWidth),
@@ -47,7 +47,7 @@ constexpr HfTensor kNomicTensors[] = {
     hf::in_layer("norm2", "layer_output_norm"),   hf::in_layer("mlp.fc11", "ffn_up"),
     hf::in_layer("mlp.fc12", "ffn_gate"),         hf::in_layer("mlp.fc2", "ffn_down")};
 
-// Cuts the context to the length that the model was trained with: beyond it the model turns
+// Cuts the context to the length that the model was trained with. Beyond it the model would turn
 // positions by other frequencies.
 void read_nomic(const HfReading& reading) {
   const auto context = static_cast<uint32_t>(reading.model[HfValue::kContext]);

@@ -46,13 +46,14 @@ CodesReader weight_codes(const WeightSpec& weight, uint32_t row, uint32_t count)
                      weight.row_order->data() + row);
 }
 
-// Bytes of a panel's rows, aligned; they are needed where columns get another order.
+// Returns the aligned bytes of a panel's rows, which are needed if columns get another order; else
+// 0.
 size_t panel_bytes(const WeightSpec& weight) {
   if (weight.column_runs.length == 0) return 0;
   return round_up(kPanelRows * row_bytes(weight.packed.dtype, weight.k), 64);
 }
 
-// Copies a row, as runs of `run_bytes` each, in the pack's order.
+// Copies a row, in runs of `run_bytes` each, to the pack's order.
 void copy_runs(const ColumnRuns& runs, size_t run_bytes, const std::byte* from, std::byte* to) {
   for (size_t g = 0; g < runs.groups; ++g) {
     for (size_t i = 0; i < runs.count; ++i, to += run_bytes) {
@@ -61,7 +62,7 @@ void copy_runs(const ColumnRuns& runs, size_t run_bytes, const std::byte* from, 
   }
 }
 
-// Copies the rows with their columns in the pack's order to `scratch`, and points to these.
+// Copies the rows to `scratch` with their columns in the pack's order, and lets `rows` point there.
 void order_columns(const WeightSpec& weight, std::byte* scratch, PanelRows* rows) {
   const ColumnRuns& runs = weight.column_runs;
   const DType dtype = weight.packed.dtype;
@@ -75,8 +76,8 @@ void order_columns(const WeightSpec& weight, std::byte* scratch, PanelRows* rows
   }
 }
 
-// Does the same for scales that each stand for 128 columns, `columns` of them in a row. Runs are
-// whole blocks of 128 (SpecBuilder sees to it).
+// Copies scales in the pack's order, `columns` in a row. Each is of 128 columns, and runs are whole
+// blocks of 128 (SpecBuilder guarantees it).
 void order_scales(const ColumnRuns& runs, size_t columns, size_t rows, const float* from,
                   float* to) {
   HEARTH_CHECK(runs.length % kFp8ScaleBlock == 0, "scales move with their columns");
@@ -87,7 +88,7 @@ void order_scales(const ColumnRuns& runs, size_t columns, size_t rows, const flo
   }
 }
 
-// Packs a panel as FP8, from a tensor that is FP8 or is quantised to it.
+// Packs a panel as FP8, from a tensor of FP8 or of a type that is quantised to it.
 bool pack_fp8_rows(const WeightSpec& weight, const Shard& shard, uint64_t first, uint32_t count,
                    uint32_t panel, std::byte* scratch) {
   const PanelScales has(weight);
@@ -117,7 +118,7 @@ bool pack_fp8_rows(const WeightSpec& weight, const Shard& shard, uint64_t first,
   return good;
 }
 
-// Packs codes that stay as they are.
+// Packs codes unchanged.
 bool pack_code_panels(const WeightSpec& weight, const Shard& shard, uint32_t panel0,
                       uint32_t panels) {
   const PackSpec& spec = shard.spec;
@@ -131,7 +132,7 @@ bool pack_code_panels(const WeightSpec& weight, const Shard& shard, uint32_t pan
   return good;
 }
 
-// Whether no block's exponent (E8M0) of so many bytes of rows is 255, which stands for no number.
+// Returns whether no block's exponent (E8M0) in `bytes` bytes of rows is 255, which is no number.
 bool has_exponents(DType dtype, const std::byte* rows, size_t bytes) {
   const DTypeInfo& info = dtype_info(dtype);
   for (const BlockScale& scale : info.scales) {

@@ -1,5 +1,4 @@
-// Tests that an invalid scale of codes is found where the columns that have it are packed, and only
-// there.
+// Tests that an invalid scale of codes is found if its columns are packed, and only then.
 #include "models/pack_weight.h"
 
 #include <gtest/gtest.h>
@@ -13,8 +12,8 @@ namespace {
 
 constexpr uint32_t kCodeRows = 20, kCodeColumns = 128, kScalesOfRow = kCodeColumns / 16;
 
-// Whether columns [k0, k0 + k) of NVFP4 can be packed where one scale, of row 17 and columns from
-// 48 on, is `scale`.
+// Returns whether columns [k0, k0 + k) of NVFP4 can be packed. All scales are valid except that of
+// row 17 and the columns from 48 on, which is `scale`.
 bool packs(uint32_t k0, uint32_t k, uint8_t scale) {
   const std::vector<std::byte> codes(size_t{kCodeRows} * kCodeColumns / 2, std::byte{0x21});
   std::vector<std::byte> scales(size_t{kCodeRows} * kScalesOfRow, std::byte{0x38});

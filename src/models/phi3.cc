@@ -1,6 +1,6 @@
-// Phi-3 and Phi-4 (Abdin et al. 2024, arXiv 2404.14219 and 2412.08905): as Llama, with Q, K and V
-// in one tensor, gate and up in another, RoPE over a part of a head, and in the models for long
-// contexts LongRoPE's two sets of factors.
+// Phi-3 and Phi-4 (Abdin et al. 2024, arXiv 2404.14219 and 2412.08905): Llama with Q, K and V in
+// one tensor, gate and up in another, and RoPE over a part of a head. The models for long contexts
+// have LongRoPE's two sets of factors.
 #include "models/architectures.h"
 #include "models/make_blocks.h"
 

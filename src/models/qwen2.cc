@@ -1,4 +1,4 @@
-// Qwen2 and Qwen2.5 (Yang et al. 2024): as Llama, with biases on Q, K and V and RoPE's pairs half a
+// Qwen2 and Qwen2.5 (Yang et al. 2024): Llama with biases on Q, K and V and RoPE's pairs half a
 // head apart.
 #include "models/architectures.h"
 #include "models/decoder_rows.h"

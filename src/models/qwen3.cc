@@ -1,4 +1,4 @@
-// Qwen3 (Yang et al. 2025): as Qwen2 without biases, with an RMS norm on every query and key head
+// Qwen3 (Yang et al. 2025): Qwen2 without biases, with an RMS norm of every query and key head
 // before RoPE.
 #include "models/architectures.h"
 #include "models/decoder_rows.h"
@@ -31,7 +31,7 @@ constinit const HfFamily kQwen3Folder = {
     .tensors = {hf::kModelTensors, hf::kNormTensors, hf::kGroupedTensors, hf::kDenseTensors},
 };
 
-// A reranker with one row in place of the matrix for logits.
+// A reranker: a matrix of one row takes the place of the matrix for logits.
 constinit const HfFamily kQwen3RankFolder = {
     .names = {"Qwen3ForSequenceClassification"},
     .gguf = "qwen3",

@@ -1,7 +1,7 @@
-// Qwen3.5 and its successors 3.6 and 3.8, with experts and without: three layers of four keep the
-// state of a gated delta rule, the fourth attends to all positions, with a gate on what comes of
-// it. Experts are chosen by softmax and weighted by what the chosen ones have of it; a shared one
-// weighs what a gate of its own says.
+// Qwen3.5 and its successors 3.6 and 3.8, with experts and without. Three layers of four keep the
+// state of a gated delta rule; the fourth attends to all positions, and gates the result. A softmax
+// chooses experts, and the chosen ones' parts of it weight them. A shared expert is weighted by a
+// gate of its own.
 #include <fmt/format.h>
 
 #include "formats/hf_windows.h"
@@ -30,8 +30,8 @@ void describe_qwen35moe(SpecBuilder& m) {
 
 namespace {
 
-// Sets the sections of M-RoPE. For text all sections have the same position, so they change
-// nothing, but llama.cpp needs the key.
+// Sets the sections of M-RoPE. For text they change nothing, since all sections have the same
+// position, but llama.cpp needs the key.
 void set_position_sections(const HfReading& reading) {
   const auto pairs = static_cast<int32_t>(reading.model[HfValue::kTurned] / 2);
   std::vector<int32_t> sections = {pairs - 2 * (pairs / 3), pairs / 3, pairs / 3, 0};
@@ -75,7 +75,7 @@ void read_hybrid_layers(const HfReading& reading) {
   if (model.family->deals_heads) set_position_sections(reading);
 }
 
-// Folders of these architectures: of the text of models that see, or of text alone.
+// The folders of these architectures: of the text part of models with vision, or of text alone.
 
 namespace {
 

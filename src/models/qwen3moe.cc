@@ -1,5 +1,5 @@
-// Qwen3 with experts (Yang et al. 2025): as Qwen3, with experts for a feed-forward layer, chosen by
-// softmax and weighted by what the chosen ones have of it.
+// Qwen3 with experts (Yang et al. 2025): Qwen3 with experts as feed-forward layers. A softmax
+// chooses them, and the chosen ones' parts of it weight them.
 #include "models/architectures.h"
 #include "models/decoder_rows.h"
 #include "models/make_blocks.h"

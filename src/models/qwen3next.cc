@@ -1,5 +1,5 @@
-// Qwen3-Next (Qwen3-Next-80B-A3B, Qwen3-Coder-Next): as Qwen3.5 with experts, but for how the value
-// heads lie in files.
+// Qwen3-Next (Qwen3-Next-80B-A3B, Qwen3-Coder-Next): Qwen3.5 with experts, with another order of
+// value heads in files.
 #include "models/architectures.h"
 #include "models/hybrid_rows.h"
 #include "models/make_blocks.h"

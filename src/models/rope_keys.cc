@@ -1,4 +1,4 @@
-// RoPE by a model's keys.
+// Reads RoPE's parameters from a model's keys.
 #include <cmath>
 
 #include "kernels/attention/latent.h"
@@ -8,8 +8,8 @@
 namespace hearth {
 namespace {
 
-// Reads RoPE's scaling. Old files have only rope.scale_linear, of which 0 means none. A factor
-// without a type is linear.
+// Reads RoPE's scaling. Old files have only rope.scale_linear, where 0 means none. A factor without
+// a type is linear.
 void read_scaling(const ModelKeys& keys, RopeParams* rope) {
   const double linear = keys.non_negative_or("rope.scale_linear", 1);
   rope->factor = keys.non_negative_or("rope.scaling.factor", linear);
@@ -30,7 +30,7 @@ void read_scaling(const ModelKeys& keys, RopeParams* rope) {
     rope->yarn_ext_factor = ramp;
     rope->yarn_beta_fast = keys.real_or("rope.scaling.yarn_beta_fast", 32);
     rope->yarn_beta_slow = keys.real_or("rope.scaling.yarn_beta_slow", 1);
-    // Hugging Face folders set this key; GGUF files have none, and their readers round.
+    // Hugging Face folders set this key. GGUF files have no such key, and their readers round.
     rope->yarn_whole_pairs = keys.flag_or("rope.scaling.yarn_truncate", true);
   } else if (scaling != "none" && scaling != "longrope") {
     fail(ErrorCode::kUnsupported,
@@ -40,7 +40,7 @@ void read_scaling(const ModelKeys& keys, RopeParams* rope) {
   }
 }
 
-// Returns the `count` elements of tensor `name`, or nothing where there is no such tensor.
+// Returns the `count` elements of tensor `name`; empty without such a tensor.
 std::vector<float> factors_of(SpecBuilder& m, const char* name, uint32_t count) {
   m.says_nothing_new(name);
   const ModelSource& source = m.source();
@@ -65,8 +65,8 @@ std::vector<float> factors_of(SpecBuilder& m, const char* name, uint32_t count) 
   return factors;
 }
 
-// Reads factors of RoPE's frequencies. LongRoPE has two sets: for contexts beyond the original one,
-// and for shorter ones.
+// Reads factors of RoPE's frequencies. LongRoPE has two sets: for contexts longer than the original
+// one, and for others.
 void read_factors(SpecBuilder& m, const ModelKeys& keys, RopeParams* rope) {
   const uint32_t count = rope->n_rot / 2;
   rope->freq_factors = factors_of(m, "rope_freqs.weight", count);
@@ -84,8 +84,8 @@ void read_factors(SpecBuilder& m, const ModelKeys& keys, RopeParams* rope) {
   rope->short_factors = std::move(shorter);
 }
 
-// Returns RoPE's layout with the number of rotated elements, which is that of key `own` where there
-// is one, else rope.dimension_count, else the head's length. `own` may be null.
+// Returns RoPE's layout with the number of rotated elements. It is key `own` if there is one, else
+// rope.dimension_count, else the head's length. `own` may be null.
 RopeParams turned(const ModelKeys& keys, const char* own, RopeLayout layout, uint32_t head_length) {
   RopeParams rope;
   rope.layout = layout;

@@ -1,5 +1,5 @@
-// Seed-OSS (ByteDance Seed 2025): as Qwen2, with heads whose length is not the width's share, and
-// the second norm under another name.
+// Seed-OSS (ByteDance Seed 2025): Qwen2 with a head length that is not width / heads, and another
+// name of the second norm.
 #include "models/architectures.h"
 #include "models/make_blocks.h"
 

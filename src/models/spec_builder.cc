@@ -39,7 +39,7 @@ SpecBuilder::HeadAxes SpecBuilder::head_axes(uint32_t heads, uint32_t kv_heads, 
   return {first + 1, first};
 }
 
-// One row may be stored without its second dimension.
+// Returns a tensor of these dimensions; a single row may be stored without its second dimension.
 const SourceTensor& SpecBuilder::tensor(const std::string& name,
                                         const std::vector<uint64_t>& dims) const {
   const SourceTensor& tensor = source().require_tensor(name);
@@ -170,8 +170,8 @@ WeightId SpecBuilder::vector_part(int layer, const char* member, std::string nam
   const SourceTensor& data = tensor(name, dims);
   const uint32_t block = dtype_info(data.dtype).block_elements;
   const bool whole = first == 0 && size == data.n_elements;
-  // A vector that begins or ends inside of a block of the tensor could be decoded, but no known
-  // model stores its biases so.
+  // A vector that begins or ends inside a block of the tensor could be decoded, but no known model
+  // stores its biases so.
   if (!whole && (first % block != 0 || size % block != 0)) {
     fail(ErrorCode::kUnsupported,
          "'{}': tensor {} has the type {}, whose blocks span several of its vectors: this version "
@@ -198,7 +198,7 @@ const SourceTensor& SpecBuilder::table_in_file(const std::string& name, uint32_t
 
 void SpecBuilder::check_not_positive(WeightId vector) const {
   const WeightSpec& weight = spec_.weights[vector.index];
-  // The values are not there: only the shape was read, or the type is unknown.
+  // The source has no values here: only the shape was read, or the type is unknown.
   if (!weight.data->type_known || weight.data->data.empty()) return;
   std::vector<float> values(weight.k);
   dequantize_row(weight.dtype, weight.bytes().data(), weight.k, values.data());
@@ -223,7 +223,8 @@ NormRef SpecBuilder::norm(int layer, NormKind kind, const char* member, const st
   return made;
 }
 
-// The key for RMS norms comes first: files of models with both kinds of norms may have both keys.
+// The key for RMS norms comes first, since files of models with both kinds of norms may have both
+// keys.
 float SpecBuilder::epsilon() const {
   const double layer_eps = keys_.real_or("attention.layer_norm_epsilon", 1e-5);
   return static_cast<float>(keys_.real_or("attention.layer_norm_rms_epsilon", layer_eps));
@@ -249,9 +250,10 @@ Block SpecBuilder::joined(Body body, NormKind kind, const NormNames& names) {
            .after = made(names.after)}};
 }
 
-// Tensors that change no result, though no weight is made of them: tables of frequencies that older
-// converters wrote, which the hyper-parameters give as well; scales of activations, for programs
-// that quantise these as the model was calibrated. Layers that are not run stand behind the others.
+// Returns whether a tensor without a weight changes no result. Such tensors are tables of
+// frequencies of older converters, which the hyper-parameters give as well, and scales of
+// activations, for programs that quantise these as the model was calibrated. Others belong to
+// layers that are not run, which stand behind the others.
 bool SpecBuilder::is_harmless(std::string_view name) const {
   const uint32_t first = hyper().layers, end = first + hyper().skipped_layers;
   for (uint32_t layer = first; layer < end; ++layer) {
@@ -293,7 +295,8 @@ void SpecBuilder::check_experts() const {
   }
 }
 
-// Decides what each matrix is packed as. Rows of a shard begin at multiples of the axis's unit.
+// Decides the type that each matrix is packed as. Rows of a shard begin at multiples of the axis's
+// unit.
 void SpecBuilder::settle_types() {
   for (WeightSpec& weight : spec_.weights) {
     if (!weight.is_matrix()) {
@@ -308,7 +311,7 @@ void SpecBuilder::settle_types() {
         by_rows ? uint64_t{spec_.axes[weight.axis].unit_items} * weight.item_size : weight.rows;
     if (weight.widened) continue;
     weight.packed = packed_type(*weight.data, weight.first, weight.rows, granule);
-    // Scales of FP8 cannot be brought together with runs of columns that they straddle.
+    // Scales of FP8 cannot move with runs of columns unless each scale lies within one run.
     const bool straddles = weight.column_runs.length % kFp8ScaleBlock != 0;
     if (weight.dtype == DType::kF8E4M3 && straddles) weight.packed = DType::kF32;
   }

@@ -7,15 +7,15 @@
 namespace hearth {
 namespace {
 
-// The values with which a key changes nothing.
+// The values with which a key has no effect.
 enum class Neutral : uint8_t {
   kZero,       // 0, false
-  kZeroOrOne,  // of factors, of which 0 stands for none
-  kNever,      // there is no such value
+  kZeroOrOne,  // of factors: 0 also stands for none
+  kNever,      // every value has an effect
 };
 
 struct Key {
-  std::string_view name;  // behind "<architecture>."; with a dot at its end, of all that begin so
+  std::string_view name;  // after "<architecture>."; with a dot at its end, all keys that begin so
   Neutral neutral;
 };
 
@@ -74,7 +74,7 @@ constexpr Key kWindowKeys[] = {
 };
 
 // YaRN's correction of the size of scores. It has an effect only in a model whose attention uses
-// YaRN; an architecture that does not read it would leave it out.
+// YaRN. An architecture that does not read it would ignore it.
 constexpr Key kYarnKeys[] = {{"rope.scaling.yarn_log_multiplier", Neutral::kZero}};
 
 bool is_neutral(const MetaValue& value, Neutral neutral) {

@@ -1,5 +1,5 @@
-// Tests the walk over a model's blocks with a builder that computes nothing: it numbers values, and
-// records which ones every call reads and makes.
+// Tests the walk over a model's blocks with a builder that computes nothing. It numbers values, and
+// records the values that every call reads and makes.
 #include "models/walk.h"
 
 #include <gtest/gtest.h>

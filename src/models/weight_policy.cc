@@ -23,8 +23,8 @@ bool stays_in_codes(const ModelSpec& spec, const WeightSpec& weight) {
   return weight.data->has_codes() && !spec.policy.decode;
 }
 
-// Whether the policy quantises such a matrix: a cut one of floats, in a layer, the token table or
-// the head. Does not look at its row length.
+// Returns whether the policy quantises such a matrix, whatever its row length: a cut matrix of
+// floats in a layer, the token table or the head.
 bool is_meant(const ModelSpec& spec, const WeightSpec& weight) {
   const bool cut = weight.cut == WeightCut::kRows || weight.cut == WeightCut::kColumns;
   if (!cut || stays_in_codes(spec, weight) || !is_plain(weight.dtype)) return false;
@@ -75,8 +75,8 @@ void note_decoded(const ModelSpec& spec, PolicyNotes* notes) {
                   decoded.size() == 1 ? "is" : "are", (*decoded.begin())->type_text));
 }
 
-// Says how many tensors that are quantised have no entry. Files of llama-imatrix mostly have none
-// of token tables and the head: where no other is without one, that is a detail.
+// Notes how many quantised tensors have no entry. Files of llama-imatrix mostly lack those of token
+// tables and the head. If no other tensor lacks one, the note is a detail.
 void note_importance(const ModelSpec& spec, PolicyNotes* notes) {
   Tensors made, without;
   bool of_layer = false;

@@ -17,22 +17,21 @@
 namespace hearth {
 namespace {
 
-// The bytes of the file that are in memory at a time, about.
+// About how many bytes of the file are in memory at a time.
 constexpr size_t kPieceBytes = size_t{16} << 20;
 
-// A tensor as it is written.
+// A tensor of the file that is written.
 struct WrittenTensor {
   const SourceTensor* from;
   DType type;
   const ImportanceEntry* importance = nullptr;
 
   uint64_t bytes() const { return from->rows() * row_bytes(type, from->dims[0]); }
-  // Whether its bytes are the source's.
+  // Returns whether its bytes are the source's.
   bool is_copy() const { return type == from->dtype && from->runs.empty(); }
 };
 
-// Returns the type of a tensor that the policy leaves. `weight` is one of those made of it, or
-// null.
+// Returns the type of a tensor that the policy does not change. `weight` is made of it, or null.
 DType left_type(const SourceTensor& tensor, const WeightSpec* weight) {
   if (weight == nullptr || !weight->is_matrix() || weight->widened) return DType::kF32;
   return tensor.has_codes() || tensor.dtype == DType::kF8E4M3 ? DType::kBF16 : tensor.dtype;
@@ -57,7 +56,7 @@ std::vector<WrittenTensor> written_tensors(const ModelSource& source, const Mode
   return tensors;
 }
 
-// Returns the value of general.file_type, llama.cpp's number for the type of most tensors.
+// Returns general.file_type of the file: llama.cpp's number for the type of most tensors.
 uint32_t file_type_of(DType type) {
   if (type == DType::kQ8_0) return 7;
   if (type == DType::kQ6_K) return 18;
@@ -109,7 +108,7 @@ class Pieces {
   }
 
   uint64_t most_rows() const { return piece_.size() / stride_; }
-  // Whether all scales so far were valid.
+  // Returns whether all scales so far were valid.
   bool good() const { return good_.load(std::memory_order_relaxed); }
 
   std::span<const std::byte> rows(uint64_t first, uint64_t count) {
@@ -133,13 +132,13 @@ class Pieces {
   Team& team_;
   const WrittenTensor& tensor_;
   size_t stride_;
-  std::vector<uint32_t> members_;  // all of one shard
+  std::vector<uint32_t> members_;  // the shard of each member: 0
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
   std::vector<std::byte> piece_;
   std::atomic<bool> good_{true};
 };
 
-// Writes a tensor's rows, and calls did(bytes of the source's) for each part.
+// Writes a tensor's rows, and calls did() for each part, with its bytes in the source.
 template <typename Did>
 void write_rows(const ModelSource& source, const WrittenTensor& tensor, Team& team,
                 const WriteBytes& write, const Did& did) {
