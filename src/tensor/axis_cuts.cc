@@ -13,7 +13,7 @@ uint32_t even_boundary(uint32_t total, uint32_t i, uint32_t n) {
   return static_cast<uint32_t>(uint64_t{total} * i / n);
 }
 
-// Cuts a shard into segments that meet at multiples of `step` units, as evenly as that allows.
+// Cuts a shard into segments that meet at multiples of `step` units, as evenly as `step` allows.
 std::vector<UnitRange> cut_segments(UnitRange shard, uint32_t step) {
   std::vector<UnitRange> segments;
   if (shard.size() == 0) return segments;
@@ -88,8 +88,8 @@ std::vector<UnitRange> tree_pieces(uint32_t begin, uint32_t end, uint32_t leaves
   std::vector<UnitRange> pieces;
   while (begin < end) {
     uint32_t width = 1;
-    // The subtree grows while it stays aligned and inside the range, or covers all that is left of
-    // the tree.
+    // The subtree grows while it stays aligned, and either stays inside the range or covers the
+    // rest of the tree.
     while (begin % (2 * width) == 0 && begin + width < end &&
            (begin + 2 * width <= end || end == leaves)) {
       width *= 2;

@@ -3,18 +3,18 @@
 // and V by KV head are the columns of O.
 //
 // An axis has `units` (some query heads, 32 FFN rows, 16 vocabulary rows). Shard s owns a
-// contiguous range of units; a shard is divided into segments, at most kSegments, which are what
-// column-cut weights accumulate apart and merge by a fixed binary tree (the numerical contract): a
+// contiguous range of units, which is divided into at most kSegments segments. Column-cut weights
+// sum each segment apart, and merge the sums by a fixed binary tree (the numerical contract). A
 // group that is smaller than a node takes whole segments, so no sum depends on the number of
 // groups.
 //
 // Every boundary but the end is a multiple of `granule` units, so that K ranges start at multiples
 // of 32 elements. Shards may be empty or of unequal size.
 //
-// Some weights of an axis come in coarse units, several units on end (K and V have one head where Q
-// has a group of them). Shards may meet inside a coarse unit, segments of one shard may not. The
-// widened axis has the coarse units as its own; one that shards divide is then in each of them:
-// their ranges overlap, and those of a shard's segments still do not.
+// Some weights of an axis come in coarse units, several units on end: K and V have one head where Q
+// has a group of heads. Shards may meet inside a coarse unit, but segments of one shard may not.
+// The widened axis has the coarse units as its own. If shards divide a coarse unit, each of them
+// has it: their ranges overlap, while the ranges of a shard's segments do not.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +33,12 @@ struct UnitRange {
 
 class AxisCuts {
  public:
-  // Cuts `units` among `shares.size()` shards in proportion to the shares (not all zero). Two
-  // segments of a shard meet at a multiple of `coarse` units too.
+  // Cuts `units` among `shares.size()` shards in proportion to the shares (not all zero). Segments
+  // of a shard meet at multiples of `coarse` units as well as of `granule` units.
   AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares, uint32_t coarse = 1);
 
-  // Returns the axis whose units are `coarse` of these; each of its ranges holds every one
-  // that it touches.
+  // Returns the axis with units of `coarse` units of this one. Each of its ranges holds every
+  // coarse unit that the old range touches.
   AxisCuts widened(uint32_t coarse) const;
 
   uint32_t units() const { return units_; }
@@ -49,8 +49,7 @@ class AxisCuts {
   // Returns part `part` of `parts` of shard s as a range of indices into segments(s). Parts are as
   // even as whole segments allow.
   UnitRange part_segments(uint32_t s, uint32_t part, uint32_t parts) const;
-  // Returns the same part as a range of units (empty where the shard has fewer segments than
-  // parts).
+  // Returns the same part as a range of units, empty if the shard has fewer segments than parts.
   UnitRange part_units(uint32_t s, uint32_t part, uint32_t parts) const;
 
  private:
@@ -59,10 +58,10 @@ class AxisCuts {
   std::vector<std::vector<UnitRange>> segments_;
 };
 
-// Returns the largest aligned subtrees of a binary tree over leaves 0, 1, 2, ... that together
-// cover [begin, end): the pieces in which a group hands over the partial sums of its segments. A
-// subtree [a, b) is aligned when its width is a power of two that divides a; the last one may reach
-// past `leaves`, in which case its end is cut to `leaves`.
+// Returns the largest aligned subtrees that together cover [begin, end), of a binary tree over
+// leaves 0, 1, 2, ... A group hands over the partial sums of its segments in these pieces. A
+// subtree [a, b) is aligned when its width is a power of two that divides a. The last subtree may
+// reach past `leaves`; its end is then cut to `leaves`.
 std::vector<UnitRange> tree_pieces(uint32_t begin, uint32_t end, uint32_t leaves);
 
 }  // namespace hearth

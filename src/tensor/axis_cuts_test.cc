@@ -62,7 +62,8 @@ TEST(AxisCuts, RandomAxesAreCoveredInOrderAtGranules) {
   }
 }
 
-// Two shards hold 3 runs of 4 units: the shards meet in the middle run, their segments at its ends.
+// Two shards share 3 runs of 4 units. The shards meet in the middle run, their segments at its
+// ends.
 TEST(AxisCuts, ShardsMeetInsideRunsAndSegmentsBetween) {
   AxisCuts cuts(12, 1, std::vector<uint32_t>{1, 1}, 4);
   EXPECT_EQ(cuts.shard(0), (UnitRange{0, 6}));
@@ -77,7 +78,7 @@ TEST(AxisCuts, ShardsMeetInsideRunsAndSegmentsBetween) {
   EXPECT_EQ(wide.shard(1), (UnitRange{1, 3}));
   EXPECT_EQ(wide.segments(1)[0], (UnitRange{1, 2}));
   EXPECT_EQ(wide.part_units(1, 1, 2), (UnitRange{2, 3}));
-  // No granule divides a run here, so segments meet where both end.
+  // No granule divides a run here, so segments meet at common ends of granules and runs.
   AxisCuts both(24, 2, std::vector<uint32_t>{1}, 3);
   ASSERT_EQ(both.segments(0).size(), 4u);
   EXPECT_EQ(both.segments(0)[1], (UnitRange{6, 12}));
@@ -95,8 +96,8 @@ TEST(TreePieces, AreAlignedNodes) {
 }
 
 TEST(TreePieces, CutsOfOneTreeAreNodesOfIt) {
-  // Each piece must be a subtree of the tree over all leaves, whatever the cut: its width (before
-  // it is cut at the end) is a power of two that divides its begin.
+  // Each piece must be a subtree of the tree over all leaves, for every cut. Its width (before its
+  // end is cut) is a power of two that divides its begin.
   for (uint32_t leaves = 1; leaves <= 8; ++leaves) {
     for (uint32_t begin = 0; begin <= leaves; ++begin) {
       for (uint32_t end = begin; end <= leaves; ++end) {

@@ -1,11 +1,12 @@
 // A CodeBlock holds 32 consecutive elements of a quantised row in a form that fits every block
-// type: 8-bit codes with a scale and a minimum per half of 16. Nothing is lost: scales and minima
-// are binary16 or bfloat16, powers of two (E8M0), or products of binary16 or E4M3 with an integer
-// of at most 7 bits and a sign, which binary32 holds exactly, as it holds scale * code. Only the
-// sum with a minimum rounds, and the product of E4M3 with the scale of a whole matrix (kL4H).
+// type: 8-bit codes with a scale and a minimum per half of 16. The form is exact, since binary32
+// holds all scales, minima and products scale * code: they are binary16 or bfloat16, powers of two
+// (E8M0), or products of binary16 or E4M3 with an integer of at most 7 bits and a sign. Only two
+// operations round: the sum with a minimum, and the product of E4M3 with the scale of a whole
+// matrix (kL4H).
 //
-// A type's decoding fills one from a block of a file, a kind's unpacking from a pack. `stored`
-// holds what the scales and minima are made of, which packs keep instead of them.
+// A type's decoding fills a CodeBlock from a block of a file, a kind's unpacking from a pack.
+// `stored` holds the numbers that the scales and minima are made of; packs keep these.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +21,9 @@ namespace hearth {
 inline constexpr uint8_t kCodeZero = 128;
 
 // The scales of 32 elements as a file has them: binary16 numbers of the block or super-block, and
-// of each half what these are multiplied with. `scale` also holds the bytes of E8M0 and E4M3, `min`
-// those of zero points; `d` may hold a bf16, and `wide` a scale that is f32. What a type has none
-// of is left as it was.
+// for each half the numbers that multiply these. `scale` also holds the bytes of E8M0 and E4M3, and
+// `min` the bytes of zero points. `d` may hold a bf16, and `wide` an f32 scale. Members that a type
+// does not use are left unchanged.
 //
 //   Q4_1, Q5_1                      d; dmin is m
 //   Q5_0, IQ4_NL, TQ*, Q1_0, Q2_0   d
@@ -90,8 +91,8 @@ inline float f16_at(const std::byte* p, size_t offset) {
   return f16_to_f32(read_at<f16_t>(p + offset, 0));
 }
 
-// Holds N bytes by value: loops over them vectorise; loops over bytes that may alias the codes
-// don't.
+// Holds N bytes by value, so that loops over them vectorise. Loops over bytes that may alias the
+// codes do not.
 template <size_t N>
 struct BlockBytes {
   uint8_t at[N];

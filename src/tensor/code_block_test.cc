@@ -1,4 +1,4 @@
-// Tests what a type's decoding gives besides values, and packs are made of: the stored scales, and
+// Tests results of types' decoding besides values, of which packs are made: the stored scales, and
 // codes that are entries of the type's table.
 #include "tensor/code_block.h"
 

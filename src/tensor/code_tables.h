@@ -1,7 +1,6 @@
-// Holds the tables of the types whose codes are looked up (CodeTable in tensor/pack_kind.h). What
-// a type decodes to is one of `values`, and the scale of its CodeBlock includes `factor`, so that
-// an element is factor * d * scale * value with the d and the scale that StoredScales holds.
-// Entries that no code uses are 0.
+// The tables of types whose codes are looked up (CodeTable in tensor/pack_kind.h). A type decodes
+// to one of `values`, and the scale of its CodeBlock includes `factor`. So an element is factor * d
+// * scale * value, with d and scale as in StoredScales. Entries that no code uses are 0.
 #pragma once
 
 #include "tensor/pack_kind.h"

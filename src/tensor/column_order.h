@@ -1,6 +1,6 @@
-// The order of a matrix's columns in memory, where it is not that in which its input lies: column j
-// of the pack is column order[j] of the matrix, so products read element order[j] of the input
-// there. It has every column once; null where columns lie as the input does.
+// The order of a matrix's columns in memory, if it differs from the order of its input: column j of
+// the pack is column order[j] of the matrix. So products read element order[j] of the input there.
+// An order has every column once; null means that columns lie in the input's order.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace hearth {
 
 using ColumnOrder = std::shared_ptr<const std::vector<uint32_t>>;
 
-// Whether both orders are null, or equal.
+// Returns whether both orders are null or equal.
 inline bool same_order(const ColumnOrder& a, const ColumnOrder& b) {
   return a == b || (a != nullptr && b != nullptr && *a == *b);
 }

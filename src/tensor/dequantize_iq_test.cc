@@ -1,6 +1,6 @@
-// Tests the i-quants as dequantize_test.cc tests the others. Rows of the grids that these blocks
-// name, by index: IQ2_XXS 1 and IQ2_XS 1 are 43 8 8 8 8 8 8 8, IQ2_S 0 is eight times 8, IQ3_XXS 5
-// is 62 12 4 4, IQ3_S 4 is 15 1 1 1, IQ1 0 is eight times -1 and IQ1 4 is 1 1 -1 -1 -1 -1 -1 -1.
+// Tests the i-quants like dequantize_test.cc tests the others. These blocks use the following rows
+// of the grids: IQ2_XXS 1 and IQ2_XS 1 are 43 8 8 8 8 8 8 8, IQ2_S 0 is eight times 8, IQ3_XXS 5 is
+// 62 12 4 4, IQ3_S 4 is 15 1 1 1, IQ1 0 is eight times -1, and IQ1 4 is 1 1 -1 -1 -1 -1 -1 -1.
 #include <gtest/gtest.h>
 
 #include "tensor/iquant_grids.h"
@@ -12,8 +12,8 @@ namespace {
 TEST(DequantizeIq, IQ2_XXS) {
   TestBlock b(DType::kIQ2_XXS);
   b.f16(0, 0.5f);
-  // Block 7: group 2 has row 1 and sign bits 0000001, which makes its last element negative, too.
-  // The word is s = 9 in the top bits and 1 << 14.
+  // Block 7: group 2 has row 1 and sign bits 0000001, so its last element is negative too. The word
+  // has s = 9 in the top bits, and 1 << 14.
   b.set(2 + 56, {0, 0, 1, 0, 0x00, 0x40, 0x00, 0x90});
   const auto& v = b.values();
   EXPECT_EQ(v[224 + 16], -51.0625f);  // 0.5 * 19 / 8 * -43
@@ -41,7 +41,7 @@ TEST(DequantizeIq, IQ2_XS) {
 TEST(DequantizeIq, IQ2_S) {
   TestBlock b(DType::kIQ2_S);
   b.f16(0, 2.0f);
-  // Group 1 of block 6 has signs 10000001; that of block 2 row 256 + 3.
+  // Group 1 of block 6 has signs 10000001, and group 1 of block 2 has row 256 + 3.
   b.set(34 + 25, {0x81}).set(74 + 6, {0x41});
   b.set(2 + 9, {3}).set(66 + 2, {0x04});
   const auto& v = b.values();
@@ -102,7 +102,8 @@ TEST(DequantizeIq, IQ1_S) {
 
 TEST(DequantizeIq, IQ1_M) {
   TestBlock b(DType::kIQ1_M);
-  // d is 0.5, 0x3800, its pieces from the lowest. Block 5 has the scales 2 and 5.
+  // d is 0.5, which is 0x3800, stored in pieces from the lowest bits on. Block 5 has scales 2 and
+  // 5.
   b.set(48, {0x00, 0x00, 0x00, 0x00, static_cast<int>(2 << 6 & 255), 0x8a, 0x00, 0x30});
   // Block 5: group 1 has row 4 and a negative delta; group 2 row 0x300 and a positive one.
   b.set(20 + 1, {4}).set(32 + 10, {0x80, 0x03});

@@ -1,5 +1,4 @@
-// Blocks are written by hand after the specification; the values that they mean were worked out on
-// paper.
+// The blocks are written by hand from the specification, and their values were computed on paper.
 #include <gtest/gtest.h>
 
 #include <cmath>

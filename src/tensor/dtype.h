@@ -1,6 +1,6 @@
 // Lists the element types of tensors in files. A type is one row, a DTypeInfo beside its block
-// layout and its decoding in tensor/types_*.cc, and one line of HEARTH_DTYPES; all else that is
-// told of types (GGUF's numbers, packs, benchmarks, tests) is looked up here.
+// layout and its decoding in tensor/types_*.cc, and one line of HEARTH_DTYPES. All other code looks
+// types up here (GGUF's numbers, packs, benchmarks, tests).
 //
 // A quantised type stores blocks of `block_elements` consecutive elements of a row in
 // `block_bytes`. The layouts are those of the GGUF/ggml specification, save for kF8E4M3, which no
@@ -54,7 +54,7 @@ namespace hearth {
 enum class DType : uint8_t { HEARTH_DTYPES(HEARTH_ENUMERATOR) };
 #undef HEARTH_ENUMERATOR
 
-// A scale or minimum in a block, which all values of the block are in proportion to.
+// A scale or minimum in a block, to which all values of the block are proportional.
 struct BlockScale {
   ScaleForm form = ScaleForm::kNone;
   uint32_t offset = 0;  // bytes
@@ -70,7 +70,7 @@ struct DTypeInfo {
   PackKind pack;
   PackForm form = {};
   std::array<BlockScale, 4> scales = {};  // of a block; kNone beyond the last
-  // A type has one of these two. A plain type's elements become out[elements].
+  // Every type has either `widen` or `decode`. Plain types: writes the elements to out[elements].
   void (*widen)(const std::byte* row, size_t elements, float* out) = nullptr;
   // Decodes elements [32 part, 32 part + 32) of a block; `out` is overwritten.
   void (*decode)(const std::byte* block, uint32_t part, CodeBlock& out) = nullptr;
@@ -83,9 +83,9 @@ const DTypeInfo& dtype_info(DType dtype);
 // Returns the bytes of one row of `elements`, which must be a multiple of the block size.
 size_t row_bytes(DType dtype, size_t elements);
 
-// Dequantises one row of `elements` in the file's layout to `out[elements]`: the reference that
-// packs and kernels are tested against, and the loader of small tensors (norms, biases). kF8E4M3
-// gives the values of the codes, without scales.
+// Dequantises one row of `elements` in the file's layout to `out[elements]`. This is the reference
+// that packs and kernels are tested against, and the loader of small tensors (norms, biases).
+// kF8E4M3 gives the values of the codes, without scales.
 void dequantize_row(DType dtype, const void* row, size_t elements, float* out);
 
 #define HEARTH_DECLARE_TYPE(dtype, name) extern const DTypeInfo type_##name;

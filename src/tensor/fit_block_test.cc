@@ -13,7 +13,7 @@ namespace hearth {
 namespace {
 
 constexpr size_t kMost = 32;
-// How many scales, or pairs of scale and minimum, the test tries to find a block's best.
+// The number of scales, or pairs of scale and minimum, that the test tries for each block.
 constexpr int kTried = 10000;
 constexpr int kTestBlocks = 1000;
 
@@ -108,7 +108,7 @@ TEST(FitBlock, IsNearlyTheBestOfManyTried) {
   }
 }
 
-// Blocks beside a block, or none, change no bit of it.
+// Neighbouring blocks, or none, change no bit of a block.
 TEST(FitBlock, LevelsAndBlocksBesideChangeNothing) {
   constexpr size_t kCount = 37;
   for (const CodeKind& kind : kKinds) {

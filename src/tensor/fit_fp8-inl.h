@@ -1,4 +1,4 @@
-// Quantises kLanes blocks at once to FP8 E4M3, a block a lane (tensor/fit_fp8.h).
+// Quantises kLanes blocks at once to FP8 E4M3, one block in each lane (tensor/fit_fp8.h).
 #pragma once
 
 #include "tensor/fit_block.h"
@@ -8,8 +8,8 @@ namespace hearth {
 namespace {
 
 constexpr float kLargestFp8 = 448;
-// How many scales are tried: those that map the largest element to kLargestFp8, then to values a
-// step lower each.
+// The number of scales that are tried. The first maps the largest element to kLargestFp8, and each
+// further one to a value kFp8Step lower.
 constexpr int kFp8Tries = 32;
 constexpr float kFp8Step = 7;
 
@@ -43,8 +43,7 @@ class Fp8Fit {
     load_weights(weights, weights_);
   }
 
-  // Returns the best scales: 0 for a block of zeros, 1 for one with an element that is no finite
-  // number.
+  // Returns the best scales: 0 for a block of zeros, 1 for one with an element that is not finite.
   LaneFloats scale() {
     for (int i = 0; i < kFp8Tries; ++i) {
       compare(floats(kLargestFp8 - kFp8Step * static_cast<float>(i)));
@@ -53,7 +52,7 @@ class Fp8Fit {
     compare(best - kFp8Step / 2);
     compare(above < kLargestFp8 ? above : floats(kLargestFp8));
     LaneFloats scale = product_ / square_ * largest_;
-    scale = product_ > 0 ? scale : largest_ / kLargestFp8;  // where all weights are 0
+    scale = product_ > 0 ? scale : largest_ / kLargestFp8;  // if all weights are 0
     scale = inverse_ > 0 ? scale : floats(0);
     return finite_ ? scale : floats(1);
   }
@@ -65,9 +64,9 @@ class Fp8Fit {
   }
 
  private:
-  // Compares candidates by the error of their codes with the best scale for these, product /
-  // square: it is x^2 - product^2 / square. Subnormal codes are rounded as normal ones here: they
-  // hardly add to it.
+  // Compares candidates by the error of their codes with the best scale for these, which is
+  // product / square: the error is x^2 - product^2 / square. Subnormal codes are rounded like
+  // normal ones here, since they hardly add to the error.
   void compare(LaneFloats largest) {
     const LaneFloats factor = largest * inverse_;
     LaneFloats square{}, product{};
@@ -87,7 +86,8 @@ class Fp8Fit {
   LaneFloats largest_, inverse_;
   LaneInts finite_;
   bool weighted_ = false;
-  LaneFloats square_ = floats(1), product_{}, best_{};  // of the best, and its largest element
+  LaneFloats square_ = floats(1), product_{},
+             best_{};  // of the best candidate; and its largest element
 };
 
 void fit_fp8_lanes(const float* x, const float* weights, float* scales, uint8_t* codes) {

@@ -12,7 +12,8 @@ namespace {
 static_assert(kFp8Elements == kFp8ScaleBlock);
 constexpr size_t kMostFp8Lanes = 16;
 
-// The last blocks of a row, fewer than lanes or the last one cut, padded with zeros.
+// The last blocks of a row, padded with zeros: they are fewer than the lanes, or the last one is
+// cut.
 struct LastFp8Blocks {
   float x[kMostFp8Lanes * kFp8ScaleBlock] = {}, weights[kMostFp8Lanes * kFp8ScaleBlock] = {};
   float scales[kMostFp8Lanes];

@@ -18,7 +18,8 @@ namespace {
 constexpr size_t kBlockOf8 = 128;
 constexpr int kBlocksOf8 = 1000;
 
-// Returns the nearest E4M3 code, the even one of two as near; numbers beyond the largest become it.
+// Returns the nearest E4M3 code, the even one of two at equal distance. Larger numbers become the
+// largest.
 e4m3_t f32_to_e4m3(float f) {
   uint32_t u = std::bit_cast<uint32_t>(f);
   const uint32_t sign = (u >> 24) & 0x80u;
@@ -82,8 +83,7 @@ TEST(FitFp8, TheTestsCodesRoundTripAndRoundToEven) {
   EXPECT_EQ(f32_to_e4m3(std::numeric_limits<float>::quiet_NaN()) & 0x7f, 0x7f);
 }
 
-// The best is searched among 500 scales of an octave: others give the same codes but for their
-// exponents.
+// The test searches 500 scales of an octave. Others give the same codes with other exponents.
 TEST(FitFp8, ScalesAreNearlyTheBestOfManyTried) {
   const std::vector<float> values = values_for_fp8(1);
   double found = 0, best = 0, largest = 0;
@@ -112,7 +112,7 @@ TEST(FitFp8, CodesAreTheNearest) {
   }
 }
 
-// The level and the blocks beside change nothing.
+// Neither the level nor neighbouring blocks change a result.
 TEST(FitFp8, EveryLevelGivesTheSame) {
   std::vector<float> values = values_for_fp8(4);
   std::vector<float> weights(values.size());

@@ -6,10 +6,11 @@
 namespace hearth {
 namespace {
 
-// Elements of a block are counted from its least, or from 0 where none is negative, in proportion
-// to their range, which becomes kWholeRange. That of candidates' codes is from 1 / `least` to
-// 1 / `most` of it, and begins at the least element or up to a step of codes above. Of the best of
-// them, the best scale and minimum are tried, and these with minima a bit beside.
+// Elements are counted from the block's least element, or from 0 if none is negative. They are
+// scaled so that the block's range becomes kWholeRange. The range of a candidate's codes is 1 /
+// `least` to 1 / `most` of that range; it begins at the least element or up to a step of codes
+// above. The best scale and minimum for the best candidate's codes are tried next, and then these
+// with minima a bit beside.
 constexpr int kWholeRange = 1023;
 constexpr float kBeside = 0.1f;  // in steps of codes
 struct MinSearch {
@@ -19,14 +20,14 @@ struct MinSearch {
 };
 constexpr MinSearch kMinSearch4{kMinCodes4, 5, 2, 0.98f, 1.204f};
 constexpr MinSearch kMinSearch5{kMinCodes5, 12, 2, 0.98f, 1.182f};
-// More is gained by further tries where few elements count.
+// Further tries gain more if few elements have weight.
 constexpr MinSearch kWeightedMin4{kMinCodes4, 6, 4, 0.96f, 1.18f};
 constexpr MinSearch kWeightedMin5{kMinCodes5, 12, 3, 0.96f, 1.2f};
 
-// x ~ unit * at + least.
+// Blocks as x ~ unit * at + least.
 struct RangedBlocks {
   LaneFloats at[32];
-  LaneFloats unit;   // 0 for a block of equal elements, NaN where one is no finite number
+  LaneFloats unit;   // 0 for a block of equal elements; NaN if one is not finite
   LaneFloats least;  // not above 0
 
   explicit RangedBlocks(const float* x) {
@@ -55,7 +56,7 @@ class MinFit {
 
   // Sets `min` to the minima and returns the scales.
   LaneFloats scale_and(LaneFloats& min) {
-    best_ = sums_of(floats(0), step_at(kSearch.least));  // of a block of equal elements
+    best_ = sums_of(floats(0), step_at(kSearch.least));  // for a block of equal elements
     for (int i = 0; i < kSearch.steps; ++i) {
       const float part = static_cast<float>(i) / static_cast<float>(kSearch.steps - 1);
       const float reach = kSearch.least + (kSearch.most - kSearch.least) * part;
@@ -72,8 +73,7 @@ class MinFit {
     compare(offset - step * kBeside, step);
     fit_best();
     min = -least_ - offset_ * unit_;
-    // Elements are measured from 0, which is `zero_` among the scaled ones, where there is no
-    // minimum.
+    // Without a minimum, elements are measured from 0, which is `zero_` among the scaled elements.
     const LaneFloats product = best_.product - zero_ * best_.code;
     const auto below = min < 0;
     scale_ = (below & (best_.square > 0)) ? product / best_.square : scale_;
@@ -101,7 +101,7 @@ class MinFit {
     return floats(kWholeRange / (reach * float{kSearch.kind.high}));
   }
 
-  // Returns the sums of the codes with which offset + step * code is nearest to the elements.
+  // Returns the sums of the codes for which offset + step * code is nearest to the elements.
   LaneSums sums_of(LaneFloats offset, LaneFloats step) const {
     const LaneFloats from = within(within(offset, zero_), floats(kWholeRange));
     const LaneFloats inverse = within(32768 / step, floats(32767));
@@ -112,7 +112,8 @@ class MinFit {
   }
 
   // Compares candidates by the error of their codes with the best scale and minimum for these. With
-  // elements and codes taken from their means it is x^2 - part^2 / whole, over the sum of weights.
+  // elements and codes measured from their means it is x^2 - part^2 / whole, over the sum of
+  // weights.
   void compare(LaneFloats offset, LaneFloats step) {
     const LaneSums sums = sums_of(offset, step);
     const LaneFloats part = weight_ * sums.product - elements_ * sums.code;
@@ -125,17 +126,17 @@ class MinFit {
     whole_ = better ? whole : whole_;
   }
 
-  // Tries the scale, and the value of code 0, that are best for the codes found so far.
+  // Tries the scale, and the value of code 0, that are best for the best codes so far.
   void fit_best() {
     scale_ = part_ / whole_;
     offset_ = (elements_ - scale_ * best_.code) / weight_;
   }
 
   Terms terms_;
-  LaneFloats weight_, elements_;    // the sums of weights, and of elements with them
-  LaneFloats unit_, least_, zero_;  // `zero_` is where 0 lies among the elements
+  LaneFloats weight_, elements_;    // the sum of weights, and the weighted sum of elements
+  LaneFloats unit_, least_, zero_;  // `zero_` is the scaled element that stands for 0
   LaneSums best_{};
-  LaneFloats part_{}, whole_ = floats(1);  // of the best
+  LaneFloats part_{}, whole_ = floats(1);  // of the best candidate
   LaneFloats scale_{}, offset_{};
 };
 

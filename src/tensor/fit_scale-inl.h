@@ -8,7 +8,7 @@ namespace hearth {
 namespace {
 
 // The largest element of a block becomes kWholeLargest, and its code factor / 8. Factors from
-// `most` down to `last` are compared, and then those `beside` the best.
+// `most` down to `last` are compared, and then two at a distance of `beside` from the best.
 constexpr int kWholeLargest = 4095;
 struct ScaleSearch {
   CodeKind kind;
@@ -17,18 +17,18 @@ struct ScaleSearch {
 constexpr ScaleSearch kSearch8{kCodes8, 1018, 903, 5, 2};
 constexpr ScaleSearch kSearch6{kCodes6, 264, 200, 8, 3};
 constexpr ScaleSearch kSearch4{kCodes4, 70, 54, 4, 2};
-// More is gained by further tries where few elements count.
+// Further tries gain more if few elements have weight.
 constexpr ScaleSearch kWeighted8{kCodes8, 1018, 894, 4, 2};
 constexpr ScaleSearch kWeighted6{kCodes6, 272, 192, 4, 2};
 constexpr ScaleSearch kWeighted4{kCodes4, 76, 44, 2, 1};
 
-// A block's elements in proportion to the largest: x ~ unit * at. Where there is one more code
-// below 0, the largest element is made negative, and `unit` has its sign.
+// A block's elements in proportion to the largest: x ~ unit * at. If the kind has one more code
+// below 0, the largest element is made negative, and `unit` takes its sign.
 template <const ScaleSearch& kSearch>
 struct ProportionalBlocks {
   static constexpr size_t kSize = kSearch.kind.elements;
   LaneFloats at[kSize];
-  LaneFloats unit;  // 0 of zeros, NaN where an element is no finite number
+  LaneFloats unit;  // 0 for zeros; NaN if an element is not finite
 
   explicit ProportionalBlocks(const float* x) {
     load_blocks(x, at);
@@ -69,12 +69,12 @@ class ScaleFit {
   ScaleFit(const ProportionalBlocks<kSearch>& x, const float* weights)
       : terms_(x.at, weights), unit_(x.unit) {}
 
-  // Compares candidates by the error of their codes with the best scale for these, product /
-  // square: it is x^2 - product^2 / square.
+  // Compares candidates by the error of their codes with the best scale for these, which is
+  // product / square: the error is x^2 - product^2 / square.
   void compare(LanePairs factor) {
     const LaneSums sums = terms_.sums([factor](LanePairs x) {
       const LanePairs code = mul_round(x, factor);
-      if constexpr (kSearch.most / 8 <= kSearch.kind.high) return code;  // none is beyond the range
+      if constexpr (kSearch.most / 8 <= kSearch.kind.high) return code;  // no code is out of range
       return least_of(most_of(code, pairs(kSearch.kind.low)), pairs(kSearch.kind.high));
     });
     const auto better = sums.product * sums.product * square_ > product_ * product_ * sums.square;
@@ -85,7 +85,7 @@ class ScaleFit {
 
   Terms terms_;
   LaneFloats unit_;
-  LaneFloats square_ = floats(1), product_{};  // of the best, and its factor
+  LaneFloats square_ = floats(1), product_{};  // of the best candidate; and its factor
   LaneInts best_{};
 };
 

@@ -1,4 +1,4 @@
-// The sums over the codes of blocks that a fit compares candidates by, a block a lane.
+// The sums over blocks' codes by which a fit compares candidates, one block in each lane.
 #pragma once
 
 #include "tensor/lanes-inl.h"
@@ -11,8 +11,8 @@ struct LaneSums {
   LaneFloats code, square, product;  // of codes, of their squares, and of elements times codes
 };
 
-// Sums where all elements count the same. They are whole numbers, and binary32 holds all but the
-// largest products of elements.
+// Sums with equal weights. They are whole numbers, which binary32 holds exactly except the largest
+// sums of products of elements.
 template <size_t N>
 class EvenTerms {
  public:
@@ -47,9 +47,9 @@ class EvenTerms {
   LanePairs x_[N / 2];
 };
 
-// The same sums with a weight for each element. Weights are taken in proportion to the largest of
-// their block, and a hundred-thousandth of it at least, since sums in binary32 hold no more. Where
-// all are 0 they count as equal.
+// The same sums with a weight for each element. A weight is taken in proportion to the block's
+// largest, and is at least a hundred-thousandth of it, since sums in binary32 are no more exact. If
+// all weights are 0 they count as equal.
 template <size_t N>
 class WeightedTerms {
  public:

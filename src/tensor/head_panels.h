@@ -1,5 +1,5 @@
 // The panels of a row-cut weight that hold the rows of some heads. Heads need not begin and end
-// with panels, so the first and the last panel may hold rows of neighbours, too.
+// with panels, so the first and the last panel may also hold rows of neighbouring heads.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 namespace hearth {
 
 struct HeadPanels {
-  uint32_t panel0, panels, lead;  // lead: rows of the head before in the first panel
+  uint32_t panel0, panels, lead;  // lead: rows of other heads in the first panel
 
-  // The panels within a shard; each head has `length` rows.
+  // Finds the panels within a shard; each head has `length` rows.
   HeadPanels(const Shard& shard, UnitRange heads, uint32_t length) {
     const uint32_t begin = heads.begin * length - shard.row0;
     const uint32_t end = begin + heads.size() * length;
@@ -24,7 +24,7 @@ struct HeadPanels {
   uint32_t columns() const { return panels * kPanelRows; }
 };
 
-// The most columns that so many rows' panels have, wherever they begin.
+// Returns the most columns of the panels of `rows` rows, wherever the rows begin.
 inline uint32_t most_columns(uint32_t rows) { return round_up(rows + kPanelRows - 1, kPanelRows); }
 
 }  // namespace hearth

@@ -1,17 +1,17 @@
 // Vectors of kLanes lanes of 32 bits, as wide as the registers of a level of instructions. A lane
 // holds a float, a whole number, or a pair of whole numbers of 16 bits. The level's own header
-// (tensor/lanes_avx2-inl.h and the like) includes this one, and has these; all of them give the
-// same in a lane whatever the level:
+// (tensor/lanes_avx2-inl.h and the like) includes this one, and defines the names below. A lane's
+// results are the same on every level.
 //
 //   kLanes
 //   mul_round(LanePairs a, LanePairs b)     a b / 2^15, rounded, of numbers with |a b| < 2^29
 //   least_of(LanePairs a, LanePairs b), most_of(LanePairs a, LanePairs b)
-//   less_or_zero(LanePairs a, LanePairs b)  a - b, or 0 if that is negative, of numbers that are
-//   not add_products(LaneInts sum, LanePairs a, LanePairs b)
-//                                           sum and a b of both numbers of a pair
+//   less_or_zero(LanePairs a, LanePairs b)  a - b, or 0 if that is negative; a and b are not
+//   add_products(LaneInts sum, LanePairs a, LanePairs b)
+//                                           sum + a b of both numbers of a pair
 //
-// Everything is in an anonymous namespace, and nothing from the standard library is called: a
-// function that is compiled here for newer processors must never be the copy that others link.
+// All names are in an anonymous namespace, and no function of the standard library is called: the
+// linker must never choose a function compiled here for newer processors as the common copy.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ inline LaneFloats floats(float x) { return x - LaneFloats{}; }
 inline LaneFloats floats(LaneInts x) { return __builtin_convertvector(x, LaneFloats); }
 inline LanePairs pairs(int x) { return static_cast<int16_t>(x) - LanePairs{}; }
 
-// Adding it rounds a float to a whole number, which is then in its low 22 bits.
+// Added to a float, it rounds the float to a whole number, which is then in its low 22 bits.
 constexpr float kRounding = 0x1.8p23f;
 
 // Returns pairs of the whole numbers nearest to `first` and `second`, which are below 2^15 in size.
@@ -43,8 +43,7 @@ inline LanePairs whole_pairs(LaneFloats first, LaneFloats second) {
 inline LaneInts first_of(LanePairs x) { return (LaneInts)((LaneBits)x << 16) >> 16; }
 inline LaneInts second_of(LanePairs x) { return (LaneInts)x >> 16; }
 
-// Reads kLanes blocks of N elements, which lie behind each other: element i of block b becomes lane
-// b of out[i].
+// Reads kLanes consecutive blocks of N elements: element i of block b becomes lane b of out[i].
 template <size_t N>
 inline void load_blocks(const float* x, LaneFloats (&out)[N]) {
   for (size_t i = 0; i < N; i += kLanes) {
@@ -56,7 +55,7 @@ inline void load_blocks(const float* x, LaneFloats (&out)[N]) {
 }
 
 // Limits on the largest absolute value of a block. Below kLeastLargest the block counts as zeros;
-// at the bits of infinity or above, it has an element that is no finite number.
+// from the bits of infinity on it has an element that is not finite.
 constexpr float kLeastLargest = 1e-30f;
 constexpr int32_t kInfiniteBits = 0x7f800000;
 
@@ -72,7 +71,7 @@ inline LaneInts largest_bits(const LaneFloats (&x)[N]) {
   return largest;
 }
 
-// Reads the weights of kLanes blocks, in proportion to the largest of a block; 1 where all are 0.
+// Reads the weights of kLanes blocks, in proportion to a block's largest; 1 if all are 0.
 template <size_t N>
 inline void load_weights(const float* weights, LaneFloats (&out)[N]) {
   load_blocks(weights, out);

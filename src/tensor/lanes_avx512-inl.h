@@ -1,4 +1,4 @@
-// Lanes in an AVX-512 register, with BW and VNNI. tensor/lanes-inl.h says what is here.
+// Lanes in an AVX-512 register, with BW and VNNI. tensor/lanes-inl.h describes the names.
 #pragma once
 
 #include <immintrin.h>

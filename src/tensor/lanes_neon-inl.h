@@ -1,4 +1,4 @@
-// Lanes in a NEON register. tensor/lanes-inl.h says what is here.
+// Lanes in a NEON register. tensor/lanes-inl.h describes the names.
 #pragma once
 
 #include <arm_neon.h>

@@ -1,4 +1,4 @@
-// Lanes for any processor. tensor/lanes-inl.h says what is here.
+// Lanes for any processor. tensor/lanes-inl.h describes the names.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// How codes of 1 to 8 bits lie in a block of a panel (tensor/pack_spec.h): in planes of 8, 4, 2 or
-// 1 bits. In a plane of b bits a word of 4 bytes has b bits each of 4 codes of 8 / b groups.
+// The layout of codes of 1 to 8 bits in a block of a panel (tensor/pack_spec.h): planes of 8, 4, 2
+// or 1 bits. In a plane of b bits a word of 4 bytes holds b bits of each of 4 codes, for each of 8
+// / b groups.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,8 @@ struct PanelCodes {
   }
 };
 
-// A plane has `Bits` bits of each code, from bit `From` on. Its groups are taken in order, but for
-// those of nibbles, where groups g and g + 4 share their bytes.
+// A plane has `Bits` bits of each code, from bit `From` on. Its groups follow in order, except in
+// nibbles, where groups g and g + 4 share their bytes.
 template <uint32_t Bits, uint32_t From>
 struct CodePlane {
   static constexpr size_t kShared = 8 / Bits;    // groups that share a word
@@ -59,7 +60,7 @@ struct CodePlane {
   }
 };
 
-// The planes of codes of so many bits, one behind the other.
+// The planes of codes, one after the other.
 template <typename... Planes>
 struct CodePlanes {
   static constexpr size_t kBytes = (Planes::kBytes + ...);

@@ -54,7 +54,8 @@ bool any_nan(const std::byte* codes, size_t count) {
   return found != 0;
 }
 
-// Returns a bit for each row with a NaN in columns [begin, end) of the whole tensor.
+// Returns a mask with a bit for each row that has a NaN in columns [begin, end) of the whole
+// tensor.
 uint32_t nan_rows(const PanelRows& rows, size_t begin, size_t end) {
   uint32_t found = 0;
   for (size_t r = 0; r < kPanelRows; ++r) {
@@ -80,7 +81,7 @@ void unpack_fp8(const PackedLane& lane, uint32_t b, float* out) {
   }
 }
 
-// Writes the scales of one super-block, of which the rows in the bits of `nan` have a NaN.
+// Writes the scales of one super-block. The rows in the bits of `nan` have a NaN there.
 void write_scales(PackKind kind, const PanelRows& rows, const Fp8Scales& from, size_t super,
                   uint32_t nan, std::byte* out) {
   if (kind == PackKind::kFP8) {

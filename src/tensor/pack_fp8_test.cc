@@ -99,7 +99,7 @@ TEST(PackFp8, RowsComeBackFromEveryCut) {
 
 TEST(PackFp8, RowsWithScalesOfTheirOwnComeBack) {
   Fp8Tensor t(300, 427);
-  // A NaN takes the scale, and so all values, of its row and super-block.
+  // A NaN replaces the scale, and so all values, of its row and super-block.
   for (std::byte& b : t.codes) {
     if ((b & std::byte{0x7f}) == std::byte{0x7f}) b = std::byte{0x01};
   }
@@ -162,7 +162,7 @@ TEST(PackFp8, RowsWithNanAreMarked) {
       }
     }
   }
-  // A shard that begins after the NaN does not know of it.
+  // A shard that begins after the NaN has no bit set for it.
   EXPECT_EQ(pack_fp8(t, 16, 16, 160, 140).scale(0, 0).nan_rows, 0u);
 }
 

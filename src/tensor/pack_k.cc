@@ -1,5 +1,5 @@
-// Packs kQ4_K, kQ5_K and kQ6_K: the file's codes in another order, beside scales of super-blocks
-// and blocks.
+// Packs kQ4_K, kQ5_K and kQ6_K: the file's codes in another order, and beside them the scales of
+// super-blocks and blocks.
 #include "base/fp_types.h"
 #include "tensor/pack_panel.h"
 #include "tensor/transpose.h"
@@ -23,7 +23,7 @@ void pack_nibbles(const PanelRows& blocks, size_t offset, bool high, std::byte* 
   });
 }
 
-// Super-blocks and scales are alike in Q4_K and Q5_K.
+// Packs super-blocks' scales, which Q4_K and Q5_K store alike.
 void pack_super_q4_k(const PanelRows& blocks, std::byte* supers) {
   gather_f16(blocks, 0, supers);
   gather_f16(blocks, 2, supers + 32);
@@ -91,7 +91,7 @@ void pack_block_q6_k(const PanelRows& blocks, uint32_t part, std::byte* codes, s
   }
 }
 
-// `padding` is a block of zeros in the file's layout.
+// Packs a panel. `padding` is a block of zeros in the file's layout.
 template <size_t CodeBytes, size_t SuperBytes, const auto& padding, auto pack_super,
           auto pack_block>
 void pack_k(const PackSpec& spec, const PanelSource& source, std::byte* codes, std::byte* scales) {

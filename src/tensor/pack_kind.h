@@ -1,5 +1,5 @@
-// Lists the pack kinds: the ways in which a panel of weights lies in memory for the kernels
-// (tensor/pack_spec.h has the bytes). A kind is one row, a PackKindInfo beside its packing and
+// Lists the pack kinds: the layouts of a panel of weights in memory for the kernels
+// (tensor/pack_spec.h gives the bytes). A kind is one row, a PackKindInfo beside its packing and
 // unpacking in tensor/pack_*.cc, and one line of HEARTH_PACK_KINDS.
 #pragma once
 
@@ -14,7 +14,7 @@ inline constexpr uint32_t kBlock = 32;
 inline constexpr uint32_t kSuperBlocks = 8;
 
 // X(enumerator, name, more) for each kind, whose row is kind_<name>; `more` is the caller's own.
-// These are multiplied as integers:
+// These kinds are multiplied as integers:
 #define HEARTH_INT8_PACK_KINDS(X, more) \
   X(kQ8_0, q8_0, more)                  \
   X(kQ4_0, q4_0, more)                  \
@@ -36,7 +36,7 @@ inline constexpr uint32_t kSuperBlocks = 8;
   X(kL2, l2, more)                      \
   X(kL1, l1, more)
 
-// These hold FP8 codes:
+// These kinds hold FP8 codes:
 #define HEARTH_FP8_PACK_KINDS(X, more) \
   X(kFP8, fp8, more)                   \
   X(kFP8R, fp8_rows, more)
@@ -60,7 +60,7 @@ struct CodeBlock;
 struct PackSpec;
 struct PanelSource;
 
-// How a scale is stored: in a block of a file, or in a pack. kInteger is 8 bits, of any value.
+// How a scale is stored in a block of a file or in a pack. kInteger is 8 bits, of any value.
 enum class ScaleForm : uint8_t { kNone, kF16, kBF16, kF32, kE8M0, kE4M3, kInteger };
 
 // The values of a type's codes: code c stands for values[c] times factor, which is a power of two.
@@ -69,12 +69,12 @@ struct CodeTable {
   float factor;
 };
 
-// The part of a pack's form that depends on the type, where the kind leaves it open.
+// The part of a pack's form that depends on the type, for kinds that leave it open.
 struct PackForm {
   const CodeTable* table = nullptr;   // of the kinds that look codes up
   ScaleForm scale = ScaleForm::kF16;  // of the kinds with groups: kF16, kBF16, kF32 or kE8M0
-  // The form of minima in the kinds with groups and minima: kF16, or kInteger: a zero point, a byte
-  // that stands for minus itself times the scale. kL8M's is 128 less, and signed.
+  // The form of minima in the kinds with groups and minima: kF16, or kInteger. The latter is a zero
+  // point, a byte z with min = -z * scale. In kL8M z is signed: the zero point less 128.
   ScaleForm min = ScaleForm::kF16;
   uint32_t group_blocks = 1;  // blocks of 32 that share a scale, a power of two
   bool operator==(const PackForm&) const = default;
@@ -97,15 +97,15 @@ struct PackKindInfo {
   size_t super_bytes = 0;  // of one super-block
   size_t head_bytes = 0;   // of a panel, before its super-blocks
   uint32_t super_blocks = kSuperBlocks;
-  bool grouped = false;  // whether the super-blocks are the form's groups, which have all scales
+  bool grouped = false;  // super-blocks are the form's groups and have all scales
   ScaleForm block_scale = ScaleForm::kNone, super_scale = ScaleForm::kNone;
-  uint32_t scale_elements = kBlock;  // that one integer dot product takes: kBlock, or half of it
+  uint32_t scale_elements = kBlock;  // elements of one integer dot product: kBlock or half
   bool minima = false;               // whether values are scale * code + minimum
-  // Packs one panel; null where the source has more than the rows (tensor/pack_fp8.h).
+  // Packs one panel; null if the source has more than rows (tensor/pack_fp8.h).
   void (*pack)(const PackSpec& spec, const PanelSource& source, std::byte* codes,
                std::byte* scales) = nullptr;
-  // One of the two reads block `block` of a row: kinds that are multiplied as integers have
-  // unpack_codes, the others unpack_values, to out[32].
+  // Read block `block` of a row to out[32]. Kinds that are multiplied as integers have
+  // unpack_codes, the others have unpack_values.
   void (*unpack_codes)(const PackedLane& lane, uint32_t block, CodeBlock& out) = nullptr;
   void (*unpack_values)(const PackedLane& lane, uint32_t block, float* out) = nullptr;
 };

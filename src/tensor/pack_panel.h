@@ -2,7 +2,8 @@
 // family of pack kinds).
 //
 // Packing transposes: 16 rows that lie far apart become one stream. It works in 4 x 4 tiles of
-// 32-bit words in the vector registers that every processor has, and reaches more than half the
+// 32-bit words, in vector registers that every processor has, and reaches more than half the speed
+// of memcpy.
 // speed of memcpy.
 #pragma once
 
@@ -15,7 +16,7 @@
 
 namespace hearth {
 
-// The rows of a panel: in a file's layout of `dtype`, or what a reader gives.
+// The rows of a panel: in a file's layout of `dtype`, or as a reader gives them.
 struct PanelSource {
   DType dtype;
   PanelRows rows = {};
@@ -28,8 +29,8 @@ struct PanelSource {
     if (!has(r)) return 0;
     return reader != nullptr ? reader->scale(r) : scale;
   }
-  // Reads block `block` of row r, which must not be padding, from the reader or a quantised type's
-  // rows.
+  // Reads block `block` of row r, which must not be padding, from the reader or, for a quantised
+  // type, from the rows.
   void read(size_t r, size_t block, CodeBlock& out) const {
     if (reader != nullptr) return reader->read(r, block, out);
     const DTypeInfo& info = dtype_info(dtype);
@@ -39,7 +40,8 @@ struct PanelSource {
   }
 };
 
-// Returns where block `index` of `block_bytes` lies in each row; rows of padding get `padding`.
+// Returns the addresses of block `index` of `block_bytes` in each row; rows of padding get
+// `padding`.
 inline PanelRows blocks_at(const PanelRows& rows, size_t index, size_t block_bytes,
                            const std::byte* padding) {
   PanelRows blocks;
@@ -54,13 +56,13 @@ inline void gather_f16(const PanelRows& blocks, size_t offset, std::byte* out) {
   for (size_t r = 0; r < kPanelRows; ++r) std::memcpy(out + 2 * r, blocks[r] + offset, 2);
 }
 
-// This block of a file means zero, for the rows of padding, where zero is code 0 or scale 0.
+// A file's block of zeros, for rows of padding in types whose zero is code 0 or scale 0.
 inline constexpr std::array<std::byte, 256> kZeroBlock = {};
 
 // Returns the index of element j of a block in the bytes [g][16][4] of group g.
 inline size_t in_groups(size_t g, size_t r, size_t j) { return (g * kPanelRows + r) * 4 + j % 4; }
 
-// Returns the bytes that row r has of N groups, side by side.
+// Returns row r's bytes of N groups, side by side.
 template <size_t N>
 inline BlockBytes<4 * N> group_bytes(const std::byte* groups, size_t r) {
   std::byte bytes[4 * N];
@@ -83,8 +85,8 @@ inline void read_nibbles(const PackedLane& lane, const std::byte* codes, CodeBlo
   }
 }
 
-// Adds `Bits` bits of every code above the 4 low ones. A row's 32-bit words at `high` hold those of
-// 8 / Bits groups of 4 codes each.
+// Adds `Bits` bits of every code above the 4 low ones. A row's 32-bit words at `high` hold these
+// bits of 8 / Bits groups of 4 codes each.
 template <uint32_t Bits>
 inline void add_high_bits(const PackedLane& lane, const std::byte* high, CodeBlock& block) {
   constexpr size_t kShared = 8 / Bits;

@@ -1,5 +1,5 @@
-// Packs the kinds that hold the elements of plain types as they are, the only ones whose k need not
-// be a multiple of 32.
+// Packs the kinds that hold the elements of plain types unchanged. These are the only kinds whose k
+// need not be a multiple of 32.
 #include <cstring>
 
 #include "base/fp_types.h"
@@ -54,7 +54,7 @@ void pack_blocks(const PackSpec& spec, const PanelSource& source, std::byte* cod
   pack(blocks, codes + whole * packed_bytes);
 }
 
-// Reads element (j, r) of 32 x 16 in order.
+// Reads elements j = 0, 1, ... of row r in blocks of [32 j][16 r].
 template <typename T, float convert(T)>
 void unpack_plain(const PackedLane& lane, uint32_t b, float* out) {
   for (size_t j = 0; j < kBlock; ++j) {
@@ -64,7 +64,7 @@ void unpack_plain(const PackedLane& lane, uint32_t b, float* out) {
 
 float as_it_is(float x) { return x; }
 
-// Unpacks bf16, of which a 32-bit word holds two elements of a row.
+// Unpacks bf16: a 32-bit word holds two elements of a row.
 void unpack_bf16(const PackedLane& lane, uint32_t b, float* out) {
   for (size_t i = 0; i < kBlock / 2; ++i) {
     const auto pair =

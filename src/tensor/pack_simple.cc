@@ -1,4 +1,4 @@
-// Packs kQ8_0 and kQ4_0: the file's codes in another order, beside one scale a block.
+// Packs kQ8_0 and kQ4_0: the file's codes in another order, and beside them one scale a block.
 #include "base/fp_types.h"
 #include "tensor/pack_panel.h"
 #include "tensor/transpose.h"
@@ -19,13 +19,13 @@ void pack_block_q8_0(const PanelRows& blocks, std::byte* codes, std::byte* scale
   });
 }
 
-// The file has elements i and i + 16 in one byte already.
+// Packs a block of Q4_0. The file already has elements i and i + 16 in one byte.
 void pack_block_q4_0(const PanelRows& blocks, std::byte* codes, std::byte* scales) {
   gather_f16(blocks, 0, scales);
   transpose_words<4>(codes, [&](size_t r, size_t) { return load_vector<U32x4>(blocks[r] + 2); });
 }
 
-// `padding` is a block of zeros in the file's layout.
+// Packs a panel. `padding` is a block of zeros in the file's layout.
 template <size_t CodeBytes, const auto& padding, auto pack_block>
 void pack_simple(const PackSpec& spec, const PanelSource& source, std::byte* codes,
                  std::byte* scales) {

@@ -1,6 +1,6 @@
-// A PackSpec says how one shard of a weight matrix lies in memory for the kernels. The map is
-// documented and can be inverted: any element, any row can be read back (`unpack_row`), so tied
-// embeddings need no second copy.
+// A PackSpec describes the layout of one shard of a weight matrix in memory for the kernels. The
+// layout can be inverted: any row can be read back (`unpack_row`), so tied embeddings need no
+// second copy.
 //
 // A shard holds `rows` x `k` elements of W[N, K] (y = W x), K starting at `k_origin` of the whole
 // tensor. It is cut into panels of 16 rows and blocks of 32 elements of K (the K granule of every
@@ -74,10 +74,10 @@ namespace hearth {
 
 inline constexpr uint32_t kFp8SuperBlocks = 4;
 
-// Holds the scale that all rows of a panel share for 128 columns. A row with a NaN among these
-// columns has its bit in nan_rows, so that kernels need not look for NaN in the codes: they take
-// NaN for the scale of such a row. Where each row of a panel has its own scale (kFP8R) that of such
-// a row is NaN, and so is every value of these columns that is read back.
+// The scale that all rows of a panel share for 128 columns. A row with a NaN among these columns
+// has its bit in nan_rows, so that kernels need not look for NaN in the codes: they take NaN as the
+// scale of such a row. In kFP8R, where each row has its own scale, such a row's scale is NaN. So
+// all values of these columns that are read back are NaN.
 struct Fp8Scale {
   float scale;
   uint32_t nan_rows;  // bit r of row r
@@ -86,20 +86,20 @@ struct Fp8Scale {
 inline PackKind pack_kind_for(DType dtype) { return dtype_info(dtype).pack; }
 inline const PackForm& pack_form_for(DType dtype) { return dtype_info(dtype).form; }
 
-// The type of the rows that a matrix is packed from, and the kind and form of its pack: the type's
-// own, or for FP8 kFP8R, or what codes of no type are packed as.
+// The type of the rows that a matrix is packed from, and the kind and form of its pack. These are
+// the type's own, kFP8R for FP8, or the kind and form of codes that no type stands for.
 struct PackedType {
   // NOLINTNEXTLINE(google-explicit-constructor): nearly all types have one kind
   PackedType(DType type) : PackedType(type, pack_kind_for(type)) {}
   PackedType(DType type, PackKind as) : dtype(type), kind(as), form(pack_form_for(type)) {}
-  // Makes the type of codes with `bits` bits that no DType stands for; `type` is the one that their
+  // Makes the type of codes with `bits` bits that no DType stands for. `type` is a type that their
   // rows can be read as.
   PackedType(DType type, PackKind as, const PackForm& of, uint32_t bits)
       : dtype(type), kind(as), form(of), code_bits(bits) {}
-  // Returns the name of the type, or of the pack kind where that is not the type's own.
+  // Returns the name of the type, or of the pack kind if that is not the type's own.
   std::string_view name() const;
 
-  // Returns the bytes of a source row of so many elements; for codes without their scales.
+  // Returns the bytes of a source row of `elements` elements; for codes without their scales.
   size_t source_row_bytes(size_t elements) const;
 
   bool operator==(const PackedType&) const = default;
@@ -112,10 +112,10 @@ struct PackedType {
 
 constexpr bool is_fp8(PackKind kind) { return kind == PackKind::kFP8 || kind == PackKind::kFP8R; }
 
-// Returns where the FP8 code of element j of row r lies in its block of a panel. Within 16 bytes
-// come four rows' elements 4 g, 4 g + 1 and then their 4 g + 2, 4 g + 3: interleaving the low with
-// the high bytes of what they decode to (unpack, zip) gives bf16 pairs, one row a 32-bit lane, in
-// order.
+// Returns the place of the FP8 code of element j of row r in its block of a panel. 16 bytes hold
+// elements 4 g, 4 g + 1 of four rows, and then their elements 4 g + 2, 4 g + 3. So interleaving the
+// low with the high bytes of the decoded values (unpack, zip) gives bf16 pairs in order, one row in
+// each 32-bit lane.
 constexpr size_t fp8_code_at(size_t r, size_t j) {
   return 64 * (j / 4) + 16 * (r / 4) + 8 * (j / 2 % 2) + 2 * (r % 4) + j % 2;
 }
@@ -156,10 +156,11 @@ size_t form_bytes(ScaleForm form);
 size_t group_bytes(const PackKindInfo& kind, const PackForm& form);
 
 // Packs panels [panel0, panel0 + panels) of the shard. `source` is row 0 of the shard at K = 0 of
-// the whole tensor, in the file's layout of `dtype` (pack_kind_for(dtype) == spec.kind);
-// consecutive rows lie `row_stride` bytes apart. `codes` and `scales` are the shard's bases. Pure:
-// may run on many threads for disjoint panels. FP8, whose scales are a tensor of their own, is
-// packed by tensor/pack_fp8.h. Rows of kL4H are multiplied by `scale`, which is 1 for other kinds.
+// the whole tensor, in the file's layout of `dtype` (pack_kind_for(dtype) == spec.kind).
+// Consecutive rows lie `row_stride` bytes apart. `codes` and `scales` are the shard's bases. The
+// function is pure, so many threads may pack disjoint panels. tensor/pack_fp8.h packs FP8, whose
+// scales are a tensor of their own. Rows of kL4H are multiplied by `scale`, which is 1 for other
+// kinds.
 void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, size_t row_stride,
                  uint32_t panel0, uint32_t panels, std::byte* codes, std::byte* scales,
                  float scale = 1);
@@ -171,23 +172,23 @@ using PanelRows = std::array<const std::byte*, kPanelRows>;
 void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32_t panel,
                 std::byte* codes, std::byte* scales, float scale = 1);
 
-// Reads rows of a panel a block of 32 columns at a time, where they lie in no type's layout.
+// Reads blocks of 32 columns of a panel's rows, for rows that are not in a type's layout.
 class BlockReader {
  public:
   virtual ~BlockReader() = default;
   // Fills `codes` and `stored` of block `block`, counted from K = 0 of the whole tensor, of row r
-  // of the panel. Codes are values that the kind has, of kL8M code - 128, each plus kCodeZero.
+  // of the panel. Each code is a value of the kind (for kL8M code - 128) plus kCodeZero.
   virtual void read(size_t r, size_t block, CodeBlock& out) const = 0;
-  // Returns, for kL4H, the factor of row r.
+  // Returns the factor of row r for kL4H.
   virtual float scale(size_t) const { return 1; }
 };
 
-// Packs one panel of a kind of tensor/pack_tables.cc from a reader that gives the first `rows` rows
-// of the panel; the others are padding.
+// Packs one panel of a kind of tensor/pack_tables.cc from a reader. The reader gives the first
+// `rows` rows of the panel; the others are padding.
 void pack_panel(const PackSpec& spec, const BlockReader& reader, uint32_t rows, uint32_t panel,
                 std::byte* codes, std::byte* scales);
 
-// Dequantises row `row` of the shard: out[k], in f32 (each product or sum rounded once).
+// Dequantises row `row` of the shard to out[k], in f32. Each product and each sum rounds once.
 void unpack_row(const PackSpec& spec, const std::byte* codes, const std::byte* scales, uint32_t row,
                 float* out);
 

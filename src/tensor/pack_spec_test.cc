@@ -100,7 +100,7 @@ TEST_P(PackTest, PaddingIsZero) {
   const uint32_t k = plain() ? 75 : 512;
   Tensor t(GetParam(), 19, k, 3);
   Packed p = pack(t, 0, 19, 0, k);
-  // The padding is read back too, as a shard of whole panels and blocks.
+  // Padding is read back too, through a shard of whole panels and blocks.
   p.spec.rows = 32;
   p.spec.k = (k + kBlock - 1) / kBlock * kBlock;
   for (uint32_t r = 0; r < 32; ++r) {
@@ -123,7 +123,7 @@ TEST_P(PackTest, DisjointPanelsMakeTheWhole) {
 }
 
 TEST_P(PackTest, ReadsNothingOutsideTheRows) {
-  // The last row ends where the buffer ends; a sanitizer sees a read beyond it.
+  // The last row ends where the buffer ends, so that a sanitizer sees a read beyond it.
   Tensor t(GetParam(), 3, 512, 5);
   Bytes exact(t.bytes);
   exact.shrink_to_fit();
@@ -135,7 +135,7 @@ TEST_P(PackTest, ReadsNothingOutsideTheRows) {
 
 std::vector<DType> every_dtype() {
   std::vector<DType> types;
-  // FP8, whose scales are a tensor of their own, is pack_fp8_test's.
+  // pack_fp8_test.cc tests FP8, whose scales are a tensor of their own.
   for (DType dtype : all_dtypes()) {
     if (pack_kind_info(pack_kind_for(dtype)).pack != nullptr) types.push_back(dtype);
   }
@@ -170,7 +170,7 @@ TEST(PackSpec, SizesAndSupers) {
   EXPECT_EQ((PackSpec{PackKind::kF32, 16, 96, 0}.scales_panel_bytes()), 0u);
 }
 
-// Gives a tensor's blocks as its type decodes them, from row `first` on.
+// Gives a tensor's decoded blocks, from row `first` on.
 class DecodedRows final : public BlockReader {
  public:
   DecodedRows(const Tensor& tensor, uint32_t first) : tensor_(tensor), first_(first) {}

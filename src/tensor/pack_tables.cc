@@ -1,5 +1,5 @@
-// Packs the kinds with codes of 1 to 8 bits that are no copies of a file's blocks: each type is
-// decoded to codes with the scales that the file stores (tensor/code_block.h), and these are put
+// Packs the kinds with codes of 1 to 8 bits that are not copies of a file's blocks. Each type is
+// decoded to codes, with the scales that the file stores (tensor/code_block.h); these codes are put
 // into planes (tensor/pack_codes.h).
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 // Maps value + kCodeZero to a code.
 using CodeOf = std::array<uint8_t, 256>;
 
-// The values that codes stand for: here `code * Step - Offset`, below an entry of the form's table.
+// The values of codes: here `code * Step - Offset`, in the next type an entry of the form's table.
 template <int Step, int Offset>
 struct PlainCodes {
   static int value(const PackForm&, uint8_t code) { return code * Step - Offset; }
@@ -24,7 +24,7 @@ struct TableCodes {
   static int value(const PackForm& form, uint8_t code) { return form.table->values[code]; }
 };
 
-// Returns the codes of all values; values that have none, of rows of padding, get code 0, and a
+// Returns the codes of all values. Values without a code, in rows of padding, get code 0, and a
 // scale of zero.
 template <typename Values, size_t Codes>
 CodeOf codes_of_values(const PackForm& form) {
@@ -43,7 +43,7 @@ void put_at(std::byte* out, size_t r, T x) {
   std::memcpy(out + r * sizeof(T), &x, sizeof(T));
 }
 
-// The places of a panel's scales, and of one row's among them.
+// The start of a panel's scales, and its super-blocks.
 struct PanelScales {
   std::byte* at;
   uint32_t super_offset, supers;
@@ -51,8 +51,8 @@ struct PanelScales {
 
 float factor_of(const PackForm& form) { return form.table == nullptr ? 1 : form.table->factor; }
 
-// The scales of a group of blocks, and where `Min` their minima, in the form's own forms. Zero
-// points are bytes, or with `SignedZero` have a sign.
+// The scales of a group of blocks and, with `Min`, their minima, in the forms that PackForm names.
+// Zero points are unsigned bytes, or with `SignedZero` signed ones.
 template <bool Min, bool SignedZero = false>
 struct GroupScales {
   static constexpr ScaleForm kSuper = ScaleForm::kF16, kBlocks = ScaleForm::kNone;
@@ -111,7 +111,7 @@ struct GroupScales {
   }
 };
 
-// The layout with the scales of super-blocks first, and those of blocks behind them.
+// The layout with all scales of super-blocks first, and then those of blocks.
 template <size_t SuperBytes, size_t BlockBytes>
 struct SuperThenBlock {
   static constexpr size_t kSuperBytes = SuperBytes, kBlockBytes = BlockBytes, kHeadBytes = 0;
@@ -128,8 +128,8 @@ struct SuperThenBlock {
   }
 };
 
-// A binary16 scale of a super-block, and for a block or each half of it what that is multiplied
-// with, a signed byte. Where `Shifted`, the sign is that of a minimum of 1/8 of the scale.
+// A binary16 scale for a super-block and, for each block or half of one, a signed byte that
+// multiplies it. With `Shifted`, the byte's sign is that of a minimum of 1/8 of the scale.
 template <uint32_t Halves, bool Shifted = false>
 struct SuperScales : SuperThenBlock<32, size_t{kPanelRows} * Halves> {
   using Base = SuperThenBlock<32, size_t{kPanelRows} * Halves>;
@@ -156,8 +156,8 @@ struct SuperScales : SuperThenBlock<32, size_t{kPanelRows} * Halves> {
   }
 };
 
-// Two binary16 numbers of a super-block, and a byte for each half: the scale's factor in the low
-// nibble, that of the minimum, which is taken off, in the high one.
+// Two binary16 numbers for a super-block and a byte for each half of a block: the scale's factor in
+// the low nibble, and the factor of the minimum, which is subtracted, in the high one.
 struct NibbleScales : SuperThenBlock<64, 32> {
   static constexpr bool kMinima = true;
   static constexpr uint32_t kElements = kBlock / 2;
@@ -186,8 +186,8 @@ struct NibbleScales : SuperThenBlock<64, 32> {
   }
 };
 
-// An E4M3 scale for each half of a block, times a number of the row, which is no number where a
-// scale is none, or negative.
+// An E4M3 scale for each half of a block, times a number of the row. The row's number is NaN if one
+// of its scales is NaN or negative.
 struct RowScales {
   static constexpr ScaleForm kSuper = ScaleForm::kNone, kBlocks = ScaleForm::kE4M3;
   static constexpr size_t kSuperBytes = 0, kBlockBytes = 32, kHeadBytes = 64;
@@ -215,7 +215,7 @@ struct RowScales {
   }
 };
 
-// A kind: how its codes lie, what they stand for, and how its scales lie.
+// A kind: the layout of its codes, the values of its codes, and the layout of its scales.
 template <typename Codes, typename Values, typename Scales>
 struct CodedKind {
   static constexpr size_t kValues = size_t{1} << (Codes::kBytes / 64);

@@ -20,8 +20,8 @@ constexpr int kMost6 = 63;              // the largest scale or minimum in 6 bit
 constexpr std::array kQuantized = {DType::kQ8_0, DType::kQ6_K, DType::kQ5_K, DType::kQ4_K,
                                    DType::kQ4_0};
 
-// The fitted scales and minima of a row's blocks. Rounded ones, as they are written, replace them
-// before the codes are computed.
+// The fitted scales and minima of a row's blocks. Before the codes are computed, the rounded ones,
+// as they are written, replace them.
 struct FittedBlocks {
   const CodeKind& kind;
   const float* x;
@@ -40,7 +40,7 @@ struct FittedBlocks {
   static const FitLevel& level() { return *fit_levels().back(); }
 };
 
-// Writes a number as f16 and returns it as it is read back.
+// Writes a number as f16, and returns the written number.
 float put_f16(float value, std::byte* out) {
   const f16_t half = f32_to_f16(value);
   std::memcpy(out, &half, sizeof half);
@@ -52,14 +52,15 @@ std::byte byte_of(int value) { return static_cast<std::byte>(value); }
 // Writes N bytes, each of the low 4 bits of two codes.
 template <size_t N>
 void put_nibbles(const int8_t* low, const int8_t* high, std::byte* out) {
-  uint8_t bytes[N];  // loops over bytes that may alias the codes are not vectorised
+  uint8_t bytes[N];  // loops over bytes that may alias the codes do not vectorise
   for (size_t i = 0; i < N; ++i) {
     bytes[i] = static_cast<uint8_t>((low[i] & 15) | (high[i] & 15) << 4);
   }
   std::memcpy(out, bytes, N);
 }
 
-// Writes the scales of blocks of 32, `block_bytes` apart, and finds the codes for these.
+// Writes the scales of blocks of 32, `block_bytes` apart, and finds the codes for the written
+// scales.
 void put_scales(FittedBlocks& fitted, size_t block_bytes, std::byte* out) {
   for (size_t b = 0; b < fitted.blocks; ++b) {
     fitted.of[b].scale = put_f16(fitted.of[b].scale, out + b * block_bytes);
@@ -93,8 +94,8 @@ int six_bits_of(float value, float unit) {
   return number > 0 ? static_cast<int>(rounded(std::min(number, float{kMost6}))) : 0;
 }
 
-// Writes d, dmin and 12 bytes of 6-bit numbers for a super-block's scales and minima, which become
-// what is read back; ScaleMin6 says how these lie.
+// Writes d, dmin and 12 bytes of 6-bit numbers for a super-block's scales and minima, and sets
+// these to the written ones. ScaleMin6 describes the layout.
 void put_six_bit_scales(ScaleAndMin* of, std::byte* out) {
   float scale = 0, min = 0;
   for (size_t part = 0; part < kBlocks; ++part) {
@@ -162,14 +163,14 @@ void write_q5_k(const float* x, size_t n, const float* weights, std::byte* out) 
 
 constexpr size_t kHalf = kBlock / 2, kHalves = kSuper / kHalf;
 
-// Writes d and the scales of a super-block's halves of blocks, which become what is read back.
+// Writes d and the scales of a super-block's halves of blocks, and sets these to the written ones.
 void put_q6_scales(ScaleAndMin* of, std::byte* out) {
   float largest = 0;
   for (size_t h = 0; h < kHalves; ++h) {
     const bool kept = std::fabs(largest) >= std::fabs(of[h].scale) || std::isnan(largest);
     largest = kept ? largest : of[h].scale;
   }
-  const float d = put_f16(largest / -128, out + 208);  // there is no scale of 128
+  const float d = put_f16(largest / -128, out + 208);  // -128 is a scale, 128 is not
   for (size_t h = 0; h < kHalves; ++h) {
     const float number = of[h].scale / d;
     const float whole = std::isfinite(number) ? number : 0;

@@ -1,4 +1,4 @@
-// Writes rows of quantised types, as files have them: what dequantize_row reads. Every block is
+// Writes rows of quantised types in files' layout, which dequantize_row reads. Every block is
 // fitted by least squares (tensor/fit_block.h), so the bytes depend on the elements alone.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace hearth {
 std::span<const DType> quantized_dtypes();
 
 // Writes n elements, whole blocks of one of these types, to out[row_bytes(dtype, n)].
-// `column_weights` is null or says how much the squared error of each element counts, none
-// negative. A block with an element that is no finite number has a scale that is none either.
+// `column_weights` is null, or gives the weight of each element's squared error, none negative. A
+// block with an element that is not finite has a scale that is not finite either.
 void quantize_row(DType dtype, const float* x, size_t n, const float* column_weights,
                   std::byte* out);
 

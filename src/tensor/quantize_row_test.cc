@@ -39,8 +39,8 @@ std::vector<float> normal_row(size_t count) {
 }
 
 TEST(QuantizeRow, ReadsBackNearly) {
-  // The largest of 32 elements lies 2.1 deviations from 0 on average. Steps that reach from there
-  // to its negative in so many codes leave errors of a step / sqrt(12).
+  // The largest of 32 elements lies 2.1 deviations from 0 on average. If `codes` steps reach from
+  // there to its negative, they leave errors of a step / sqrt(12).
   const std::vector<float> row = normal_row(4096);
   for (const DType type : quantized_dtypes()) {
     const int codes = type == DType::kQ8_0   ? 255
@@ -95,7 +95,8 @@ TEST(QuantizeRow, TakesElementsOfAnySize) {
       std::vector<float> row = normal_row(256);
       for (float& value : row) value *= size;
       const std::vector<float> found = read_back(type, row);
-      // Scales in binary16 are multiples of 2^-24; that of Q4_K is a 63th of the largest block's.
+      // Scales in binary16 are multiples of 2^-24; a scale of Q4_K is a 63rd of the largest
+      // block's.
       const double lost = 63.0 * 31 * 0x1p-24;
       for (size_t i = 0; i < row.size(); ++i) EXPECT_NEAR(found[i], row[i], size * 0.02 + lost);
     }

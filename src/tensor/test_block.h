@@ -53,8 +53,8 @@ inline void make_finite(ScaleForm form, std::byte* at) {
   if (form == ScaleForm::kE4M3) at[0] &= std::byte{0x3f};
 }
 
-// Returns random bytes of `bytes`, whole blocks, whose scales are finite, of both signs, some zero
-// or subnormal.
+// Returns `bytes` random bytes, whole blocks. Scales are finite, of both signs, some zero or
+// subnormal.
 inline std::vector<std::byte> random_blocks(DType type, size_t bytes, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<std::byte> blocks(bytes);

@@ -1,4 +1,4 @@
-// FP8 weights of tests, which lie in one piece, packed panel by panel (tensor/pack_fp8.h).
+// Packs FP8 weights of tests, which lie in one piece, panel by panel (tensor/pack_fp8.h).
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct Fp8Source {
   size_t row_stride;       // bytes from row to row
   const float* scales;     // of the whole tensor
   size_t scale_stride;     // floats from one row of scales to the next
-  uint32_t row_origin;     // the shard's first row in the tensor; of kFP8 a multiple of 16
+  uint32_t row_origin;     // the shard's first row in the tensor; for kFP8 a multiple of 16
 };
 
 // Packs panels [panel0, panel0 + panels) of the shard.

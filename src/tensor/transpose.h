@@ -1,6 +1,6 @@
-// Transposes small tiles in registers: of 128 bits, or as wide as the including file is compiled
-// for. It is written with the compilers' vector extension, so one source serves SSE2 and NEON,
-// which every processor of their kind has, and the wider ones. All of it is inlined: a function of
+// Transposes small tiles in registers, of 128 bits or as wide as the including file is compiled
+// for. The code uses the compilers' vector extension, so one source serves SSE2 and NEON, which
+// every processor of their family has, and the wider ones. All functions are inlined: a function of
 // one name that is compiled for several levels of instructions must not be linked as one.
 #pragma once
 
@@ -22,7 +22,7 @@ template <size_t From, typename V, size_t... I>
   return __builtin_shufflevector(a, b, (From + I / 2 + I % 2 * sizeof...(I))...);
 }
 
-// Transposes N registers of N elements: log2 N perfect shuffles of all their elements.
+// Transposes N registers of N elements by log2 N perfect shuffles of all elements.
 template <typename V, size_t N>
 [[gnu::always_inline]] inline void transpose(V (&v)[N]) {
   static_assert(N == sizeof(V) / sizeof(v[0][0]), "a square");

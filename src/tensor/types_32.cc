@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// Element i is in the low nibble of byte i and element i + 16 in the high one.
+// Sets the codes: element i is in the low nibble of byte i, element i + 16 in the high one.
 void split_nibbles(const std::byte* nibbles, CodeBlock& b, int offset) {
   const BlockBytes<16> x(nibbles);
   const auto zero = static_cast<uint8_t>(kCodeZero - offset);
@@ -17,7 +17,7 @@ void split_nibbles(const std::byte* nibbles, CodeBlock& b, int offset) {
   for (size_t i = 0; i < 16; ++i) b.codes[i + 16] = static_cast<uint8_t>((x[i] >> 4) + zero);
 }
 
-// The fifth bits are a little-endian word, bit i for element i.
+// Adds the fifth bits, which are a little-endian word with bit i for element i.
 void add_fifth_bits(const std::byte* bits, CodeBlock& b) {
   for (size_t i = 0; i < kBlock; i += 8) {
     uint64_t codes;
@@ -33,8 +33,9 @@ void decode_mxfp4(const std::byte* p, uint32_t, CodeBlock& b) {
   look_up_nibbles<16>(p + 1, kTableE2m1, b.codes);
 }
 
-// A scale is never negative in a sound file. Bytes from 0x7f on, NaN and those with a sign, are NaN
-// here, so that a damaged file is seen; llama.cpp takes 0x7f for 0, and leaves out the sign.
+// Decodes NVFP4. No scale of a sound file is negative. Bytes from 0x7f on, NaN and negative ones,
+// become NaN here, so that a damaged file is noticed; llama.cpp reads 0x7f as 0, and ignores the
+// sign.
 void decode_nvfp4(const std::byte* p, uint32_t part, CodeBlock& b) {
   for (size_t h = 0; h < 2; ++h) {
     const size_t group = 2 * part + h;

@@ -19,13 +19,14 @@ void put_signed(uint8_t* codes, uint64_t magnitudes, uint8_t signs) {
   put_codes(codes, (magnitudes ^ negative * 0x7f) + kOneInEachByte * kCodeZero - negative * 0x7f);
 }
 
-// Seven signs are stored, and the eighth makes the number of negative elements even.
+// Returns eight signs of the seven stored ones: the eighth makes the number of negative elements
+// even.
 uint8_t even_signs(uint32_t seven) {
   seven &= 127;
   return static_cast<uint8_t>(seven | (std::popcount(seven) & 1u) << 7);
 }
 
-// Numbers of a row of IQ2's grids, 0, 1, 2, become 8, 25, 43.
+// Returns the magnitudes 8, 25, 43 for the numbers 0, 1, 2 of a row of IQ2's grids.
 uint64_t iq2_magnitudes(uint16_t row) {
   const uint64_t n = spread_pairs(row);
   return 8 * kOneInEachByte + 17 * n + (n >> 1 & kOneInEachByte);
@@ -41,7 +42,7 @@ uint64_t iq3_numbers(uint16_t first, uint16_t second) {
 // Returns 2 s + 1 of the half h of a block whose two scales are the nibbles of a byte.
 int odd_scale(uint8_t nibbles, size_t h) { return 2 * (nibbles >> 4 * h & 15) + 1; }
 
-// Writes codes and scale of a block of IQ2_XXS or IQ3_XXS, which share the word of 32 bits: 7 sign
+// Writes codes and scale of a block of IQ2_XXS or IQ3_XXS. Both are in the word of 32 bits: 7 sign
 // bits for each group of 8, then s.
 void set_signs_and_scale(CodeBlock& b, uint32_t word, const uint64_t (&magnitudes)[4], f16_t d,
                          float factor) {
@@ -90,7 +91,7 @@ void decode_iq3_xxs(const std::byte* p, uint32_t part, CodeBlock& b) {
   for (size_t l = 0; l < 4; ++l) {
     const uint64_t n =
         iq3_numbers(kGridIq3Xxs[byte_at(rows, 2 * l)], kGridIq3Xxs[byte_at(rows, 2 * l + 1)]);
-    // 8 n + 4, and 62 for 7.
+    // 8 n + 4 for n < 7, and 62 for 7.
     magnitudes[l] = 8 * n + 4 * kOneInEachByte + 2 * (n & n >> 1 & n >> 2 & kOneInEachByte);
   }
   set_signs_and_scale(b, read_at<uint32_t>(p + 66, part), magnitudes, read_at<f16_t>(p, 0),
@@ -127,14 +128,15 @@ void decode_iq1_s(const std::byte* p, uint32_t part, CodeBlock& b) {
   }
 }
 
-// d lies in the top four bits of the four words of scales, its lowest bits in the first.
+// Returns d, which lies in the top four bits of the four words of scales, its lowest bits in the
+// first.
 f16_t iq1_m_scale(const std::byte* words) {
   uint32_t d = 0;
   for (uint32_t i = 0; i < 4; ++i) d |= (read_at<uint16_t>(words, i) >> 12u) << 4 * i;
   return static_cast<f16_t>(d);
 }
 
-// Codes are 8 g + 1 or 8 g - 1, as delta is of either sign for 8 elements.
+// Decodes IQ1_M. Codes are 8 g + 1 or 8 g - 1, since delta has one sign for each 8 elements.
 void decode_iq1_m(const std::byte* p, uint32_t part, CodeBlock& b) {
   for (size_t l = 0; l < 4; ++l) {
     const uint32_t nibble = byte_at(p, 32 + 2 * part + l / 2) >> 4 * (l % 2) & 15u;

@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// Returns a digit of a byte. byte / 256 is a fraction in base 3; digit 0 is the first after the
+// Returns a digit of a byte. byte / 256 is a fraction in base 3, and digit 0 is the first after the
 // point.
 uint8_t ternary_digit(uint8_t byte, uint32_t index) {
   constexpr uint8_t kPowers[5] = {1, 3, 9, 27, 81};
@@ -15,15 +15,15 @@ uint8_t ternary_digit(uint8_t byte, uint32_t index) {
   return static_cast<uint8_t>(rest * 3 >> 8);
 }
 
-// Writes the codes of digit `index` of each of `count` bytes, which stand for digit - 1.
+// Writes the codes of digit `index` of each of `count` bytes. A digit stands for digit - 1.
 void put_digits(const std::byte* bytes, size_t count, uint32_t index, uint8_t* codes) {
   for (size_t i = 0; i < count; ++i) {
     codes[i] = static_cast<uint8_t>(ternary_digit(byte_at(bytes, i), index) + kCodeZero - 1);
   }
 }
 
-// Digit n of 32 bytes is block n, for 5 blocks; then come two and a half blocks of the five digits
-// of 16 bytes, and half a block of the four digits of 4 bytes.
+// Decodes TQ1_0. Digit n of 32 bytes is block n, for 5 blocks. Then follow two and a half blocks of
+// the five digits of 16 bytes, and half a block of the four digits of 4 bytes.
 void decode_tq1_0(const std::byte* p, uint32_t part, CodeBlock& b) {
   set_stored_scale(b, read_at<f16_t>(p + 52, 0), 0);
   if (part < 5) return put_digits(p, 32, part, b.codes);
@@ -78,7 +78,7 @@ constinit const DTypeInfo type_tq2_0 = {.name = "tq2_0",
                                         .scales = {{{ScaleForm::kF16, 64}}},
                                         .decode = decode_tq2_0};
 
-// d, then 16 bytes of bits: element i is bit i % 8 of byte i / 8. A value is d where it is set,
+// d, then 16 bytes of bits: element i is bit i % 8 of byte i / 8. Its value is d if the bit is set,
 // else -d.
 constinit const DTypeInfo type_q1_0 = {.name = "q1_0",
                                        .gguf_type = 41,

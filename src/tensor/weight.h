@@ -1,7 +1,7 @@
 // A weight matrix W[rows, k] lies in memory cut into one Shard per NUMA node, each packed for the
-// kernels (tensor/pack_spec.h). A weight is stored once, whatever plans work on it; only small
-// vectors, which every row needs whole, have a copy on every node, and rows of a widened axis
-// (tensor/axis_cuts.h) that shards share are stored in each.
+// kernels (tensor/pack_spec.h). A weight is stored once, whatever plans work on it, with two
+// exceptions. Small vectors, which every row needs whole, have a copy on every node. Rows of a
+// widened axis (tensor/axis_cuts.h) that shards share are stored in each of them.
 #pragma once
 
 #include <cstdint>
@@ -36,22 +36,22 @@ struct Weight {
   uint32_t unit;         // rows or columns of this weight in one unit of the axis
   std::vector<Shard> shards;
   size_t align = 64;  // alignment of a shard's bytes
-  // The order of its columns, where products have to gather their input; the columns that shards
-  // are cut into are those in this order.
+  // The order of its columns, if products have to gather their input. Shards are cut into columns
+  // of this order.
   ColumnOrder order = {};
 };
 
-// A small vector (norm weights, biases), of which the node of every shard has a copy.
+// A small vector (norm weights, biases), with a copy on the node of every shard.
 struct VectorWeight {
   uint32_t size = 0;
   std::vector<const float*> copies;  // by shard, once loaded
 };
 
-// Returns the weight with empty shards (no memory yet). The axis must cover it: units * unit
-// reaches its cut dimension, and all but the last unit lie inside.
+// Returns the weight with empty shards (no memory yet). The axis must cover the cut dimension:
+// units * unit reaches it, and all units but the last lie inside.
 Weight cut_weight(std::string name, PackedType type, uint32_t rows, uint32_t k, CutBy cut,
                   const AxisCuts& cuts, uint32_t unit);
-// Returns a weight that is not cut: shard s has all of it where `holders` has bit s.
+// Returns a weight that is not cut: shard s has all of it if `holders` has bit s.
 Weight whole_weight(std::string name, PackedType type, uint32_t rows, uint32_t k,
                     const std::vector<bool>& holders);
 
