@@ -1,4 +1,4 @@
-// Checks a request before anything is done for it.
+// Checks a request before any work is done for it.
 #pragma once
 
 #include "engine/engine.h"
@@ -8,9 +8,8 @@
 
 namespace hearth {
 
-// Throws (kRequest, kUsage), naming the field, where the engine cannot serve the request, whatever
-// else it does; also where `stream` has no room for a result of each choice. `tokenizer` may be
-// null (GenerationLimits).
+// Throws Error (kRequest, kUsage), naming the field, if the engine can never serve the request, or
+// if `stream` has no room for a result of each choice. `tokenizer` may be null (GenerationLimits).
 void check_request(const Request& request, const Engine& engine, const Tokenizer* tokenizer,
                    const ResultStream& stream);
 

@@ -1,5 +1,5 @@
-// The types of weights where a WeightPolicy leaves them to the program: the finest with which the
-// model fits into memory beside its keys and values.
+// Chooses the types of weights if a WeightPolicy leaves them to the program: the finest with which
+// the model fits into memory beside its keys and values.
 #pragma once
 
 #include <span>
@@ -18,10 +18,10 @@ struct WeightChoice {
 };
 
 // Returns the spec with weights as `source` has them, or as q8_0, q6_k, q5_k or q4_k: the first of
-// these with which engines of these options have the KV pages that were asked for. Where none fits,
-// it returns the last type, or the weights as they are where no type changes one of them. All
-// engines are in memory at the same time, each with a copy of the weights; where memory is unknown,
-// all fits.
+// these with which engines of these options have the KV pages that were asked for. If none fits,
+// returns the last type, or the unchanged weights if no type changes any of them. All engines are
+// in memory at the same time, each with a copy of the weights. If the memory is unknown, all types
+// fit.
 WeightChoice choose_weights(const ModelSource& source, const ModelSpec& spec,
                             const Machine& machine, Isa isa,
                             std::span<const EngineOptions> engines);

@@ -1,6 +1,6 @@
-// ClientTurns: how many sequences of each client run, by which the scheduler shares places out: a
-// place goes to the client that has the fewest, and where one must be given up, the client that has
-// the most gives one up. So a client has its place however many others ask for (max-min fairness).
+// ClientTurns counts the running sequences of each client; the scheduler shares places out by it. A
+// place goes to the client with the fewest sequences. If one must be given up, the client with the
+// most gives it up. So a client has its place however many others ask for one (max-min fairness).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class ClientTurns {
     auto found = running_.find(client);
     return found == running_.end() ? 0 : found->second;
   }
-  // Whether client `from` should give a place up for `to`: then their numbers of running sequences
-  // come closer to each other.
+  // Returns whether client `from` should give a place up for `to`, so that their numbers of running
+  // sequences come closer to each other.
   bool makes_way(std::string_view from, std::string_view to) const {
     return running(from) >= running(to) + 2;
   }

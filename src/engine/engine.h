@@ -1,10 +1,10 @@
 // The engine: steps over sequences (engine/step_engine.h) on a lane. The number of a step's tokens
-// picks the phase's plan, hence graph. All results are the same to the bit however tokens are
-// spread over steps (the numerical contract).
+// chooses the phase's plan, and so the graph. All results are the same to the bit however tokens
+// are spread over steps (the numerical contract).
 //
-// Everything is allocated when the engine is made, but for what other plans need (set_plan()); its
-// size is known from the model, the plans and the options before anything is loaded
-// (engine_layout.h). Used by one thread, which works as member 0 of the team.
+// Everything is allocated when the engine is made, except the memory of other plans (set_plan()).
+// Sizes are known from the model, the plans and the options before anything is loaded
+// (engine_layout.h). One thread uses an engine, and works as member 0 of the team.
 //
 // A sequence of a model that keeps states (graph/state_view.h) holds one of `sequences` places;
 // `kept_states` more may be kept for others (engine/state_pool.h).
@@ -30,9 +30,10 @@ namespace hearth {
 // `report(done, total)`: bytes of the source packed so far, from the calling thread.
 using LoadReport = std::function<void(size_t done, size_t total)>;
 
-// Loads the model of `spec`, which was made of `source`, with a policy that leaves nothing open
-// (engine/choose_weights.h), placed as an engine with these options would have it. The calling
-// thread is pinned meanwhile as member 0 of those that pack; they are gone afterwards.
+// Loads the model of `spec`, which was made of `source` with a policy that leaves nothing open
+// (engine/choose_weights.h). It is placed as an engine with these options would have it. The
+// calling thread is pinned during the call as member 0 of the team that packs; the team ends with
+// the call.
 std::shared_ptr<Model> load_model(const ModelSource& source, const ModelSpec& spec,
                                   const Machine& machine, Isa isa, const EngineOptions& options,
                                   const LoadReport& report = {});
@@ -46,7 +47,7 @@ class Engine : public StepEngine {
   Engine(std::shared_ptr<const Model> model, const Machine& machine, Isa isa,
          const EngineOptions& options);
 
-  // Returns the spec. Its weights point into the source, which may be gone.
+  // Returns the spec. Its weights point into the source, which may no longer exist.
   const ModelSpec& spec() const override { return model_->spec(); }
   const std::shared_ptr<const Model>& model() const { return model_; }
   Lane& lane() { return *lane_; }
@@ -58,14 +59,14 @@ class Engine : public StepEngine {
   // Returns the bytes of one sequence's state, on all shards; 0 where the model keeps none.
   size_t state_bytes() const { return layout_.states.slot_bytes(); }
   std::vector<NodeMemory> node_memory() const { return memory_->by_node(placement()); }
-  // Return the plan that steps run under, and set another one from the next step on: other groups,
-  // other members at work, another number of rows up to which a step runs under the decode plan.
-  // Sequences go on, and all results stay the same to the bit. Threads, shards, shares and
-  // prefill's rows are those of before, and of a model with latents no phase may have more groups
-  // on a shard than the engine was made with, which are as many as its pages have copies of them.
-  // Throws (kUsage) for other plans, and kResource where memory is short; then nothing has changed.
-  // It builds the graphs anew (graph() of before is gone), and for that time needs the memory of
-  // both plans.
+  // plan() returns the plan that steps run under, and set_plan() sets another one from the next
+  // step on. It may have other groups, other members at work, and another number of rows up to
+  // which a step runs under the decode plan. Sequences go on, and all results stay the same to the
+  // bit. Threads, shards, shares and prefill's rows must not change. In a model with latents no
+  // phase may have more groups on a shard than the engine was made with, since its pages have a
+  // copy of the latents for each of those. Throws Error (kUsage) for other plans, and kResource if
+  // memory is short; then nothing has changed. Graphs are built anew, so references to graph() end,
+  // and meanwhile the memory of both plans is needed.
   const EnginePlan& plan() const { return layout_.plan; }
   void set_plan(const EnginePlan& plan) { set_plan(plan, layout_.options.schedules); }
   // Sets the plan and other schedules, too, from the next step on.
@@ -73,7 +74,7 @@ class Engine : public StepEngine {
   const Graph& graph(Phase phase) const { return lane_->graph(phase); }
   uint32_t threads() const { return lane_->team().size(); }
   const Placement& placement() const { return layout_.plan.placement; }
-  // Returns the PUs on which everything else may run without disturbing the threads; empty where no
+  // Returns the PUs on which all other work may run without disturbing the threads; empty if no
   // core is left.
   const std::vector<uint32_t>& spare_pus() const { return spare_pus_; }
   // Returns the engine's threads, for work between steps.
@@ -83,15 +84,15 @@ class Engine : public StepEngine {
   PassTarget pass_target() const {
     return {model_, &memory_->kv(), memory_->kv_memory(), context(), options().expand};
   }
-  // Tells what did not go as planned, such as a thread that could not be pinned.
+  // Returns sentences on what did not go as planned, such as a thread that could not be pinned.
   std::vector<std::string> warnings() const;
 
-  // Row i of the last step's rows of logits, in the order of the requests: [vocabulary]. Valid
-  // until this member of the team asks for another row.
+  // Returns row i of the last step's rows of logits, in the order of the requests: [vocabulary]. It
+  // is valid until this member of the team asks for another row.
   std::span<const float> logits(size_t i, uint32_t member = 0) const;
-  // The `count` likeliest of tokens [0, below) by row i, where the want was kLast: the same as
-  // top_tokens() of logits(i) gives, without reading it all. Empty where not all of their logits
-  // are finite. Valid until this member's next call.
+  // Returns the `count` likeliest of tokens [0, below) by row i, which some request wanted by
+  // kLast. The result is that of top_tokens() on logits(i), but not all logits are read. It is
+  // empty if not all of their logits are finite, and valid until this member's next call.
   std::span<const TokenLogit> best(size_t i, uint32_t count, uint32_t below,
                                    uint32_t member = 0) const;
   // Calls job(member) on every thread that worked on the last step; each may read its logits.
@@ -99,18 +100,18 @@ class Engine : public StepEngine {
   void on_workers(Job&& job) {
     lane_->on_workers(job);
   }
-  // Scores a token by each of the last step's scored rows, in the order of the requests; `below`
-  // as in best(). The head computes their logits now, `scored_rows` of them at a time, and the team
-  // reads them. False where it was abandoned, which is asked before every time. The step's other
-  // results stay.
+  // Scores a token by each of the last step's scored rows, in the order of the requests; `below` as
+  // in best(). The head computes their logits now, `scored_rows` at a time, and the team reads
+  // them. Asks `abandon` before every such run, and returns false if it ended the work. The step's
+  // other results stay valid.
   bool score(std::span<ScoredToken> tokens, uint32_t below, const Abandon* abandon = nullptr);
   // Computes any number of tokens of one sequence, in as many steps as that takes; logits(0) are
   // then those of the last one.
   void prefill(Sequence& sequence, std::span<const int32_t> tokens);
 
-  // Turned on, every step that follows is timed, from zero (graph/profile.h).
+  // With `on`, times every later step, starting from zero (graph/profile.h).
   void set_profiling(bool on) { lane_->set_profiling(on); }
-  // Sums up the steps timed since on this phase's graph; empty where profiling never was on.
+  // Returns the sums over steps timed since then on this phase's graph; empty without profiling.
   ProfileSummary profile(Phase phase) const { return lane_->profile(phase); }
 
  private:

@@ -1,9 +1,9 @@
-// EngineLayout: what an engine settles before it touches memory: options, seats, shards and plans,
-// how large everything is, and how many KV pages there is room for. Where a node is too small for
-// its shard, the others get more of the model.
+// EngineLayout: the decisions of an engine before it touches memory: options, seats, shards and
+// plans, all sizes, and the number of KV pages that there is room for. If a node is too small for
+// its shard, the other nodes get more of the model.
 //
-// Errors: memory is short (kResource, with both figures); options that cannot be (kUsage), such as
-// KV pages that hold no context.
+// Throws Error: kResource if memory is short (with both figures), kUsage for impossible options,
+// such as KV pages that hold no context.
 #pragma once
 
 #include <array>
@@ -51,13 +51,13 @@ struct EngineLayout {
   const std::vector<uint32_t>& member_shards() const { return plan.decode.member_shards; }
   uint32_t shard_count() const { return static_cast<uint32_t>(plan.shard_nodes.size()); }
 
-  // Activations of the groups that live on the shard: the larger of the two phases, which never run
-  // at the same time.
+  // Returns the activations of the groups on the shard: the larger of the two phases' bytes, since
+  // these never run at the same time.
   size_t activation_bytes(uint32_t shard) const;
-  // Flags and counters on the shard, of both phases: epochs go on from run to run, so they share
-  // nothing.
+  // Returns the bytes of flags and counters on the shard, of both phases. Phases share none of
+  // them, since epochs go on from run to run.
   size_t sync_bytes(uint32_t shard) const;
-  // Returns the bytes on the shard's node besides weights, keys and values: with those of states.
+  // Returns the bytes on the shard's node besides weights, keys and values; states are included.
   size_t work_bytes(uint32_t shard) const;
   size_t shard_bytes(uint32_t shard) const;
   MemoryUse memory() const;
@@ -66,9 +66,9 @@ struct EngineLayout {
 // Lays out an engine that loads the model itself.
 EngineLayout lay_out_engine(const ModelSpec& spec, const Machine& machine, Isa isa,
                             const EngineOptions& options);
-// Lays out an existing engine for other plans and schedules; all else stays as it is. Throws
-// (kUsage) where the plan would change threads, shards or the most rows of a step, where its groups
-// need more copies of latents than the KV pages have, or where a schedule is not on its menu.
+// Lays out an existing engine for other plans and schedules; all else is unchanged. Throws Error
+// (kUsage) if the plan would change threads, shards or the most rows of a step, if its groups need
+// more copies of latents than the KV pages have, or if a schedule is not on its menu.
 EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa, EnginePlan plan,
                            const ScheduleTable& schedules);
 // Lays out an engine on a loaded model, whose shards stay where they are.

@@ -1,6 +1,6 @@
-// EngineMemory: the memory of one engine besides its model's weights, on the nodes of the shards
-// that it serves, and what lies where. It is allocated at once but for PlanMemory, which follows
-// the plans: an engine that takes other plans gets another.
+// EngineMemory: the memory of one engine besides its model's weights, on the nodes of its shards,
+// and the places of all parts. It is allocated at once, except PlanMemory, which depends on the
+// plans: an engine that takes other plans gets another one.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ enum class MemoryKind : uint8_t { kWeights, kKv, kStates, kActivations, kScratch
 const char* memory_kind_name(MemoryKind kind);
 struct MemoryRegion {
   MemoryKind kind;
-  uint32_t shard;  // whose node it is for
+  uint32_t shard;  // the shard whose node it is for
   uint32_t node;   // index of Machine: that node, or the nearest with memory
   const std::byte* address;
   size_t bytes;
@@ -33,13 +33,13 @@ struct NodeMemory {
   uint32_t node = 0;  // index of Machine
   size_t weights = 0, kv = 0, states = 0;
   size_t others = 0;  // activations, scratch, flags, logits
-  size_t huge = 0;    // of all of it, in huge pages as the kernel tells; 0 where it doesn't
+  size_t huge = 0;    // of all of it, in huge pages by the kernel; 0: not known
   uint32_t threads = 0;
 };
 
-// The memory that depends on the plans of the phases: activations of every group, and what threads
-// wait on. Its size is EngineLayout's activation_bytes and sync_bytes, each shard's rounded up as
-// arenas are.
+// The memory that depends on the plans of the phases: activations of every group, and the words
+// that threads wait on. Its size is EngineLayout's activation_bytes and sync_bytes, each shard's
+// rounded up as arenas are.
 class PlanMemory {
  public:
   PlanMemory(const Machine& machine, const EngineLayout& layout);
@@ -65,7 +65,7 @@ class EngineMemory {
   // Return the layout's views of KV pages and states, with memory.
   const KvView& kv() const { return kv_; }
   const StateView& states() const { return states_; }
-  // Returns by shard all of the memory that its pages lie in, whole pages of the operating system.
+  // Returns, by shard, the memory that its KV pages lie in, as whole 4 KiB or huge pages.
   std::vector<std::span<std::byte>> kv_memory() const;
   // Returns the plans' memory that is in use.
   LaneMemory lane() const { return lane_with(*plan_memory_); }
@@ -79,12 +79,14 @@ class EngineMemory {
   // [hidden rows][width].
   float* hidden() const { return hidden_; }
 
-  // Returns the regions of all memory, the model's weights included, every byte once: a region for
-  // each kind and shard, scratch for each thread. With EngineOptions::interleave weights and KV
-  // pages lie on all nodes. Graphs are not in it: each group has its own on the heap of one of its
-  // threads; nor pages of files, which lie wherever a thread first came.
+  // Returns the regions of all memory, the model's weights included, with every byte in one of
+  // them: a region for each kind and shard, scratch for each thread. With EngineOptions::interleave
+  // weights and KV pages lie on all nodes. Two kinds of memory are missing. Graphs lie on the heap
+  // of one of each group's threads. Pages of files lie on the node of the thread that first touched
+  // them.
   const std::vector<MemoryRegion>& regions() const { return regions_; }
-  // Returns the regions by nodes, those with memory or threads, rising. Asks the kernel: slow.
+  // Returns the regions by nodes, for nodes with memory or threads, ascending. It asks the kernel,
+  // so it is slow.
   std::vector<NodeMemory> by_node(const Placement& placement) const;
   // Returns sentences on what the system refused, such as huge pages.
   std::vector<std::string> notes() const;
@@ -94,7 +96,7 @@ class EngineMemory {
 
   const Model& model_;
   std::vector<Arena> kv_arenas_, work_arenas_;  // by shard
-  std::vector<MemoryRegion> regions_;           // the plans' last
+  std::vector<MemoryRegion> regions_;           // the plans' regions come last
   KvView kv_;
   StateView states_;
   std::vector<std::byte*> scratch_;

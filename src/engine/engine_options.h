@@ -1,4 +1,4 @@
-// EngineOptions: what is asked of an engine.
+// EngineOptions: the options of an engine.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ enum class TunedUse : uint8_t {
 };
 
 struct EngineOptions {
-  // The plan, which says all about who works where; none: one is made from the other options.
+  // The plan, which settles where threads sit and what they work on; none: it is made from the
+  // other options.
   std::optional<EnginePlan> plan;
   TunedUse tuned = TunedUse::kWhereOpen;
   uint32_t threads = 0;         // 0: default_thread_count()
@@ -34,34 +35,36 @@ struct EngineOptions {
   uint32_t prefill_groups = 0;  // 0: as many as shards
   uint32_t decode_groups = 0;
   GroupSync sync = GroupSync::kAsync;  // of both phases
-  // How experts lie on several shards; none: as the cost model says is faster (cost/cost_model.h).
+  // How experts lie on several shards; none: in the faster way by the cost model
+  // (cost/cost_model.h).
   std::optional<ExpertCut> experts;
-  // Whether weights and KV pages are interleaved over all nodes, page by page, instead of placed
-  // beside their threads, to measure what placing them is worth.
+  // Whether weights and KV pages are interleaved over all nodes, page by page, and not placed
+  // beside their threads. This is for measuring the gain of placing them.
   bool interleave = false;
   Binding binding() const { return interleave ? Binding::kInterleaved : Binding::kNode; }
 
   // Positions per sequence; 0: the model's, at most kDefaultContext, or, where kv_bytes or kv_share
   // is given, the model's or as many as these hold.
   uint32_t context = 0;
-  // The length that the context may be lowered to where the KV pages hold no more; 0: it may not
-  // be.
+  // The length to which the context may be lowered if the KV pages hold no more; 0: it may not be
+  // lowered.
   uint32_t least_context = 0;
-  // KV pages, at least enough for one full context. The first that is not 0 decides: a number of
-  // pages; as many as these bytes hold; as many as this share holds of the memory that everything
-  // else leaves, up to `sequences` full contexts, and one at least. Else there are pages for so
-  // many, or as many as there is memory for. Settled, kv_pages says how many there are.
+  // KV pages, at least enough for one full context. The first of these that is not 0 decides:
+  // kv_pages, their number; kv_bytes, the bytes that they may take; kv_share, their share of the
+  // memory that everything else leaves, up to `sequences` full contexts and at least one. With none
+  // of these there are pages for `sequences` full contexts, or as many as memory holds. Settled,
+  // kv_pages has the number.
   uint32_t kv_pages = 0;
   uint64_t kv_bytes = 0;
   double kv_share = 0;  // 0 to 1
   bool asks_kv_size() const { return kv_pages == 0 && (kv_bytes != 0 || kv_share > 0); }
   uint32_t sequences = 1;
-  // Whether layers that see a window, where others see all positions, give back pages behind it;
-  // false keeps all positions, to measure what giving back is worth.
+  // Whether layers with a window give back pages behind it, in models whose other layers see all
+  // positions. false keeps all positions, to measure the gain of giving back.
   bool gives_back = true;
-  // Pages of these layers, enough for a step of one sequence at least; 0: for a step of all of
-  // `sequences`, and of kv_bytes or kv_share for windows that are kept, too, up to half of the
-  // bytes. Never more than there are KV pages. Settled, it says how many there are.
+  // Window pages, at least enough for a step of one sequence; 0: enough for a step of all of
+  // `sequences`. With kv_bytes or kv_share there are more, for windows that are kept, up to half of
+  // the bytes. There are never more than KV pages. Settled, it has the number.
   uint32_t window_pages = 0;
   KvType kv_type = KvType::kF16;
 
@@ -76,21 +79,21 @@ struct EngineOptions {
 
   ExpandRule expand;
 
-  // How products are computed. Products that it does not name use the default schedules. Results
-  // are the same to the bit.
+  // Schedules of products. A product without one uses the default. Results are the same to the bit.
   ScheduleTable schedules;
 
   uint32_t prefill_rows = 512;  // tokens a step may have
   uint32_t decode_rows = 16;    // up to this many the decode plan works
   uint32_t outputs = 16;        // rows of logits a step may want
   uint32_t hidden_rows = 64;    // rows of hidden states a step may want
-  // Rows that tokens of a prompt are scored by, at a time (Engine::score()); 0: none ever are.
+  // Rows by which tokens of a prompt are scored at a time (Engine::score()); 0: none are ever
+  // scored.
   uint32_t scored_rows = 0;
   uint32_t items = 64;  // sequences a step may have, of a model without a KV cache
 };
 
 inline constexpr uint32_t kDefaultContext = 4096;
-// The kv_share of a server: whatever it leaves free is also what others on the machine have left.
+// The kv_share of a server: the memory that it leaves free is all that others on the machine have.
 inline constexpr double kServingKvShare = 0.25;
 // The state_share of a server.
 inline constexpr double kServingStateShare = 0.125;
@@ -98,7 +101,7 @@ inline constexpr double kServingStateShare = 0.125;
 // for many more.
 inline constexpr uint32_t kMostSharedStates = 8;
 
-// Replaces zeros by defaults and throws (kUsage) for what cannot be.
+// Replaces zeros by defaults. Throws Error (kUsage) for impossible options.
 void settle_options(const ModelSpec& spec, EngineOptions* options);
 
 }  // namespace hearth

@@ -20,11 +20,12 @@
 //   experts 0
 //   threshold 251
 //
-// thread_pus: the PU of every thread; shard_nodes: the NUMA node that each shard lies on, both by
-// the operating system's numbers; shares: each shard's part of every axis, in proportion; experts:
-// cut or spread (ExpertCut), cut where the line is missing; then both phases' plans (plan/plan.h),
-// and, if there is one, how prompts are streamed through an accelerator (StreamChoice): what nobody
-// asks for otherwise. Versions 1 and 2, which have no such part, are still read, and so are parts
+// thread_pus: the PU of every thread; shard_nodes: the NUMA node of each shard, both by the
+// operating system's numbers; shares: each shard's part of every axis, in proportion; experts: cut
+// or spread (ExpertCut), cut if the line is missing. Both phases' plans follow (plan/plan.h). If
+// prompts are streamed through an accelerator, a part says how, for options that the user does not
+// set (StreamChoice). Versions 1 and 2 have no such part, and are still read; version 1 of that
+// part has no line for the ring of experts, and is read too.
 // of version 1, which have no line for the ring of experts.
 #pragma once
 
@@ -54,22 +55,23 @@ struct EnginePlan {
   Plan& of(Phase phase) { return phase == Phase::kPrefill ? prefill : decode; }
 };
 
-// The plan that `options` ask for: their own where they have one; else the threads are placed
-// and each node with threads and memory gets a shard. Threads of a node without memory work on the
-// shard of the nearest that has some. Fewer shards than nodes: neighbouring nodes share one. Shards
-// are cut in proportion to the threads beside them. With a `model`, shards are cut and lie as its
-// own are, and threads work on the nearest. Throws (kUsage) for what cannot be.
+// Returns the plan that `options` ask for. That is their own, if they have one. Else the threads
+// are placed, and each node with threads and memory gets a shard. Threads of a node without memory
+// work on the shard of the nearest node with memory. With fewer shards than nodes, neighbouring
+// nodes share one. Shards are cut in proportion to the threads beside them. With a `model`, shards
+// are cut and lie as the model's, and threads work on the nearest one. Throws Error (kUsage) for
+// impossible options.
 EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
                        const ModelPlacement* model = nullptr);
 
-// Throws (kUsage), with the rule, where a plan breaks one that every plan of an engine keeps.
+// Throws Error (kUsage), naming the rule, if a plan breaks a rule for plans of engines.
 void check_engine_plan(const EnginePlan& plan);
-// Throws (kUsage) where an engine under `now` cannot go on under `next`: threads sit where they
-// sat, and the weights stay cut as they are.
+// Throws Error (kUsage) if an engine under `now` cannot go on under `next`: threads must keep their
+// PUs, and the weights their cuts.
 void check_same_cut(const EnginePlan& now, const EnginePlan& next);
 
 std::string engine_plan_text(const Machine& machine, const EnginePlan& plan);
-// Throws (kUsage) naming the line that is wrong, or the node or PU that this machine does not have.
+// Throws Error (kUsage), naming the line that is wrong, or a node or PU that this machine lacks.
 EnginePlan parse_engine_plan(std::string_view text, const Machine& machine);
 
 }  // namespace hearth

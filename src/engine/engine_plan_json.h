@@ -1,5 +1,5 @@
-// An engine's plan as JSON: which thread sits where, works in which group on which shards, and
-// where those lie. Numbers of nodes and PUs are the operating system's.
+// Writes an engine's plan as JSON: the PU, group and shards of each thread, and the nodes of the
+// shards. Numbers of nodes and PUs are the operating system's.
 #pragma once
 
 #include "base/json.h"

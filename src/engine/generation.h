@@ -1,10 +1,10 @@
-// A Generation is one choice of one request, from its prompt to its end. It knows its tokens,
-// samples the next one from logits, makes text of it and decides when it is over; the scheduler
-// decides when it is computed. Used by the engine's thread, but for sample_ahead().
+// A Generation is one choice of one request, from its prompt to its end. It holds the tokens,
+// samples the next one from logits, makes text of it and decides when the choice ends; the
+// scheduler decides when it is computed. The engine's thread uses it, except for sample_ahead().
 //
-// Where the text's language leaves no choice, the tokens that must come (grammar/forced_tokens.h)
-// are taken as they are, without logits and without a random number. So what a text becomes does
-// not depend on how many of them come at once.
+// If the text's language leaves no choice, the tokens that must come (grammar/forced_tokens.h) are
+// taken without logits and without a random number. So the text does not depend on how many of them
+// come at once.
 #pragma once
 
 #include <exception>
@@ -26,7 +26,7 @@
 
 namespace hearth {
 
-// The facts that all generations of one engine work by.
+// The facts that all generations of one engine share.
 struct GenerationLimits {
   const Tokenizer* tokenizer;  // null: there is no text, and nothing ends one
   uint32_t vocabulary;         // ids that may be sampled: [0, vocabulary)
@@ -37,42 +37,43 @@ GenerationLimits generation_limits(const Engine& engine, const Tokenizer* tokeni
 
 class Generation {
  public:
-  // `order` rises with the time of arrival. Choice 0 stands for all until take_siblings().
+  // `order` rises with the time of arrival. Choice 0 stands for all choices until take_siblings().
   Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order);
 
   const Job& job() const { return *job_; }
   const Request& request() const { return job_->request(); }
   uint32_t choice() const { return choice_; }
-  // Tells whether this one arrived later; the choices of one request follow each other.
+  // Returns whether this one arrived later. The choices of one request follow each other.
   bool younger_than(const Generation& other) const {
     return std::pair(order_, choice_) > std::pair(other.order_, other.choice_);
   }
 
-  // The prompt and the generated tokens; the ones behind the sequence's length are still to be
-  // computed.
+  // The prompt and the generated tokens. The tokens beyond the sequence's length are not computed
+  // yet.
   std::span<const int32_t> tokens() const { return tokens_; }
   uint32_t pending() const;
   // Whether it has generated a token.
   bool started() const { return generated_ > 0; }
-  // The most tokens that a generation past its prompt has left to compute while it counts as
-  // decoding: one that was sampled, and those that had to come behind it.
+  // The most pending tokens with which a generation past its prompt still counts as decoding: one
+  // that was sampled, and tokens that had to come after it.
   static constexpr uint32_t kMostPending = 16;
   bool decodes() const { return started() && stream == 0 && pending() <= kMostPending; }
 
   // Sets when the step ended whose results it takes next.
   void computed_at(double seconds) { computed_seconds_ = seconds; }
-  // Tells the stream what of the prompt was read since the last time, where that is asked for.
+  // Tells the stream how much of the prompt was read since the last call, if the request wants
+  // that.
   void tell_read();
 
-  // Returns how many of its tokens are the first turn's, which decide the expanded rows
+  // Returns how many of its tokens belong to the first turn, which decides the expanded rows
   // (ExpandRule).
   uint32_t first_turn() const;
 
-  // Returns the first position whose row has not been given yet, where rows are wanted.
+  // Returns the first position whose row has not been given yet, if rows are wanted.
   uint32_t next_row() const { return next_row_; }
 
-  // How many rows of the prompt are still to be scored, where its log-probabilities are wanted, and
-  // the first one's position.
+  // scores_left(): the rows of the prompt that are still to be scored, if its log-probabilities are
+  // wanted. next_scored(): the first one's position.
   uint32_t scores_left() const {
     if (!request().prompt_logprobs) return 0;
     return static_cast<uint32_t>(request().prompt.size()) - 1 - next_scored_;
@@ -85,19 +86,19 @@ class Generation {
   uint32_t reached = 0;
   // How many of the `reached` tokens others computed.
   uint32_t cached_tokens = 0;
-  // Its prompt's number while it is under way in a streamer's passes (hybrid/streamer.h), 0 while
-  // it is not, and the first position that they compute. Its sequence has been grown by what they
-  // do, and nobody else reads or changes it meanwhile.
+  // The prompt's number while a streamer's passes compute it (hybrid/streamer.h), else 0, and the
+  // first position that they compute. Its sequence already has these tokens, and no other code
+  // reads or changes it meanwhile.
   uint64_t stream = 0;
   uint32_t streamed_from = 0;
-  // A pass failed for its prompt once, and it is not tried again.
+  // Whether a pass failed for its prompt once; then no pass is tried again.
   bool by_cores = false;
-  // It waits for a pass: for pages to be filled by its own, or for another's that fills what it
-  // needs next.
+  // Whether it waits for a pass: for pages that its own pass needs, or for another prompt's pass
+  // that fills the pages it needs next.
   bool awaits_pass = false;
-  // Whether a pass computes its prompt, its own or another's, and no step does.
+  // Returns whether a pass, and no step, computes its prompt: its own pass or another's.
   bool streams() const { return stream != 0 || awaits_pass; }
-  // How many positions its sequences have of an accelerator's form (SequenceForms).
+  // The positions of its sequences with an accelerator's form (SequenceForms).
   uint32_t streamed_positions = 0;
   // The moment when it first had a place in a step; 0: not yet.
   double admitted_seconds = 0;
@@ -119,24 +120,24 @@ class Generation {
   // Returns how many choices part ways once the prompt has been computed, this one included.
   uint32_t choices_together() const { return siblings_ + 1; }
 
-  // Samples the token that take_token() delivers next, where one is to be sampled: tries tokens in
-  // the language, makes a mask where one is needed, and draws. By any thread, by several for
-  // different generations. Errors are kept for take_token(). It changes no token.
+  // Samples the token that take_token() delivers next, if one is to be sampled: tries tokens in the
+  // language, makes a mask if one is needed, and draws. Several threads may call it for different
+  // generations. Errors are kept for take_token(). It changes no token.
   void sample_ahead(RowLogits& logits, const GenerationLimits& limits) noexcept;
-  // Delivers the next token: the one that must come, where there is one, and else the one that it
-  // samples from these logits. Returns the reason where that token was the last, or kFailed where
-  // none may come or the logits are not numbers.
+  // Delivers the next token: the one that must come, if there is one, else the one that it samples
+  // from these logits. Returns the reason if that token was the last, and kFailed if none may come
+  // or the logits are not numbers.
   std::optional<Finish> take_token(RowLogits& logits, const GenerationLimits& limits);
-  // Whether the token behind the last one must come, so that take_token() asks for no logits.
+  // Returns whether the token after the last one must come, so that take_token() asks for no
+  // logits.
   bool knows_next() const { return !forced_.empty(); }
   // Returns how many of its tokens had to come and were not sampled.
   uint32_t forced_count() const { return forced_count_; }
-  // Delivers the scores of the prompt's tokens behind the next rows. Returns true where that was
-  // the end.
+  // Delivers the scores of the prompt's tokens after the next rows. Returns true at the end.
   bool take_scores(std::span<ScoredToken> scored);
-  // Delivers the row of a prompt position. Returns true where that was the last row.
+  // Delivers the row of a prompt position. Returns true if that was the last row.
   bool take_row(uint32_t position, std::span<const float> row);
-  // Delivers its end without a token, and the end of the choices which it stands for.
+  // Delivers its end without a token, also for the choices that it stands for.
   void end(Finish finish, std::string_view error = {}) noexcept;
 
  private:
@@ -174,14 +175,14 @@ class Generation {
   double first_token_seconds_ = 0;
   Sampler sampler_;
   TextStream text_;
-  StopMatcher tagged_stops_;         // where only a part of the text is looked at
+  StopMatcher tagged_stops_;         // for stop strings in only a part of the text
   std::optional<Matcher> language_;  // follows the text in the request's language
   std::vector<int32_t> forced_;      // the tokens that must come next, as far as they are known
   uint32_t forced_count_ = 0;
   std::vector<TokenLogit> allowed_;  // the likeliest tokens that may come
   std::vector<uint64_t> mask_;       // a bit for each token that may come
-  bool looked_ahead_ = false;        // whether sample_ahead() has been called for the next token
-  std::optional<Sampled> ahead_;     // what it sampled
+  bool looked_ahead_ = false;        // sample_ahead() has been called for the next token
+  std::optional<Sampled> ahead_;     // the result of that call
   std::exception_ptr ahead_error_;   // why there is no next token
 };
 

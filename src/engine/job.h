@@ -1,5 +1,5 @@
-// A Job is a request under way, shared by its client and the engine. It comes with the memory for
-// the last result of every choice, so that each gets one even where memory has run out.
+// A Job is a request under way, shared by its client and the engine. It holds memory for the last
+// result of every choice, so that each gets one even if memory has run out.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ class Job {
   // Delivers the last result of a choice: `result`, with this finish and error. Called by the
   // engine's thread.
   void end(Result result, Finish finish, std::string_view error) noexcept;
-  // Tells whether nobody wants its results any more.
+  // Returns whether its results are no longer wanted.
   bool gone() const { return cancelled_.load(std::memory_order_relaxed) || stream_->closed(); }
 
  private:

@@ -28,7 +28,7 @@ class JobHandle {
     return *this;
   }
 
-  // Returns the number that its results carry, too (Result::request).
+  // Returns the number that its results carry too (Result::request).
   uint64_t id() const { return id_; }
   void cancel() {
     if (auto cancel = std::exchange(cancel_, nullptr)) cancel();

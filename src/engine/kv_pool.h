@@ -21,14 +21,15 @@
 
 namespace hearth {
 
-// The form of a page: what about its bytes does not follow from its tokens and the pages before it.
+// The form of a page: the facts about its bytes that do not follow from its tokens and the pages
+// before it.
 struct PageForm {
   // The number of its first positions that were computed expanded (graph/ops/latent.h), in a model
   // with latents.
   uint32_t expanded = 0;
-  // The maker of its bytes, where that shows: an accelerator beside cores that multiply by other
-  // instructions (pass_has_own_bits() of hybrid/accelerator_layers.h). Else all bits are those of
-  // the cores.
+  // The maker of its bytes, if they depend on it: an accelerator, beside cores that multiply by
+  // other instructions (pass_has_own_bits() of hybrid/accelerator_layers.h). Else all pages count
+  // as made by the cores.
   enum class Maker : uint8_t { kCores, kAccelerator } maker = Maker::kCores;
 
   bool operator==(const PageForm&) const = default;
@@ -36,20 +37,21 @@ struct PageForm {
 
 class KvPool : public PageStock {
  public:
-  // A pool may have no pages at all: nothing is kept of a sequence then but its tokens.
+  // Makes a pool. It may have no pages; then only a sequence's tokens are kept.
   KvPool(uint32_t page_count, CopyPage copy);
 
   bool keeps_pages() const { return !pages_.empty(); }
-  // Called with every page that is evicted, so that what hangs on it goes with it.
+  // Sets a function that is called with every evicted page, so that data kept beside it is dropped
+  // too.
   void set_on_evict(std::function<void(uint32_t)> on_evict) { on_evict_ = std::move(on_evict); }
 
-  // Returns the page that holds `tokens` (kPagePositions of them) in that form behind page `parent`
-  // (kNoPage: at the beginning), or kNoPage where there is none.
+  // Returns the page that holds `tokens` (kPagePositions of them) in that form after page `parent`
+  // (kNoPage: at the beginning); kNoPage if there is none.
   uint32_t find(uint32_t parent, std::span<const int32_t> tokens, const PageForm& form = {}) const;
   // Return whether any filed page, or several, follow a filed page.
   bool has_children(uint32_t page) const { return pages_[page].children > 0; }
   bool branches(uint32_t page) const { return pages_[page].children > 1; }
-  // Files a held page; find() must not know the same already, and the parent is filed itself.
+  // Files a held page. The pool must not have an equal one, and the parent must be filed.
   void file(uint32_t page, uint32_t parent, std::span<const int32_t> tokens,
             const PageForm& form = {});
 

@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// How a piece of memory is filled: by everything else, and by a number of units (pages, states).
+// How a piece of memory is filled: by all other data, and by a number of units (pages, states).
 struct UnitRoom {
   uint64_t others;                          // bytes that everything else takes
   std::function<uint64_t(uint64_t)> bytes;  // of so many units

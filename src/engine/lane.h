@@ -21,8 +21,8 @@ struct LanePlans {
   ScheduleTable schedules;
 };
 
-// The memory that a lane works in; it outlives the lane. The phases never run at the same time, so
-// their activations may lie in the same memory; what threads wait on may not.
+// The memory that a lane works in; it must outlive the lane. The phases never run at the same time,
+// so their activations may share memory; the words that threads wait on may not.
 struct LaneMemory {
   std::vector<std::byte*> scratch;  // of each member: kOpScratchBytes on its node
   ContextMemory prefill, decode;
@@ -33,8 +33,8 @@ class Lane {
   Lane(std::unique_ptr<Team> team, std::shared_ptr<const Model> model, Isa isa,
        const LanePlans& plans, const LaneMemory& memory, const KvView& kv);
 
-  // Works under other plans from now on, over the same keys and values, in memory that holds them;
-  // graphs are built anew, so references to those of before end. The old memory is free afterwards.
+  // Changes to other plans, over the same keys and values, in memory that holds the plans. Graphs
+  // are built anew, so references to the old ones end. The old memory is free after the call.
   void set_plans(const LanePlans& plans, const LaneMemory& memory);
 
   Team& team() { return *team_; }
@@ -42,27 +42,27 @@ class Lane {
   const Model& model() const { return *model_; }
   const Graph& graph(Phase phase) const { return phase_of(phase).copies[0]->graph; }
 
-  // Runs the step under the decode plan, or under the prefill plan where it has more rows or
-  // outputs than that takes. False where `abandon` ended it at a layer. Throws (kFile) where
-  // weights that stay in the model's file are not what they were when it was loaded.
+  // Runs the step under the decode plan, or under the prefill plan if it has more rows or outputs
+  // than the decode plan takes. Returns false if `abandon` ended it at a layer. Throws Error
+  // (kFile) if weights that stay in the model's file have changed since it was loaded.
   bool run(const StepView& step, const Executor::Abandon* abandon = nullptr);
 
-  // Runs the LM head alone, over outputs of the step that ran last, whose activations are there
-  // still: rows [first_logit, first_logit + logit_rows) of them.
+  // Runs the LM head alone over outputs [first_logit, first_logit + logit_rows) of the step that
+  // ran last, whose activations are still in memory.
   void run_head(const StepView& step);
-  // Calls job(member) on every thread that worked on that step.
+  // Calls job(member) on every thread that worked on the last step.
   template <typename Job>
   void on_workers(Job&& job) {
     team_->run_on(last_->members, job);
   }
 
-  // Turned on, every step that follows is timed, from zero (graph/profile.h).
+  // With `on`, times every later step, starting from zero (graph/profile.h).
   void set_profiling(bool on);
-  // Sums up the steps timed since on this phase's graph; empty where profiling never was on.
+  // Returns the sums over steps timed since then on this phase's graph; empty without profiling.
   ProfileSummary profile(Phase phase) const;
 
  private:
-  // The data that a group's threads alone read, besides packed weights and activations.
+  // The data that only a group's threads read, besides packed weights and activations.
   struct GroupCopy {
     std::unique_ptr<WeightTable> weights;
     Graph graph;
@@ -72,7 +72,7 @@ class Lane {
     std::unique_ptr<Executor> executor;
     std::vector<std::unique_ptr<GroupCopy>> copies;
     std::vector<ExecutionContext*> contexts;  // of the groups
-    std::vector<uint32_t> members;            // those that work
+    std::vector<uint32_t> members;            // the members that work
     std::unique_ptr<Profile> profile;
   };
 

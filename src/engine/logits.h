@@ -1,5 +1,5 @@
-// Functions over a row of logits. A row has at least one, and all are finite but where said
-// otherwise.
+// Functions over a row of logits. A row has at least one logit, and all are finite unless the
+// function's comment says otherwise.
 #pragma once
 
 #include <cstdint>
@@ -40,22 +40,22 @@ inline bool likelier(const TokenLogit& a, const TokenLogit& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
 }
 
-// TopTokens collects the `count` likeliest (at least 1) of the logits that are offered, in one call
-// or in several. They are never sorted as a whole: tokens are collected above a threshold that
-// rises each time twice as many as needed have come together.
+// TopTokens collects the `count` likeliest (at least 1) of the logits that it is offered, in one
+// call or in several. It never sorts all of them: it collects tokens above a threshold, which rises
+// each time when twice as many as needed have been collected.
 class TopTokens {
  public:
-  // Starts anew. Logits below `at_least` may be skipped: the caller knows `count` logits that are
-  // not below it.
+  // Starts anew. The caller may give a bound `at_least` below which logits may be skipped, if it
+  // knows `count` logits that are not below it.
   void start(uint32_t count, float at_least = -std::numeric_limits<float>::infinity());
-  // Makes room, so that no call for up to so many tokens needs memory.
+  // Reserves memory, so that calls for up to `count` tokens need none.
   void reserve(uint32_t count) { tokens_.reserve(2 * size_t{count}); }
   // Offers the logits of tokens first, first + 1, ...
   void offer(std::span<const float> logits, int32_t first = 0);
-  // Returns the `count` likeliest of all that was offered, or all of it where it was less; the
+  // Returns the `count` likeliest of all offered logits, or all if fewer were offered; the
   // likeliest first.
   std::span<const TokenLogit> sorted();
-  // Returns the same tokens in an order that follows from everything that was offered.
+  // Returns the same tokens in an order that follows from all offered logits.
   std::span<const TokenLogit> unsorted();
 
  private:

@@ -1,6 +1,6 @@
-// Opens a path as a model that runs, for the command line as for any other program: source, spec
-// and tokenizer, then an engine. All refusals that are possible without weights come before any is
-// read. Nothing is printed: messages go to a Listener.
+// Opens a path as a model that runs, for the command line and for other programs: source, spec and
+// tokenizer, then an engine. All refusals that are possible without weights come before any weight
+// is read. Nothing is printed: messages go to a Listener.
 //
 // Errors: those of the parts; a vocabulary that is larger than the embedding table (kFile); an
 // encoder where text is wanted (kUnsupported).
@@ -19,12 +19,12 @@
 
 namespace hearth {
 
-// Whether a tokenizer is made: a source without a vocabulary is an error (kNeeded), or gets none
-// (kIfThere), or vocabularies are not looked at (kNone).
+// Whether a tokenizer is made. For a source without a vocabulary kNeeded throws and kIfThere makes
+// none. kNone does not look at vocabularies.
 enum class TokenizerUse : uint8_t { kNeeded, kIfThere, kNone };
 
-// The purpose of the model. An encoder gives vectors and no text. kShape reads no weights, and
-// these need not be there (open_model_shape).
+// The purpose of the model. kText refuses encoders, which give vectors and no text. kShape reads no
+// weights, so the files need not hold them (open_model_shape).
 enum class ModelUse : uint8_t { kAny, kText, kShape };
 
 struct OpenOptions {
@@ -49,16 +49,16 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
                                           const std::optional<std::string>& pre,
                                           const Listener& listener = {});
 
-// Chooses the types of the weights, where their policy is automatic, for the engines that are to be
-// in memory at the same time (engine/choose_weights.h), says so, and puts the spec that has them in
-// the model's.
+// Chooses the types of the weights, if their policy is automatic, for the engines that will be in
+// memory at the same time (engine/choose_weights.h). Tells the listener, and replaces the model's
+// spec by one with these types.
 void settle_weights(OpenedModel* model, const Machine& machine, Isa isa,
                     std::span<const EngineOptions> engines, const Listener& listener = {});
 
 // Loads the model, whose weight types must be settled, and makes an engine. `model` must outlive
-// this call. The engine uses what `hearth tune` kept for such a model on this machine, where the
-// options allow it (EngineOptions::tuned). Tells the listener of that, and of a context that had to
-// be lowered.
+// this call. The engine uses the results that `hearth tune` stored for such a model on this
+// machine, if the options allow it (EngineOptions::tuned). Tells the listener about that, and about
+// a context that had to be lowered.
 std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& machine, Isa isa,
                                      const EngineOptions& options, const Listener& listener = {});
 

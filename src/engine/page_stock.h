@@ -1,6 +1,6 @@
 // A stock of pages by number. A page is free, held by one or more sequences, or held by none and
-// kept because someone may want it. Where no page is free, the kept one that nobody has held for
-// longest is given to somebody else; a page in use never is. Used by one thread.
+// kept because a later sequence may want it. If no page is free, take() gives out the kept page
+// that has been unused for longest; it never gives out a page in use. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class PageStock {
   PageStock& operator=(const PageStock&) = delete;
 
   uint32_t page_count() const { return static_cast<uint32_t>(pages_.size()); }
-  // Returns how many pages take() can give, one after another: the free ones and the kept but
-  // unused ones.
+  // Returns how many pages take() can give, one after another: the free pages, and the kept ones
+  // that no sequence holds.
   uint32_t available() const { return static_cast<uint32_t>(free_.size()) + unused_count_; }
   // Returns how many pages are kept, though nobody holds them.
   uint32_t unused_count() const { return unused_count_; }
@@ -53,7 +53,7 @@ class PageStock {
     uint32_t older = kNoPage, newer = kNoPage;  // among the unused
   };
 
-  // Forgets a page that is given to another holder: nobody finds it any more.
+  // Forgets a page that is given to another holder, so that it can no longer be found.
   virtual void forget(uint32_t page) = 0;
   void add_unused(uint32_t page, Goes goes);
   void remove_unused(uint32_t page);

@@ -37,21 +37,21 @@ struct PromptPass {
 // make_prompt_streamer().
 PromptPass plan_prompt_pass(const PassTarget& target, const MeasuredAccelerator& gpu,
                             const StreamPlanOptions& options);
-// Opens the GPU, checks its shaders and plans a pass as make_prompt_streamer() does, and predicts
-// its time where `timed`. `rates`: those measured earlier, or none, which are then measured and
+// Opens the GPU, checks its shaders and plans a pass as make_prompt_streamer() does. If `timed`,
+// also predicts its time. `rates`: rates measured earlier; if there are none, they are measured and
 // set. Throws as make_prompt_streamer().
 PromptPass make_prompt_pass(const PassTarget& target, const PromptStreamOptions& options,
                             bool timed, std::optional<AcceleratorRates>* rates);
 
-// Makes a streamer; options that nobody gives come from the engine's plan, where it has a part on
-// streaming. Opens the GPU, holds its shaders against the reference, plans and measures: seconds,
-// which the listener hears of; of one that is described it plans. Where no threshold is given the
-// cores are measured, too, by this thread, the engine's; where the GPU's bits are not those of the
-// cores, the threshold is fixed by that (StreamRule). Null where no prompt would be streamed then,
-// where `gpu` is none, and where it is auto and no GPU can do it, which is said. Throws Error for
-// one that is named: kUsage where nothing has that name, kUnsupported where it or the model cannot
-// be used, kResource where memory is short. The engine outlives what is returned; `poke` is called
-// by another thread whenever a prompt has ended, and what is told later too.
+// Makes a streamer. Options that are not given come from the engine's plan, if that has a part on
+// streaming. Opens the GPU, compares its shaders with the reference, plans and measures, which
+// takes seconds and is told to the listener. For a described GPU it only plans. Without a given
+// threshold the calling thread, the engine's, also measures the cores. If the GPU's bits are not
+// those of the cores, the threshold is fixed by that (StreamRule). Returns null if no prompt would
+// then be streamed, if `gpu` is none, and if it is auto and no GPU is usable, which the listener is
+// told. Throws Error for a named GPU: kUsage if nothing has that name, kUnsupported if it or the
+// model cannot be used, kResource if memory is short. The engine must outlive the streamer. Another
+// thread calls `poke` whenever a prompt has ended, and tells later messages too.
 std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStreamOptions& options,
                                                std::function<void()> poke,
                                                const Listener& listener);

@@ -24,15 +24,15 @@ enum class Deliver : uint8_t {
 
 struct Request {
   std::vector<int32_t> prompt;  // at least one token
-  // How many of these tokens the conversation had when its first reply began, where the prompt
-  // holds replies; 0: all. Of a model with latents it says which rows are expanded (ExpandRule): so
-  // a conversation that goes on finds the pages of its earlier turns.
+  // The number of these tokens that the conversation had when its first reply began, if the prompt
+  // holds replies; 0: all. In a model with latents it decides which rows are expanded (ExpandRule),
+  // so that a conversation that goes on finds the pages of its earlier turns.
   uint32_t first_turn = 0;
   Deliver deliver = Deliver::kText;
   bool wants_rows() const { return deliver == Deliver::kLogits || deliver == Deliver::kHidden; }
   uint32_t rows_from = 0;
 
-  // The client of the request: clients share the places and the pages out (engine/scheduler.h).
+  // The client of the request. Places and pages are shared out among clients (engine/scheduler.h).
   std::string client;
 
   SamplingParams sampling;
@@ -40,22 +40,22 @@ struct Request {
   // How many continuations are generated of the prompt, which is computed once; choice i is sampled
   // with seed + i.
   uint32_t choices = 1;
-  // The language that the generated text must be of, from its beginning; null: any text. It ends
-  // where nothing may follow, or where the model ends it at a place where it may end.
+  // The language of the generated text, from its beginning; null: any text. The text ends if
+  // nothing may follow, or if the model ends it at a place where it may end.
   std::shared_ptr<const Matcher> language = nullptr;
   std::vector<std::string> stops;
-  // The tags of a language's grammar (GrammarBuilder::set_tag) within which stop strings are looked
-  // for; the text has them. 0: they are looked for in all of the text.
+  // The tags of a language's grammar (GrammarBuilder::set_tag) within whose parts of the text stop
+  // strings are searched for. 0: they are searched for in all of the text.
   uint32_t stop_tags = 0;
-  std::vector<int32_t> stop_tokens = {};  // end the text as the model's own do
+  std::vector<int32_t> stop_tokens = {};  // end the text like the model's own
   // Whether the text includes what ended it: the stop string, or the token of `stop_tokens`.
   bool include_stop = false;
   bool special_text = false;  // the text shows control tokens by their names
   bool logprobs = false;      // of the chosen token
   uint32_t top_logprobs = 0;  // and of so many of the likeliest tokens
-  // Asks in kText and kPrompt for the log-probabilities of the prompt's tokens, too, with
+  // Asks in kText and kPrompt also for the log-probabilities of the prompt's tokens, with
   // `top_logprobs` of the likeliest ones, before the first generated token. The first token of a
-  // prompt has none. All of the prompt is computed then, whatever the prefix cache has of it.
+  // prompt has none. All of the prompt is then computed, even if the prefix cache has parts of it.
   bool prompt_logprobs = false;
   // Whether the stream is told how much of the prompt has been computed (ResultStream::read()).
   bool tell_read = false;
@@ -74,7 +74,7 @@ enum class Finish : uint8_t {
   kCancelled,
   kFailed,  // Result::error says why
 };
-// Result::error where memory ran out; so short that copying it needs none.
+// Result::error if memory ran out; so short that copying it needs no memory.
 inline constexpr std::string_view kNoMemory = "no memory";
 
 // Returns a stable name for machine-readable output: "end of text", "length".
@@ -100,10 +100,10 @@ struct Result {
   std::vector<TokenScore> prompt_logprobs;
   std::vector<float> row;
   uint32_t cached_tokens = 0;  // of the prompt, taken from the prefix cache
-  // Moments by the scheduler's clock, steady_seconds() where it has no other; 0 before they come.
+  // Moments by the scheduler's clock, by default steady_seconds(); 0 before they come.
   double admitted_seconds = 0;     // when the first step began that the request was admitted to
   double first_token_seconds = 0;  // when the choice's first token, or row, had been computed
-  double computed_seconds = 0;     // when this one had
+  double computed_seconds = 0;     // when this token or row had been computed
 
   std::optional<Finish> finish;  // set in a choice's last result
   std::string stop;              // the stop string found

@@ -1,13 +1,13 @@
 // A ResultStream is a bounded queue of results between the engine and one client, who may have any
-// number of requests on it. A client that does not read holds up its own requests, nobody else's:
-// the engine computes for a request only while there is room for its results.
+// number of requests on it. A client that does not read delays only its own requests: the engine
+// computes for a request only while there is room for its results.
 //
 // The client pops from any one thread, waiting in pop() or told by on_results, and may close the
 // stream at any time, which cancels its requests. The engine's side (reserve, push, tell_results)
 // is used by the engine's thread alone.
 //
-// A step may give a result of every choice of a request at once, so a stream needs room for as
-// many; result_room() lets the client fall a few steps behind before it holds up itself.
+// A step may give a result of every choice of a request at once, so a stream needs room for all of
+// them. With result_room() the client may be a few steps behind before its requests are delayed.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ constexpr uint32_t result_room(uint32_t choices) {
 // How much of their prompts has been computed, over a stream's requests that ask for it
 // (Request::tell_read).
 struct PromptRead {
-  uint64_t tokens = 0;  // that were read, those that the prefix cache had among them
+  uint64_t tokens = 0;  // tokens that were read or were in the prefix cache
   uint64_t cached = 0;
   double seconds = 0;  // since the first of them was admitted
 
@@ -49,35 +49,33 @@ class ResultStream {
   std::optional<Result> pop(std::chrono::milliseconds timeout);
   std::optional<Result> try_pop() { return pop(std::chrono::milliseconds(0)); }
   PromptRead read() const;
-  // Says that the client is gone and wants nothing more. Lets go of on_results, which may be under
-  // way still. Needs no memory.
+  // Says that the client has left and wants no more results. Releases on_results, which may still
+  // be running. Needs no memory.
   void close();
-  // `on_results` is called by the engine's thread when results came, or read() has changed: at most
-  // once a step, when all that the step gives are there, and once more where a request ends between
-  // two steps. It may pop, close, submit and cancel; it must be quick, since everybody's next step
-  // waits for it, and not throw. Set before the first request. Who is kept alive by it keeps the
-  // stream in a circle until the stream is closed.
+  // The engine's thread calls `on_results` when results came, or read() has changed: at most once a
+  // step, after all results of the step are there, and once more if a request ends between two
+  // steps. It may pop, close, submit and cancel. It must be quick, since the next step waits for
+  // it, and must not throw. Set it before the first request. An object that it keeps alive and that
+  // keeps the stream alive forms a circle until the stream is closed.
   void set_on_results(std::function<void()> on_results);
 
   bool closed() const;
-  // Sets aside room for `count` results. Returns false where there is not enough; then the function
-  // given to set_on_room() is called once there is more.
+  // Sets aside room for `count` results. Returns false if there is not enough; the function given
+  // to set_on_room() is then called once there is more.
   bool reserve(uint32_t count);
-  // Tells whether reserve() would succeed; where not, on_room is called as after a failed
-  // reserve().
+  // Returns whether reserve() would succeed. If not, on_room is called as after a failed reserve().
   bool has_room(uint32_t count);
   // Gives back room that was set aside and not used.
   void unreserve(uint32_t count);
-  // Delivers a result into room set aside for it; the room stays set aside where that throws.
+  // Delivers a result into room set aside for it. If that throws, the room stays set aside.
   void push_reserved(Result result);
   // Delivers the end of a choice, whether or not there is room or memory.
   void push_final(std::list<Result> end) noexcept;
-  // Adds to the tokens read of the prompts; `seconds` counts where it is more than so far.
+  // Adds to the tokens read of the prompts. `seconds` replaces a smaller value.
   void add_read(const PromptRead& more);
-  // Calls on_results where results came, or more was read, since the last call.
+  // Calls on_results if results came, or more was read, since the last call.
   void tell_results() noexcept;
-  // `on_room` is called from the client's thread when it made room that was asked for, or closed
-  // the stream.
+  // The client's thread calls `on_room` when it made room that was asked for, or closed the stream.
   void set_on_room(std::function<void()> on_room);
 
  private:
@@ -89,7 +87,7 @@ class ResultStream {
   std::list<Result> results_;
   uint32_t reserved_ = 0;
   bool room_wanted_ = false;
-  bool untold_ = false;  // whether something came since on_results was last called
+  bool untold_ = false;  // results came or read_ changed since the last call of on_results
   PromptRead read_;
   bool closed_ = false;
   // Shared, since they may be called while they are replaced, and a copy would need memory.

@@ -1,5 +1,5 @@
-// RowLogits: the logits of one row as sampling reads them. The likeliest few tokens are often
-// enough; all() gives the whole row where they are not.
+// RowLogits: the logits of one row, read by sampling. The likeliest few tokens are often enough;
+// else all() gives the whole row.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ class RowLogits {
  public:
   virtual ~RowLogits() = default;
 
-  // Returns the `count` likeliest of tokens [0, below), or all where there are fewer, the likeliest
-  // first; empty where a logit of any of [0, below) is not finite. Valid until the next call.
+  // Returns the `count` likeliest of tokens [0, below), or all if there are fewer, the likeliest
+  // first; empty if a logit of any of them is not finite. Valid until the next call.
   virtual std::span<const TokenLogit> best(uint32_t count, uint32_t below) = 0;
   // Returns all of them, [vocabulary]. Valid until the next call.
   virtual std::span<const float> all() = 0;

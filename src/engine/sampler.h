@@ -1,10 +1,10 @@
-// Picks the next token from logits. One Sampler per sequence; deterministic for its seed, whatever
-// runs beside it. The steps, in order: a mask of the tokens that may come, where there is one,
-// logit bias, repeat penalty (Keskar et al. 2019), presence and frequency penalties, then with
-// temperature 0 the largest logit (the lowest id among equals), else top-k, softmax at the
+// Picks the next token from logits. There is one Sampler per sequence; its results depend on its
+// seed, not on other work. The steps, in order: a mask of the tokens that may come, if there is
+// one, logit bias, repeat penalty (Keskar et al. 2019), presence and frequency penalties. With
+// temperature 0 the largest logit follows (the lowest id among equals). Else top-k, softmax at the
 // temperature, top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024), and one draw.
 //
-// Where only the largest logits can matter, sample_best() takes these alone (best_needed()).
+// If only the largest logits can matter, sample_best() takes these alone (best_needed()).
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct SamplingParams {
   std::vector<int32_t> late = {};
 };
 
-// The error message where sample() returns nothing.
+// The error message if sample() returns nothing.
 inline constexpr const char* kAllForbidden =
     "no token may come next: the logit bias or the list of allowed tokens forbids every one; leave "
     "one without -100 (-inf)";
@@ -54,18 +54,18 @@ class Sampler {
   // Count a token for the penalties: one of the prompt, or one that was generated.
   void accept_prompt(int32_t token);
   void accept(int32_t token);
-  // Whether the options let this token come next, whatever its logit.
+  // Returns whether the options let this token come next, whatever its logit.
   bool may_come(int32_t token) const;
 
-  // Returns the next token, or nothing where the options forbid every one. Does not accept it.
-  // `mask` has a bit for each token that may come; without it all may.
+  // Returns the next token, or nothing if the options forbid every one. Does not accept it. `mask`
+  // has a bit for each token that may come; without it all may.
   std::optional<int32_t> sample(std::span<const float> logits, std::span<const uint64_t> mask = {});
-  // Whether sample() draws from all tokens by their probabilities: then drawing again from those of
-  // a mask, wherever the first draw is none of them, is as good as drawing from these alone.
+  // Returns whether sample() draws from all tokens by their probabilities. Then a caller may draw
+  // without a mask and, if the token is not in the mask, draw again with it: the distribution is
+  // that of drawing with the mask.
   bool draws_from_all(size_t vocabulary) const;
 
-  // Returns how many of the largest logits are enough for the same token; 0: all of them are
-  // needed.
+  // Returns how many of the largest logits are enough for the same token; 0: all are needed.
   uint32_t best_needed(size_t vocabulary) const;
   // Returns the token that sample() would, given the best_needed() largest logits, the largest
   // first (top_tokens()).
@@ -91,7 +91,7 @@ class Sampler {
   std::vector<int32_t> recent_;  // ring of the last penalty_window tokens
   size_t next_recent_ = 0;
   std::unordered_map<int32_t, uint32_t> counts_;     // of the tokens in recent_
-  std::unordered_map<int32_t, uint32_t> generated_;  // of all of them, where penalties count these
+  std::unordered_map<int32_t, uint32_t> generated_;  // of generated tokens, if penalties count them
   uint32_t accepted_ = 0;                            // generated tokens
   std::vector<float> changed_, only_;
   TopTokens top_;

@@ -2,40 +2,41 @@
 // (continuous batching with chunked prefill, as in Sarathi-Serve, Agrawal et al., OSDI'24). Used by
 // the engine's thread alone.
 //
-// A step holds a token of every decoding sequence, the others that had to come behind it
-// (Generation), and chunks of prompts, up to a number of tokens and of seconds by the measured cost
-// of a prompt token: `step_seconds` while someone decodes, else kAloneFactor times as many, since
-// only newcomers and cancels wait for it then; but at least `min_chunk` tokens, so that prompts
-// come forward, and more of a prompt whose rows are expanded (graph/ops/latent.h), since every
-// chunk makes keys and values anew. Before anything was measured chunks are as small as can tell
-// what a token costs.
+// A step holds a token of every decoding sequence, further pending tokens of these (Generation),
+// and chunks of prompts. It is bounded by a number of tokens, and by a time, for which the cost of
+// a prompt token is measured. The time is `step_seconds` while a sequence decodes, else
+// kAloneFactor times as much, since only newcomers and cancels then wait for the step. But prompts
+// get at least `min_chunk` tokens, so that they make progress. A prompt whose rows are expanded
+// (graph/ops/latent.h) gets more, since every chunk makes its keys and values anew. Before any
+// measurement, chunks are the smallest that show the cost of a token.
 //
-// It is fair: all decoding sequences take part in every step that has room for them, else in turn,
-// and none has a second token in a step where another would have none; prompts take turns by
+// It is fair. All decoding sequences take part in every step that has room for them, else they take
+// turns. None has a second token in a step in which another would have none. Prompts take turns by
 // chunks. So no decoding sequence waits while another takes two turns, and no prompt while another
-// takes two; a sequence whose client doesn't read is left out meanwhile, and gives its place and
-// its pages to whoever waits for them.
+// takes two. A sequence whose client does not read is left out, and gives its place and its pages
+// to sequences that wait for them.
 //
-// Clients take turns (Request::client, engine/client_turns.h): while there are KV pages for all its
-// tokens so far, a sequence of the client of whom the fewest run is admitted, and of these the one
-// that arrived first. Where there is no place for it, the client of whom the most run, two more at
-// least, gives one up: its youngest. When pages run out, the client of whom the most run gives its
-// youngest up, too; but sequences whose client doesn't read go before all others. A sequence that
-// gave up its place waits, and is computed again later: it generates the same tokens to the bit,
-// since it keeps its tokens and its sampler, and results depend on tokens alone.
+// Clients take turns (Request::client, engine/client_turns.h). While there are KV pages for all of
+// its tokens so far, a sequence of the client with the fewest running ones is admitted, and of
+// these the one that arrived first. Without a place for it, the client with the most running ones,
+// at least two more, gives up its youngest. When pages run out, the client with the most also gives
+// up its youngest; but sequences whose clients do not read go first. A sequence that gave up its
+// place waits, and is computed again later. It generates the same tokens to the bit, since it keeps
+// its tokens and its sampler, and results depend on tokens alone.
 //
-// Of models that keep states, steps end where a state is to be kept for who comes next
-// (scheduler_states.cc); and of prompts that begin alike one computes the next page in a step, from
-// which the others take it.
+// In models that keep states, steps end where a state is to be kept for later prompts
+// (scheduler_states.cc). Of prompts that begin alike, one computes the next page in a step, and the
+// others take it from there.
 //
-// A long prompt may be streamed (hybrid/streamer.h): its pages are filled beside the steps, all but
-// that of its last token, which comes with an ordinary step once they are there. Meanwhile it takes
-// no part in steps, and its pages are nobody else's; then others find them as any. A prompt that
-// needs them, for half of what it would have to compute or more, waits for them.
+// A long prompt may be streamed (hybrid/streamer.h): its pages are filled beside the steps, except
+// the page of its last token, which an ordinary step computes afterwards. Meanwhile it takes no
+// part in steps, and no other sequence uses its pages; afterwards others find them like any page.
+// Another prompt waits for these pages if they hold at least half of the tokens that it would have
+// to compute.
 //
-// Where an accelerator's bits are not those of the cores, a rule says which positions have them
-// (StreamRule): these are computed by it alone, and pages are filed by who made them. Where it
-// cannot, the cores do, and that is counted, since the text may become another.
+// If an accelerator's bits are not those of the cores, a rule says which positions have them
+// (StreamRule). The accelerator alone computes these, and pages are filed by their maker. If it
+// cannot, the cores compute them, and this is counted, since the text may change.
 #pragma once
 
 #include <functional>
@@ -55,30 +56,30 @@
 namespace hearth {
 
 struct SchedulerOptions {
-  // The most tokens of a step; 0: what the engine takes. One alone would leave prompts nothing
-  // beside a sequence that decodes, so it is refused; an engine whose steps have one runs one
-  // sequence.
+  // The most tokens of a step; 0: as many as the engine takes. The value 1 is refused, since it
+  // would leave no room for prompts beside a sequence that decodes. An engine whose steps have one
+  // token runs one sequence.
   uint32_t step_tokens = 0;
   double step_seconds = 0.25;  // of a step with prompts while someone decodes; 0: no limit
-  uint32_t min_chunk = 64;     // tokens of a prompt in a step, where it has as many
-  // The least chunk of prompts whose rows are expanded: a smaller one would make more keys and
-  // values than it saves.
+  uint32_t min_chunk = 64;     // tokens of a prompt in a step, if it has as many
+  // The least chunk of prompts whose rows are expanded: making keys and values for a smaller one
+  // would cost more than it saves.
   uint32_t min_expanded_chunk = 256;
-  // Sequences that hold pages; 0: as many as a step gives logits of, and as there are places for
-  // states, where the model keeps some.
+  // Sequences that hold pages; 0: as many as a step gives logits of and, in a model with states, at
+  // most as many as have places for them.
   uint32_t max_running = 0;
   bool prefix_cache = true;
-  uint32_t state_pages = 64;      // of a long prompt, states are kept at every so manieth page
+  uint32_t state_pages = 64;      // pages between the states kept in a long prompt
   std::function<double()> clock;  // seconds; empty: the steady clock
-  // Computes long prompts beside the steps; or null. It outlives the scheduler's last step and ends
-  // before the scheduler does.
+  // Computes long prompts beside the steps; or null. It must outlive the scheduler's last step and
+  // end before the scheduler does.
   PromptStreamer* streamer = nullptr;
 };
 
-// The factor on step_seconds for steps in which nobody decodes.
+// The factor on step_seconds for steps without a decoding sequence.
 inline constexpr double kAloneFactor = 4;
 
-// Returns where the last whole page of so many tokens ends that leaves at least one token behind it
+// Returns the end of the last whole page of `tokens` tokens that leaves at least one token after it
 // to compute.
 constexpr uint32_t last_page_end(size_t tokens) {
   return static_cast<uint32_t>((tokens - 1) / kPagePositions * kPagePositions);
@@ -90,17 +91,17 @@ class Scheduler {
   Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOptions options,
             Statistics& statistics);
 
-  // The job's request has been checked (check_request). Where there is no memory for it, it ends
+  // Adds a job whose request was checked (check_request). If there is no memory for it, it ends
   // here.
   void add(std::shared_ptr<Job> job) noexcept;
-  // Computes one step, and tells the streams of the results that came. Returns false where there is
+  // Computes one step, and tells the streams of the results that came. Returns false if there is
   // nothing to compute now: there is no sequence, or every sequence has a client that does not
-  // read. Where it throws, the next call must be end_all().
+  // read. If it throws, the next call must be end_all().
   bool step();
-  // Other engines had the cores for `seconds` before a turn of this one began
+  // Notes that other engines had the cores for `seconds` before a turn of this one began
   // (engine/step_turns.h).
   void note_wait(double seconds) { turn_seconds_ = (turn_seconds_ + seconds) / 2; }
-  // Ends everything that is under way or waits.
+  // Ends all generations that run or wait.
   void end_all(Finish finish, std::string_view error = {}) noexcept;
 
   // The part that a running sequence had in the last step.
@@ -109,7 +110,7 @@ class Scheduler {
     uint32_t choice;
     bool decodes, held_up;
     bool streams;     // its prompt is under way beside the steps
-    bool awaits;      // another's part computes its next page, or a pass does that is not its own
+    bool awaits;      // another part computes its next page, or another's pass does
     uint32_t tokens;  // 0: it waited
   };
   // The turns of the last step, in their order.
@@ -125,7 +126,7 @@ class Scheduler {
     uint32_t scored = 0;   // how many of the tokens, the first ones, are scored
     uint32_t results = 0;  // results still to come, for which its stream has set room aside
   };
-  // How much more the step that is being formed has room for.
+  // The room that the step that is being formed still has.
   struct Room {
     uint32_t tokens, logit_rows, hidden_rows;
   };
@@ -204,11 +205,11 @@ class Scheduler {
   std::list<GenerationPtr> waiting_;  // by age
   std::list<GenerationPtr> running_;  // the next one to have a turn comes first
   std::list<GenerationPtr> newborn_;  // siblings that join after the step
-  std::list<GenerationPtr> over_;     // ended in this step; their clients are not told yet
-  // The streams under way, by number: null, or where its generation has ended its sequence, whose
-  // pages passes may still write.
+  std::list<GenerationPtr> over_;     // ended in this step; their clients are told later
+  // The streams under way, by number. A stream whose generation has ended holds its sequence, since
+  // passes may still write to its pages; else it is null.
   std::map<uint64_t, std::unique_ptr<Sequence>> streams_;
-  // Sequences of lost passes: their pages may be written for good.
+  // Sequences of lost passes, which may write to their pages at any later time.
   std::map<uint64_t, std::unique_ptr<Sequence>> lost_;
   uint64_t last_stream_ = 0;
   std::vector<Pick> picks_;
@@ -217,7 +218,7 @@ class Scheduler {
   std::vector<ScoredToken> scored_;  // of all picks
   std::vector<Turn> turns_;
   double token_seconds_ = 0;  // measured cost of a prompt token; 0: not yet
-  double turn_seconds_ = 0;   // for which a turn waits while other engines have the cores
+  double turn_seconds_ = 0;   // that a turn waits while other engines have the cores
   double step_end_ = 0;       // of the last step, by the clock
 };
 

@@ -1,15 +1,15 @@
-// The service is the engine as clients in other threads see it, and their only way to it. One
-// thread of its own loads the engine, works as member 0 of its team and owns all sequences; clients
-// submit requests, read results from their streams, cancel, and read figures.
+// The service is the engine as clients in other threads see it, and their only access to it. A
+// thread of its own loads the engine, works as member 0 of its team and owns all sequences. Clients
+// submit requests, read results from their streams, cancel, and read statistics.
 //
 //   Service service(load, tokenizer, {});
 //   auto stream = std::make_shared<ResultStream>();
 //   JobHandle job = service.submit(request, stream);
 //   while (...) stream->pop(...);
 //
-// A client may vanish at any time: a request is cancelled when its handle dies, and closing a
-// stream cancels what is on it. A cancelled request is gone at the next step, and a step that
-// nobody waits for any more stops at its next layer. Every choice of a submitted request gets
+// A client may vanish at any time: a request is cancelled when its handle is destroyed, and closing
+// a stream cancels its requests. A cancelled request ends at the next step, and a step whose
+// results are no longer wanted stops at its next layer. Every choice of a submitted request gets
 // exactly one result with `finish`, unless its stream was closed.
 //
 // Speculative decoding will hook into Generation (which tokens are proposed) and Sequence
@@ -31,14 +31,15 @@ namespace hearth {
 
 struct ServiceOptions {
   SchedulerOptions scheduler;
-  // Makes what computes long prompts beside the engine's steps (SchedulerOptions::streamer), which
-  // calls `poke` whenever something has ended; empty: nothing does. Called on the service's thread.
+  // Makes the streamer that computes long prompts beside the engine's steps
+  // (SchedulerOptions::streamer), and calls `poke` whenever one has ended. Empty: there is no
+  // streamer. It is called on the service's thread.
   using MakeStreamer =
       std::function<std::unique_ptr<PromptStreamer>(Engine& engine, std::function<void()> poke)>;
   MakeStreamer make_streamer;
   // Requests that may wait to be admitted; more are refused.
   uint32_t max_waiting = 4096;
-  // The turns that services on the same cores take; null: no other service is there.
+  // The turns of services that share cores; null: this is the only one.
   std::shared_ptr<StepTurns> turns;
 };
 
@@ -46,22 +47,22 @@ class Service {
  public:
   using Load = std::function<std::unique_ptr<Engine>()>;
 
-  // Calls `load` on the service's thread and returns when that is done. Throws what it throws.
-  // `tokenizer` may be null: then there is no text. It must outlive the service.
+  // Calls `load` on the service's thread, and returns when that has ended. Throws the errors of
+  // `load`. `tokenizer` may be null: then there is no text. It must outlive the service.
   Service(const Load& load, const Tokenizer* tokenizer, const ServiceOptions& options);
-  // Cancels whatever is under way.
+  // Cancels all requests.
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  // Gives the facts that do not change: spec(), options(), memory(), plans.
+  // Returns the engine, for facts that do not change: spec(), options(), memory(), plans.
   const Engine& engine() const { return *engine_; }
   const ServiceOptions& options() const { return options_; }
   const Statistics& statistics() const { return *statistics_; }
 
-  // Throws (kRequest, kUsage) where the request cannot be served (check_request), and (kBusy) where
-  // too many wait already. From any thread. Once the handle cancelled the request, at most the step
-  // under way and its last results still come. The handle may outlive the service.
+  // Throws Error (kRequest, kUsage) if the request cannot be served (check_request), and kBusy if
+  // too many wait already. Any thread may submit. After the handle cancelled the request, only the
+  // step under way and its last results still come. The handle may outlive the service.
   [[nodiscard]] JobHandle submit(Request request, std::shared_ptr<ResultStream> stream);
 
  private:

@@ -10,15 +10,14 @@
 namespace hearth {
 
 // Returns shares in proportion to the threads on each shard; a thread on a core of a slower kind
-// counts half. They are equal where no shard has less than 7/8 of the most: memory's bandwidth is
-// the same then, and a core more or less would only make the shards uneven. `member_shards` is by
-// seat.
+// counts half. The shares are equal if no shard has less than 7/8 of the most: memory's bandwidth
+// is then the same, and a core more or less would only make the shards uneven. `member_shards` is
+// by seat.
 std::vector<uint32_t> shares_by_threads(const Machine& machine, const Placement& placement,
                                         std::span<const uint32_t> member_shards, uint32_t shards);
 
 // Moves shares from shards whose `bytes` (in proportion to the share) are more than their `room` to
-// shards that have room left. Returns them unchanged where all fit, or where there is no room for
-// all.
+// shards that have room left. Returns them unchanged if all fit, or if there is no room for all.
 std::vector<uint32_t> shares_that_fit(const std::vector<uint32_t>& shares,
                                       std::span<const uint64_t> bytes,
                                       std::span<const uint64_t> room);

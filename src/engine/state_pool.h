@@ -1,14 +1,14 @@
-// The slots that states of sequences lie in (graph/state_view.h). A slot is free, held by
-// sequences, kept for a page of the prefix tree (engine/kv_pool.h), or both of these: a kept state
-// is what a sequence had computed at the end of that page, and whoever holds the page may go on
-// from there. A held or kept slot is written by its only holder alone, and only where it is not
-// kept; so nothing is copied where a state is kept, taken or shared. Used by one thread.
+// The slots that hold states of sequences (graph/state_view.h). A slot is free, held by sequences,
+// kept for a page of the prefix tree (engine/kv_pool.h), or both held and kept. A kept state is a
+// sequence's state at the end of that page, and any holder of the page may go on from it. Only its
+// single holder writes to a slot, and only if the slot is not kept. So keeping, taking and sharing
+// a state copies nothing. Used by one thread.
 //
-// Every sequence with a state has one of `places`, which it has claimed; so as long as nobody else
-// takes slots, a slot of its own is there for each of them, whatever is kept.
+// Every sequence with a state has claimed one of `places`. So as long as only these sequences take
+// slots, there is a slot for each of them, however many states are kept.
 //
-// So many states are kept at most; then, and where slots are short, the one unused for longest is
-// dropped.
+// At most `most_kept` states are kept. At that number, and when slots are short, the state that has
+// been unused for longest is dropped.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class StatePool {
   // Copies the state of slot `from` to slot `to`, of all layers and shards.
   using CopySlot = std::function<void(uint32_t from, uint32_t to)>;
 
-  // `places` + `most_kept` slots; pages are those of the KV pool, [0, pages).
+  // Makes `places` + `most_kept` slots. Pages are those of the KV pool, [0, pages).
   StatePool(uint32_t places, uint32_t most_kept, uint32_t pages, CopySlot copy);
 
   uint32_t slots() const { return static_cast<uint32_t>(slots_.size()); }
@@ -36,18 +36,19 @@ class StatePool {
   void claim();
   void give_up() { ++free_places_; }
 
-  // Whether take() finds a slot: a free one, or a kept one that nobody holds.
+  // Returns whether take() finds a slot: a free one, or a kept one without a holder.
   bool can_take() const { return !free_.empty() || oldest(Which::kUnheld) != kNoSlot; }
   // Returns a slot that one sequence holds from now on; can_take() must be true.
   uint32_t take();
   // Adds one holder to the slot.
   void share(uint32_t slot) { ++slots_[slot].holders; }
   void release(uint32_t slot);
-  // Tells whether its holder may write to it: nobody else holds it, and it is not kept.
+  // Returns whether its holder may write to the slot: it is the only holder, and the slot is not
+  // kept.
   bool is_private(uint32_t slot) const {
     return slots_[slot].holders == 1 && slots_[slot].page == kNoPage;
   }
-  // Whether the slot has one holder, though it may be kept, too.
+  // Returns whether the slot has one holder; it may also be kept.
   bool is_only_holder(uint32_t slot) const { return slots_[slot].holders == 1; }
   void copy(uint32_t from, uint32_t to) const { copy_(from, to); }
 
@@ -55,7 +56,7 @@ class StatePool {
   uint32_t kept_count() const { return kept_count_; }
   // Returns how many kept states were dropped to make room, or with their pages.
   uint64_t evictions() const { return evictions_; }
-  // Returns the slot kept for the page; kNoSlot where there is none.
+  // Returns the slot kept for the page; kNoSlot if there is none.
   uint32_t find(uint32_t page) const { return page < kept_.size() ? kept_[page] : kNoSlot; }
   // Keeps a held slot for a page that has none. Does nothing in a pool that keeps no states.
   void keep(uint32_t page, uint32_t slot);
@@ -63,13 +64,13 @@ class StatePool {
   void settle(uint32_t page);
   // Marks the page's state as just used.
   void use(uint32_t page) { slots_[kept_[page]].used = ++uses_; }
-  // Drops the page's state, where it has one.
+  // Drops the page's state, if it has one.
   void forget(uint32_t page);
   // Drops the page's state unless settle() made it lasting.
   void forget_passing(uint32_t page);
   // Drops the state of a page that the KV pool gives to another holder, and counts an eviction.
   void evict(uint32_t page);
-  // Stops keeping the slot: with one holder it is private then.
+  // Stops keeping the slot: with one holder it is then private.
   void forget_slot(uint32_t slot);
 
  private:
@@ -77,12 +78,12 @@ class StatePool {
   enum class Which : uint8_t { kAny, kUnheld };
   struct Slot {
     uint32_t holders = 0;
-    uint32_t page = kNoPage;  // that it is kept for
+    uint32_t page = kNoPage;  // the page that it is kept for
     bool settled = false;
     uint64_t used = 0;
   };
 
-  // Returns the kept slot that was not used for longest; kNoSlot where there is none.
+  // Returns the kept slot that has been unused for longest; kNoSlot if there is none.
   uint32_t oldest(Which which) const;
 
   CopySlot copy_;

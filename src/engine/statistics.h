@@ -1,4 +1,4 @@
-// Counters and histograms of what an engine has done so far and of how full it is: its service
+// Counters and histograms of an engine's work so far, and gauges of how full it is. Its service
 // writes them, and any thread may read them.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace hearth {
 
-// A figure is one number that several threads may write and read. Each is exact; read together,
-// they may be of slightly different moments.
+// One number that several threads may write and read. Each counter is exact; several read together
+// may be of slightly different moments.
 class Counter {
  public:
   void add(uint64_t n) { value_.fetch_add(n, std::memory_order_relaxed); }
@@ -27,18 +27,18 @@ struct Statistics {
   Counter requests;          // submitted
   Counter finished_choices;  // for whatever reason
   Counter cancelled_choices, failed_choices;
-  Counter computed_tokens;  // rows computed: prompts, and what was recomputed after preemption
+  Counter computed_tokens;  // rows computed, including those computed again
   // Computed tokens that had been computed before: by the text itself before it gave up its pages,
-  // or by others who left keys and values there but no state.
+  // or by other texts that left keys and values there but no state.
   Counter recomputed_tokens;
   Counter cached_tokens;  // not computed, since the prefix cache had them
-  Counter cache_hits;     // prompts of which the cache had something
+  Counter cache_hits;     // prompts that found some of their tokens in the prefix cache
   Counter generated_tokens;
-  Counter forced_tokens;  // of these, those that had to come, and were not sampled
+  Counter forced_tokens;  // of these, tokens that had to come and were not sampled
   Counter scored_tokens;  // of prompts, whose log-probabilities were given
   // Streamed prompts, their tokens, and prompts that were to be streamed and failed.
   Counter streamed_prompts, streamed_tokens, unstreamed_prompts;
-  // Prompts that have bits of the cores where an accelerator's were due (StreamRule).
+  // Prompts that got bits of the cores where the rule asks for an accelerator's (StreamRule).
   Counter changed_prompts;
   // Prefill passes, failed ones, bytes copied both ways, and the passes' time.
   Counter stream_passes, failed_stream_passes, streamed_bytes, stream_nanoseconds;
@@ -50,12 +50,12 @@ struct Statistics {
   Histogram step_tokens{{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}};
   // Current values.
   Counter running, waiting;                    // sequences
-  Counter pages, available_pages, kept_pages;  // kept: unused, with a prefix someone may want
+  Counter pages, available_pages, kept_pages;  // kept: unused, for later prompts
   // Figures of passes beside the steps (StreamerFigures); 0 while there are none.
   Counter stream_rows, stream_kept_layers, stream_bytes_in_flight, stream_threshold;
-  // Pages of layers that see a window, where others see all positions.
+  // Pages of layers with a window, in models whose other layers see all positions.
   Counter window_pages, available_window_pages, kept_window_pages;
-  // Kept states (StatePool), their bytes, and the most there may be.
+  // Kept states (StatePool), their bytes, and the most that may be kept.
   Counter kept_states, kept_state_bytes, most_kept_states;
 };
 

@@ -1,8 +1,8 @@
-// The logits of a step's rows, where the LM head computed them: every shard's columns of the
-// vocabulary on its own node, and the largest of every 16 of them. A whole row is gathered when
-// somebody asks for it; who needs only the best of a row reads the maxima and as many panels of it
-// as tokens are wanted. Used between steps, by the engine's thread and the others of its team, each
-// of which reads rows of its own.
+// The logits of a step's rows, in the places where the LM head computed them: every shard's columns
+// of the vocabulary on its own node, and the largest of every 16 columns. row() gathers a whole
+// row. best() needs only the best tokens of a row: it reads the maxima, and as many panels as
+// tokens are wanted. Used between steps by the threads of the engine's team, each of which reads
+// rows of its own.
 #pragma once
 
 #include <algorithm>
@@ -22,10 +22,10 @@ class StepLogits {
   // Lays out up to `rows` rows of a vocabulary, whose axis is cut in units of kPanelRows.
   StepLogits(uint32_t vocabulary, uint32_t rows, const AxisCuts& cuts);
 
-  // The bytes that shard s takes, a multiple of 64. On shard 0 they include a row to gather in,
-  // where there is more than one shard.
+  // Returns the bytes that shard s takes, a multiple of 64. On shard 0 they include a row to gather
+  // in, if there is more than one shard.
   size_t bytes(uint32_t shard) const;
-  // Says where these bytes lie; `base` is 64-byte aligned.
+  // Sets the address of these bytes; `base` is 64-byte aligned.
   void place(uint32_t shard, std::byte* base);
 
   // Sets how many threads may read rows at the same time, each by its number; 1 at first.
@@ -34,10 +34,10 @@ class StepLogits {
   // Returns the parts for the StepView of a new step; rows that were given out are no longer valid.
   std::span<const ShardLogits> begin_step();
 
-  // Returns the parts of which row 0 is row `first`.
+  // Returns parts whose row 0 is row `first`.
   std::vector<ShardLogits> parts_from(size_t first) const;
-  // Calls call(logits, first) for runs of columns [first, first + logits.size()), rising, which are
-  // tokens [0, below) of row i. From any thread.
+  // Calls call(logits, first) for runs of columns [first, first + logits.size()) of row i,
+  // ascending, which together are tokens [0, below). Any thread may call it.
   template <typename Call>
   void for_each_run(size_t i, uint32_t below, const Call& call) const {
     for (size_t s = 0; s < parts_.size(); ++s) {
@@ -47,18 +47,18 @@ class StepLogits {
     }
   }
 
-  // Returns row i: [vocabulary]. It is valid until this reader asks for another. Only reader 0
-  // needs no memory for it.
+  // Returns row i: [vocabulary]. It is valid until this reader asks for another row. Readers other
+  // than 0 allocate memory for it.
   std::span<const float> row(size_t i, uint32_t reader = 0);
-  // Returns the `count` likeliest of tokens [0, below), or all where there are fewer, the likeliest
-  // first; empty where a logit of any of [0, below) is not finite. Row i must be one that tokens
-  // are sampled from. The result is valid until this reader's next call.
+  // Returns the `count` likeliest of tokens [0, below), or all if there are fewer, the likeliest
+  // first; empty if a logit of any of them is not finite. Row i must be one that tokens are sampled
+  // from. The result is valid until this reader's next call.
   std::span<const TokenLogit> best(size_t i, uint32_t count, uint32_t below, uint32_t reader = 0);
 
  private:
   struct alignas(64) Reader {
-    std::vector<float> row;          // that it gathers; of reader 0 row_ has it
-    std::optional<size_t> gathered;  // which row that is
+    std::vector<float> row;          // gathered row; reader 0 uses row_
+    std::optional<size_t> gathered;  // number of that row
     TopTokens panels, tokens;
   };
 
@@ -71,7 +71,7 @@ class StepLogits {
 
   uint32_t vocabulary_, rows_;
   std::vector<ShardLogits> parts_;     // by shard
-  std::vector<uint32_t> first_panel_;  // of each, and the number of all
+  std::vector<uint32_t> first_panel_;  // of each shard, and last the number of all panels
   float* row_ = nullptr;
   std::vector<Reader> readers_{1};
 };

@@ -1,11 +1,11 @@
-// StepTurns: engines of one process that work on the same cores compute in turns, never at the same
-// time: two teams on one core would wait for each other at every barrier. A turn lasts for one step
-// and for those after it that begin within kTurnSeconds, since to change engines costs as much as a
-// short step takes. Turns are given in the order in which they are asked for, so an engine waits
-// for one turn of each of the others at most. Who waits sleeps, and who has nothing to compute asks
-// for none.
+// StepTurns: engines of one process that share cores compute in turns, never at the same time,
+// since two teams on one core would wait for each other at every barrier. A turn lasts for one
+// step, and for later steps that begin within kTurnSeconds, since changing engines costs as much as
+// a short step takes. Turns are given in the order of asking, so an engine waits for at most one
+// turn of each of the others. A waiting engine sleeps, and an engine with nothing to compute asks
+// for no turn.
 //
-//   StepTurns::Place place(turns);  // of one engine; null: there is nobody to share with
+//   StepTurns::Place place(turns);  // of one engine; null: it is the only one
 //   for (;;) {
 //     const std::optional<double> waited = place.begin_step();
 //     ...                           // a step
@@ -33,7 +33,7 @@ class StepTurns {
   StepTurns(const StepTurns&) = delete;
   StepTurns& operator=(const StepTurns&) = delete;
 
-  // An engine's place among them, used by the engine's thread alone. Its end ends its turn.
+  // An engine's place among them, used by the engine's thread alone. Its destruction ends its turn.
   class Place {
    public:
     explicit Place(StepTurns* turns) : turns_(turns) {}
@@ -41,8 +41,8 @@ class StepTurns {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    // Takes the cores where a turn begins with this step, and returns the seconds for which it
-    // waited for them.
+    // Takes the cores if a turn begins with this step, and returns the seconds that it waited for
+    // them.
     std::optional<double> begin_step() {
       if (turns_ == nullptr || has_turn_) return std::nullopt;
       const double asked = steady_seconds();

@@ -1,5 +1,5 @@
-// Pages for tests of what holds them: what stands in one is the tokens of its positions, as a
-// kernel would write them.
+// Pages for tests of classes that hold pages. A page holds the tokens of its positions, in place of
+// the keys and values that a kernel would write.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// Scores tokens that are given: a token's log-probability by the row of logits before it, and the
-// likeliest tokens in its place. Rows are read as the LM head left them, in runs of columns by
-// shard, by several threads at a time; the figures are to the bit those of log_sum_exp() and
-// top_logprobs() over the whole row.
+// Scores given tokens: a token's log-probability by the row of logits before it, and the likeliest
+// tokens in its place. Several threads read rows where the LM head wrote them, in runs of columns
+// by shard. The results are those of log_sum_exp() and top_logprobs() over the whole row, to the
+// bit.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,17 @@ struct ScoredToken {
   int32_t token;
   uint32_t top;  // how many of the likeliest tokens are wanted
   TokenScore score = {};
-  bool finite = true;  // false: not all logits are numbers, and there is no score
+  bool finite = true;  // false: a logit is not finite, and there is no score
 };
 
 class TokenScorer {
  public:
   explicit TokenScorer(uint32_t members) : tops_(members) {}
 
-  // Makes room for the answers, so that score() needs no memory.
+  // Reserves memory for the answers, so that score() needs none.
   void prepare(std::span<ScoredToken> tokens, uint32_t below);
-  // Answers one, among tokens [0, below), by row i. Called by one thread for each member at a time.
+  // Scores one token among tokens [0, below), by row i. One thread at a time may call it for each
+  // member.
   void score(uint32_t member, const StepLogits& logits, size_t i, uint32_t below,
              ScoredToken* token) noexcept;
 

@@ -1,7 +1,7 @@
-// Looks for what `hearth tune` stored when an engine is started, by machine and model shape
-// (cost/tuned_store.h), and takes it where the options leave open who works where. Products of
-// sizes that the processor's own schedules name (kernels/processor_schedules.h) are computed by
-// these, unless tuning found others for them.
+// Looks up, when an engine is started, the results that `hearth tune` stored for the machine and
+// the model's shape (cost/tuned_store.h). It uses them if the options leave the placement of
+// threads open. Products of sizes that the processor's own schedules name
+// (kernels/processor_schedules.h) use these, unless tuning found others for them.
 #pragma once
 
 #include <optional>
@@ -13,18 +13,18 @@
 
 namespace hearth {
 
-// Whether the options leave the placement of threads and the schedules of products to the program.
+// Returns whether the options leave the placement of threads and the schedules of products open.
 bool leaves_plan_open(const EngineOptions& options);
 
-// Returns the plan that was found, for steps of the rows that `options` have, but up to as many
-// rows for decode as was found, where they leave that at the default; none where there is none that
-// gains. Throws (kUsage) where the text is no plan of this machine.
+// Returns the plan that was found, for steps of the rows that `options` have. If they leave
+// decode_rows at the default, the found number is used. Returns none if no plan gains. Throws Error
+// (kUsage) if the text is not a plan of this machine.
 std::optional<EnginePlan> tuned_plan(const Tuned& tuned, const Machine& machine,
                                      const EngineOptions& options);
 
-// Returns the options with the plan and schedules that `hearth tune` kept for this model on this
-// machine, where they leave the placement of threads open; else as they are. Tells the listener in
-// a line what is used, or why nothing can be.
+// Returns the options with the plan and schedules that `hearth tune` stored for this model on this
+// machine, if they leave the placement of threads open; else unchanged. Tells the listener in a
+// line which results are used, or why none can be.
 EngineOptions with_tuned(const Machine& machine, Isa isa, const ModelSpec& spec,
                          EngineOptions options, const Listener& listener = {});
 
