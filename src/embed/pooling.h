@@ -3,7 +3,7 @@
 //   cls   the first row (BERT's [CLS])
 //   mean  the mean of all rows: summed in double in the order of positions, divided by their
 //         number in double, rounded to float once
-//   last  the last row (of a decoder: what has seen the whole text)
+//   last  the last row (a decoder's has seen the whole text)
 //
 // The vector is then divided by its Euclidean length: squares are summed in double in the order of
 // dimensions, and each quotient is rounded once. So its bits follow from the rows alone. Fewer

@@ -32,7 +32,7 @@ void check_prompt_logprobs(const Request& request, const Engine& engine) {
 void check_request(const Request& request, const Engine& engine, const Tokenizer* tokenizer,
                    const ResultStream& stream) {
   const bool rows = request.wants_rows();
-  // The bound of token ids: penalties and bias look up logits of tokens that may be sampled, rows
+  // The bound of token ids. Penalties and bias look up logits of tokens that may be sampled; rows
   // of logits have the whole vocabulary.
   uint32_t vocabulary =
       rows ? engine.spec().hyper.vocabulary : generation_limits(engine, tokenizer).vocabulary;

@@ -15,7 +15,7 @@ LanePlans lane_plans(const EngineLayout& layout) {
   return {layout.plan.prefill, layout.plan.decode, layout.limits, layout.options.schedules};
 }
 
-// Loads the model where the layout has it, by the team's threads.
+// Loads the model as the layout places it, by the team's threads.
 std::shared_ptr<Model> load_laid_out(const ModelSource& source, const ModelSpec& spec,
                                      const Machine& machine, const EngineLayout& layout, Team& team,
                                      const LoadReport& report) {
@@ -30,7 +30,7 @@ std::shared_ptr<Model> load_laid_out(const ModelSource& source, const ModelSpec&
       if (report) report(done, total);
     });
   } catch (const Error&) {
-    // A file that was cut meanwhile explains damaged weights better than their own error.
+    // If the file was cut meanwhile, that explains damaged weights better than their own error.
     source.require_whole();
     throw;
   }

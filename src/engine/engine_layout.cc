@@ -28,8 +28,8 @@ void measure_graphs(const ModelSpec& spec, const WeightTable& weights, Isa isa,
   layout->decode = sizes_of(layout->plan.decode);
 }
 
-// Returns the KV heads that a layer caches on a shard. Latents count once for each of the groups
-// that share the shard, by the phase that has more.
+// Returns the KV heads that a layer caches on a shard. Latents count once for each group that
+// shares the shard, in the phase with more groups.
 uint32_t cached_heads(const KeptRows& kept, const std::vector<CutAxis>& axes, uint32_t shard,
                       const EnginePlan& plan) {
   const uint32_t heads = axes[kept.axis].cuts.shard(shard).size();
@@ -61,8 +61,8 @@ KvView lay_out_kv(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint3
   return {options.kv_type, pages, shards, layers, window};
 }
 
-// Lays out the states' slots: one for each sequence that there may be at a time, and the kept ones.
-// Empty where no layer keeps states.
+// Lays out the states' slots: one for each sequence that may run at a time, and the kept ones.
+// Empty if no layer keeps states.
 StateView lay_out_states(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint32_t shards,
                          const EngineOptions& options) {
   if (!spec.has_states()) return {};
@@ -121,13 +121,14 @@ uint32_t least_kv_pages(const EngineLayout& layout) {
   return held;
 }
 
-// Moves parts of shards from nodes that are too small to others. Heads are cut in coarse steps, so
-// a shard that was cut to fit may still be too large: the next attempt aims lower.
+// Moves parts of shards from nodes that are too small to other nodes. Heads are cut in coarse
+// steps, so a shard that was cut to fit may still be too large; the next attempt then cuts it
+// smaller.
 void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLayout* layout) {
   constexpr uint32_t kAttempts = 6;
   const EngineOptions& options = layout->options;
   uint32_t least_pages = least_kv_pages(*layout);
-  // The fullest node should have room for a context where KV pages get a share of the memory left.
+  // If KV pages get a share of the memory left, the fullest node should have room for a context.
   if (options.asks_kv_size() && options.kv_bytes == 0) {
     least_pages = std::max(least_pages, pages_for(std::min(options.context, kDefaultContext)));
   }
@@ -151,8 +152,8 @@ void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLa
   }
 }
 
-// Returns how many units, `most` at most, fit on every node into this share of the memory that
-// everything else leaves; nothing where the memory is unknown.
+// Returns how many units, at most `most`, fit on every node into this share of the memory that all
+// other data leaves; nothing if the memory is unknown.
 template <typename OfShard>
 std::optional<uint32_t> units_that_fit(const Machine& machine, const EngineLayout& layout,
                                        double share, uint64_t most, const UnitRoom& of_all,
@@ -190,7 +191,7 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
   uint32_t least = least_kv_pages(layout);
   if (options.kv_bytes == 0) {
-    // More pages than its sequences can fill would hold nothing but those of ended texts.
+    // More pages than its sequences can fill would only hold pages of ended texts.
     const uint64_t most = uint64_t{options.sequences} * pages_for(options.context);
     return std::max(least,
                     kv_pages_that_fit(machine, layout, options.kv_share, std::min(kMost, most))
@@ -220,8 +221,8 @@ std::optional<uint32_t> states_that_fit(const Machine& machine, const EngineLayo
       });
 }
 
-// Returns how many states fit into the state_bytes asked for. Throws (kResource) where there is not
-// that much memory.
+// Returns how many states fit into the state_bytes asked for. Throws Error (kResource) if the
+// memory has fewer bytes.
 uint32_t states_of_bytes(const Machine& machine, const EngineLayout& layout) {
   constexpr uint64_t kMost = UINT32_MAX / 2;
   const uint64_t bytes = layout.options.state_bytes, slot = layout.states.slot_bytes();
@@ -255,7 +256,7 @@ void settle_states(const Machine& machine, EngineLayout* layout) {
   layout->states.set_slots(options.sequences + options.kept_states);
 }
 
-// Returns how many KV pages are wanted: the number asked for; the fewest needed where kv_bytes
+// Returns how many KV pages are wanted: the number asked for; the fewest needed, if kv_bytes
 // decides; else enough for all sequences, each of its context or kDefaultContext if that is less.
 uint32_t wanted_kv_pages(const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
@@ -264,8 +265,8 @@ uint32_t wanted_kv_pages(const EngineLayout& layout) {
   return options.sequences * pages_for(std::min(options.context, kDefaultContext));
 }
 
-// Takes fewer pages than asked for by default where memory holds no more. Sequences then take turns
-// in a smaller pool. A context that nobody insists on is lowered to what the pages hold.
+// Takes fewer pages than the default if memory holds no more. Sequences then take turns in a
+// smaller pool. A context that the user did not set is lowered to the length that the pages hold.
 void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
   EngineOptions& options = layout->options;
   const KvView& kv = layout->kv;
@@ -286,8 +287,8 @@ void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
   options.window_pages = kv.page_count(KvKind::kWindow);
 }
 
-// Chooses how experts are cut where the options leave it open: the way that is predicted to decode
-// a token sooner. Bandwidths are assumed; they are the same for both.
+// Chooses how experts are cut, if the options leave it open: in the way that is predicted to decode
+// a token sooner. Bandwidths are assumed, and are the same for both ways.
 void choose_expert_cut(const ModelSpec& spec, const Machine& machine, EngineLayout* layout) {
   EnginePlan& plan = layout->plan;
   const bool said = layout->options.experts || layout->options.plan;
@@ -414,7 +415,7 @@ EngineLayout lay_out_engine(const Model& model, const Machine& machine, Isa isa,
   layout.plan = plan_engine(machine, options, &model.placement());
   settle(model.spec(), &layout);
   measure(model.spec(), isa, &layout);
-  // The weights are there already.
+  // The model's weights already have their memory.
   std::vector<size_t> weights = std::move(layout.weight_bytes);
   layout.weight_bytes.assign(layout.shard_count(), 0);
   settle_states(machine, &layout);

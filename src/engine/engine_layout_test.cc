@@ -31,7 +31,7 @@ class KvSize : public testing::Test {
     EXPECT_EQ(layout.kv.page_count(), pages);
     EXPECT_EQ(layout.options.context, context);
   }
-  // Expects an error of this code and field whose message has these words.
+  // Expects an error of this code and field whose message contains these words.
   void expect_refused(ErrorCode code, const char* field, const std::vector<std::string>& says) {
     try {
       lay_out();
@@ -161,7 +161,7 @@ TEST_F(KvSize, WhatIsNoShareIsRefused) {
   expect_refused(ErrorCode::kUsage, "kv_pages", {"is 63", "4096 tokens takes 64 pages"});
 }
 
-// States that are kept beside those of three sequences, of a model whose layers keep some.
+// States kept besides those of three sequences, in a model with layers that keep states.
 TEST(EngineLayout, KeptStatesAreANumberOrBytesOrAShareOfWhatIsLeft) {
   TestModel model(made_source({.architecture = "qwen35",
                                .layers = 4,
@@ -217,8 +217,8 @@ TEST(EngineLayout, KeptStatesAreANumberOrBytesOrAShareOfWhatIsLeft) {
   }
 }
 
-// The layers of Gemma 4 26B-A4B, whose rows see 1024 positions but in every sixth layer, with few
-// and small experts, which keep nothing.
+// The layers of Gemma 4 26B-A4B: every sixth layer sees all positions, the others 1024. Experts are
+// few and small, since they keep nothing.
 TestSource gemma4_26b() {
   constexpr uint32_t kLayers = 30, kWidth = 2816, kHeads = 16;
   TestSource made = made_source({.architecture = "gemma4",
@@ -277,7 +277,7 @@ TEST(EngineLayout, LayersWithAWindowTakeTheirWindowsAndWhatAStepComputes) {
     return static_cast<double>(sequences * (kContext * kFull + kWindow * kWindowed) +
                                rows * kWindowed);
   };
-  // A layer with a window also holds the rows that a step computes, of whichever sequence.
+  // A layer with a window also holds the rows that a step computes, of any sequence.
   EXPECT_LT(kv(1, 512), 1.05 * windows(1, 512));
   EXPECT_LT(kv(1, 128), 1.05 * windows(1, 0));
   EXPECT_LT(kv(8, 512), 1.05 * windows(8, 0));
@@ -285,7 +285,7 @@ TEST(EngineLayout, LayersWithAWindowTakeTheirWindowsAndWhatAStepComputes) {
   EXPECT_EQ(kv(1, 512), static_cast<double>(kContext * (kFull + kWindowed)));
 }
 
-// Window pages get what they can use of kv_bytes, but at most half.
+// Window pages get as much of kv_bytes as they can use, but at most half.
 TEST(EngineLayout, WindowPagesStandBesideTheOthers) {
   const TestModel model(gemma4_26b());
   Machine machine = Machine::invented(1, 1);
@@ -316,7 +316,7 @@ TEST(EngineLayout, WindowPagesStandBesideTheOthers) {
   }
 }
 
-// Latents lie once on each shard that has heads, and once more for every other group that shares it
+// Each shard with heads holds the latents once, and once more for every other group that shares it
 // in either phase.
 TEST(EngineLayout, LatentsLieOnceOnAShardForEachOfItsGroups) {
   TestModel model(latent_source(

@@ -14,7 +14,7 @@ const char* memory_kind_name(MemoryKind kind) {
 
 namespace {
 
-// Allocates a piece of an arena for something of the shard, and notes it.
+// Allocates a piece of an arena for a use of the shard, and notes it.
 std::byte* take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes,
                 std::vector<MemoryRegion>* regions, size_t align = 64) {
   std::byte* address = arena.allocate(bytes, align);
@@ -41,7 +41,7 @@ void PlanMemory::divide_sync(const EngineLayout& layout, uint32_t shard, std::by
   decode_.sync.push_back(base + layout.prefill.sync[shard]);
 }
 
-// Divides the memory of activations: both phases use it, one at a time.
+// Divides the memory of activations, which both phases use at different times.
 void PlanMemory::divide_activations(const EngineLayout& layout,
                                     const std::vector<std::byte*>& bases) {
   for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {

@@ -13,15 +13,15 @@
 namespace hearth {
 namespace {
 
-// Version 2 differs from 1 in the plans of the phases alone, which say themselves what they are;
-// version 3 may have a part on streaming.
+// Version 2 differs from 1 only in the plans of the phases, whose own heads name their versions.
+// Version 3 may have a part on streaming.
 constexpr const char* kOldHeads[] = {"hearth-engine-plan 1", "hearth-engine-plan 2"};
 constexpr const char* kHead = "hearth-engine-plan 3";
-// Version 1 says nothing of a ring.
+// Version 1 has no line for a ring.
 constexpr const char* kOldStreamHead = "hearth-stream-plan 1";
 constexpr const char* kStreamHead = "hearth-stream-plan 2";
 
-// Chooses where so many shards lie (0: on every node with threads and memory).
+// Chooses the nodes of `shards` shards (0: one on every node with threads and memory).
 void place_shards(const Machine& machine, uint32_t shards, EnginePlan* plan) {
   std::vector<uint32_t> nodes;  // nodes with memory, the nearest to the seats
   for (const Seat& seat : plan->placement.seats) nodes.push_back(machine.memory_node(seat.node));
@@ -38,8 +38,8 @@ void place_shards(const Machine& machine, uint32_t shards, EnginePlan* plan) {
   for (uint32_t s = 0; s < shards; ++s) plan->shard_nodes.push_back(nodes[s * count / shards]);
 }
 
-// Puts the seats into the order of their shards, each the last whose node is not behind the seat's,
-// and gives the shard of each.
+// Puts the seats into the order of their shards, and returns the shard of each. A seat's shard is
+// the last one whose node is not after the seat's memory node.
 std::vector<uint32_t> seat_by_shards(const Machine& machine, EnginePlan* plan) {
   auto shard_of = [&](const Seat& seat) {
     auto shard = std::upper_bound(plan->shard_nodes.begin(), plan->shard_nodes.end(),
@@ -177,7 +177,7 @@ EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
   plan.shares = model != nullptr
                     ? model->shares
                     : shares_by_threads(machine, plan.placement, member_shards, shards);
-  // The usual number of groups: one for each shard where threads stand on every shard, else one.
+  // The default number of groups: one for each shard if threads stand on every shard, else one.
   std::set<uint32_t> inhabited(member_shards.begin(), member_shards.end());
   auto usual = inhabited.size() == shards ? shards : 1;
   auto phase = [&](Phase which, uint32_t rows, uint32_t groups) {

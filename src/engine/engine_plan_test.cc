@@ -67,7 +67,7 @@ TEST(EnginePlan, FewerShardsThanNodes) {
   EXPECT_THROW(plan_engine(machine, options), Error);
 }
 
-// Fast and slow cores, and a node without memory: its threads work on the nearest node's shard.
+// Fast and slow cores, and a node without memory, whose threads work on the nearest node's shard.
 TEST(EnginePlan, NodeWithoutMemory) {
   Machine machine = Machine::from_synthetic("numa:3 core:2 pu:1");
   machine.distances = {{10, 20, 40}, {20, 10, 20}, {40, 20, 10}};
@@ -83,7 +83,8 @@ TEST(EnginePlan, NodeWithoutMemory) {
   EXPECT_EQ(plan.shard_nodes, Numbers{2});
 }
 
-// A far node's memory serves threads of a node before its neighbour: seats follow the shards.
+// A node's memory may serve threads of a distant node before those of its neighbour; seats are in
+// the order of shards.
 TEST(EnginePlan, SeatsStandInTheOrderOfShards) {
   Machine machine = Machine::from_synthetic("numa:3 core:2 pu:1");
   machine.distances = {{10, 40, 20}, {40, 10, 40}, {20, 40, 10}};

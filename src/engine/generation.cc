@@ -13,7 +13,8 @@
 namespace hearth {
 namespace {
 
-// How many of the likeliest tokens are tried against the language before a mask of all is made.
+// The number of likeliest tokens that are tried against the language before a mask of all tokens is
+// made.
 constexpr uint32_t kCandidates = 64;
 
 constexpr const char* kNoneOfLanguage =
@@ -66,8 +67,8 @@ Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order
   if (request().language != nullptr) language_ = *request().language;
 }
 
-// Tells the stream how much of the prompt was read. Tokens that are read again, after their pages
-// went, are not told again.
+// Tells the stream how much of the prompt was read. Tokens that are read again after their pages
+// were evicted are not told again.
 void Generation::tell_read() {
   if (!request().tell_read || started() || choice_ != 0) return;
   const uint64_t tokens = sequence->length(), cached = cached_tokens;
@@ -151,7 +152,7 @@ std::optional<Finish> Generation::take_token(RowLogits& logits, const Generation
     out.top_logprobs = std::move(taken.top_logprobs);
     add_token(*taken.token, limits, &out);
   } catch (const Error& error) {
-    // The language has failed: it takes more memory than a text may.
+    // The language has failed: it needs more memory than a text may take.
     return end_without_token(error.what());
   }
   const std::optional<Finish> finish = deliver(std::move(out));
@@ -169,9 +170,9 @@ Generation::Sampled Generation::next(RowLogits& logits, const GenerationLimits& 
   return {token};
 }
 
-// Finds out which tokens must come next, once those that were known have come. Where one of them is
-// forbidden by what else the request says, the sampler decides. What is thrown is for the next
-// token: the one before is good.
+// Finds the tokens that must come next, once those known before have come. If the request's other
+// options forbid one of them, the sampler decides. An error is kept for the next token, since the
+// token before it is valid.
 void Generation::find_forced(const GenerationLimits& limits) noexcept {
   if (!language_ || limits.tokenizer == nullptr || wants_logprobs()) return;
   try {
@@ -193,8 +194,8 @@ void Generation::find_forced(const GenerationLimits& limits) noexcept {
   }
 }
 
-// Samples a token, from the likeliest tokens alone where these are enough. A log-probability needs
-// the logits of all tokens.
+// Samples a token, from the likeliest tokens alone if these are enough. A log-probability needs the
+// logits of all tokens.
 Generation::Sampled Generation::sample(RowLogits& logits, const GenerationLimits& limits) {
   const bool probable = wants_logprobs();
   const uint32_t needed = probable ? 0 : sampler_.best_needed(limits.vocabulary);
@@ -217,7 +218,7 @@ Generation::Sampled Generation::sample(RowLogits& logits, const GenerationLimits
   return sampled;
 }
 
-// Samples from the likeliest tokens; returns none where too few of them may come in the language.
+// Samples from the likeliest tokens; returns none if too few of them may come in the language.
 std::optional<int32_t> Generation::sample_best(std::span<const TokenLogit> best, uint32_t needed) {
   if (!language_) return sampler_.sample_best(best);
   allowed_.clear();
@@ -251,7 +252,7 @@ bool Generation::ends_language(int32_t token) {
   return language_->must_end();
 }
 
-// Looks for stop strings in what the language says that the token is.
+// Looks for stop strings in the parts of the token's text whose tags the request names.
 void Generation::find_stop(int32_t token, const Tokenizer& tokenizer) {
   const std::span<const uint32_t> tags = language_->tags();
   const std::string bytes = tokenizer.token_bytes(token);
@@ -337,7 +338,7 @@ void Generation::end(Finish finish, std::string_view error) noexcept {
   try {
     out.text = text_.end();
   } catch (const std::bad_alloc&) {
-    // The text lacks its last bytes for want of memory; its end is delivered all the same.
+    // Memory was too short for the text's last bytes; its end is delivered all the same.
   }
   job_->end(std::move(out), finish, error);
 }

@@ -15,7 +15,7 @@
 namespace hearth {
 namespace {
 
-// Logits that count how often the best of them, and how often all of them, are asked for.
+// Logits that count the calls of best() and of all().
 class MadeRow : public RowLogits {
  public:
   explicit MadeRow(std::vector<float> logits) : logits_(std::move(logits)) {}
@@ -52,7 +52,7 @@ class GenerationTest : public testing::Test {
     auto job = std::make_shared<Job>(7, request, stream_);
     generation_ = std::make_unique<Generation>(std::move(job), 0, 0);
   }
-  // Logits that make `token` the one to take.
+  // Returns logits in which `token` is the largest.
   static std::vector<float> for_token(int32_t token) {
     std::vector<float> logits(256);
     logits[static_cast<size_t>(token)] = 9;
@@ -185,7 +185,7 @@ class LanguageTest : public GenerationTest {
         std::make_shared<const Matcher>(builder.build(text), VocabularyTrie::of(*tokenizer_));
     return request;
   }
-  // Returns the text that is generated where every step gives this row, and how it ends.
+  // Returns the text that is generated if every step gives this row, and its finish.
   std::pair<std::string, std::optional<Finish>> text_of(const Request& request, RowLogits& row) {
     start(request);
     std::string text;
@@ -275,7 +275,7 @@ class ForcedTest : public LanguageTest {
     logits[static_cast<size_t>(token)] = 9;
     return logits;
   }
-  // Returns the token sampled from the row, and those that must come behind it.
+  // Returns the token sampled from the row, and the tokens that must come after it.
   std::vector<int32_t> tokens_of(RowLogits& row) {
     std::vector<int32_t> tokens;
     do {

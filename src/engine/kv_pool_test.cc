@@ -14,8 +14,8 @@
 namespace hearth {
 namespace {
 
-// Few different tokens and prompts that repeat, so that prefixes are found, shared, copied, evicted
-// and found again; whatever happens, every sequence sees its own tokens and no page is lost.
+// Few different tokens and repeated prompts, so that prefixes are found, shared, copied, evicted
+// and found again. Every sequence must see its own tokens, and no page may be lost.
 TEST(KvPool, SequencesSeeTheirOwnTokensWhateverIsShared) {
   constexpr uint32_t kPages = 40;
   std::mt19937 random(3);
@@ -114,7 +114,8 @@ TEST_F(PrefixTest, WholePagesOfTheLongestPrefixAreTaken) {
   EXPECT_EQ(pool_.available(), 5u);
 }
 
-// A page is found by whoever computes as many of its positions, and of those before it, expanded.
+// A page is found only by sequences with as many expanded positions in it and in the pages before
+// it.
 TEST_F(PrefixTest, PagesOfOtherFormsAreOthers) {
   {
     Sequence first(pool_, {.expanded = 96});
@@ -135,8 +136,8 @@ TEST_F(PrefixTest, PagesOfOtherFormsAreOthers) {
   EXPECT_NE(again->pages()[1], shorter.pages()[1]);
 }
 
-// Pages that an accelerator made are others; the cores compute what it can no longer make, and
-// other sequences find that.
+// Pages that an accelerator made have another form. The cores compute pages that it can no longer
+// make, and other sequences find those.
 TEST_F(PrefixTest, PagesOfOtherMakersAreOthers) {
   {
     Sequence first(pool_, {.streamed = 128});

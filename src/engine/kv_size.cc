@@ -19,7 +19,7 @@ uint64_t page_bytes(const KvView& kv, uint32_t shards, KvKind kind) {
   return bytes;
 }
 
-// Returns how many window pages stand beside so many KV pages (EngineOptions::window_pages).
+// Returns the number of window pages beside `pages` KV pages (EngineOptions::window_pages).
 uint64_t window_pages_beside(const EngineLayout& layout, uint64_t pages) {
   const EngineOptions& options = layout.options;
   const KvView& kv = layout.kv;

@@ -18,8 +18,8 @@ void Lane::set_plans(const LanePlans& plans, const LaneMemory& memory) {
   set_profiling(profiling_);
 }
 
-// Lets one thread of the team make something: the heap it allocates from is its own, so all of that
-// lies on its node.
+// Lets one thread of the team make an object. The heap that it allocates from is its own, so the
+// whole object lies on its node.
 template <typename Make>
 void Lane::on_member(uint32_t member, const Make& make) {
   std::exception_ptr error;
@@ -59,7 +59,7 @@ bool Lane::run(const StepView& step, const Executor::Abandon* abandon) {
   last_ = &phase;
   for (ExecutionContext* context : phase.contexts) context->begin(step);
   const bool complete = phase.executor->run(RunContexts(phase.contexts), abandon);
-  // The other weights were looked at when they were loaded.
+  // The other weights were checked when they were loaded.
   if (const auto& rows = model_->weights().token_rows()) rows->require_whole();
   return complete;
 }

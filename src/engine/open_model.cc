@@ -26,8 +26,7 @@ void check_vocabulary(const OpenedModel& model) {
        model.source.name(), model.tokenizer->size(), model.spec.hyper.vocabulary);
 }
 
-// Refuses an encoder before its vocabulary is looked at, which may be of a kind that only encoders
-// have.
+// Refuses an encoder before its vocabulary is read, which may be of a kind that only encoders have.
 void check_use(const ModelSource& source, const ModelSpec& spec, ModelUse use) {
   if (use != ModelUse::kText || !spec.is_encoder()) return;
   if (spec.is_reranker()) {
@@ -48,7 +47,7 @@ void tell_policy(const ModelSpec& spec, const Listener& listener) {
   for (const std::string& note : notes.warnings) listener.warn(note);
 }
 
-// Tells the listener which weight types an automatic policy chose, for so many engines, and why.
+// Tells the listener which weight types an automatic policy chose, for how many engines, and why.
 void tell_choice(const WeightChoice& choice, const Machine& machine, size_t engines,
                  const Listener& listener) {
   const ModelSpec& spec = choice.spec;
@@ -73,7 +72,7 @@ void tell_choice(const WeightChoice& choice, const Machine& machine, size_t engi
   }
 }
 
-// Tells which factors of LongRoPE a model runs with.
+// Tells the listener which factors of LongRoPE a model runs with.
 void tell_rope(const Engine& engine, const Listener& listener) {
   const auto* block = engine.spec().first<AttentionBlock>();
   if (block == nullptr || !block->rope || block->rope->short_factors.empty()) return;
@@ -88,7 +87,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
                                           const std::optional<std::string>& pre,
                                           const Listener& listener) {
   std::unique_ptr<Tokenizer> tokenizer = Tokenizer::from_source(source, pre);
-  // A guessed pre-tokenizer may cut text into other tokens than the model learnt.
+  // With a guessed pre-tokenizer the text may be cut into other tokens than in training.
   const Vocab& vocab = tokenizer->vocab();
   bool guessed = vocab.kind == VocabKind::kBpe && !vocab.rules && !pre && vocab.pre == "default" &&
                  source.metadata().find("tokenizer.ggml.pre") == nullptr;
@@ -141,8 +140,8 @@ std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& ma
       model.source, model.spec, machine, isa,
       with_tuned(machine, isa, model.spec, options, listener),
       [&](size_t done, size_t total) { listener.progress("loading", done, total); });
-  // Warnings concern speed where nodes matter: nobody would find otherwise that memory is not in
-  // its place.
+  // Warnings concern speed on machines with several nodes: users would not notice otherwise that
+  // memory is on another node.
   for (const std::string& warning : engine->warnings()) {
     (machine.binds_memory() ? listener.warn : listener.detail)(warning);
   }

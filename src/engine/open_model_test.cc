@@ -154,8 +154,8 @@ TEST_F(OpenModelTest, TellsWhyWeightsThatItChoseAreAsTheyAre) {
   EngineOptions options;
   options.threads = 1;
   options.context = 40;
-  // Settles the weights for so many engines where these bytes are available. Collects the sentences
-  // that the listener is told, and returns the first, or "".
+  // Settles the weights for `engines` engines with `available` bytes of memory. Collects the
+  // sentences that the listener is told, and returns the first, or "".
   auto told = [&](std::vector<std::string>* sentences, size_t engines, uint64_t available) {
     sentences->clear();
     model.spec = make_spec(model.source, {.automatic = true});
@@ -191,7 +191,7 @@ TEST_F(OpenModelTest, SaysNothingWhereNothingIsOdd) {
   EXPECT_EQ(warnings_, std::vector<std::string>{});
 }
 
-// Odd details of a vocabulary whose rule is no guess are told only to a listener for details.
+// Odd details of a vocabulary with a known pre-tokenizer are told only to a listener for details.
 TEST_F(OpenModelTest, TellsDetails) {
   Vocab vocab = bpe_vocab({});
   vocab.tokens[200] = vocab.tokens[100];

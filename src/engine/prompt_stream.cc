@@ -21,10 +21,10 @@
 namespace hearth {
 namespace {
 
-// The seconds that measuring takes, about.
+// About how many seconds measuring takes.
 constexpr double kMeasureSeconds = 2;
 
-// Fills options that nobody gives from the engine's plan.
+// Fills options that are not given from the engine's plan.
 PromptStreamOptions by_plan(PromptStreamOptions options, const EnginePlan& plan) {
   if (!plan.stream) return options;
   StreamPlanOptions& how = options.plan;
@@ -84,7 +84,7 @@ class Maker {
     return std::move(made.pass);
   }
 
-  // These may be called while there is what make() made.
+  // These may be called while the result of make() exists.
   double seconds(uint32_t rows) const { return time_->seconds(rows); }
   double prefix_seconds(uint32_t rows, uint32_t before) const {
     return time_->prefix_seconds(rows, before);
@@ -92,8 +92,8 @@ class Maker {
   uint32_t rows() const { return rows_; }
 
  private:
-  // Makes the pass by the engine's plan, or by another where that does not fit the GPU any more,
-  // since others hold memory there meanwhile.
+  // Makes the pass by the engine's plan. If that does not fit the GPU, since other programs now
+  // hold memory there, makes another plan.
   PromptPass make_fitting() {
     const bool timed = options_.threshold == 0;
     try {
@@ -130,7 +130,7 @@ double core_token_seconds(Engine& engine) {
 }
 
 // The number of tokens from which on a prompt of one pass is predicted to end sooner than on the
-// cores, and a text that says so.
+// cores, and a text that explains it.
 struct Threshold {
   std::optional<uint32_t> tokens;
   std::string text;
@@ -155,8 +155,8 @@ Threshold find_threshold(Engine& engine, const Maker& maker) {
   return found;
 }
 
-// Sets from how many tokens on prompts are streamed, where that was asked for or must be fixed, and
-// tells the listener. Returns false where no prompt gains by it.
+// Sets the number of tokens from which on prompts are streamed, if it was given or must be fixed,
+// and tells the listener. Returns false if streaming gains for no prompt.
 bool settle_threshold(Engine& engine, const Maker& maker, uint32_t asked, Streamer* streamer,
                       const Listener& listener) {
   Threshold found{asked, "as asked for"};
@@ -224,7 +224,7 @@ std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStrea
                            .pus = engine.spare_pus(),
                            .on_done = std::move(poke),
                            .tell = listener.warn};
-  // The reference kernels' times say nothing about the described GPU, so none are learnt.
+  // The reference kernels' times do not show the described GPU's, so none are learnt.
   streamer.learns = !options.described;
   // This thread is pinned to one core, which every thread that it makes would inherit.
   if (streamer.pus.empty()) streamer.pus = engine.placement().pus();

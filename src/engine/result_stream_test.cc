@@ -132,8 +132,8 @@ TEST(ResultStream, AClosedOneDropsEverything) {
   EXPECT_FALSE(stream.try_pop());
 }
 
-// The writer pushes when it can, the reader sleeps until something comes: nothing is lost, doubled
-// or put out of order, and neither is left asleep.
+// The writer pushes when it can, and the reader sleeps until a result comes. No result is lost,
+// doubled or out of order, and neither thread stays asleep.
 TEST(ResultStream, TwoThreadsMeet) {
   constexpr uint32_t kResults = 3000;
   ResultStream stream(3);

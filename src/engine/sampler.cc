@@ -11,10 +11,11 @@
 namespace hearth {
 namespace {
 
-// The most that best_needed() returns: more tokens are found about as fast in the whole row.
+// The most that best_needed() returns. Finding more tokens takes about as long as reading the whole
+// row.
 constexpr uint32_t kMostBest = 512;
 
-// The least logit of a token that is allowed. Forbidden ones have -inf, and are left out: a mask
+// The least logit of an allowed token. Forbidden tokens have -inf and are left out, since a mask
 // may forbid nearly all tokens.
 constexpr float kLeastLogit = std::numeric_limits<float>::lowest();
 
@@ -46,7 +47,7 @@ void check_ids(const char* field, std::span<const int32_t> ids, uint32_t vocabul
   }
 }
 
-// Checks that a list of allowed tokens is not forbidden as a whole by something else.
+// Checks that the other options do not forbid every token in the list of allowed ones.
 void check_allowed(const SamplingParams& params) {
   if (params.allowed.empty()) return;
   std::unordered_set<int32_t> forbidden;
@@ -60,7 +61,7 @@ void check_allowed(const SamplingParams& params) {
              "allows only tokens that logit_bias, ignore_eos or min_tokens forbids: allow others");
 }
 
-// Sets the logits of tokens whose bit in the mask is not set to -inf, those beyond it included.
+// Sets the logits of tokens without a bit in the mask, and of those beyond the mask, to -inf.
 void forbid_others(std::span<const uint64_t> mask, std::span<float> logits) {
   for (size_t word = 0; word * 64 < logits.size(); ++word) {
     const uint64_t bits = word < mask.size() ? mask[word] : 0;
@@ -137,7 +138,7 @@ bool Sampler::adjusts() const {
          !params_.allowed.empty() || (accepted_ < params_.min_tokens && !params_.late.empty());
 }
 
-// Returns the logits as they are or, where an option changes them, their copy in `changed_`.
+// Returns the logits or, if an option changes them, their changed copy in `changed_`.
 std::span<const float> Sampler::adjusted(std::span<const float> logits,
                                          std::span<const uint64_t> mask) {
   if (!adjusts() && mask.empty()) return logits;
@@ -205,8 +206,7 @@ int32_t Sampler::sample_best(std::span<const TokenLogit> best) {
 }
 
 void Sampler::keep_top_k(std::span<const float> logits) {
-  // The draw depends on the order of the candidates where there is no top_p, so on all logits
-  // offered.
+  // Without top_p the draw depends on the order of the candidates, and so on all offered logits.
   top_.start(params_.top_k, params_.top_p < 1 ? kLeastLogit : -INFINITY);
   top_.offer(logits);
   keep(params_.top_p < 1 ? top_.sorted() : top_.unsorted());
@@ -222,8 +222,8 @@ void Sampler::keep(std::span<const TokenLogit> best) {
   }
 }
 
-// Keeps all tokens that min-p does not rule out: those are the candidates where there is no top_k.
-// Only top-p needs the sum over the others.
+// Keeps all tokens that min-p does not exclude. These are the candidates if there is no top_k. Only
+// top-p needs the sum over the others.
 void Sampler::keep_likely(std::span<const float> logits) {
   most_ = largest(logits);
   // The threshold is a little below min-p's bound, which keep_nucleus() applies exactly.
@@ -244,8 +244,8 @@ void Sampler::keep_likely(std::span<const float> logits) {
 
 float Sampler::weight(float logit) const { return std::exp((logit - most_) / params_.temperature); }
 
-// Keeps the candidates that top-p and min-p allow: a prefix of them in falling order, at least one.
-// They are taken off a heap, so that the ones behind are never sorted.
+// Keeps the candidates that top-p and min-p allow: the largest ones, at least one. They are taken
+// from a heap, so that the others are never sorted.
 void Sampler::keep_nucleus() {
   std::erase_if(candidates_, [this](const Candidate& c) {
     return c.logit == -INFINITY || (c.weight < params_.min_p && c.logit < most_);

@@ -143,7 +143,7 @@ TEST(Sampler, TheBestGiveTheTokenOfTheWholeRow) {
   for (uint32_t count : {0u, 1u, 2u, 7u, 40u, 300u}) EXPECT_GT(needed[count], 0) << count;
 }
 
-// A mask stands for logits of -inf, whatever the other options are.
+// A mask has the effect of logits of -inf, for all other options.
 TEST(Sampler, AMaskForbidsTokens) {
   std::mt19937 random(12);
   for (int round = 0; round < 500; ++round) {

@@ -92,7 +92,7 @@ bool Scheduler::compute() {
   admit();
   start_streams();
   bool any = form();
-  // Sequences that turned out to be held up make way for others.
+  // Sequences that turned out to be held up give their pages to others.
   while (!any && (admit() || make_way_for_stream())) {
     start_streams();
     any = form();
@@ -127,7 +127,7 @@ void Scheduler::end_all(Finish finish, std::string_view error) noexcept {
   finish_step();
 }
 
-// Ends jobs whose clients have left, at once, and not after another step.
+// Ends jobs whose clients have left at once, before another step.
 void Scheduler::drop_gone() {
   for (auto* list : {&running_, &waiting_}) {
     for (auto at = list->begin(); at != list->end();) {
@@ -154,8 +154,8 @@ PageCounts Scheduler::promised_to(const Generation& generation) {
   return pages;
 }
 
-// Returns the pages promised to all running sequences, and of a step's tokens what lies behind
-// their windows.
+// Returns the pages promised to all running sequences. The window pages include those for a step's
+// tokens that fall behind their windows.
 PageCounts Scheduler::promised_pages() const {
   PageCounts pages;
   if (engine_.windows() != nullptr) pages.window = pages_for(options_.step_tokens);
@@ -167,14 +167,14 @@ PageCounts Scheduler::promised_pages() const {
 uint32_t Scheduler::adopt(Generation& generation) {
   if (!options_.prefix_cache) return 0;
   std::span<const int32_t> tokens = generation.tokens();
-  // A row that is still wanted has to be computed, whatever the cache holds.
+  // A row that is still wanted must be computed, even if the cache has its page.
   if (generation.request().wants_rows()) tokens = tokens.first(generation.next_row() + 1);
   if (generation.scores_left() > 0) tokens = tokens.first(generation.next_scored() + 1);
   return generation.sequence->adopt_prefix(tokens);
 }
 
-// Only tokens that others computed count as a hit: a sequence that comes back after a preemption
-// also finds its own pages.
+// Counts only tokens that other sequences computed: after a preemption a sequence also finds its
+// own pages.
 void Scheduler::count_cached(Generation& generation, uint32_t tokens) {
   statistics_.cached_tokens.add(tokens);
   uint32_t length = generation.sequence->length();
@@ -200,7 +200,7 @@ bool Scheduler::try_admit(Generation& generation) {
   return true;
 }
 
-// Whether running or streamed sequences hold pages, which will become free.
+// Returns whether running or streamed sequences hold pages, which will become free.
 bool Scheduler::pages_come() const { return !running_.empty() || !streams_.empty(); }
 
 ClientTurns Scheduler::client_turns() const {
@@ -209,7 +209,7 @@ ClientTurns Scheduler::client_turns() const {
   return turns;
 }
 
-// Returns the waiting generation to admit next, of those whose clients read; end() if there is
+// Returns the waiting generation to admit next, among those whose clients read; end() if there is
 // none.
 std::list<Scheduler::GenerationPtr>::iterator Scheduler::next_waiting() {
   ClientTurns turns = client_turns();
@@ -225,8 +225,8 @@ std::list<Scheduler::GenerationPtr>::iterator Scheduler::next_waiting() {
   return next;
 }
 
-// Admits in turn: a short prompt doesn't overtake a long one that waits for pages. But nobody waits
-// for a client that doesn't read. Returns true where someone was admitted.
+// Admits in turn: a short prompt does not overtake a long one that waits for pages. But no sequence
+// waits for one whose client does not read. Returns whether any sequence was admitted.
 bool Scheduler::admit() {
   bool any = false;
   while (!waiting_.empty()) {
@@ -256,7 +256,7 @@ void Scheduler::unpick(Generation* generation) {
   });
 }
 
-// Gives back the room for results that did not come.
+// Gives back the room in streams for results that did not come.
 void Scheduler::drop_picks() {
   for (const Pick& pick : picks_) {
     if (pick.results > 0) pick.generation->job().stream().unreserve(pick.results);
@@ -264,8 +264,8 @@ void Scheduler::drop_picks() {
   picks_.clear();
 }
 
-// Preempts a sequence for which `which` is true, the youngest of the client of whom the most run;
-// returns false where there is none.
+// Preempts the youngest sequence for which `which` is true, of the client with the most running
+// ones. Returns false if there is none.
 bool Scheduler::preempt_youngest(const Which& which) {
   ClientTurns turns = client_turns();
   auto youngest = running_.end();
@@ -292,7 +292,8 @@ void Scheduler::to_waiting(std::list<GenerationPtr>& from, std::list<GenerationP
   waiting_.splice(after, from, at);
 }
 
-// Computes the picks. Returns false where the step was abandoned, since nobody waits for it.
+// Computes the picks. Returns false if the step was abandoned because its results are no longer
+// wanted.
 bool Scheduler::run() {
   requests_.clear();
   scored_.clear();
@@ -332,7 +333,7 @@ bool Scheduler::run() {
   statistics_.computed_tokens.add(tokens);
   statistics_.step_seconds.observe(seconds);
   statistics_.step_tokens.observe(tokens);
-  // The last step has half the weight, since chunks get dearer as a prompt gets longer.
+  // The last step has half the weight, since chunks cost more as a prompt gets longer.
   if (prompts && tokens > engine_.options().decode_rows) {
     double cost = seconds / tokens;
     token_seconds_ = token_seconds_ == 0 ? cost : (token_seconds_ + cost) / 2;
@@ -340,8 +341,8 @@ bool Scheduler::run() {
   return true;
 }
 
-// Samples the tokens of all sequences in parallel, on the threads that computed the step: what one
-// samples, and the mask that it needs for that, depends on no other.
+// Samples the tokens of all sequences in parallel, on the threads that computed the step. Each
+// sample, and the mask that it needs, is independent of the others.
 void Scheduler::sample_ahead() {
   sampling_.clear();
   uint32_t row = 0;
@@ -413,8 +414,8 @@ bool Scheduler::deliver_to(Pick& pick, NextRow* next) {
   return over;
 }
 
-// Delivers the scores of a pick's prompt tokens. Returns true where its generation has ended, or
-// failed since logits were not finite.
+// Delivers the scores of a pick's prompt tokens. Returns true if its generation has ended, or
+// failed because logits were not finite.
 bool Scheduler::deliver_scores(Pick& pick, size_t* score) {
   Generation& generation = *pick.generation;
   const std::span<ScoredToken> scored = std::span(scored_).subspan(*score, pick.scored);
@@ -432,8 +433,8 @@ bool Scheduler::deliver_scores(Pick& pick, size_t* score) {
   return over;
 }
 
-// Delivers a sampled token, and those that must come behind it. `generation` is the pick's own or
-// one of its siblings. Returns true where it has ended.
+// Delivers a sampled token, and tokens that must come after it. `generation` is the pick's own or
+// one of its siblings. Returns true if it has ended.
 bool Scheduler::deliver_token(Generation& generation, uint32_t logit_row, Pick* pick) {
   EngineRow row(engine_, logit_row);
   const uint32_t forced = generation.forced_count();
@@ -448,8 +449,8 @@ bool Scheduler::deliver_token(Generation& generation, uint32_t logit_row, Pick* 
   return finish.has_value();
 }
 
-// Whether a token that must come is delivered in this step, too; room for its result is then set
-// aside. Where there is no room it comes after the next step, and is the same.
+// Returns whether a token that must come is delivered in this step too, and sets aside room for its
+// result. Without room it comes after the next step, and is the same token.
 bool Scheduler::takes_more(const Generation& generation, Pick* pick) {
   if (!generation.knows_next() || generation.pending() >= Generation::kMostPending) return false;
   if (!generation.job().stream().reserve(1)) return false;
@@ -460,7 +461,7 @@ bool Scheduler::takes_more(const Generation& generation, Pick* pick) {
 void Scheduler::take_in_siblings(Pick& pick, uint32_t logit_row) {
   std::list<GenerationPtr> siblings = pick.generation->take_siblings();
   auto at = siblings.empty() ? newborn_.end() : siblings.begin();
-  // The siblings are known to end_all() from here on, whatever is thrown.
+  // end_all() sees the siblings from here on, even if the code below throws.
   newborn_.splice(newborn_.end(), siblings);
   while (at != newborn_.end()) {
     at = deliver_token(**at, logit_row, &pick) ? newborn_.erase(at) : std::next(at);

@@ -7,8 +7,8 @@
 
 namespace hearth {
 
-// Returns how many tokens a step has time for beside so many of decoding sequences. A model that
-// keeps nothing of a text from step to step takes it whole.
+// Returns how many tokens a step has time for besides `decoding` ones. A model that keeps nothing
+// of a text from step to step takes it whole.
 uint32_t Scheduler::affordable_tokens(uint32_t room, uint32_t decoding) const {
   if (options_.step_seconds <= 0 || !engine_.pool().keeps_pages()) return room;
   double affordable = engine_.options().decode_rows + 1;
@@ -20,7 +20,7 @@ uint32_t Scheduler::affordable_tokens(uint32_t room, uint32_t decoding) const {
   return std::min(room, static_cast<uint32_t>(chunk));
 }
 
-// Returns how many of a prompt's next tokens make a chunk, at least.
+// Returns the fewest of a prompt's next tokens that make a chunk.
 uint32_t Scheduler::least_chunk(const Generation& generation) const {
   const Sequence& sequence = *generation.sequence;
   uint32_t expanded =
@@ -29,8 +29,8 @@ uint32_t Scheduler::least_chunk(const Generation& generation) const {
   return std::min(generation.pending(), least);
 }
 
-// Returns false where no sequence could take part. Where one could, but gave its pages away, the
-// step may be empty, and the next one is not.
+// Forms a step. Returns false if no sequence could take part. If one could, but gave its pages
+// away, the step may be empty; the next one is not.
 bool Scheduler::form() {
   picks_.clear();
   picks_.reserve(running_.size());
@@ -50,7 +50,7 @@ bool Scheduler::form() {
 }
 
 // Picks one token of every decoding sequence, and more of those with more pending tokens, as far as
-// time allows and room is left for the others. Returns how many tokens it picked.
+// time and room allow. Returns how many tokens it picked.
 uint32_t Scheduler::pick_decoding(uint32_t decoding, Room* room) {
   const uint32_t whole = room->tokens;
   uint32_t more = affordable_tokens(whole - std::min(whole, decoding), decoding);
@@ -68,18 +68,18 @@ uint32_t Scheduler::pick_decoding(uint32_t decoding, Room* room) {
 void Scheduler::pick_prompts(uint32_t whole, uint32_t decoded, Room* room) {
   room->tokens = affordable_tokens(whole, decoded);
   bool first = true;
-  // The flag is cleared for those that have no turn this time, too.
+  // The flag is also cleared for prompts that have no turn this time.
   for (const GenerationPtr& generation : running_) generation->awaits = false;
   for (const GenerationPtr& generation : running_) {
     if (generation->decodes() || generation->streams()) continue;
-    // Another prompt may have computed what this one needs next, or is about to.
+    // Another prompt may have computed this one's next page, or may be about to.
     count_cached(*generation, adopt(*generation));
     generation->awaits = awaits_page(*generation);
     if (generation->awaits) continue;
     const uint32_t least = least_chunk(*generation);
     if (first) room->tokens = std::max(room->tokens, std::min(least, whole));
     uint32_t tokens = std::min(generation->pending(), room->tokens);
-    // A few tokens of a prompt cost more than they bring it forward.
+    // A few tokens of a prompt would cost more than they gain.
     if (tokens == 0 || (!first && tokens < least)) break;
     Picked picked = pick(*generation, cut_at_state(*generation, tokens), room);
     if (picked == Picked::kNoRoom) break;
@@ -98,8 +98,8 @@ void Scheduler::note_turns() {
   }
 }
 
-// Shapes the pick of a prompt whose tokens are scored. Scores that were given before its sequence
-// lost its pages are not given again.
+// Shapes the pick of a text or of a prompt whose tokens are scored. Scores that were given before
+// its sequence lost its pages are not given again.
 bool Scheduler::shape_text(const Generation& generation, const Room& room, Pick* pick) {
   const uint32_t at = generation.sequence->length(), left = generation.scores_left();
   if (left > 0 && at < generation.next_scored()) {
@@ -118,8 +118,8 @@ bool Scheduler::shape_text(const Generation& generation, const Room& room, Pick*
   return !samples || room.logit_rows > 0;
 }
 
-// Sets what is wanted of up to pick->tokens tokens, and cuts their number to the rows there are.
-// Returns false where there is no row.
+// Sets the wanted results of at most pick->tokens tokens, and limits their number to the rows that
+// are left. Returns false if no row is left.
 bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick) const {
   const Request& request = generation.request();
   if (!request.wants_rows()) return shape_text(generation, room, pick);

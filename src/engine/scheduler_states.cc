@@ -1,7 +1,8 @@
-// Keeps states for later prompts, of models whose layers have some (engine/state_pool.h): at the
-// end of a prompt's and of a reply's last whole page, where a prompt leaves a path that others
-// share, and now and then in a long prompt. Steps end there. On the way a state passes from page to
-// page, so that others find it, and the sequence itself after a preemption.
+// Keeps states for later prompts, in models with layers that keep states (engine/state_pool.h).
+// States are kept at the end of a prompt's and of a reply's last whole page, where a prompt leaves
+// a path that others share, and now and then in a long prompt; steps end there. Between these
+// places one passing state moves from page to page. Others find it, and so does the sequence itself
+// after a preemption.
 #include <algorithm>
 
 #include "engine/scheduler.h"
@@ -9,9 +10,9 @@
 namespace hearth {
 namespace {
 
-// The least distance in tokens from a kept state to that at a prompt's last page. To keep the
-// latter costs a step more, for the few tokens behind it, and computing fewer tokens again is
-// cheaper.
+// The least distance in tokens from a kept state to the state at a prompt's last page. Keeping the
+// latter costs another step for the few tokens after it; at a smaller distance, computing the
+// tokens again is cheaper.
 constexpr uint32_t kLeastApart = 3 * kPagePositions;
 
 }  // namespace
@@ -20,7 +21,7 @@ bool Scheduler::keeps_states() const {
   return options_.prefix_cache && engine_.states() != nullptr && engine_.states()->most_kept() > 0;
 }
 
-// Returns the first position behind its length at which its state is to be kept.
+// Returns the first position after its length at which its state is to be kept.
 uint32_t Scheduler::next_kept(const Generation& generation) const {
   const uint32_t at = generation.sequence->length(), known = generation.sequence->known();
   const uint32_t last = generation.decodes() ? 0 : last_page_end(generation.tokens().size());
@@ -31,8 +32,8 @@ uint32_t Scheduler::next_kept(const Generation& generation) const {
   return known > at ? std::min(next, known) : next;
 }
 
-// Returns how many of its next tokens, `tokens` at most, come in one step: none behind a place
-// where its state is to be kept, and whole pages where there is more to come.
+// Returns how many of its next tokens, at most `tokens`, come in one step: none after a place where
+// its state is to be kept, and whole pages unless they are its last.
 uint32_t Scheduler::cut_at_state(const Generation& generation, uint32_t tokens) const {
   if (tokens == 0 || !keeps_states() || generation.request().wants_rows()) return tokens;
   const uint32_t at = generation.sequence->length();
@@ -42,8 +43,8 @@ uint32_t Scheduler::cut_at_state(const Generation& generation, uint32_t tokens) 
   return end - at;
 }
 
-// Tells whether a part of the step that is being formed computes the next page of this prompt. Then
-// the prompt takes it from there, a step later.
+// Returns whether a part of the step that is being formed computes the next page of this prompt.
+// Then the prompt takes that page a step later.
 bool Scheduler::awaits_page(const Generation& generation) const {
   const uint32_t at = generation.sequence->length();
   if (!keeps_states() || at % kPagePositions != 0 || generation.pending() <= kPagePositions ||
@@ -72,7 +73,7 @@ void Scheduler::keep_state(const Generation& generation) {
 }
 
 // Counts the tokens of a pick that had been computed before: by the sequence itself before it gave
-// up its place, or by others who left no state there.
+// up its place, or by others that left no state there.
 void Scheduler::count_again(const Pick& pick) {
   const Generation& generation = *pick.generation;
   const uint32_t end = generation.sequence->length(), first = end - pick.tokens;

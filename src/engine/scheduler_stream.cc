@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// Returns the first position of a prompt that steps have to compute: only they give rows of logits,
+// Returns the first position of a prompt that steps must compute: only steps give rows of logits,
 // scores and the first token.
 uint32_t Scheduler::streamable_end(const Generation& generation) const {
   auto end = static_cast<uint32_t>(generation.tokens().size()) - 1;
@@ -40,8 +40,8 @@ std::unique_ptr<Sequence> Scheduler::new_sequence(const Generation& generation) 
   return sequence;
 }
 
-// Streams every prompt that ends sooner so than by steps. The time by steps includes that of the
-// prompts in front of it.
+// Streams every prompt that would end sooner than by steps. The time by steps includes that of the
+// prompts before it.
 void Scheduler::start_streams() {
   if (options_.streamer == nullptr) return;
   const bool free = !options_.streamer->rule();
@@ -56,8 +56,8 @@ void Scheduler::start_streams() {
   }
 }
 
-// Returns how many tokens, of those that a prompt has to compute, have pages on their way in a pass
-// over another prompt that begins alike.
+// Returns how many of the tokens that a prompt must compute have pages that a pass over another
+// prompt, which begins alike, is filling.
 uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
   const Sequence& sequence = *generation.sequence;
   const uint32_t from = sequence.length(), end = streamable_end(generation);
@@ -76,7 +76,7 @@ uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
            sequence.form_of(page) == other->sequence->form_of(page)) {
       ++page;
     }
-    // The pages before that place must be among those that a layer with a window keeps.
+    // The pages before that place must be among the pages that a layer with a window keeps.
     if (windows != nullptr && first_window_page(windows->window(), page * kPagePositions) <
                                   windows->first_held(other->sequence->length())) {
       continue;
@@ -86,8 +86,8 @@ uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
   return most;
 }
 
-// Returns the seconds until steps have computed so many tokens of prompts, each turn of them behind
-// one of every other engine on the same cores (engine/step_turns.h); 0: not known.
+// Returns the seconds until steps have computed `tokens` tokens of prompts, with a turn of every
+// other engine on the same cores before each turn of them (engine/step_turns.h); 0: not known.
 double Scheduler::core_seconds(uint32_t tokens) const {
   if (token_seconds_ == 0) return 0;
   const auto decoding = static_cast<uint32_t>(
@@ -108,7 +108,7 @@ void Scheduler::start_free_stream(Generation& generation, uint32_t core_tokens) 
   const auto takes = [&](uint32_t tokens) {
     return options_.streamer->takes(tokens, end - tokens, by_cores);
   };
-  // Tokens that a pass over another prompt is computing are not computed a second time.
+  // Tokens that a pass over another prompt is computing are not computed again.
   const uint32_t coming = coming_from_passes(generation);
   if (coming >= count - count / 2 && (takes(count) || takes(count - coming))) {
     generation.awaits_pass = true;
@@ -119,7 +119,7 @@ void Scheduler::start_free_stream(Generation& generation, uint32_t core_tokens) 
 }
 
 // Streams a prompt whose bits would differ in steps. It waits until there are pages for it, unless
-// no other prompt is there to give some back.
+// no other prompt could give some back.
 void Scheduler::start_own_stream(Generation& generation) {
   Sequence& sequence = *generation.sequence;
   const auto left = [&] { return sequence.streamed() - sequence.length(); };
@@ -134,8 +134,8 @@ void Scheduler::start_own_stream(Generation& generation) {
   const bool alone = streams_.empty() && std::ranges::all_of(running_, [](auto& one) {
                        return one->sequence->must_stream();
                      });
-  // Window pages of prompts that begin behind a cached prefix may leave a pass too few. Which
-  // prompts are streamed must not depend on the cache, so then they begin at position 0.
+  // Window pages of prompts that begin after a cached prefix may leave too few for a pass. The
+  // cache must not decide which prompts are streamed, so these prompts then begin at position 0.
   if (short_of_pages() && alone && engine_.windows() != nullptr) {
     for (const GenerationPtr& other : running_) other->sequence->truncate(0);
   }
@@ -153,8 +153,8 @@ void Scheduler::start_own_stream(Generation& generation) {
   if (!generation.awaits_pass) begin_stream(generation, count);
 }
 
-// Takes the pages of a sequence that turned out to be held up, where a prompt waits for some.
-// Returns whether there was one.
+// Takes the pages of a sequence that is held up, if a prompt waits for some. Returns whether there
+// was such a sequence.
 bool Scheduler::make_way_for_stream() {
   const bool waits =
       streams_.empty() && std::ranges::any_of(running_, [](auto& one) { return one->awaits_pass; });
@@ -186,8 +186,9 @@ void Scheduler::begin_stream(Generation& generation, uint32_t count) {
   if (generation.admitted_seconds == 0) generation.admitted_seconds = options_.clock();
 }
 
-// Whether the pages of `count` more tokens may be given to the GPU. Once a GPU was lost with pages,
-// only if a whole context's pages would be left should these and all under way be lost as well.
+// Returns whether the pages of `count` more tokens may be given to the GPU. After a GPU was lost
+// with pages, they may only if a whole context's pages would be left, should these and all under
+// way also be lost.
 bool Scheduler::may_lose(const Generation& generation, uint32_t count) const {
   if (lost_.empty()) return true;
   PageCounts all = generation.sequence->pages_needed_by_passes(count);
@@ -206,7 +207,7 @@ bool Scheduler::may_lose(const Generation& generation, uint32_t count) const {
   return all.fit({engine_.pool().page_count(), windows ? windows->page_count() : 0});
 }
 
-// Leaves a pass whose prompt is not wanted any more: its pages are kept until no pass touches them.
+// Leaves a pass whose prompt is no longer wanted. Its pages are kept until no pass uses them.
 void Scheduler::leave_stream(Generation& generation) noexcept {
   if (generation.stream == 0) return;
   options_.streamer->cancel(generation.stream);
@@ -214,7 +215,7 @@ void Scheduler::leave_stream(Generation& generation) noexcept {
   generation.stream = 0;
 }
 
-// Takes back the prompts whose passes have ended; steps compute the positions that were not filled.
+// Takes back the prompts whose passes have ended. Steps compute the positions that were not filled.
 void Scheduler::take_streamed() {
   if (options_.streamer == nullptr) return;
   for (const PromptStreamer::Done& done : options_.streamer->take_done()) {
@@ -240,7 +241,7 @@ void Scheduler::take_streamed() {
       generation.sequence = new_sequence(generation);
       continue;
     }
-    // A page that it began in was copied there and back, perhaps in part.
+    // The page in which the pass began was copied to the GPU and back, perhaps only in part.
     generation.sequence->truncate(generation.streamed_from / kPagePositions * kPagePositions);
   }
 }

@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// Tells whether the page that the next token falls into is begun, and others see it.
+// Returns whether the page of the next token is begun and seen by other sequences.
 bool shares_last(const PageStock& stock, const std::vector<uint32_t>& pages, uint32_t length) {
   return length % kPagePositions != 0 && !stock.is_private(pages.back());
 }
@@ -129,7 +129,7 @@ void Sequence::finish_passes() {
     window_begin_ = size - ring_;
   }
   ring_ = 0;
-  // Pages behind the window were not filled.
+  // Pages before the window were not filled.
   give_back();
 }
 
@@ -169,7 +169,7 @@ uint32_t Sequence::take_window_page(uint32_t tree_page) {
   return page;
 }
 
-// Takes window pages that it gave back again, as far as they are still kept.
+// Takes back window pages that it gave back, if they are still kept.
 void Sequence::take_window_back() {
   const uint32_t begin = windows_->first_held(length());
   while (window_begin_ > begin) {
@@ -179,8 +179,8 @@ void Sequence::take_window_back() {
   }
 }
 
-// Returns the slot from which its state is read, and the one to which it is written, where nobody
-// else reads.
+// Returns the slot to read its state from, and the slot to write it to, which no other sequence
+// reads.
 StateMove Sequence::own_slot() {
   HEARTH_CHECK(read_ == kNoSlot, "the step before has been finished");
   if (slot_ == kNoSlot) {
@@ -189,7 +189,7 @@ StateMove Sequence::own_slot() {
     return {kNoSlot, slot_};
   }
   if (states_->is_private(slot_)) return {slot_, slot_};
-  // A kept state that nobody else has taken is overwritten where slots are short.
+  // If slots are short, a kept state that no other sequence holds is overwritten.
   if (!states_->can_take()) {
     states_->forget_slot(slot_);
     if (states_->is_private(slot_)) return {slot_, slot_};
@@ -241,7 +241,7 @@ void Sequence::truncate(uint32_t length) {
   if (windows_ != nullptr) take_window_back();
 }
 
-// Takes the last state that is kept on its path up to `length`; returns where that is.
+// Takes the last state that is kept on its path up to `length`, and returns its length.
 uint32_t Sequence::back_to_state(uint32_t length) {
   uint32_t pages = std::min(published_, length / kPagePositions);
   while (pages > 0 && states_->find(pages_[pages - 1]) == kNoSlot) --pages;
@@ -323,7 +323,7 @@ uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
     if (needs_place() && states_->free_places() == 0) found.clear();
     const size_t all = found.size();
     while (!found.empty() && states_->find(found.back()) == kNoSlot) found.pop_back();
-    // Other sequences went on from there: paths part.
+    // Other sequences went on from there, so paths part there.
     if (!found.empty() && found.size() == all && pool_->has_children(found.back())) {
       states_->settle(found.back());
     }
@@ -353,7 +353,7 @@ uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
   return static_cast<uint32_t>(count);
 }
 
-// Adopts pages with the window that its tokens need now, which is there.
+// Adopts pages with the kept window that its tokens now need.
 void Sequence::adopt_window(std::span<const uint32_t> found) {
   const auto own = static_cast<uint32_t>(pages_.size());
   const uint32_t begin = windows_->first_held(length());

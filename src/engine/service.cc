@@ -23,8 +23,8 @@ Service::Service(const Load& load, const Tokenizer* tokenizer, const ServiceOpti
     try {
       engine_ = load();
       if (options_.make_streamer) {
-        // Making the streamer measures the cores and the accelerator, beside which others' steps
-        // would count.
+        // Making the streamer measures the cores and the accelerator, so others' steps must not
+        // run.
         StepTurns::Place place(options_.turns.get());
         place.begin_step();
         streamer_ = options_.make_streamer(*engine_, [mailbox = mailbox_] { mailbox->poke(); });
@@ -43,9 +43,9 @@ Service::Service(const Load& load, const Tokenizer* tokenizer, const ServiceOpti
   });
 }
 
-// The service's thread calls this: an engine is destroyed by the thread that made it, around which
-// its team is pinned. Passes write to the pages of sequences that the scheduler holds, so they end
-// first.
+// Ends the service's objects; the service's thread calls it. The thread that made an engine must
+// destroy it, since its team is pinned around that thread. Passes write to pages of sequences that
+// the scheduler holds, so the streamer ends first.
 void Service::end() {
   streamer_.reset();
   scheduler_.reset();
@@ -64,7 +64,7 @@ Service::~Service() {
 JobHandle Service::submit(Request request, std::shared_ptr<ResultStream> stream) {
   check_request(request, *engine_, tokenizer_, *stream);
   stream->set_on_room([mailbox = mailbox_] { mailbox->poke(); });
-  JobHandle handle;  // it may die here, and then takes the lock itself
+  JobHandle handle;  // destroyed after the lock is released, as it takes the lock
   {
     std::lock_guard lock(mailbox_->mutex);
     uint64_t waiting = statistics_->waiting + mailbox_->newcomers.size();
@@ -72,7 +72,7 @@ JobHandle Service::submit(Request request, std::shared_ptr<ResultStream> stream)
       fail(ErrorCode::kBusy, "{} requests are already waiting: try again later", waiting);
     }
     auto job = std::make_shared<Job>(++last_id_, std::move(request), std::move(stream));
-    // A job that has ended is gone.
+    // A job that has ended no longer exists.
     handle = {job->id(), [mailbox = mailbox_, weak = std::weak_ptr(job)] {
                 if (auto under_way = weak.lock()) {
                   under_way->cancel();
@@ -87,8 +87,7 @@ JobHandle Service::submit(Request request, std::shared_ptr<ResultStream> stream)
   return handle;
 }
 
-// Takes the jobs that came in; where there was nothing to do, waits for something first. Returns
-// false at the end.
+// Takes the jobs that came in. With `idle`, waits for one first. Returns false at the end.
 bool Service::wait_for_work(bool idle, std::vector<std::shared_ptr<Job>>* newcomers) {
   std::unique_lock lock(mailbox_->mutex);
   if (idle) {
@@ -112,8 +111,8 @@ void Service::serve() {
       if (const auto waited = place.begin_step()) scheduler.note_wait(*waited);
       idle = !scheduler.step();
     } catch (const std::exception& error) {
-      // Requests were checked, so this is memory running out or a bug: it ends them, not the
-      // service.
+      // Requests were checked, so the error is a lack of memory or a bug. It ends the requests, not
+      // the service.
       scheduler.end_all(Finish::kFailed, failure_text(error));
     }
     place.end_step();

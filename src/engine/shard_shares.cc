@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-// Shares are whole numbers; the ones that were fitted to memory add up to about this.
+// Shares are whole numbers. Shares that were fitted to memory add up to about this.
 constexpr double kShareSum = 1 << 16;
 
 }  // namespace

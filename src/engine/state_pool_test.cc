@@ -32,7 +32,7 @@ class StateTest : public testing::Test {
   std::unique_ptr<Sequence> sequence() {
     return std::make_unique<Sequence>(*pages_, SequenceForms{}, states_.get());
   }
-  // Whether the pools have room for `count` more tokens.
+  // Returns whether the pools have room for `count` more tokens.
   bool fits(const Sequence& sequence, uint32_t count) const {
     return (!sequence.needs_place() || states_->free_places() > 0) &&
            sequence.pages_needed(count).full <= pages_->available();
@@ -157,7 +157,7 @@ TEST_F(StateTest, WhatPassesGivesWayAndWhatIsUnusedForLongestGoesFirst) {
   EXPECT_EQ(states_->evictions(), 1u);
   EXPECT_EQ(sequence()->adopt_prefix(counted(300)), 256u);
   EXPECT_EQ(sequence()->adopt_prefix(counted(100, 1000)), 0u);
-  // Pages that somebody else needs take their states with them.
+  // Pages that are given to another holder lose their states.
   auto greedy = sequence();
   step(*greedy, counted(64 * kPages, 3000));
   EXPECT_EQ(states_->kept_count(), 0u);
@@ -191,7 +191,7 @@ TEST_F(StateTest, StatesGetThinnerBehindTheNewestAndStayWherePathsPart) {
   expect_all_accounted();
 }
 
-// A fork reads what the other reads, and copies only where slots are short.
+// A fork reads the same slot as the other sequence, and copies only if slots are short.
 TEST_F(StateTest, ForksShareAStateUntilTheyGoOn) {
   for (uint32_t kept : {0u, 1u}) {
     start(2, kept);
@@ -273,8 +273,8 @@ void cut_fork_or_end(std::vector<std::unique_ptr<Sequence>>* sequences, Turns* t
   if (kind == 2) sequences->erase(sequences->begin() + static_cast<long>(which));
 }
 
-// Every sequence reads the state of its own tokens, whatever is forked, cut, adopted, kept, undone
-// or short.
+// Every sequence reads the state of its own tokens, after any forks, cuts, adoptions, keeping and
+// undoing, and when slots are short.
 TEST_F(StateTest, EveryoneReadsItsOwnStateWhateverIsShared) {
   Turns turns(4);
   for (int round = 0; round < 40; ++round) {

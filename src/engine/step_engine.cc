@@ -63,7 +63,7 @@ void StepEngine::check(std::span<const StepRequest> requests) const {
        windows ? free.window : free.full);
 }
 
-// Grows a request's sequence by its tokens. Where state slots are short, sequences of the step that
+// Grows a request's sequence by its tokens. If state slots are short, sequences of the step that
 // read a slot which others hold get a copy of it, until a slot is free.
 StateMove StepEngine::grow(std::span<const StepRequest> requests, const StepRequest& request) {
   for (size_t i = 0; i < items_.size() && request.sequence->lacks_slot(); ++i) {
@@ -76,7 +76,7 @@ StateMove StepEngine::grow(std::span<const StepRequest> requests, const StepRequ
   return request.sequence->grow(request.tokens);
 }
 
-// Puts the rows of logits first into outputs_, then those that are scored.
+// Lays out the step. outputs_ first has the rows of logits, then the rows that are scored.
 void StepEngine::lay_out(std::span<const StepRequest> requests) {
   tokens_.clear();
   positions_.clear();
@@ -153,7 +153,7 @@ bool StepEngine::step(std::span<const StepRequest> requests, const Abandon* aban
   return true;
 }
 
-// Pages are filed before they are given back.
+// Finishes the requests. Pages are filed before they are given back.
 void StepEngine::finish(std::span<const StepRequest> requests) {
   for (const StepRequest& request : requests) request.sequence->finish_step();
   for (const StepRequest& request : requests) {

@@ -88,9 +88,9 @@ void StepLogits::for_each_maxima(size_t i, uint32_t below, const Call& call) con
   }
 }
 
-// Returns a bound that is at most the count-th largest maximum of row i: the count-th largest of
-// its stripes, which are some of these maxima. It spares the search for the largest most of what it
-// would find first and drop later. Returns nothing where a maximum is not finite.
+// Returns a bound that is at most the count-th largest maximum of row i, or nothing if a maximum is
+// not finite. The bound is the count-th largest of the row's stripes, which are some of these
+// maxima. With it the search for the largest maxima skips most candidates that it would drop later.
 std::optional<float> StepLogits::least_maximum(size_t i, uint32_t count, uint32_t below) const {
   std::array<float, kStripes> stripes;
   stripes.fill(kLeast);
@@ -106,8 +106,8 @@ std::optional<float> StepLogits::least_maximum(size_t i, uint32_t count, uint32_
   return *at;
 }
 
-// The tokens lie in the `count` panels with the largest maxima: a token in any other panel ranks
-// behind the largest in each of these.
+// Reads the `count` panels with the largest maxima. They hold the tokens, since a token in any
+// other panel ranks after the largest in each of these.
 std::span<const TokenLogit> StepLogits::best(size_t i, uint32_t count, uint32_t below,
                                              uint32_t reader) {
   HEARTH_CHECK(count > 0 && below <= vocabulary_, "some tokens of the vocabulary are wanted");
@@ -123,8 +123,8 @@ std::span<const TokenLogit> StepLogits::best(size_t i, uint32_t count, uint32_t 
     auto first = static_cast<uint32_t>(panel.token) * kPanelRows;
     tokens.offer(columns(i, first, first + kPanelRows), static_cast<int32_t>(first));
   }
-  // The last panel's maximum may belong to a column from `below` on, so its columns are looked at
-  // themselves.
+  // Reads the last panel's columns themselves, since its maximum may belong to a column from
+  // `below` on.
   if (uint32_t rest = below % kPanelRows; rest > 0) {
     std::span<const float> last = columns(i, below - rest, below);
     if (!all_finite(last)) return {};

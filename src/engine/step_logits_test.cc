@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kRows = 3;
 
-// A step's logits as the LM head leaves them, and the same rows as plain vectors.
+// A step's logits as the LM head writes them, and the same rows as plain vectors.
 class Step {
  public:
   // Logits that are often equal: integers up to `most`.
@@ -29,7 +29,7 @@ class Step {
       for (float& logit : row) logit = static_cast<float>(random() % most) - 20;
     }
   }
-  // Fills the logits of now; those that pad the last panel are larger than all others.
+  // Fills the step's logits. Those that pad the last panel are larger than all others.
   void fill() {
     std::span<const ShardLogits> parts = logits.begin_step();
     for (uint32_t s = 0; s < parts.size(); ++s) {
@@ -45,7 +45,7 @@ class Step {
   }
 
  private:
-  // Uneven, some of nothing.
+  // Uneven shares, one of them 0.
   static std::vector<uint32_t> shares(uint32_t shards) {
     std::vector<uint32_t> all = {2, 0, 1, 3};
     return {all.begin(), all.begin() + shards};
@@ -83,7 +83,7 @@ TEST(StepLogitsTest, RowsAreWholeWhereverTheirColumnsLie) {
           std::span<const float> row = step.logits.row(r);
           EXPECT_EQ(std::vector<float>(row.begin(), row.end()), step.rows[r]) << shards;
         }
-        for (float& logit : step.rows[1]) logit += 1;  // gathered last, and other in the next step
+        for (float& logit : step.rows[1]) logit += 1;  // gathered last; differs in the next step
       }
     }
   }

@@ -52,12 +52,12 @@ TEST(StepTurns, WhoAskedFirstIsFirst) {
   EXPECT_EQ(order, (std::vector{0, 1, 2}));
 }
 
-// Short steps share a turn, and one that is used up ends with its step.
+// Short steps share a turn, and a used-up turn ends with its step.
 TEST(StepTurns, ShortStepsShareATurn) {
   StepTurns turns;
   StepTurns::Place place(&turns);
   int steps = 0;
-  // A turn's first step may use it up where the machine was busy elsewhere: then another turn
+  // If other programs delay the machine, a turn's first step may use it up. Then another turn
   // follows.
   for (int turn = 0; turn < 100 && steps < 2; ++turn) {
     const double asked = steady_seconds();

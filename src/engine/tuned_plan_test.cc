@@ -7,7 +7,7 @@ namespace {
 
 class TunedPlanTest : public testing::Test {
  protected:
-  // A result of tuning which found that the decode plan suits steps of up to 32 rows.
+  // Makes a result of tuning which found that the decode plan suits steps of up to 32 rows.
   TunedPlanTest() {
     EngineOptions found;
     found.decode_rows = 32;
@@ -73,7 +73,7 @@ TEST(TunedUse, IsWhereNobodySaysWhoWorksWhere) {
   EXPECT_TRUE(says([](Options options) { options.experts = ExpertCut::kCut; }));
   EXPECT_TRUE(says([](Options options) { options.interleave = true; }));
   EXPECT_FALSE(says([](Options options) { options.kv_bytes = 1 << 20; }));
-  // The seats of a pool that may sit anywhere give way, but not its groups.
+  // The seats of a pool that may sit anywhere are replaced, but not its groups.
   EngineOptions pool;
   pool.tuned = TunedUse::kWhole;
   pool.threads = 3;

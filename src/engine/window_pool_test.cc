@@ -23,7 +23,7 @@ class Windows : public testing::Test {
     return std::make_unique<Sequence>(*pool_, SequenceForms{}, nullptr, windows_.get());
   }
   PageCounts available() const { return {pool_->available(), windows_->available()}; }
-  // Computes a step, where there is room for it.
+  // Computes a step, if there is room for it. Returns whether there was.
   bool compute(Sequence& sequence, std::span<const int32_t> tokens, bool publishes = true) {
     if (!sequence.pages_needed(static_cast<uint32_t>(tokens.size())).fit(available())) return false;
     const uint32_t from = sequence.length();
@@ -57,8 +57,8 @@ class Windows : public testing::Test {
   std::unique_ptr<WindowPool> windows_;
 };
 
-// Few different tokens and prompts that repeat: whatever is shared, given back, taken back and
-// evicted, every sequence sees its own tokens in its window, and no page is lost.
+// Few different tokens and repeated prompts. After any sharing, giving back, taking back and
+// eviction every sequence sees its own tokens in its window, and no page is lost.
 class RandomWindows : public Windows {
  protected:
   static constexpr uint32_t kPages = 60;
@@ -91,7 +91,7 @@ class RandomWindows : public Windows {
     one.undo_step(before);
     ASSERT_EQ(one.length(), before);
   }
-  // Passes, which write nothing that lies behind the window; or which fail.
+  // Fills pages like passes, which write nothing before the window, or like passes that fail.
   void fill(Sequence& one) {
     const uint32_t before = one.length();
     const std::vector<int32_t> more = tokens_from(random_, 1 + random_() % 300);
@@ -166,8 +166,8 @@ TEST_F(RandomWindows, SequencesSeeTheirOwnTokensWhateverIsGivenBack) {
   }
 }
 
-// A hit needs the window's pages: those of the end of what was there, and no others are kept where
-// there is no room.
+// A hit needs the window's pages. Those at the end of a text are kept, and no others if there is no
+// room.
 TEST_F(Windows, AHitIsWhereAllPagesOfTheWindowAreKept) {
   start(100, 40, 6);
   std::mt19937 random(1);
@@ -181,8 +181,8 @@ TEST_F(Windows, AHitIsWhereAllPagesOfTheWindowAreKept) {
   auto longer = sequence();
   EXPECT_EQ(longer->adopt_prefix(tokens), 1024u);
   expect_right(*longer);
-  // A sequence that leaves its path where no window is kept begins where one is, and then one is
-  // kept there.
+  // A sequence that leaves its path where no window is kept begins at an earlier kept window.
+  // Afterwards a window is kept where it left the path.
   std::vector<int32_t> other(tokens.begin(), tokens.begin() + 700);
   for (size_t i = 640; i < other.size(); ++i) other[i] = 5;
   auto second = sequence();
