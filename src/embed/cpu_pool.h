@@ -16,7 +16,7 @@ class CpuPool : public EngineDevice {
   // Makes an engine with embed_engine_options().
   using Load = std::function<std::unique_ptr<Engine>()>;
 
-  // Calls `load` on the pool's thread. Throws what it throws.
+  // Calls `load` on the pool's thread. Throws the errors of `load`.
   CpuPool(std::string name, const Load& load, const EmbedOptions& options);
 
   DeviceKind kind() const override { return DeviceKind::kCpu; }

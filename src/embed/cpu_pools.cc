@@ -49,7 +49,7 @@ std::vector<EmbedQuery> probe_queries(const CpuPool& pool) {
   uint32_t token = 0;
   for (EmbedQuery& query : queries) {
     for (size_t i = 0; i < length; ++i) {
-      // The tokens come in any order in which neighbours differ.
+      // The tokens come in an order in which neighbours differ.
       token = (token + 7919) % vocabulary;
       query.tokens.push_back(static_cast<int32_t>(token));
     }

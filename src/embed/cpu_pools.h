@@ -1,4 +1,5 @@
-// The CPU pools of a machine: one for every node or one for all, whichever does more.
+// The CPU pools of a machine: one for every node or one for all, whichever embeds more tokens a
+// second.
 #pragma once
 
 #include <functional>
@@ -15,8 +16,8 @@ namespace hearth {
 struct PoolsOptions {
   std::string name = "cpu";  // of the pools: NAME, or NAME0, NAME1, ... where there are several
   PlacementOptions where;
-  // The way of splitting; none: on a machine whose threads sit on several nodes both are made and
-  // measured.
+  // The way of splitting; none: on a machine whose threads sit on several nodes both ways are made
+  // and measured.
   std::optional<PoolSplit> split;
   EngineOptions engine;  // embed_engine_options(); nodes and PUs are set for each pool
   EmbedOptions embed;
@@ -32,14 +33,14 @@ struct CpuPools {
   double nodes_rate = 0, one_rate = 0;
 };
 
-// Returns the options of the engines that make_cpu_pools() loads first: one for each node, where
-// there are several and `split` does not say kOne.
+// Returns the options of the engines that make_cpu_pools() loads first: one for each node, if there
+// are several nodes and `split` is not kOne.
 std::vector<EngineOptions> pool_engines(const Machine& machine, const PoolsOptions& options);
 
-// Makes the pools. To choose the split by measuring, both kinds are made at once; where memory does
+// Makes the pools. To choose the split by measuring, both kinds are made at once. If memory does
 // not hold both, there is a pool for every node, and nothing is measured.
 //
-// Throws what `make` throws, (kUsage) for places that cannot be.
+// Throws the errors of `make`, and Error (kUsage) for impossible places.
 CpuPools make_cpu_pools(const Machine& machine, const PoolsOptions& options,
                         const MakeEngine& make);
 

@@ -1,6 +1,6 @@
-// Chooses the devices that get a queue, and says why (WindVE, Huang et al. 2025, section IV-C):
-// each one, where all are of one kind; where there are two kinds the accelerators alone, unless
-// offloading was asked for. A device that is in trouble gets none: it does not answer, does not
+// Chooses the devices that get a queue, and says why (WindVE, Huang et al. 2025, section IV-C). If
+// all devices are of one kind, each gets a queue. If there are two kinds, the accelerators alone
+// do, unless offloading was asked for. A device in trouble gets none: it does not answer, does not
 // agree with the others, or misses the objective with a single query (equation 11).
 #pragma once
 
@@ -26,8 +26,7 @@ struct QueueDecision {
 // Returns a decision for each device, in their order.
 std::vector<QueueDecision> decide_queues(const std::vector<DeviceSight>& devices, bool offload);
 
-// Returns the trouble of a device that misses the objective with a single query; "" where it does
-// not.
+// Returns the trouble of a device that misses the objective with a single query; else "".
 std::string trouble_of_slo(double seconds_alone, double slo);
 
 }  // namespace hearth

@@ -1,9 +1,9 @@
 // EmbedDevice: something that turns texts into vectors: a pool of CPU cores, a server elsewhere
-// that drives an accelerator, a simulation. One thread uses it, its queue's own
-// (embed/queue_manager.h), where nothing else is said.
+// that drives an accelerator, a simulation. Only its queue's thread (embed/queue_manager.h) uses
+// it, unless a function's comment says otherwise.
 //
-// How long a device takes is a line (WindVE, Huang et al. 2025, equation 12): t = alpha C + beta
-// for C queries of equal length together. Here C is counted in tokens, since lengths differ.
+// The time of a device is a line (WindVE, Huang et al. 2025, equation 12): t = alpha C + beta for C
+// queries of equal length together. Here C counts tokens, since lengths differ.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace hearth {
 
-// A text to embed, or a pair of texts to score. An endpoint is sent the text, or the ids where
-// there is no text; a pool takes the ids.
+// A text to embed, or a pair of texts to score. An endpoint is sent the text, or the ids if there
+// is no text; a pool takes the ids.
 struct EmbedQuery {
   std::string text = {};
   std::vector<int32_t> tokens = {};
   uint32_t second = 0;  // the first token of a pair's second text; 0: there is no second one
 };
 
-// Returns how many of a device's slot tokens a query takes: one for each of its ids, or where it
-// has none a guess from its text, one for every 4 bytes and two more. At least 1.
+// Returns how many of a device's slot tokens a query takes, at least 1: one for each of its ids or,
+// without ids, one for every 4 bytes of its text and two more.
 uint64_t query_tokens(const EmbedQuery& query);
 
 enum class DeviceKind : uint8_t { kAccelerator, kCpu };
@@ -40,13 +40,13 @@ class EmbedDevice {
   virtual const std::string& name() const = 0;
   virtual DeviceKind kind() const = 0;
   virtual uint32_t width() const = 0;
-  // Whether a failure may mean that the device is gone for a while. A device that is part of the
-  // program goes on with its next batch instead.
+  // Returns whether a failure may mean that the device is gone for a while. A device that is part
+  // of the program goes on with its next batch instead.
   virtual bool remote() const { return false; }
   // Computes the vectors of a batch, which is not empty, in its order. Blocks until all are there.
   //
-  // Errors: kRequest where a text is at fault, which any other device would refuse as well; any
-  // other means that the device has failed, kBusy that it had too much to do.
+  // Errors: kRequest if a text is at fault, which any other device would refuse as well. Any other
+  // error means that the device has failed, kBusy that it had too much to do.
   virtual std::vector<EmbedVector> run(std::span<const EmbedQuery* const> batch) = 0;
   // Gives up the batch under way; run() is not called again. May be called from any thread while
   // another is in run(), which then ends soon, with an error if it waits for a server.

@@ -12,7 +12,7 @@ class DeviceClock {
   virtual void sleep_until(double moment) = 0;
 };
 
-// The machine's own, as steady_seconds() has it.
+// The machine's own clock, steady_seconds().
 class SteadyClock : public DeviceClock {
  public:
   double now() const override;

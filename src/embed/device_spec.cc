@@ -74,7 +74,7 @@ class Settings {
     *kind = *text == "cpu" ? DeviceKind::kCpu : DeviceKind::kAccelerator;
   }
   std::map<std::string, std::string> rest() { return {left_.begin(), left_.end()}; }
-  // Throws where a key is left that nobody read; `known` lists the valid keys, for the message.
+  // Throws if a key is left that was not read; `known` lists the valid keys for the message.
   void end(std::string_view known) const {
     if (!left_.empty()) {
       refuse(spec_, left_[0].first,

@@ -8,9 +8,9 @@
 //   gpu:NAME
 //   sim:alpha=0.018,beta=0.27,kind=accelerator,noise=0.05,seed=1,tokens=75,width=8,name=v100
 //
-// alpha and beta are seconds, alpha for each `tokens` tokens. `key` names a variable of the
-// environment that holds the endpoint's key; a key itself stands nowhere else. An endpoint is an
-// accelerator unless it says kind=cpu; a simulation says what it is, an accelerator by default.
+// alpha and beta are seconds, alpha for each `tokens` tokens. `key` names an environment variable
+// that holds the endpoint's key; the key itself never stands in a spec. An endpoint is an
+// accelerator unless it says kind=cpu. A simulation says its kind, an accelerator by default.
 //
 // Errors (kUsage): the spec, the part that is wrong, and what can stand there.
 #pragma once
@@ -31,13 +31,13 @@
 
 namespace hearth {
 
-// A pool's settings, by name, as the spec gives them. Whoever makes the pool reads them and refuses
-// names that it does not know.
+// A pool's settings, by name, as the spec gives them. The code that makes the pool reads them and
+// refuses names that it does not know.
 struct PoolSpec {
   std::map<std::string, std::string> settings;
 };
 
-// The GPU that choose_accelerator() takes; empty: the first that is no software.
+// The name of a GPU for choose_accelerator(); empty: the first one that is not software.
 struct GpuSpec {
   std::string name;
 };
@@ -51,13 +51,13 @@ struct DeviceSpec {
 
 DeviceSpec parse_device_spec(std::string_view text);
 
-// Parses several specs. Where devices have the same name, the later ones become NAME-2, NAME-3.
+// Parses several specs. If devices have the same name, the later ones become NAME-2, NAME-3.
 std::vector<DeviceSpec> parse_device_specs(const std::vector<std::string>& texts);
 
 // Makes a device that runs an engine; called for specs with a PoolSpec or a GpuSpec.
 using PoolMaker = std::function<std::unique_ptr<EmbedDevice>(const DeviceSpec&)>;
 
-// Makes the device, which for an endpoint asks it for its width. `clock` outlives it.
+// Makes the device. An endpoint is asked for its width. `clock` must outlive the device.
 std::unique_ptr<EmbedDevice> make_device(const DeviceSpec& spec, DeviceClock& clock,
                                          const PoolMaker& pool);
 

@@ -12,7 +12,7 @@ namespace hearth {
 namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
-// The tolerance in seconds with which moments are compared: their sums are rounded.
+// The tolerance in seconds of comparisons between moments, since sums of them are rounded.
 constexpr double kRounding = 1e-9;
 constexpr double kDeviations = 1.5;
 // The least weight of a new batch in the mean of batches' ratios to the line.
@@ -92,7 +92,7 @@ double Dispatcher::Device::stall_at(double slo) const {
 void Dispatcher::Device::learn(double ratio) {
   ratio = std::min(ratio, kMostRatio);
   ++seen;
-  // The mean begins as 1, the line's own ratio, which counts as one batch.
+  // The mean begins as 1, the line's own ratio, and that counts as one batch.
   double weight = std::max(1.0 / static_cast<double>(seen + 1), kLeastWeight);
   double difference = ratio - mean;
   mean += weight * difference;
@@ -142,7 +142,7 @@ bool Dispatcher::admits(const Device& device, const DispatchQuery& query, double
   if (!device.up || is_stalled(device, now) || !could_ever(device, query.tokens)) return false;
   const uint64_t slots = device.options.slots;
   if (!by_deadline(device)) return device.held + query.tokens <= slots;
-  // A batch runs and one waits, each as long as the objective at most.
+  // One batch runs and one waits, each at most as long as the objective.
   return device.held + query.tokens <= 2 * slots && in_time(device, query, now);
 }
 
@@ -220,7 +220,7 @@ double Dispatcher::gathered_at(const Device& device) const {
   return std::min(device.gather_until, in_time);
 }
 
-// Returns the places, among the waiting queries, of those in the next batch, rising.
+// Returns the indices, among the waiting queries, of the next batch's queries, ascending.
 std::vector<size_t> Dispatcher::next_batch(const Device& device) const {
   const auto& waiting = device.waiting;
   if (waiting.front().alone) return {0};

@@ -1,28 +1,30 @@
 // Dispatcher: the decisions of the queue manager, without threads and without a clock: callers pass
 // the time (WindVE, Huang et al. 2025, Algorithm 1 and section IV).
 //
-// A query goes to the first device in the list that admits it; the list has accelerators first and
-// then CPU pools, each kind by its alpha. A device works on one batch at a time: all that waits
-// when it begins, up to its most tokens.
+// A query goes to the first device in the list that admits it. The list has accelerators first and
+// then CPU pools, each kind by its alpha. A device works on one batch at a time: all queries that
+// wait when it begins, up to its most tokens.
 //
 // Admission by depth, the paper's: the tokens that wait and run stay within the device's slots.
-// By deadline: with the query, the batch that waits is predicted to end before the deadlines of all
-// that is in it. The prediction is the rest of the running batch and the line of what waits, times
-// what batches took lately beside the line (the mean and 1.5 standard deviations). A query never
-// begins a batch of its own behind one that it would make late: many small batches do less than few
-// large ones. Where there is no objective, or the line is zero, admission is by depth.
+// Admission by deadline: with the query, the waiting batch is predicted to end before the deadlines
+// of all of its queries:
+//   end = now + rest of the running batch + f (alpha waiting tokens + beta waiting batches)
+// f is the recent ratio of batches' times to the line (the mean and 1.5 standard deviations). A
+// query that would make the waiting batch late never begins a batch of its own after it: many small
+// batches do less than few large ones. Without an objective, or with a line of zero, admission is
+// by depth.
 //
-// Where there is an objective an idle device gathers: what is offered to it first waits a few
-// milliseconds for more, so that a burst is one batch and not a batch of its first query and one of
-// the rest. It begins before that where not even another query as short as the shortest that waits
-// would be in time or has room: gathering makes nobody late, and turns nobody away.
+// With an objective an idle device gathers: the first query that it is offered waits a few
+// milliseconds for more. So a burst becomes one batch, and not one batch of its first query and one
+// of the rest. The batch begins sooner if one more query, as short as the shortest waiting one,
+// would be late or have no room. So gathering makes no query late and turns none away.
 //
-// Where admission is by depth groups of queries take turns in batches, so that a few texts behind
-// thousands of one request wait for a batch. By deadline queries run in the order of their offers,
-// which is that of their deadlines, as predicted.
+// If admission is by depth, groups of queries take turns in batches, so that a few texts after
+// thousands of one request wait for one batch only. By deadline, queries run in the order of their
+// offers, which is that of their deadlines, as predicted.
 //
-// A device that fails leaves the list until a probe goes well; its queries are the caller's to
-// offer again. One that runs long beyond its prediction is stalled: it admits nothing until it
+// A device that fails leaves the list until a probe succeeds; the caller may offer its queries
+// again. A device that runs far longer than predicted is stalled: it admits nothing until it
 // answers.
 #pragma once
 
@@ -52,10 +54,10 @@ struct QueueOptions {
 struct DispatchOptions {
   Admission admission = Admission::kDeadline;
   double slo = std::numeric_limits<double>::infinity();  // seconds from offer to reply
-  // Part of the objective that predictions stay away from a deadline: threads wake late.
+  // The part of the objective that predictions keep free before a deadline, as threads wake late.
   double reserve = 0.01;
-  // Seconds that an idle device gathers; no more than kMostGathered of the objective, and none
-  // where there is no objective.
+  // Seconds that an idle device gathers: at most kMostGathered of the objective, and none without
+  // an objective.
   double gather = 0.02;
   double first_probe = 5;  // seconds from a failure to the first probe; then twice as long each
   double last_probe = 60;
@@ -66,7 +68,7 @@ inline constexpr double kMostGathered = 0.02;
 enum class Admitted : uint8_t {
   kAccepted,
   kBusy,     // no room now; it may be offered again later
-  kTooLong,  // no device that is up could take it even if idle
+  kTooLong,  // no device that is up could take it, even if idle
 };
 
 struct DispatchQuery {
@@ -90,23 +92,23 @@ struct DeviceStatistics {
   LatencyLine line;
   uint64_t slots = 0, held = 0;        // tokens
   uint64_t waiting = 0, running = 0;   // now
-  uint64_t done = 0, late = 0;         // late ones are done too
+  uint64_t done = 0, late = 0;         // late ones are also counted in `done`
   uint64_t batches = 0, failures = 0;  // failures of the device
   double busy_seconds = 0;             // in which it ran
 };
 
-// Throws std::bad_alloc where memory is short; a device's batches and waiting queries are then as
-// they were.
+// Throws std::bad_alloc if memory is short; a device's batches and waiting queries are then
+// unchanged.
 class Dispatcher {
  public:
-  // Devices keep the numbers of `queues`; the order of the list is its own matter.
+  // Devices keep the numbers of `queues`, whatever the order of the list.
   Dispatcher(std::vector<QueueOptions> queues, const DispatchOptions& options);
 
   // Offers a query to the devices. `query.id` must be new. `refused`: a bit for each device that
   // must not take it.
   DispatchResult offer(const DispatchQuery& query, double now, uint64_t refused = 0);
-  // Whether all of these sizes together, offered at one moment, would be admitted if every device
-  // were there and idle.
+  // Returns whether queries of all these sizes, offered at one moment, would be admitted if every
+  // device were up and idle.
   bool could_take(const std::vector<uint64_t>& tokens) const;
   // Takes back the waiting queries among `count` ids from `first` on, calls `taken` for each, and
   // returns how many there were. Needs no memory.
@@ -119,14 +121,14 @@ class Dispatcher {
   std::vector<uint64_t> begin(size_t device, double now);
   // Ends the running batch, which was answered. Returns how many of its queries were late.
   uint64_t finish(size_t device, double now);
-  // Ends the running batch since one of its queries is at fault: each is run again by itself,
-  // before all that waits.
+  // Ends the running batch because one of its queries is at fault: each is run again by itself,
+  // before all waiting ones.
   void part(size_t device, double now);
   // Takes the running batch away from its device, which could not compute it and is idle again.
   // Returns the ids of the batch's queries.
   std::vector<uint64_t> give_up(size_t device, double now);
-  // Takes one query away from the running batch, or the first of what waits where none runs, and
-  // returns it; none: there is none, or its id is not below `end`. Needs no memory.
+  // Takes one query away from the running batch or, if none runs, the first waiting one, and
+  // returns it. Returns none if there is no query, or its id is not below `end`. Needs no memory.
   std::optional<uint64_t> drop(size_t device, uint64_t end, double now);
   // Marks the device as down. Returns its queries: those that ran, then those that waited.
   std::vector<uint64_t> fail(size_t device, double now);
@@ -135,21 +137,21 @@ class Dispatcher {
   // Returns how many queries stalled() would return.
   size_t count_stalled(double now) const;
 
-  // Whether a device that is down should be tried.
+  // Returns whether a device that is down should be probed now.
   bool probe_due(size_t device, double now) const;
   // Takes the outcome of a probe of so many tokens: the seconds it took, or none if it failed
   // again.
   void probed(size_t device, double now, std::optional<double> seconds, uint64_t tokens);
 
-  // Returns when an idle device has something to do though nothing is offered: to begin with what
-  // it gathered, to be probed, or to look for stalled ones. Infinity: never.
+  // Returns the moment when an idle device has work without a new offer: to begin its gathered
+  // batch, to be probed, or to look for stalled devices. Infinity: never.
   double wake_at(size_t device) const;
 
   size_t size() const { return devices_.size(); }
   // Returns how many queries the running batch has.
   size_t running(size_t device) const { return devices_[device].running.size(); }
   bool up(size_t device) const { return devices_[device].up; }
-  // Whether the device could take so many tokens, were it idle and there.
+  // Returns whether the device could take `tokens` tokens if it were idle and up.
   bool could_take(size_t device, uint64_t tokens) const {
     return could_ever(devices_[device], tokens);
   }
@@ -163,7 +165,7 @@ class Dispatcher {
   };
   // The waiting queries, as the batches that begin() would make of them in the order of offers.
   struct Outlook {
-    uint64_t batches = 0, tokens = 0;                           // of those before the last
+    uint64_t batches = 0, tokens = 0;                           // in the batches before the last
     uint64_t last = 0;                                          // tokens of the last batch
     double earliest = std::numeric_limits<double>::infinity();  // deadline in it
     uint64_t shortest = 0;                                      // tokens of a query in it
@@ -175,12 +177,12 @@ class Dispatcher {
     std::deque<Waiting> waiting;
     std::vector<Waiting> running;
     Outlook outlook;
-    double gather_until = 0;  // what waits was offered to an idle device: the last moment to begin
-    uint64_t held = 0;        // tokens of both
+    double gather_until = 0;             // last moment to begin the gathered batch
+    uint64_t held = 0;                   // tokens of both
     double started = 0, predicted = 0;   // of the running batch: moment, seconds
     double mean = 1, variance = 0;       // of the ratios of batches' times to the line
     uint64_t seen = 0;                   // batches that mean and variance count
-    double relaxed_at = 0;               // the last moment that those were brought nearer to 1
+    double relaxed_at = 0;               // when they were last moved towards 1
     double probe_at = 0, probe_gap = 0;  // while it is down
     uint64_t done = 0, late = 0, batches = 0, failures = 0;
     double busy_seconds = 0;
@@ -191,21 +193,21 @@ class Dispatcher {
     void look_again();
     // Removes the waiting queries at these places.
     void take_places(const std::vector<size_t>& places);
-    // Returns the seconds until the running batch is predicted to end; where it is overdue, those
-    // that it is late.
+    // Returns the seconds until the running batch is predicted to end; if it is overdue, the
+    // seconds that it is late.
     double rest(double now) const;
     // Returns the moment from which on the running batch counts as stalled.
     double stall_at(double slo) const;
     void learn(double ratio);
-    // Moves the learnt ratio of real times to those of the line an eighth of the way back to 1, at
-    // most once in kRelaxSeconds: nobody knows how fast the device is now.
+    // Moves the learnt ratio of real times to the line's an eighth of the way back to 1, at most
+    // once in kRelaxSeconds, since the device's present speed is unknown.
     void relax(double now);
   };
 
   bool by_deadline(const Device& device) const;
   bool admits(const Device& device, const DispatchQuery& query, double now) const;
   bool in_time(const Device& device, const DispatchQuery& query, double now) const;
-  // Returns when an idle device begins with the queries that wait; this may be in the past.
+  // Returns when an idle device begins the waiting batch; this may be in the past.
   double gathered_at(const Device& device) const;
   std::vector<size_t> next_batch(const Device& device) const;
   bool could_ever(const Device& device, uint64_t tokens) const;

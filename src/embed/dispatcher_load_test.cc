@@ -22,8 +22,8 @@ DispatchOptions options_of(Admission admission) {
   return options;
 }
 
-// 35 queries a second, an objective of one: Poisson's law says that of 70,000 arrivals a rate is
-// within 1 % of its mean; where the tests below leave more, it is for the queues' own chance.
+// 35 queries a second, and an objective of one second. By Poisson's law the rate of 70,000 arrivals
+// is within 1 % of its mean; wider tolerances below allow for chance in the queues.
 TEST(DispatcherLoad, DepthsAloneLetRepliesBeLate) {
   VirtualResult result = run_virtually({kV100, kXeon}, options_of(Admission::kDepth),
                                        poisson_arrivals(35, kSeconds, 75, 1));
@@ -40,8 +40,9 @@ TEST(DispatcherLoad, DeadlinesKeepAllRepliesInTime) {
   EXPECT_NEAR(result.rate(), 29.3, 0.5);
 }
 
-// The most that the two could take if queries came evenly: a query waits for a batch and runs in
-// the next, so batches take half the objective: 0.23 / 0.018 and 0.18 / 0.084 queries each 0.5 s.
+// The most that the two could take if queries came evenly. A query waits for a batch and runs in
+// the next one, so batches take half the objective: 0.23 / 0.018 and 0.18 / 0.084 queries in each
+// 0.5 s.
 constexpr double kCapacity = 2 * (0.23 / 0.018 + 0.18 / 0.084);
 
 TEST(DispatcherLoad, RepliesAreInTimeAtAnyRateUnderNoise) {
@@ -85,7 +86,7 @@ TEST(DispatcherLoad, ABurstIsOneBatchOfEachDevice) {
   EXPECT_GE(gathered.in_time, 48u);
   EXPECT_EQ(gathered.in_time, gathered.accepted);
   for (const DeviceStatistics& device : gathered.devices) EXPECT_EQ(device.batches, 1u);
-  // The paper's admission, too.
+  // The same holds for the paper's admission.
   EXPECT_GE(burst_of(Admission::kDepth, 0.02).in_time, 48u);
 }
 
@@ -101,9 +102,9 @@ TEST(DispatcherLoad, GatheringCostsRandomArrivalsNothing) {
   }
 }
 
-// Devices fail, stall, part batches and come back at random moments, clients take queries back:
-// each query is where the list below says, once, in the order of its offers, and slots are theirs
-// alone.
+// Devices fail, stall, part batches and come back at random moments, and clients take queries back.
+// Each query is exactly once where the list below says, in the order of its offers, and slots hold
+// only these queries' tokens.
 class RandomRun {
  public:
   explicit RandomRun(uint64_t seed) : random_(seed) {

@@ -47,7 +47,7 @@ DispatchQuery query_of(uint64_t id, uint64_t tokens, double deadline) {
   return {id, tokens, deadline, id};
 }
 
-// Offers queries of one token, from `first` on, and returns who took each; -1: BUSY.
+// Offers queries of one token, from `first` on, and returns the device that took each; -1: BUSY.
 std::vector<int> offer_some(Dispatcher& dispatcher, uint64_t first, int count, double now) {
   std::vector<int> out;
   for (int i = 0; i < count; ++i) {
@@ -114,8 +114,8 @@ TEST(Dispatcher, AdmitsWhatEndsBeforeTheEarliestDeadlineOfItsBatch) {
   dispatcher.begin(0, 0);  // until 0.3
   // A batch of n ends at 0.5 + 0.1 n; the first one must be there by 1.
   EXPECT_EQ(offer_some(dispatcher, 2, 6, 0), (std::vector<int>{0, 0, 0, 0, 0, -1}));
-  // A sixth query moves the batch's end to 1.1: in time for its own deadline of 1.2, but too late
-  // for the first ones.
+  // A sixth query would move the batch's end to 1.1. That is in time for its own deadline of 1.2,
+  // but too late for the first ones.
   EXPECT_EQ(dispatcher.offer(query_of(8, 1, 1.2), 0.2).admitted, Admitted::kBusy);
   EXPECT_EQ(dispatcher.finish(0, 0.3), 0u);
   EXPECT_EQ(dispatcher.begin(0, 0.3).size(), 5u);
@@ -356,8 +356,8 @@ TEST(Dispatcher, GathersUntilABatchIsFull) {
 TEST(Dispatcher, GathersNothingThatWouldBeLate) {
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 9)}, gathering(Admission::kDeadline));
   offer_some(dispatcher, 1, 6, 0);
-  // Seven would end 0.1 s before the deadline, and so they gather; eight are as many as there can
-  // be.
+  // Seven would end 0.1 s before the deadline, so six gather; eight are the most that can be in
+  // time.
   EXPECT_EQ(dispatcher.begin(0, 0), Ids{});
   EXPECT_EQ(offer_some(dispatcher, 7, 3, 0), (std::vector<int>{0, 0, -1}));
   EXPECT_EQ(dispatcher.begin(0, 0).size(), 8u);
@@ -375,7 +375,7 @@ TEST(Dispatcher, GivesNothingToADeviceThatStalls) {
   offer_some(dispatcher, 1, 1, 0);
   dispatcher.begin(0, 0);
   offer_some(dispatcher, 2, 1, 0);
-  // Predicted: 0.1 s. Too long: an objective more.
+  // Predicted: 0.1 s. Stalled after another second, the objective.
   EXPECT_EQ(dispatcher.wake_at(1), 1.1);
   EXPECT_EQ(dispatcher.stalled(1), Ids{});
   EXPECT_EQ(dispatcher.stalled(1.1), Ids{2});

@@ -20,10 +20,9 @@
 namespace hearth {
 namespace {
 
-// The tokens of an endpoint's batch where nothing was measured; the server may split it.
+// The tokens of an endpoint's batch without a measurement; the server may split it.
 constexpr uint64_t kEndpointBatch = 8192;
-// Batches that a queue holds where there is no objective, beside the longest text: one runs, one
-// waits.
+// Batches that a queue holds without an objective, besides the longest text: one runs, one waits.
 constexpr uint64_t kBatchesAhead = 2;
 constexpr uint32_t kMostNumber = 1u << 16;
 // One core in this many is left to the host's part of accelerators' work.
@@ -51,8 +50,8 @@ struct Candidate {
 
   bool pool() const { return std::holds_alternative<PoolSpec>(spec.what); }
   const GpuSpec* gpu() const { return std::get_if<GpuSpec>(&spec.what); }
-  // Whether it is an accelerator that this machine has, or that stands for one: a GPU, a
-  // simulation, a server at a name that is always this machine's.
+  // Returns whether it is an accelerator of this machine or stands for one: a GPU, a simulation, or
+  // a server at a name that always means this machine.
   bool here() const {
     if (spec.kind != DeviceKind::kAccelerator) return false;
     const auto* endpoint = std::get_if<EndpointOptions>(&spec.what);
@@ -142,7 +141,7 @@ void Setup::for_each_gpu(const Act& act) {
   }
 }
 
-// Opens the GPUs first: whether a pool is wanted depends on them.
+// Opens the GPUs first, since they decide whether a pool is wanted.
 void Setup::open_gpus() {
   for_each_gpu([&](Candidate& candidate) {
     HEARTH_CHECK(options_.spec != nullptr, "a GPU has a model");
@@ -189,8 +188,7 @@ PoolsOptions Setup::pools_of(const DeviceSpec& spec) const {
   return pools;
 }
 
-// Returns how many cores a pool of this spec leaves to accelerators; 0 where the user says which
-// cores it has.
+// Returns how many cores a pool of this spec leaves to accelerators; 0 if the user chose its cores.
 uint32_t Setup::host_cores(const DeviceSpec& spec) const {
   if (!sits_anywhere(pool_placement(spec, machine_, options_.pools.where))) return 0;
   bool here = false;
@@ -252,8 +250,8 @@ void Setup::make_pools(const MakeEngine& make_engine) {
   candidates_ = std::move(all);
 }
 
-// Checks that devices agree. Pools are compared first, then GPUs, since they compute the model file
-// that the user named, with which endpoints must agree.
+// Checks that devices agree. Pools are compared first, then GPUs. Both compute the model file that
+// the user named, and endpoints must agree with it.
 void Setup::check_they_agree() {
   std::vector<EmbedDevice*> devices;
   std::vector<Candidate*> owners;
@@ -269,7 +267,7 @@ void Setup::check_they_agree() {
   for (size_t i = 0; i < owners.size(); ++i) owners[i]->trouble = troubles[i];
 }
 
-// Returns a text of at least kProbeTokens tokens, where the context holds as many, and their
+// Returns a text of at least kProbeTokens tokens, or of as many as the context holds, and their
 // number.
 EmbedQuery Setup::probe(uint64_t* tokens) const {
   std::string text;
@@ -372,7 +370,7 @@ void Setup::measure() {
 void Setup::decide() {
   std::vector<DeviceSight> sights;
   for (Candidate& candidate : candidates_) {
-    // Reports say the device's name before its trouble, so the trouble need not begin with it.
+    // Reports print the device's name before its trouble, so the trouble need not repeat it.
     const std::string before = candidate.report.name + ": ";
     if (candidate.trouble.starts_with(before)) candidate.trouble.erase(0, before.size());
     sights.push_back({candidate.report.name, candidate.report.kind, candidate.trouble});

@@ -1,10 +1,10 @@
 // Sets up queues over the devices that a user names (WindVE, Huang et al. 2025, sections IV-B and
-// IV-C): devices are made, must agree with each other, are measured where there is an objective,
-// and get a queue or a reason why not. Pools that would get none are not loaded. GPUs copy the
-// weights of a pool; where there is none they are loaded once for all GPUs, and the host keeps none
-// of them.
+// IV-C). Devices are made, must agree with each other, and are measured if there is an objective.
+// Each then gets a queue, or a reason why not. Pools that would get none are not loaded. GPUs copy
+// the weights of a pool. Without a pool the weights are loaded once for all GPUs, and the host
+// keeps none of them.
 //
-// Errors: specs and settings that cannot be (kUsage); what making a pool throws.
+// Errors: impossible specs and settings (kUsage); the errors of making a pool.
 #pragma once
 
 #include <functional>
@@ -31,15 +31,16 @@ struct SetupOptions {
   bool offload = false;
   double slo = std::numeric_limits<double>::infinity();  // seconds
   PoolsOptions pools;                                    // of a `cpu` without settings of its own
-  const ModelSpec* spec = nullptr;                       // of what pools and GPUs compute
+  const ModelSpec* spec = nullptr;                       // of the model of pools and GPUs
   Isa isa = Isa::kReference;                             // of pools' kernels
-  // Cores that pools leave to the host's part of the work of accelerators of this machine, where
-  // there are some and a pool's place is not said; none: a quarter (section IV-D).
+  // Cores that pools leave to the host's part of the work of this machine's accelerators, if there
+  // are some and the user did not place the pool; none: a quarter (section IV-D).
   std::optional<uint32_t> host_cores = {};
-  // Loads the model for GPUs beside which no pool has it, placed as such an engine would have it.
+  // Loads the model for GPUs if no pool has it, placed as an engine with these options would have
+  // it.
   std::function<std::shared_ptr<Model>(const EngineOptions& engine)> load_model = {};
-  // Called before a model is loaded, with the options of all engines that will be there; without
-  // pools of the one that GPUs' weights are loaded as.
+  // Called before a model is loaded, with the options of all engines that will be made; without
+  // pools, with those of the engine that GPUs' weights are loaded for.
   std::function<void(std::span<const EngineOptions> engines)> before_pools = {};
 };
 
@@ -49,13 +50,13 @@ struct DeviceReport {
   DeviceKind kind = DeviceKind::kCpu;
   bool queue = false;
   std::string why;
-  // The measured line over tokens, where there is an objective, and how many texts of kProbeTokens
-  // tokens can be answered together within it.
+  // The measured line over tokens, if there is an objective, and the number of texts of
+  // kProbeTokens tokens that can be answered together within the objective.
   LatencyLine line;
   uint64_t depth = 0;
   std::vector<uint32_t> pus;  // of a pool's threads, rising
   uint32_t host_cores = 0;    // cores that a pool leaves to accelerators
-  std::string bits;           // of a GPU whose vectors are not the cores' to the last bit: why
+  std::string bits;           // how a GPU's vectors differ from the cores' in the last bits
 };
 
 struct EmbedSetup {
@@ -63,18 +64,18 @@ struct EmbedSetup {
   std::vector<DeviceQueue> queues;
   bool texts = false;         // queries need their text: there is an endpoint
   std::vector<uint32_t> pus;  // that pools work on
-  uint32_t context = 0;       // the least of pools' and GPUs'; 0: there is none
+  uint32_t context = 0;       // least context of pools and GPUs; 0: there are none
 };
 
 // Makes queries of texts, with their tokens.
 using MakeQuery = std::function<EmbedQuery(std::string_view text)>;
 
-// Reads what a `cpu` spec says (nodes=0-1+3, cpus=8-15, threads=8; numbers are the operating
-// system's) over `where`.
+// Reads a `cpu` spec's placement (nodes=0-1+3, cpus=8-15, threads=8; numbers are the operating
+// system's), which overrides `where`.
 PlacementOptions pool_placement(const DeviceSpec& spec, const Machine& machine,
                                 PlacementOptions where);
 
-// Throws (kResource, with the first device's reason) where no device has a queue.
+// Throws Error (kResource), with the first device's reason, if no device has a queue.
 void require_queue(const EmbedSetup& setup);
 
 EmbedSetup set_up_devices(const Machine& machine, const SetupOptions& options,

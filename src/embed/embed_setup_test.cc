@@ -18,8 +18,8 @@ EmbedSetup set_up(const SetupOptions& options) {
                         text_query, clock);
 }
 
-// The maker of pools hears of the engines of all pools before it makes the first, since it may
-// settle something for all of them.
+// The maker of pools gets the options of the engines of all pools before the first is made, since
+// it may settle something for all of them.
 TEST(EmbedSetup, AnnouncesEnginesOfAllPoolsFirst) {
   struct NoMore {};
   SetupOptions options;
@@ -43,7 +43,7 @@ TEST(EmbedSetup, AnnouncesEnginesOfAllPoolsFirst) {
   EXPECT_EQ(announced[2].nodes, std::vector<uint32_t>{1});
 }
 
-// Returns the first pool's options, beside an accelerator that is simulated.
+// Returns the first pool's options beside a simulated accelerator.
 EngineOptions pool_beside(const std::string& pool, std::optional<uint32_t> host_cores) {
   struct NoMore {};
   SetupOptions options;
@@ -78,7 +78,7 @@ TEST(EmbedSetup, MeasuresADeviceByItsClock) {
   SetupOptions options;
   options.devices = {"sim:alpha=0.018,beta=0.27"};
   options.slo = 1;
-  // The text with which devices are measured has as many tokens.
+  // The text by which devices are measured has kProbeTokens tokens.
   EmbedSetup setup = set_up(options);
   ASSERT_EQ(setup.queues.size(), 1u);
   EXPECT_NEAR(setup.reports[0].line.alpha, 0.018 / kProbeTokens, 1e-12);

@@ -1,6 +1,6 @@
-// Tokenizes a text for a model that makes a vector of it: its tokens with the special ones that the
-// vocabulary puts around them ([CLS] and [SEP], or BOS and EOS where the file says so), as many as
-// the context holds. Control tokens that the text spells are text.
+// Tokenizes a text for a model that makes a vector of it: its tokens, and around them the special
+// ones of the vocabulary ([CLS] and [SEP], or BOS and EOS if the file says so), as many as the
+// context holds. Control tokens that the text spells are treated as text.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,18 @@ namespace hearth {
 
 struct EmbedTokens {
   std::vector<int32_t> ids;
-  // How many tokens there would be without a bound: more than `ids` has where the text was cut.
+  // The number of tokens without a bound: more than `ids` has if the text was cut.
   size_t whole = 0;
 
   bool was_cut() const { return whole > ids.size(); }
 };
 
-// Cuts the text's own tokens at their end where there are more than `context` in all; the special
-// ones stay. Who must not cut refuses what was cut. A text that only has special tokens (WordPiece
-// drops white space) has a vector like any other. Returns no ids for the empty text, and where
-// there are no tokens at all: there is nothing to make a vector of, and no_tokens_reason() says so.
-// Throws (kRequest) where the context holds the special tokens alone, and what Tokenizer::encode
-// throws.
-// `pace`: null where nobody waits behind the call; with one `whole` is not counted to its end where
-// the text is cut.
+// Cuts the text's own tokens at their end if there are more than `context` in all; the special ones
+// stay. A caller that must not cut refuses a text that was cut. A text that only has special tokens
+// (WordPiece drops white space) has a vector like any other. Returns no ids for the empty text, and
+// for a text without any token; no_tokens_reason() explains both. Throws Error (kRequest) if the
+// context only holds the special tokens, and the errors of Tokenizer::encode. `pace` is null if no
+// other work waits for this call; with a pace `whole` is not counted to its end if the text is cut.
 EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint32_t context,
                          Pace* pace = nullptr);
 

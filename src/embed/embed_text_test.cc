@@ -49,7 +49,7 @@ TEST(EmbedText, IsCutBeforeTheLastSpecialToken) {
 }
 
 TEST(EmbedText, IsOnlySpecialTokensWhereTheTextIsBlank) {
-  // WordPiece drops white space, and characters of the category Cf.
+  // WordPiece drops white space and characters of the category Cf.
   auto bert = Tokenizer::from_vocab(wordpiece_vocab({"hello"}));
   const std::vector<int32_t> special = {bert->bos(), bert->eos()};
   for (std::string_view blank : {" ", " \n ", "\xe2\x80\x8b"}) {
@@ -72,8 +72,8 @@ TEST(EmbedText, WithoutAnyTokensHasNoIds) {
   EXPECT_EQ(embed_tokens(*bare, "hello", 9).ids.size(), 1u);
 }
 
-// A decoder's vocabulary that adds nothing, and one that ends a text with EOS, as Qwen3-Embedding's
-// does.
+// A decoder's vocabulary that adds no token, and one that ends a text with EOS, like
+// Qwen3-Embedding's.
 TEST(EmbedText, FollowsTheVocabularysRule) {
   Vocab vocab = bpe_vocab({});
   vocab.eos = add_token(vocab, "<|end|>", TokenType::kControl);
@@ -81,7 +81,7 @@ TEST(EmbedText, FollowsTheVocabularysRule) {
   vocab.add_eos = true;
   EmbedTokens tokens = embed_tokens(*Tokenizer::from_vocab(vocab), "ab<|end|>", 99);
   EXPECT_EQ(tokens.ids.back(), vocab.eos);
-  // Text that spells a control token is text.
+  // A control token that the text spells is text.
   EXPECT_EQ(std::count(tokens.ids.begin(), tokens.ids.end(), vocab.eos), 1);
 }
 

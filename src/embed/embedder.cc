@@ -13,7 +13,7 @@ namespace hearth {
 
 namespace {
 
-// The most texts of a step in models with states, since each has one: 60 MiB in large models.
+// The most texts of a step in models with states: each text has a state, of 60 MiB in large models.
 constexpr uint32_t kMostStates = 8;
 
 }  // namespace
@@ -31,8 +31,8 @@ EngineOptions embed_engine_options(const ModelSpec& spec, PoolingType pooling,
   options.outputs = 1;  // what an engine has at least; nothing is generated
   options.hidden_rows = pooling == PoolingType::kMean ? options.prefill_rows : options.items;
   if (!whole) {
-    // A text that goes on from step to step holds a context; the others of a step have pages that
-    // are full, but for the last of each.
+    // A text that continues over several steps holds a context. The other texts of a step have full
+    // pages, except the last page of each.
     options.sequences = options.items;
     if (!options.asks_kv_size()) {
       options.kv_pages =
@@ -67,8 +67,8 @@ size_t wanted_rows(Want want, size_t tokens) {
 
 }  // namespace
 
-// The texts of one call, step by step. All but the last of a step end in it, so that one text at
-// most goes on in the next, and what that may need of the pages is there.
+// The texts of one call, step by step. All texts of a step but the last end in it. So at most one
+// text continues in the next step, and its pages are there.
 class Embedder::Batch {
  public:
   using Texts = std::span<const EmbedText>;
@@ -111,7 +111,7 @@ bool Embedder::Batch::take_part(OpenText& text, size_t room) {
     return pages;
   };
   while (text.taken > 0 && !with_text().fit(engine_.available_pages())) {
-    // Pages are short: the text's part of the step is cut to end a page earlier.
+    // Pages are short, so the text's part of the step is cut to end a page earlier.
     size_t end = text.sequence->length() + text.taken;
     size_t less = (end - 1) / kPagePositions * kPagePositions;
     text.taken = less > text.sequence->length() ? less - text.sequence->length() : 0;
@@ -192,8 +192,8 @@ void Embedder::check(std::span<const EmbedText> texts) const {
   }
 }
 
-// Returns the most tokens of a step, for as few steps as the texts take, of about equal size: a
-// short last one would use the machine badly.
+// Returns the most tokens of a step. There are as few steps as the texts need, of about equal size:
+// a short last one would use the machine badly.
 size_t Embedder::step_tokens(std::span<const EmbedText> texts) const {
   size_t all = 0, most = engine_.options().prefill_rows;
   for (const EmbedText& text : texts) all += text.tokens.size();
@@ -203,8 +203,8 @@ size_t Embedder::step_tokens(std::span<const EmbedText> texts) const {
 
 std::vector<float> Embedder::finish(Pooler* pooler) const {
   std::vector<float> vector = pooler->take();
-  // A head might turn a vector that is not finite into a finite score, so it is only asked for
-  // others.
+  // A head could turn a vector that is not finite into a finite score, so it only reads finite
+  // ones.
   if (head_ && all_finite(vector)) vector = {head_->score(vector)};
   if (!all_finite(vector)) {
     fail(ErrorCode::kFile,

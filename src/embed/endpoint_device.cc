@@ -17,7 +17,7 @@ constexpr uint64_t kReplyBase = 1u << 20;
 constexpr uint64_t kElementBytes = 64;
 constexpr uint64_t kWidest = 1u << 16;
 
-// Returns the header lines of every request, with the key from the environment where one is named.
+// Returns the header lines of every request, with the key from the environment if it is named.
 std::vector<std::string> header_lines(const EndpointOptions& options) {
   std::vector<std::string> lines = {"Content-Type: application/json"};
   if (options.key_variable.empty()) return lines;

@@ -1,7 +1,7 @@
 // A server elsewhere that embeds, over OpenAI's interface: POST BASE/embeddings. Any GPU or NPU
-// server that has it is an accelerator to the queues. Spoken to with libcurl, over TLS where the
-// address says https; certificates are checked, redirects not followed. A reply may have as many
-// bytes as vectors of the known width can take.
+// server with it is an accelerator to the queues. It is called by libcurl, over TLS if the address
+// says https; certificates are checked, redirects not followed. A reply may have as many bytes as
+// vectors of the known width can take.
 //
 // Errors name the device. kRequest: the endpoint says that a text is at fault (400, 413, 422), or
 // the texts are more than a request may hold; kBusy: 429 and 503; kResource: it cannot be reached,
@@ -23,7 +23,7 @@ inline constexpr uint64_t kMostRequestBytes = 64u << 20;
 
 class EndpointDevice : public EmbedDevice {
  public:
-  // Asks the endpoint for a model, where none is named, and for a vector, to know its width.
+  // Asks the endpoint for a model, if none is named, and for a vector, to know its width.
   EndpointDevice(std::string name, DeviceKind kind, const EndpointOptions& options);
 
   const std::string& name() const override { return name_; }
@@ -47,7 +47,7 @@ class EndpointDevice : public EmbedDevice {
   HttpClient client_;
 };
 
-// The body of a request: texts, or lists of ids where there is no text.
+// Returns the body of a request: texts, or lists of ids for queries without a text.
 std::string endpoint_body(std::span<const EmbedQuery* const> batch, const EndpointOptions& options);
 
 }  // namespace hearth

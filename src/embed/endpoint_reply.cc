@@ -100,7 +100,7 @@ EmbedVector vector_of(const json::object& item) {
   fail(ErrorCode::kResource, "an item of the reply has no vector \"embedding\"");
 }
 
-// Items without an index stand in the order of the texts.
+// Returns the index of an item. Items without one are in the order of the texts.
 size_t index_of(const json::object& item, size_t place, size_t count) {
   const json::value* value = item.if_contains("index");
   if (value == nullptr) return place;
@@ -159,7 +159,7 @@ std::string refusal_text(std::string_view body) {
       said = {error->get_string().data(), error->get_string().size()};
     }
   } catch (const Error&) {
-    // A body that is no JSON is shown as it is.
+    // A body that is not JSON is shown unchanged.
   }
   for (char& c : said) c = c >= ' ' && c <= '~' ? c : ' ';
   said.resize(std::min(said.size(), kMostSaid));

@@ -22,8 +22,8 @@ std::vector<EmbedVector> read_embeddings(std::string_view json, size_t count, ui
 // Returns the first model of a reply to GET /models.
 std::string read_first_model(std::string_view json);
 
-// Returns the message in the body of a refusal, in printable ASCII and cut where it is long; empty
-// where there is none.
+// Returns the message in the body of a refusal, in printable ASCII and cut if it is long; empty if
+// there is none.
 std::string refusal_text(std::string_view body);
 
 }  // namespace hearth

@@ -15,7 +15,7 @@ EngineDevice::EngineDevice(std::string name, const std::function<Made()>& make)
   };
   thread_ = start_thread(take, [this] {
     work();
-    // The engine is destroyed by the thread that made it, around which a team may be pinned.
+    // The thread that made the engine destroys it, since a team may be pinned around it.
     embedder_.reset();
     engine_.reset();
   });

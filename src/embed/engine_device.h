@@ -1,5 +1,5 @@
-// EngineDevice: an engine of this machine as a device, on a thread of its own: the one that makes
-// the engine, steps it and ends it.
+// EngineDevice: an engine of this machine as a device. A thread of its own makes the engine, steps
+// it and ends it.
 #pragma once
 
 #include <condition_variable>
@@ -27,11 +27,11 @@ class EngineDevice : public EmbedDevice {
   // Runs the queries' ids as Embedder::run() does. One call at a time.
   std::vector<EmbedVector> run(std::span<const EmbedQuery* const> batch) override;
 
-  // The facts that do not change: spec(), options().
+  // Returns the engine, for facts that do not change: spec(), options().
   const StepEngine& engine() const { return *engine_; }
-  // The most tokens of a text.
+  // Returns the most tokens of a text.
   uint32_t context() const { return engine_->context(); }
-  // The tokens of one step, which is as many as a batch needs to be quick.
+  // Returns the tokens of one step, which are enough for an efficient batch.
   uint32_t batch_tokens() const { return engine_->options().prefill_rows; }
 
  protected:
@@ -41,7 +41,8 @@ class EngineDevice : public EmbedDevice {
     std::unique_ptr<Embedder> embedder;
   };
 
-  // Calls `make` on the device's thread and returns when that is done. Throws what it throws.
+  // Calls `make` on the device's thread, and returns when that has ended. Throws the errors of
+  // `make`.
   EngineDevice(std::string name, const std::function<Made()>& make);
 
  private:

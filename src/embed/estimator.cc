@@ -12,7 +12,7 @@ constexpr uint32_t kGrowth = 4;
 // A time below this share of the objective says too little about the slope.
 constexpr double kNear = 0.35;
 
-// Sizes near the objective differ, so that the line knows more than one point there.
+// Returns a size near the depth. The sizes differ, so that the line has more than one point there.
 uint32_t spread_out(uint64_t depth, uint32_t measured) {
   constexpr double kShares[] = {1, 0.9, 1.05, 0.95, 0.8};
   double count = std::round(static_cast<double>(depth) * kShares[measured % std::size(kShares)]);
@@ -52,7 +52,7 @@ Estimate estimate_depth(const std::function<double(uint32_t count)>& measure,
       count = 2;
       continue;
     }
-    // A slope that is next to nothing by chance may promise any depth.
+    // A slope that is almost nothing by chance may promise any depth.
     count = std::min({spread_out(out.depth, near++), kGrowth * largest, options.most});
   }
   return out;
@@ -84,13 +84,13 @@ bool DepthTuner::tell(const std::vector<double>& seconds) {
     if (seconds[i] > slo_) {
       most_[i] = depth - 1;
       held_[i] = std::min(held_[i], most_[i]);
-      // A device that was held up once may be late by more than its whole depth takes.
+      // A device that was delayed once may be late by more than its whole depth takes.
       double fewer = alpha > 0 ? std::min(gap / alpha, static_cast<double>(depth) / 2) : 1;
       next = depth - std::max<uint64_t>(1, static_cast<uint64_t>(fewer));
       next = std::max(next, held_[i]);
     } else {
       held_[i] = std::max(held_[i], depth);
-      // The time was measured beside too many queries of others where these are late.
+      // If others are late, the time was measured beside too many of their queries.
       auto more = !late && alpha > 0 ? static_cast<uint64_t>(gap / alpha + 1e-9) : 0;
       next = std::min(depth + more, most_[i]);
     }

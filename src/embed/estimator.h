@@ -1,7 +1,7 @@
-// How deep a device's queue may be (WindVE, Huang et al. 2025, section IV-B2): the time of a batch
-// is measured at few sizes, a line is laid through the times, and the depth is the most queries
-// that it gives within the objective. Then all devices run together, and each depth moves until no
-// reply is late (DepthTuner).
+// Estimates how deep a device's queue may be (WindVE, Huang et al. 2025, section IV-B2). The time
+// of a batch is measured at few sizes, and a line is fitted to the times. The depth is the most
+// queries that the line allows within the objective. Then all devices run together, and each depth
+// moves until no reply is late (DepthTuner).
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,14 @@ struct Estimate {
   std::vector<LatencySample> samples;
 };
 
-// `measure` runs a batch of so many queries and returns the seconds it took. The sizes: 1, 4, 16
-// and so on as long as the time is far from the objective, then those that the line gives for it.
+// `measure` runs a batch of `count` queries and returns its seconds. The sizes are 1, 4, 16 and so
+// on while the time is far from the objective, and then those that the line gives for the
+// objective.
 Estimate estimate_depth(const std::function<double(uint32_t count)>& measure,
                         const EstimateOptions& options);
 
-// Depths of several devices, tuned while all run: each round they take a batch of their depth at
-// one moment, and the longest that one took says whether its depth falls, by half at most, or may
+// Depths of several devices, tuned while all run. In each round all take a batch of their depth at
+// one moment. A device's longest time decides whether its depth falls, by half at most, or may
 // rise. A depth that was too much is never tried again, so rounds end.
 class DepthTuner {
  public:
@@ -50,13 +51,13 @@ class DepthTuner {
 
  private:
   std::vector<Device> devices_;
-  std::vector<uint64_t> depths_, held_, most_;  // the most that was in time; the most to try
+  std::vector<uint64_t> depths_, held_, most_;  // most that was in time; most to try
   double slo_;
   bool done_ = false;
 };
 
-// Tunes depths by rounds from `start` on until nobody is late, and returns the depths. `round` runs
-// batches of these depths and returns the longest time of each device. There is no round where no
+// Tunes depths by rounds from `start` on until no reply is late, and returns the depths. `round`
+// runs batches of these depths and returns the longest time of each device. There is no round if no
 // device starts with a depth.
 std::vector<uint64_t> tune_depths(
     const std::vector<DepthTuner::Device>& start, double slo, uint64_t most,

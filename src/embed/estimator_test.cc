@@ -50,9 +50,10 @@ TEST(Estimator, MeasuresThreeTimesAtSixSizesAtMost) {
   }
 }
 
-// A depth is a whole number, so a small one is right up to one query. Of 18 times within 5 % of the
-// line, evenly drawn (standard deviation 2.9 %), those near the objective, a half at least, give
-// its time within 1 %, and the depth within 1 % / (1 - beta / slo): 1.4 % for the V100.
+// A depth is a whole number, so a small one is right up to one query. The 18 times are within 5 %
+// of the line, evenly drawn (standard deviation 2.9 %). At least half of them are near the
+// objective, and give its time within 1 %, and the depth within 1 % / (1 - beta / slo): 1.4 % for
+// the V100.
 TEST(Estimator, GivesThemWithinThreePercentUnderNoise) {
   constexpr int kSeeds = 200;
   for (const PaperCase& one : kTable3) {
@@ -89,7 +90,7 @@ TEST(Estimator, StaysWithinTheMost) {
   EXPECT_LE(largest, 50u);
 }
 
-// A slope that vanishes by chance promises any depth; nobody runs a batch of a thousand for that.
+// A slope that is zero by chance promises any depth; the batches must still grow by steps.
 TEST(Estimator, GrowsByStepsWhateverALinePromises) {
   std::vector<uint32_t> counts;
   EstimateOptions options;
@@ -106,7 +107,7 @@ TEST(Estimator, GrowsByStepsWhateverALinePromises) {
   }
 }
 
-// Rounds with devices whose times together are those of `alone` times `factor`.
+// Runs rounds with devices whose times together are those of `alone` times `factor`.
 std::vector<uint64_t> tuned(const std::vector<VirtualDevice>& alone, double factor, double slo,
                             const std::vector<uint64_t>& start, int* rounds) {
   std::vector<DepthTuner::Device> devices;

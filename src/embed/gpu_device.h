@@ -14,9 +14,9 @@ namespace hearth {
 
 class GpuDevice : public EngineDevice {
  public:
-  // Copies the model's weights to the accelerator, once its shaders were found right for them; the
-  // host's are not read again. Throws Error: kUnsupported where shaders are wrong, kResource where
-  // memory is short.
+  // Copies the model's weights to the accelerator, after its shaders were found right for them; the
+  // host's are not read again. Throws Error: kUnsupported if shaders are wrong, kResource if memory
+  // is short.
   GpuDevice(std::string name, std::shared_ptr<Accelerator> accelerator,
             std::shared_ptr<const Model> model, EngineOptions engine, const EmbedOptions& embed);
 
@@ -26,11 +26,11 @@ class GpuDevice : public EngineDevice {
 };
 
 // Opens the accelerator that `gpu` names (choose_accelerator()) for such a model. Throws Error:
-// kUsage where none has that name, kUnsupported where it or the model cannot be used.
+// kUsage if none has that name, kUnsupported if it or the model cannot be used.
 std::shared_ptr<Accelerator> open_gpu(const std::string& gpu, const ModelSpec& spec);
 
-// Returns how the bits of a GPU's vectors differ from those of cores at this ISA level; "": not at
-// all.
+// Returns a text on how the bits of a GPU's vectors differ from those of cores at this ISA level;
+// "" if they do not.
 std::string bits_beside_cores(const ModelSpec& spec, Isa isa);
 
 }  // namespace hearth

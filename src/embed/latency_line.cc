@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// Sums of the weighted normal equations; a sample weighs the inverse square of its time.
+// Sums of the weighted normal equations. A sample's weight is the inverse square of its time.
 struct Sums {
   double one = 0, x = 0, xx = 0, y = 0, xy = 0;
 };
@@ -37,13 +37,13 @@ LatencyLine fit_latency(std::span<const LatencySample> samples) {
   }
   LatencyLine through_zero{sums.xy / sums.xx, 0};
   double determinant = sums.one * sums.xx - sums.x * sums.x;
-  // Counts that are all alike give no slope; what is left is rounding.
+  // Equal counts give no slope; the remaining determinant is rounding.
   if (determinant <= 1e-12 * sums.one * sums.xx) return through_zero;
   LatencyLine line;
   line.alpha = (sums.one * sums.xy - sums.x * sums.y) / determinant;
   line.beta = (sums.xx * sums.y - sums.x * sums.xy) / determinant;
   if (line.alpha >= 0 && line.beta >= 0) return line;
-  // The least on the border of what is allowed; the function is convex.
+  // The least distance on the border of the allowed region; the function is convex.
   LatencyLine flat{0, sums.y / sums.one};
   return distance(through_zero, samples) <= distance(flat, samples) ? through_zero : flat;
 }

@@ -1,6 +1,6 @@
-// How long a device takes for a batch, and how much it can hold within a time (WindVE, Huang et al.
-// 2025, equations 7, 8 and 12): t = alpha x + beta with alpha, beta >= 0, for x queries of equal
-// length or, as the queues have it, for x tokens.
+// The time that a device takes for a batch, and how much it can hold within a time (WindVE, Huang
+// et al. 2025, equations 7, 8 and 12): t = alpha x + beta with alpha, beta >= 0, for x queries of
+// equal length or, in the queues, for x tokens.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct LatencyLine {
   double beta = 0;   // seconds for a batch
 
   double seconds(double count) const { return alpha * count + beta; }
-  // Returns the same line for parts: `parts` of them make one of what is counted now.
+  // Returns the line for a smaller unit, of which `parts` make one of the present unit.
   LatencyLine per(double parts) const { return {alpha / parts, beta}; }
 };
 
@@ -24,14 +24,14 @@ struct LatencySample {
   double count = 0, seconds = 0;
 };
 
-// The line with the least sum of squared relative distances from the samples, among those with
-// alpha, beta >= 0: noise grows with the time that a batch takes. Needs a sample; of samples of one
-// count the line goes through zero.
+// Returns the line with the least sum of squared relative distances from the samples, among those
+// with alpha, beta >= 0: noise grows with the time that a batch takes. It needs a sample. If all
+// samples have one count, the line goes through zero.
 LatencyLine fit_latency(std::span<const LatencySample> samples);
 
-// The most that a batch may hold to take `seconds` at most: the whole number of (seconds - beta) /
-// alpha, 0 where one takes longer (equation 11), `most` where alpha is so small. What falls short
-// of a whole number by rounding alone is that number.
+// Returns the most that a batch may hold to take at most `seconds`: floor((seconds - beta) /
+// alpha). It is 0 if one takes longer (equation 11), and at most `most`. A quotient below a whole
+// number by rounding alone counts as that number.
 uint64_t depth_within(const LatencyLine& line, double seconds, uint64_t most);
 
 }  // namespace hearth

@@ -10,8 +10,7 @@ namespace {
 
 constexpr std::string_view kQuery = "{query}", kDocument = "{document}";
 
-// The prompt that the model's authors publish, with the instruction that they give where a user has
-// none.
+// The prompt that the model's authors publish, with the instruction that they use by default.
 constexpr const char* kQwen3Prompt =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and "
     "the Instruct provided. Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n"

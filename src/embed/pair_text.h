@@ -20,11 +20,11 @@
 
 namespace hearth {
 
-// A query, as all of its pairs have it: read once, whatever their number.
+// A query, prepared once for all of its pairs.
 struct PairQuery {
   std::vector<int32_t> ids = {};  // for an encoder: the tokens before a document's
-  // The text before a document's for a decoder, and the place of the query in it: its last token
-  // may join with the document's first word.
+  // For a decoder: the text before a document's, and the place of the query in it. The text's last
+  // token may join with the document's first word.
   std::string text = {};
   std::pair<size_t, size_t> place = {};
   size_t before = 0;  // the tokens before a document's
@@ -33,29 +33,30 @@ struct PairQuery {
 
 struct PairTokens {
   std::vector<int32_t> ids;
-  uint32_t second = 0;  // the document's first token, of an encoder; 0 of a decoder
-  // The pair has more tokens than there may be, the document's own bound kept: its end was cut off.
+  uint32_t second = 0;  // index of the document's first token, for an encoder; 0 for a decoder
+  // Whether the pair has more tokens than it may, even with the document's own bound: its end was
+  // cut off.
   bool too_long = false;
   size_t whole = 0;  // how many tokens there would be without cutting
 };
 
-// Returns the prompt by which a decoder is asked whether the document answers the query. Throws
-// (kUnsupported) where the file has none and its vocabulary is not Qwen's.
+// Returns the prompt that asks a decoder whether the document answers the query. Throws Error
+// (kUnsupported) if the file has none and its vocabulary is not Qwen's.
 std::string rank_prompt(const ModelSource& source, const Tokenizer& tokenizer);
 
 class PairText {
  public:
-  // Serves an encoder, or with a prompt a decoder. Throws (kFile) for a prompt without {query}
-  // before {document}. The tokenizer outlives it.
+  // Serves an encoder or, with a prompt, a decoder. Throws Error (kFile) for a prompt without
+  // {query} before {document}. The tokenizer must outlive it.
   explicit PairText(const Tokenizer& tokenizer, const std::optional<std::string>& prompt = {});
 
-  // Prepares a query for pairs of at most `most` tokens. Throws (kRequest, for the field `query`)
-  // where the query leaves no room for a token of a document, and what Tokenizer::encode throws.
-  // `pace`: as in embed_text.h.
+  // Prepares a query for pairs of at most `most` tokens. Throws Error (kRequest, for the field
+  // `query`) if the query leaves no room for a token of a document, and the errors of
+  // Tokenizer::encode. `pace`: as in embed_text.h.
   PairQuery query(std::string_view text, uint32_t most, Pace* pace = nullptr) const;
-  // Returns the tokens of a pair. The document has at most `most_of_document` of them: its end is
-  // cut off, so a caller that must not cut refuses what is too long. Throws what Tokenizer::encode
-  // throws.
+  // Returns the tokens of a pair. The document has at most `most_of_document` of them. Its end is
+  // cut off, so a caller that must not cut refuses a pair that is too long. Throws the errors of
+  // Tokenizer::encode.
   PairTokens tokens(const PairQuery& query, std::string_view document, uint32_t most_of_document,
                     Pace* pace = nullptr) const;
 

@@ -13,7 +13,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-// Returns a tokenizer that puts marks around pairs as those of bge and XLM-R do, with so many
+// Returns a tokenizer that puts marks around pairs like those of bge and XLM-R, with `separators`
 // separators between the texts.
 std::unique_ptr<Tokenizer> encoder(size_t separators) {
   Vocab vocab = spm_vocab({{"a", -1}, {"b", -1}, {"c", -1}, {"_", -1}});
@@ -81,7 +81,7 @@ TEST(PairText, DocumentsAreCutAndMarksStay) {
   EXPECT_NE(why.find("at least 8 of the context's 8"), std::string::npos) << why;
 }
 
-// Letters that a chat's markers are spelled with.
+// Returns a tokenizer with the letters and markers of a chat.
 std::unique_ptr<Tokenizer> decoder() {
   Vocab vocab = bpe_vocab({"Ġ a"});
   for (const char* marker : {"<|im_start|>", "<|im_end|>"}) {
@@ -99,7 +99,7 @@ TEST(PairText, ADecoderIsAskedByAPrompt) {
   const PairTokens pair = pair_of(text, "why", "a b");
   EXPECT_EQ(pair.ids, tokenizer->encode("<|im_start|>Q: why\nD: a b<|im_end|>\n", special));
   EXPECT_EQ(pair.second, 0u);
-  // The mark of the document's beginning joins with it, and what is cut is its end.
+  // The marker before the document joins with it, and the document is cut at its end.
   const PairTokens cut = text.tokens(text.query("why", kAny), "a bcd", 1);
   EXPECT_EQ(cut.ids, tokenizer->encode("<|im_start|>Q: why\nD: a <|im_end|>\n", special));
   EXPECT_FALSE(cut.too_long);

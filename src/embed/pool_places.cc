@@ -6,8 +6,8 @@
 namespace hearth {
 namespace {
 
-// The usable cores of a node, the highest first: by their PUs, and where these are shared, as cores
-// of an invented machine share them, by their own number.
+// Returns the usable cores of a node, the highest first. They are sorted by their PUs and, for
+// equal PUs (cores of an invented machine share them), by their own numbers.
 std::vector<uint32_t> cores_down(const Machine& machine, const PlacementOptions& where,
                                  uint32_t node) {
   std::vector<uint32_t> cores;
@@ -26,7 +26,7 @@ std::vector<uint32_t> cores_down(const Machine& machine, const PlacementOptions&
 
 std::vector<PoolPlace> place_pools(const Machine& machine, const PlacementOptions& where,
                                    PoolSplit split) {
-  place_threads(machine, where);  // refuses what cannot be
+  place_threads(machine, where);  // refuses impossible options
   uint32_t threads = where.threads != 0 ? where.threads : default_thread_count(machine, where);
   std::vector<uint32_t> nodes = chosen_nodes(machine, where);
   std::vector<PoolPlace> places;

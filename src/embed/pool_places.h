@@ -22,13 +22,14 @@ struct PoolPlace {
   uint32_t threads = 0;
 };
 
-// Returns the places of `where.threads` threads (0: default_thread_count()) on what `where` leaves
-// of the machine: a core for each, from the last node and its highest core on. More threads than
-// cores are dealt out to the places in turn. Never empty. Throws (kUsage) as place_threads() does.
+// Returns the places of `where.threads` threads (0: default_thread_count()) on the part of the
+// machine that `where` allows: a core for each, from the last node and its highest core on. Threads
+// beyond the number of cores are dealt out to the places in turn. Never empty. Throws Error
+// (kUsage) as place_threads() does.
 std::vector<PoolPlace> place_pools(const Machine& machine, const PlacementOptions& where,
                                    PoolSplit split);
 
-// Whether the options leave open how many threads there are, and where.
+// Returns whether the options leave open how many threads there are, and where.
 inline bool sits_anywhere(const PlacementOptions& where) {
   return where.threads == 0 && where.nodes.empty() && where.pus.empty();
 }

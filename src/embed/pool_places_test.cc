@@ -7,8 +7,8 @@
 namespace hearth {
 namespace {
 
-// 2 packages of 2 nodes of 8 cores of 2 hyper-threads, numbered as hwloc numbers them: PUs 2c and
-// 2c + 1 are core c's.
+// Returns 2 packages of 2 nodes of 8 cores of 2 hyper-threads, numbered like hwloc does: core c has
+// PUs 2c and 2c + 1.
 Machine big() { return Machine::from_synthetic("pack:2 numa:2 core:8 pu:2"); }
 
 TEST(PoolPlaces, APoolForEveryNodeLeavesTheLowestCore) {

@@ -22,7 +22,7 @@
 
 namespace hearth {
 
-// The ways in which a text's rows can be pooled; the others of PoolingType are refused.
+// The ways of pooling that are supported; the others of PoolingType are refused.
 inline constexpr PoolingType kPoolings[] = {PoolingType::kCls, PoolingType::kMean,
                                             PoolingType::kLast};
 
@@ -37,9 +37,10 @@ class Pooler {
  public:
   Pooler(PoolingType pooling, uint32_t width) : pooling_(pooling), width_(width) {}
 
-  // Takes a row that belongs to the vector: of kCls and kLast the one, of kMean every one.
+  // Takes a row that belongs to the vector: the single one of kCls and kLast, or every one of
+  // kMean.
   void add(std::span<const float> row);
-  // Gives the vector, not normalised, and starts anew. There was a row.
+  // Returns the vector, not normalised, and starts anew. At least one row must have been added.
   std::vector<float> take();
 
  private:
@@ -53,8 +54,8 @@ class Pooler {
 // Divides a vector by its length; one of zeros stays as it is. All elements must be finite.
 void normalise(std::span<float> vector);
 
-// Leaves the first `dimensions`, and normalises them where `normalised` says so. Throws (kUsage, of
-// the field `dimensions`) where it is 0 or the vector has fewer.
+// Cuts the vector to its first `dimensions`, and normalises them with `normalised`. Throws Error
+// (kUsage, for the field `dimensions`) if it is 0 or the vector has fewer.
 void cut_dimensions(uint32_t dimensions, bool normalised, std::vector<float>* vector);
 void check_dimensions(uint32_t dimensions, uint32_t width);
 

@@ -27,7 +27,7 @@ ModelSpec model_saying(PoolingType pooling) {
   return spec;
 }
 
-// Returns the message of a refusal, "" where nothing is refused.
+// Returns the message of a refusal; "" if nothing is refused.
 std::string refusal(PoolingType said, std::optional<PoolingType> asked) {
   try {
     settle_pooling(model_saying(said), asked);
@@ -44,7 +44,7 @@ TEST(Pooling, TakesOneRowOrTheMean) {
   EXPECT_EQ(pooled(PoolingType::kMean, rows), (std::vector<float>{2, 2, 4}));
 }
 
-// A sum in float would lose the small ones beside the large one.
+// A sum in float would lose the small elements beside the large one.
 TEST(Pooling, MeanIsSummedInDouble) {
   std::vector<std::vector<float>> rows(1001, {1});
   rows[0] = {1e9f};

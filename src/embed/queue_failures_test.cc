@@ -1,4 +1,4 @@
-// The queue manager where devices fail, or memory is short.
+// Tests the queue manager when devices fail, or memory is short.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -175,7 +175,7 @@ TEST(QueueManager, BearsAThreadThatFailsOutsideOfItsDevice) {
     EXPECT_TRUE(outcomes.of(i).no_memory);
     EXPECT_NE(std::string(outcomes.of(i).error->what()).find("memory is short"), std::string::npos);
   }
-  // The device goes on: the queries alone were at fault.
+  // The device goes on, since the queries alone were at fault.
   EXPECT_TRUE(manager.statistics()[0].up);
   device.nameless = false;
   manager.submit(query_of(3), outcomes.done(3));
@@ -193,8 +193,8 @@ class ShortClock : public HandClock {
     if (is_short) throw std::bad_alloc();
     return HandClock::now();
   }
-  // Sets which of the next calls of now() throw; the plan is used from its end. No other thread may
-  // call now() meanwhile.
+  // Sets which of the next calls of now() throw; the plan is used from its end on. No other thread
+  // may call now() meanwhile.
   void fall_short(std::vector<bool> plan) { plan_ = std::move(plan); }
 
  private:
@@ -215,8 +215,8 @@ TEST(QueueManager, KeepsWhatComesWhileItTellsOthersThatMemoryIsShort) {
     told(std::move(outcome));
   });
   manager.submit(query_of(2), outcomes.done(2));
-  // The calls that fall short: when the batch has ended and when it is to be given up, so that it
-  // is dropped; and when the thread looks again, so that what waits is dropped.
+  // Two calls fail first, when the batch has ended and when it is to be given up, so that it is
+  // dropped. A third fails when the thread looks again, so that the waiting queries are dropped.
   clock.fall_short({true, false, true, true});
   gate.open();
   outcomes.wait_for(4);
@@ -224,7 +224,7 @@ TEST(QueueManager, KeepsWhatComesWhileItTellsOthersThatMemoryIsShort) {
   EXPECT_EQ(outcomes.of(3).vector, simulated_vector(query_of(3), kWidth));
 }
 
-// The thread waits a moment for memory then.
+// After the shortage the thread waits a moment for memory.
 TEST(QueueManager, EndsRightAfterMemoryWasShort) {
   ShortClock clock;
   Gate gate;
@@ -270,8 +270,8 @@ TEST(QueueManager, TellsTheOthersWhereSomebodyCannotBeTold) {
   EXPECT_EQ(outcomes.of(2).vector, simulated_vector(query_of(2), kWidth));
 }
 
-// Clients on four threads, three devices of which two fail now and then, on real time; whatever
-// happens every query is answered once, with its own vector or BUSY.
+// Clients on four threads, and three devices of which two sometimes fail, on real time. Every query
+// must be answered once, with its own vector or BUSY.
 TEST(QueueManager, LosesAndDoublesNothingUnderFailuresOnManyThreads) {
 #ifdef HEARTH_FEW_ROUNDS
   constexpr int kQueries = 300;

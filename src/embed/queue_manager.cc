@@ -16,12 +16,12 @@
 namespace hearth {
 namespace {
 
-// Waiting goes by the machine's clock, decisions by the manager's; so nobody sleeps longer.
+// Waiting goes by the machine's clock and decisions by the manager's, so no thread sleeps longer.
 constexpr double kLongestWait = 1;
-// Seconds between two looks at whether a caller who waits for room still wants to.
+// Seconds between two calls of the `stop` of a caller that waits for room.
 constexpr double kLookUp = 0.1;
 
-// The reason why queries were not done.
+// The reason why queries were not answered.
 struct Failure {
   const Error& error;
   bool no_memory = false;
@@ -35,9 +35,9 @@ struct QueueManager::State {
     EmbedQuery query;
     EmbedDone done;
     DispatchQuery place;
-    uint64_t refused = 0;  // by a bit each, the devices that failed with it
+    uint64_t refused = 0;  // a bit for each device that failed with it
   };
-  // A callback with its outcome, called once the lock is let go.
+  // A callback with its outcome, called after the lock is released.
   struct Answer {
     EmbedDone done;
     EmbedOutcome outcome;
@@ -117,7 +117,7 @@ struct QueueManager::State {
   std::vector<std::thread> threads;
 };
 
-// Has room in `answers`: where memory is short nothing is lost between the two.
+// Moves a query's answer to `answers`, which has room, so that a shortage of memory loses nothing.
 void QueueManager::State::answer(uint64_t id, EmbedOutcome outcome, std::vector<Answer>* answers) {
   auto found = pending.find(id);
   HEARTH_CHECK(found != pending.end(), "a query is answered once");
@@ -125,7 +125,7 @@ void QueueManager::State::answer(uint64_t id, EmbedOutcome outcome, std::vector<
   pending.erase(found);
 }
 
-// Offers a query again; returns no outcome where another device has it.
+// Offers a query again. Returns no outcome if another device took it.
 std::optional<EmbedOutcome> QueueManager::State::offer_again(Pending& one, const Failure& failure,
                                                              double now) {
   DispatchResult offered;
@@ -143,8 +143,8 @@ std::optional<EmbedOutcome> QueueManager::State::offer_again(Pending& one, const
   return outcome;
 }
 
-// Offers a device's queries to the others. Those left over become BUSY where the device is gone,
-// else get the error. `answers` must have room for all.
+// Offers a device's queries to the others. Queries that none takes become BUSY if the device is
+// gone, else get the error. `answers` must have room for all.
 void QueueManager::State::place_again(const std::vector<uint64_t>& ids, const Failure& failure,
                                       double now, std::vector<Answer>* answers) {
   for (uint64_t id : ids) {
@@ -207,7 +207,7 @@ void QueueManager::State::run(size_t index, const std::vector<uint64_t>& ids,
   std::vector<const EmbedQuery*> batch;
   for (uint64_t id : ids) batch.push_back(&pending.at(id).query);
   lock.unlock();
-  // An element of that map stays where it is until it is erased, which only this thread does now.
+  // An element of that map stays in place until it is erased, which only this thread now does.
   BatchResult result = run_batch(*devices[index], batch);
   std::vector<Answer> answers;
   lock.lock();
@@ -241,14 +241,14 @@ void QueueManager::State::wait(size_t index, std::unique_lock<std::mutex>& lock)
   }
 }
 
-// Calls the answers' callbacks, with the lock let go meanwhile.
+// Calls the answers' callbacks, with the lock released meanwhile.
 void QueueManager::State::tell(std::vector<Answer>& answers, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (Answer& one : answers) {
     try {
       one.done(std::move(one.outcome));
     } catch (const std::exception&) {
-      // The others are called all the same: this one only lacked memory.
+      // The other callbacks are still called: this one only lacked memory.
     }
   }
   lock.lock();
@@ -258,7 +258,7 @@ void QueueManager::State::turn(size_t index, std::unique_lock<std::mutex>& lock)
   double now = clock.now();
   std::vector<uint64_t> ids = dispatcher.begin(index, now);
   if (!ids.empty()) {
-    // The other threads look again by the time when this device has stalled.
+    // The other threads now also wake up when this device would count as stalled.
     work.notify_all();
     run(index, ids, lock);
   } else if (dispatcher.probe_due(index, now)) {
@@ -274,7 +274,7 @@ void QueueManager::State::turn(size_t index, std::unique_lock<std::mutex>& lock)
   }
 }
 
-// Moves the queries of a batch to other devices, or fails them, after memory ran out in its thread.
+// Moves the queries of a batch to other devices, or fails them, after its thread ran out of memory.
 void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& lock) {
   double now = clock.now();
   if (dispatcher.probe_due(index, now)) return dispatcher.probed(index, now, std::nullopt, 0);
@@ -292,8 +292,8 @@ void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& 
   tell(answers, lock);
 }
 
-// Fails the queries that a device runs, or those that wait where it runs none, with a shortage of
-// memory, and takes no memory itself. Queries that come meanwhile stay.
+// Fails the queries that a device runs or, if it runs none, the waiting ones, with a shortage of
+// memory. It needs no memory itself. Queries that come meanwhile stay.
 void QueueManager::State::drop(size_t index, std::unique_lock<std::mutex>& lock) {
   const uint64_t end = next_id;
   const bool runs = dispatcher.running(index) > 0;
@@ -312,20 +312,20 @@ void QueueManager::State::drop(size_t index, std::unique_lock<std::mutex>& lock)
   room.notify_all();
 }
 
-// Serves a device. All that is thrown on its thread ends here.
+// Serves a device. All exceptions on its thread end here.
 void QueueManager::State::serve(size_t index) {
   std::unique_lock lock(mutex);
   bool broken = false;
   while (!closing) {
     try {
       if (broken) break_off(index, lock);
-      // break_off() lets go of the lock: the end may have come meanwhile.
+      // break_off() releases the lock, so the end may have come meanwhile.
       if (!closing) turn(index, lock);
       broken = false;
     } catch (...) {
       if (!lock.owns_lock()) lock.lock();
-      // There was no memory even for breaking off, or none came: others may wait for what these
-      // queries hold.
+      // There was no memory even for breaking off, or none became free: other work may wait for the
+      // memory that these queries hold.
       if (std::exchange(broken, true)) drop(index, lock);
     }
   }
@@ -344,7 +344,7 @@ void QueueManager::State::join() {
 SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, uint64_t group,
                                         double now) {
   DispatchQuery place{next_id, query_tokens(*query), now + options.slo, group};
-  // The query is held before the dispatcher knows it, so that all that it knows can be answered.
+  // Stored before the dispatcher knows the query, so that every query that it knows is answered.
   auto held = pending.emplace(place.id, Pending{std::move(*query), std::move(done), place}).first;
   DispatchResult offered;
   try {
@@ -363,8 +363,8 @@ SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, uint6
   return result;
 }
 
-// Offers all queries or none: while the lock is held, none of those that were put into batches has
-// begun to run.
+// Offers all queries or none: while the lock is held, none of those already in batches has begun to
+// run.
 SubmitResult QueueManager::State::offer_all(std::vector<EmbedQuery>& queries,
                                             const SharedDone& done) {
   SubmitResult first;
@@ -415,7 +415,7 @@ QueueManager::~QueueManager() {
       outcome.error.emplace(ErrorCode::kBusy, "the program is ending");
       one.mapped().done(std::move(outcome));
     } catch (const std::exception&) {
-      // A query that cannot be told for want of memory ends with the program.
+      // A callback that lacks memory for its answer ends with the program.
     }
   }
 }

@@ -1,13 +1,14 @@
-// QueueManager: queries over several devices (WindVE, Huang et al. 2025, figure 3). One queue and
-// one thread a device; embed/dispatcher.h decides who takes what. Every query that was accepted is
-// answered once, whatever devices do. A shortage of memory is its queries' failure, not the
-// device's: they go to another device or fail, and the device goes on with its next batch.
+// QueueManager: queries over several devices (WindVE, Huang et al. 2025, figure 3). Each device has
+// one queue and one thread; embed/dispatcher.h decides which device takes a query. Every accepted
+// query is answered once, whatever the devices do. A shortage of memory is a failure of its
+// queries, not of the device: they go to another device or fail, and the device goes on with its
+// next batch.
 //
 //   QueueManager manager(std::move(queues), options, clock);
 //   manager.submit(query, [](EmbedOutcome outcome) { ... });
 //
-// When it dies, it waits for batches under way but those of endpoints, which it abandons, and
-// answers what waits as BUSY.
+// Its destructor waits for batches under way, except those of endpoints, which it abandons, and
+// answers waiting queries as BUSY.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +25,19 @@
 
 namespace hearth {
 
-// The outcome of one query that was accepted: a vector, or an error, of which kBusy says that it
-// may be sent again after `retry_after` seconds. A query whose device failed goes to another; where
-// that has no room it is BUSY if the device was remote, and has the device's own error if not.
+// The outcome of one accepted query: a vector, or an error. kBusy means that it may be sent again
+// after `retry_after` seconds. A query whose device failed goes to another. If that has no room,
+// the query is BUSY if the device was remote, and else gets the device's own error.
 struct EmbedOutcome {
   EmbedVector vector = {};
   std::optional<Error> error = {};
-  bool no_memory = false;  // beside an error: for want of memory
+  bool no_memory = false;  // with an error: memory was short
   double retry_after = 0;
-  std::string device = {};  // that answered; empty: none
+  std::string device = {};  // device that answered; empty: none
 };
 
-// Called once, from a device's thread, without a lock held. Throws nothing, and does little: the
-// device waits meanwhile.
+// Called once, from a device's thread, without a lock held. It must not throw, and must be short,
+// since the device waits for it.
 using EmbedDone = std::function<void(EmbedOutcome)>;
 
 struct SubmitResult {
@@ -57,34 +58,34 @@ inline constexpr double kPatience = 60;
 
 class QueueManager {
  public:
-  // 64 queues at most, one at least, of one width (else Error kUnsupported). `clock` outlives it
-  // and goes as fast as this machine's. A device that failed is tried with `probe`, which has
-  // tokens where a pool is among the devices.
+  // Takes 1 to 64 queues of one width (else throws Error kUnsupported). `clock` must outlive it and
+  // go as fast as this machine's. A device that failed is tried with `probe`, which has tokens if a
+  // pool is among the devices.
   QueueManager(std::vector<DeviceQueue> queues, const DispatchOptions& options, DeviceClock& clock,
                EmbedQuery probe = {"hearth", {}});
   ~QueueManager();
   QueueManager(const QueueManager&) = delete;
   QueueManager& operator=(const QueueManager&) = delete;
 
-  // `done` is called only where the query was accepted. Any thread may submit.
+  // Submits a query; `done` is called only if it was accepted. Any thread may submit.
   SubmitResult submit(EmbedQuery query, EmbedDone done);
   // Submits the texts of one request, all of them or none. Tickets count up from the first one's.
-  // kTooLong where even idle devices could not take them all.
+  // Gives kTooLong if even idle devices could not take them all.
   SubmitResult submit_all(std::vector<EmbedQuery> queries,
                           const std::function<void(size_t index, EmbedOutcome)>& done);
-  // Waits until there is room, or until `stop` says so, which is asked some times a second with a
-  // lock held. Returns whether it was accepted. Throws the last failure (its own code) where no
-  // device has been there for `patience` seconds, and kRequest where the query is too long for all.
+  // Waits until there is room, or until `stop` returns true; it is called some times a second with
+  // a lock held. Returns whether the query was accepted. Throws the last failure (with its code) if
+  // no device has been up for `patience` seconds, and kRequest if the query is too long for all.
   bool submit_waiting(
       EmbedQuery query, EmbedDone done, double patience = kPatience,
       const std::function<bool()>& stop = [] { return false; });
-  // Takes back those of `count` tickets that still wait and returns how many: `done` is not called
-  // for them. Queries that run already are answered all the same.
+  // Takes back those of `count` tickets that still wait, and returns how many. `done` is not called
+  // for them. Queries that already run are answered all the same.
   uint64_t cancel(uint64_t ticket, uint64_t count = 1);
 
   // Returns the statistics in the order of the queues that were given.
   std::vector<DeviceStatistics> statistics() const;
-  // Queries refused as BUSY or too long.
+  // Returns the number of queries refused as BUSY or too long.
   uint64_t refused() const;
   uint32_t width() const;
 

@@ -1,5 +1,5 @@
-// Runs one batch on one device and returns its vectors, or why there are none. Only a shortage of
-// memory is thrown, which is a failure of the batch and not of the device.
+// Runs one batch on one device and returns its vectors, or the error instead of them. Only a
+// shortage of memory is thrown; it is a failure of the batch and not of the device.
 #pragma once
 
 #include <optional>

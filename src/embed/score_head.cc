@@ -9,7 +9,7 @@ namespace hearth {
 
 ScoreHead::Linear ScoreHead::copy(const WeightTable& weights, const LinearRef& linear,
                                   uint32_t rows) {
-  // Every shard has all of the matrix, packed as f32.
+  // Every shard has the whole matrix, packed as f32.
   const Weight& matrix = weights.matrix(linear.weight);
   const Shard& shard = matrix.shards.front();
   Linear made{std::vector<std::vector<float>>(rows, std::vector<float>(matrix.k)), {}};

@@ -1,8 +1,8 @@
-// ScoreHead: how well two texts go together, by the row that a reranker makes of the pair. A
-// cross-encoder's head (Nogueira and Cho 2019) reads the first row; a decoder's reads the last: a
-// head of its own, or the logits of the words yes and no, of which the score is the difference
-// (Qwen3-Reranker: Zhang et al. 2025). Either way a score is a logit: sigmoid() makes a
-// probability of it, that of yes against no.
+// ScoreHead scores how well two texts go together, from the row that a reranker makes of the pair.
+// A cross-encoder's head (Nogueira and Cho 2019) reads the first row. A decoder reads the last row,
+// by a head of its own or by the logits of the words yes and no, whose difference is the score
+// (Qwen3-Reranker: Zhang et al. 2025). Every score is a logit: sigmoid() makes a probability of it,
+// that of yes against no.
 //
 // A score is computed in double, in the order of dimensions, and rounded once: so its bits follow
 // from the row alone.
@@ -24,8 +24,8 @@ struct YesNo {
 
 class ScoreHead {
  public:
-  // Copies the head's weights from the loaded model: its own head, or for a model without one the
-  // two rows of the LM head that belong to these tokens.
+  // Copies the head's weights from the loaded model: its own head or, for a model without one, the
+  // two rows of the LM head for these tokens.
   ScoreHead(const Model& model, const std::optional<YesNo>& words);
 
   // Returns the score of a row [width].

@@ -1,6 +1,6 @@
-// A device that takes the time of a line and computes next to nothing: t = (alpha C + beta) times
-// noise, where C counts queries of `tokens` tokens. Its vectors depend on the query's tokens, or
-// its text where it has none, so that mixed-up vectors are noticed.
+// A device that takes the time of a line and computes almost nothing: t = (alpha C + beta) times
+// noise, where C counts queries of `tokens` tokens. Its vectors depend on the query's tokens, or on
+// its text if it has none, so that mixed-up vectors are noticed.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Queues in virtual time, for tests: queries arrive at given moments, devices take the time of
-// their lines, and nobody waits for anything.
+// their lines, and no real time passes.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace hearth {
 
-// A clock that jumps where somebody sleeps: fit for one device at a time.
+// A clock that jumps when a thread sleeps; it serves one device at a time.
 class JumpingClock : public DeviceClock {
  public:
   double now() const override {
@@ -95,7 +95,7 @@ inline VirtualResult run_virtually(const std::vector<VirtualDevice>& devices,
     for (size_t i = 0; i < devices.size(); ++i) {
       if (ends[i] <= soonest) soonest = ends[who = i];
     }
-    // A batch that an idle device gathers begins without anybody's doing.
+    // A batch that an idle device gathers begins without another event.
     for (size_t i = 0; i < devices.size(); ++i) {
       double wakes = dispatcher.wake_at(i);
       if (ends[i] == kNever && wakes > now && wakes < soonest) {
