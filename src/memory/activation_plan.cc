@@ -21,13 +21,13 @@ struct Placed {
   uint32_t value;
 };
 
-// The first offset from `from` on at which the value lies in one piece.
+// Returns the first offset from `from` on at which the value lies in one piece.
 size_t whole_from(size_t from, const ActivationValue& value, size_t piece_bytes) {
   const size_t offset = round_up(from, value.align), in_piece = offset % piece_bytes;
   return value.bytes <= piece_bytes - in_piece ? offset : offset - in_piece + piece_bytes;
 }
 
-// How long the pieces are that values at these offsets need.
+// Sets the sizes of the pieces that values at these offsets need.
 void measure_pieces(std::span<const ActivationValue> values, size_t piece_bytes,
                     ActivationPlan* plan) {
   for (size_t i = 0; i < values.size(); ++i) {

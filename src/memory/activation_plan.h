@@ -1,6 +1,6 @@
 // An activation plan says where each value of a graph lies in its arena, so that values alive at
-// the same time never overlap and the arena is small. A chain of like layers takes the memory of
-// one.
+// the same time never overlap and the arena is small. A chain of equal layers takes the memory of
+// one layer.
 //
 // Offsets are assigned by size: values are placed from the largest to the smallest, each in the
 // tightest gap between those already placed that live at the same time ("greedy by size for offset
@@ -10,7 +10,7 @@
 // result is taken: on random graphs 0.5 % above the lower bound on average. Equal input gives equal
 // offsets.
 //
-// An arena may consist of pieces, where nobody gives as much memory in one; then no value lies in
+// An arena may consist of pieces, if no one piece of memory is large enough; then no value lies in
 // two of them.
 #pragma once
 
@@ -30,15 +30,15 @@ struct ActivationValue {
 };
 
 // Offsets count through all pieces: offset o lies in piece o / piece_bytes, o % piece_bytes bytes
-// behind its base, which must have the largest alignment.
+// after its base. Each base must have the largest alignment.
 struct ActivationPlan {
   std::vector<size_t> offsets;  // by value
-  std::vector<size_t> pieces;   // what each must hold; none if there is nothing to be held
+  std::vector<size_t> pieces;   // bytes of each piece; empty if all values are empty
   size_t peak_bytes = 0;        // of all of them
 };
 
-// `piece_bytes`: of a piece at most, a multiple of all alignments; no value is longer. If not
-// given, there is one piece.
+// Makes a plan. `piece_bytes` is the most that a piece may have, a multiple of all alignments, and
+// no value is longer. By default there is one piece.
 ActivationPlan plan_activations(std::span<const ActivationValue> values,
                                 size_t piece_bytes = SIZE_MAX);
 

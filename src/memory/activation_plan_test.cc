@@ -11,8 +11,8 @@ namespace {
 
 using Values = std::vector<ActivationValue>;
 
-// Expects that no two values that live at the same time share a byte, and that all lie aligned
-// within their pieces, which are no longer than they must be.
+// Expects that no two values that live at the same time share a byte. All must lie aligned within
+// their pieces, and pieces must be no longer than needed.
 void expect_valid(const Values& values, const ActivationPlan& plan, size_t piece_bytes = SIZE_MAX) {
   ASSERT_EQ(plan.offsets.size(), values.size());
   std::vector<size_t> pieces(plan.pieces.size(), 0);

@@ -91,8 +91,8 @@ void Arena::unmap() noexcept {
 
 void Arena::map(const Machine& machine) {
   if (machine.source == MachineSource::kLive && map_explicit_huge(machine)) return;
-  // An unreadable page lies behind the region: it stops overruns, and the kernel doesn't join the
-  // region with another one, so that smaps tells of this one alone.
+  // An unreadable page lies after the region. It stops overruns, and keeps the kernel from joining
+  // the region with another one, so that smaps lists this region alone.
   mapping_bytes_ = capacity_ + kHugePageBytes + static_cast<size_t>(getpagesize());
   void* mapping =
       mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,11 +1,11 @@
 // An Arena is one region of memory on one NUMA node, reserved at start and handed out in order. Its
 // pages are bound to the node before anything touches them (mbind(2), MPOL_BIND), and are as large
-// as can be had: explicit 2 MiB pages where enough of them are free, else transparent huge pages,
-// else 4 KiB. huge_bytes() and notes() tell what was really got.
+// as possible: explicit 2 MiB pages if enough of them are free, else transparent huge pages, else 4
+// KiB. huge_bytes() and notes() tell which pages it got.
 //
-// Binding is skipped where it means nothing (Machine::binds_memory()). A binding or a page size
-// that the system refuses is a note, not an error. Memory reads as zeros at first. An arena is not
-// for several threads at once.
+// Binding is skipped if it has no effect (Machine::binds_memory()). A binding or a page size that
+// the system refuses is a note, not an error. Memory reads as zeros at first. Only one thread at a
+// time may use an arena.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,14 @@ enum class PageKind { kSmall, kTransparentHuge, kExplicitHuge };
 
 enum class Binding {
   kNode,         // all pages on the arena's node
-  kInterleaved,  // on all nodes in turn: what a program gets whose pages nobody places
+  kInterleaved,  // on all nodes in turn, as if a program placed no pages
 };
 
 class Arena {
  public:
-  // Holds `bytes` (rounded up to 2 MiB from there on) on the node with index `node` of `machine`,
-  // or, where that has no memory, on the nearest that has. Throws kResource where the address space
-  // or lock limits do not allow it; whether the memory exists is check_memory()'s question.
+  // Holds `bytes` (rounded up to 2 MiB from there on) on the node with index `node` of `machine`
+  // or, if that has no memory, on the nearest that has. Throws kResource if the address space or
+  // lock limits do not allow it. check_memory() checks whether the memory exists.
   Arena(const Machine& machine, uint32_t node, size_t bytes, std::string name,
         Binding binding = Binding::kNode);
   ~Arena();
@@ -48,7 +48,7 @@ class Arena {
   uint32_t node() const { return node_; }
   const std::string& name() const { return name_; }
 
-  // The kind of pages asked of the kernel; transparent huge pages are only had once touched
+  // The kind of pages asked of the kernel. Only touched memory is in transparent huge pages
   // (huge_bytes()).
   PageKind page_kind() const { return page_kind_; }
   bool bound() const { return bound_; }
@@ -56,8 +56,7 @@ class Arena {
   // nothing.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  // Returns how many touched bytes lie in huge pages now, from /proc/self/smaps. 0 where
-  // unreadable.
+  // Returns how many touched bytes lie in huge pages now, from /proc/self/smaps; 0 if unreadable.
   size_t huge_bytes() const;
 
  private:
@@ -79,13 +78,13 @@ class Arena {
   size_t mapping_bytes_ = 0;
 };
 
-// Throws kResource, naming `what`, the figures and the remedy, where `needed` bytes are more than
-// this machine has to give now (of all nodes, and of cgroup limits). Call it before anything is
-// touched. A machine that is only described, or that does not tell, passes.
+// Throws kResource, naming `what`, the figures and the remedy, if `needed` bytes are more than this
+// machine has to give now (of all nodes, and of cgroup limits). Call it before any memory is
+// touched. A machine that is only described, or whose memory is unknown, passes.
 void check_memory(uint64_t needed, const std::string& what, const Machine& machine);
 
-// Checks memory that is bound to one node in the same way: where that node is full, the kernel
-// kills the process even though other nodes have memory left.
+// Does the same for memory that is bound to one node. If that node is full, the kernel kills the
+// process even if other nodes have memory left.
 void check_node_memory(uint64_t needed, const std::string& what, const Machine& machine,
                        uint32_t node);
 

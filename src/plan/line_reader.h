@@ -16,12 +16,12 @@ class LineReader {
   std::string word();
   void expect(const char* wanted);
   uint32_t number();
-  // Returns all numbers that are left, one at least.
+  // Returns all remaining numbers, at least one.
   std::vector<uint32_t> numbers();
-  // Returns all numbers up to the word `end`, which is taken, one at least.
+  // Returns all numbers up to the word `end`, at least one, and takes that word too.
   std::vector<uint32_t> numbers_before(const char* end);
   bool at_end() { return (in_ >> std::ws).eof(); }
-  // Throws where words are left.
+  // Throws if words are left.
   void finish();
 
  private:

@@ -53,7 +53,7 @@ void check_members(const Plan& plan) {
   }
 }
 
-// Checks the rule of version 1: members of groups follow one another and leave nobody out.
+// Checks the rule of version 1: members of groups follow one another and leave no member out.
 void validate_ranges(const Plan& plan) {
   uint32_t member = 0;
   for (const PlanGroup& group : plan.groups) {
@@ -110,9 +110,9 @@ void read_line(Plan& plan, uint32_t version, LineReader& line) {
   line.finish();
 }
 
-// Returns how many of `groups` groups work on each shard: one at least, and each other one where a
-// group has most members so far. `first` holds the first member on each shard, and the member count
-// at its end.
+// Returns how many of `groups` groups work on each shard: one at least, and each further one where
+// groups have the most members so far. `first` holds the first member on each shard, and last the
+// number of members.
 std::vector<uint32_t> parts_by_members(const std::vector<uint32_t>& first, uint32_t groups) {
   size_t shards = first.size() - 1;
   std::vector<uint32_t> parts(shards, 1);

@@ -10,14 +10,15 @@
 //   group members 0 1 shards 0 1 part 0 1
 //   group members 3 shards 1 2 part 0 1
 //
-// sync is async or lockstep (GroupSync), async where the line is missing. member_shards says on
-// which shard's node each team member stands. A group has members, by their numbers, rising, no
-// member is in two, and members that no group has (2 above) rest: they take no part in the phase's
-// steps. A group works on shards [first, last) and part i of n of the shard's segments (n > 1 only
-// for a single shard). Groups cover every part of every shard exactly once, in order.
+// sync is async or lockstep (GroupSync), and async if the line is missing. member_shards gives, for
+// each member of the team, the shard whose node it is on. A group lists its members by number,
+// ascending. No member is in two groups, and members of no group (2 above) rest: they take no part
+// in the phase's steps. A group works on shards [first, last) and part i of n of the shard's
+// segments (n > 1 only for a single shard). Groups cover every part of every shard exactly once, in
+// order.
 //
-// Version 1 is still read. Its groups have "members FIRST LAST", the range [first, last), follow
-// one another and leave nobody out.
+// Version 1 is still read. Its groups have "members FIRST LAST", the range [first, last). They
+// follow one another and leave no member out.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +34,10 @@ namespace hearth {
 enum class Phase : uint8_t { kPrefill, kDecode };
 const char* phase_name(Phase phase);
 
-// How groups keep in step (ArcLight, section 3.4): by themselves, meeting only where one reads what
-// another wrote (its Sync B), or all threads of all groups in one barrier after every op (its Sync
-// A). Results are the same to the bit; lockstep is there to be compared with.
+// How groups synchronise (ArcLight, section 3.4). kAsync: each group by itself, meeting only where
+// one reads values that another wrote (its Sync B). kLockstep: all threads of all groups in one
+// barrier after every op (its Sync A). Results are the same to the bit; kLockstep serves
+// comparisons.
 enum class GroupSync : uint8_t { kAsync, kLockstep };
 const char* group_sync_name(GroupSync sync);
 // Returns the GroupSync of that name, or none.
@@ -90,20 +92,19 @@ struct Plan {
 inline constexpr uint32_t kMostMembers = 1u << 16;
 
 // Makes the plan of `groups` groups over `shards` shards, for members that stand on the shards
-// `member_shards` (rising; a shard may have none). Where there are as many groups as shards, each
-// takes one. Fewer groups take whole shards, as even in number as possible. More groups take parts
-// of shards, more of them where more members stand. Throws (kUsage) where a group would have no
-// members.
+// `member_shards` (ascending; a shard may have none). With as many groups as shards, each takes
+// one. Fewer groups take whole shards, as evenly as possible. More groups take parts of shards,
+// with more parts where more members stand. Throws Error (kUsage) if a group would have no members.
 Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shards, uint32_t shards,
                uint32_t groups);
 
 // Makes the plan for `members` members that are dealt evenly to the shards.
 Plan even_plan(Phase phase, uint32_t max_rows, uint32_t shards, uint32_t groups, uint32_t members);
 
-// Throws (kUsage), with the rule, where a plan breaks one that every plan keeps.
+// Throws Error (kUsage), naming the rule, if a plan breaks a rule for all plans.
 void check_plan(const Plan& plan);
 
-// Tells whether a line is the first of a plan's text, of any version that is read.
+// Returns whether a line is the first of a plan's text, in any version that is read.
 bool is_plan_head(std::string_view line);
 // Returns the plan's text in the newest version.
 std::string plan_text(const Plan& plan);

@@ -5,14 +5,14 @@
 // is contended. Two cores of one Zen 5 package take 65 ns; a collector that releases the others
 // took 120, std::barrier takes 340.
 //
-// A thread waits on its seat: a round that it counts by itself and a flag for every step, each on a
-// line of its own. A seat should lie in memory of its thread's node; the barrier only points to it
-// (it may be placed in an arena: nothing needs destroying).
+// A thread waits on its seat: a round that it counts by itself, and a flag for every step, each on
+// a line of its own. A seat should lie in memory of its thread's node. The barrier only points to
+// it, so it may be placed in an arena: nothing needs destroying.
 //
 // arrive_and_wait(index): every index in [0, size) is used by exactly one thread per round. All
-// that any thread did before is visible to all after. Waiting spins for about kSpinTime, then
-// sleeps (flag.h), so more threads than CPUs are slow but safe. Nothing allocates or throws after
-// construction.
+// writes of any thread before it are visible to all threads after it. Waiting spins for about
+// kSpinTime and then sleeps (flag.h), so with more threads than CPUs it is slow but safe. Nothing
+// allocates or throws after construction.
 #pragma once
 
 #include <cstddef>

@@ -16,8 +16,7 @@ constexpr int kRounds = 200;
 // The number of batches is fixed: on a busy machine a first short run would promise far too much.
 constexpr int kBatches = 500;
 
-// The shortest of all batches is reported as ns_min: the cost of the barrier when nothing
-// interferes.
+// Reports the shortest of all batches as ns_min: the cost of the barrier without interference.
 template <typename Sync>
 void measure(benchmark::State& state, Team& team, const Sync& sync) {
   double shortest = 1e30;
@@ -53,8 +52,8 @@ void team_run(benchmark::State& state) {
   for (auto _ : state) team.run([](uint32_t) noexcept {});
 }
 
-// Measures a job whose members were asleep: since they rested (`recalled`), or since there was no
-// job (`started`). The wait until they sleep is not measured.
+// Measures a job whose members were asleep, because they rested (`recalled`) or because there was
+// no job (`started`). The wait until they sleep is not measured.
 template <typename Before>
 void wake_up(benchmark::State& state, const Before& before) {
   auto threads = static_cast<uint32_t>(state.range(0));

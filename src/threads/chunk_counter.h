@@ -1,7 +1,7 @@
-// A ChunkCounter hands out chunks of work to whoever is free, one or several on end, in rounds.
-// Nobody resets it and no barrier is needed for that: a round is named by its epoch, the first
-// claim of a newer epoch starts the new round, and a thread still asking for an older one is told
-// that nothing is left. That is true: the thread that started the newer round had seen the older
+// A ChunkCounter hands out chunks of work to free threads, one or several on end, in rounds. It
+// needs no reset and no barrier between rounds: a round is named by its epoch. The first claim of a
+// newer epoch starts the new round, and a thread that still asks for an older one is told that
+// nothing is left. That is true, since the thread that started the newer round had seen the older
 // one exhausted.
 //
 // Epochs rise by one and wrap (compared by signed distance); the first is 1. A claim is one
@@ -23,16 +23,16 @@ struct ChunkClaim {
 
 class alignas(kLineSpacing) ChunkCounter {
  public:
-  // Claims the next chunk in [0, count) of round `epoch`. Returns `count` where none is left; then
-  // the work handed out may still be under way on other threads.
+  // Claims the next chunk in [0, count) of round `epoch`. Returns `count` if none is left; other
+  // threads may then still be at work on their chunks.
   uint32_t next(uint32_t epoch, uint32_t count) noexcept {
     return claim(epoch, count, [](uint32_t) { return 1u; }).begin;
   }
 
   // Claims several chunks on end: half of each taker's even share of the chunks left (there are
-  // `takers`), one at least (guided self-scheduling: Polychronopoulos and Kuck, 1987). Few runs
-  // make few places where a stream of memory begins, and the last ones are short. Returns an empty
-  // run at `count` where none is left.
+  // `takers`), at least one (guided self-scheduling: Polychronopoulos and Kuck, 1987). With few
+  // runs, streams of memory begin at few places; and the last runs are short. Returns an empty run
+  // at `count` if none is left.
   ChunkClaim next_several(uint32_t epoch, uint32_t count, uint32_t takers) noexcept {
     return claim(epoch, count, [&](uint32_t left) { return std::max(1u, left / (2 * takers)); });
   }

@@ -1,14 +1,14 @@
-// A delay point is a place where a thread may dawdle. The schedule fuzzer (tests/sync) is built
-// with HEARTH_DELAY_POINTS and defines both functions, so that it reaches orders of events between
-// the steps of posting, waiting and claiming that chance alone hardly ever gives. In every other
-// build they do nothing.
+// A delay point is a place where a test may delay a thread. The schedule fuzzer (tests/sync) is
+// built with HEARTH_DELAY_POINTS and defines both functions. So it reaches orders of events between
+// the steps of posting, waiting and claiming that chance hardly ever gives. In every other build
+// the functions do nothing.
 #pragma once
 
 namespace hearth {
 
 #if defined(HEARTH_DELAY_POINTS)
 void delay_point() noexcept;
-// Tells whether a waiter is to sleep at once, without spinning.
+// Returns whether a waiter is to sleep at once, without spinning.
 bool skips_spinning() noexcept;
 #else
 inline void delay_point() noexcept {}

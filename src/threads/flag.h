@@ -1,7 +1,7 @@
-// A Flag is an epoch word with one writer at a time, or with several that arrive, of whom the last
-// one posts. Epochs are posted in rising order; waiters wait until at least theirs was posted.
-// Waiting spins for kSpinTime on the flag's own cache line and then sleeps on a futex. All that the
-// writer did before post() is visible after wait_at_least().
+// A Flag is an epoch word with one writer at a time, or with several that arrive, of which the last
+// one posts. Epochs are posted in rising order; waiters wait until at least their epoch was posted.
+// Waiting spins for kSpinTime on the flag's own cache line and then sleeps on a futex. All writes
+// of the writer before post() are visible after wait_at_least().
 //
 // Epochs wrap: they are compared by signed distance, so waits must lie within 2^31 of the posts.
 // A flag that one thread waits on should lie in memory of that thread's node (it may be placed in
@@ -36,11 +36,11 @@ class alignas(kLineSpacing) Flag {
   }
 
   // Counts `count` of the `expected` arrivals that an epoch needs; the call that completes them
-  // posts the epoch. All that was done before any arrival is visible after wait_at_least().
+  // posts the epoch. All writes before any arrival are visible after wait_at_least().
   void arrive(uint32_t count, uint32_t expected, uint32_t epoch) noexcept {
     delay_point();
     if (arrived_.fetch_add(count, std::memory_order_acq_rel) + count != expected) return;
-    arrived_.store(0, std::memory_order_relaxed);  // nobody arrives for the next epoch yet
+    arrived_.store(0, std::memory_order_relaxed);  // no thread arrives for the next epoch yet
     post(epoch);
   }
 

@@ -166,7 +166,7 @@ TEST(ChunkCounterTest, RunsAreHalfOfAnEvenShareOfWhatIsLeft) {
   EXPECT_EQ(counter.next(2, 5), 0u) << "an empty round leaves no trace";
 }
 
-// Threads run through rounds without any barrier; every chunk of every round is had exactly once.
+// Threads run through rounds without any barrier; each chunk of each round is claimed exactly once.
 TEST(ChunkCounterTest, EveryChunkOnceWithoutBarriers) {
   constexpr uint32_t kRounds = 300, kChunks = 37, kThreads = 5;
   ChunkCounter counter;

@@ -1,6 +1,6 @@
-// The two futex calls that the waiting primitives stand on, private to the process (futex(2)).
-// Neither fails in a way that a caller could use: a wait may return for no reason, so callers test
-// their condition in a loop.
+// The two futex calls that the waiting primitives use, private to the process (futex(2)). Callers
+// need not handle failures: a wait may return without a reason, so callers test their condition in
+// a loop.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-// Sleeps while `word` holds `expected`; returns at once where it doesn't.
+// Sleeps while `word` holds `expected`; returns at once if it does not.
 void futex_wait(const std::atomic<uint32_t>& word, uint32_t expected) noexcept;
 
 void futex_wake_all(const std::atomic<uint32_t>& word) noexcept;

@@ -8,11 +8,10 @@
 namespace hearth {
 
 // Binds thread `tid` (0: the calling one) to the PUs with these operating system numbers. Returns 0
-// or the errno, such as EINVAL where none of them may be used.
+// or the errno, such as EINVAL if none of them may be used.
 int set_affinity(int tid, const std::vector<uint32_t>& pus) noexcept;
 
-// Returns the PUs that thread `tid` (0: the calling one) may run on, rising; empty where that is
-// unknown.
+// Returns the PUs that thread `tid` (0: the calling one) may run on, ascending; empty if unknown.
 std::vector<uint32_t> get_affinity(int tid);
 
 }  // namespace hearth

@@ -8,10 +8,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A yield that takes longer than this came back late. Other waiting threads give a CPU back within
-// microseconds, threads at an op soon; a foreign program keeps it for a time slice, which is
+// microseconds, and threads at an op do soon. Another program keeps it for a time slice, which is
 // longer.
 constexpr std::chrono::milliseconds kLate{1};
-// How many waits do not yield after a late yield: they spread its cost of about 4 ms.
+// The number of waits without a yield after a late yield. They spread its cost of about 4 ms.
 constexpr uint32_t kKeepingWaits = 128;
 
 }  // namespace

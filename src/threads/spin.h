@@ -9,8 +9,8 @@
 
 namespace hearth {
 
-// A thread spins for this time before it sleeps: several times as long as the ends of an op's
-// threads lie apart.
+// The time that a thread spins before it sleeps: several times the difference between the times at
+// which an op's threads end.
 inline constexpr std::chrono::microseconds kSpinTime{50};
 
 // Tells the core that this is a spin loop.
@@ -24,16 +24,16 @@ inline void cpu_relax() noexcept {
 }
 
 namespace spin_detail {
-// The slow part of spin_until(), a function of its own so that the hot part can be inlined: waits
-// until kSpinTime is over, and between looks yields the CPU to other runnable threads, unless it
-// came back late from them.
+// The slow part of spin_until(), a function of its own so that the fast part can be inlined. Waits
+// until kSpinTime is over. Between looks it yields the CPU to other runnable threads, unless an
+// earlier yield came back late.
 using ReadyFn = bool (*)(const void* context) noexcept;
 bool spin_and_yield(ReadyFn ready, const void* context, std::atomic<uint32_t>& keeping) noexcept;
 }  // namespace spin_detail
 
-// Spins until ready() is true, at most for about kSpinTime, and returns ready()'s last answer.
-// `keeping` belongs to the place that is waited at and is 0 at first: for how many more waits there
-// the CPU is not yielded, since a yield there came back late.
+// Spins until ready() is true, for at most about kSpinTime, and returns ready()'s last answer.
+// `keeping` belongs to the place that is waited at, and is 0 at first. It is the number of further
+// waits there without a yield, since a yield came back late.
 template <typename Ready>
 bool spin_until(const Ready& ready, std::atomic<uint32_t>& keeping) noexcept {
   // This loop takes about 1 us: most waits end here, without a look at the clock. Much longer costs

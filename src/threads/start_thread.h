@@ -1,4 +1,4 @@
-// Starts a thread that first makes something, for which the caller waits, and then works on it.
+// Starts a thread that first makes an object, for which the caller waits, and then works on it.
 #pragma once
 
 #include <exception>

@@ -21,7 +21,8 @@ Team::Team(const Placement& placement, const TeamOptions& options)
     caller_tid_ = static_cast<int>(gettid());
     caller_affinity_ = get_affinity(caller_tid_);
   }
-  // Workers first: they inherit the caller's affinity, which is the fallback where pinning fails.
+  // Starts workers first: they inherit the caller's affinity, which stays in effect if pinning
+  // fails.
   start(&placement.seats);
   if (options.pin_caller) pin_errors_[0] = set_affinity(caller_tid_, {placement.seats[0].pu});
   for (uint32_t member = 0; member < size_; ++member) {
@@ -39,7 +40,7 @@ Team::Team(uint32_t size) : size_(size) {
 
 Team::~Team() {
   stop();
-  // This fails only where the thread has ended since, and then there is nothing to restore.
+  // This fails only if the thread has ended since, and then there is nothing to restore.
   if (!caller_affinity_.empty()) set_affinity(caller_tid_, caller_affinity_);
 }
 
@@ -136,7 +137,8 @@ void Team::run_erased(std::span<const uint32_t> members, JobFn job, void* contex
   context_ = context;
   const uint32_t run = ++run_;
   for (uint32_t member : recalled_) {
-    // Epochs are only compared within 2^31 of each other, and it may have rested for longer.
+    // Epochs are only compared within 2^31 of each other, and the member may have rested for
+    // longer.
     done_[member].post(run - 1);
   }
   start_.post(run);

@@ -3,14 +3,14 @@
 // in its way. Between jobs workers spin for about kSpinTime and then sleep: an idle team uses no
 // CPU.
 //
-// run_on() lets some members work while the others rest: a resting member sleeps until a job wants
-// it again, whatever jobs the others run meanwhile, and costs these nothing. Changing who works
-// costs the first job of the new ones a wake-up for each member that comes back, and one for each
-// that goes to rest where it had fallen asleep. Where member 0 rests its thread waits for the
-// others.
+// run_on() lets some members work while the others rest: a resting member sleeps until a job
+// includes it again, whatever jobs the others run, and costs these nothing. A change of members has
+// a cost in the first job of the new ones. It is a wake-up for each member that comes back, and one
+// for each member that goes to rest and had fallen asleep. If member 0 rests, its thread waits for
+// the others.
 //
-// run() neither allocates nor throws, and the job must not throw either. One run at a time: run()
-// from within a job, or from two threads at once, is a bug and checked.
+// run() neither allocates nor throws, and the job must not throw either. Only one run at a time is
+// allowed: run() from within a job, or from two threads at once, is a bug and checked.
 //
 // Members are pinned to the PUs of a Placement. A member that cannot be pinned (to a PU that this
 // process may not use) runs unpinned, and warnings() says so. Workers are named "hearth-N". Throws
@@ -57,7 +57,7 @@ class Team {
     run_on(all_, job);
   }
 
-  // Runs the job on these members alone (rising, one at least); the others rest.
+  // Runs the job on these members alone (ascending, at least one); the others rest.
   template <typename Job>
   void run_on(std::span<const uint32_t> members, Job&& job) noexcept {
     using Plain = std::remove_reference_t<Job>;
@@ -68,7 +68,7 @@ class Team {
         const_cast<void*>(static_cast<const void*>(&job)));
   }
 
-  // Returns how many workers sleep now for want of a job.
+  // Returns how many workers sleep now because there is no job.
   uint32_t sleepers() const;
 
  private:
@@ -86,7 +86,7 @@ class Team {
   std::vector<std::thread> workers_;  // [i] is member i + 1
   std::unique_ptr<Flag[]> done_;      // by member: the run it finished last
   std::vector<int> pin_errors_;       // by member: errno, 0 where pinned or not asked to
-  Flag start_;                        // the run to work on; those who rest do not look at it
+  Flag start_;                        // the run to work on; resting members do not read it
   std::unique_ptr<Flag[]> recalls_;   // by member: counts how often it was called back from rest
   uint32_t run_ = 1;                  // the run under way, or the last one
   JobFn job_ = nullptr;               // null: stop

@@ -111,7 +111,7 @@ TEST(TeamTest, OnlyThoseWhoAreNamedWork) {
   }
 }
 
-// The letter that the kernel gives a thread's state: R runs or would like to, S sleeps.
+// Returns the letter of a thread's state in the kernel: R is running or runnable, S sleeps.
 char state_of(int thread) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
   std::string line;
@@ -146,7 +146,7 @@ struct RestingTeam {
   const std::vector<uint32_t> others = {0, 1};
 };
 
-// A resting thread is not woken by the others' jobs: the kernel counts how often it went to sleep.
+// Jobs of the others do not wake a resting thread: the kernel counts how often it went to sleep.
 TEST(TeamTest, RestingThreadsSleepThroughTheOthersJobs) {
   RestingTeam resting;
   const std::vector<int>& threads = resting.threads;
@@ -161,7 +161,7 @@ TEST(TeamTest, RestingThreadsSleepThroughTheOthersJobs) {
   EXPECT_EQ(runs, 3);
 }
 
-// The CPU time that the thread used, in ticks of 10 ms.
+// Returns the CPU time that the thread used, in ticks of 10 ms.
 uint64_t cpu_ticks_of(int thread) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
   std::string line;

@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Holds a controller's hierarchy: the process's own directory and the ones above, the mount point
-// last.
+// The hierarchy of a controller: the process's own directory and those above it, up to the mount
+// point.
 using Levels = std::vector<fs::path>;
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -28,7 +28,7 @@ bool contains(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// mountinfo writes space, tab, newline and backslash as \ooo.
+// Decodes mountinfo's \ooo for space, tab, newline and backslash.
 std::string unescape(const std::string& text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -49,8 +49,7 @@ struct Mount {
   std::string root, point;
 };
 
-// Finds where the hierarchy is mounted that has `controller`, or version 2's where `controller` is
-// empty.
+// Finds the mount of the hierarchy that has `controller`; of version 2's if `controller` is empty.
 std::optional<Mount> find_mount(const fs::path& root, std::string_view controller) {
   std::ifstream in(root / "proc/self/mountinfo");
   for (std::string line; std::getline(in, line);) {
@@ -95,7 +94,7 @@ Levels find_levels(const fs::path& root, std::string_view controller) {
   if (!mount || !path) return {};
   fs::path point = root / fs::path(mount->point).relative_path();
   fs::path relative = relative_to(*path, mount->root);
-  // A container may be told its path on the host while it sees only its own part mounted.
+  // A container may be given its path on the host though it sees only its own part mounted.
   bool escapes = std::find(relative.begin(), relative.end(), "..") != relative.end();
   std::error_code ignored;
   if (escapes || !fs::is_directory(point / relative, ignored)) relative.clear();
@@ -124,8 +123,8 @@ std::optional<uint64_t> read_count(const fs::path& file) {
   return words.empty() ? std::nullopt : to_count(words[0]);
 }
 
-// Returns the bytes of file cache charged to a cgroup; `prefix` is "total_" in version 1, which
-// counts children so.
+// Returns the bytes of file cache charged to a cgroup. In version 1 `prefix` is "total_", to
+// include children.
 uint64_t read_file_cache(const fs::path& stat, const std::string& prefix) {
   std::ifstream in(stat);
   uint64_t sum = 0;

@@ -22,7 +22,7 @@ struct CgroupLimits {
   std::optional<uint64_t> memory_left;
 };
 
-// `root` is the directory that holds proc/ and sys/; "/" but for tests.
+// Reads the limits. `root` is the directory that holds proc/ and sys/; "/" except in tests.
 CgroupLimits read_cgroup_limits(const std::filesystem::path& root);
 
 }  // namespace hearth

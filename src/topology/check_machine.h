@@ -1,5 +1,5 @@
-// Checks whether a machine is set up for fast inference. Each finding says what was found and,
-// where that is not as it should be, what to do. Findings do not identify the machine.
+// Checks whether a machine is set up for fast inference. Each finding says what was found and, if
+// that should be changed, what to do. Findings do not identify the machine.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Finding {
   FindingLevel level = FindingLevel::kOk;
   std::string about;   // "cores", "huge pages"
   std::string found;   // a sentence
-  std::string remedy;  // empty where all is well
+  std::string remedy;  // empty if nothing is to be changed
 };
 
 // Facts about the operating system that a Machine does not hold. Unset: unknown.
@@ -33,8 +33,8 @@ struct SystemFacts {
 SystemFacts read_system_facts();
 
 // Returns how many memory channels hold modules, from the folder of the kernel's drivers of memory
-// controllers (EDAC, /sys/devices/system/edac/mc). None where there is no such driver, as in
-// virtual machines.
+// controllers (EDAC, /sys/devices/system/edac/mc). None if there is no such driver, as in virtual
+// machines.
 std::optional<uint32_t> count_memory_channels(const std::string& folder);
 
 // Returns the findings about cores, nodes and memory, in that order.

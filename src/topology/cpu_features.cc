@@ -46,7 +46,7 @@ constexpr Feature kAllFeatures[] = {
     {"sve", &CpuFeatures::sve},
 };
 
-// A level, the one that it stands on and the features that it adds to that one's.
+// A level, the level that it is based on, and the features that it adds to that one's.
 struct Level {
   Isa isa;
   const char* name;
@@ -110,14 +110,15 @@ std::string names_of(const std::vector<Isa>& isas) {
 #if defined(__x86_64__)
 bool bit(uint32_t word, unsigned index) { return (word >> index & 1) != 0; }
 
-// Returns XCR0: which registers the operating system saves when it switches threads.
+// Returns XCR0: the registers that the operating system saves when it switches threads.
 uint64_t saved_state() {
   uint32_t low = 0, high = 0;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return uint64_t{high} << 32 | low;
 }
 
-// Linux hands out AMX's registers on request (Documentation/x86/xstate.rst).
+// Returns whether AMX's registers may be used; Linux grants them on request
+// (Documentation/x86/xstate.rst).
 bool may_use_tiles() {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;

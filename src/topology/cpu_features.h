@@ -50,8 +50,8 @@ struct CpuFeatures {
   bool neon_fp16 = false, neon_dotprod = false, neon_i8mm = false, neon_bf16 = false, sve = false;
 };
 
-// Asks for the permission to use AMX's registers where there are any: without it they fault. It
-// holds for all threads of the process.
+// Returns the features. Asks for the permission to use AMX's registers, if there are any, since
+// their use faults without it. The permission holds for all threads of the process.
 CpuFeatures detect_cpu_features();
 
 // Returns all levels, on each architecture slower ones before faster ones.
@@ -62,19 +62,20 @@ const char* isa_name(Isa isa);  // "avx512bf16"
 // Returns the level that `isa` adds features to; for the reference, the reference itself.
 Isa base_of(Isa isa);
 
-// Whether the level multiplies BF16 and FP8 weights by instructions for bf16, which add in another
-// order and way than the chain of fused multiply-adds of all other levels (kernels/gemm/gemm.h).
+// Returns whether the level multiplies BF16 and FP8 weights by bf16 instructions. These add in
+// another order and with other roundings than the chain of fused multiply-adds of all other levels
+// (kernels/gemm/gemm.h).
 bool multiplies_bf16(Isa isa);
 
-// Returns the names of the features that `isa` needs and `features` lacks; empty where the level
-// can run. A level of another architecture lacks that architecture.
+// Returns the names of the features that `isa` needs and `features` lacks; empty if the level can
+// run. A level of another architecture lacks that architecture.
 std::vector<std::string> missing_for(Isa isa, const CpuFeatures& features);
 
 // Returns the levels that can run here, slowest first; the reference is always one.
 std::vector<Isa> available_isas(const CpuFeatures& features);
 
-// Returns the fastest level that can run. Throws kUnsupported, naming the missing features, where
-// that would be the reference: it is for checking, not for use.
+// Returns the fastest level that can run. Throws kUnsupported, naming the missing features, if that
+// would be the reference, which is only for checking.
 Isa best_isa(const CpuFeatures& features);
 
 // Returns best_isa(), or the level named by `forced` (the value of HEARTH_ISA; null or empty: not
@@ -82,9 +83,9 @@ Isa best_isa(const CpuFeatures& features);
 // name the levels that can.
 Isa choose_isa(const CpuFeatures& features, const char* forced);
 
-// Returns a line for each level above `running` that stands on a level that can run here: what this
-// processor lacks for it. "avx512bf16: this processor, or its hypervisor, does not show
-// avx512_bf16". Empty where there is none.
+// Returns a line for each level above `running` that is based on a level that can run here, with
+// the features that this processor lacks for it, such as "avx512bf16: this processor, or its
+// hypervisor, does not show avx512_bf16". Empty if there is no such level.
 std::vector<std::string> lacking_text(Isa running, const CpuFeatures& features);
 
 // Returns the features found, for people: "avx2 fma f16c ...".

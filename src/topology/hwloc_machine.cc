@@ -28,8 +28,7 @@ Topology init_topology() {
     fail(ErrorCode::kResource, "hwloc cannot start: {}", std::strerror(errno));
   }
   Topology owner(topology);
-  // Nodes and CPUs that this process may not use still belong to the shape, so nodes keep their
-  // numbers.
+  // Nodes and CPUs that this process may not use are included, so that nodes keep their numbers.
   hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   return owner;
 }

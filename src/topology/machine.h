@@ -1,7 +1,7 @@
 // A Machine holds all that this program knows of the computer, as plain data: packages > NUMA nodes
-// > LLC groups > cores > PUs (processing units, that is hardware threads), distances, memory, and
-// the limits of cgroup and affinity. It comes from the computer itself, from an hwloc XML file,
-// from an hwloc synthetic description, or is invented.
+// > LLC groups > cores > PUs (processing units, which are hardware threads), distances, memory, and
+// the limits of cgroup and affinity. It is read from the computer itself, from an hwloc XML file or
+// from an hwloc synthetic description, or it is invented.
 //
 // Containers refer to each other by index. Any shape is represented: nodes without cores (memory
 // expanders), nodes without memory, nodes of unequal size, cores of unequal kind.
@@ -70,8 +70,8 @@ struct Machine {
   std::vector<Core> cores;
   std::vector<CoreKind> kinds;
 
-  // distances[from][to] is what the firmware tells (SLIT): 10 is local. Without it they are 10 and
-  // 20.
+  // distances[from][to] as the firmware gives them (SLIT): 10 is local. Without a SLIT they are 10
+  // and 20.
   std::vector<std::vector<uint32_t>> distances;
   bool distances_known = false;
 
@@ -81,8 +81,8 @@ struct Machine {
   std::optional<double> cpu_quota;
   // The tightest cgroup memory limit; none where unlimited.
   std::optional<uint64_t> memory_limit;
-  // The bytes that can be allocated now: MemAvailable, or what a cgroup has left where that is
-  // less. 0 where unknown.
+  // The bytes that can be allocated now: MemAvailable, or a cgroup's remaining bytes if those are
+  // fewer. 0 if unknown.
   uint64_t memory_available = 0;
   ThpMode thp = ThpMode::kUnavailable;
 
@@ -101,10 +101,11 @@ struct Machine {
   std::optional<uint32_t> node_numbered(uint32_t os_index) const;
   // Returns whether binding memory to nodes is possible here and makes a difference.
   bool binds_memory() const { return source == MachineSource::kLive && nodes.size() > 1; }
-  // Returns the node nearest to `node` (itself, if it can) that has memory this process may use;
-  // ties go to the lower index. Returns `node` where none has.
+  // Returns the node nearest to `node` (itself, if possible) that has memory this process may use;
+  // ties go to the lower index. Returns `node` if no node has such memory.
   uint32_t memory_node(uint32_t node) const;
-  // core_allowed(): whether the core has an allowed PU. The other returns how many cores have one.
+  // core_allowed(): whether the core has an allowed PU. allowed_core_count(): how many cores have
+  // one.
   bool core_allowed(uint32_t core) const;
   uint32_t allowed_core_count() const;
 };

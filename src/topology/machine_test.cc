@@ -16,7 +16,7 @@ const char* const kEpyc7H12Nps4 = "pack:2 numa:4 l3:4(size=16777216) core:4 pu:2
 const char* const kKunpeng920 = "pack:4 numa:2 l3:1 core:24 pu:1";
 const std::string kHybrid = HEARTH_TOPOLOGY_TESTDATA "/hybrid_memoryless.xml";
 
-// Expects that every reference leads to something that refers back, and that every PU is in one
+// Expects that references between containers agree in both directions, and that every PU is in one
 // core.
 void expect_consistent(const Machine& machine) {
   std::vector<uint32_t> pus;

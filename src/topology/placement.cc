@@ -146,7 +146,7 @@ Placement place_threads(const Machine& machine, const PlacementOptions& options)
   }
   Placement placement;
   std::map<uint32_t, size_t> taken;
-  // There is more than one round only where there are more threads than PUs.
+  // The loop has several rounds only if there are more threads than PUs.
   while (placement.seats.size() < threads) {
     for (const auto& [rank, offered] : ranks) {
       take(offered, options.policy, threads - placement.seats.size(), &taken, &placement.seats);

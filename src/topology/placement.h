@@ -22,7 +22,7 @@ struct Seat {
 
 struct Placement {
   std::vector<Seat> seats;  // by team member
-  // True where threads share a PU, or where cores of an invented machine do: waits will be slow.
+  // True if threads share a PU, or if cores of an invented machine do: waits will be slow.
   bool oversubscribed = false;
 
   // The nodes that have seats, in the order of the seats, and how many seats each has.
@@ -36,7 +36,7 @@ struct Placement {
 
 enum class NodePolicy {
   kSpread,   // the same number on every node, as far as nodes have PUs: bandwidth
-  kCompact,  // as few nodes as hold them, lowest first
+  kCompact,  // as few nodes as have room for them, lowest first
 };
 
 struct PlacementOptions {
@@ -53,25 +53,25 @@ std::vector<uint32_t> chosen_nodes(const Machine& machine, const PlacementOption
 std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& options,
                                  const Core& core);
 
-// The number of cores from which on one is kept for work beside the steps: requests, tokenizing,
+// From this number of cores on, one is kept for work besides the steps: requests, tokenizing,
 // logging.
 inline constexpr uint32_t kCoresThatSpareOne = 8;
 
-// Returns one thread per allowed core that `options` leaves. It is one less where these cores are
-// kCoresThatSpareOne or more and the process has no other; and it is no more than the CPU quota
-// pays for, rounded up: beyond it the kernel stops all threads in the middle of a step.
-// `options.threads` is not looked at.
+// Returns one thread per allowed core that `options` leaves. It is one less if these cores are at
+// least kCoresThatSpareOne and the process has no other core. It is at most the CPU quota, rounded
+// up: with more threads the kernel would stop all of them in the middle of a step.
+// `options.threads` is ignored.
 uint32_t default_thread_count(const Machine& machine, const PlacementOptions& options = {});
 
 // Gives each thread a PU. More threads than allowed PUs share them in turn. Throws kUsage for a
-// node that does not exist, a PU that this process may not use, or where no PU is left.
+// node that does not exist, for a PU that this process may not use, and if no PU is left.
 Placement place_threads(const Machine& machine, const PlacementOptions& options = {});
 
 // Throws kUsage for a PU that this process may not use.
 void check_pus(const Machine& machine, const std::vector<uint32_t>& pus);
 
-// Returns the allowed PUs of cores without a seat of `placement`, rising: everything else may run
-// there without disturbing it.
+// Returns the allowed PUs of cores without a seat of `placement`, ascending: other work may run
+// there without disturbing the team.
 std::vector<uint32_t> spare_pus(const Machine& machine, const Placement& placement);
 // Returns the allowed PUs of cores that have none of `pus`, rising.
 std::vector<uint32_t> pus_beside(const Machine& machine, const std::vector<uint32_t>& pus);

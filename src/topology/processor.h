@@ -1,7 +1,7 @@
-// Processor: vendor, family and model of this machine's processor, as in Linux's /proc/cpuinfo. The
-// table of schedules is keyed by them (kernels/processor_schedules.h). x86: CPUID leaves 0 and 1
-// (Intel SDM volume 2; AMD APM volume 3, appendix E), which most hypervisors leave as they are.
-// ARM: MIDR_EL1, where the kernel shows it (Documentation/arm64/cpu-feature-registers.rst).
+// Processor: vendor, family and model of this machine's processor, as in Linux's /proc/cpuinfo.
+// They are the key of the table of schedules (kernels/processor_schedules.h). x86: CPUID leaves 0
+// and 1 (Intel SDM volume 2; AMD APM volume 3, appendix E), which most hypervisors pass through.
+// ARM: MIDR_EL1, if the kernel shows it (Documentation/arm64/cpu-feature-registers.rst).
 #pragma once
 
 #include <cstdint>
