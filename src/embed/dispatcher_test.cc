@@ -375,7 +375,7 @@ TEST(Dispatcher, GivesNothingToADeviceThatStalls) {
   offer_some(dispatcher, 1, 1, 0);
   dispatcher.begin(0, 0);
   offer_some(dispatcher, 2, 1, 0);
-  // Predicted: 0.1 s. Stalled after another second, the objective.
+  // The prediction is 0.1 s; the device is stalled after another second, the objective.
   EXPECT_EQ(dispatcher.wake_at(1), 1.1);
   EXPECT_EQ(dispatcher.stalled(1), Ids{});
   EXPECT_EQ(dispatcher.stalled(1.1), Ids{2});

@@ -23,8 +23,8 @@ namespace hearth {
 // A query, prepared once for all of its pairs.
 struct PairQuery {
   std::vector<int32_t> ids = {};  // for an encoder: the tokens before a document's
-  // For a decoder: the text before a document's, and the place of the query in it. The text's last
-  // token may join with the document's first word.
+  // Text before a document's, for a decoder, and the place of the query in it. Its last token may
+  // join with the document's first word.
   std::string text = {};
   std::pair<size_t, size_t> place = {};
   size_t before = 0;  // the tokens before a document's

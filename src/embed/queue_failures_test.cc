@@ -224,7 +224,7 @@ TEST(QueueManager, KeepsWhatComesWhileItTellsOthersThatMemoryIsShort) {
   EXPECT_EQ(outcomes.of(3).vector, simulated_vector(query_of(3), kWidth));
 }
 
-// After the shortage the thread waits a moment for memory.
+// The thread waits a moment for memory after the shortage.
 TEST(QueueManager, EndsRightAfterMemoryWasShort) {
   ShortClock clock;
   Gate gate;

@@ -344,7 +344,7 @@ void QueueManager::State::join() {
 SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, uint64_t group,
                                         double now) {
   DispatchQuery place{next_id, query_tokens(*query), now + options.slo, group};
-  // Stored before the dispatcher knows the query, so that every query that it knows is answered.
+  // The query is stored before the dispatcher knows it: all that it knows must be answered.
   auto held = pending.emplace(place.id, Pending{std::move(*query), std::move(done), place}).first;
   DispatchResult offered;
   try {

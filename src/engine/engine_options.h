@@ -43,8 +43,8 @@ struct EngineOptions {
   bool interleave = false;
   Binding binding() const { return interleave ? Binding::kInterleaved : Binding::kNode; }
 
-  // Positions per sequence; 0: the model's, at most kDefaultContext, or, where kv_bytes or kv_share
-  // is given, the model's or as many as these hold.
+  // Positions per sequence; 0: the model's context, at most kDefaultContext. With kv_bytes or
+  // kv_share it is the model's, or as many positions as these hold.
   uint32_t context = 0;
   // The length to which the context may be lowered if the KV pages hold no more; 0: it may not be
   // lowered.

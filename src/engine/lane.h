@@ -56,7 +56,7 @@ class Lane {
     team_->run_on(last_->members, job);
   }
 
-  // With `on`, times every later step, starting from zero (graph/profile.h).
+  // Turns profiling on or off. On, it times every later step, from zero (graph/profile.h).
   void set_profiling(bool on);
   // Returns the sums over steps timed since then on this phase's graph; empty without profiling.
   ProfileSummary profile(Phase phase) const;

@@ -87,7 +87,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
                                           const std::optional<std::string>& pre,
                                           const Listener& listener) {
   std::unique_ptr<Tokenizer> tokenizer = Tokenizer::from_source(source, pre);
-  // With a guessed pre-tokenizer the text may be cut into other tokens than in training.
+  // A guessed pre-tokenizer may cut text into other tokens than in training.
   const Vocab& vocab = tokenizer->vocab();
   bool guessed = vocab.kind == VocabKind::kBpe && !vocab.rules && !pre && vocab.pre == "default" &&
                  source.metadata().find("tokenizer.ggml.pre") == nullptr;

@@ -21,7 +21,7 @@
 namespace hearth {
 namespace {
 
-// About how many seconds measuring takes.
+// The approximate seconds that measuring takes.
 constexpr double kMeasureSeconds = 2;
 
 // Fills options that are not given from the engine's plan.

@@ -206,7 +206,7 @@ int32_t Sampler::sample_best(std::span<const TokenLogit> best) {
 }
 
 void Sampler::keep_top_k(std::span<const float> logits) {
-  // Without top_p the draw depends on the order of the candidates, and so on all offered logits.
+  // The draw without top_p depends on the candidates' order, and so on all offered logits.
   top_.start(params_.top_k, params_.top_p < 1 ? kLeastLogit : -INFINITY);
   top_.offer(logits);
   keep(params_.top_p < 1 ? top_.sorted() : top_.unsorted());

@@ -21,7 +21,7 @@ class StateView {
   StateView(uint32_t slots, uint32_t shards, const std::vector<std::vector<size_t>>& floats);
 
   uint32_t slots() const { return slots_; }
-  // To be called before the shards have memory.
+  // Must be called before the shards have memory.
   void set_slots(uint32_t slots) { slots_ = slots; }
   // Return the bytes of a slot, or of all slots, on a shard; multiples of 64.
   size_t slot_bytes(uint32_t shard) const {

@@ -121,7 +121,7 @@ class KvView {
   uint32_t page_count(KvKind kind = KvKind::kFull) const {
     return counts_[static_cast<size_t>(kind)];
   }
-  // To be called before the shards have memory.
+  // Must be called before the shards have memory.
   void set_page_count(uint32_t count, KvKind kind = KvKind::kFull) {
     counts_[static_cast<size_t>(kind)] = count;
   }

@@ -30,7 +30,7 @@ const char* expert_cut_name(ExpertCut cut);  // such as "cut"
 // Returns the cut of that name, or none.
 std::optional<ExpertCut> expert_cut_named(std::string_view name);
 
-// By expert, the shard that has it. Whole experts are dealt to the shards in turn, so that
+// The shard of each expert, by number. Whole experts are dealt to the shards in turn, so that
 // neighbours lie apart. Empty if every expert is cut.
 using ExpertDealing = std::vector<uint32_t>;
 // Deals the experts out in proportion to `shares`.

@@ -93,8 +93,8 @@ UnitRange kv_heads_of(UnitRange units, const hearth::CutHeads& axes, const HeadS
           (units.end * axes.heads.unit_items - 1) / config.group_size + 1};
 }
 
-// For random models and shares, each query head lies on one shard, blocks are whole, each part of a
-// shard has its query heads' KV heads, and parts of one shard share no KV head.
+// Tests random models and shares. Each query head must lie on one shard, blocks must be whole, each
+// part of a shard must have its query heads' KV heads, and parts of one shard share no KV head.
 TEST(CutHeads, RandomModelsAndShares) {
   std::mt19937 random(11);
   constexpr uint32_t kDims[] = {16, 20, 24, 32, 40, 64, 80, 128};

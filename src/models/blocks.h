@@ -113,7 +113,7 @@ struct ShortConvBlock {
   WeightId output;
 };
 
-// With a gate down(activation(gate x) * up x), else down(activation(up x)).
+// Computes down(activation(gate x) * up x) or, without a gate, down(activation(up x)).
 struct FeedForwardBlock {
   Activation activation = Activation::kSilu;
   LinearRef gate = {};  // none where nothing is gated

@@ -34,8 +34,8 @@ struct AxisSpec {
   std::string name;         // "heads"
   uint32_t items = 0;       // how many heads, FFN columns or tokens
   uint32_t unit_items = 1;  // cuts lie at multiples of this many items
-  // For an axis of query heads, the axis of the KV heads that they belong to, in equal groups. Both
-  // are cut together (models/axis_cutting.h), in units that the cutting chooses.
+  // The axis of the KV heads, if this is an axis of query heads: each KV head has an equal group of
+  // them. Both axes are cut together (models/axis_cutting.h), in units that the cutting chooses.
   std::optional<AxisId> kv_axis = {};
   // Columns of the output projection for one item, on an axis of query heads. Cuts lie at multiples
   // of 32 columns.

@@ -11,7 +11,7 @@
 
 namespace hearth {
 
-// About how many bytes of the file a task has. Claiming a task must cost little beside it, and all
+// The approximate bytes of the file in a task. Claiming a task must cost little beside it, and all
 // threads must end at about the same time.
 inline constexpr size_t kShardTaskBytes = size_t{1} << 20;
 

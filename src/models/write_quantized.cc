@@ -17,7 +17,7 @@
 namespace hearth {
 namespace {
 
-// About how many bytes of the file are in memory at a time.
+// The approximate bytes of the file that are in memory at a time.
 constexpr size_t kPieceBytes = size_t{16} << 20;
 
 // A tensor of the file that is written.

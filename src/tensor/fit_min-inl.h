@@ -73,7 +73,7 @@ class MinFit {
     compare(offset - step * kBeside, step);
     fit_best();
     min = -least_ - offset_ * unit_;
-    // Without a minimum, elements are measured from 0, which is `zero_` among the scaled elements.
+    // Elements are measured from 0 if there is no minimum; 0 is `zero_` among the scaled elements.
     const LaneFloats product = best_.product - zero_ * best_.code;
     const auto below = min < 0;
     scale_ = (below & (best_.square > 0)) ? product / best_.square : scale_;

@@ -32,7 +32,7 @@ inline LaneFloats floats(float x) { return x - LaneFloats{}; }
 inline LaneFloats floats(LaneInts x) { return __builtin_convertvector(x, LaneFloats); }
 inline LanePairs pairs(int x) { return static_cast<int16_t>(x) - LanePairs{}; }
 
-// Added to a float, it rounds the float to a whole number, which is then in its low 22 bits.
+// The number that, added to a float, rounds it to a whole number in its low 22 bits.
 constexpr float kRounding = 0x1.8p23f;
 
 // Returns pairs of the whole numbers nearest to `first` and `second`, which are below 2^15 in size.

@@ -209,7 +209,7 @@ TEST(CpuFeaturesTest, WhatTheNextLevelLacks) {
             (Lines{"amx" + does_not + "amx_int8, amx_bf16"}));
   EXPECT_EQ(lacking_text(Isa::kNeon, neoverse_n1()), (Lines{"i8mm" + does_not + "i8mm"}));
   EXPECT_EQ(lacking_text(Isa::kAmx, sapphire_rapids()), Lines{});
-  // With a forced level, lines are about levels that cannot run, not about faster ones that can.
+  // Lines beside a forced level are about levels that cannot run, not about faster ones that can.
   EXPECT_EQ(lacking_text(Isa::kAvx2, zen5()), (Lines{"amx" + does_not + "amx_int8, amx_bf16"}));
 }
 

@@ -16,7 +16,7 @@ constexpr uint32_t kRuleRows = 32;
 // The fewest columns of a head's state that a task takes.
 constexpr uint32_t kLeastColumns = 32;
 
-// By part, the columns of a value at which the rows of a key head's value heads begin.
+// The columns of a value, by part, at which the rows of a key head's value heads begin.
 struct PartColumns {
   std::vector<uint32_t> columns;  // of the first key head
   uint32_t of_head = 0;           // columns of each part for one key head

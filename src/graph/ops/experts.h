@@ -48,7 +48,7 @@ struct ExpertLayer {
   // Biases of the routed experts, [experts][rows] each; or null. The first shard that has columns
   // of down adds its bias.
   const VectorWeight *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;
-  // By group, the column of the logits whose sigmoid is the shared expert's weight; empty: its
+  // The column of the logits, by group, whose sigmoid is the shared expert's weight; empty: its
   // weight is 1.
   std::vector<uint32_t> shared_gates = {};
   // Factors of the routed experts' weights, [experts]; or null.

@@ -27,7 +27,7 @@ struct Terms {
   uint8_t steps[kMostChosen];
   uint32_t count = 0;
   uint32_t segment = 0;  // of the last term
-  // For each sum that is held, the level of the tree at which it meets the sum below it.
+  // The level of the tree, for each sum that is held, at which it meets the sum below it.
   uint32_t levels[kMostSums];
   uint32_t open = 0;
 

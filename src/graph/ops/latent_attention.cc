@@ -41,9 +41,10 @@ struct Task {
   }
 };
 
-// Attends to latents: a = softmax(q' c), summed into a c. The thread of a piece visits one span
-// after the other, waits for the piece before it, merges its sums behind that piece's and tells the
-// next. Pieces are claimed in order, so a piece that a thread waits for is under way or done.
+// Attends to latents: the sum of a c over positions, with a = softmax(q' c + q_rope k_rope). The
+// thread of a piece visits one span after the other, waits for the piece before it, merges its sums
+// behind that piece's and tells the next. Pieces are claimed in order, so a piece that a thread
+// waits for is under way or done.
 class LatentAttentionOp : public Op {
  public:
   LatentAttentionOp(ValueId queries, ValueId out, ValueId merged, const LatentShape& shape,
@@ -69,8 +70,8 @@ class LatentAttentionOp : public Op {
   // A flag for each piece.
   uint32_t flags() const override { return local_shard_count() * 2 * enough_; }
 
-  // Counts every visible pair of a query and a position twice: a score q' c over the key, and the
-  // sum a c over the latent.
+  // Counts a score and a sum for every visible pair of a query and a position: the score over
+  // [c | k_rope], the sum a c over c.
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     const size_t page_bytes = kv_half_bytes(step.kv_type, shape_.cached_length());

@@ -67,8 +67,8 @@ class LatentExpandedOp : public Op {
 
   uint32_t counters() const override { return static_cast<uint32_t>(heads_.size()); }
 
-  // Counts every visible pair of a query and a position, and for every task the making of k = W_UK
-  // c and v = W_UV c for all positions that it sees.
+  // Counts every visible pair of a query and a position, and for every task the making of keys and
+  // values (W_UK c, W_UV c) of all positions that it sees.
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     const uint32_t rows = expanded_rows(step.items);

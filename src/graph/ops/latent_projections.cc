@@ -111,8 +111,8 @@ class HeadsOp : public GemmOp<HeadTask> {
   uint32_t tile_rows_;
 };
 
-// Makes queries. A task computes one head's query, rotates q_rope and, for absorbed rows,
-// multiplies q' = W_UK^T q_nope.
+// Makes queries. A task computes one head's query, rotates q_rope and, for absorbed rows, computes
+// q' = W_UK^T q_nope.
 class LatentQueriesOp : public HeadsOp {
  public:
   LatentQueriesOp(ValueId x, ValueId angles, ValueId out, const LatentShape& shape,

@@ -32,9 +32,9 @@ inline void norm_row(const ExecutionContext& context, const NormWeight& norm, ui
   }
 }
 
-// Writes the norm of one row of x into every format of `out` that is wanted; without a norm it
-// writes x. `normed` is a row of scratch, and may be x. `shard` names the copy of the weights to
-// read.
+// A target of norms. write() writes the norm of one row of x into every format of `out` that is
+// wanted; without a norm it writes x. `normed` is a row of scratch, and may be x. `shard` names the
+// copy of the weights to read.
 struct NormTarget {
   NormWeight norm;
   uint32_t shard;
