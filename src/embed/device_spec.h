@@ -1,7 +1,7 @@
 // Parses a user's description of a device: `--device SPEC`, once for each.
 //
 //   cpu                              a pool of the cores that the process may use
-//   cpu:nodes=1,threads=8            the same with settings, which whoever makes the pool reads
+//   cpu:nodes=1,threads=8            the same with settings, for the maker of the pool
 //   http://host:port/v1              an endpoint of OpenAI's interface, also https
 //   https://host/v1,model=bge,key=NAME,timeout=10,encoding=base64,kind=cpu,name=gpu0
 //   gpu                              the first GPU of this machine (accelerator/), or by its name

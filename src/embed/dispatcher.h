@@ -139,7 +139,7 @@ class Dispatcher {
 
   // Returns whether a device that is down should be probed now.
   bool probe_due(size_t device, double now) const;
-  // Takes the outcome of a probe of so many tokens: the seconds it took, or none if it failed
+  // Takes the outcome of a probe of `tokens` tokens: the seconds it took, or none if it failed
   // again.
   void probed(size_t device, double now, std::optional<double> seconds, uint64_t tokens);
 
@@ -156,7 +156,7 @@ class Dispatcher {
     return could_ever(devices_[device], tokens);
   }
   DeviceStatistics statistics(size_t device) const;
-  // Returns the seconds that the device's next batch is predicted to take with so many tokens.
+  // Returns the seconds that the device's next batch is predicted to take with `tokens` tokens.
   double predict(size_t device, uint64_t tokens) const;
 
  private:

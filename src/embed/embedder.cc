@@ -28,7 +28,7 @@ EngineOptions embed_engine_options(const ModelSpec& spec, PoolingType pooling,
   if (whole) options.prefill_rows = std::max(options.prefill_rows, options.context);
   options.items = std::min(options.items, options.prefill_rows);
   if (spec.has_states()) options.items = std::min(options.items, kMostStates);
-  options.outputs = 1;  // what an engine has at least; nothing is generated
+  options.outputs = 1;  // the least that an engine has; nothing is generated
   options.hidden_rows = pooling == PoolingType::kMean ? options.prefill_rows : options.items;
   if (!whole) {
     // A text that continues over several steps holds a context. The other texts of a step have full

@@ -12,7 +12,7 @@ namespace hearth {
 inline constexpr uint32_t kProbeTokens = 75;
 
 struct LatencyLine {
-  double alpha = 0;  // seconds for each of what is counted
+  double alpha = 0;  // seconds for each query or token
   double beta = 0;   // seconds for a batch
 
   double seconds(double count) const { return alpha * count + beta; }

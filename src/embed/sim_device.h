@@ -29,7 +29,7 @@ struct SimOptions {
 class SimTime {
  public:
   explicit SimTime(const SimOptions& options) : options_(options), random_(options.seed) {}
-  // Returns the seconds of the next batch, of so many tokens. Draws the noise.
+  // Returns the seconds of the next batch, of `tokens` tokens. Draws the noise.
   double seconds(uint64_t tokens);
 
  private:

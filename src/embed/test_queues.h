@@ -33,7 +33,7 @@ class HandClock : public DeviceClock {
 
 inline EmbedQuery query_of(int32_t id) { return {"", {id, id + 1}}; }
 
-// A device that does what the test says with every batch, and records the batches.
+// A device that runs the test's script on every batch, and records the batches.
 class ScriptedDevice : public EmbedDevice {
  public:
   using Script = std::function<void(std::span<const EmbedQuery* const>)>;

@@ -19,7 +19,7 @@ namespace hearth {
 // Says when start_engine() uses the stored results of `hearth tune` (engine/tuned_plan.h).
 enum class TunedUse : uint8_t {
   kNever,
-  kWhereOpen,  // nothing else says who works where
+  kWhereOpen,  // if no other option places threads
   kWhole,      // also in place of `threads`, `nodes` and `pus`, which stand for the whole machine
 };
 

@@ -12,7 +12,7 @@ namespace hearth {
 // How a piece of memory is filled: by all other data, and by a number of units (pages, states).
 struct UnitRoom {
   uint64_t others;                          // bytes that everything else takes
-  std::function<uint64_t(uint64_t)> bytes;  // of so many units
+  std::function<uint64_t(uint64_t)> bytes;  // of a number of units
 };
 
 // Returns the most units, `most` at most, that these bytes hold.

@@ -24,18 +24,18 @@ class PageStock {
   // Returns how many pages take() can give, one after another: the free pages, and the kept ones
   // that no sequence holds.
   uint32_t available() const { return static_cast<uint32_t>(free_.size()) + unused_count_; }
-  // Returns how many pages are kept, though nobody holds them.
+  // Returns how many pages are kept and not held.
   uint32_t unused_count() const { return unused_count_; }
   uint64_t evictions() const { return evictions_; }
 
-  // Returns a page that one sequence holds from now on; available() must not be 0.
+  // Takes a page for one sequence, which then holds it; available() must not be 0.
   uint32_t take();
   // Adds one holder to the page.
   void share(uint32_t page);
   // The order in which kept pages are taken for other uses: in turn, or before all others.
   enum class Goes : uint8_t { kInTurn, kFirst };
   void release(uint32_t page, Goes goes = Goes::kInTurn);
-  // Returns whether a page's holder may write to it: nobody else holds it, and it is not kept.
+  // Returns whether a page's holder may write to it: it has one holder, and is not kept.
   bool is_private(uint32_t page) const { return pages_[page].holders == 1 && !pages_[page].kept; }
   void copy(uint32_t from, uint32_t to) const { copy_(from, to); }
 
@@ -43,7 +43,7 @@ class PageStock {
   bool is_held(uint32_t page) const { return pages_[page].holders > 0; }
   bool is_kept(uint32_t page) const { return pages_[page].kept; }
   void keep(uint32_t page) { pages_[page].kept = true; }
-  // Stops keeping the page: it is free where nobody holds it.
+  // Stops keeping the page: without a holder it is then free.
   void drop(uint32_t page);
 
  private:

@@ -52,7 +52,7 @@ struct Request {
   bool include_stop = false;
   bool special_text = false;  // the text shows control tokens by their names
   bool logprobs = false;      // of the chosen token
-  uint32_t top_logprobs = 0;  // and of so many of the likeliest tokens
+  uint32_t top_logprobs = 0;  // and of this many of the likeliest tokens
   // Asks in kText and kPrompt also for the log-probabilities of the prompt's tokens, with
   // `top_logprobs` of the likeliest ones, before the first generated token. The first token of a
   // prompt has none. All of the prompt is then computed, even if the prefix cache has parts of it.

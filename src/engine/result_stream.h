@@ -23,7 +23,7 @@
 
 namespace hearth {
 
-// Returns how many results a stream should have room for, for one request of so many choices.
+// Returns how many results a stream should have room for, for one request of `choices` choices.
 constexpr uint32_t result_room(uint32_t choices) {
   constexpr uint32_t kLeast = 64, kEach = 8;
   return std::max(kLeast, kEach * std::min(choices, UINT32_MAX / kEach));

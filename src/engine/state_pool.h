@@ -28,7 +28,7 @@ class StatePool {
   StatePool(uint32_t places, uint32_t most_kept, uint32_t pages, CopySlot copy);
 
   uint32_t slots() const { return static_cast<uint32_t>(slots_.size()); }
-  // Returns the number of slots that nobody holds and that are kept for no page.
+  // Returns the number of slots that no sequence holds and that are kept for no page.
   uint32_t free_count() const { return static_cast<uint32_t>(free_.size()); }
   uint32_t places() const { return places_; }
   uint32_t free_places() const { return free_places_; }

@@ -48,7 +48,7 @@ struct ScheduleTable {
   AttendSchedule attend = {};
 
   bool empty() const { return entries.empty() && attend.is_default(); }
-  // Returns the product's schedule in steps of so many rows; the empty one where no entry names it.
+  // Returns the product's schedule in steps of `rows` rows; the empty one if no entry names it.
   GemmSchedule at(const ProductShape& product, uint32_t rows) const;
   // Returns the numbers of rows up to which the schedules of all these products stay: ascending,
   // the last kAnyRows.
@@ -64,7 +64,7 @@ class ScheduledProduct {
   ScheduledProduct(const ScheduleTable& table, const ProductUse& use);
 
   const ProductUse& use() const { return use_; }
-  // Returns the schedule of a call with so many rows; the empty one stands for the defaults.
+  // Returns the schedule of a call with `rows` rows; the empty one stands for the defaults.
   const GemmSchedule& at(uint32_t rows) const noexcept;
 
  private:

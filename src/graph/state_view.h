@@ -1,4 +1,4 @@
-// The states of sequences: what a layer keeps of all positions so far in place of keys and values
+// The states of sequences: a layer keeps one for all positions so far, in place of keys and values
 // (graph/ops/delta_net.h). Each shard has one region of slots, in each the states of all layers,
 // one after another. A step reads the state of an item's sequence in one slot and writes it to
 // another, or to the same. Slots are shared by layers and shards.

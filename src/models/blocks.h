@@ -149,7 +149,7 @@ struct PerLayerBlock {
 //
 //   before   the block reads before(x); none: x
 //   behind   r becomes behind(r) first
-//   outer    r becomes outer(r) then, with what a block before has held added to it (Gemma 4)
+//   outer    r becomes outer(held + r) then, with the result held by the block before (Gemma 4)
 //   inner    r becomes inner(x + r) first (jina-bert-v2 for code)
 //   after    the stream goes on as after(x + r); none: as x + r
 //   scale    a number that x + r is multiplied by; none: 1

@@ -103,7 +103,7 @@ class AttentionGraph {
     for (uint32_t i = kv.page_count(); i-- > 0;) page_ids_.push_back(i);
   }
 
-  // Runs a step whose items have so many rows each, from `first_position` on.
+  // Runs a step of items with these numbers of rows, each from `first_position` on.
   void run(const std::vector<uint32_t>& rows, uint32_t first_position = 0) {
     std::vector<uint32_t> positions, row_items;
     uint32_t page = 0;
@@ -320,7 +320,7 @@ void expect_true_everywhere(const std::vector<AttentionShape>& shapes) {
       std::vector<Layer> layers = first;
       AttentionGraph graph(even_plan(Phase::kPrefill, kMaxRows, shards, groups, members), &layers,
                            KvType::kF32);
-      // Runs another step first: what a run leaves in memory must not change the next.
+      // Runs another step first: data that a run leaves in memory must not change the next.
       graph.run({40, 30, 1, 70});
       graph.run(step);
       if (expected.empty()) {
@@ -470,7 +470,7 @@ TEST(Attention, AShapeThatNoTileHoldsIsRefused) {
   EXPECT_FALSE(fits(32, 5, 32, 511));
 }
 
-// Returns a shape of one KV head with so many query heads, each with 512 result elements.
+// Returns a shape of one KV head with `heads` query heads, each with 512 result elements.
 AttentionShape wide_shape(size_t heads) {
   AttentionShape shape = shape_of(0, 8, 512);
   shape.kv_heads = 1;

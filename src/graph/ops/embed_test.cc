@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kWidth = 72, kTokens = 100, kPositions = 33, kMaxRows = 60;
 
-// A step whose items have so many rows, from these positions on.
+// A step of items, each given by its number of rows and its first position.
 struct Step {
   explicit Step(const std::vector<std::pair<uint32_t, uint32_t>>& of) {
     for (auto [rows, position] : of) {

@@ -14,7 +14,7 @@ namespace hearth {
 // expert, where there is one, is the last.
 struct ExpertUnits {
   std::vector<uint32_t> ids;     // of the routed ones, ascending
-  std::vector<int32_t> unit_of;  // by expert; -1 where the group does not have it
+  std::vector<int32_t> unit_of;  // by expert; -1: not of this group
   bool shared = false;
 
   uint32_t count() const { return static_cast<uint32_t>(ids.size()) + (shared ? 1u : 0u); }

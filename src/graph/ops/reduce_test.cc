@@ -98,7 +98,7 @@ class BlockOp : public Op {
   uint32_t width_;
 };
 
-// Keeps what it reads alive.
+// Keeps the values that it reads alive.
 class LastOp : public Op {
   void run(ExecutionContext&, const OpSync&, const Worker&) const noexcept override {}
 };
@@ -130,7 +130,7 @@ class Stack {
   Graph finish() && { return std::move(builder_).finish(); }
 
   const Layout& layout() const { return layout_; }
-  // The residual before reduce i, its partial sums, and what it gives.
+  // Return the residual before reduce i, its partial sums, and its results.
   const Bundle& x(int i) const { return x_[i]; }
   const Partials& partials(int i) const { return partials_[i]; }
   const Reduced& reduced(int i) const { return reduced_[i]; }
