@@ -1,6 +1,6 @@
-// Measures a long prompt that arrives while another sequence decodes: the longest pause between
-// that sequence's tokens, and how long the prompt takes, through the scheduler as a server would
-// run it.
+// Measures a long prompt that arrives while another sequence decodes. The result holds the longest
+// pause between that sequence's tokens and the time that the prompt takes. Both sequences go
+// through the scheduler, as in a server.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@ struct ArrivalResult {
   // Seconds between two tokens of the decoding sequence: the median before the prompt came, and the
   // longest from then on until the prompt's second token.
   Spread usual_seconds, longest_seconds;
-  Spread first_token_seconds;  // of the prompt, from its arrival
-  Spread tokens_meanwhile;     // of the decoding sequence, until the prompt's second token
+  Spread first_token_seconds;  // of the prompt, counted from its arrival
+  Spread tokens_meanwhile;     // tokens of the decoding sequence until the prompt's second token
 };
 
-// Raises `options` (context, sequences) so that an engine can run such a case, too.
+// Raises the context and the number of sequences in `options` to what such a case needs.
 void fit_arrival(uint32_t prompt, EngineOptions* options);
 
-// Runs the case so often; repetitions that somebody interrupted don't count. Throws (kFile), with
-// the model's name, where its logits are not numbers: it generates nothing.
+// Runs the case `repetitions` times; interrupted repetitions do not count. Throws (kFile), with the
+// model's name, where its logits are not numbers, since such a model generates nothing.
 ArrivalResult measure_arrival(Engine& engine, const std::string& model, const ArrivalCase& what,
                               uint32_t repetitions, const BenchHooks& hooks);
 

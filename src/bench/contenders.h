@@ -1,5 +1,6 @@
-// Contenders: other programs' matrix products, measured in turns with ours (kernel_bench.h): in
-// every repetition ours comes first, then each of them. The base class has none.
+// Contenders: the matrix products of other programs. They are measured in turns with ours
+// (kernel_bench.h): in every repetition ours comes first, then each contender. The base class has
+// none.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,9 @@
 
 namespace hearth {
 
-// `m` rows of activations times weights[rows, k]^T, with `copies` copies of the weights in memory
-// of a node, which products take in turn. `bytes` are those of a copy of ours.
+// The product of `m` rows of activations with weights[rows, k]^T. `copies` copies of the weights
+// lie in memory of a node, and products take them in turn. `bytes` is the size of one of our
+// copies.
 struct ContenderTask {
   uint32_t rows = 0, k = 0, m = 0, copies = 1;
   PackKind kind = PackKind::kF32;
@@ -30,14 +32,16 @@ struct Contender {
 class Contenders {
  public:
   virtual ~Contenders() = default;
-  // Names all that may be ready for some product: the columns of a report.
+  // Returns the names of all contenders that may be ready for some product. They become the columns
+  // of a report.
   virtual std::vector<std::string> names() const { return {}; }
-  // Called before a team is made that has this placement.
+  // Called before a team with this placement is made.
   virtual void sit(const Placement&) {}
-  // Returns the contenders that can compute the product. They stay usable as long as this object.
+  // Returns the contenders that can compute the product. They stay usable as long as this object
+  // exists.
   virtual std::vector<Contender> ready(const ContenderTask&) { return {}; }
-  // Called before every turn (a contender's, ours, or that of sampling limits), where any contender
-  // was ready.
+  // Called before every turn where any contender was ready. A turn is a contender's, ours, or a
+  // sample of the limits.
   virtual void before_turn() {}
 };
 

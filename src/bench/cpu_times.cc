@@ -29,7 +29,7 @@ std::optional<CpuTimes> parse_cpu_times(std::string_view stat) {
   std::istringstream line{std::string(stat.substr(0, stat.find('\n')))};
   std::string name;
   if (!(line >> name) || name != "cpu") return std::nullopt;
-  // The fields in their order. Guest time follows, and is contained in user time.
+  // The fields of the line, in their order. Guest time follows them and is contained in user time.
   enum { kUser, kNice, kSystem, kIdle, kIoWait, kIrq, kSoftIrq, kSteal, kFields };
   std::array<uint64_t, kFields> ticks{};
   for (uint64_t& field : ticks) {

@@ -1,7 +1,7 @@
 // CPU time of this machine since it started, from the first line of /proc/stat (proc_stat(5)), in
-// ticks of all CPUs together. Time is "stolen" in which this virtual machine wanted a CPU and its
-// host ran something else, and "others'" in which other processes here had one: figures measured
-// meanwhile are too low.
+// ticks of all CPUs together. Time is "stolen" while this virtual machine wants a CPU and its host
+// runs something else. Time of "others" is time in which other processes of this machine had a CPU.
+// Either makes the figures measured meanwhile too low.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,11 @@ struct CpuTimes {
   uint64_t all = 0;  // idle time included
   uint64_t busy = 0;
   uint64_t stolen = 0;
-  uint64_t own = 0;  // of busy: this process
+  uint64_t own = 0;  // the part of `busy` that this process used
 };
 
-// Reads a file in the form of /proc/stat; none where it does not tell. `own` is left 0.
+// Reads text in the form of /proc/stat; returns none where the times are not in it. `own` is left
+// 0.
 std::optional<CpuTimes> parse_cpu_times(std::string_view stat);
 std::optional<CpuTimes> read_cpu_times();
 // Returns the ticks that were stolen until now; 0 where the system does not tell.
@@ -27,15 +28,15 @@ uint64_t stolen_ticks();
 class QuietCheck {
  public:
   QuietCheck() : stolen_(stolen_ticks()) {}
-  // Whether at most one part in a hundred of the time since this was made was stolen, of `seconds`
-  // on each of so many threads.
+  // Returns whether at most 1 % of the CPU time since construction was stolen. The CPU time is
+  // `seconds` on each of `threads` threads.
   bool quiet(double seconds, uint32_t threads) const;
 
  private:
   uint64_t stolen_;
 };
 
-// Parts of all CPU time between two moments.
+// Parts (0 to 1) of all CPU time between two moments.
 struct CpuShares {
   double stolen = 0, others = 0;
 };

@@ -47,7 +47,7 @@ double EmbedCase::capacity() const {
   for (const EmbedConcurrency& one : devices) {
     if (one.together == 0) continue;
     double half = (slo / 2 - one.line.beta) / std::max(one.line.alpha, 1e-12) / (slo / 2);
-    // A batch of more than half the objective leaves a device that runs one text after another.
+    // If a batch takes more than half the objective, the device runs one text after another.
     double single = 1 / std::max(one.line.seconds(1), 1e-12);
     sum += std::max(half, single);
   }
@@ -71,12 +71,13 @@ Estimate EmbedBench::estimate(size_t device, uint32_t length, double slo) {
     devices_[device]->run(batch);
     return clock_.now() - began;
   };
-  // The first batch of a length finds caches and connections cold.
+  // The first batch of a length is slower, since caches and connections are cold. It is not
+  // counted.
   measure(1);
   return estimate_depth(measure, options);
 }
 
-// Returns the longest time of each device over so many rounds of batches of these depths.
+// Returns the longest time of each device over `repetitions` rounds of batches of these depths.
 std::vector<double> EmbedBench::round(const EmbedCase& one, const std::vector<uint64_t>& depths,
                                       uint32_t repetitions) {
   hooks_.progress(fmt::format("{} texts of {} at once", fmt::join(depths, " + "), one.length));

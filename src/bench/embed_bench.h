@@ -1,7 +1,7 @@
 // Measures how many texts devices embed within an objective, alone and together, as WindVE does
-// (Huang et al. 2025, section V): in a closed loop, where C texts come at one moment and the next C
-// when all are answered, the concurrency is the largest C for which all are answered in time. Also
-// measures arrivals at random moments (Poisson), and the cost of the queues themselves.
+// (Huang et al. 2025, section V). The loop is closed: C texts come at one moment, and the next C
+// come when all are answered. The concurrency is the largest C for which all are answered in time.
+// Also measures arrivals at random moments (Poisson), and the cost of the queues themselves.
 //
 // Errors: those of the devices.
 #pragma once
@@ -21,7 +21,7 @@
 namespace hearth {
 
 struct EmbedBenchHooks {
-  // Makes a query of so many tokens, with another text for each number.
+  // Makes a query of `tokens` tokens. Each `number` gives another text.
   std::function<EmbedQuery(uint32_t tokens, uint64_t number)> query;
   std::function<bool()> interrupted = [] { return false; };
   std::function<void(std::string_view doing)> progress = [](std::string_view) {};
@@ -31,8 +31,8 @@ struct EmbedBenchHooks {
 struct EmbedConcurrency {
   std::string device;
   DeviceKind kind = DeviceKind::kCpu;
-  LatencyLine line;        // of texts
-  uint64_t estimated = 0;  // the concurrency by the line
+  LatencyLine line;        // seconds as a function of the number of texts
+  uint64_t estimated = 0;  // the concurrency that the line predicts
   uint64_t alone = 0, together = 0;
 };
 
@@ -45,7 +45,7 @@ struct EmbedCase {
   uint64_t together() const;
   // Returns the sum of the accelerators' concurrencies; 0 where there is no accelerator.
   uint64_t accelerators() const;
-  // Returns the texts a second that could be answered in time if they came evenly: a text waits for
+  // Returns the texts a second that could be answered in time if they came evenly. A text waits for
   // one batch and runs in the next, so a batch may take half the objective.
   double capacity() const;
 };
@@ -56,15 +56,15 @@ struct EmbedArrivals {
   Admission admission = Admission::kDeadline;
   uint64_t offered = 0, accepted = 0, answered = 0, in_time = 0;
   double seconds = 0;   // from the start to the last answer
-  Percentiles latency;  // seconds of answered texts, from when they were due
+  Percentiles latency;  // seconds from when a text was due to its answer
   std::vector<DeviceStatistics> devices;
 };
 
-// The cost of a text besides its device's time, measured with queues over devices that take no
-// time.
+// The cost of a text apart from its device's time. It is measured with queues over devices that
+// take no time.
 struct EmbedDispatch {
   uint64_t texts = 0;
-  Percentiles submit, round_trip;  // seconds; the latter from the offer to the answer
+  Percentiles submit, round_trip;  // seconds; `round_trip` lasts from the offer to the answer
 };
 
 class EmbedBench {
@@ -72,10 +72,10 @@ class EmbedBench {
   // The devices, the clock and the hooks outlive this.
   EmbedBench(std::vector<EmbedDevice*> devices, DeviceClock& clock, EmbedBenchHooks hooks);
 
-  // Measures a length, each round `repetitions` times. Cases that somebody interrupted are not
-  // whole.
+  // Measures texts of one length, each round `repetitions` times. An interrupted case is
+  // incomplete.
   EmbedCase measure(uint32_t length, double slo, uint32_t repetitions);
-  // Sends texts of the case's length at random moments, through queues with the case's depths and
+  // Sends texts of the case's length at random moments. The queues have the case's depths and
   // lines.
   EmbedArrivals arrivals(const EmbedCase& one, Admission admission, double rate, double seconds,
                          uint64_t seed);
@@ -88,7 +88,7 @@ class EmbedBench {
   std::vector<EmbedDevice*> devices_;
   DeviceClock& clock_;
   EmbedBenchHooks hooks_;
-  uint64_t made_ = 0;  // queries
+  uint64_t made_ = 0;  // number of queries made so far
 };
 
 EmbedDispatch measure_dispatch(DeviceClock& clock, uint64_t texts);

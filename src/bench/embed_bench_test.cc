@@ -52,7 +52,7 @@ TEST_F(EmbedBenchOfOne, MeasuresADeviceByItself) {
   EXPECT_EQ(one.devices[0].estimated, 40u);
   EXPECT_EQ(one.devices[0].alone, 40u);
   EXPECT_EQ(one.devices[0].together, 40u);
-  // A text of twice the length takes twice as long: (1 - 0.27) / 0.036.
+  // A text of twice the length takes twice as long, so the concurrency is (1 - 0.27) / 0.036.
   EXPECT_EQ(bench_.measure(150, 1, 1).together(), 20u);
   EXPECT_EQ(bench_.measure(75, 0.28, 1).together(), 0u);
 }

@@ -1,4 +1,4 @@
-// Queues over devices that somebody else owns, for one measurement, and what came of it.
+// Queues for one measurement over devices that the caller owns, and the measured times.
 #pragma once
 
 #include <condition_variable>
@@ -16,18 +16,18 @@ namespace hearth {
 
 class BenchQueues {
  public:
-  // Depths are in texts of the case's length. By depth there is no deadline.
+  // `depths` count texts of the case's length. An admission by depth has no deadline.
   BenchQueues(const std::vector<EmbedDevice*>& devices, const EmbedCase& one,
               const std::vector<uint64_t>& depths, Admission admission, DeviceClock& clock);
 
-  // Offers all at one moment, which must be taken, waits for all answers and raises `longest` to
-  // the seconds that the last one of each device took. Throws where a device failed.
+  // Offers all texts at one moment and waits for all answers. Every text must be accepted. Raises
+  // `longest` to the seconds that the last text of each device took. Throws where a device failed.
   void run_together(std::vector<EmbedQuery> texts, std::vector<double>* longest);
 
   // Submits a text that was due at `due`; returns whether it was accepted.
   bool submit(EmbedQuery query, double due);
-  // Waits for all answers and returns the seconds of each from when it was due. Texts that were
-  // refused after a device failed have none.
+  // Waits for all answers and returns the seconds of each, counted from when it was due. A text
+  // that was refused after a device failed has no entry.
   std::vector<double> wait();
 
   std::vector<DeviceStatistics> statistics() const { return manager_->statistics(); }

@@ -36,7 +36,7 @@ Cells device_cells(const EmbedCase& one, const EmbedConcurrency& device) {
           {"kept", device.alone > 0 ? percent_text(share(device.together, device.alone)) : "-"}};
 }
 
-// Returns the devices' concurrencies as a sum, such as "44 + 8", accelerators first.
+// Returns the devices' concurrencies as a sum, such as "44 + 8". Accelerators come first.
 std::string sum_text(const EmbedCase& one) {
   std::string out;
   for (DeviceKind kind : {DeviceKind::kAccelerator, DeviceKind::kCpu}) {

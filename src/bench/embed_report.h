@@ -1,5 +1,5 @@
-// The findings of `hearth bench --embed`, and their forms: Markdown for people, CSV, JSON (as
-// bench/report.h has them). docs/bench.md says what every figure means.
+// The report of `hearth bench --embed` in three forms: Markdown for people, CSV and JSON (formatted
+// as bench/report.h says). docs/bench.md says what every figure means.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@
 namespace hearth {
 
 struct EmbedReport {
-  std::string version, time;  // of this program; of the start, UTC
+  std::string version, time;  // this program's version; the start of the run, UTC
   std::string cpu;
-  std::string model;                 // empty: none was loaded
-  std::vector<std::string> devices;  // as given
+  std::string model;                 // empty: no model was loaded
+  std::vector<std::string> devices;  // as given on the command line
   uint32_t repetitions = 0;
   std::vector<EmbedCase> cases;
   std::vector<EmbedArrivals> arrivals;
@@ -26,7 +26,8 @@ struct EmbedReport {
 };
 
 std::string markdown(const EmbedReport& report);
-// A row for each device at each length and objective; arrivals are in the other forms.
+// The table has a row for each device at each length and objective. Only the other forms have
+// arrivals.
 std::string csv(const EmbedReport& report);
 std::string json(const EmbedReport& report);
 

@@ -7,7 +7,7 @@ namespace {
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-// Returns the seconds that the operations take where each unit runs at its peak.
+// Returns the seconds that the operations take where each arithmetic unit runs at its peak.
 double least_seconds(const CaseWork& work, const LimitSample& best) {
   double seconds = ratio(work.attention_ops, best.ops[static_cast<size_t>(work.attention_unit)]);
   for (size_t i = 0; i < kArithmeticUnits; ++i) seconds += ratio(work.gemm_ops[i], best.ops[i]);

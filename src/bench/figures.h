@@ -1,4 +1,5 @@
-// Measurements and what they mean: rates, and shares of the limits that were measured beside them.
+// The measurements of a case and the figures made of them: rates, and shares of the limits that
+// were measured beside them.
 #pragma once
 
 #include <optional>
@@ -19,27 +20,27 @@ struct Repetition {
 struct CaseResult {
   BenchCase what;
   CaseWork work;
-  std::vector<Repetition> repetitions;  // fewer than asked for where somebody interrupted
-  // A profile of each phase's graph that ran in the repetitions, where asked for.
+  std::vector<Repetition> repetitions;  // fewer than asked for where the user interrupted
+  // One profile for each phase whose graph ran in the repetitions. Empty where profiling is off.
   std::vector<ProfileSummary> profiles;
 };
 
-// Shares are parts of 1: medians of the rates over the best sample of the limit.
+// Shares are parts of 1: the median of the rates over the best sample of the limit.
 struct Figures {
   Spread tokens_per_second;
-  double seconds = 0;            // of one repetition, median; of prefill: until the first token
-  double ops_per_second = 0;     // matrix products and attention
-  double peak_share = 0;         // of the peak of the model's unit
-  double mixed_peak_share = 0;   // of the time at the peak of each operation's own unit
-  double peak_share_beside = 0;  // peak_share over the limits beside each repetition, median
+  double seconds = 0;            // median of one repetition; of prefill: until the first token
+  double ops_per_second = 0;     // of matrix products and attention
+  double peak_share = 0;         // share of the peak of the model's arithmetic unit
+  double mixed_peak_share = 0;   // share with each operation held against its own unit's peak
+  double peak_share_beside = 0;  // median of peak_share over the limits beside each repetition
 
   struct Reading {
-    double bytes_per_second = 0;  // of weights
-    double share = 0;             // of the read limit
+    double bytes_per_second = 0;  // bytes of weights read a second
+    double share = 0;             // share of the read limit
     double share_with_kv = 0;     // the same with keys and values counted
-    double share_beside = 0;      // share over the limits beside each repetition, median
+    double share_beside = 0;      // median of `share` over the limits beside each repetition
   };
-  std::optional<Reading> reading;  // of decode
+  std::optional<Reading> reading;  // decode only
 };
 
 // `result` has at least one repetition.

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// The alignment of allocations, and of the places where a matrix is cut.
+// The alignment of allocations, and of the offsets at which a matrix is cut.
 constexpr size_t kAlign = 64;
 
 }  // namespace
@@ -54,7 +54,7 @@ double FileCopy::run(Team& team, const std::vector<uint32_t>& member_shards, con
   };
   double start = steady_seconds();
   std::vector<std::vector<Task>> tasks(pieces_.size());
-  // How many tasks of each piece are not done yet, by shard and piece.
+  // The number of unfinished tasks of each piece, by shard and piece.
   std::vector<std::vector<std::atomic<uint32_t>>> left;
   std::vector<size_t> counts;
   for (size_t s = 0; s < pieces_.size(); ++s) {

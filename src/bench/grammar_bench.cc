@@ -13,7 +13,7 @@ namespace hearth {
 namespace {
 
 constexpr size_t kMostWalkBytes = 4000;
-constexpr size_t kHurriedWalkBytes = 150;  // from here on a walk closes what it can
+constexpr size_t kHurriedWalkBytes = 150;  // beyond this size a walk closes what it can
 
 // Matches a document token by token and measures each. Returns whether the grammar accepts it.
 bool take_document(const std::shared_ptr<const Grammar>& grammar,
@@ -54,8 +54,9 @@ bool take_document(const std::shared_ptr<const Grammar>& grammar,
   return matcher.may_end();
 }
 
-// Returns the next byte of a random document: any that may follow, closing ones more often, and in
-// a hurry only those where one may follow. -1: none may follow.
+// Returns the next byte of a random document, from the bytes that may follow. Closing bytes are
+// more likely; where `hurried`, only closing bytes are taken if any may follow. -1: no byte may
+// follow.
 int32_t pick_byte(std::span<const uint64_t> bits, bool hurried, std::mt19937_64& random) {
   std::vector<int32_t> all;
   std::vector<int32_t> closing;
@@ -130,7 +131,7 @@ GrammarVerdict judge_text(const std::shared_ptr<const Grammar>& grammar,
   if (std::ranges::all_of(tokens, [&](int32_t token) { return matcher.accept(token); })) {
     verdict.taken = matcher.may_end();
   }
-  // The document is matched byte by byte, to find where and why it leaves the grammar.
+  // The document is matched byte by byte to find where and why it leaves the grammar.
   const std::shared_ptr<const VocabularyTrie> bytes = single_byte_vocabulary();
   Matcher by_bytes(grammar, bytes);
   while (verdict.bytes < text.size() &&

@@ -1,5 +1,5 @@
-// Measures grammars made of JSON Schemas: which schemas compile and how long that takes, which
-// documents the grammars accept, and the time of a mask for each token.
+// Measures grammars made of JSON Schemas: which schemas compile and in what time, which documents
+// the grammars accept, and the time of a mask for each token.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace hearth {
 
-// A vocabulary, and how a text becomes tokens of it.
+// A vocabulary, and the function that turns a text into tokens of it.
 struct GrammarVocabulary {
   std::shared_ptr<const VocabularyTrie> trie;
   std::function<std::vector<int32_t>(std::string_view text)> encode;
@@ -23,17 +23,17 @@ struct GrammarVocabulary {
 
 struct GrammarBenchOptions {
   bool relaxed = false;
-  uint32_t walks = 0;  // random documents of each schema, over single bytes
+  uint32_t walks = 0;  // random documents made for each schema, over single bytes
   uint64_t seed = 1;
 };
 
 struct GrammarCaseResult {
   std::string id;
   std::string refusal;               // empty where the schema was compiled
-  std::vector<std::string> dropped;  // keywords left out where it is relaxed
+  std::vector<std::string> dropped;  // keywords that the grammar ignores where it is relaxed
   double compile_seconds = 0;
   size_t right = 0;
-  std::vector<size_t> lost, let_through;  // valid ones refused, invalid ones accepted, by number
+  std::vector<size_t> lost, let_through;  // numbers of valid documents refused, invalid accepted
   double slowest_mask = 0;                // seconds
   size_t slowest_document = 0, slowest_byte = 0;
   std::vector<std::string> walks;
@@ -43,8 +43,8 @@ struct GrammarCaseResult {
 
 struct GrammarBenchResult {
   std::vector<GrammarCaseResult> cases;
-  // The seconds, for every token of the valid documents that the grammar allows, that the mask of
-  // all tokens took, and those that asking for this token alone took.
+  // Seconds for every token of the valid documents that the grammar allows. The first took the mask
+  // of all tokens; the second asked for this token alone.
   std::vector<double> mask_seconds, candidate_seconds;
   uint64_t forced_bytes = 0, bytes = 0;
 };
@@ -52,9 +52,9 @@ struct GrammarBenchResult {
 // The place where a text leaves the grammar; the text's size where it never does.
 struct GrammarVerdict {
   bool taken = false;
-  size_t bytes = 0;        // up to here the text may begin a document
+  size_t bytes = 0;        // the longest prefix of the text that may begin a document
   std::string may_follow;  // the bytes that may, in ascending order
-  bool may_end = false;    // it could end there
+  bool may_end = false;    // the text could end after these bytes
 };
 GrammarVerdict judge_text(const std::shared_ptr<const Grammar>& grammar,
                           const GrammarVocabulary& vocabulary, std::string_view text);

@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr uint32_t kCaseDepth = 128;  // nesting of a line: documents lie some levels deep in it
+constexpr uint32_t kCaseDepth = 128;  // JSON nesting of a line, some levels of it around documents
 
 void write_value(Json& out, const json::value& value) {
   switch (value.kind()) {

@@ -1,7 +1,7 @@
-// JSON Schemas with documents, a case a line: {"id": ..., "schema": ..., "tests": [{"data": ...,
-// "valid": true}]}. A schema may also be its text, in a string.
+// JSON Schemas with documents, one case a line: {"id": ..., "schema": ..., "tests": [{"data": ...,
+// "valid": true}]}. "schema" may also be a string with the schema's text.
 //
-// Errors (kFile): the line, and what is wrong with it.
+// Errors (kFile) name the line and say what is wrong with it.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct GrammarCase {
   std::vector<GrammarDocument> documents;
 };
 
-// Reads cases from `lines`; `path` is named in errors.
+// Reads cases from `lines`. Errors name `path`.
 std::vector<GrammarCase> read_grammar_cases(std::string_view lines, std::string_view path);
 
 }  // namespace hearth

@@ -13,16 +13,16 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostRepeatedProducts = 10'000;  // products of a repetition, at most
+constexpr uint32_t kMostRepeatedProducts = 10'000;  // upper bound of the products in a repetition
 
 }  // namespace
 
-// A product, ours or another's, and how many of it make a repetition.
+// A product, ours or a contender's, and how many of it make a repetition.
 class KernelBench::Side {
  public:
   // run(count) does so many products and returns the seconds that they took.
   explicit Side(std::function<double(uint32_t count)> run) : run_(std::move(run)) {
-    // The first may find pages and threads that are not there yet, and counts only where it is long
+    // The first product may have to wait for pages and threads. It counts only where it is long
     // against that.
     double seconds = run_(1);
     if (seconds < kLeastSeconds) seconds = run_(1);
@@ -30,8 +30,8 @@ class KernelBench::Side {
     count_ = static_cast<uint32_t>(std::clamp(wanted, 1.0, double{kMostRepeatedProducts}));
   }
 
-  // Returns the seconds of one product. An unmeasured one goes before, to wake threads and raise
-  // clocks; not where it would take longer than it saves.
+  // Returns the seconds of one product. An unmeasured product goes first, to wake threads and raise
+  // clocks. It is left out where a repetition has only one product.
   double repeat() {
     if (count_ > 1) run_(1);
     return run_(count_) / count_;
@@ -53,8 +53,8 @@ KernelBench::KernelBench(Team& team, const Machine& machine, uint32_t node, Team
   HEARTH_CHECK(limits.levels().size() == 1, "one level is measured");
 }
 
-// Throws where the copies do not fit into memory: all of it is touched, and the kernel would kill
-// the process.
+// Throws where the copies do not fit into memory. All of that memory is touched, so the system
+// would kill the process.
 void KernelBench::check_room(const Rotation& rotation, const MatrixShape& shape,
                              std::span<const uint32_t> rows) const {
   const PackSpec& spec = rotation.spec;

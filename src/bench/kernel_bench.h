@@ -1,13 +1,14 @@
-// Measures matrix products alone, kernel by kernel, as the engine's linear ops run them
-// (graph/ops/gemm_tasks.h cuts them into tasks, threads claim these, a barrier ends each product),
-// and beside them what others take for the same product, where there are any (contenders.h).
+// Measures matrix products alone, kernel by kernel. They run as the engine's linear ops run them:
+// graph/ops/gemm_tasks.h cuts them into tasks, threads claim these, and a barrier ends each
+// product. Contenders (contenders.h) compute the same product beside them, where there are any.
 //
-// Weights are random codes in packed layout, in as many copies as hold the bytes that the read
-// limit is measured over (4 times the last-level cache); products take the copies in turn, so that
-// every one reads its weights from memory. Activations are there in the format that the kernels
-// eat, and stay in the cache; so does what comes out, as far as it fits.
+// Weights are random codes in packed layout. Their copies together hold the bytes that the read
+// limit is measured over (4 times the last-level cache). Products take the copies in turn, so that
+// every product reads its weights from memory. Activations are already in the format that the
+// kernels take, and stay in the cache; outputs stay there too as far as they fit.
 //
 // A repetition is as many products one after the other as take kLeastSeconds. Limits are sampled
+// before the first repetition and after each. A turn begins with a product that is not measured.
 // before the first repetition and after each. A turn begins with a product that is not measured.
 #pragma once
 
@@ -28,18 +29,18 @@ namespace hearth {
 
 struct ContenderResult {
   std::string name, implementation;
-  std::vector<double> seconds;  // of one product, each repetition
+  std::vector<double> seconds;  // of one product, in each repetition
 };
 
 struct KernelResult {
   MatrixShape shape;
   uint32_t m = 0;       // rows of activations
-  uint32_t rows = 0;    // of the matrix that were measured: fewer where it is very large
+  uint32_t rows = 0;    // rows of the matrix that were measured: fewer where it is very large
   uint32_t k = 0;       // padded
   uint32_t copies = 0;  // of the weights in memory
   uint64_t bytes = 0;   // of packed weights that a product reads
   ArithmeticUnit unit = ArithmeticUnit::kF32Fma;
-  std::vector<double> seconds;  // of one product, each repetition
+  std::vector<double> seconds;  // of one product, in each repetition
   std::vector<ContenderResult> others;
 
   // Returns the operations; an addition and a multiplication count as two.
@@ -58,8 +59,8 @@ class KernelBench {
  public:
   static constexpr double kLeastSeconds = 10e-3;
 
-  // Weights lie on `node` of `machine`, which tells what memory is free now. `limits` are the
-  // team's, of one level, which is measured. `contenders` sit where the team does.
+  // Weights lie on `node` of `machine`, which tells what memory is free now. `limits` measures the
+  // team, at one level. `contenders` have the team's placement.
   KernelBench(Team& team, const Machine& machine, uint32_t node, TeamLimits& limits,
               Contenders& contenders, KernelHooks hooks);
 

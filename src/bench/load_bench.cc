@@ -13,7 +13,8 @@
 namespace hearth {
 namespace {
 
-// The seats and shards of an engine that is gone when the copy needs them.
+// The seats and shards of an engine, copied because the engine is destroyed before the file copy
+// runs.
 struct Seating {
   explicit Seating(const Engine& engine)
       : placement(engine.placement()),
@@ -42,7 +43,7 @@ uint64_t LoadBench::cached_bytes() const {
 }
 
 void LoadBench::read_through(const Machine& machine) {
-  // Packed weights take about as much as the file again.
+  // Packed weights take about as much memory as the file.
   uint64_t needed = 2 * model_.source.file_bytes();
   if (machine.memory_available != 0 && machine.memory_available < needed) {
     hooks_.note(
@@ -51,7 +52,7 @@ void LoadBench::read_through(const Machine& machine) {
                     bytes_text(needed), bytes_text(machine.memory_available)));
     return;
   }
-  // kPage is the smallest page size that there is.
+  // kPage is the smallest page size of any supported system.
   constexpr size_t kPage = 4096, kStep = size_t{4} << 20;
   uint64_t sum = 0;
   for (const MappedFile& file : model_.source.files()) {

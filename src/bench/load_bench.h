@@ -1,11 +1,10 @@
 // Measures loading a model beside its limit. In every repetition the engine is made as `hearth run`
-// makes it, which packs the weights into fresh memory; then the same threads, on the same seats,
-// copy the matrices of the file into fresh memory (file_copy.h). What a turn allocated is freed
-// before the next, so one knowledge of the machine's free memory does for all of them.
+// makes it, which packs the weights into fresh memory. Then the same threads, on the same seats,
+// copy the matrices of the file into fresh memory (file_copy.h). Each turn's memory is freed before
+// the next turn, so the machine's free memory is determined once for all.
 //
-// Both read the file from the page cache, by mapping it in page by page: the file is read through
+// Both read the file from the page cache, by mapping it in page by page. The file is read through
 // once before anything is measured.
-// Errors: those of making an engine.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +21,15 @@ namespace hearth {
 
 struct LoadRepetition {
   double seconds = 0;          // of making the engine
-  double packing_seconds = 0;  // of these: reading and packing the weights
+  double packing_seconds = 0;  // the part of `seconds` that reads and packs the weights
   double copying_seconds = 0;
-  std::optional<uint64_t> peak_bytes;  // of the process, above what it had before; none: unknown
+  std::optional<uint64_t> peak_bytes;  // highest memory of the process above the start's, if known
   uint64_t huge_bytes = 0;             // of the engine's memory, in huge pages
   uint64_t copy_huge_bytes = 0;
 };
 
 struct LoadResult {
-  uint64_t file_bytes = 0;                  // of the matrices: what is packed, and copied
+  uint64_t file_bytes = 0;                  // bytes of the matrices, which are packed and copied
   uint64_t packed_bytes = 0;                // of the weights
   uint64_t planned_bytes = 0;               // Engine::memory(): keys and values included
   std::vector<LoadRepetition> repetitions;  // fewer than asked for where somebody interrupted
@@ -39,26 +38,26 @@ struct LoadResult {
 struct LoadHooks {
   // Asked between turns; true ends the run.
   std::function<bool()> interrupted = [] { return false; };
-  // Now and then: bytes of the file that were read so far, of read_through() and all turns.
+  // Called now and then with the bytes of the file read so far, by read_through() and all turns.
   std::function<void(uint64_t bytes, std::string_view doing)> progress = [](uint64_t,
                                                                             std::string_view) {};
-  // Gets a sentence for everything that makes figures doubtful; the same may be told again.
+  // Gets a sentence for each reason to doubt the figures. The same sentence may come again.
   std::function<void(const std::string& text)> note = [](const std::string&) {};
-  // Called after every load, before the engine goes.
+  // Called after every load, before the engine is destroyed.
   std::function<void(const Engine& engine)> loaded = [](const Engine&) {};
 };
 
 class LoadBench {
  public:
-  // `model` outlives it.
+  // `model` must outlive this object.
   LoadBench(const OpenedModel& model, Isa isa, LoadHooks hooks);
 
-  // Reads the file once, so that it is in the page cache; where the machine has not the memory for
-  // that, notes it and reads nothing.
+  // Reads the file once, so that it is in the page cache. Where the machine has too little memory
+  // for that, notes it and reads nothing.
   void read_through(const Machine& machine);
 
-  // Repetitions that were interrupted do not count. After read_through() notes where the file has
-  // not stayed in the page cache.
+  // Interrupted repetitions do not count. Notes where the file has not stayed in the page cache
+  // since read_through().
   LoadResult run(const Machine& machine, const EngineOptions& options, uint32_t repetitions);
 
   // The bytes that one repetition adds to the progress, and those that read_through() adds.
@@ -66,7 +65,7 @@ class LoadBench {
   uint64_t whole_bytes() const { return model_.source.file_bytes(); }
 
  private:
-  // Runs one repetition. Returns false where somebody interrupted between its turns.
+  // Runs one repetition. Returns false where the user interrupted between its turns.
   bool repeat(const Machine& machine, const EngineOptions& options, LoadResult* result);
   void end_turn();
   uint64_t cached_bytes() const;
@@ -74,9 +73,9 @@ class LoadBench {
   const OpenedModel& model_;
   Isa isa_;
   LoadHooks hooks_;
-  uint64_t progress_ = 0;  // of what is done
+  uint64_t progress_ = 0;  // bytes of finished turns
   std::string doing_;
-  bool was_cached_ = false;  // all of the file
+  bool was_cached_ = false;  // all of the file was in the page cache
 };
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// The meaning of the times of loading, and its forms in a report.
+// The figures of loading, and their forms in a report.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace hearth {
 
-// Rates are those of the medians, of the file's bytes.
+// Rates are the file's bytes over the median seconds.
 struct LoadFigures {
   Spread seconds, packing_seconds, copying_seconds;
   double packed_per_second = 0, copied_per_second = 0;
-  Spread share;  // of packing's rate in copying's, in each repetition
+  Spread share;  // packing's rate over copying's, in each repetition
   // The highest number of bytes in any repetition; none: unknown.
   std::optional<uint64_t> peak_bytes;
   // The lowest numbers of bytes in any repetition.
@@ -27,9 +27,9 @@ LoadFigures load_figures(const LoadResult& result);
 
 // Returns the row of a table for people.
 Cells load_cells(uint32_t threads, const LoadResult& result);
-// Returns cells of CSV.
+// Returns the cells of a CSV row.
 Cells load_csv(const LoadResult& result);
-// Writes an object.
+// Writes the result as a JSON object.
 void load_json(Json& json, const LoadResult& result);
 
 }  // namespace hearth

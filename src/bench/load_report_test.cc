@@ -26,7 +26,7 @@ TEST(LoadFigures, RatesAndSharesOfPairs) {
   EXPECT_DOUBLE_EQ(f.packing_seconds.median, 0.25);
   EXPECT_DOUBLE_EQ(f.packed_per_second, 1.6e9);
   EXPECT_DOUBLE_EQ(f.copied_per_second, 2e9);
-  // 0.5, 0.9 and 1: not the ratio of the medians.
+  // The shares are 0.5, 0.9 and 1. Their median is not the ratio of the medians.
   EXPECT_DOUBLE_EQ(f.share.median, 0.9);
   EXPECT_DOUBLE_EQ(f.share.least, 0.5);
   EXPECT_EQ(f.peak_bytes, 450'000'000u);

@@ -21,8 +21,8 @@ std::string_view member_of(const ModelSpec& spec, const WeightSpec& weight) {
   return spec.head && &weight == &spec.weight(spec.head) ? "head" : weight.member;
 }
 
-// Returns the matrices by the members of the model, in the order in which members first occur, the
-// head last.
+// Returns the matrices of all products, ordered by the first occurrence of their members. The head
+// comes last.
 std::vector<const WeightSpec*> multiplied(const ModelSpec& spec) {
   std::vector<const WeightSpec*> matrices;
   std::map<std::string_view, size_t> order = {{"head", spec.weights.size()}};
@@ -53,7 +53,7 @@ std::vector<WeightType> weight_types() {
 std::vector<MatrixShape> matrix_shapes(const ModelSpec& spec, std::span<const WeightType> types) {
   std::vector<MatrixShape> shapes;
   for (const WeightSpec* weight : multiplied(spec)) {
-    // A matrix that is widened is measured as the file has it.
+    // A matrix that packing widens is measured in the type that the file has.
     const bool widened = weight->packed.dtype != weight->dtype;
     WeightType own = weight_type(widened ? PackedType(weight->dtype) : weight->packed);
     std::span<const WeightType> in = types.empty() ? std::span(&own, 1) : types;

@@ -1,5 +1,5 @@
-// Lists the matrix products of a model, and lays such a matrix out in memory to be measured: often
-// enough that no cache holds what is read again.
+// Lists the matrix products of a model. Plans enough copies of such a matrix that no cache holds
+// what is read again.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct WeightType {
   bool operator==(const WeightType&) const = default;
 };
 WeightType weight_type(const PackedType& type);
-// Returns the types of files in the order of the enum, each packed as its own kind, then FP8 with
-// scales of rows.
+// Returns the types of files in the order of the enum, each packed as its own kind, then FP8 with a
+// scale a row.
 std::vector<WeightType> weight_types();
 
 // A matrix shape W[rows, k] of one type, and the members that have it: "gate, up".
@@ -34,23 +34,24 @@ struct MatrixShape {
   bool operator==(const MatrixShape&) const = default;
 };
 
-// The distinct shapes of the model's matrices but the tables of tokens (which is there as the head
-// where it is one) and positions, by member in the order in which members first occur, the head
-// last; a shape that several members have stands once. `types`: each shape in each of them; empty:
-// in the source's own.
+// Returns the distinct shapes of the model's matrices. The tables of tokens and positions are left
+// out, but a token table that is also the head counts as the head. Members are in the order of
+// their first occurrence, the head last; members of equal shape share one entry. Each shape comes
+// in each of `types`; where `types` is empty, in the source's own type.
 std::vector<MatrixShape> matrix_shapes(const ModelSpec& spec, std::span<const WeightType> types);
 
-// The part of a matrix that is measured. Rows and k are padded as packing pads them. A matrix that
-// is larger than kWholeMatrix and than all that is rotated over is measured in its first rows.
+// The part of a matrix that is measured, and its copies. Rows and k are padded as packing pads
+// them. A matrix larger than both kWholeMatrix and the bytes to rotate over is measured in its
+// first rows.
 struct Rotation {
-  PackSpec spec;        // of what is measured
+  PackSpec spec;        // of the measured part
   uint32_t copies = 1;  // in memory, read in turn
 
   uint64_t copy_bytes() const { return spec.codes_bytes() + spec.scales_bytes(); }
 };
 inline constexpr uint64_t kWholeMatrix = uint64_t{256} << 20;
 
-// Plans the number of copies such that together they hold `bytes`.
+// Chooses the number of copies that together hold at least `bytes`.
 Rotation plan_rotation(const MatrixShape& shape, uint64_t bytes);
 
 }  // namespace hearth

@@ -21,7 +21,7 @@ class SpecOfShapes {
     spec_.weights.back().cut = WeightCut::kVector;
     return *this;
   }
-  // The weight that was added last.
+  // Makes the weight that was added last the token table.
   SpecOfShapes& as_table() {
     spec_.embedding.token = last();
     return as_head();
@@ -113,7 +113,8 @@ TEST(PlanRotation, OneCopyOfPartOfAVeryLargeMatrix) {
   constexpr uint64_t kPanel = 2560 * 4 * kPanelRows;
   EXPECT_EQ(rotation.copies, 1u);
   EXPECT_EQ(rotation.spec.panels(), kWholeMatrix / kPanel + 1);
-  // There are more copies where more bytes are rotated over, whole panels or not.
+  // More copies are planned where more bytes are rotated over, whether these are whole panels or
+  // not.
   for (uint64_t bytes : {2000 * kPanel, 2000 * kPanel - 64}) {
     rotation = plan_rotation(head, bytes);
     EXPECT_EQ(rotation.copies, 1u);

@@ -6,9 +6,9 @@
 namespace hearth {
 namespace {
 
-// How many random panels are made; a matrix repeats them.
+// The number of random panels that are made. A matrix repeats them.
 constexpr uint32_t kRandomPanels = 32;
-// Kernels prefetch beyond the end of what they read.
+// The bytes after the last copy, since kernels prefetch beyond the end of what they read.
 constexpr size_t kBeyond = 4096;
 
 Problem random_problem(const PackSpec& spec, uint32_t panels, uint32_t m) {

@@ -16,8 +16,8 @@
 
 namespace hearth {
 
-// Copies of a matrix of random codes on one node, packed. Copies are alike: what matters is that
-// they lie at different addresses.
+// Packed copies of a matrix of random codes on one node. All copies have the same bytes; they only
+// lie at different addresses.
 class PackedCopies {
  public:
   // Throws kResource where there is no memory for them.
@@ -35,27 +35,28 @@ class PackedCopies {
   std::byte* base_;
 };
 
-// The parts of a product's form that no schedule decides.
+// The parameters of a product that no schedule decides.
 struct ProductForm {
-  uint32_t matrices = 1;  // that are multiplied side by side, all with the same rows
-  uint32_t segments = 1;  // even segments that K is divided into
+  uint32_t matrices = 1;  // matrices multiplied side by side, all with the same rows
+  uint32_t segments = 1;  // even segments into which K is divided
 };
 
-// Multiplies `m` rows with the copies in turn, one or several at a time, by the default schedule or
-// by one of the kernel's menu. Where the schedule deals K into parts, at most `segments`, each part
-// has outputs of its own, and the team sums them behind a barrier, as a reduce does.
+// Multiplies `m` rows with the copies in turn, one or several copies at a time. The schedule is the
+// default or one of the kernel's menu. Where the schedule divides K into parts (at most
+// `segments`), each part has outputs of its own, and the team sums them after a barrier, as a
+// reduce does.
 class PackedProduct {
  public:
-  // `weights` and `team` outlive it.
+  // `weights` and `team` must outlive this object.
   PackedProduct(const PackedCopies& weights, const GemmKernel& gemm, uint32_t m, TimedTeam& team,
                 const GemmSchedule& schedule = {}, const ProductForm& form = {});
 
-  // Lets this schedule compute every product from here on.
+  // Sets the schedule of all products from here on.
   void set_schedule(const GemmSchedule& schedule);
 
   // Runs `count` products, each with the next copies; returns the seconds they took together.
   double run(uint32_t count);
-  // Returns the first copy that the next product takes.
+  // Returns the first copy that the next product uses.
   uint32_t next_copy() const { return next_copy_; }
   // Returns the last product: [matrix][m][stride].
   const float* out() const { return reinterpret_cast<const float*>(out_.data()); }
@@ -64,7 +65,7 @@ class PackedProduct {
 
  private:
   struct Task {
-    uint32_t matrix, part;  // of K
+    uint32_t matrix, part;  // `part` is a part of K
     PanelRange panels;
 
     bool join(const Task& next) {
@@ -77,12 +78,12 @@ class PackedProduct {
     return sizeof(float) * m_ * weights_.spec().rows * schedule_.k_parts * form_.matrices;
   }
   uint32_t segments() const { return std::max<uint32_t>(form_.segments, schedule_.k_parts); }
-  // Returns the first block of a segment, or the end of K.
+  // Returns the first block of a segment; the end of K for the segment after the last.
   uint32_t first_block(uint32_t segment) const {
     return static_cast<uint32_t>(uint64_t{weights_.spec().blocks()} * segment / segments());
   }
-  // Computes a member's part of a product with the copies from `copy` on, and of the sum over K's
-  // parts.
+  // Computes a member's tasks of a product with the copies from `copy` on, and its share of the sum
+  // over K's parts.
   void work(uint32_t member, uint32_t epoch, uint32_t copy) noexcept;
   void multiply(const Task& task, uint32_t member, uint32_t copy, uint32_t row,
                 uint32_t m) noexcept;
@@ -94,9 +95,9 @@ class PackedProduct {
   uint32_t m_;
   GemmSchedule schedule_;
   ProductForm form_;
-  Problem x_;                         // used for its activations alone
+  Problem x_;                         // only its activations are used
   PaddedBytes out_;                   // [part][matrix][row][stride]
-  std::vector<PaddedBytes> scratch_;  // of each member
+  std::vector<PaddedBytes> scratch_;  // one for each member
   std::vector<Task> tasks_;
   ChunkCounter next_;
   Barrier done_;

@@ -21,7 +21,7 @@ class PackedProductTest : public testing::Test {
   TimedTeam timed_{team_};
 };
 
-// A kernel that multiplies nothing: it writes which copy it was to read.
+// A kernel that multiplies nothing. Its output tells which copy of the weights it was given.
 void tell_codes(const GemmArgs& args) {
   uint64_t address = reinterpret_cast<uintptr_t>(args.w.codes) / 64 % (1 << 20);
   for (uint32_t row = 0; row < args.m; ++row) {
@@ -61,7 +61,7 @@ TEST_F(PackedProductTest, CopiesAreAlikeAndApart) {
   }
 }
 
-// Some members of a team work, the caller not among them.
+// Only some members of a team work, and the caller is not one of them.
 TEST_F(PackedProductTest, SomeMembersComputeItAll) {
   Team team(4);
   TimedTeam two(team, {1, 3});
@@ -74,7 +74,7 @@ TEST_F(PackedProductTest, SomeMembersComputeItAll) {
   EXPECT_EQ(std::memcmp(product.out(), all.out(), sizeof(float) * 3 * all.out_stride()), 0);
 }
 
-// Every task is done once, whoever does it: the bits are those of one call of the kernel.
+// Every task is done exactly once: the bits equal those of one call of the kernel.
 TEST_F(PackedProductTest, ComputesTheProductAsOneCallDoes) {
   const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
   for (PackKind kind : {PackKind::kF32, PackKind::kQ8_0, PackKind::kQ6_K}) {
@@ -93,7 +93,8 @@ TEST_F(PackedProductTest, ComputesTheProductAsOneCallDoes) {
   }
 }
 
-// A schedule changes who does what, and no bit; of K in parts it is the sum of these.
+// A schedule changes which member does a task, and no bit. With K in parts the output is the sum of
+// the parts.
 TEST_F(PackedProductTest, SchedulesGiveTheSameProduct) {
   const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
   const auto kind = static_cast<size_t>(PackKind::kQ8_0);
@@ -124,7 +125,8 @@ TEST_F(PackedProductTest, SchedulesGiveTheSameProduct) {
   for (size_t i = 0; i < values; ++i) ASSERT_EQ(dealt.out()[i], halves[0][i] + halves[1][i]) << i;
 }
 
-// Several matrices at a time are the products with each, and the next ones follow behind them.
+// A product with several matrices at a time equals the products with each. The next product takes
+// the matrices after them.
 TEST_F(PackedProductTest, MultipliesMatricesSideBySide) {
   const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
   const GemmKernel& gemm = kernels.gemm[static_cast<size_t>(PackKind::kQ8_0)];
@@ -142,7 +144,7 @@ TEST_F(PackedProductTest, MultipliesMatricesSideBySide) {
   }
 }
 
-// Segments of K are summed as a tree, in one part or in as many as there are.
+// Segments of K are summed as a tree, in one part or in as many parts as there are segments.
 TEST_F(PackedProductTest, SegmentsGiveTheSameBitsHoweverTheyAreDealt) {
   const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
   const GemmKernel& gemm = kernels.gemm[static_cast<size_t>(PackKind::kQ8_0)];

@@ -1,7 +1,7 @@
-// The most memory that this process has had at one time (proc(5): VmHWM and HugetlbPages of
-// /proc/self/status), since a moment that Linux lets it choose (clear_refs). Pages of mapped files
-// count as long as they are mapped in. Newer kernels add counts of their CPUs up now and then, so
-// that the figure may be off by some MiB on machines with many.
+// The most memory that this process had at one time since a chosen moment. It comes from VmHWM and
+// HugetlbPages of /proc/self/status (proc(5)); writing clear_refs chooses the moment. Pages of
+// mapped files count while they are mapped in. Newer kernels sum counts of their CPUs only now and
+// then, so that the figure may be off by some MiB on machines with many CPUs.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ struct ProcessMemory {
   uint64_t huge = 0;                // explicit huge pages, now
 };
 
-// Reads a file in the form of /proc/self/status; none where it does not tell.
+// Reads text in the form of /proc/self/status; returns none where the fields are not in it.
 std::optional<ProcessMemory> parse_process_memory(std::string_view status);
 
-// Measures the peak since it was made; only one may exist at a time.
+// Measures the peak since construction. Only one may exist at a time.
 class PeakMemory {
  public:
   PeakMemory();
 
-  // Returns by how much the peak since the constructor exceeds the memory at that time; explicit
-  // huge pages count as they are now. None where the system does not say.
+  // Returns the bytes by which the peak exceeds the memory at construction. Explicit huge pages
+  // count as they are now. None where the system does not say.
   std::optional<uint64_t> bytes() const;
 
  private:

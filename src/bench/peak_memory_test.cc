@@ -34,8 +34,8 @@ constexpr size_t kShadow = 5;
 constexpr size_t kShadow = 1;
 #endif
 
-// Memory that was freed before PeakMemory was made does not count; memory allocated and freed after
-// that does.
+// Memory that was freed before PeakMemory was made does not count. Memory allocated and freed
+// afterwards counts.
 TEST(PeakMemory, SinceItWasMade) {
   auto come_and_go = [](size_t bytes) {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

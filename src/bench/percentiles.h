@@ -5,7 +5,8 @@
 
 namespace hearth {
 
-// Percentiles interpolated between the two nearest values, as NumPy does; zeros without values.
+// Percentiles interpolated between the two nearest values, as NumPy does; all 0 where there are no
+// values.
 struct Percentiles {
   double p50 = 0, p90 = 0, p99 = 0, mean = 0;
 };

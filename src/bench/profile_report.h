@@ -1,5 +1,4 @@
-// Reports where the time of a test went, op by op and thread by thread. There is no such report in
-// CSV.
+// Reports where the time of a test went, op by op and thread by thread. CSV has no such report.
 #pragma once
 
 #include <string>
@@ -9,11 +8,11 @@
 
 namespace hearth {
 
-// `best`: the limits that ops are held against, those of the run that the profile is of.
-// `title` stands above the tables.
+// `best` holds the limits that ops are held against, from the run that was profiled. `title` stands
+// above the tables.
 std::string profile_markdown(const std::string& title, const ProfileSummary& summary,
                              const LimitSample& best);
-// Writes an object.
+// Writes the profile as a JSON object.
 void profile_json(Json& json, const ProfileSummary& summary, const LimitSample& best);
 
 }  // namespace hearth

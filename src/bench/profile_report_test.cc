@@ -21,7 +21,8 @@ TEST(ProfileReport, ShowsOpsAndThreads) {
   best.ops[static_cast<size_t>(ArithmeticUnit::kInt8Dot)] = 1000e9;
   std::string text = profile_markdown("decode of 4", summary, best);
   EXPECT_NE(text.find("decode of 4: 2 steps, 8 tokens, 1.00 s"), std::string::npos) << text;
-  // 30 GB in 0.75 s: half of 80 GB/s; 60 GOP at 1000 GOPS would take less.
+  // 30 GB in 0.75 s are half of 80 GB/s. 60 GOP at 1000 GOPS take less time, so reading bounds the
+  // op.
   EXPECT_NE(text.find("| logits |     4 |   375.000 | 50.0 % |  25.0 % |  0.0 % |    20.0 % | 40.0 "
                       "| 80.0 |   50.0 % |  reading |"),
             std::string::npos)

@@ -1,10 +1,10 @@
-// The findings of `hearth bench`, and their forms: Markdown for people (tables, aligned to be read
+// The report of `hearth bench` in three forms. Markdown is for people (tables, aligned to be read
 // as they stand), CSV for spreadsheets (RFC 4180; a cell without a value is empty), JSON for
 // programs (one object on one line). docs/bench.md says what every figure means. GB and GOPS are
 // powers of ten.
 //
-// Each form has a file of its own, report_FORM.cc. What a report holds of kernels, loads and
-// profiles brings all its forms along: kernel_report.h, load_report.h, profile_report.h.
+// Each form has a file of its own, report_FORM.cc. Kernels, loads and profiles bring all their
+// forms along: kernel_report.h, load_report.h, profile_report.h.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ struct BenchPlan {
   }
 };
 
-// The cases that one load of the model ran, or loads themselves, or what a team alone did: products
-// of the model's matrices, or, without a model, the limits.
+// The results of one load of the model: cases, or loads themselves. A team without an engine has
+// products of the model's matrices or, without a model, only the limits.
 struct BenchRun {
   uint32_t threads = 0;
   BenchPlan plan;
@@ -42,19 +42,19 @@ struct BenchRun {
   MemoryUse memory;                               // of the engine
   ArithmeticUnit unit = ArithmeticUnit::kF32Fma;  // of the model at this level
   ReadBufferInfo buffer;
-  std::vector<LevelLimits> limits;  // with a model: of its level alone
+  std::vector<LevelLimits> limits;  // with a model: only of its level
   std::vector<CaseResult> results;
   std::vector<ArrivalResult> arrivals;
-  std::vector<KernelResult> kernels;  // of Measured::kKernels: no engine ran, and only these
-  std::optional<LoadResult> loads;    // of Measured::kLoads; with a repetition, and no limits
+  std::vector<KernelResult> kernels;  // of Measured::kKernels: no engine ran; no other results
+  std::optional<LoadResult> loads;    // of Measured::kLoads; at least one repetition, and no limits
 
-  // A run with a model has only that model's level.
+  // Used of runs with a model, which have one level.
   const LimitSample& best() const { return limits[0].best; }
 };
 
 struct BenchModel {
   std::string file, architecture, name;
-  std::string stored_type;  // of most of its bytes: "q8_0"
+  std::string stored_type;  // the type of most of its bytes: "q8_0"
   std::string made_type;    // the type that a policy quantises weights to; empty: as stored
   uint64_t parameters = 0, file_bytes = 0;
 
@@ -68,9 +68,9 @@ struct BenchModel {
 enum class Measured : uint8_t { kSteps, kKernels, kLoads };
 
 struct BenchReport {
-  std::string version, time;  // of this program; of the start, UTC
+  std::string version, time;  // this program's version; the start of the run, UTC
   std::string cpu;
-  std::optional<BenchModel> model;  // none: limits alone
+  std::optional<BenchModel> model;  // none: only limits were measured
   Measured measured = Measured::kSteps;
   Isa isa = Isa::kReference;  // with a model: the level it ran at
   std::string kv_type;

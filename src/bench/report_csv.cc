@@ -36,7 +36,7 @@ Cells csv_kernel(const BenchReport& report, const BenchRun& run, const KernelRes
   return cells;
 }
 
-// Returns the columns that identify model and plan.
+// Returns the columns that identify the model and the plan.
 Cells csv_model(const BenchReport& report, const BenchRun& run) {
   const BenchModel& model = *report.model;
   return {{"isa", isa_name(report.isa)},

@@ -90,7 +90,8 @@ Cells arrival_cells(const BenchRun& run, const ArrivalResult& arrival) {
           {"prompt's first token", duration_figure(arrival.first_token_seconds.median)}};
 }
 
-// Appends the table of the rows that add(run, table) adds for every run; nothing if it has no rows.
+// Appends a table of the rows that add(run, table) makes of every run; appends nothing where there
+// are none.
 template <typename Add>
 void add_table(const BenchReport& report, std::string* out, const Add& add) {
   Table table;

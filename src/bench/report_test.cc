@@ -95,7 +95,7 @@ TEST(Report, MarkdownOfLimitsAloneAndNotes) {
       << text;
   EXPECT_EQ(text.find("memory"), std::string::npos);
   EXPECT_NE(text.find("\nnote: something is odd\nnote: interrupted"), std::string::npos) << text;
-  // Interrupted before anything was sampled: no table of nothing.
+  // The run was interrupted before anything was sampled, so there is no table.
   report.runs[0].limits[0].samples.clear();
   EXPECT_EQ(markdown(report).find('|'), std::string::npos);
   EXPECT_EQ(csv(report), "");

@@ -72,7 +72,7 @@ CaseResult BenchRunner::run(const BenchCase& what, uint32_t repetitions) {
     result.repetitions.push_back({took, mean(samples[last - 1], samples[last])});
   }
   if (!profiling_) return result;
-  // A step's rows decide which graph it runs on.
+  // The number of rows of a step decides which phase's graph runs.
   for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
     ProfileSummary summary = engine_.profile(phase);
     if (summary.runs > 0) result.profiles.push_back(std::move(summary));
@@ -82,8 +82,8 @@ CaseResult BenchRunner::run(const BenchCase& what, uint32_t repetitions) {
 }
 
 bool BenchRunner::fill(const BenchCase& what) {
-  // Rows of latent attention depend on the prompt's end: one that is measured goes on, so that its
-  // rows are those of a longer one.
+  // Rows of latent attention depend on where the prompt ends. A measured prompt counts as the
+  // beginning of a longer one, so its rows are computed as that one's.
   uint32_t prompt = 0;
   if (engine_.spec().has_latents()) {
     prompt = what.depth;
@@ -146,8 +146,8 @@ bool BenchRunner::step(std::span<const StepRequest> requests, uint32_t tokens) {
   return true;
 }
 
-// Chooses the next tokens; none where the logits are no numbers: such a model can still be
-// measured.
+// Chooses the next tokens. Chooses none where the logits are not numbers, so that such a model can
+// still be measured.
 void BenchRunner::choose(std::span<const StepRequest> requests) {
   uint32_t vocabulary = engine_.spec().hyper.vocabulary, row = 0;
   uint32_t needed = sampler_.best_needed(vocabulary);
@@ -163,8 +163,8 @@ void BenchRunner::choose(std::span<const StepRequest> requests) {
   }
 }
 
-// Returns `count` tokens from `begin` on, up to a step's rows; for a single one `begin` may be any
-// number and wraps around.
+// Returns `count` tokens from `begin` on, at most a step's rows. For a single token `begin` may be
+// any number and wraps around.
 std::span<const int32_t> BenchRunner::some_tokens(size_t begin, size_t count) const {
   size_t first = count == 1 ? begin % tokens_.size() : begin;
   HEARTH_CHECK(first + count <= tokens_.size(), "a step's tokens are there");

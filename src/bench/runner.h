@@ -1,11 +1,11 @@
-// Runs measurements over an engine. A context of some depth is filled once for each sequence and
-// cut back to after every repetition. Before the first repetition the case runs once unmeasured
-// (decode: one step), so that memory is there and threads are awake; before the first and after
-// each the limits are sampled.
+// Runs measurements over an engine. For each sequence a context of the case's depth is filled once,
+// and the sequence is cut back to it after every repetition. Before the first repetition the case
+// runs once unmeasured (decode: one step), so that memory is mapped and threads are awake. The
+// limits are sampled before the first repetition and after each.
 //
-// A token is chosen from every row of logits, as `hearth run` does it without options. What is
-// computed are other tokens, the same in every run: pseudo-random ids with a fixed seed. They
-// change no time.
+// A token is chosen from every row of logits, as `hearth run` does it without options. The steps do
+// not use those tokens: they compute pseudo-random ids with a fixed seed, the same in every run.
+// The ids do not change the time.
 #pragma once
 
 #include <cstdint>
@@ -25,32 +25,32 @@ namespace hearth {
 struct BenchHooks {
   // Asked between steps; true ends the run at once.
   std::function<bool()> interrupted = [] { return false; };
-  // Called after every step with the tokens measured so far, and what is being done.
+  // Called after every step with the number of tokens measured so far and the name of what runs.
   std::function<void(uint64_t tokens, std::string_view doing)> progress = [](uint64_t,
                                                                              std::string_view) {};
 };
 
-// Pseudo-random ids in [0, vocabulary), the same for the same seed.
+// Returns pseudo-random ids in [0, vocabulary), the same for the same seed.
 std::vector<int32_t> bench_tokens(uint32_t count, uint32_t vocabulary, uint32_t seed);
 
-// The engine's options that the cases need: context, sequences, outputs.
+// Returns the engine's options that the cases need: context, sequences, outputs.
 EngineOptions options_for(std::span<const BenchCase> cases);
 
 class BenchRunner {
  public:
-  // The engine was made with options_for() the cases it is to run; `limits` measures its team.
+  // The engine must be made with options_for() these cases; `limits` measures its team.
   BenchRunner(Engine& engine, TeamLimits& limits, const WorkGraph& work, BenchHooks hooks);
 
-  // Cases that run from now on are profiled.
+  // Profiles the cases that run from now on.
   void set_profiling(bool on) { profiling_ = on; }
 
-  // Repetitions that were interrupted don't count.
+  // Interrupted repetitions do not count.
   CaseResult run(const BenchCase& what, uint32_t repetitions);
   bool interrupted() const { return interrupted_; }
 
  private:
   bool fill(const BenchCase& what);
-  // Each returns false where somebody interrupted.
+  // Each of these returns false where the user interrupted.
   bool repeat(const BenchCase& what);
   bool prefill(Sequence& sequence, uint32_t tokens, Want want);
   bool decode(const BenchCase& what, uint32_t tokens);

@@ -65,7 +65,7 @@ std::string error_message(std::string_view body) {
       if (!message.empty()) return message;
     }
   } catch (const Error&) {
-    // A body that is not such JSON is shown as it stands.
+    // A body that is not JSON with a message is shown as it stands.
   }
   return one_line(body);
 }
@@ -145,7 +145,8 @@ void AnswerReader::end(const ReplyEvent& event) {
     request_.output_tokens = texts_;
   }
   if (request_.output_tokens == 0) return fail("no tokens", "", event.when);
-  // Tokens came without text (held back, or control tokens): the end counts as the first text.
+  // All tokens came without text (held back, or control tokens), so the end counts as the first
+  // text.
   if (texts_ == 0) request_.first = request_.end;
   ended_ = true;
 }

@@ -1,5 +1,5 @@
-// ServedRequest: one request of a load, from when it was due to the last byte of its answer:
-// tokens, times and failure. AnswerReader fills it.
+// ServedRequest: one request of a load, from the moment it was due to the last byte of its answer,
+// with its tokens, times and failure. AnswerReader fills it.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 
 namespace hearth {
 
-// Times are of the client's clock.
+// Times are in seconds of the client's clock.
 struct ServedRequest {
   RequestShape asked;
-  double due = 0;    // when it was to be sent
+  double due = 0;    // when it should have been sent
   double first = 0;  // the first event with text; the end where none had any
   double end = 0;
-  double longest_gap = 0;          // between two events with text that follow each other
+  double longest_gap = 0;          // the longest time between two successive events with text
   uint32_t prompt_tokens = 0;      // as the server counts them
-  uint32_t output_tokens = 0;      // the same, else the events with text
+  uint32_t output_tokens = 0;      // as the server counts them, else the number of events with text
   bool counted_by_server = false;  // whether the server gave the numbers of tokens
-  std::string failure;             // the kind; empty: none. What came before it counts for nothing
+  std::string failure;             // the kind; empty: none. A failed answer's text does not count
   std::string said;                // the server's message about the failure
 
   bool completed() const { return failure.empty(); }
   double ttft() const { return first - due; }
   double whole() const { return end - due; }
-  // The time of each token after the first; 0 where there is none.
+  // Returns the seconds of each token after the first; 0 where there is none.
   double tpot() const { return output_tokens > 1 ? (end - first) / (output_tokens - 1) : 0; }
 };
 
@@ -56,8 +56,8 @@ class AnswerReader {
   bool done_ = false, ended_ = false;
 };
 
-// Returns the message in the JSON of an error in OpenAI's form, else the beginning of what was sent
-// instead. One line.
+// Returns, as one line, the message of an error in OpenAI's form. Where there is none, returns the
+// beginning of the body.
 std::string error_message(std::string_view body);
 
 }  // namespace hearth

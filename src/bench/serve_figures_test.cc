@@ -46,7 +46,7 @@ TEST(ServeFigures, OfALoad) {
   EXPECT_DOUBLE_EQ(f.prompt_rate, 3);
   EXPECT_DOUBLE_EQ(f.output_rate, 2.3);
   EXPECT_DOUBLE_EQ(f.ttft.p50, 2);
-  // Two requests have a second token.
+  // Only two requests have a second token.
   EXPECT_DOUBLE_EQ(f.tpot.p50, 0.15);
   EXPECT_DOUBLE_EQ(f.gap.p50, 0.35);
   EXPECT_DOUBLE_EQ(*f.attainment, 1.0 / 6);
@@ -57,7 +57,7 @@ TEST(ServeFigures, OfALoad) {
   EXPECT_EQ(serve_figures({}, {1, 1}).requests, 0u);
 }
 
-// `met` of ten requests meet an objective of a second.
+// Returns a load of ten requests at `rate`; `met` of them meet an objective of a second.
 ServedLoad at_rate(double rate, int met) {
   ServedLoad load;
   load.rate = rate;
@@ -76,7 +76,7 @@ TEST(Goodput, IsTheHighestRateThatReachesNineOfTen) {
   EXPECT_EQ(goodput({closed}, slo), std::nullopt);
 }
 
-// Searches where rates up to `capacity` reach the attainment; returns the rates tried.
+// Searches as if rates up to `capacity` reached the attainment; returns the rates tried.
 std::vector<double> search(double first, double capacity) {
   RateSearch search(first);
   std::vector<double> tried;

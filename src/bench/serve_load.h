@@ -1,4 +1,4 @@
-// The shape of a load on a server: when requests come, how long they are, and what they ask.
+// The load on a server: when requests come, how long they are, and what they ask for.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ class LoadRandom {
   uint64_t state_;
 };
 
-// The moments of a Poisson process: gaps are independent and exponential, `rate` a second on
-// average.
+// The moments of a Poisson process. Gaps are independent and exponential, with `rate` arrivals a
+// second on average.
 class PoissonArrivals {
  public:
   PoissonArrivals(double rate, uint64_t seed) : random_(seed), rate_(rate) {}
@@ -47,7 +47,7 @@ class PoissonArrivals {
   double rate_, last_ = 0;
 };
 
-// Returns `count` English words with blanks between; the same for the same seed.
+// Returns `count` English words separated by blanks. The same seed gives the same words.
 std::string random_words(uint32_t count, uint64_t seed);
 
 // The form of the requests to a server.
@@ -56,20 +56,20 @@ struct ServeCall {
   bool text = false;  // prompts as text and not as token ids
   std::string model;
   uint32_t shared_prefix = 0;              // tokens that all prompts begin with
-  uint32_t first_id = 300, last_id = 999;  // of the ids that prompts are made of
+  uint32_t first_id = 300, last_id = 999;  // range of the ids that prompts are made of
 
   std::string_view path() const { return chat ? "/v1/chat/completions" : "/v1/completions"; }
 };
 
-// Makes bodies of requests whose prompts nobody has seen before: no two begin alike (but for the
-// prefix that all share), also in different runs where `salt` differs, so that a cache of prefixes
-// cannot help. As text a token is a word of English, which is a token or two for most models.
+// Makes bodies of requests with unique prompts: apart from the shared prefix, no two begin alike.
+// Another `salt` gives other prompts, so that no prefix cache helps a later run either. In text, a
+// token is an English word, which is a token or two for most models.
 class RequestMaker {
  public:
   RequestMaker(ServeCall call, uint64_t salt) : call_(std::move(call)), salt_(salt) {}
 
   const ServeCall& call() const { return call_; }
-  // Returns the JSON of the next request: streaming, greedy, and not ending before `shape.output`
+  // Returns the JSON of the next request: streaming, greedy, and with no end before `shape.output`
   // tokens.
   std::string next(const RequestShape& shape);
 

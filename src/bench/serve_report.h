@@ -1,5 +1,5 @@
-// The findings of `hearth bench --serve`, and their forms: Markdown for people, CSV, JSON (as
-// bench/report.h has them). docs/bench.md says what every figure means.
+// The report of `hearth bench --serve` in three forms: Markdown for people, CSV and JSON (formatted
+// as bench/report.h says). docs/bench.md says what every figure means.
 #pragma once
 
 #include <optional>
@@ -13,21 +13,21 @@
 namespace hearth {
 
 struct ServeReport {
-  std::string version, time;  // of this program; of the start, UTC
+  std::string version, time;  // this program's version; the start of the run, UTC
   std::string cpu;            // of the client's machine
   std::string url;
   ServeCall call;
-  std::string lengths;  // "512 prompt tokens, 128 output tokens", or the file they come from
+  std::string lengths;  // "512 prompt tokens, 128 output tokens", or the name of the file
   uint64_t seed = 0;
   ServeSlo slo;
-  std::vector<ServedLoad> loads;    // those with a request that ended
+  std::vector<ServedLoad> loads;    // loads in which at least one request ended
   std::optional<CpuShares> shares;  // of CPU time during the run; none: unknown
   bool interrupted = false;
   std::vector<std::string> notes;
 };
 
-// Adds to the notes what makes figures doubtful: answers that are shorter than asked for, tokens
-// that the client had to count.
+// Adds a note for each reason to doubt the figures: answers shorter than asked for, or tokens that
+// the client had to count.
 void note_doubts(ServeReport* report);
 
 std::string markdown(const ServeReport& report);

@@ -12,7 +12,7 @@ namespace {
 // The longest wait, in seconds, between two checks for an interruption.
 constexpr double kLongestWait = 0.2;
 
-// Says when requests are due, by the client's clock.
+// Computes when requests are due, by the client's clock.
 class Schedule {
  public:
   Schedule(const ServeLoad& load, double start)
@@ -20,12 +20,13 @@ class Schedule {
     if (load.rate) due_ = start_ + arrivals_.next();
   }
 
-  // Whether another request will be due at or after `now`, if enough of those under way end.
+  // Returns whether another request will be due at or after `now`, if enough requests under way
+  // end.
   bool more(double now) const {
     double due = load_.rate ? due_ : now;
     return count_ < load_.requests && due < start_ + load_.seconds;
   }
-  // Returns when the next request may start; infinity: not before one ends.
+  // Returns when the next request may start; infinity: only after one of those under way ends.
   double due(double now, size_t under_way) const {
     if (load_.rate) return due_;
     return under_way < load_.concurrency ? now : std::numeric_limits<double>::infinity();

@@ -1,7 +1,7 @@
 // Puts a load on a server and records the outcome of every request. Open loop: requests are due at
-// moments of a Poisson process, whether earlier ones have been answered or not, and their times
-// count from when they were due. Closed loop: a fixed number is under way, each answer starts the
-// next request.
+// moments of a Poisson process, whether earlier ones have been answered or not. Their times count
+// from when they were due. Closed loop: a fixed number of requests is under way, and each answer
+// starts the next.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct ServeLoad {
   std::optional<double> rate;  // requests a second on average; none: a closed loop
   uint32_t concurrency = 1;    // of a closed loop
   uint64_t requests = 100;     // the load ends after this many requests, or
-  double seconds = std::numeric_limits<double>::infinity();  // when none is due before
+  double seconds = std::numeric_limits<double>::infinity();  // when no more are due before this
   double timeout = 600;                                      // of one request, from its start
   uint64_t seed = 0;                                         // of the arrival moments
   std::vector<RequestShape> shapes;  // taken in turn, from the first again after the last
@@ -31,15 +31,15 @@ struct ServeLoad {
 struct ServedLoad {
   std::optional<double> rate;
   uint32_t concurrency = 0;
-  std::vector<ServedRequest> requests;  // as they ended
+  std::vector<ServedRequest> requests;  // in the order in which they ended
   double seconds = 0;                   // from the start to the last end
 };
 
 struct ServeHooks {
-  std::function<double()> clock;  // seconds that go forward
+  std::function<double()> clock;  // seconds; never goes back
   std::function<ClientRequest(const RequestShape&)> request;
   std::function<bool()> interrupted = [] { return false; };
-  // Told after each request that ended: how many have, how many are under way.
+  // Called after each request that ended, with the numbers of requests ended and under way.
   std::function<void(uint64_t ended, uint64_t under_way)> progress = [](uint64_t, uint64_t) {};
 };
 
@@ -64,7 +64,7 @@ class ServeRunner {
 
   Transport& transport_;
   ServeHooks hooks_;
-  std::map<uint64_t, UnderWay> under_way_;  // by id, so in the order in which they were started
+  std::map<uint64_t, UnderWay> under_way_;  // by id, so in the order of their start
   uint64_t next_id_ = 0;
 };
 

@@ -8,8 +8,8 @@
 namespace hearth {
 namespace {
 
-// A server that answers each request after `seconds` with two tokens, the first after half of that.
-// Time passes in wait() only.
+// A server that answers each request after `seconds` with two tokens, the first at half that time.
+// Its clock advances only in wait().
 class FakeServer final : public Transport {
  public:
   double now = 1000;
@@ -17,7 +17,7 @@ class FakeServer final : public Transport {
   bool answers = true;
   size_t most_at_once = 0;
   std::vector<double> started;
-  std::vector<uint64_t> abandoned;  // before they had ended
+  std::vector<uint64_t> abandoned;  // ids of requests abandoned before they ended
 
   void start(uint64_t id, ClientRequest request) override {
     EXPECT_EQ(request.url, "http://h/asked");

@@ -19,7 +19,7 @@ bool is_port(std::string_view text) {
   return error == std::errc{} && stop == end && port != 0;
 }
 
-// Whether the text is a host, in brackets where it is an IPv6 address, with or without a port.
+// Returns whether the text is a host, in brackets if it is an IPv6 address, with or without a port.
 bool is_authority(std::string_view text) {
   size_t end = std::min(text.starts_with('[') ? text.find(']') : text.rfind(':'), text.size());
   if (text.starts_with('[')) {

@@ -1,4 +1,4 @@
-// The address of a server that a benchmark asks, and its requests.
+// The address of a server that a benchmark asks, and the requests to it.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@ namespace hearth {
 
 struct ServeUrl {
   std::string authority;  // "HOST" or "HOST:PORT"
-  std::string base;       // "" or "/prefix": what comes before the paths
+  std::string base;       // "" or "/prefix", which precedes every path
 
   std::string origin() const { return "http://" + authority; }
 };
 
-// Takes "http://HOST[:PORT][/PREFIX]"; a prefix that ends in /v1 counts without that. Errors
-// (kUsage): anything else, https too.
+// Parses "http://HOST[:PORT][/PREFIX]"; drops a final /v1 of the prefix. Anything else, https too,
+// is an error (kUsage).
 ServeUrl parse_serve_url(const std::string& url);
 
-// A request that closes its connection. `path` begins with "/v1/...". An empty `key` sends none;
-// without a body it is a GET.
+// Returns a request that closes its connection. `path` begins with "/v1/...". An empty `key` sends
+// no key. A request without a body is a GET.
 ClientRequest serve_request(const ServeUrl& url, std::string_view path, std::string_view key,
                             std::optional<std::string> body);
 

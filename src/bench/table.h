@@ -1,6 +1,6 @@
-// A table in the making, of rows of equal columns: each cell stands beside the name of its column,
-// so that nobody keeps a second list of names. Its forms are Markdown, with cells padded to columns
-// so that it reads well in a terminal too, and CSV (RFC 4180).
+// A table built row by row, with equal columns. Each cell is given with the name of its column, so
+// that no second list of names exists. The forms are Markdown, with cells padded so that it reads
+// well in a terminal, and CSV (RFC 4180).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ using Cells = std::vector<std::pair<std::string, std::string>>;  // {column, cel
 
 void append(Cells* cells, const Cells& more);
 
-// Writes numbers for CSV: six digits, or all of a whole number's.
+// Format numbers for CSV: six digits, or all digits of a whole number.
 std::string csv_number(double value);
 std::string csv_number(uint64_t value);
 
@@ -28,7 +28,7 @@ class Table {
   std::string csv() const;
 
  private:
-  std::vector<std::vector<std::string>> lines_;  // the names of the columns first
+  std::vector<std::vector<std::string>> lines_;  // the first line has the columns' names
 };
 
 }  // namespace hearth

@@ -10,8 +10,8 @@
 namespace hearth {
 namespace {
 
-// A part takes about 2.5 ms of a core: long against starting the team, short against the time
-// slices of a busy machine.
+// A part takes about 2.5 ms of a core. That is long against starting the team, and short against
+// the time slices of a busy machine.
 constexpr double kChunkSeconds = 0.25e-3;
 constexpr uint32_t kChunksPerMember = 10;
 constexpr uint32_t kOpsParts = 4;

@@ -1,16 +1,15 @@
-// The limits of a team of threads on this machine, measured by the team that does the work, between
-// the pieces of work: bytes read and operations done a second, at best. A machine's limits move
-// with its clock, its neighbours and its host, so they are sampled again and again, and the best
-// sample is the limit.
+// Measures the limits of a team of threads on this machine: the most bytes read and operations done
+// a second. The team that does the work measures them, between the measurements of that work. A
+// machine's limits change with its clock, its neighbours and its host. So they are sampled again
+// and again, and the best sample is the limit.
 //
-// Reading: a buffer on every node that has members, in pages as large as weights get (Arena), of at
-// least 4 times the last-level caches that the node's members sit on, but at most a part of the
-// memory that is free (then is_short()). Every member claims chunks of its own node's buffer.
+// Reading uses a buffer on every node that has members, in pages as large as weights get (Arena).
+// It has at least 4 times the last-level caches that the node's members sit on, but at most a part
+// of the free memory (then is_short()). Every member claims chunks of its own node's buffer.
 // Operations: every member claims rounds of the loops of kernels/limits.
 //
-// A sample is taken in parts of a few milliseconds. Its rate is that of all parts together; for the
-// best, parts count alone, since on a busy machine few stretches longer than that are undisturbed.
-//
+// A sample is taken in parts of a few milliseconds. Its rate is that of all parts together. The
+// best is that of a single part, since a busy machine is seldom undisturbed for longer.
 // Throws kResource where the buffer cannot be had. Used by the thread that is member 0 of the team.
 #pragma once
 
@@ -30,7 +29,7 @@
 
 namespace hearth {
 
-// Reports call the rates of LimitSample::ops by these names, in 1e9 operations a second.
+// The names that reports give to the rates of LimitSample::ops, in 1e9 operations a second.
 inline constexpr const char* kUnitKeys[kArithmeticUnits] = {"f32_fma_gops", "bf16_dot_gops",
                                                             "int8_dot_gops", "int16_dot_gops"};
 
@@ -50,20 +49,21 @@ struct LevelLimits {
 // The buffer that was read over.
 struct ReadBufferInfo {
   uint64_t bytes = 0, wanted = 0;
-  uint64_t huge_bytes = 0;  // of them in huge pages
-  // Too small for the caches: what is read may partly come from there.
+  uint64_t huge_bytes = 0;  // the part of `bytes` in huge pages
+  // Returns whether the buffer is too small for the caches, so that reads may partly come from
+  // them.
   bool is_short() const { return bytes < wanted; }
 };
 
-// A buffer of 4 times the last-level caches under the seats of a node: {node, bytes}, in the
-// order of Placement::by_node(). A cache of unknown size counts as 32 MiB.
+// The buffer of one node, in the order of Placement::by_node(). `wanted` is 4 times the last-level
+// caches under the node's seats; a cache of unknown size counts as 32 MiB.
 struct NodeBytes {
   uint32_t node = 0;
   uint64_t wanted = 0, bytes = 0;
   bool operator==(const NodeBytes&) const = default;
 };
-// `bytes`: `wanted`, but at most half of what `machine` and the node have to give now; whole MiB,
-// at least one.
+// Plans the buffers. `bytes` is `wanted`, but at most half of the free memory of `machine` and of
+// the node; whole MiB, at least one.
 std::vector<NodeBytes> plan_read_buffers(const Machine& machine, const Placement& placement);
 
 class TeamLimits {
@@ -79,10 +79,10 @@ class TeamLimits {
   const ReadBufferInfo& buffer() const { return buffer_; }
 
  private:
-  // Makes `part` the part of all buffers that is written or read next; returns its bytes.
+  // Makes `part` the part of all buffers that is read or written next; returns its bytes.
   uint64_t begin_part(uint32_t part);
   void touch();
-  // Return bytes or operations a second over all parts; `best` is raised to that of the best part.
+  // Return bytes or operations a second over all parts. `best` is raised to the best part's rate.
   double read_rate(ReadFn read, double* best);
   double ops_rate(UnitFn loop, size_t rounds, double* best);
 
@@ -90,8 +90,8 @@ class TeamLimits {
   std::vector<uint32_t> member_buffers_;
   std::vector<std::unique_ptr<ReadBuffer>> buffers_;
   ReadBufferInfo buffer_;
-  ChunkCounter next_;                                         // of operations
-  std::vector<std::array<size_t, kArithmeticUnits>> rounds_;  // of a chunk, by level and unit
+  ChunkCounter next_;                                         // counts the claims of rounds
+  std::vector<std::array<size_t, kArithmeticUnits>> rounds_;  // rounds a chunk, by level and unit
   std::vector<LevelLimits> levels_;
 };
 

@@ -21,7 +21,7 @@ TEST(PlanReadBuffers, FourTimesTheCachesInUse) {
   Placement placement = place_threads(machine, {.threads = 4});
   EXPECT_EQ(plan_read_buffers(machine, placement),
             (std::vector<NodeBytes>{{0, 40 * kMiB, 40 * kMiB}, {1, 6 * kMiB, 6 * kMiB}}));
-  // Nobody sits on node 1.
+  // No member sits on node 1.
   placement = place_threads(machine, {.threads = 2, .policy = NodePolicy::kCompact});
   EXPECT_EQ(plan_read_buffers(machine, placement),
             (std::vector<NodeBytes>{{0, 40 * kMiB, 40 * kMiB}}));

@@ -22,7 +22,7 @@ inline BenchModel sample_model() {
   return {"m.gguf", "llama", "M", "q8_0", "", 1'500'000'000, 3 << 20};
 }
 
-// Returns the table's text without the padding of its cells.
+// Returns the text of a table with the padding of its cells removed.
 inline std::string squeezed(const std::string& text) {
   std::string out;
   for (char c : text) {

@@ -5,7 +5,7 @@
 
 namespace hearth {
 
-// Returns a request that was due at 0 and completed: `ttft` and `tpot` in seconds.
+// Returns a completed request that was due at 0. `ttft` and `tpot` are in seconds.
 inline ServedRequest served(double ttft, double tpot, uint32_t output_tokens) {
   ServedRequest request;
   request.asked = {10, output_tokens};

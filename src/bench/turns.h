@@ -1,4 +1,4 @@
-// Times two pieces of work in turns: pairs, in which each comes first every other time.
+// Times two pieces of work in turns: in pairs, whose order alternates.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 
 namespace hearth {
 
-// The spread of the ratios of all pairs: the first piece's seconds over the second's.
+// The spread of the ratio of a pair: the first piece's seconds over the second's.
 struct TurnRatios {
   double median = 0, low = 0, high = 0;  // the median, and the quartiles
   double first_seconds = 0;              // of the first piece, median
 };
 
-// Runs so many pairs; first() and second() do the work and return its seconds.
+// Runs `pairs` pairs. first() and second() do the work and return its seconds.
 template <typename First, typename Second>
 TurnRatios time_in_turns(uint32_t pairs, const First& first, const Second& second) {
   std::vector<double> ratios, seconds;

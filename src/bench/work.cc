@@ -12,8 +12,8 @@
 namespace hearth {
 namespace {
 
-// The operations of all nodes in a step of `sequences` sequences with `rows` tokens each behind
-// `depth` positions; of a sequence's rows the first `expanded` are expanded.
+// The work of all nodes in a step. It has `rows` tokens of each of `sequences` sequences that
+// already hold `depth` positions. The first `expanded` rows of a sequence are expanded.
 struct StepWork {
   double source_bytes = 0;
   uint64_t kv_bytes = 0;
@@ -104,8 +104,8 @@ double CaseWork::ops() const {
 CaseWork count_case(const WorkGraph& model, const BenchCase& what) {
   CaseWork work;
   bool decode = what.phase == Phase::kDecode;
-  // Operations add up over rows, however these are cut into steps, except for the keys and values
-  // made of latents, so those are counted chunk by chunk.
+  // Operations add up over rows, however these are cut into steps. Keys and values made of latents
+  // are the exception, so they are counted chunk by chunk.
   StepWork all =
       !decode && model.expand.step > 0
           ? count_chunks(model, what)

@@ -1,9 +1,11 @@
-// Counts the bytes and operations of a case's steps, as the ops of the engine's graph tell them
-// (graph/op_work.h), so that a rate over it tells how well the code does.
+// Counts the bytes and operations of a case's steps, as the ops of the engine's graph report them
+// (graph/op_work.h). A rate over these counts measures the code.
 //
-//   bytes       of the weights as they stand in the source. A step reads every matrix once, however
-//               many sequences it serves; of the embedding table a row a token.
-//   operations  2 * rows * K a token for every matrix, the LM head's for wanted rows only; those of
+//
+//   bytes       of the weights as they stand in the source. A step reads every matrix once,
+// whatever
+//               the number of sequences; of the embedding table it reads a row a token.
+//   operations  2 * rows * K for every matrix, the LM head's for wanted rows only; those of
 //               attention as its op says.
 #pragma once
 
@@ -20,7 +22,8 @@
 
 namespace hearth {
 
-// One measurement: `tokens` tokens of each of `sequences` sequences, which hold `depth` already.
+// One measurement: `tokens` tokens of each of `sequences` sequences, which already hold `depth`
+// positions.
 struct BenchCase {
   Phase phase = Phase::kPrefill;  // decode: one token of every sequence a step
   uint32_t tokens = 0;
@@ -31,8 +34,8 @@ struct BenchCase {
   bool operator==(const BenchCase&) const = default;
 };
 
-// A run measures every length at every depth, decode also with every number of sequences.
-// Lengths of 0 are left out.
+// The lists of a run. It measures every length at every depth, and decode with every number of
+// sequences too. Lengths of 0 are left out.
 struct BenchLists {
   std::vector<uint32_t> prefill, decode, depths, sequences;
 };
@@ -44,14 +47,14 @@ std::string case_text(const BenchCase& what);
 
 using UnitOps = std::array<double, kArithmeticUnits>;  // by arithmetic unit
 
-// The graph that is walked: of the engine that runs the cases, in either phase.
+// The graph whose work is counted. It belongs to the engine that runs the cases, in either phase.
 struct WorkGraph {
   const Graph& graph;
   KvType kv_type;
   ArithmeticUnitSet
       units;  // of the level that the model runs at; a unit which that lacks is FP32 FMA
-  // The rows that are expanded in models with latents, and the rows of a step, since every step
-  // makes keys and values anew. A measured prompt counts as the beginning of a longer one.
+  // The rows that are expanded in models with latents. `step_rows` are the rows of a step, since
+  // every step makes keys and values anew. A measured prompt counts as the start of a longer one.
   ExpandRule expand = {.tail = 0, .step = 0};
   uint32_t step_rows = 512;
 
@@ -60,7 +63,7 @@ struct WorkGraph {
 };
 
 struct CaseWork {
-  uint64_t steps = 0;         // decode only, as all bytes
+  uint64_t steps = 0;         // of decode only, as are all bytes
   uint64_t weight_bytes = 0;  // of one step
   uint64_t kv_bytes = 0;      // of one step, on average: keys and values read
   UnitOps gemm_ops{};         // of the whole case

@@ -38,11 +38,11 @@ TestSource small_source(bool tied, uint32_t window = 0) {
 }
 
 constexpr uint64_t kLayerBytes = 320 * 8 * 34 + 256 * 1024 + 192 * 144 + 256 * 192;
-// Operations for a token: in both layers by type of arithmetic, and in the matrix of logits.
+// Operations a token: by type of arithmetic in both layers together, and in the matrix of logits.
 constexpr double kInt8Ops = 2 * 2.0 * 256 * (320 + 192), kBf16Ops = 2 * 2.0 * 256 * 96,
                  kF32Ops = 2 * 2.0 * 256 * 256, kHeadOps = 2.0 * 256 * 100;
-// Operations for a query and a key in all layers and heads, and bytes of a position's keys and
-// values in f16.
+// Operations for a query and a key in all layers and heads. Bytes of a position's keys and values
+// in f16.
 constexpr double kPairOps = 2 * 4 * 2.0 * (32 + 64);
 constexpr uint64_t kPositionBytes = 2 * 2 * (32 + 64) * 2;
 
@@ -62,7 +62,7 @@ class CountCase : public testing::Test {
   uint32_t shards = 1, groups = 1;
   KvType kv_type = KvType::kF16;
   ArithmeticUnitSet units = kAllUnits;
-  ArithmeticUnit unit = ArithmeticUnit::kF32Fma;  // of the last count
+  ArithmeticUnit unit = ArithmeticUnit::kF32Fma;  // set by the last count
 };
 
 TEST_F(CountCase, BytesOfTheSource) {
@@ -71,7 +71,7 @@ TEST_F(CountCase, BytesOfTheSource) {
   EXPECT_EQ(untied.weight_bytes, 2 * kLayerBytes + 100 * 210 + 512);
   EXPECT_EQ(untied.kv_bytes, 10 * kPositionBytes);
   EXPECT_EQ(untied.attention_unit, ArithmeticUnit::kF32Fma);
-  // The table is read whole, and a row of it once more.
+  // The head reads the whole table, and the embedding reads one more row of it.
   EXPECT_EQ(count(kDecode, true).weight_bytes, 2 * kLayerBytes + 100 * 512 + 512);
   kv_type = KvType::kQ8_0;
   CaseWork q8 = count(kDecode);
@@ -88,7 +88,7 @@ TEST_F(CountCase, OperationsByUnit) {
   EXPECT_EQ(work.attention_ops, kPairOps);
   EXPECT_EQ(unit, ArithmeticUnit::kInt8Dot);
 
-  // The embedding as the head is F16. A level without BF16 dot does BF16 by FMA too.
+  // The embedding is also the head, in F16. A level without BF16 dot computes BF16 by FMA too.
   units = units_of(kernels_for(Isa::kReference).limits);
   CaseWork tied = count(kDecode, true);
   EXPECT_EQ(tied.gemm_ops[index(ArithmeticUnit::kBf16Dot)], 0);
@@ -110,13 +110,14 @@ TEST_F(CountCase, DecodeReadsWeightsOnceForAllSequences) {
   EXPECT_EQ(work.steps, 3u);
   EXPECT_EQ(work.weight_bytes, 2 * kLayerBytes + 100 * 210 + 4 * 512);
   EXPECT_EQ(work.gemm_ops, (UnitOps{12 * kF32Ops, 12 * kBf16Ops, 12 * (kInt8Ops + kHeadOps)}));
-  // Four sequences, positions 5 to 7 seeing 6, 7 and 8 keys: 21 pairs each, 28 keys a step.
+  // Four sequences at positions 5 to 7 see 6, 7 and 8 keys. That is 21 pairs each, and 28 keys a
+  // step.
   EXPECT_EQ(work.attention_ops, 4 * 21 * kPairOps);
   EXPECT_EQ(work.kv_bytes, 28 * kPositionBytes);
 }
 
 TEST_F(CountCase, ASlidingWindowBoundsTheKeys) {
-  // 6, 7, 7, 7 keys.
+  // The rows see 6, 7, 7 and 7 keys.
   EXPECT_EQ(count({Phase::kPrefill, 4, 1, 5}, false, 7).attention_ops, 27 * kPairOps);
   EXPECT_EQ(count({Phase::kDecode, 4, 1, 100}, false, 7).kv_bytes, 7 * kPositionBytes);
 }
