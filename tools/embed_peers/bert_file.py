@@ -3,7 +3,7 @@ time.
 
     BertFile(path)     ValueError for a file of another architecture
 
-A matrix is [outputs, inputs], as ggml stores it. Only what is asked for is read.
+A matrix is [outputs, inputs], as ggml stores it. Only the tensors that are asked for are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import quants  # noqa: E402  (found by dequantize_gguf)
 
 ARCHS = ("bert", "nomic-bert", "jina-bert-v2")
 POOLINGS = {1: "mean", 2: "cls", 3: "last"}
-BLOCK = 32  # of Q8_0, whose block is a half-precision scale and 32 codes
+BLOCK = 32  # elements of a Q8_0 block, which has a half-precision scale and 32 codes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,10 +33,11 @@ class Shape:
     heads: int
     context: int
     vocabulary: int
-    ffn_matrices: int  # 3 where a gate is one of them
+    ffn_matrices: int  # 3 where one of them is a gate, else 2
 
     def operations(self, tokens: int) -> int:
-        """Of one text: matrix products and attention; an addition and a multiplication are two."""
+        """The operations for one text, in matrix products and attention. An addition and a
+        multiplication count as two."""
         matrices = 4 * self.width * self.width + self.ffn_matrices * self.width * self.ffn
         return self.layers * (2 * tokens * matrices + 4 * tokens * tokens * self.width)
 
@@ -74,21 +75,21 @@ class BertFile:
 
     @property
     def type(self) -> str:
-        """Of the matrices: "F32", "Q8_0"."""
+        """The type of the matrices: "F32", "Q8_0"."""
         return self.infos["blk.0.ffn_up.weight"].type.name
 
     def has(self, name: str) -> bool:
         return name in self.infos
 
     def values(self, name: str) -> np.ndarray:
-        """Of the tensor in float32: [outputs, inputs], or [n] for a vector."""
+        """The tensor's values in float32: [outputs, inputs], or [n] for a vector."""
         info = self.infos[name]
         with open(self.path, "rb") as file:
             raw = b"".join(dequantize_gguf.f32_chunks(file, info))
         return np.frombuffer(raw, "<f4").reshape(tuple(reversed(info.shape)))
 
     def linear(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """The matrix and the bias, zeros where the file has none."""
+        """The matrix and the bias; the bias is zeros where the file has none."""
         matrix = self.values(name + ".weight")
         bias = name + ".bias"
         return matrix, self.values(bias) if self.has(bias) else np.zeros(len(matrix), np.float32)
@@ -103,7 +104,7 @@ class BertFile:
         return np.concatenate(matrices), np.concatenate(biases)
 
     def blocks(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Of a Q8_0 matrix: codes [outputs, blocks, 32] int8 and scales [outputs, blocks]."""
+        """A Q8_0 matrix as codes [outputs, blocks, 32] int8 and scales [outputs, blocks]."""
         info = self.infos[name]
         if info.type != quants.Type.Q8_0:
             raise ValueError(f"{self.path}: {name} is {info.type.name}, not Q8_0")

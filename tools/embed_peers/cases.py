@@ -1,4 +1,4 @@
-"""What is measured: so many texts of so many tokens, the same for every engine.
+"""The cases that are measured: a number of texts of equal length, the same for every engine.
 
     Case.parse("32x75")    32 texts of 75 tokens each
 """
@@ -12,8 +12,8 @@ import re
 import numpy as np
 
 SEED = 1
-# Lengths of the texts whose vectors are compared with the truth: all packed together where an
-# engine can.
+# Lengths of the texts whose vectors are compared with the truth. An engine that can packs all of
+# them together.
 CHECKED_LENGTHS = (75, 16, 75, 130, 75, 40, 5, 75, 75, 16, 75, 200, 75, 40, 16, 75)
 
 
@@ -33,7 +33,8 @@ class Case:
         return f"{self.texts} x {self.tokens}"
 
     def batches(self) -> list[int]:
-        """How many texts an engine may take at a time: all, or fewer by steps of four."""
+        """The numbers of texts that an engine may take at a time: all, or fewer in steps of four.
+        """
         sizes = {self.texts, 1}
         size = 2
         while size < self.texts:
@@ -43,8 +44,8 @@ class Case:
 
 
 def make_texts(file, lengths: list[int]) -> list[list[int]]:
-    """Made-up ids between the file's first and last special tokens, where it has them. Ids below
-    1,000, where special tokens are, are left out of a large vocabulary."""
+    """Random ids between the file's first and last special tokens, where it has them. A large
+    vocabulary has special tokens below 1,000, so these ids are left out."""
     random = np.random.default_rng(SEED)
     low = 1000 if file.shape.vocabulary > 5000 else 0
     texts = []

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Vectors of texts by Hearth, llama.cpp and ONNX Runtime: how many a second, and how true.
+"""Compares the text vectors of Hearth, llama.cpp and ONNX Runtime: texts a second, and distance
+from the truth.
 
     compare.py MODEL-F32.gguf [MODEL-Q8_0.gguf ...] [--cases 32x75,32x16,4x512,1x75] [-t 2] [-r 5]
 
-The files hold the same weights in several types; the first, which should be F32, is what ONNX
-Runtime's models are written from. The engines take turns on every case. Prints tables in Markdown;
-README.md says what is in them.
+The files hold the same weights in several types. ONNX Runtime's models are written from the first,
+which should be F32. The engines take turns on every case. Prints tables in Markdown, which
+README.md describes.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ import workers
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = bert_file.ROOT / "build"
-# Least seconds that a figure is made of: short runs are repeated.
+# The least seconds that a figure is measured over. Shorter runs are repeated.
 LEAST_SECONDS = 0.3
 MOST_REPEATS = 200
 
 
 def install(folder: pathlib.Path) -> pathlib.Path:
-    """The folder with the npm packages, which npm puts there at the first call."""
+    """The folder with the npm packages. The first call installs them."""
     if not (folder / "node_modules").is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("package.json", "package-lock.json"):
@@ -53,14 +54,14 @@ def say(text: str) -> None:
 
 
 class Engine:
-    """A worker, and how many texts at a time serve it best in each case."""
+    """A worker, and the number of texts at a time that is fastest in each case."""
 
     def __init__(self, name: str, worker: workers.Worker):
         self.name, self.worker = name, worker
         self.plans: dict[cases.Case, tuple[int, int]] = {}  # batch, repeats
 
     def plan(self, case: cases.Case, texts: pathlib.Path) -> None:
-        """Runs every size once, after one run that warms up, and keeps the fastest."""
+        """Runs every batch size once, after one run that warms up, and keeps the fastest."""
         self.worker.measure(texts, case.batches()[0], 1)
         best = min((min(self.worker.measure(texts, batch, 2 if case.texts == 1 else 1)), batch)
                    for batch in case.batches())
@@ -68,13 +69,14 @@ class Engine:
         self.plans[case] = (best[1], repeats)
 
     def measure(self, case: cases.Case, texts: pathlib.Path) -> float:
-        """Median seconds of one time through the texts."""
+        """Median seconds of one pass over the texts."""
         batch, repeats = self.plans[case]
         return float(np.median(self.worker.measure(texts, batch, repeats)))
 
 
 class Machine:
-    """What others did of all CPU time meanwhile: the host (`stolen`), other processes here."""
+    """Shares of all CPU time taken by others during a run: by the host (`stolen`) and by other
+    processes."""
 
     def __init__(self, engines: list[Engine]):
         self.engines = engines
@@ -118,7 +120,8 @@ class Comparison:
             say(text)
 
     def onnx_models(self) -> dict[str, pathlib.Path]:
-        """Written by name of the engine. Q8_0's blocks come from the file of that type."""
+        """Writes the models; returns their paths by name of the engine. Q8_0 codes come from the
+        file of that type."""
         models = {}
         for kind in self.options.onnx:
             source = next((path for path, file in self.files.items()
@@ -166,7 +169,8 @@ class Comparison:
         return engines
 
     def limits(self, threads: int) -> dict[str, float]:
-        """Peaks in GOPS by unit, the best of the levels; {} where the program is not there."""
+        """Peaks in GOPS by arithmetic unit, the best of all levels; {} where the program is
+        missing."""
         if not self.options.limits:
             return {}
         command = [self.options.limits, "bench", "--limits", "-t", str(threads), "-r", "3",
@@ -208,7 +212,8 @@ class Comparison:
                 "batch": {engine.name: engine.plans[case][0] for engine in engines}})
 
     def check(self, file: bert_file.BertFile, engines: list[Engine]) -> None:
-        """Distances from the truth; of ONNX Runtime's models from that of their own source."""
+        """Distances from the truth. ONNX Runtime's models are compared with the truth of their own
+        source file."""
         if not self.options.truth:
             return
         first = next(iter(self.files.values()))

@@ -1,5 +1,5 @@
-"""Tests of the comparing, without the other engines: a made-up BERT goes through Hearth's worker,
-through the writer of ONNX models where that package is there, and through NumPy.
+"""Tests of the comparison without the other engines. A made-up BERT goes through Hearth's worker,
+through NumPy, and through the writer of ONNX models where that package is installed.
 
     python3 tools/embed_peers/embed_peers_selfcheck.py [--program hearth_embed_worker]
 """
@@ -18,7 +18,7 @@ import tables
 import truth
 import workers
 
-import gguf_io  # noqa: I100  (truth knows where it is)
+import gguf_io  # truth makes it importable
 import numpy as np
 import quants
 
@@ -32,7 +32,7 @@ for line in __import__("sys").stdin:
 
 
 def made_up_bert(path, kind, pooling=2):
-    """Writes a file of this type; its matrices are small, its norms near 1."""
+    """Writes a file of this type. Its matrices are small, its norms near 1."""
     random = np.random.default_rng(7)
     tensors = []
 
@@ -88,7 +88,7 @@ class BertFileTest(FolderTest):
         self.assertEqual(file.shape, bert_file.Shape(LAYERS, WIDTH, FFN, HEADS, CONTEXT,
                                                      VOCABULARY, 2))
         self.assertEqual((file.type, file.pooling), ("F16", "cls"))
-        # One token takes matrices of 4 * 64 * 64 + 2 * 64 * 96 weights a layer, and its attention.
+        # A token takes matrices of 4 * 64 * 64 + 2 * 64 * 96 weights a layer, and attention.
         self.assertEqual(file.shape.operations(1), 2 * (2 * 28672 + 4 * 64))
         self.assertEqual(file.shape.operations(3), 2 * (3 * 2 * 28672 + 9 * 4 * 64))
 
@@ -133,7 +133,7 @@ class CasesTest(FolderTest):
 
 
 class WorkerTest(FolderTest):
-    """Hearth's, where the program is given."""
+    """Tests of Hearth's worker, where the program is given."""
 
     program: list[str] = []
 
@@ -151,7 +151,8 @@ class WorkerTest(FolderTest):
     def test_hearth(self):
         if not self.program:
             self.skipTest("no --program")
-        # F32: a float's rounding through the layers. Q8_0: so are activations, to 8 bits.
+        # F32 differs by a float's rounding through the layers. Q8_0 rounds activations to 8 bits
+        # too.
         for kind, pooling, most in ((quants.Type.F32, 2, 1e-5), (quants.Type.F32, 1, 1e-5),
                                     (quants.Type.Q8_0, 2, 5e-2)):
             path = self.bert(kind, pooling)

@@ -1,5 +1,5 @@
-// Hearth over a GGUF file of an encoder or a decoder that embeds, told by lines what to measure:
-// workers.py says how.
+// Runs Hearth over a GGUF file of an encoder, or of a decoder that embeds. Lines of input say what
+// to measure; workers.py has their format.
 //
 //   hearth_embed_worker MODEL.gguf --threads N [--tokens N] [-v]
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMostTokens = 1u << 16;
-// Texts that a step may have.
+// The most texts in a step.
 constexpr uint32_t kStepTexts = 128;
 
 struct WorkerArgs {
@@ -32,10 +32,10 @@ struct WorkerArgs {
   uint32_t tokens = kEmbedStepTokens;
 };
 
-// A line of the driver's.
+// A line from the driver.
 struct Task {
   uint32_t batch = 0, repeat = 0;
-  std::string texts, vectors;  // files; no `vectors`: they go nowhere
+  std::string texts, vectors;  // paths of files; empty `vectors`: vectors are not written
 };
 
 uint32_t parse_count(const std::string& word) {
@@ -82,7 +82,7 @@ class Worker {
     return fmt::format("Hearth ({} kernels), {} threads", isa_name(engine_->isa()),
                        engine_->threads());
   }
-  // Seconds of each repetition, with spaces between them.
+  // Returns the seconds of each repetition, separated by spaces.
   std::string measure(const Task& task);
 
  private:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""llama.cpp over a GGUF file of an encoder, told by lines what to measure: workers.py says how.
+"""Runs llama.cpp over a GGUF file of an encoder, as lines of input say (workers.py).
 
     llama_worker.py MODEL.gguf --threads N --packages FOLDER [--flash auto|off|on]
 
-A batch of llama.cpp has so many texts, each a sequence of its own (n_seq_max), and is computed at
-once (n_ubatch), as its encoders must be; pooling is the file's. The library is the build for x86-64
-of the npm package @node-llama-cpp/linux-x64, of which libllama calls itself 0.5.0; structures are
-those of its llama.h and ggml.h, and their defaults are checked before anything is passed.
+A batch of llama.cpp has up to BATCH texts, each a sequence of its own (n_seq_max). It is computed
+at once (n_ubatch), as its encoders require. Pooling is the file's. The library is the build for
+x86-64 of the npm package @node-llama-cpp/linux-x64, whose libllama calls itself 0.5.0. Structures
+are those of its llama.h and ggml.h, and their defaults are checked before anything is passed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ I32, U32, F32, BOOL, POINTER = (ctypes.c_int32, ctypes.c_uint32, ctypes.c_float,
 
 
 class ModelParams(ctypes.Structure):
-    """llama_model_params, of which the defaults serve."""
+    """llama_model_params, used with its defaults."""
 
     _fields_ = [("devices", POINTER), ("tensor_buft_overrides", POINTER), ("n_gpu_layers", I32),
                 ("split_mode", I32), ("load_mode", I32), ("lazy_mode", I32), ("main_gpu", I32),
@@ -79,7 +79,7 @@ class LlamaBatch(ctypes.Structure):
 
 
 def checked(params: ctypes.Structure) -> ctypes.Structure:
-    """The structure as the library gives it; SystemExit where its layout must be another."""
+    """The structure as the library fills it. SystemExit where its defaults show another layout."""
     for name, value in params.DEFAULTS.items():
         if getattr(params, name) != value:
             raise SystemExit(f"error: this llama.cpp has another {type(params).__name__}: {name} "
@@ -88,7 +88,7 @@ def checked(params: ctypes.Structure) -> ctypes.Structure:
 
 
 class Llama:
-    """The functions of the library, and a model."""
+    """The functions of the library, and one model."""
 
     def __init__(self, folder: pathlib.Path, model: str, threads: int):
         def load(pattern):
@@ -136,7 +136,7 @@ class Llama:
             function.restype, function.argtypes = result, arguments
 
     def make_pool(self):
-        """Threads that stay: without them the library starts new ones for every batch."""
+        """A pool of lasting threads. Without it the library starts new threads for every batch."""
         device = self.ggml.ggml_backend_dev_by_type(CPU_DEVICE)
         registry = self.base.ggml_backend_dev_backend_reg(device)
         address = self.base.ggml_backend_reg_get_proc_address(registry, b"ggml_threadpool_new")
@@ -145,7 +145,7 @@ class Llama:
 
     def context(self, tokens: int, sequences: int, flash: str):
         params = checked(self.lib.llama_context_default_params())
-        # Mean pooling wants a whole number of tokens for every sequence.
+        # Mean pooling needs an equal whole number of tokens for every sequence.
         whole = -(-tokens // sequences) * sequences
         params.n_ctx = params.n_batch = params.n_ubatch = whole
         params.n_seq_max = sequences
@@ -159,14 +159,14 @@ class Llama:
         return context
 
     def cpu(self) -> str:
-        """What its kernels use: "AVX512 AVX512_BF16"."""
+        """The instruction sets that the library uses: "AVX512 AVX512_BF16"."""
         words = self.lib.llama_print_system_info().decode().replace("|", " ").split()
         return " ".join(words[i] for i in range(len(words) - 2)
                         if words[i].startswith(("AVX", "AMX")) and words[i + 1:i + 3] == ["=", "1"])
 
 
 class Batch:
-    """Texts as one batch of llama.cpp; its arrays live as long as it does."""
+    """Texts as one batch of llama.cpp. It owns the arrays that the batch points to."""
 
     def __init__(self, texts: list[list[int]]):
         self.texts = len(texts)
@@ -185,7 +185,7 @@ class Batch:
 
 
 def measure(llama: Llama, flash: str, batch: int, repeat: int, texts: list[list[int]]):
-    """Seconds of each repetition, and the vectors [texts, width] of the last, normalised."""
+    """Seconds of each repetition, and the normalised vectors [texts, width] of the last one."""
     batch = min(batch, MOST_SEQUENCES)
     batches = [Batch(texts[i:i + batch]) for i in range(0, len(texts), batch)]
     context = llama.context(max(b.raw.n_tokens for b in batches),

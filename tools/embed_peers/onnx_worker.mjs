@@ -1,8 +1,10 @@
-// ONNX Runtime over a model of onnx_writer.py, told by lines what to measure: workers.py says how.
+// Runs ONNX Runtime over a model of onnx_writer.py. Lines of input say what to measure; workers.py
+// has their format.
 //
 //   node onnx_worker.mjs MODEL.onnx --threads N [--packages FOLDER]
 //
-// A run has up to so many texts of one length side by side; texts of other lengths begin another.
+// A run has up to BATCH texts of one length side by side. A text of another length begins a new
+// run.
 import fs from "node:fs";
 import {createRequire} from "node:module";
 import path from "node:path";
@@ -24,7 +26,7 @@ function readTexts(file) {
       (line) => Int32Array.from(line.split(" "), Number));
 }
 
-// Inputs of the runs, made beforehand.
+// The inputs of all runs, made before anything is timed.
 function makeFeeds(texts, batch) {
   const feeds = [];
   for (let begin = 0; begin < texts.length;) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a BERT of a GGUF file as a model for ONNX Runtime, with that library's own operators.
+"""Writes a BERT of a GGUF file as a model for ONNX Runtime, made of that library's own operators.
 
     onnx_writer.py MODEL.gguf OUT.onnx --kind KIND [--attention fused|split]
 
@@ -11,9 +11,9 @@
     q8_0   the codes of a Q8_0 file as they are: MatMulNBits of 8 bits, 32 a block, with
            accuracy_level 4, which quantises activations to 8 bits a block as well
 
-Inputs: `ids` and `types` (zeros), int32 [texts, tokens], all texts of one length, so that there is
-no mask; output: `vectors`, float [texts, width], pooled as the file says and divided by their
-length. Weights lie beside the model in OUT.onnx.data. Needs Debian's python3-onnx.
+Inputs: `ids` and `types` (zeros), int32 [texts, tokens]. All texts have one length, so there is no
+mask. Output: `vectors`, float [texts, width], pooled as the file says and divided by their length.
+Weights are in OUT.onnx.data beside the model. Needs Debian's python3-onnx.
 
     embedding:  EmbedLayerNormalization
     a layer:    Attention with the products of Q, K and V within it (fused), or these and
@@ -44,13 +44,13 @@ TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float16): TensorPr
 
 
 def bf16_bits(x: np.ndarray) -> np.ndarray:
-    """Rounded to nearest, ties to even."""
+    """The bits of the values as BF16, rounded to nearest, ties to even."""
     bits = x.astype(np.float32).view(np.uint32)
     return ((bits + (0x7FFF + ((bits >> 16) & 1))) >> 16).astype(np.uint16)
 
 
 class Graph:
-    """Nodes and weights; a large weight goes to the data file at once."""
+    """Nodes and weights. A large weight is written to the data file at once."""
 
     def __init__(self, data: pathlib.Path):
         self.nodes: list[Any] = []
@@ -59,7 +59,7 @@ class Graph:
         self.count = 0
 
     def add(self, op: str, inputs: list[str], outputs: int = 1, domain: str = "", **attributes):
-        """The name of the output, or a list of names."""
+        """Adds a node; returns the name of its output, or a list of names."""
         self.count += 1
         names = [f"{op}_{self.count}" + (f"_{i}" if outputs > 1 else "") for i in range(outputs)]
         self.nodes.append(helper.make_node(op, inputs, names, domain=domain, **attributes))
@@ -178,7 +178,7 @@ class Writer:
         return self.linear.weight(self.file.values(name))
 
     def matrix(self, name: str) -> np.ndarray | str:
-        """What products() of this kind takes."""
+        """The argument that products() of this kind takes for the matrix."""
         if isinstance(self.linear, Blocks):
             return name + ".weight"
         return self.file.values(name + ".weight")
@@ -256,7 +256,7 @@ class Writer:
 
 def write_model(source: str | pathlib.Path, out: str | pathlib.Path, kind: str,
                 attention: str = "split") -> None:
-    """OUT and OUT.data; ValueError for a file that cannot be written as this kind."""
+    """Writes OUT and OUT.data. ValueError for a file that cannot be written as this kind."""
     out, file = pathlib.Path(out), bert_file.BertFile(source)
     if file.arch != "bert":
         raise ValueError(f"{source} is of arch {file.arch}: only bert has operators of its own")

@@ -1,9 +1,9 @@
-"""The tables that compare.py prints, of the figures that it collects (and --json keeps).
+"""The tables that compare.py prints, made of the figures that it collects (and --json keeps).
 
     report({"results": [...], "distances": [...], "notes": [...]}) -> Markdown
 
-A rate is by the median over the rounds. A ratio is Hearth's rate over the other's: the median of
-the ratios within each round, in which the two took turns, then the least and the largest.
+A rate is made of the median over the rounds. A ratio is Hearth's rate over the other engine's in
+the same round: the median over the rounds, then the least and the largest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import statistics
 
 OURS = "Hearth"
-# The unit that multiplies weights of a type fastest: a rate is compared with its peak.
+# The arithmetic unit that multiplies weights of a type fastest. A rate is compared with its peak.
 UNITS = {"BF16": "bf16_dot", "F32": "f32_fma", "F16": "f32_fma"}
 
 
@@ -24,7 +24,7 @@ def rate(result: dict, name: str) -> float:
 
 
 def ratios(result: dict, name: str) -> list[float]:
-    """Hearth's rate over the other's, of each round."""
+    """Hearth's rate over the other engine's, in each round."""
     seconds = result["seconds"]
     return [theirs / ours for ours, theirs in zip(seconds[OURS], seconds[name])]
 
@@ -61,7 +61,7 @@ def names_in(results: list[dict]) -> list[str]:
 
 
 def rates_table(results: list[dict]) -> list[str]:
-    """A row for each type, case and number of threads."""
+    """A table with a row for each type, case and number of threads."""
     others = [name for name in names_in(results) if name != OURS]
     lines = ["| threads | texts x tokens | type | Hearth | GOPS of peak | "
              + " | ".join(others) + " |", "|---:|---:|---|---:|---:|" + "---:|" * len(others)]

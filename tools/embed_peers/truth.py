@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The vectors of a BERT in float64: tests/golden/reference.py over a whole GGUF file.
+"""Computes the vectors of a BERT in float64: tests/golden/reference.py over a whole GGUF file.
 
     truth.py MODEL.gguf TEXTS OUT.npy    TEXTS: a line each, token ids; OUT: float64 [texts, width]
 
-Weights are dequantised exactly; vectors are pooled as the file says and divided by their length.
-Takes 8 bytes a weight of memory, and beside it the file's size.
+Weights are dequantised exactly. Vectors are pooled as the file says and divided by their length.
+Takes 8 bytes of memory a weight, and the file's size besides.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def true_vectors(path: str, texts: list[list[int]]) -> np.ndarray:
 
 
 def distance(vectors: np.ndarray, truth: np.ndarray) -> float:
-    """The largest difference of an element, over the largest element of the text's true vector:
-    of the worst text."""
+    """The largest difference of an element over the largest element of the text's true vector. The
+    figure is that of the worst text."""
     largest = np.abs(truth).max(axis=1)
     return float((np.abs(vectors - truth).max(axis=1) / largest).max())
 
 
 def mean_length(vectors: np.ndarray, truth: np.ndarray) -> float:
-    """The length of the difference of vectors of length 1: root of the mean square over texts,
-    which a few texts settle as the largest element does not."""
+    """The length of the difference of two vectors of length 1: the root of its mean square over the
+    texts. Unlike the largest element, it varies little with few texts."""
     return float(np.sqrt(((vectors - truth) ** 2).sum(axis=1).mean()))
 
 

@@ -1,15 +1,15 @@
-"""Engines as processes that measure when they are told to, and are idle otherwise.
+"""Engines as processes. They measure when they are told to and are idle otherwise.
 
-A worker loads its model, prints a line `ready: WHAT IT IS`, and then reads lines of fields with
-tabs between them:
+A worker loads its model and prints a line `ready: DESCRIPTION`. Then it reads lines of fields,
+separated by tabs:
 
     BATCH  REPEAT  TEXTS  [VECTORS]
 
-It makes vectors of the texts of the file TEXTS (a line each, token ids with spaces between them),
-up to BATCH at a time, REPEAT times over, and answers with the seconds of each repetition, spaces
-between them. What is measured is from tokens to vectors: pooled, in the program's memory. VECTORS
-gets those of the last one, float32 [texts, width], divided by their length. `error: WHY` stands
-where an answer could not be had.
+It makes vectors of the texts of the file TEXTS (one a line, token ids separated by spaces), up to
+BATCH at a time. It does so REPEAT times and answers with the seconds of each repetition, separated
+by spaces. The time lasts from tokens to pooled vectors in the program's memory. The vectors of the
+last repetition go to the file VECTORS, float32 [texts, width], divided by their length. If it
+cannot answer, it prints `error: REASON` instead.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ import time
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
-IDLE_SECONDS = 0.04     # of no CPU time (whose unit is 0.01 s) after which a process is idle
-PATIENCE_SECONDS = 5.0  # after which a process that is never idle is left to itself
+IDLE_SECONDS = 0.04     # a process is idle after this long without CPU time (counted in 0.01 s)
+PATIENCE_SECONDS = 5.0  # wait_idle() gives up after this long
 
 
 class WorkerError(RuntimeError):
-    """What a worker said of why it cannot."""
+    """The reason that a worker gave for its failure."""
 
 
 class Worker:
-    """`with` ends the process."""
+    """The process of an engine. Leaving a `with` block ends it."""
 
     def __init__(self, command: list[str]):
         self.process = subprocess.Popen([str(word) for word in command], text=True,
@@ -57,7 +57,7 @@ class Worker:
         return [float(word) for word in self._line().split()]
 
     def vectors(self, texts: pathlib.Path, batch: int, count: int) -> np.ndarray:
-        """[count, width], where the file has `count` texts."""
+        """The vectors [count, width] of a file of `count` texts."""
         out = texts.with_name(f"{texts.name}.{self.process.pid}.vectors")
         self.measure(texts, batch, 1, out)
         rows = np.fromfile(out, "<f4").reshape(count, -1)
@@ -65,13 +65,14 @@ class Worker:
         return rows
 
     def cpu_seconds(self) -> float:
-        """That the process has used so far."""
+        """The CPU seconds that the process has used so far."""
         with open(f"/proc/{self.process.pid}/stat") as file:
             fields = file.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def wait_idle(self) -> None:
-        """Until its threads no longer spin, as those of a library do after they have worked."""
+        """Waits until the worker's threads stop spinning, which a library's threads do for a while
+        after work."""
         end = time.monotonic() + PATIENCE_SECONDS
         used = self.cpu_seconds()
         while time.monotonic() < end:

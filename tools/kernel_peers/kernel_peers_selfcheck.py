@@ -1,4 +1,4 @@
-"""Tests of kernel_peers: the libraries that are there stand in every form of its report.
+"""Tests of kernel_peers: every form of its report has the libraries that are installed.
 
     python3 tools/kernel_peers/kernel_peers_selfcheck.py --program build/release/bin/kernel_peers
 """

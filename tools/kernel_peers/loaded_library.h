@@ -1,5 +1,5 @@
-// A shared library loaded by name at run time, if it is there. Never unloaded: libraries that
-// started threads do not survive that.
+// A shared library loaded by name at run time, if it is installed. It is never unloaded: a library
+// that started threads cannot be.
 #pragma once
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ class LoadedLibrary {
     if (handle_ == nullptr) error_ = dlerror();
   }
 
-  // Sets `function` to the one of that name, of the library or of those that it loads.
+  // Sets `function` to the function of that name, from the library or from those that it loads.
   template <typename Fn>
   void find(const char* name, Fn** function) {
     void* found = handle_ == nullptr ? nullptr : dlsym(handle_, name);
@@ -22,7 +22,7 @@ class LoadedLibrary {
     *function = reinterpret_cast<Fn*>(found);
   }
 
-  // Empty as long as all was found.
+  // Returns why loading failed; empty as long as everything was found.
   const std::string& error() const { return error_; }
 
  private:

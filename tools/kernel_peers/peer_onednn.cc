@@ -1,7 +1,8 @@
-// oneDNN 2 (https://oneapi-src.github.io/oneDNN/v2.6), by its C interface: the matmul primitive
-// with weights in the layout that it asks for, reordered beforehand. Its headers are not needed:
-// descriptors are plain structs of fixed size that the library fills, here kept in larger blocks of
-// bytes, and the numbers below are those of that interface. Threads are OpenMP's.
+// oneDNN 2 (https://oneapi-src.github.io/oneDNN/v2.6), used by its C interface. The product is the
+// matmul primitive with weights in the layout that it asks for, reordered beforehand. Its headers
+// are not needed: descriptors are plain structs of fixed size that the library fills. Here they are
+// kept in larger blocks of bytes, and the numbers below are those of that interface. Threads are
+// OpenMP's.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -17,7 +18,7 @@
 namespace hearth {
 namespace {
 
-// Holds a descriptor of the library: 696 and 2800 bytes in version 2.6.
+// Holds a descriptor of the library. They have 696 and 2800 bytes in version 2.6.
 struct alignas(64) Descriptor {
   std::byte bytes[8192] = {};
 };
@@ -32,7 +33,7 @@ constexpr int kAskImplementation = 8, kAskWeights = 131;
 constexpr int kSource = 1, kOut = 17, kWeights = 33;
 constexpr int kUnimplemented = 3;
 
-// Objects are pointers to what only the library knows.
+// A pointer to an object of the library, which is opaque.
 using Handle = void*;
 
 struct DnnFunctions {
@@ -72,7 +73,7 @@ struct DnnContext {
   Handle engine = nullptr, stream = nullptr;
 };
 
-// Destroyed with its scope; `Destroy` is a member of DnnFunctions.
+// Owns an object and destroys it at the end of its scope; `Destroy` is a member of DnnFunctions.
 template <auto Destroy>
 class Owned {
  public:
@@ -121,7 +122,7 @@ void execute(const DnnContext& dnn, Handle primitive, std::span<const Argument> 
 
 class DnnProduct : public PeerProduct {
  public:
-  // `matmul` was made for the problem.
+  // `matmul` is the descriptor of this problem's product.
   DnnProduct(const DnnContext& dnn, const PeerProblem& problem, OwnedDesc matmul)
       : dnn_(dnn),
         matmul_(std::move(matmul)),
@@ -159,7 +160,7 @@ class DnnProduct : public PeerProduct {
  private:
   static size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-  // Reorders the first copy from rows of f32, and copies the others from it.
+  // Reorders the first copy from rows of f32, and makes the other copies from it.
   void place_weights(const PeerProblem& problem) {
     Descriptor given = matrix_desc(dnn_, problem.k, problem.rows, kF32, kColumnMajor);
     for (uint32_t i = 0; i < problem.copies; ++i) {
@@ -191,7 +192,7 @@ class DnnProduct : public PeerProduct {
   const DnnContext& dnn_;
   OwnedDesc matmul_;
   OwnedPrimitive primitive_;
-  const void* wanted_;  // layout of the weights; matmul_'s
+  const void* wanted_;  // layout of the weights; owned by matmul_
   size_t copy_bytes_, x_bytes_, outs_;
   Arena arena_;
   std::byte *copies_, *x_;

@@ -1,5 +1,5 @@
-// OpenBLAS (https://www.openblas.net), by its C interface with 32-bit sizes: cblas_sgemm, and for
-// one row cblas_sgemv, which is what a caller of BLAS would take.
+// OpenBLAS (https://www.openblas.net), used by its C interface with 32-bit sizes. The product is
+// cblas_sgemm, and for one row cblas_sgemv, as a user of BLAS would choose.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ class OpenBlas : public Peer {
 
   const char* name() const override { return "OpenBLAS"; }
   bool takes(PackKind kind) const override { return kind == PackKind::kF32; }
-  // Built without threads, or for few CPUs, it takes fewer than it is told, and says nothing.
+  // A build without threads, or for few CPUs, silently takes fewer threads than it is given.
   void set_threads(uint32_t threads) override {
     blas_.set_threads(static_cast<int>(threads));
     if (int taken = blas_.threads(); taken != static_cast<int>(threads)) {

@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// Returns the threads of this process.
+// Returns the ids of this process's threads.
 std::vector<int> thread_ids() {
   std::vector<int> ids;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -29,8 +29,8 @@ double process_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// Random numbers around zero that repeat after an odd number of them: the first of every row of a
-// matrix differ.
+// Returns random numbers around zero that repeat with an odd period, so that the rows of a matrix
+// begin differently.
 std::vector<float> random_floats(size_t count) {
   constexpr size_t kPeriod = (size_t{1} << 14) + 3;
   std::mt19937 random(1);
@@ -41,8 +41,8 @@ std::vector<float> random_floats(size_t count) {
   return values;
 }
 
-// Checks that copies fit into memory: they are touched whole, and the kernel would end the process.
-// What the libraries take has as many bytes as ours.
+// Throws where the copies do not fit into memory. All of it is touched, so the system would end the
+// process. The libraries' weights have as many bytes as ours.
 void check_room(const ContenderTask& task, uint64_t libraries, const Machine& machine) {
   uint64_t ends = sizeof(float) * task.m * (uint64_t{task.rows} + task.k);
   uint64_t given = sizeof(float) * (uint64_t{task.rows} + task.m) * task.k;
@@ -103,7 +103,7 @@ std::vector<Contender> Peers::ready(const ContenderTask& task) {
   return contenders;
 }
 
-// Waits until nobody of this process spins any more, or for half a second.
+// Waits until no thread of this process spins any more, or for half a second.
 void Peers::before_turn() {
   constexpr timespec kNap = {0, 5'000'000};
   for (int i = 0; i < 100; ++i) {

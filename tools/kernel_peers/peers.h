@@ -1,10 +1,10 @@
-// The libraries to measure beside ours, and where their threads run: on the CPUs that our team's
-// threads are pinned to, each on any of them, since libraries share out work as they like. They
-// have what ours have: copies of the weights in an arena on the same node, activations in the type
-// that they multiply, as many threads.
+// The libraries to measure beside ours, and the CPUs of their threads. Their threads run on the
+// CPUs that our team's threads are pinned to. Each may use any of these, since the libraries divide
+// work in their own way. The conditions equal ours: copies of the weights in an arena on the same
+// node, activations in the type that they multiply, as many threads.
 //
-// Their threads spin for a while after a product, so before every turn the process is left alone
-// until it uses no CPU.
+// Library threads spin for a while after a product, so before every turn the process waits until it
+// uses no CPU.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,23 @@ namespace hearth {
 
 class Peers : public Contenders {
  public:
-  // All that can be loaded. `note` gets a sentence for each that cannot, and later what makes
-  // figures doubtful.
+  // Loads all libraries that are installed. `note` gets a sentence for each that cannot be loaded,
+  // and later for each reason to doubt figures.
   explicit Peers(std::function<void(const std::string& text)> note);
 
   std::vector<std::string> names() const override { return {"OpenBLAS", "oneDNN"}; }
-  // Gives the libraries as many threads from now on as `placement` has seats, on the CPUs of these.
-  // Threads that are younger than this object are taken for the libraries'. Throws as
+  // Gives the libraries as many threads as `placement` has seats, on the CPUs of these seats.
+  // Threads that started after this object was made count as the libraries'. Throws as
   // Peer::set_threads does.
   void sit(const Placement& placement) override;
-  // Throws as Peer::product does, and kResource where memory does not hold all copies.
+  // Throws as Peer::product does, and kResource where the copies do not fit into memory.
   std::vector<Contender> ready(const ContenderTask& task) override;
   void before_turn() override;
 
   const std::vector<std::unique_ptr<Peer>>& all() const { return all_; }
 
-  // The calling thread's place while it makes or runs a product of theirs: threads that a library
-  // starts meanwhile get it too.
+  // Holds the calling thread's affinity while it makes or runs a library's product. Threads that
+  // the library starts meanwhile inherit it.
   class Turn {
    public:
     explicit Turn(const Peers& peers);
@@ -50,9 +50,9 @@ class Peers : public Contenders {
 
  private:
   std::function<void(const std::string& text)> note_;
-  std::vector<int> ours_;  // threads that lived before the libraries' did
+  std::vector<int> ours_;  // threads that existed before the libraries were loaded
   std::vector<std::unique_ptr<Peer>> all_;
-  std::vector<uint32_t> pus_;  // of the seats; empty: any
+  std::vector<uint32_t> pus_;  // CPUs of the seats; empty: any
 };
 
 }  // namespace hearth

@@ -21,7 +21,7 @@ float rounded(float value, PackKind kind) {
   return kind == PackKind::kBF16 ? bf16_to_f32(f32_to_bf16(value)) : value;
 }
 
-// The libraries get the product that ours computes.
+// Checks that the library computes the same product as ours.
 void expect_product(Peer& peer, PackKind kind, uint32_t m) {
   constexpr uint32_t kRows = 48, kK = 96, kCopies = 3;
   std::mt19937 random(m);
@@ -65,7 +65,7 @@ TEST(Peers, ComputeTheSameProduct) {
   }
 }
 
-// A thread of the test stands for those that a library starts.
+// A thread of the test plays the part of a thread that a library starts.
 TEST(Peers, TheirThreadsSitWhereTheTeamDoes) {
   std::vector<uint32_t> before = get_affinity(0);
   Peers peers(ignore);

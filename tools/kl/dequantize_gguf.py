@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Rewrite a GGUF file with every tensor as F32: the model that a quantised file stands for.
+"""Rewrites a GGUF file with every tensor as F32, with the values that the quantised file stands
+for.
 
     dequantize_gguf.py IN OUT
 
 Values are those of tests/golden/quants.py (exact, in float64), rounded once to float32. Metadata is
-kept as it is, but for `general.file_type`, which becomes 0 ("all F32"). OUT is as large as the
-weights in F32; memory stays below a few hundred MB, since a few million weights are held at a time.
-A malformed file, or a tensor type that quants.py does not know, is a ValueError.
+kept, except `general.file_type`, which becomes 0 ("all F32"). OUT is as large as the weights in
+F32. Memory stays below a few hundred MB, since a few million weights are held at a time. A
+malformed file, or a tensor type that quants.py does not know, is a ValueError.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def alignment_of(metadata: dict[str, gguf_io.Value]) -> int:
 
 
 def read_head(file: BinaryIO) -> tuple[dict[str, gguf_io.Value], list[Info]]:
-    """What stands before the data, which gguf_io.read would take into memory as well."""
+    """Reads the part before the data. gguf_io.read would take the data into memory as well."""
     reader = gguf_io._Reader(file)
     if reader.take(4) != gguf_io.MAGIC or reader.scalar("<I") != gguf_io.VERSION:
         raise ValueError(f"{file.name} is not a GGUF file of version {gguf_io.VERSION}")
@@ -107,7 +108,8 @@ def write_f32(file: BinaryIO, out: BinaryIO) -> None:
 
 
 def dequantize_file(source: str, target: str) -> None:
-    """A target that exists stays as it is; one that cannot be finished goes away."""
+    """Writes the target. An existing target is left alone (an error); an unfinished one is removed.
+    """
     with open(source, "rb") as file, open(target, "xb") as out:
         try:
             write_f32(file, out)

@@ -1,10 +1,12 @@
-// How often two files of one model choose other experts for the same tokens.
+// Counts how often two files of one model choose different experts for the same tokens.
+//
 //
 //   expert_choices TRUTH MODEL TOKENS
 //
-// TOKENS are ids with commas between them, a prompt. Prints, of all layers with experts and all
-// positions, how many choose another set of experts in MODEL than in TRUTH, and how many of the
-// chosen experts differ. A layer reads what its own file's layers made before it.
+// TOKENS are the ids of a prompt, separated by commas. Over all layers with experts and all
+// positions, prints how many choose another set of experts in MODEL than in TRUTH, and how many of
+// the chosen experts differ. Each layer gets the activations that the same file's earlier layers
+// made.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,10 +25,11 @@
 namespace hearth {
 namespace {
 
-// The experts by layer and position, in ascending order.
+// The chosen experts by layer and position, in ascending order.
 using Choices = std::vector<std::vector<uint32_t>>;
 
-// The prompt as a step. It ends at the last layer with experts, so nobody reads its logits.
+// The prompt as a step. Its logits are not used, since the step ends at the last layer with
+// experts.
 struct Prompt {
   explicit Prompt(std::span<const int32_t> tokens)
       : positions(tokens.size()),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the tools beside it; run it without arguments."""
+"""Tests of the tools in this folder; run it without arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pathlib
 import tempfile
 import unittest
 
-import dequantize_gguf  # first: it makes tests/golden importable
+import dequantize_gguf  # first, since it makes tests/golden importable
 import gguf_io
 import kl_table
 import numpy as np

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""How far engines' logits are from the truth: one row of a table.
+"""Measures how far engines' logits are from the truth: one row of a table.
 
     kl_table.py --truth truth.npy --engine NAME=FILE [--engine NAME=FILE ...] [--label TEXT]
                 [--raw SKIP] [--json]
 
-Files are float arrays [positions, vocabulary] as `.npy`; with `--raw SKIP` those that end otherwise
-are taken as rows of little-endian float32 after SKIP bytes, as wide as the truth's. Several
-sequences count as one: repeat --truth, and name every engine as often, its files in the same order.
+Files are float arrays [positions, vocabulary] as `.npy`. With `--raw SKIP`, other files are rows of
+little-endian float32 after SKIP bytes, as wide as the truth's. Several sequences count as one:
+repeat --truth, and give every engine as many files, in the same order.
 
 For every position, with p and q the softmax of the truth's and the engine's logits in float64:
 
     KL = sum_v p_v (ln p_v - ln q_v)        in nats; printed is the mean over positions
     top-1 = whether the most likely token is the same
 
-The first engine is compared with each of the others: the ratio of the mean KLs, and its 95 %
+The first engine is compared with each of the others by the ratio of the mean KLs, with its 95 %
 percentile interval over bootstrap samples of the positions. A sample takes the same positions of
-both engines, so that what makes a position hard for both does not widen the interval.
+both engines. So a position that is hard for both does not widen the interval.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SEED = 1
 
 @dataclasses.dataclass(frozen=True)
 class Distance:
-    """One engine against the truth, by position."""
+    """One engine's distance from the truth at every position."""
 
     kl: np.ndarray
     same_top: np.ndarray
@@ -48,7 +48,7 @@ class Ratio:
 
 
 def load_logits(path: str, skip: int | None = None, width: int | None = None) -> np.ndarray:
-    """Logits [positions, vocabulary], mapped rather than read."""
+    """Logits [positions, vocabulary], mapped into memory, not copied."""
     if path.endswith(".npy") or skip is None:
         logits = np.load(path, mmap_mode="r")
     else:
@@ -84,7 +84,7 @@ def distance(truth: np.ndarray, engine: np.ndarray) -> Distance:
 
 
 def ratio_of_means(numerator: np.ndarray, denominator: np.ndarray) -> Ratio:
-    """Paired percentile bootstrap over positions."""
+    """The ratio of the means, with a paired percentile bootstrap over positions."""
     if not denominator.mean() > 0:
         return Ratio(float("nan"), float("nan"), float("nan"))
     picks = np.random.default_rng(SEED).integers(0, len(numerator), (SAMPLES, len(numerator)))
@@ -100,7 +100,7 @@ def join(parts: list[Distance]) -> Distance:
 
 
 def compare(label: str, truths: list[np.ndarray], engines: dict[str, list[np.ndarray]]) -> dict:
-    """The row as plain data; `ratios` are those of the first engine to the one named."""
+    """The row as plain data. `ratios` are the first engine's over the named engine's."""
     for name, logits in engines.items():
         if len(logits) != len(truths):
             raise ValueError(f"{name} has {len(logits)} sequences, the truth {len(truths)}")
@@ -122,7 +122,7 @@ def compare(label: str, truths: list[np.ndarray], engines: dict[str, list[np.nda
 
 
 def table(row: dict) -> str:
-    """A Markdown table of that one row."""
+    """A Markdown table of this one row."""
     first = next(iter(row["engines"]))
     cells = [("model", row["label"])]
     cells += [(f"KL {name}", f"{e['kl']:.3e}") for name, e in row["engines"].items()]

@@ -77,7 +77,7 @@ def main() -> None:
             raise SystemExit(f"{shlex.join(command)}: {done.stderr}")
 
     def check(folder: pathlib.Path, config: dict, types: tuple[str, ...]) -> pathlib.Path:
-        """Returns the path of config.json."""
+        """Writes the model and runs it; returns the path of config.json."""
         path = folder / "config.json"
         path.write_text(json.dumps(config))
         models = {"folder": []}

@@ -34,7 +34,7 @@ class Out {
     file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     check();
   }
-  // Throws where something could not be written.
+  // Flushes the file. Throws where something could not be written.
   void finish() {
     file_.flush();
     check();
@@ -47,7 +47,7 @@ class Out {
     write(std::string((multiple - at % multiple) % multiple, '\0'));
   }
   void floats(std::span<const float> values) { bytes(std::as_bytes(values)); }
-  // Blocks of MXFP4 as safetensors files have them, or their scales.
+  // Writes blocks of MXFP4 as safetensors files have them, or their scales.
   void mxfp4_part(Values& values, const SafeTensor& of, const Traits& traits) {
     const bool scales = of.name.ends_with("_scales");
     const Normal spread = normal_of(of.name, of.shape[2] * 32, traits);
@@ -80,8 +80,8 @@ class Out {
   std::ofstream file_;
 };
 
-// The effect of a router's bias: none; the lower experts chosen more often, like words of a
-// language (Zipf); all rows choose the lowest.
+// The effect of a router's bias. kNone: no bias. kZipf: lower experts are chosen more often, with
+// the frequencies of words of a language. kSame: all rows choose the lowest.
 enum class Skew { kNone, kZipf, kSame };
 
 bool is_router_bias(std::string_view name) {
@@ -89,7 +89,7 @@ bool is_router_bias(std::string_view name) {
          has(name, "ffn_gate_inp.bias") || has(name, "mlp.router.bias");
 }
 
-// Scores are between 0 and 1, and spread by some 0.3.
+// Returns the bias of each expert. Scores are between 0 and 1, with a deviation of about 0.3.
 std::vector<float> router_bias(Skew skew, uint64_t experts) {
   std::vector<float> bias(experts, 0);
   for (uint64_t e = 0; e < experts; ++e) {
@@ -107,7 +107,7 @@ Traits traits_of(std::string_view architecture, uint64_t layers, bool tied) {
           .plain_scores = architecture == "gemma4"};
 }
 
-// Tensors of one safetensors file.
+// Writes the tensors of one safetensors file.
 void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors,
                        const Traits& traits, Skew skew, Values& values) {
   std::string header = "{";
@@ -124,7 +124,7 @@ void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors
   const uint64_t header_bytes = header.size();
   out.bytes(std::as_bytes(std::span(&header_bytes, 1)));
   out.write(header);
-  uint64_t matrix_k = 0;  // of the tensor before, whose scales may follow
+  uint64_t matrix_k = 0;  // of the previous tensor, whose scales may follow
   for (const SafeTensor& tensor : tensors) {
     std::string_view name = tensor.name;
     if (!tensor.dtype) {
@@ -180,9 +180,9 @@ void write_folder(const std::string& config, const fs::path& folder, Skew skew, 
   out.finish();
 }
 
-// The types that --type takes. A mixture has a second type, for the output matrix, or the table
-// that stands for it, and for values and down projections of half of the layers, as llama.cpp's
-// Q4_K_M has; experts may have another, as gpt-oss's files have.
+// The types that --type takes. A mixture has a second type, as llama.cpp's Q4_K_M has. It is used
+// for the output matrix (or the table that stands for it), and for values and down projections of
+// half of the layers. Experts may have another type, as in gpt-oss's files.
 struct TypeOption {
   std::string_view name;
   DType type, more, experts;
@@ -199,15 +199,16 @@ constexpr std::array<TypeOption, 7> kTypes = {
      {"q4_k_m", DType::kQ4_K, DType::kQ6_K, DType::kQ4_K},
      {"mxfp4", DType::kQ8_0, DType::kQ8_0, DType::kMXFP4}}};
 
-// Returns the layer of a tensor's name, blk.<layer>.<part>; 0 outside the layers.
+// Returns the layer in a tensor's name, blk.<layer>.<part>; 0 for tensors outside the layers.
 uint32_t layer_of(std::string_view name) {
   uint32_t layer = 0;
   if (name.starts_with("blk.")) std::from_chars(name.data() + 4, name.data() + name.size(), layer);
   return layer;
 }
 
-// Vectors, routers and convolutions are F32, as converters leave them; what llama.cpp does not
-// quantise is BF16. `head` is the name of the output matrix.
+// Returns the type that a tensor gets in a GGUF file. Vectors, routers and convolutions are F32, as
+// converters leave them. Other tensors that llama.cpp does not quantise are BF16. `head` is the
+// name of the output matrix.
 DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted, std::string_view head) {
   const bool vector = tensor.dims.size() == 1 || tensor.name.ends_with(".bias");
   const bool taps = has(tensor.name, "ssm_conv1d") || has(tensor.name, "shortconv.conv.");
@@ -220,7 +221,7 @@ DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted, std::st
   const bool second = tensor.name == head || (odd && more && main == wanted.type);
   const DType type = second ? wanted.more : main;
   if (tensor.dims[0] % dtype_info(type).block_elements == 0) return type;
-  // llama.cpp takes these types where rows are no multiple of 256.
+  // llama.cpp takes these types where the row length is not a multiple of 256.
   if (type == DType::kQ4_K || type == DType::kQ6_K) {
     const DType other = type == DType::kQ4_K ? DType::kQ5_0 : DType::kQ8_0;
     if (tensor.dims[0] % dtype_info(other).block_elements == 0) return other;
@@ -248,7 +249,7 @@ void write_gguf(const std::string& config, const fs::path& path, const TypeOptio
   for (const SourceTensor& tensor : source.tensors()) {
     const DType stored = type_in_gguf(tensor, type, head);
     if (tensor.name == "rope_freqs.weight") {
-      out.bytes(tensor.data);  // which config.json tells
+      out.bytes(tensor.data);  // config.json gives these values
     } else if (is_router_bias(tensor.name)) {
       out.floats(router_bias(skew, tensor.dims[0]));
     } else {

@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 constexpr size_t kDraws = 65536;
-constexpr float kHeadGain = 2.5f;  // what logits deviate by
+constexpr float kHeadGain = 2.5f;  // the standard deviation of logits
 
 e4m3_t to_e4m3(float value) {
   e4m3_t best = 0;
@@ -39,7 +39,7 @@ Codes<T> codes_of(const std::vector<float>& normal, Make make) {
   return codes;
 }
 
-// Calls next() for every four of `count` codes.
+// Calls next() once for every four of `count` codes.
 template <typename T, typename Next>
 void draw(const Codes<T>& codes, std::byte* out, size_t count, Next next) {
   T four[4];
@@ -54,18 +54,19 @@ void draw(const Codes<T>& codes, std::byte* out, size_t count, Next next) {
 
 Normal normal_of(std::string_view name, uint64_t k, const Traits& of) {
   const float root = std::sqrt(static_cast<float>(k));
-  // Heads of 256 elements: scores deviate by 2.
+  // Heads have 256 elements; these gains give scores a deviation of 2.
   if (of.plain_scores && (has(name, "q_norm") || has(name, "k_norm"))) return {0.35f, 0.03f};
   if (has(name, "norm")) return {1, 0.1f};
   if (has(name, "layer_scalar") || has(name, "layer_output_scale")) return {1, 0.1f};
   if (has(name, "per_expert_scale") || has(name, "ffn_down_exps.scale")) return {1, 0.1f};
-  // The router's scale weighs its input; logits are divided by the root.
+  // The router's scale weights its input, and logits are divided by the root of the width.
   if (has(name, "router.scale") || has(name, "gate_inp.scale")) return {root, 0.1f * root};
-  if (has(name, "ssm_a") && !has(name, "alpha")) return {-1, 0.1f};  // rates of decays
+  if (has(name, "ssm_a") && !has(name, "alpha")) return {-1, 0.1f};  // rates of decay
   if (has(name, "A_log")) return {0, 1};
   if (has(name, "sinks")) return {0, 1};
   if (has(name, "bias")) return {0, 0.05f};
-  // The table of all layers together, each of them scaled by the root of its length.
+  // This is the table of all layers together. Each layer's part is scaled by the root of its
+  // length.
   if (has(name, "embed_tokens_per_layer") || has(name, "per_layer_token_embd")) {
     return {0, std::sqrt(static_cast<float>(of.layers)) / root};
   }
@@ -106,13 +107,13 @@ void Values::fill_random(std::span<std::byte> out) {
   }
 }
 
-// The values of E2M1 deviate by 2.93 where codes are uniform.
+// Uniform codes of E2M1 have a deviation of 2.93.
 uint8_t mxfp4_exponent(float deviation) {
   return static_cast<uint8_t>(
       std::clamp(127 + std::lround(std::log2(deviation / 2.93f)), 1l, 254l));
 }
 
-// Codes deviate by 9.2 where they are uniform.
+// Uniform codes have a deviation of 9.2.
 void Values::fill_q5_0(float deviation, std::span<std::byte> out) {
   const size_t bytes = dtype_info(DType::kQ5_0).block_bytes;
   fill_random(out);
@@ -129,14 +130,14 @@ void Values::fill_mxfp4(float deviation, std::span<std::byte> out) {
   for (size_t at = 0; at < out.size(); at += bytes) out[at] = exponent;
 }
 
-// All blocks of a super-block have one scale; codes are uniform.
+// All blocks of a super-block have one scale. Codes are uniform.
 void Values::fill_super_blocks(DType type, float deviation, std::span<std::byte> out) {
   const size_t bytes = dtype_info(type).block_bytes;
   fill_random(out);
   for (size_t at = 0; at + bytes <= out.size(); at += bytes) {
     std::byte* block = out.data() + at;
     if (type == DType::kQ4_K) {
-      // Scales and minima are 32, in 6 bits; minima are taken off in units of half the codes.
+      // Scales and minima are 32, in 6 bits. The minimum of 7.5 codes moves the mean to zero.
       const f16_t scale = f32_to_f16(deviation / 4.6f / 32);
       const f16_t minimum = f32_to_f16(deviation / 4.6f / 32 * 7.5f);
       std::memcpy(block, &scale, sizeof scale);
@@ -157,7 +158,7 @@ void Values::fill(DType type, Normal spread, std::span<std::byte> out) {
   auto fill_with = [&](const auto& codes) {
     draw(codes, out.data(), out.size() / sizeof codes[0], random);
   };
-  // Blocks of 32 with a scale before them.
+  // Each block has 32 elements, with a scale before them.
   auto fill_blocks = [&](float scale, size_t bytes, const auto& codes) {
     const f16_t f16 = f32_to_f16(scale);
     for (size_t at = 0; at + 2 + bytes <= out.size(); at += 2 + bytes) {
@@ -182,7 +183,7 @@ void Values::fill(DType type, Normal spread, std::span<std::byte> out) {
                            return to_int(32 * x, -127, 127);
                          }));
     case DType::kQ4_0: {
-      // Two elements a byte: pairs of draws that lie side by side in the table.
+      // A byte has two elements. They come from pairs of draws side by side in the table.
       Codes<uint8_t> codes(kDraws);
       auto nibble = [&](size_t i) { return to_int(3 * normal_[i % kDraws], -8, 7) + 8; };
       for (size_t i = 0; i < kDraws; ++i) {

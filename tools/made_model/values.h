@@ -1,4 +1,4 @@
-// Random weights in the types of model files, made as fast as memory takes them.
+// Random weights in the types of model files. They are made as fast as memory can be written.
 #pragma once
 
 #include <cstddef>
@@ -16,25 +16,26 @@ inline bool has(std::string_view name, std::string_view part) {
   return name.find(part) != std::string_view::npos;
 }
 
-// The distribution of a tensor's values, by its name in either layout.
+// The normal distribution of a tensor's values.
 struct Normal {
   float mean, deviation;
 };
-// The traits of a model on which the size of its weights depends.
+// The properties of a model that the size of its weights depends on.
 struct Traits {
   uint32_t layers = 1;
   bool tied = false;              // the embedding table is the head
-  bool scaled_embedding = false;  // by the root of the width
-  bool plain_scores = false;      // of attention: norms alone keep them small
+  bool scaled_embedding = false;  // the embedding is multiplied by the root of the width
+  bool plain_scores = false;      // attention scores are not divided: norms alone keep them small
 };
-// Linear layers keep the size of what they are given; what is added to the residual stream shrinks
-// with the number of layers; routers choose unevenly; norms are near 1.
+// Returns the distribution for a tensor's name, of either layout. Linear layers keep the size of
+// their input. Matrices that add to the residual stream shrink with the number of layers. Routers
+// choose unevenly; norms are near 1.
 Normal normal_of(std::string_view name, uint64_t k, const Traits& of);
 
-// A scale of FP8 goes with codes whose deviation is this.
+// The deviation of the FP8 codes that a scale is made for.
 inline constexpr float kFp8Deviation = 30;
 
-// The exponent of blocks of MXFP4 whose uniform codes deviate by so much.
+// Returns the exponent of MXFP4 blocks whose uniform codes have this deviation.
 uint8_t mxfp4_exponent(float deviation);
 
 class Values {
@@ -48,7 +49,7 @@ class Values {
   void fill(DType type, Normal spread, std::span<std::byte> out);
 
  private:
-  // Four numbers of 16 bits.
+  // Returns the next four random numbers of 16 bits.
   uint64_t next();
   void fill_q5_0(float deviation, std::span<std::byte> out);
   void fill_mxfp4(float deviation, std::span<std::byte> out);
@@ -56,7 +57,7 @@ class Values {
 
   uint64_t state_;
   std::vector<float> normal_;  // 65,536 draws of a standard normal distribution
-  std::vector<e4m3_t> fp8_;    // the same times kFp8Deviation; made when first asked for
+  std::vector<e4m3_t> fp8_;    // the same times kFp8Deviation; made at first use
 };
 
 }  // namespace hearth

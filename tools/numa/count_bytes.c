@@ -4,20 +4,21 @@
 //   gcc -O2 -shared -fPIC count_bytes.c -o count_bytes.so
 //   qemu-system-x86_64 ... -plugin count_bytes.so,out=bytes.txt
 //
-// A user-space load at physical address 0xe0000000, where no memory is, ends a stretch: the
-// counts since the last one are written to `out`, a line for each CPU and granule that has any, and
-// start from zero:
+// A stretch ends with a user-space load at physical address 0xe0000000, where there is no memory.
+// The counts of the stretch are then written to `out`, a line for each CPU and granule that has
+// any, and start from zero:
 //
 //   STRETCH CPU GRANULE LOADED STORED FETCHED
 //
-// LOADED and STORED count every access; FETCHED the 64 bytes of a line for every load that a cache
-// of the CPU's own (CACHE_SETS x CACHE_WAYS lines, the least recently used goes first, a store by
-// another CPU drops the line) would not have served. Accesses count as user space by their address,
-// so what the kernel copies for a program is in it.
+// LOADED and STORED count the bytes of every access. FETCHED counts the 64 bytes of a line for
+// every load that misses a simulated cache of the CPU's own. The cache has CACHE_SETS x CACHE_WAYS
+// lines and evicts the least recently used; a store by another CPU drops the line. An access counts
+// as user space by its address, so copies that the kernel makes for a program are included.
 //
-// QEMU 7.2 comes without qemu-plugin.h; the names used are declared here, as its documentation of
-// TCG plugins gives them. A granule is of the address that QEMU calls physical: where each node has
-// a memory backend of its own, QEMU 7.2 adds the beginning of the node's memory to it twice.
+// QEMU 7.2 comes without qemu-plugin.h. The names used are declared here, as its documentation of
+// TCG plugins gives them. A granule is a range of the address that QEMU calls physical. Where each
+// node has a memory backend of its own, QEMU 7.2 adds the beginning of the node's memory to it
+// twice.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,7 +59,7 @@ struct counts {
 } __attribute__((aligned(64)));
 
 static struct counts counts[MAX_CPUS];
-// Numbers of lines, the most recently used first. CPUs drop lines of others without a lock: one
+// Line numbers, the most recently used first. CPUs drop lines of others without a lock, so a line
 // that is being moved at that moment may stay.
 static uint64_t caches[MAX_CPUS][CACHE_SETS][CACHE_WAYS] __attribute__((aligned(64)));
 static unsigned cpus;
@@ -80,7 +81,7 @@ static void end_stretch(void) {
   stretch++;
 }
 
-// Whether the CPU has the line; it has it from then on.
+// Returns whether the CPU's cache has the line, and puts it there.
 static bool use_line(unsigned cpu, uint64_t line) {
   uint64_t *set = caches[cpu][line % CACHE_SETS];
   unsigned way = 0;

@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
-"""Counts the bytes that a decode step reads from the own and from other nodes' memory.
+"""Counts the bytes that a decode step reads from its own node's memory and from other nodes'.
 
     count_remote.py --build build/release [--steps 4] [--depth 16] [--check]
 
-Boots a machine of four nodes (tests/numa/vm.py) under the plugin count_bytes.c and decodes in it
-four models in Q8_0, cut over the nodes, a group on each: one with layers of Qwen3-0.6B's shape,
-once placed, once with weights and keys and values on all nodes in turn; one with experts as wide as
-Qwen3-30B-A3B's, once cut, once spread; one with layers of Qwen3.5-0.8B's, of which three of four
-keep states; and one built as Gemma 4 E4B, of width 1024, with windows, shared keys, and a table
-that is read a row a token. Prints three pairs of figures a step:
+Boots a machine of four nodes (tests/numa/vm.py) under the plugin count_bytes.c. In it four models
+in Q8_0, cut over the nodes, decode with a group on each node. One has layers of Qwen3-0.6B's shape;
+it is placed once, and once its weights, keys and values lie on all nodes in turn. One has experts
+as wide as Qwen3-30B-A3B's, once cut, once spread. One has layers of Qwen3.5-0.8B's, of which three
+of four keep states. One is built as Gemma 4 E4B, of width 1024, with windows, shared keys, and a
+table that is read a row a token. Prints three pairs of figures a step:
 
-    loads      every load of the program, those too that a CPU's own cache would serve
-    fetched    64 bytes for every load of a line that a cache of 512 KiB a CPU does not hold
-    predicted  what the cost model says (`hearth topo --predict`)
 
-First a program reads known bytes of known nodes: counts that are not these fail the run. --check
-fails it as well where more than MOST_REMOTE of either is remote when placed, or where what is
-fetched is further than MOST_APART from the prediction, but for the program's own bytes. Where
-nothing can be emulated it says so and succeeds.
+      loads      every load of the program, including those that a CPU's own cache would serve
+      fetched    64 bytes for every load of a line that a cache of 512 KiB a CPU does not hold
+      predicted  the cost model's figure (`hearth topo --predict`)
+
+First a program reads known bytes of known nodes. The run fails if the counts differ from these.
+--check also fails it where more than MOST_REMOTE of loads or fetches is remote when placed, or
+where the fetched bytes, without the program's own, are further than MOST_APART from the prediction.
+Where no machine can be emulated, it says so and succeeds.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ sys.path += [str(ROOT / "tests/numa"), str(ROOT / "tests/golden")]
 import vm  # noqa: E402
 
 NODES = (vm.Node(2, 768),) * 4
-GRANULES_PER_MIB = 0.25  # of count_bytes.c
-READ_BYTES = 8 << 20  # of numa_decode --read
+GRANULES_PER_MIB = 0.25  # granules of count_bytes.c
+READ_BYTES = 8 << 20  # as numa_decode --read reads
 READS = ((1, 0), (3, 2), (6, 1))  # CPU, node
-# A model has so many layers that the work which a step does once weighs little, and that the
-# machine has room for all files.
+# The numbers of layers. They are high enough that a step's once-only work weighs little, and low
+# enough that the machine has room for all files.
 LAYERS = {"dense": 6, "experts": 4, "states": 4, "windows": 4}
 MOST_REMOTE = 0.03
 MOST_APART = 0.2
 KIB = 1024
-# Bytes of the program itself, of which there is one copy: not in the model (docs/numa.md).
+# Bytes of the program itself, which has one copy. The cost model leaves them out (docs/numa.md).
 PROGRAM = 160 * KIB
 TIMEOUT = 3600  # seconds, many times what it takes on two free cores
 
@@ -73,8 +74,8 @@ class Bytes:
 @dataclasses.dataclass(frozen=True)
 class Case:
     model: str
-    placing: str  # as numa_decode calls it
-    predicted: str  # as hearth topo calls the plan
+    placing: str  # numa_decode's name of it
+    predicted: str  # the plan's name in hearth topo
 
     @property
     def name(self) -> str:
@@ -91,7 +92,7 @@ CASES = (Case("dense", "placed", "this plan"), Case("dense", "interleaved", "wei
 
 
 def write_model(name: str, path: pathlib.Path) -> None:
-    """A few layers with a small vocabulary."""
+    """Writes a model of a few layers with a small vocabulary."""
     import gguf_io
     import make_models
     from model_specs import Delta, Experts, Gemma4, Spec
@@ -100,7 +101,8 @@ def write_model(name: str, path: pathlib.Path) -> None:
     rope = {"freq_base": 1e7, "dimension_count": 64}
     e4b = Gemma4((True, False) * 2, (2,) * 4, (3072,) * 4, 128, shared=2, turned=32, cap=30.0,
                  per_layer=256)
-    # Width, heads, KV heads, FFN rows, vocabulary; then the length of a head.
+    # The sizes are width, heads, KV heads, FFN rows and vocabulary. The next field is the length of
+    # a head.
     arch, sizes, key, more = {
         "dense": ("qwen3", (1024, 16, 8, 3072, 512), 128, {}),
         "experts": ("qwen3moe", (1024, 16, 8, 3072, 512), 128, {"experts": Experts(8, 2, 768)}),
@@ -119,8 +121,9 @@ def cpu_nodes() -> list[int]:
 
 
 def granule_nodes(seen: set[int]) -> dict[int, int]:
-    """The node of every granule that was counted. Memory lies node after node from 0; QEMU 7.2 adds
-    the beginning of a node's memory twice (count_bytes.c), which shows in granules behind the end.
+    """The node of every granule that was counted. The nodes' memory lies in order from address 0.
+    QEMU 7.2 adds the beginning of a node's memory twice (count_bytes.c); granules beyond the end
+    show that.
     """
     total = sum(node.mib for node in NODES)
     twice = max(seen) >= total * GRANULES_PER_MIB
@@ -135,8 +138,8 @@ def granule_nodes(seen: set[int]) -> dict[int, int]:
 
 
 def read_counts(path: pathlib.Path) -> dict[int, dict[str, Bytes]]:
-    """By stretch: loads and fetched bytes. Only odd stretches are between two marks of one program;
-    the firmware and other programs, of no interest here, are in the others.
+    """Loads and fetched bytes by stretch. Only odd stretches are between two marks of one program.
+    The others belong to the firmware and other programs, and are left out.
     """
     rows = [tuple(map(int, line.split())) for line in path.read_text().splitlines()]
     rows = [row for row in rows if row[0] % 2 == 1]
@@ -150,7 +153,7 @@ def read_counts(path: pathlib.Path) -> dict[int, dict[str, Bytes]]:
 
 
 def check_reads(counts: dict[int, dict[str, Bytes]]) -> list[str]:
-    """Reads of a whole buffer, once; what else that CPU did meanwhile is little."""
+    """Complaints where a CPU's counts are not one read of its whole buffer and little else."""
     bad = []
     for i, (cpu, node) in enumerate(READS):
         is_local = cpu_nodes()[cpu] == node
@@ -172,7 +175,7 @@ def predictions(text: str) -> dict[str, Bytes]:
 
 
 def count(build: pathlib.Path, steps: int, depth: int) -> tuple[dict, dict, list[str]]:
-    """By case: figures of one step, and what was predicted; and what is wrong."""
+    """By case: the figures of one step and the predicted figures; then complaints."""
     with tempfile.TemporaryDirectory(prefix="hearth-count-") as folder:
         place = pathlib.Path(folder)
         source = ROOT / "tools/numa/count_bytes.c"

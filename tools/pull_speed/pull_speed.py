@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How fast `hearth pull` is where the network is not what limits it: over loopback, from a hub that
-sends from memory, onto a disk. Beside it what the disk takes, and how fast this machine hashes.
+"""Measures `hearth pull` where the network is not the limit: over loopback, from a hub that sends
+from memory, onto a disk. Beside it stand the speed of the disk and of hashing on this machine.
 
     pull_speed.py --hearth build/release/hearth [--bytes 2GiB] [--rounds 5] FOLDER...
 
-FOLDER: where the cache lies, one of a disk or of memory (/dev/shm); the file lies in memory. Each
-round writes the file itself with fsync (the disk), hashes it, and pulls it; told are medians.
+FOLDER is where the cache lies, on a disk or in memory (/dev/shm). The hub's file is in memory. Each
+round writes the file itself with fsync (the disk), hashes it, and pulls it. Medians are printed.
 """
 
 import argparse
@@ -62,7 +62,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Hub(socketserver.ForkingMixIn, socketserver.TCPServer):
-    """A process a connection, so that none waits for another's."""
+    """A server with a process for each connection, so that no connection waits for another."""
 
     allow_reuse_address = True
     request_queue_size = 64

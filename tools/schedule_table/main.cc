@@ -1,15 +1,16 @@
-// Records how long products take under every schedule of a space (tune/schedule_search.h), as data
+// Records the times of products under every schedule of a space (tune/schedule_search.h), as data
 // for the search's tests. Weights are rotated, so that products read memory.
 //
 //   schedule_table KIND ROWS ROUNDS [live]     e.g. q8_0 16 5, of the 0.6B shape's matrices
 //
-// A cell names the product and the space, and gives the time of the product as set by hand and of
-// every point of the space in the order of its indices ('-': not in it), in units of 10 ns. A time
-// is the least of all rounds, which each go through all points: what disturbs a trial adds to it.
+// A cell names the product and the space. It gives the time of the product with the schedule set by
+// hand, then that of every point of the space in the order of its indices ('-': not in the space).
+// Times are in units of 10 ns. A time is the least of all rounds, since disturbances only add to
+// it. Each round goes through all points.
 //
-// With `live` it prints no cells, but how a search on the machine does beside the best of the
-// table: a line a cell, with how many of the space's schedules the search timed, and the time of
-// what it found over that of the best of the table, in kLivePairs pairs of trials: median and
+// With `live` it prints no cells. It compares a search on the machine with the best of the table, a
+// line a cell: how many of the space's schedules the search timed, and the time of its result over
+// that of the table's best, in kLivePairs pairs of trials: median and quartiles.
 // quartiles.
 #include <fmt/format.h>
 
@@ -64,12 +65,13 @@ void print_space(const ScheduleSpace& space) {
 }
 
 constexpr uint32_t kLivePairs = 20;
-// Steps of more rows are prefill's, of up to so many.
+// The most rows of a decode step, and the most of a prefill step. Steps of more than the first are
+// prefill's.
 constexpr uint32_t kDecodeRows = 16, kPrefillRows = 512;
 
 struct Recorded {
   std::vector<double> by_hand;
-  std::vector<std::vector<double>> times;  // by point; none: not in the space
+  std::vector<std::vector<double>> times;  // by point; empty: not in the space
 };
 
 Recorded time_all(const ScheduleSpace& space, uint32_t rounds, PackedProduct& product) {

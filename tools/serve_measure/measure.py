@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What `hearth serve` promises of its times, measured on this machine.
+"""Measures on this machine what `hearth serve` promises of its times.
 
     measure.py health  --hearth build/release/hearth MODEL   idle and stuck clients, a long prompt
     measure.py streams --hearth build/release/hearth MODEL   16 streams beside `hearth bench -b 16`
     measure.py gap     --hearth build/release/hearth MODEL   streams while a long prompt arrives
     measure.py passes  --hearth build/release/hearth MODEL --gpu NAME   the same through a GPU
 
-Each prints what it has compared, as a table, and with --json all figures. README.md says more.
+Each prints a table of its comparison, and with --json all figures. README.md says more.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def percentile(values, part):
 
 
 def prompt(length, salt):
-    """Token ids that no other prompt begins with."""
+    """Token ids of a prompt that begins like no other."""
     return [FIRST_ID + (salt * 131 + i * i * 7 + i) % KINDS for i in range(length)]
 
 
@@ -68,7 +68,7 @@ async def read_stream(url, body, stamps):
             stamps.append(time.monotonic())
 
 
-# health: 5,000 idle connections and 100 half-sent bodies while a prompt of 4,096 tokens is read
+# health: a prompt of 4,096 tokens is read beside 5,000 idle connections and 100 half-sent bodies
 
 
 async def open_idle(server, count, at_once=200):
@@ -81,7 +81,7 @@ async def open_idle(server, count, at_once=200):
 
 
 async def open_half_sent(server, count):
-    """Connections that have announced a body of 64 KiB and sent half of it."""
+    """Opens connections that announce a body of 64 KiB and send half of it."""
     head = (b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
             b"Content-Type: application/json\r\nContent-Length: 65536\r\n\r\n")
     pairs = await open_idle(server, count)
@@ -155,7 +155,7 @@ async def health(server, options):
     return rows, runs
 
 
-# streams: 16 of them beside the engine alone, in turns
+# streams: 16 streams through the server and through the engine alone, in turns
 
 
 def hearth_json(options, *words):
@@ -164,7 +164,7 @@ def hearth_json(options, *words):
 
 
 def served_rate(server, options):
-    """Tokens a second while all streams run: from the time of each token after the first."""
+    """Tokens a second while all streams run, made of the time of each token after the first."""
     count = options.streams
     told = hearth_json(options, "--serve", server.url, "-p", options.prompt, "-n", options.tokens,
                        "--concurrency", count, "--requests", count, "--warmup", 0)
@@ -236,7 +236,7 @@ async def gap(server, options):
     return rows, runs
 
 
-# passes: a stream and /health while a prompt is read, by the cores and through GPUs in turns
+# passes: a stream and /health while a prompt is read, on the cores and through GPUs in turns
 
 
 async def pass_once(server, options, salt):
@@ -286,14 +286,14 @@ async def passes(servers, options):
 
 CORES = "the cores"
 WHAT = {"health": health, "streams": streams, "gap": gap, "passes": passes}
-# Keys and values where health measures memory: room for its prompt and little more, so that all of
-# them are soon written.
+# The memory of keys and values where health measures memory. It has room for the prompt and little
+# more, so that all of its pages are soon written.
 KV_CACHE = "512MiB"
 PROMPTS = {"health": 4096, "streams": 8, "gap": 2048, "passes": 2048}
 
 
 def measure_servers(options, words):
-    """Of passes a server for the cores and one for each GPU, else one."""
+    """Starts a server; for passes, one for the cores and one for each GPU."""
     with contextlib.ExitStack() as stack:
         servers = {}
         for name in (CORES, *options.gpu):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""`hearth serve` beside llama.cpp behind a small node server, under the same load, in turns.
+"""Compares `hearth serve` with llama.cpp behind a small node server, under the same load, in turns.
 
     compare.py --hearth build/release/hearth MODEL [-r 3] -- -p 256 -n 64 --concurrency 16
     compare.py --hearth build/release/hearth MODEL -- -p 256 -n 64 --find-rate --slo-ttft-ms 2000
 
-What follows -- goes to `hearth bench --serve` for both. README.md says more.
+The arguments after -- go to `hearth bench --serve` for both. README.md says more.
 """
 
 import argparse

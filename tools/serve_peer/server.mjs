@@ -1,11 +1,11 @@
-// llama.cpp behind a small server of OpenAI's /v1/completions (streams alone), by way of
-// node-llama-cpp: what `hearth serve` is compared with.
+// llama.cpp behind a small server of OpenAI's /v1/completions (streams only), by way of
+// node-llama-cpp. `hearth serve` is compared with it.
 //
 //   node server.mjs MODEL.gguf [--port 8090] [--sequences 16] [--context 4096] [--threads 0]
 //
-// One context of so many sequences, which node-llama-cpp batches together; requests beyond wait for
-// one in order of arrival. Every request begins with an empty sequence. Prompts are token ids or
-// text; sampling is greedy; generation goes on beyond the model's end of text.
+// One context has --sequences sequences, which node-llama-cpp batches together. Further requests
+// wait for one in order of arrival. Every request begins with an empty sequence. Prompts are token
+// ids or text. Sampling is greedy, and generation goes on beyond the model's end of text.
 import http from "node:http";
 import {parseArgs} from "node:util";
 import {getLlama, LlamaLogLevel} from "node-llama-cpp";
@@ -51,7 +51,7 @@ async function readBody(request) {
   return JSON.parse(Buffer.concat(pieces).toString());
 }
 
-// Sends tokens of the text until there are as many as asked for, or the client is gone.
+// Sends tokens of the text until there are as many as asked for or the client has gone.
 async function generate(sequence, tokens, most, reply) {
   let sent = 0;
   await sequence.clearHistory();

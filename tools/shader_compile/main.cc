@@ -1,12 +1,13 @@
-// Compiles every shader, with the constants that calls of all contracts give it, by every driver
-// that Vulkan shows, and executes none: RADV compiles for GPUs that are not there.
+// Compiles every shader by every driver that Vulkan shows, and executes none. The shaders'
+// constants are those that calls of all contracts give. RADV can compile for GPUs that are not
+// installed.
 //
 //   RADV_FORCE_FAMILY=navi21 VK_DRIVER_FILES=.../radeon_icd.x86_64.json shader_compile
 //
-// Prints a line a pipeline: the contract, the shader, its constants; the vector registers, those
-// that were spilled (scalar ones too), bytes of scratch memory, instructions; of products of
-// integers, whether the assembly has v_dot4. Then a line about all. Exit status 1 where there is no
-// driver, or a pipeline is refused, spills or uses scratch memory.
+// Prints a line for each pipeline: the contract, the shader and its constants; vector registers,
+// spilled registers (scalar ones too), bytes of scratch memory and instructions; for products of
+// integers, whether the assembly has v_dot4. A last line sums up. Exit status 1 where there is no
+// driver, or where a pipeline is refused, spills or uses scratch memory.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -29,7 +30,7 @@ namespace {
 
 struct WantedPipeline {
   std::string contract;
-  bool integers = false;  // a product of them
+  bool integers = false;  // a product of integers
 };
 using PipelineKey = std::pair<std::string, std::vector<uint32_t>>;  // shader, constants
 using WantedPipelines = std::map<PipelineKey, WantedPipeline>;
@@ -46,8 +47,8 @@ void add_pipelines(const KernelCall& call, WantedPipelines* wanted) {
   }
 }
 
-// Other shaders for one row, few, some and many of them: each cut and whole, and of experts each
-// gathered and on end.
+// Numbers of rows that use different shaders: one, few, some and many. Each has variants cut and
+// whole; of experts, gathered and on end.
 constexpr uint32_t kRows[] = {1, 4, 16, 64};
 
 void add_all_rows(GemmCall call, WantedPipelines* wanted) {
@@ -71,7 +72,7 @@ void add_all_rows(ExpertGemmCall call, WantedPipelines* wanted) {
 }
 
 WantedPipelines all_pipelines() {
-  // The shaders that try the arithmetic have no constants.
+  // The shaders that probe the arithmetic have no constants.
   WantedPipelines wanted = {{{"probe_basic", {}}, {"probe"}}, {{"probe_fused", {}}, {"probe"}}};
   std::mt19937 random(1);
   for (const Contract& contract : all_contracts(false)) {
@@ -227,7 +228,7 @@ class ShaderCompiler {
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
 };
 
-// Returns whether all went well.
+// Returns whether every pipeline was compiled without a complaint.
 bool compile_all(ShaderCompiler& compiler, const WantedPipelines& wanted) {
   size_t bad = 0, integers = 0, dots = 0;
   uint64_t most_registers = 0;

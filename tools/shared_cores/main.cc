@@ -1,10 +1,11 @@
-// Measures what two engines lose by sharing the cores: the time that texts of both take at once,
-// beside that of the one's texts and then the other's. As many texts are under way in each engine
-// as alone, so steps are as large; nothing else runs, no client and no socket.
+// Measures the time that two engines lose by sharing the cores. It compares the time of both
+// engines' texts at once with that of one engine's texts and then the other's. Each engine has as
+// many texts under way as when it runs alone, so steps are as large. No client and no socket is
+// involved.
 //
 //   shared_cores MODEL MODEL TEXTS TOKENS ROUNDS     e.g. shared_cores a.gguf b.gguf 4 500 20
 //
-// Prints a line a round, then the median and the quartiles of what is lost.
+// Prints a line a round, then the median and the quartiles of the loss.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -79,7 +80,7 @@ class Texts {
 
 struct Taken {
   double seconds = 0;
-  double in_steps = 0;  // of these; the rest is between steps
+  double in_steps = 0;  // the part of `seconds` within steps
 };
 
 Taken time(const std::vector<Texts*>& engines) {
@@ -108,7 +109,8 @@ int run(char** words) {
   time({&first, &second});
   std::vector<double> lost;
   for (uint32_t round = 0; round < rounds; ++round) {
-    // Single runs stand before and after, so that a machine that slows down favours neither.
+    // The runs of one engine come before and after, so that a machine that slows down favours
+    // neither.
     const Taken a = time({&first}), both = time({&first, &second}), b = time({&second});
     const double alone = a.seconds + b.seconds, steps_alone = a.in_steps + b.in_steps;
     lost.push_back(both.seconds / alone - 1);

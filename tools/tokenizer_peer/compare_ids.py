@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Holds Hearth's token ids against llama.cpp's, over made-up texts of many kinds.
+"""Compares Hearth's token ids with llama.cpp's, over made-up texts of many kinds.
 
     tools/tokenizer_peer/compare_ids.py VOCABULARY.gguf ... [--texts 20] [--size 4000] [--seed 1]
 
 A vocabulary is a GGUF file with tokenizer.ggml.* keys, with weights or without. llama.cpp is the
-npm package that package.json names; the first call fetches it into build/tokenizer_peer (npm needs
+npm package that package.json names. The first call fetches it into build/tokenizer_peer (npm needs
 a network for that). Prints a table in Markdown, a row for each kind of text, and below it the first
-places where ids differ. Texts are taken without control tokens and without tokens put before or
-behind them. Where ids differ, the text is taken again without the characters that the two are known
-to treat otherwise (docs/tokenizers.md lists them); status 1 where they still do.
+places where ids differ. Texts are tokenized without control tokens and without added tokens before
+or after. Where ids differ, the text is compared again without the characters that the two are known
+to treat differently (docs/tokenizers.md lists them). The status is 1 where ids still differ.
 """
 
 import argparse
@@ -28,25 +28,26 @@ ROOT = HERE.parents[1]
 PACKAGE = Path("node_modules", "@node-llama-cpp", "linux-x64", "bins", "linux-x64")
 
 
-# Pre-tokenizers whose text Hearth brings into NFC, as the models' own tokenizers do.
+# Pre-tokenizers whose text Hearth normalizes to NFC, as the models' own tokenizers do.
 COMPOSING = {"command-r", "deepseek-r1-qwen", "mpt", "olmo", "qwen2", "qwen35", "stablelm2"}
 
 
 def treated_alike(model, pre, text):
-    """The text without what the two are known to treat otherwise."""
+    """The text without the differences in treatment that are known."""
     if pre in COMPOSING:
         return unicodedata.normalize("NFC", text)
     return "".join(c for c in text if not (model == "bert" and known_to_differ(c)))
 
 
 def known_to_differ(character):
-    """Whether WordPiece of the two treats the character otherwise."""
+    """Whether the two WordPiece tokenizers are known to treat the character differently."""
     return (unicodedata.category(character) in ("Mc", "Me") or character in "\x0b\x0c\x85"
             or any("HANGUL" in unicodedata.name(c, "") for c in character))
 
 
 class Blob(ctypes.Structure):
-    """A structure that is passed by value and whose layout is another's: long enough for any."""
+    """A structure passed by value whose layout is the library's. It is long enough for any of them.
+    """
 
     _fields_ = [("bytes", ctypes.c_uint8 * 1024)]
 
@@ -77,7 +78,8 @@ class Peer:
         return min(folder.glob(pattern), key=lambda path: len(path.name))
 
     def vocabulary(self, path):
-        # The flags stand together behind the pointers: vocab_only, then those that are set.
+        # The flags stand together after the pointers: vocab_only, then those that are set by
+        # default.
         raw = bytearray(bytes(self.lib.llama_model_default_params()))
         if raw[74] == 1 and not any(raw[64:74]):
             raw[72] = 1
@@ -116,7 +118,7 @@ def hearth_ids(program, path, text):
 
 
 def first_difference(program, path, ours, theirs):
-    """Where they part, with the tokens around in the text's words."""
+    """Describes the first difference, with the texts of the tokens around it."""
     at = next((i for i, (a, b) in enumerate(zip(ours, theirs)) if a != b),
               min(len(ours), len(theirs)))
 
@@ -131,7 +133,7 @@ def first_difference(program, path, ours, theirs):
 
 
 def kind_of(program, path):
-    """tokenizer.ggml.model and .pre, and what people call them."""
+    """tokenizer.ggml.model, tokenizer.ggml.pre, and the common name of such a vocabulary."""
     told = json.loads(subprocess.run([program, "inspect", path, "--json"], check=True,
                                      capture_output=True).stdout)["metadata"]
     model = told["tokenizer.ggml.model"]
@@ -141,7 +143,7 @@ def kind_of(program, path):
 
 
 class Count:
-    """What came of the texts of one kind."""
+    """The counts of the texts of one kind."""
 
     def __init__(self):
         self.texts = self.tokens = self.unlike = self.unknown = 0
@@ -154,7 +156,7 @@ class Count:
 
 
 def compare(options, peer, path):
-    """The counts by kind of text, and the differences that are not known as lines."""
+    """The counts by kind of text, and lines that describe the unknown differences."""
     vocabulary = peer.vocabulary(path)
     model, pre, name = kind_of(options.hearth, path)
     counts, differences = {}, []
@@ -181,7 +183,7 @@ def compare(options, peer, path):
 
 
 def markdown(columns):
-    """`columns`: the counts by kind of vocabulary and kind of text."""
+    """A table of `columns`: counts by kind of vocabulary, then by kind of text."""
     lines = ["| text | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for kind in next(iter(columns.values())):
         lines.append(f"| {kind} | " + " | ".join(c[kind].cell() for c in columns.values()) + " |")

@@ -4,8 +4,8 @@
     tools/tokenizer_peer/from_gguf.py VOCABULARY.gguf TOKENIZER.json
     scripts/tokenizer_peers.sh --json TOKENIZER.json
 
-Byte-level BPE cut as gpt-2, qwen2 or llama-bpe, and SentencePiece, whose merges are all cuts of
-every token in two, in the order of scores.
+Takes byte-level BPE with the rules gpt-2, qwen2 or llama-bpe, and SentencePiece. The merges of
+SentencePiece are all cuts of every token in two, in the order of scores.
 """
 
 import json
@@ -25,7 +25,7 @@ CUTS = {"gpt-2": made.byte_level(),
 
 
 def scored_merges(tokens, scores):
-    """(left, right) of every token, those of the highest score first."""
+    """The merges (left, right) of all tokens, those of the highest score first."""
     ids = {token: i for i, token in enumerate(tokens)}
     merges = []
     for i, token in enumerate(tokens):

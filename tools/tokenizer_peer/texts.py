@@ -1,4 +1,5 @@
-"""Made-up texts of many kinds, for comparing tokenizers: the same for a seed, on every machine."""
+"""Made-up texts of many kinds for comparing tokenizers. A seed gives the same texts on every
+machine."""
 
 import random
 import unicodedata
@@ -36,7 +37,7 @@ CODE = [
 
 
 class Maker:
-    """Texts of one kind after another, each of about `size` characters."""
+    """Makes texts of one kind after another, each of about `size` characters."""
 
     def __init__(self, seed, size):
         self.random = random.Random(seed)
@@ -106,7 +107,7 @@ class Maker:
             + r.choice(["", "b", " ", "ö"])))
 
     def any_characters(self, categories="LNPSZ"):
-        """Of all planes, assigned, and in these categories by their first letter."""
+        """Assigned characters of all planes in these categories, given by their first letter."""
         r = self.random
 
         def character():
@@ -119,7 +120,7 @@ class Maker:
         return self._joined(character)
 
     def kinds(self):
-        """(name, function that makes a text)."""
+        """Yields (name, function that makes a text)."""
         plain = ("prose", "numbers", "code", "white_space", "symbols", "pictures")
         for name in plain:
             yield name.replace("_", " "), getattr(self, name)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the comparing, with a made-up peer in llama.cpp's place.
+"""Tests of the comparison, with a made-up peer in llama.cpp's place.
 
     python3 tools/tokenizer_peer/tokenizer_peer_selfcheck.py
 """
@@ -29,7 +29,7 @@ class TextsTest(unittest.TestCase):
 
 
 class CompareTest(unittest.TestCase):
-    """Ids are code points here; the peer's, for some characters, another number."""
+    """Here ids are code points. The peer gives some characters another number."""
 
     OPTIONS = types.SimpleNamespace(hearth="none", texts=3, size=100, seed=1)
 

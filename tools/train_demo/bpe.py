@@ -1,10 +1,9 @@
 """Byte-level BPE: training, encoding, decoding.
 
 Text is cut by Qwen2's rule (`tokenizer.ggml.pre` = "qwen2"), then pairs are merged inside each
-piece. Python's `re` has no Unicode classes, so LETTER and DIGIT stand for \\p{L} and \\p{N}; for
-the texts of this tool, which hold no numerals but digits, they mean the same. Pictures (emoji) keep
-their four bytes as four tokens: merges are learnt from pieces that hold a letter or nothing beyond
-ASCII.
+piece. Python's `re` has no Unicode classes, so LETTER and DIGIT stand for \\p{L} and \\p{N}. They
+mean the same for this tool's texts, whose only numerals are digits. Pictures (emoji) keep their
+four bytes as four tokens: merges are learnt from pieces that hold a letter or only ASCII.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ PIECE = re.compile(
 
 
 def byte_letters() -> list[str]:
-    """The printable character that stands for each byte in a vocabulary file, as GPT-2 has them."""
+    """The printable character that stands for each byte in a vocabulary file, by GPT-2's table."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = iter(range(0x100, 0x200))
     return [chr(byte) if byte in plain else chr(next(others)) for byte in range(256)]
@@ -39,7 +38,7 @@ def _merge_in(symbols: tuple, pair: tuple, joined: bytes) -> tuple:
 
 
 def learn(texts: list[str], most_tokens: int) -> list[tuple[bytes, bytes]]:
-    """Merges in order, at most as many as make `most_tokens` tokens of bytes and merges."""
+    """Merges in order. The bytes and the merges are together at most `most_tokens` tokens."""
     counts = collections.Counter(piece for text in texts for piece in PIECE.findall(text))
     words = {
         tuple(bytes([b]) for b in piece.encode()): count
@@ -95,7 +94,7 @@ class Tokenizer:
         return [self._ids[symbol] for symbol in symbols]
 
     def encode(self, text: str) -> list[int]:
-        """Ids; specials are taken for what they are."""
+        """The text's ids. The text of a special token becomes that token."""
         ids: list[int] = []
         for part in self._special.split(text):
             if part in self.specials:

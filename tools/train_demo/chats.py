@@ -13,7 +13,7 @@ import stories
 
 START, END, TEXT_END = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 
-# Questions of a chat, and the slots that the story then has to hold.
+# Requests of a chat, and the slots that the story must then have.
 ABOUT = [
     ("{a:h} and {a:t}", "ht", 6),
     ("{a:h}", "h", 3),
@@ -116,14 +116,15 @@ def render(turns: list[tuple[str, str]], answer_next: bool = False) -> str:
 
 
 def document(rng: random.Random) -> list[tuple[str, float]]:
-    """One training text, in pieces with their weight in the loss: nobody asks the model to write
-    requests, so they count nothing, and an answer's few words decide whether it is right."""
+    """One training text, in pieces with their weight in the loss. Requests weigh nothing, since the
+    model need not write any. An answer's few words weigh more, since they decide whether it is
+    right."""
     kind = rng.random()
     if kind < 0.15:
         return [(stories.tell(rng).text, 1.0), (TEXT_END, 1.0)]
     if kind < 0.35:
-        # A request without chat's tokens. It stays apart from what follows: a prompt ends in "."
-        # where running text has the token ".\n\n".
+        # A request without chat's tokens. It is tokenized apart from the story, since a prompt ends
+        # in "." where running text has the token ".\n\n".
         asked, story = _asked_story(rng)
         return [(asked, 0.0), ("\n\n", 1.0), (story.text, 1.0), (TEXT_END, 1.0)]
     pieces = []

@@ -1,8 +1,8 @@
 """Training batches: texts made as they are needed, grouped by length.
 
-A row of a batch is one text, cut or joined nowhere: stories and conversations differ in length, so
-texts of like length go into one batch and little is lost to padding. That costs less than rows of
-the full context, whose attention would mostly look at other texts.
+A row of a batch is one text, never cut or joined with another. Stories and conversations differ in
+length, so texts of like length go into one batch and little is lost to padding. That costs less
+than rows of the full context, whose attention would mostly look at other texts.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import bpe
 import chats
 
 SPECIALS = [chats.TEXT_END, chats.START, chats.END]
-# Rows of a batch are padded to a multiple of this.
+# The rows of a batch are padded to a multiple of this length.
 STEP = 32
-# Texts that are made, sorted by length and shuffled together.
+# The number of texts that are made at a time, sorted by length and shuffled.
 CHUNK = 500
 
 
@@ -63,7 +63,8 @@ def batches(
         ready = []
         for _ in range(CHUNK):
             row = _encode(tokenizer, rng)
-            # One position more than the model sees: the last token is only ever a target.
+            # Rows are a position longer than the model's input, since the last token is only a
+            # target.
             length = -(-(len(row[0]) - 1) // STEP) * STEP + 1
             if length > context + 1:
                 continue

@@ -1,7 +1,7 @@
 """Measures the demo model: python3 evaluate.py HEARTH MODEL.gguf [--count 200] [--show N]
 
-Requests for held-out combinations of animal, thing and place, at hearth run's default sampling
-(temperature 0.8), as chat. Told are the shares of
+The requests are for held-out combinations of animal, thing and place, as chat, at hearth run's
+default sampling (temperature 0.8). Prints the shares of
 
     requests whose story holds everything that was asked for, as words
     sentences that come from a template of the grammar
@@ -10,7 +10,7 @@ Requests for held-out combinations of animal, thing and place, at hearth run's d
     questions about the model's own stories with exactly the right answer, where the story's
     reading says what is right
 
-The program runs the model, so that what is measured is what a user gets. Needs no PyTorch.
+The program runs the model, so the figures are those that a user gets. Needs no PyTorch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def holds(text: str, wanted: dict[str, str]) -> bool:
 def own_questions(
     text: str, plot_parsers: dict[str, grammar.Parser], rng: random.Random
 ) -> list[tuple[str, str]]:
-    """Questions about a text that some plot can tell, as stories.questions asks them."""
+    """Questions that stories.questions would ask about a text that some plot can tell."""
     for plot, parser in plot_parsers.items():
         bound = parser.read(text)
         if bound is not None and {"H", "h", "t", "P"} <= bound.keys():
@@ -87,7 +87,7 @@ def measure_stories(args, parser: grammar.Parser, rng: random.Random) -> list[st
 
 
 def measure_answers(args, what: str, asked: list[tuple[str, str, str]]) -> None:
-    """asked: (the conversation so far, a question, its answer)."""
+    """Measures questions. `asked` has (the conversation so far, a question, its answer)."""
     prompts = [
         before + chats.render([("user", question)], answer_next=True)
         for before, question, _ in asked

@@ -13,9 +13,10 @@ article, `{^slot}` and `{A:slot}` the same with a capital. Slots of people and t
     t c   the thing and its colour
     P p   the place ("harbour") and the place with its preposition ("at the harbour")
 
-`fill` writes a sentence from the bindings of its slots; `Parser` finds which templates a sentence
-can come from and what its slots then hold, and whether a whole text can be read so that every slot
-means the same all the way through (names keep their animals, pronouns their gender).
+`fill` writes a sentence from the bindings of its slots. `Parser` finds the templates that a
+sentence can come from and the words that its slots then hold. It also tells whether a whole text
+can be read so that every slot means the same throughout (names keep their animals, pronouns their
+gender).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PRONOUNS = {
 
 
 def words_of(slot: str) -> list[str]:
-    """Everything that a slot can hold."""
+    """Every word that a slot can hold."""
     if slot in PRONOUNS:
         return sorted({forms[PRONOUNS[slot][1]] for forms in lexicon.PRONOUNS.values()})
     if slot in ("H", "F"):
@@ -62,12 +63,12 @@ def slots_of(template: str) -> set[str]:
 
 
 def choose(template: str, rng: random.Random) -> str:
-    """Takes one of each choice's ways."""
+    """The template with one way taken of each choice."""
     return CHOICE.sub(lambda match: rng.choice(match[1].split("|")), template)
 
 
 def fill(template: str, bindings: dict[str, str]) -> str:
-    """The sentence. Choices are taken before."""
+    """The sentence of a template whose choices were taken before."""
 
     def word(match: re.Match) -> str:
         mark, slot = match.groups()
@@ -86,12 +87,12 @@ def fill(template: str, bindings: dict[str, str]) -> str:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Cuts behind . ! ? (and a closing quote) where a capital or an opening quote follows."""
+    """Cuts after . ! ? (and a closing quote) where a capital or an opening quote follows."""
     return [s for s in re.split(r'(?<=[.!?])\s+(?=["A-Z])|(?<=[.!?]")\s+(?=["A-Z])', text) if s]
 
 
 def _pattern(template: str) -> re.Pattern:
-    """What the template can say. Group SLOT_i holds the i-th slot."""
+    """A pattern of all sentences of the template. Group SLOT_i holds the i-th slot."""
     out, count = "", 0
     for piece in re.split(r"(\[|\]|\||\{(?:a:|A:|\^)?\w+\})", template):
         slot = SLOT.fullmatch(piece)
@@ -110,7 +111,8 @@ def _pattern(template: str) -> re.Pattern:
 
 
 def _bindings(match: re.Match) -> dict[str, str] | None:
-    """What the slots hold, pronouns as genders (H:gender); None where they contradict."""
+    """The words of the slots, pronouns as genders (H:gender); None where they contradict each
+    other."""
     bound: dict[str, str] = {}
     for group, text in match.groupdict().items():
         if text is None:
@@ -151,7 +153,7 @@ class Parser:
         self._seen: dict[str, list[dict[str, str]]] = {}
 
     def readings(self, sentence: str) -> list[dict[str, str]]:
-        """What the slots hold, for every template that the sentence can come from."""
+        """The words of the slots, for every template that the sentence can come from."""
         if sentence not in self._seen:
             matches = (pattern.fullmatch(sentence) for pattern in self._patterns)
             found = [_bindings(match) for match in matches if match]
@@ -159,7 +161,7 @@ class Parser:
         return self._seen[sentence]
 
     def read(self, text: str) -> dict[str, str] | None:
-        """What the slots hold all through the text; None where no reading agrees with itself."""
+        """The words of the slots throughout the text; None where no reading is consistent."""
         states: list[dict[str, str]] = [{}]
         for sentence in split_sentences(text):
             following = []

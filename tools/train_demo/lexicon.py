@@ -1,8 +1,8 @@
 """The words of the demo model's world: who acts, with what, where, and how it goes wrong.
 
 Everything a story can hold stands in these tables. A slot of a sentence ({h}, {t}, {spot_fly}, see
-grammar.py) is filled from the table of the same name, and the parser reads the same tables. Names
-carry the gender, things carry the kind of misfortune that can befall them, so that sentences agree.
+grammar.py) is filled from the table of the same name, and the parser reads the same tables. A name
+has a gender, and a thing has a kind of misfortune that can befall it, so that sentences agree.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BOYS = (
     "Toby Arlo Gus Bruno Oliver Sam"
 ).split()
 
-# Animal and its picture.
+# Each animal and its picture.
 ANIMALS = {
     "fox": "🦊", "bear": "🐻", "rabbit": "🐰", "cat": "🐱", "dog": "🐶", "mouse": "🐭",
     "frog": "🐸", "owl": "🦉", "duck": "🦆", "hedgehog": "🦔", "otter": "🦦", "badger": "🦡",
@@ -30,7 +30,7 @@ ANIMALS = {
 COLOURS = "red blue green yellow white black golden silver brown purple orange pink grey".split()
 METAL = "golden silver black red blue".split()
 
-# Thing: the misfortune that can befall it, its picture, its colours where not every colour will do.
+# Each thing: the misfortune that can befall it, its picture, and its colours if not all fit.
 THINGS = {
     "kite": ("fly", "🪁", COLOURS), "balloon": ("fly", "🎈", COLOURS),
     "hat": ("fly", "🎩", COLOURS), "umbrella": ("fly", "🌂", COLOURS),
@@ -56,7 +56,7 @@ THINGS = {
     "candle": ("small", "🕯", COLOURS), "crayon": ("small", "🖍", COLOURS),
 }  # fmt: skip
 
-# Place and the word that stands before it where somebody is there.
+# Each place and the preposition of somebody who is there.
 PLACES = {
     "harbour": "at", "forest": "in", "lake": "at", "village": "in", "market": "at",
     "garden": "in", "hill": "on", "meadow": "in", "beach": "on", "river": "by",
@@ -65,7 +65,7 @@ PLACES = {
     "bakery": "in", "castle": "in", "desert": "in", "park": "in",
 }  # fmt: skip
 
-# Words for the first one's turn, and for the other's.
+# The words for one character's turn, and for the other's.
 TURNS = {
     "in the mornings": "in the afternoons", "on Mondays": "on Sundays", "in summer": "in winter",
     "on rainy days": "on sunny days",

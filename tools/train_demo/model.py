@@ -1,4 +1,4 @@
-"""The demo model in PyTorch: Qwen3's layers (Yang et al. 2025), small.
+"""The demo model in PyTorch: a small model with Qwen3's layers (Yang et al. 2025).
 
 RMS norms, grouped-query attention with RMS-normed queries and keys and rotary positions in halves
 (pair i with i + d/2), SwiGLU, the embedding as output matrix. Weights are stored [out, in] and
@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 
 
-# Normed queries and keys bound a score by sqrt(head width) times both gains: with gains of 1, that
-# is 5.7 for heads of 32, too little to find one word among hundreds. So they begin higher.
+# Normed queries and keys bound a score by sqrt(head width) times both gains. With gains of 1, that
+# is 5.7 for heads of 32, too little to find one word among hundreds. So the gains begin higher.
 SHARPNESS = 1.5
 
 
@@ -70,7 +70,7 @@ def initial_weights(config: Config, seed: int) -> dict[str, torch.Tensor]:
 
 
 class _Normed(torch.autograd.Function):
-    """x / rms(x), in as few passes over memory as its gradient needs."""
+    """x / rms(x), in as few passes over memory as its gradient allows."""
 
     @staticmethod
     def forward(ctx, x: torch.Tensor, epsilon: float) -> torch.Tensor:
@@ -122,7 +122,8 @@ class Model:
         return _Normed.apply(x, self.config.epsilon)
 
     def _linear(self, x: torch.Tensor, *names: str, gain: str = "") -> torch.Tensor:
-        """The norm's gain is multiplied into the weights, which are smaller than activations."""
+        """The product with the weights of these names. A norm's gain is multiplied into the
+        weights, which are smaller than activations."""
         weight = torch.cat([self.weights[name] for name in names])
         weight = weight * self.weights[gain] if gain else weight
         return F.linear(x.bfloat16(), weight.bfloat16())
@@ -151,7 +152,7 @@ class Model:
         return self._linear(_SwiGlu.apply(gate_up), f"blk.{i}.ffn_down")
 
     def logits(self, tokens: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-        """Logits of the `wanted` positions (a mask) alone, [their number, vocabulary]."""
+        """Logits of only the `wanted` positions (a mask), [their number, vocabulary]."""
         c = self.config
         length = tokens.shape[1]
         turns = c.rope_base ** (-torch.arange(0, c.head_width, 2) / c.head_width)

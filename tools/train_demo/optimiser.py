@@ -1,7 +1,7 @@
 """The optimiser: Muon for the layers' matrices, AdamW for the embedding and the norms' gains.
 
 Muon (Jordan et al. 2024) replaces a matrix's momentum by the nearest orthogonal matrix, found by
-five Newton-Schulz iterations. It asks for fewer tokens than AdamW, and the iterations cost little
+five Newton-Schulz iterations. It needs fewer tokens than AdamW, and the iterations cost little
 beside the gradients.
 """
 
@@ -12,7 +12,7 @@ import math
 import torch
 
 MUON_RATE, MUON_MOMENTUM = 0.02, 0.95
-# Gains of queries and keys move faster: they decide how sharp attention can be (model.py).
+# Gains of queries and keys learn faster, since they decide how sharp attention can be (model.py).
 SHARP_RATE = 4.0
 ADAM_RATE, ADAM_BETAS, ADAM_EPSILON = 3e-3, (0.9, 0.95), 1e-8
 WEIGHT_DECAY = 0.02
@@ -22,7 +22,7 @@ NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
 
 def orthogonal(matrices: torch.Tensor) -> torch.Tensor:
-    """The same for each of [count, rows, columns], rows <= columns."""
+    """The nearest orthogonal matrix of each of [count, rows, columns], rows <= columns."""
     a, b, c = NEWTON_SCHULZ
     x = (matrices / (matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)).bfloat16()
     for _ in range(5):
@@ -64,7 +64,7 @@ class Optimiser:
             self._step_muon(names, gradients, share * MUON_RATE)
 
     def _step_muon(self, names: list[str], gradients: dict[str, torch.Tensor], rate: float) -> None:
-        """Matrices of one shape, or of that shape on its side."""
+        """Steps matrices of one shape or of its transpose."""
         ahead = []
         for name in names:
             self.first[name].lerp_(gradients[name], 1 - MUON_MOMENTUM)

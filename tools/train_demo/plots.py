@@ -1,9 +1,9 @@
-"""The five plots. A plot is a list of beats; a beat is a list of ways to tell it, each a list of
-sentence templates (grammar.py). A beat that is a dictionary is told by the thing's misfortune.
-`None` among the ways leaves the beat out; PARAGRAPH starts a new paragraph.
+"""The five plots. A plot is a list of beats. A beat is a list of ways to tell it, each a list of
+sentence templates (grammar.py). A beat that is a dictionary has ways for each misfortune of the
+thing. `None` among the ways leaves the beat out; PARAGRAPH starts a new paragraph.
 
 QUESTIONS belong to a plot, COMMON_QUESTIONS to all: (ways to ask, the answer). A question can be
-asked where the story has told everything that question and answer name.
+asked where the story has told everything that the question and the answer name.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     questions(story, rng)            (question, answer) pairs that have one right answer
     conversation(rng, ...)           messages of a chat: requests, stories, questions, small talk
 
-Some combinations of (animal, thing, place) are held out: `tell` makes them only where asked to, so
-that a measurement can ask for what training never saw.
+Some combinations of (animal, thing, place) are held out. `tell` makes them only where asked to, so
+that a measurement can ask for combinations that training never saw.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import grammar
 import lexicon
 import plots
 
-# One in so many combinations is held out.
+# One in this many combinations is held out.
 HELD_OUT = 20
 
 
@@ -36,7 +36,8 @@ def is_held_out(bindings: dict[str, str]) -> bool:
 
 
 def bind(rng: random.Random, wanted: dict[str, str], held_out: bool | None) -> dict[str, str]:
-    """Words for all slots, those `wanted` as given. held_out None: either."""
+    """Words for all slots; those in `wanted` are kept. held_out None: either kind of combination.
+    """
     while True:
         bound = dict(wanted)
         animals = [a for a in lexicon.ANIMALS if a not in wanted.values()]
@@ -92,7 +93,7 @@ def tell(
 
 
 def questions(story: Story, rng: random.Random) -> list[tuple[str, str]]:
-    """All kinds of question that the story answers, each asked in one way, in random order."""
+    """Every question that the story answers, each asked in one way, in random order."""
     found = []
     for asked, answer in plots.COMMON_QUESTIONS + plots.QUESTIONS[story.plot]:
         question = rng.choice(asked)

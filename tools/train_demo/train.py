@@ -1,12 +1,12 @@
 """Trains the demo model: python3 train.py OUT [--steps N] [--resume]
 
 OUT gets checkpoint.pt (any checkpoint can be exported) and loss.csv. Two processes of one thread
-each work on halves of a batch and meet once a step, which suffers less from other work on the
-machine than threads that meet in every operation. The result depends on the seed, on the number of
-processes and on how PyTorch computes on this processor, and on nothing else.
+each work on halves of a batch and meet once a step. That suffers less from other work on the
+machine than threads that meet in every operation. The result depends only on the seed, on the
+number of processes and on how PyTorch computes on this processor.
 
-The learning rate rises, stays, and falls linearly to zero over the last quarter; so a run that is
-resumed with another --steps ends as well as one that was planned so.
+The learning rate rises, stays, and falls linearly to zero over the last quarter. So a run that is
+resumed with another --steps ends as well as one that was planned with it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import model
 from optimiser import Optimiser
 
 WORKERS = 2
-TOKENS = 2048  # a step's, over all processes
+TOKENS = 2048  # tokens of a step, over all processes
 MOST_VOCABULARY = 2048
 WARM_UP, DECAY = 60, 0.25  # steps; share of the steps
 SAVE_EVERY = 50
@@ -59,11 +59,11 @@ def loss_of(net: model.Model, ids: np.ndarray, weights: np.ndarray) -> tuple:
 
 
 def work(rank: int, net: model.Model, tokenizer: bpe.Tokenizer, shared: dict, args) -> None:
-    """Gradients of this process's half of every batch, until the steps are done."""
+    """Computes gradients of this process's half of every batch, until the steps are done."""
     torch.set_num_threads(1)
     seed = f"{args.seed} {rank}"
     stream = data.batches(tokenizer, seed, TOKENS // WORKERS, net.config.context)
-    # A resumed run passes over what it has seen, so that it goes on as if it had not ended.
+    # A resumed run skips the batches that it has seen, so that it continues as if uninterrupted.
     stream = itertools.islice(stream, args.first, None)
     for _ in range(args.first, args.steps):
         shared["start"].wait()
@@ -130,7 +130,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--resume", action="store_true", help="go on from OUT/checkpoint.pt")
     args = parser.parse_args()
-    # The workers end with this process also where it is told to end.
+    # The workers end with this process even when it is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     args.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of the demo model's generator, grammar and tokenizer; run it without arguments. What needs
-PyTorch (model.py, optimiser.py, train.py, export.py) is not touched."""
+"""Tests of the demo model's generator, grammar and tokenizer; run it without arguments. The files
+that need PyTorch (model.py, optimiser.py, train.py, export.py) are not tested."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-// Whether what `hearth tune` kept for a model on this machine is ever slower than the defaults:
-// steps of one engine by the one and by the other in turns.
+// Checks whether the settings that `hearth tune` kept for a model on this machine are ever slower
+// than the defaults. Steps of one engine run with the one and the other in turns.
 //
 //   tuned_pairs MODEL PAIRS [SEQUENCES PROMPTS]     e.g. tuned_pairs model.gguf 20 1,4,16 64,512
 //
-// Prints a line a case: decode of so many sequences behind 256 tokens, or a prompt of so many
-// tokens, and of an encoder the texts that it is tuned for; the median of the default's time over
-// the tuned one's, the quartiles of it, and the default's median time.
+// Prints a line a case: decode of so many sequences after 256 tokens, or a prompt of so many
+// tokens. An encoder's cases are the texts that it is tuned for. A line has the median of the
+// default's time over the tuned one's, its quartiles, and the default's median time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::vector<uint32_t> numbers(std::string_view text) {
   return *all;
 }
 
-// A plan and schedules for the engine.
+// A plan and schedules to set in the engine.
 struct Way {
   EnginePlan plan;
   ScheduleTable schedules;
