@@ -1,5 +1,5 @@
-// Bandwidth tables from hostile text. Only hearth::Error may come out; of what is read every
-// rate is one, and there are as many as nodes want.
+// Fuzzes bandwidth tables with hostile text. Only hearth::Error may be thrown. A table that is read
+// has as many rates as the nodes need, each a valid rate.
 #include <cmath>
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
-// Bodies of requests from hostile bytes: only RequestError may come out, with a body below 1 KiB
-// that is JSON, and what was read keeps its limits. Bytes that begin no object are the
-// text of replies: every body and event is JSON, whatever tokens they were cut into.
+// Fuzzes request bodies with hostile bytes. Only RequestError may be thrown, with a JSON body below
+// 1 KiB, and a request that is read keeps its limits. Bytes that begin no object are used as the
+// text of replies: every body and event must be JSON, however the text is cut into tokens.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -128,7 +128,7 @@ void check_events(std::string_view events) {
   }
 }
 
-// The bytes are tokens, the first two say how they are to be given.
+// The bytes are tokens. The first two also choose the options of the reply.
 void write_replies(std::string_view bytes, const Tokenizer& tokenizer) {
   if (bytes.size() < 2) return;
   bytes = bytes.substr(0, 64);

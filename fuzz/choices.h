@@ -1,4 +1,4 @@
-// Choices that a fuzzer's input makes, byte after byte; behind its end all bytes are 0, so that a
+// Choices made by a fuzzer's input, byte after byte. Beyond its end all bytes are 0, so that a
 // short input makes the simplest choices. Shared by fuzzers.
 #pragma once
 
@@ -23,9 +23,9 @@ class Choices {
     for (int i = 0; i < 4; ++i) value = value << 8 | byte();
     return value;
   }
-  // True for one byte in `n`, and never for 0.
+  // Returns true for one byte value in `n`; for the byte 0 only if `n` is 1.
   bool once_in(uint32_t n) { return byte() % n == n - 1; }
-  // One of a list. The first is taken behind the input's end.
+  // Returns an element of the list; the first one beyond the input's end.
   template <typename List>
   const auto& of(const List& list) {
     return std::data(list)[byte() % std::size(list)];

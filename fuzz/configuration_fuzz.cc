@@ -1,5 +1,5 @@
-// Files of configuration as anybody may write them. Only hearth::Error may come out; what is taken
-// is an option that there is, of a verb or of a model, and says where it stands.
+// Fuzzes configuration files. Only hearth::Error may be thrown. An entry that is accepted is an
+// existing option of a verb or of a model, and has its place in the file.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

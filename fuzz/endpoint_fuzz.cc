@@ -1,4 +1,5 @@
-// An endpoint's replies: vectors that are read are as many and as wide as asked for, of length 1.
+// Fuzzes an endpoint's replies. Vectors that are read have the number and width asked for, and
+// length 1.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (!(std::abs(squares - 1) < 1e-5)) std::abort();
     }
   } catch (const hearth::Error&) {
-    // Most inputs are no reply.
+    // Most inputs are not replies.
   }
   hearth::refusal_text(text);
   return 0;

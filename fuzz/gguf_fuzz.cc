@@ -1,5 +1,6 @@
-// GGUF files from hostile bytes: reads them as one file and as a split model, then asks for every
-// value in every type and touches every byte of every tensor. Only hearth::Error may come out.
+// Fuzzes GGUF files with hostile bytes. Reads them as one file and as a split model, then asks for
+// every value in every type and touches every byte of every tensor. Only hearth::Error may be
+// thrown.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,7 +15,7 @@ namespace hearth {
 
 namespace {
 
-// These bytes stand between the files of a split model in one input.
+// Separates the files of a split model in one input.
 constexpr std::string_view kPartMark = "=PART=";
 
 template <typename T>
@@ -80,7 +81,7 @@ std::vector<MappedFile> split_parts(std::string_view input) {
   std::vector<MappedFile> parts;
   while (true) {
     std::string_view part = input.substr(0, input.find(kPartMark));
-    // The part is copied into memory of its own, so that the sanitizers see a read beyond it.
+    // The part gets memory of its own, so that the sanitizers see a read beyond its end.
     const auto* from = reinterpret_cast<const std::byte*>(part.data());
     parts.push_back(MappedFile::own({from, from + part.size()}, "part.gguf"));
     if (part.size() == input.size()) return parts;
@@ -101,7 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       // The sum is volatile, so that it is not optimised away with the reads.
       [[maybe_unused]] volatile unsigned sum = hearth::touch_tensors(file);
     } catch (const hearth::Error&) {
-      // Bytes that are no model leave by this exception and no other.
+      // Bytes that are not a model must throw this exception and no other.
     }
   }
   return 0;

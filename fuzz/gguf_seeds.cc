@@ -1,5 +1,5 @@
-// Writes the seed corpus of the GGUF fuzzer into the folder named: small valid files that together
-// hold every type of value and of tensor, and a split model.
+// Writes the seed corpus of the GGUF fuzzer into a folder. The seeds are small valid files that
+// together have every type of value and of tensor, and a split model.
 #include <cstdio>
 #include <fstream>
 #include <limits>

@@ -1,8 +1,9 @@
-// Patterns and GBNF out of any bytes, followed along any bytes. The first byte says which, the rest
-// up to the last newline is the grammar, what is behind it the text.
-//   - a grammar is made or refused by an Error
-//   - from every place that a text comes to it can be ended, by bytes that the mask allows
-//   - the mask allows a token exactly if it is accepted
+// Fuzzes patterns and GBNF, and texts matched by them. The first byte chooses one of the two. The
+// bytes up to the last newline are the grammar, and the bytes after it the text.
+//
+//   - a grammar is made, or refused with an Error
+//   - the text can be completed from every position it reaches, by bytes that the mask allows
+//   - the mask allows a token exactly if the matcher accepts it
 
 #include <cstdint>
 #include <memory>

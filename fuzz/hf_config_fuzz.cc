@@ -1,7 +1,7 @@
-// Folders of models whose config.json is hostile: the input is its text, or what comes behind a
-// sound beginning that names one of the architectures, which the first byte chooses. The tensors
-// are those of small models, of all architectures at once. Only hearth::Error may come out; rows of
-// what is made of the tensors lie in the files.
+// Fuzzes model folders with a hostile config.json. The first byte chooses: the input is the whole
+// text, or it follows a valid beginning that names one of the architectures. The tensors are those
+// of small models of all architectures at once. Only hearth::Error may be thrown. Rows of tensors
+// that are read must lie in the files.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +25,8 @@ constexpr std::array<const char*, 10> kArchitectures = {
     "Qwen3ForCausalLM",   "Qwen3MoeForCausalLM", "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM",
     "Glm4MoeForCausalLM", "GptOssForCausalLM"};
 
-// Small sizes that fit the tensors. JSON's last value of a key counts, so that the input may
-// change any.
+// Returns the beginning of a config with small sizes that fit the tensors. The last value of a JSON
+// key counts, so the input may change any.
 std::string beginning(const char* architecture) {
   return std::string(R"({"architectures": [")") + architecture + R"("],
     "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1,
@@ -36,7 +36,8 @@ std::string beginning(const char* architecture) {
     "qk_rope_head_dim": 4, "v_head_dim": 5, "num_nextn_predict_layers": 1)";
 }
 
-// A Linear in each layout that the configuration names: one that it does not name is refused.
+// Adds a Linear in each layout that the configuration names. A model with codes in a layout that it
+// does not name would be refused.
 template <typename Add>
 void add_codes(std::string_view config, const Add& add) {
   auto says = [&](std::string_view name) { return config.find(name) != std::string_view::npos; };
@@ -154,7 +155,7 @@ void open(const std::string& config, UnknownTypes unknown) {
     for (const MetaEntry& entry : source.metadata().entries()) meta_value_text(entry.value);
     read_rows(source);
   } catch (const Error&) {
-    // Only this exception may come of a folder that is no model.
+    // A folder that is not a model must throw this exception and no other.
   }
 }
 

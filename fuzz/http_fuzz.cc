@@ -1,8 +1,8 @@
-// A connection over any bytes in any pieces, with a handler that replies, streams, waits or fails
-// as the path says. The first byte seeds how the bytes are cut into pieces; the rest is what the
-// client sends before it closes its side.
-//   - what the client gets begins as an answer; no body of a request is longer than it may be
-//   - once the client has left, the connection ends; no exchange and no byte of a body is left over
+// Fuzzes an HTTP connection with any bytes in any pieces. The handler replies, streams, waits or
+// fails, as the path says. The first byte seeds the cutting into pieces. The client sends the other
+// bytes and closes its side.
+//   - the client's bytes begin as an answer does; no request body is longer than allowed
+//   - once the client has left, the connection ends, and no exchange and no body byte is left
 #include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
@@ -58,7 +58,7 @@ class Handler {
       return;
     }
     if (kind == 'e') {
-      // A handler that holds an exchange by its own call answers it.
+      // A handler may keep an exchange alive by its own on_gone() only if it answers it, as here.
       if (request.query.empty()) exchange->on_gone([exchange] {});
       exchange->begin_events({{"X-Path", request.path}});
       exchange->send(request.body);

@@ -1,5 +1,5 @@
-// Names of models as anybody may type them. Only hearth::Error may come out; what is taken has
-// parts that stay in the cache's folder.
+// Fuzzes names of models. Only hearth::Error may be thrown. The parts of an accepted name stay in
+// the cache's folder.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 #include "store/hub_name.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // Memory of its own, so that the sanitizers see a read beyond it.
+  // The text gets memory of its own, so that the sanitizers see a read beyond its end.
   const std::string text(reinterpret_cast<const char*>(data), size);
   try {
     const hearth::HubName name = hearth::read_hub_name(text);
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     HEARTH_CHECK(hearth::is_safe_path(name.revision), "a revision lies among the refs");
     HEARTH_CHECK(name.file.empty() || hearth::is_safe_path(name.file), "and a file in its folder");
   } catch (const hearth::Error&) {
-    // Only this exception may come of a text that is no name.
+    // A text that is not a name must throw this exception and no other.
   }
   return 0;
 }

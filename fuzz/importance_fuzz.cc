@@ -1,5 +1,5 @@
-// Importance matrices from hostile bytes, in both forms. Only hearth::Error may come out; what an
-// entry says of a tensor that it fits are weights that rows can be quantised with.
+// Fuzzes importance matrices with hostile bytes, in both forms. Only hearth::Error may be thrown.
+// If an entry fits a tensor, rows can be quantised with its weights.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// Uses the entry as if it were that of `matrices` matrices with 3 rows.
+// Uses the entry as if it belonged to `matrices` matrices with 3 rows.
 void use(const ImportanceEntry& entry, uint64_t matrices) {
   SourceTensor tensor = {};
   tensor.dims = {entry.values() / matrices, 3, matrices};
@@ -33,7 +33,7 @@ void use(const ImportanceEntry& entry, uint64_t matrices) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto* bytes = reinterpret_cast<const std::byte*>(data);
   try {
-    // Memory of its own, so that the sanitizers see a read beyond it.
+    // The bytes get memory of their own, so that the sanitizers see a read beyond their end.
     const hearth::Importance importance(hearth::MappedFile::own({bytes, bytes + size}, "i"));
     for (const hearth::ImportanceEntry& entry : importance.entries()) {
       HEARTH_CHECK(importance.find(entry.name) == &entry, "an entry that was listed is found");
@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       }
     }
   } catch (const hearth::Error&) {
-    // Bytes that are no importance matrix leave by this exception and no other.
+    // Bytes that are not an importance matrix must throw this exception and no other.
   }
   return 0;
 }

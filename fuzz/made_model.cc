@@ -17,7 +17,8 @@
 namespace hearth {
 namespace {
 
-// Elements of all matrices together, mostly and at most: what would have more is made smaller.
+// Bounds on the elements of all matrices together, usual and raised. A larger model is made
+// smaller.
 constexpr uint64_t kMostElements = 1u << 13, kEvenMore = 1u << 18;
 
 // The names of all architectures.
@@ -27,13 +28,14 @@ constexpr std::array<const char*, 21> kArchitectures = {
     "lfm2moe", "qwen3moe", "qwen35moe", "qwen3next", "minimax-m2", "deepseek2", "glm4moe"};
 constexpr std::string_view kSparse[] = {"gpt-oss",   "lfm2moe",    "qwen3moe",  "qwen35moe",
                                         "qwen3next", "minimax-m2", "deepseek2", "glm4moe"};
-// Layers of which keep states.
+// Architectures with layers that keep states.
 constexpr std::string_view kRecurrent[] = {"qwen35", "qwen35moe", "qwen3next", "lfm2", "lfm2moe"};
 
 bool is_one_of(std::span<const std::string_view> names, std::string_view architecture) {
   return std::ranges::find(names, architecture) != names.end();
 }
-// Usual numbers come first and more than once; among the others are the ends of what is built.
+// Usual numbers come first and more than once. The others include the largest and smallest
+// supported.
 constexpr std::array<uint32_t, 16> kHeads = {2, 1,  4,  2, 3,  4,  8,   5,
                                              6, 12, 16, 7, 32, 64, 160, 288};
 constexpr std::array<uint32_t, 8> kGroups = {1, 2, 1, 4, 3, 8, 5, 16};
@@ -50,9 +52,9 @@ struct Shape {
   uint32_t layers = 1, heads = 1, kv_heads = 1, key = 16, value = 16, width = 32, ffn = 32;
   uint32_t vocabulary = 16;
   uint32_t context = 512, types = 0;
-  bool table = false;  // of positions
+  bool table = false;  // has a table of positions
   uint32_t experts = 0, chosen = 1, shared = 0, dense = 0;
-  uint32_t window = 0;  // of gpt-oss and gemma4
+  uint32_t window = 0;  // of gpt-oss and gemma4; positions
 
   uint64_t elements() const {
     uint64_t attention = uint64_t{width} * (heads + kv_heads) * (key + value);
@@ -62,7 +64,7 @@ struct Shape {
   }
 };
 
-// Halves what is largest.
+// Halves the largest size of the shape.
 void shrink(Shape& shape) {
   uint32_t* sizes[] = {&shape.width, &shape.ffn, &shape.vocabulary, &shape.key, &shape.value};
   uint32_t* largest = *std::max_element(std::begin(sizes), std::end(sizes),
@@ -112,7 +114,7 @@ Shape choose_shape(Choices& choices, std::string_view architecture) {
   return shape;
 }
 
-// A random number generator that costs nothing to seed.
+// A random number generator whose seeding costs nothing.
 class Noise {
  public:
   explicit Noise(uint32_t seed) : state_(seed | uint64_t{1} << 32) {}
@@ -133,7 +135,7 @@ void put(std::vector<std::byte>& bytes, size_t at, const void* value, size_t siz
   std::memcpy(bytes.data() + at, value, size);
 }
 
-// Rows of any type whose values are about `size`, some of both signs.
+// Returns rows of any type whose values are about `size`, with both signs.
 std::vector<std::byte> make_rows(DType type, uint64_t rows, uint64_t k, float size, Noise& noise) {
   const DTypeInfo& info = dtype_info(type);
   std::vector<std::byte> bytes(rows * row_bytes(type, k));
@@ -191,7 +193,7 @@ class Maker {
     if (damage_) damage_keys();
     model_.file = writer_.finish();
     if (damage_) damage_bytes();
-    // Rounded activations may choose other experts.
+    // Activations that are rounded differently may choose other experts.
     const bool chooses = model_.bf16 && shape_.chosen < shape_.experts;
     model_.tame = !damage_ && !wild_ && !strange_ && !chooses;
     return std::move(model_);
@@ -202,7 +204,7 @@ class Maker {
   bool is(std::string_view architecture) const { return architecture == architecture_; }
   bool encoder() const { return is("bert") || is("nomic-bert") || is("jina-bert-v2"); }
 
-  // Chooses where the gate is: in a matrix of its own, above what goes up, or nowhere.
+  // Chooses the place of the gate: in a matrix of its own, above the up matrix, or nowhere.
   LayerForm choose_form() {
     constexpr std::array<UpForm, 3> kForms = {UpForm::kOwnGate, UpForm::kGateAbove,
                                               UpForm::kNoGate};
@@ -218,7 +220,7 @@ class Maker {
     return delta;
   }
 
-  // Lengths of a head and what the cache holds, all small.
+  // Chooses the sizes of a latent model's heads and cache, all small.
   ModelLatents choose_latents() {
     return {.query_rank = choices_.byte() % 41u,
             .rank = std::min(choices_.of(kLengths), 64u),
@@ -260,7 +262,7 @@ class Maker {
                         .forms = forms});
   }
 
-  // Sets the keys that have one value in encoders.
+  // Sets the keys that are fixed for encoders.
   void set_encoder_keys() {
     writer_.set(key("attention.head_count_kv"), shape_.kv_heads);
     writer_.set(key("attention.key_length"), shape_.key);
@@ -268,7 +270,8 @@ class Maker {
     if (!choices_.once_in(2)) writer_.erase("tokenizer.ggml.token_type_count");
   }
 
-  // Two layers of one kind, of which the second may read the first's keys, or of two.
+  // Sets the kinds of the two layers: either the same kind, and then the second may read the
+  // first's keys, or two kinds.
   void set_gemma_keys() {
     const bool alike = choices_.once_in(2), windowed = choices_.once_in(2);
     writer_.set(key("attention.sliding_window_pattern"),
@@ -350,7 +353,7 @@ class Maker {
            std::vector<std::byte> bytes) {
     if (wild_ && choices_.once_in(4)) overwrite(bytes);
     if (damage_ && choices_.once_in(32)) {
-      // Another shape of as many elements, or no tensor at all.
+      // The tensor gets another shape with as many elements, or is left out.
       if (choices_.once_in(2)) return;
       if (dims.size() == 2 && dims[1] % dtype_info(type).block_elements == 0) {
         std::swap(dims[0], dims[1]);
@@ -359,14 +362,14 @@ class Maker {
     writer_.add_tensor(name, std::move(dims), type, bytes);
   }
 
-  // Overwrites some bytes, or all of them, with those of the input.
+  // Overwrites some bytes, or all of them, with bytes of the input.
   void overwrite(std::vector<std::byte>& bytes) {
     size_t at = choices_.word() % bytes.size(), step = 1 + choices_.byte();
     auto value = static_cast<std::byte>(choices_.byte());
     for (; at < bytes.size(); at += step) bytes[at] = value;
   }
 
-  // Numbers that the tensors were not made for.
+  // Changes keys to numbers that the tensors were not made for.
   void damage_keys() {
     constexpr std::array<const char*, 8> kNames = {
         "block_count",          "context_length",        "embedding_length",
@@ -394,7 +397,7 @@ class Maker {
   void damage_bytes() {
     std::vector<std::byte>& file = model_.file;
     for (int i = choices_.byte() % 4; i > 0; --i) {
-      // Most of a file's meaning stands at its beginning.
+      // Three of four times damages the first 2,000 bytes, which have most of a file's meaning.
       size_t at = choices_.word() % (choices_.once_in(4) ? file.size() : 2000);
       if (at < file.size()) file[at] = static_cast<std::byte>(choices_.byte());
     }

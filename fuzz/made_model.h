@@ -1,5 +1,6 @@
-// Tiny models made of a fuzzer's input: mostly well-formed GGUF files of every architecture, with
-// shapes, hyper-parameters, tensor types and values of the input's choice, and sometimes damage.
+// Tiny models made of a fuzzer's input. They are mostly well-formed GGUF files of every
+// architecture, sometimes damaged. The input chooses shapes, hyper-parameters, tensor types and
+// values.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@ struct MadeModel {
   std::vector<std::byte> file;
   uint32_t vocabulary = 1;
   uint32_t layers = 1;
-  bool bf16 = false;  // a matrix is of BF16
-  bool tame = true;   // every number is of a usual size, and nothing is damaged
+  bool bf16 = false;  // some matrix is BF16
+  bool tame = true;   // every number has a usual size, and nothing is damaged
 };
 
 MadeModel make_model(Choices& choices);

@@ -1,10 +1,10 @@
-// Whole models: bytes become a GGUF file (made_model.h), and that a source, a spec, weights, two
-// engines over them and a step of two tokens. One engine works at the level `reference`, alone and
-// token by token; the other at a level of the input's choice, or the one that HEARTH_ISA names,
-// with other threads and groups, both tokens in a step. An encoder has two texts instead, of both
-// tokens and of one of them, alone or in one step. Only hearth::Error may come out, from both
-// or from neither; the numbers are the same to the bit, as the numerical contract says
-// (docs/numerics.md), but for BF16 on levels with instructions of their own for it.
+// Fuzzes whole models. The bytes become a GGUF file (made_model.h), a source, a spec, weights, and
+// two engines that run two tokens. One engine runs at the level `reference`, with one thread and
+// token by token. The other runs both tokens in a step, with other threads and groups. Its level is
+// the input's choice, or the one that HEARTH_ISA names. An encoder gets two texts instead (both
+// tokens, and one of them), one by one or in one step. Only hearth::Error may be thrown, by both
+// engines or by neither. The numbers are equal to the bit, as the numerical contract says
+// (docs/numerics.md), except for BF16 on levels with instructions of their own for it.
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -28,25 +28,25 @@ namespace {
 using Rows = std::vector<std::vector<float>>;
 
 constexpr uint32_t kTokens = 2;
-constexpr uint32_t kTextTokens = kTokens + 1;  // of an encoder's two texts
+constexpr uint32_t kTextTokens = kTokens + 1;  // of an encoder's two texts together
 
 std::vector<Isa> all_levels() {
   CpuFeatures features = detect_cpu_features();
   if (const char* forced = std::getenv("HEARTH_ISA")) return {choose_isa(features, forced)};
   std::vector<Isa> levels = available_isas(features);
-  if (levels.size() > 1) levels.erase(levels.begin());  // the reference
+  if (levels.size() > 1) levels.erase(levels.begin());  // drops the reference
   return levels;
 }
 
-// State that all runs share. Without huge pages a run clears what it touches and no more.
+// State that all runs share. Without huge pages a run clears no more memory than it touches.
 struct Host {
   bool small_pages = prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0;
   std::vector<Isa> levels = all_levels();
   Machine machines[2] = {Machine::invented(1, 2), Machine::invented(2, 2)};
 };
 
-// The levels, engines and tokens of a run; chosen before the model, so that short inputs choose
-// them, too.
+// The levels, engines and tokens of a run. They are chosen before the model, so that short inputs
+// choose them too.
 struct Work {
   Isa isa;
   EngineOptions reference, other;
@@ -71,7 +71,7 @@ Work choose_work(Choices& choices, const std::vector<Isa>& levels) {
   return work;
 }
 
-// Returns all logits of the tokens, `at_once` of them in a step.
+// Returns all logits of the tokens, with `at_once` tokens in a step.
 Rows run_tokens(Engine& engine, const std::vector<int32_t>& tokens, size_t at_once) {
   Rows rows;
   auto sequence = engine.new_sequence();
@@ -86,7 +86,7 @@ Rows run_tokens(Engine& engine, const std::vector<int32_t>& tokens, size_t at_on
   return rows;
 }
 
-// The hidden states of two texts, both in a step or one after the other.
+// Returns the hidden states of two texts, run in one step or one after the other.
 Rows run_texts(Engine& engine, const std::vector<int32_t>& tokens, bool together) {
   Rows rows;
   std::unique_ptr<Sequence> first = engine.new_sequence(), second = engine.new_sequence();
@@ -125,9 +125,10 @@ double mean_square(const std::vector<float>& row) {
   return sum / static_cast<double>(row.size());
 }
 
-// Each of 4 products a layer, and the head, sees activations that were rounded to BF16: another
-// order of sums before moves an element by a step, 2^-8 of it, at most. Such steps add as squares
-// over products; softmax, norms and SwiGLU of numbers of usual size make them up to 8 times larger.
+// Returns the bound on the error of BF16. Each of 4 products a layer, and the head, takes
+// activations rounded to BF16. A different order of earlier sums moves an element by at most a
+// step, 2^-8 of it. Such steps add as squares over products. Softmax, norms and SwiGLU of numbers
+// of usual size enlarge them at most 8 times.
 double bf16_bound(uint32_t layers) { return 8 * 0x1p-8 * std::sqrt(4.0 * layers + 1); }
 
 void compare(const MadeModel& model, bool exact, const Rows& first, const Rows& second) {
@@ -154,7 +155,7 @@ void run_model(Choices& choices) {
   for (uint8_t token : work.tokens) tokens.push_back(static_cast<int>(token % made.vocabulary));
   ModelSource source = parse_gguf(std::move(made.file), "made.gguf");
   ModelSpec spec = make_spec(source);
-  // A table of positions has a row for every one, so the context is no longer than the file's.
+  // A table of positions has a row for each, so the context must not exceed the file's.
   work.reference.context = std::min(work.reference.context, spec.hyper.context);
   work.other.context = work.reference.context;
   const Machine& machine = host.machines[work.reference.shards - 1];
@@ -172,8 +173,8 @@ void run_model(Choices& choices) {
 }  // namespace
 }  // namespace hearth
 
-// Keeps two frames of a place where memory was allocated: noting more takes longer than all else
-// that a run does.
+// Keeps only two stack frames of each allocation, since recording more takes longer than the rest
+// of a run.
 extern "C" const char* __asan_default_options() { return "malloc_context_size=2"; }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

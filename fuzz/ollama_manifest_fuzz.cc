@@ -1,5 +1,5 @@
-// Manifests of ollama from hostile bytes. Only hearth::Error may come out; what is read is a digest
-// that names a file among the blobs.
+// Fuzzes ollama's manifests with hostile bytes. Only hearth::Error may be thrown. A digest that is
+// read names a file among the blobs.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const hearth::OllamaLayer layer = hearth::read_ollama_manifest(text);
     HEARTH_CHECK(hearth::is_hex(layer.digest, 64), "a digest is a number");
   } catch (const hearth::Error&) {
-    // Only this exception may come of a text that is no manifest.
+    // A text that is not a manifest must throw this exception and no other.
   }
   return 0;
 }

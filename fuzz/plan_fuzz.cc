@@ -1,5 +1,6 @@
-// Saved plans from hostile text: as the plan of one phase, and as an engine's on an invented
-// machine. Only hearth::Error may come out; what is read comes back from its own text.
+// Fuzzes saved plans with hostile text, as the plan of one phase and as an engine's plan on an
+// invented machine. Only hearth::Error may be thrown. A plan that is read equals the one parsed
+// from its own text.
 #include <algorithm>
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,5 @@
-// Safetensors files and their index from hostile bytes. Only hearth::Error may come out; what is
-// read lies inside of the file, without overlaps.
+// Fuzzes safetensors files and their index with hostile bytes. Only hearth::Error may be thrown.
+// Tensors that are read lie inside the file and do not overlap.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -31,7 +31,7 @@ unsigned touch(const MappedFile& file) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto* bytes = reinterpret_cast<const std::byte*>(data);
-  // Memory of its own, so that the sanitizers see a read beyond it.
+  // The bytes get memory of their own, so that the sanitizers see a read beyond their end.
   const hearth::MappedFile file = hearth::MappedFile::own({bytes, bytes + size}, "m.safetensors");
   try {
     // The sum is volatile, so that it is not optimised away with the reads.
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       HEARTH_CHECK(entry.file.find('/') == std::string::npos, "a file has a plain name");
     }
   } catch (const hearth::Error&) {
-    // Bytes that are no model leave by this exception and no other.
+    // Bytes that are not a model must throw this exception and no other.
   }
   return 0;
 }

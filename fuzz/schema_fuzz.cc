@@ -1,10 +1,10 @@
-// Documents that a JSON Schema's grammar allows, against RapidJSON's validator of schemas, which
-// shares nothing with the grammar: one that the grammar lets end and the validator refuses is a
-// fault. The bytes up to the first newline are the schema, the others choose a document: first they
-// are tried as one, and then each picks among the bytes that may come next.
+// Compares the grammar of a JSON Schema with RapidJSON's validator of schemas, which shares no code
+// with it. A document that the grammar accepts and the validator refuses is a fault. The bytes up
+// to the first newline are the schema. The others are tried as a document; then each of them picks
+// among the bytes that may come next.
 //
-// The validator knows draft 4 and ignores what it does not know, so it may take more; schemas in
-// which it asks for something else are left out.
+// The validator knows draft 4 and ignores unknown keywords, so it may accept more. Schemas that it
+// reads differently are left out.
 #include <rapidjson/document.h>
 #include <rapidjson/schema.h>
 
@@ -28,12 +28,12 @@
 namespace hearth {
 namespace {
 
-// Schemas with these are left out, since the validator reads them in another way: references in
-// circles never end there, its patterns are of another language, and it divides as doubles do.
+// Schemas with these words are left out, since the validator reads them differently. It never ends
+// on circular references, its patterns are of another language, and it divides in doubles.
 constexpr std::array<std::string_view, 6> kLeftOut = {"$ref",   "pattern",     "multipleOf",
                                                       "\"id\"", "definitions", "dependencies"};
 
-// 7.0 as 7: newer drafts take both for an integer.
+// Replaces 7.0 by 7, since newer drafts take both for an integer.
 void make_integers(rapidjson::Value& value) {
   constexpr double kMost = 1e15;
   if (value.IsObject()) {
@@ -88,7 +88,8 @@ void try_whole(const std::shared_ptr<const Grammar>& grammar, std::string_view t
   if (matcher.may_end()) validator.check(std::string(text));
 }
 
-// A choice is the next allowed byte from it on; where choices are over, the least one.
+// Extends the text byte by byte. Each choice takes the next allowed byte from its value on; after
+// the last choice, the least allowed byte is taken.
 void walk(const std::shared_ptr<const Grammar>& grammar, std::string_view choices,
           const Validator& validator) {
   constexpr size_t kMostBytes = 400;
@@ -123,7 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t cut = std::min(input.find('\n'), input.size());
   const std::string_view rest = input.substr(std::min(cut + 1, input.size()));
   try {
-    // Both sides take the same one of members that stand twice.
+    // This makes both sides take the same one of duplicate members.
     const std::string schema = boost::json::serialize(read_json(input.substr(0, cut)));
     for (std::string_view word : kLeftOut) {
       if (schema.find(word) != std::string::npos) return 0;

@@ -1,9 +1,9 @@
-// Chat templates out of any bytes, over conversations out of any JSON. The first line of the input
-// is the request (JSON), the rest the template's source.
-//   - a template is rendered or refused by an Error that gives its line, within its limits
-//   - the text is UTF-8, and the ranges that came from the request are in order and lie in it
-//   - twice the same gives the same
-//   - of an empty request nothing comes into the text
+// Fuzzes chat templates over conversations of any JSON. The first line of the input is the request
+// (JSON), the rest the template's source.
+//   - a template is rendered within its limits, or refused by an Error that gives its line
+//   - the text is UTF-8, and the ranges that came from the request are in order and inside it
+//   - rendering twice gives the same text
+//   - an empty request contributes nothing to the text
 
 #include <algorithm>
 #include <boost/json/value.hpp>

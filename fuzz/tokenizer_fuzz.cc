@@ -1,11 +1,10 @@
-// Tokenizers of all four kinds over any bytes, and vocabularies made of any bytes. The first byte
-// chooses the tokenizer, the second its options; the rest is the text.
-//   - byte-level BPE gives every text back byte for byte, or one that is the same in NFC where its
-//     pre-tokenizer normalises; SentencePiece but for U+2581, and its unigram model the normalised
-//     text
+// Fuzzes tokenizers of all four kinds with any bytes, and vocabularies made of any bytes. The first
+// byte chooses the tokenizer, the second its options; the rest is the text.
+//   - byte-level BPE returns every text byte for byte, or its equal in NFC where the pre-tokenizer
+//     normalises; SentencePiece all but U+2581, its unigram model the normalised text
 //   - ids lie inside the vocabulary; a stream of single tokens is well-formed UTF-8 and equals the
-//     stream of the whole; a stop string is never given out
-//   - a vocabulary that lies is refused by an Error
+//     stream of all tokens; a stop string is never returned
+//   - an inconsistent vocabulary is refused by an Error
 
 #include <array>
 #include <cstdint>
@@ -50,8 +49,8 @@ Vocab small_unigram() {
   return vocab;
 }
 
-// Adds a vocabulary with a character map and an unknown token, and one with byte tokens that takes
-// nothing away.
+// Adds two vocabularies: one with a character map and an unknown token, and one with byte tokens
+// that removes no spaces.
 void add_unigram(std::vector<std::unique_ptr<Tokenizer>>* tokenizers) {
   Vocab mapped = small_unigram();
   mapped.charsmap = CharsmapMaker::make(
@@ -155,7 +154,7 @@ void run_text(const Tokenizer& tokenizer, size_t which, uint8_t flags, const std
   check_streams(tokenizer, ids);
 }
 
-// Makes a character map of the first bytes, which may lie, and tokenizes all of them with it.
+// Makes a character map of the first bytes, which may be invalid, and tokenizes all bytes with it.
 void run_charsmap(uint8_t flags, const std::string& text) {
   Vocab vocab = small_unigram();
   size_t units = std::min<size_t>(flags, text.size() / sizeof(uint32_t));

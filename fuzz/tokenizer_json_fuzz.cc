@@ -1,7 +1,7 @@
-// Tokenizers of folders. The first byte chooses what the input is: a tokenizer.json; what comes
-// behind a sound beginning of one, so that the input's steps win; tiktoken.model;
-// tokenizer_config.json and generation_config.json beside a sound tokenizer. Only hearth::Error may
-// come out, and ids that a tokenizer gives lie in its vocabulary.
+// Fuzzes the tokenizers of model folders. The first byte chooses the meaning of the input: a
+// tokenizer.json; the rest of one after a valid beginning, so that the input's steps win;
+// tiktoken.model; or tokenizer_config.json and generation_config.json beside a valid tokenizer.
+// Only hearth::Error may be thrown, and a tokenizer's ids lie in its vocabulary.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ constexpr std::string_view kAdded = R"("added_tokens": [
     {"id": 12, "content": "<s>", "special": true}, {"id": 13, "content": "ab c", "lstrip": true},
     {"id": 14, "content": "b", "single_word": true, "normalized": true, "special": false}])";
 
-// JSON's last value of a key counts, so that the input may change any.
+// Returns a valid beginning. The last value of a JSON key counts, so the input may change any.
 std::string beginning() {
   return R"({"model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": true, "vocab": {
     "<unk>": 0, "a": 1, "b": 2, "ab": 3, "\u2581": 4, "\u2581a": 5, "<0x0A>": 6, "1": 7, "A": 8,
@@ -64,7 +64,7 @@ void use(const Tokenizer& tokenizer, std::string_view input) {
         tokenizer.decode(ids, true);
       }
     } catch (const Error&) {
-      // A text may hold what has no token, and a pattern may run away.
+      // A text may have characters without a token, and a pattern may exceed its limit.
     }
   }
 }
@@ -76,7 +76,7 @@ void open(std::vector<MappedFile> files, std::string_view input) {
     const ModelSource source = parse_hf_folder(std::move(files), "folder", test_hf_families());
     use(*Tokenizer::from_source(source), input.substr(0, 512));
   } catch (const Error&) {
-    // Only this exception may come of a text that is no tokenizer.
+    // A text that is not a tokenizer must throw this exception and no other.
   }
 }
 

@@ -1,6 +1,6 @@
-// Pages of a hub's list of files from hostile bytes, and its link to the next page. Only
-// hearth::Error may come out; what is read are paths that stay in their folder, with digests, and
-// models that such files make.
+// Fuzzes pages of a hub's list of files, and the link to the next page, with hostile bytes. Only
+// hearth::Error may be thrown. Paths that are read stay in their folder and have digests. The
+// models made of such files are tried too.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     hearth::use(hearth::read_tree_page(text));
   } catch (const hearth::Error&) {
-    // Only this exception may come of a text that is no page.
+    // A text that is not a page must throw this exception and no other.
   }
   return 0;
 }

@@ -1,10 +1,9 @@
-// Turns of every known form out of any bytes. The first byte chooses the form, the second what is
-// asked; the rest is what a model says, in which bytes from 0xf8 on are tokens: markers and the
-// end.
-//   - what the language allows is read as such: calls that are whole have arguments that are JSON
-//     of their schemas, and turns that must have calls have nothing else
-//   - any text is read, whether it is of the language or not
-// With a first byte of 0xff the rest is a chat template, in which a form is looked for.
+// Fuzzes turns of every known form. The first byte chooses the form, the second the request. The
+// rest is a model's output, in which bytes from 0xf8 on are tokens: markers and the end.
+//   - text that the language allows is read as such: whole calls have arguments that are JSON of
+//     their schemas, and turns that must have calls have nothing else
+//   - any text is read, whether the language allows it or not
+// If the first byte is 0xff, the rest is a chat template, in which a form is looked for.
 
 #include <algorithm>
 #include <cstdint>
@@ -54,7 +53,7 @@ std::vector<int32_t> tokens_of(const Form& form, std::string_view bytes) {
   return tokens;
 }
 
-// The tokens of which each may follow those before it.
+// Returns the tokens without those that the language does not allow at their place.
 std::vector<int32_t> allowed_of(const TurnLanguage& language, const std::vector<int32_t>& tokens) {
   Matcher matcher(*language.begin);
   std::vector<int32_t> allowed;

@@ -1,7 +1,7 @@
-// Vocabularies of GGUF files: a file is made of the bytes, whose keys are well-formed and say what
-// they like. Only hearth::Error may come out; a vocabulary that is read fits together, and its
-// tokenizer takes any text. The first bytes choose keys and their values, the lines behind them are
-// the tokens.
+// Fuzzes vocabularies of GGUF files. A file is made of the bytes; its keys are well-formed and have
+// any values. Only hearth::Error may be thrown. A vocabulary that is read is consistent, and its
+// tokenizer takes any text. The first bytes choose keys and their values, and the lines after them
+// are the tokens.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -32,7 +32,8 @@ constexpr std::array<const char*, 7> kFlags = {
 
 std::string key(const char* name) { return std::string("tokenizer.ggml.") + name; }
 
-// A small id, one beyond the tokens, or one that no vocabulary has; of several types.
+// Sets an id that is small, just beyond the tokens, or invalid in every vocabulary, in several
+// types.
 void set_id(GgufWriter& writer, const char* name, uint8_t choice) {
   int value = choice >> 3;
   switch (choice & 7) {
@@ -61,7 +62,8 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-// A character map that replaces tokens by their neighbours, or bytes and strings that are none.
+// Sets a character map that replaces tokens by their neighbours, or bytes and strings that are not
+// a map.
 void set_charsmap(GgufWriter& writer, uint8_t choice, const std::vector<std::string>& tokens) {
   constexpr size_t kMostRules = 16;
   CharsmapMaker::Rules rules;
@@ -145,7 +147,7 @@ void run(std::string_view input) {
     for (int32_t id : ids) check_id(tokenizer->vocab(), id);
     tokenizer->decode(ids, true);
   } catch (const Error&) {
-    // Files that contradict themselves leave by this exception and no other.
+    // Inconsistent files must throw this exception and no other.
   }
 }
 

@@ -1,10 +1,10 @@
 #!/bin/bash
-# scripts/agents.sh: runs tests/agents/agents.test.mjs: Claude Code, Codex and opencode, set up as
-# docs/agents.md says, against the stub of an engine that stands beside the program that HEARTH
-# names, build/release/hearth where it is not set.
+# scripts/agents.sh: runs tests/agents/agents.test.mjs with Claude Code, Codex and opencode, set up
+# as docs/agents.md says. They talk to a stub of an engine beside the program that HEARTH names
+# (default build/release/hearth).
 #
-# The agents are those of tests/agents/package-lock.json, installed into build/agents once. Where
-# the kernel lets a user have a network of their own, there is nothing in it but this machine.
+# The agents are those of tests/agents/package-lock.json, installed into build/agents once. If the
+# kernel allows a user network namespaces, the agents' network has only this machine.
 set -euo pipefail
 . scripts/npm.sh
 export HEARTH=${HEARTH:-$PWD/build/release/hearth}
@@ -19,8 +19,7 @@ esac
 install_packages tests/agents $folder --ignore-scripts
 cp tests/agents/*.mjs tests/web/hearth.mjs $folder/
 
-# The programs under the names that a user calls them by, which the packages' own scripts would
-# settle.
+# The programs under their usual names, which the packages' own install scripts would set up.
 packages=$PWD/$folder/node_modules
 opencode=opencode-$machine
 if [ "$machine" = linux-x64 ] && ! grep -qw avx2 /proc/cpuinfo; then opencode+=-baseline; fi

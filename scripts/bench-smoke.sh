@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/bench-smoke.sh FOLDER: runs every *_bench in the folder for a moment. The numbers mean
-# nothing; that it runs does.
+# scripts/bench-smoke.sh FOLDER: runs every *_bench in the folder for a moment, to check that it
+# runs. The numbers mean nothing.
 set -euo pipefail
 shopt -s nullglob
 benches=("$1"/*_bench)

@@ -7,12 +7,13 @@
 #   mesa/radeon.json, lvp.json   drivers for VK_DRIVER_FILES
 #   mesa/lib                     for LD_LIBRARY_PATH: libraries newer than Debian 12's
 #
-# Where it is there already, it touches no network and says nothing. Remove the folder to have it
-# fetched again. Status 1, after a sentence, where it cannot be had.
+# If it is already there, the script uses no network and prints nothing. Remove the folder to fetch
+# it again. The status is 1, after a sentence, if it cannot be fetched.
 set -euo pipefail
 
 mesa=${XDG_CACHE_HOME:-$HOME/.cache}/hearth/mesa
-# What mesa-vulkan-drivers wants newer than Debian 12 has it; the rest comes with that of Debian 12.
+# These packages replace Debian 12's older ones; mesa-vulkan-drivers' other dependencies come with
+# Debian 12's own Mesa.
 packages=(mesa-vulkan-drivers libdrm2 libdrm-amdgpu1)
 
 # give_up WHY
@@ -24,7 +25,7 @@ give_up() {
 [ ! -s "$mesa/version" ] || exit 0
 command -v apt-get dpkg > /dev/null || give_up "there is no apt here to fetch a newer Mesa with"
 
-# Where this machine has its Debian from: apt knows, whatever the form of its sources.
+# The address of this machine's Debian archive. apt gives it for every form of its sources.
 native=$(dpkg --print-architecture)
 debian=$(apt-get indextargets --format '$(RELEASE) $(CODENAME) $(REPO_URI)' \
              'Created-By: Packages' 'Component: main' "Architecture: $native" 2> /dev/null |
@@ -39,14 +40,14 @@ keys=/usr/share/keyrings/debian-archive-keyring.gpg
 options="arch=$native"
 [ ! -s $keys ] || options+=" signed-by=$keys"
 echo "deb [$options] $debian bookworm-backports main" > "$folder/sources.list"
-# The lists, the cache and the sources are the folder's, so that the machine's stay as they are.
+# The lists, the cache and the sources are in the folder, so that the machine's stay unchanged.
 apt=(apt-get -qq -o Dir::Etc::sourcelist="$folder/sources.list"
      -o Dir::Etc::sourceparts="$folder/none" -o Dir::State::lists="$folder/lists"
      -o Dir::Cache="$folder/cache" -o APT::Sandbox::User= -o Acquire::Retries=3
      -o Acquire::Languages=none)
 
 fetch() {
-  # Whatever this machine prefers.
+  # Names the release, so that this machine's preferences do not matter.
   local names=("${packages[@]/%//bookworm-backports}")
   "${apt[@]}" update && (cd "$folder/debs" && "${apt[@]}" download "${names[@]}") || return 1
   local deb
@@ -58,7 +59,7 @@ if ! fetch > "$folder/log" 2>&1; then
   give_up "no Mesa could be fetched from bookworm-backports; apt's messages stand above"
 fi
 
-# Drivers are named in these files; the loader would look for the system's.
+# These files name the drivers. Without a path the loader would find the system's driver.
 for driver in radeon lvp; do
   icd=$(find "$folder/mesa/usr/share/vulkan/icd.d" -name "${driver}_icd*.json" -print -quit)
   library=$(find "$folder/mesa/usr/lib" -name "libvulkan_$driver.so" -printf 'usr/lib/%P' -quit)

@@ -1,11 +1,12 @@
 #!/bin/bash
-# scripts/fuzz.sh runs | seconds N: builds libFuzzer targets (executables named *_fuzz) with
-# clang, ASan and UBSan, and runs each as its test does, a fixed number of times, or for N seconds.
-# `runs` leaves out those that need the engine, which takes longer to build than all the others.
+# scripts/fuzz.sh runs
+# seconds N: builds libFuzzer targets (executables named *_fuzz) with clang, ASan and UBSan. It runs
+# each as its test does, a fixed number of times, or for N seconds. `runs` leaves out the fuzzers
+# that need the engine, whose build takes longer than all others.
 #
-# Seeds of x_fuzz are the files in fuzz/corpus/x. `runs` does the same every time; `seconds` keeps
-# what it finds in build/fuzz/corpus/x and goes on from there. An input that fails there is
-# kept in build/fuzz/failures; repeat it with `build/fuzz/bin/x_fuzz FILE`.
+# Seeds of x_fuzz are the files in fuzz/corpus/x. `runs` does the same every time. `seconds` keeps
+# new inputs in build/fuzz/corpus/x and continues from there. It keeps an input that fails in
+# build/fuzz/failures; repeat it with `build/fuzz/bin/x_fuzz FILE`.
 set -euo pipefail
 mode=$1
 seconds=${2:-}

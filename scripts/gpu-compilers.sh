@@ -1,14 +1,14 @@
 #!/bin/bash
-# scripts/gpu-compilers.sh: what can be known of GPUs without any, by the release build: compiles
-# the shaders for AMD's as two versions of Mesa do it, and holds the contracts by the newer one's
-# lavapipe. Of each it shows the last line; the rest is in build/gpu-compilers.
+# scripts/gpu-compilers.sh: checks without a GPU, by the release build, how GPUs would be used. It
+# compiles the shaders for AMD's GPUs with two versions of Mesa, and checks the contracts with the
+# newer version's lavapipe. It prints the last line of each; the rest is in build/gpu-compilers.
 #
-# The older Mesa is the one that is installed, the newer one that of scripts/fetch-mesa.sh.
+# The older Mesa is the installed one, the newer one comes from scripts/fetch-mesa.sh.
 set -euo pipefail
 mesa=${XDG_CACHE_HOME:-$HOME/.cache}/hearth/mesa
 logs=build/gpu-compilers
 mkdir -p $logs
-# Nothing is to come from an earlier run.
+# The cache is off, so that every shader is compiled now.
 export MESA_SHADER_CACHE_DISABLE=true
 
 # logged NAME COMMAND...
@@ -23,7 +23,8 @@ logged() {
   echo "  $(tail -n 1 "$log")"
 }
 
-# compile NAME DRIVER GPU: all shaders for a GPU that multiplies bytes, which is to show.
+# compile NAME DRIVER GPU: compiles all shaders for a GPU that multiplies bytes; fails if the code
+# has no v_dot4.
 compile() {
   logged "$1" env VK_DRIVER_FILES="$2" RADV_FORCE_FAMILY="$3" build/release/bin/shader_compile
   if grep 'no v_dot4' "$logs/$1.log" >&2; then

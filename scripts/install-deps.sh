@@ -1,28 +1,33 @@
 #!/bin/bash
-# Installs the Debian 12 packages that Hearth is built and tested with; nothing else, nothing twice.
+# Installs the Debian 12 packages that Hearth is built and tested with, and only missing ones.
 #
 #   scripts/install-deps.sh [--units] [--gpu] [--gpu-mesa] [--clang] [--aarch64] [--numa] [--web]
 #                           [--man] [--peers] [--check] [--train]
 #
-#   (no option)  compiler, build tools and libraries: what `make build` needs
-#   --units      what tests need or would skip without: jq, Jinja, a validator of JSON Schemas,
-#                SentencePiece, and what --gpu and --peers bring
+#
+#   (no option)  compiler, build tools and libraries, for `make build`
+#   --units      packages that tests need or would skip without: jq, Jinja, a validator of JSON
+#                Schemas, SentencePiece, and those of --gpu and --peers
 #   --gpu        a Vulkan driver that is software, its validation layer, tools for SPIR-V
-#   --gpu-mesa   the same, and a newer Mesa in ~/.cache/hearth (scripts/fetch-mesa.sh), without
-#                which what wants it skips
+#
+#   --gpu-mesa   the same, and a newer Mesa in ~/.cache/hearth (scripts/fetch-mesa.sh); its tests
+#                skip without it
 #   --clang      clang, its sanitizer runtimes and clang-format: the fuzzers and the format check
 #   --aarch64    cross compiler, arm64 libraries and the user-mode emulator
-#   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth: the machines with
+#
+#   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth, for machines with
 #                NUMA nodes; on x86-64 only
-#   --web        node, npm, Chromium, curl and ip, where there are none: published clients, the
-#                page, agents without a network
-#   --man        help2man: what `make man` writes manual pages with
-#   --peers      OpenBLAS, oneDNN, python3-onnx: what tools/kernel_peers and embed_peers measure
-#                beside (embed_peers needs npm as well)
+#
+#   --web        node, npm, Chromium, curl and ip, where missing: for published clients, the page,
+#                and agents without a network
+#
+#   --man        help2man, with which `make man` writes manual pages
+#   --peers      OpenBLAS, oneDNN, python3-onnx, which tools/kernel_peers and embed_peers compare
+#                with (embed_peers needs npm as well)
 #   --check      everything that `make check` needs
 #   --train      PyTorch and a fast BLAS, to train the demo model (tools/train_demo)
 #
-# Where all is there already, it asks dpkg, touches no network and says nothing.
+# If everything is already there, it asks dpkg, uses no network and prints nothing.
 set -euo pipefail
 
 libraries=(libhwloc-dev libpcre2-dev libutf8proc-dev libfmt-dev libspdlog-dev libboost1.81-dev
@@ -67,7 +72,7 @@ fi
 native=$(dpkg --print-architecture)
 [ "$native" != arm64 ] || arm64=0
 [ "$native" = amd64 ] || numa=0
-# Another node than Debian's serves as well, and has an npm of its own.
+# Node from another source than Debian serves as well, and comes with its own npm.
 if [ "$web" = 1 ]; then
   command -v node > /dev/null || wanted+=(nodejs)
   command -v npm > /dev/null || wanted+=(npm)
@@ -81,7 +86,7 @@ if [ "$arm64" = 1 ]; then
   for library in "${libraries[@]}"; do wanted+=("$library:arm64"); done
 fi
 
-# "name:architecture" of everything installed; packages for all architectures serve any.
+# "name:architecture" of all installed packages. A package for all architectures serves any.
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}:${Architecture}\n' |
             sed -n 's/^installed //p')
 missing=()
@@ -95,13 +100,13 @@ done
 as_root=()
 if [ "$(id -u)" != 0 ] && command -v sudo > /dev/null; then as_root=(sudo); fi
 
-# Fetched and unpacked, not installed: this machine keeps its own kernel.
+# The kernel is fetched and unpacked, not installed, so this machine keeps its own.
 kernel=${XDG_CACHE_HOME:-$HOME/.cache}/hearth/vmlinuz
 fetch_kernel() {
   local folder
   folder=$(mktemp -d)
   echo "Fetching a kernel image: $kernel"
-  # The package of that name only names the one with today's kernel.
+  # This package only depends on the one that has the current kernel.
   kernel_package() {
     apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: //p' | head -n 1
   }
@@ -137,8 +142,8 @@ fi
 apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y
      -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
 
-# Both architectures of a shared library must be of one version: name the native ones beside them,
-# so that apt brings an older native package along.
+# Both architectures of a shared library must have one version. So the native packages are named
+# beside the foreign ones, and apt updates an older native package too.
 names=("${missing[@]}")
 for package in "${missing[@]}"; do
   [ "$package" = "${package%%:*}" ] || names+=("${package%%:*}")

@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/llama_peer.sh: runs tests/peers/quantized_files_test.py, files of `hearth quantize` in
-# llama.cpp, with the release build's program.
+# scripts/llama_peer.sh: runs tests/peers/quantized_files_test.py, which loads files of the release
+# build's `hearth quantize` in llama.cpp.
 #
 # llama.cpp is the package of tests/peers/package-lock.json, installed into build/peers once.
 set -euo pipefail

@@ -1,13 +1,13 @@
 #!/bin/bash
 # scripts/man.sh [PROGRAM]: makes a manual page of the program and one of each verb, in build/man,
-# of what --help prints (help2man).
+# from their --help (help2man).
 set -euo pipefail
 
 program=${1:-build/release/hearth}
 folder=build/man
 mkdir -p "$folder"
 version=$("$program" version --json | sed 's/.*"version":"\([^"]*\)".*/\1/')
-# Verbs stand in the list of `hearth --help`, each with what it does.
+# `hearth --help` lists the verbs, each with a description.
 verbs=$("$program" --help | sed -n 's/^  \([a-z][a-z-]*\)  *\([A-Z].*\)/\1 \2/p')
 
 page() {  # FILE HELP_OPTION WHAT_IT_DOES WORDS...

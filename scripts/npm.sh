@@ -1,6 +1,6 @@
-# scripts/npm.sh: functions of the scripts that use packages of npm, which source it.
+# scripts/npm.sh: functions for scripts that use npm packages. Such scripts source it.
 
-# need_programs NAME...: ends the script, as one that is skipped, where one of them is missing.
+# need_programs NAME...: ends the script as skipped if one of the programs is missing.
 need_programs() {
   local program
   for program in "$@"; do
@@ -10,16 +10,16 @@ need_programs() {
   done
 }
 
-# need_x86_64 PACKAGES: ends the script, as one that is skipped, on another machine.
+# need_x86_64 PACKAGES: ends the script as skipped on any other machine than x86-64 Linux.
 need_x86_64() {
   if [ "$(node -p 'process.platform + process.arch')" != linuxx64 ]; then
     exec scripts/skip.sh "npm's $1 compared with on x86-64 alone"
   fi
 }
 
-# node_tests NAME FILE LOG SECONDS [COMMAND...]: runs the tests of FILE with node, under COMMAND
-# where there is one, for so many seconds at most, which is far above what any needs: one that hangs
-# is told of, too. Where one fails it shows the log and says so.
+# node_tests NAME FILE LOG SECONDS [COMMAND...]: runs the tests of FILE with node, under COMMAND if
+# given. A run longer than SECONDS, far above what any test needs, counts as failed. After a failure
+# it shows the log.
 node_tests() {
   local name=$1 file=$2 log=$3 seconds=$4
   shift 4
@@ -33,7 +33,7 @@ node_tests() {
 }
 
 # install_packages TESTS FOLDER [OPTION...]: installs the packages of TESTS/package-lock.json into
-# FOLDER, once, with these options of npm.
+# FOLDER with these options of npm, unless they are there already.
 install_packages() {
   local tests=$1 folder=$2 key
   shift 2

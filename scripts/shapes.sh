@@ -1,7 +1,7 @@
 #!/bin/bash
-# scripts/shapes.sh: runs tests/shapes/shapes.test.mjs: every kind of body and stream event of the
-# program that HEARTH names, build/release/hearth where it is not set, beside the declarations of
-# npm's openai and @anthropic-ai/sdk, by TypeScript's compiler.
+# scripts/shapes.sh: runs tests/shapes/shapes.test.mjs on the program that HEARTH names (default
+# build/release/hearth). TypeScript's compiler compares every kind of body and stream event with the
+# declarations of npm's openai and @anthropic-ai/sdk.
 #
 # The packages are those of tests/shapes/package-lock.json, installed into build/shapes once.
 set -euo pipefail

@@ -1,9 +1,9 @@
 #!/bin/bash
-# scripts/steps.sh TARGET...: makes each target in turn, goes on after a failure, and ends with a
-# table of what ran, what tests that passed skipped, and the ISA levels that they went through.
-# Status 1 if any failed. A target skips itself with scripts/skip.sh.
+# scripts/steps.sh TARGET...: makes each target in turn and goes on after a failure. It ends with a
+# table of the targets, what their tests skipped, and the ISA levels that they tested. The status is
+# 1 if any target failed. A target skips itself with scripts/skip.sh.
 set -uo pipefail
-# The steps are makes of their own; the variables that they need are in the environment.
+# Each step is a make of its own. The variables that it needs are in the environment.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 HEARTH_SKIP_FILE=$(mktemp)
 HEARTH_RAN_FILE=$(mktemp)

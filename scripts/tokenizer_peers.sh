@@ -1,7 +1,7 @@
 #!/bin/bash
-# scripts/tokenizer_peers.sh [OPTION...]: runs tests/tokenizers/peer_test.py with these options, the
-# tokenizers of folders beside Hugging Face's own and tiktoken, with the release build's
-# tokenizer_probe.
+# scripts/tokenizer_peers.sh [OPTION...]: runs tests/tokenizers/peer_test.py with these options. The
+# test compares tokenizers of folders, by the release build's tokenizer_probe, with Hugging Face's
+# own and tiktoken.
 #
 # The packages are those of tests/tokenizers/package-lock.json. They are installed into
 # build/tokenizers, once.

@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/web.sh [NAME...]: runs tests/web/NAME.test.mjs, or all of them, with node and Chromium
-# against the program that HEARTH names, build/release/hearth where it is not set.
+# scripts/web.sh [NAME...]: runs tests/web/NAME.test.mjs, or all of them, with node and Chromium, on
+# the program that HEARTH names (default build/release/hearth).
 #
 # The packages are those of tests/web/package-lock.json. They are installed into build/web, once,
 # and the tests run there, where node finds them. Logs and screenshots are left there too.

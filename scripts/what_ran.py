@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Tells what tests that passed went through, and what they left out.
+"""Prints the ISA levels that passing tests went through, and the tests that were skipped.
 
     scripts/what_ran.py BUILD...              builds whose tests ctest has just run
     scripts/what_ran.py --page PAGE BUILD...  puts their ISA levels into a page's table instead
 
-Tests tell of it themselves: those that skip, in the output that ctest keeps; those that go through
-the ISA levels, in isa_levels.csv (src/kernels/test_levels.h). The last line names the levels that
-were tested and those that were not. Where HEARTH_RAN_FILE names a file, the builds are added to it,
-so that scripts/steps.sh can tell of all of them at the end.
+The tests report it themselves: skips in the output that ctest keeps, ISA levels in isa_levels.csv
+(src/kernels/test_levels.h). The last line names the levels that were tested and those that were
+not. If HEARTH_RAN_FILE names a file, the builds are added to it, so that scripts/steps.sh can
+report on all of them at the end.
 """
 
 import argparse
@@ -21,14 +21,14 @@ ROW = re.compile(r"^\| `(\w+)` \| (.*) \| (.*) \|\n", re.M)
 
 
 def outputs(build):
-    """What ctest kept of its last run: the output of every test by name."""
+    """The output of every test in ctest's last run, by the test's name."""
     log = Path(build, "Testing", "Temporary", "LastTest.log").read_text(errors="replace")
     parts = re.split(r"^\d+/\d+ Testing: ", log, flags=re.M)[1:]
     return dict(part.split("\n", 1) for part in parts)
 
 
 def skips(output):
-    """Name and reason of what a test's output says was skipped."""
+    """Yields the name and the reason of every skip in a test's output."""
     for case in re.split(r"^\[ RUN      \] ", output, flags=re.M)[1:]:
         name = case.split("\n", 1)[0]
         if f"[  SKIPPED ] {name} (" in case:
@@ -47,7 +47,7 @@ def all_skips(build):
 
 def levels(builds):
     """The rows of the levels that were tested, by level, and the names of those that were not.
-    Builds that come first count more."""
+    Where builds differ, the earlier one wins."""
     rows = []
     for build in builds:
         path = Path(build, "isa_levels.csv")
@@ -78,7 +78,7 @@ def tell(builds):
 
 
 def write_page(page, builds):
-    """A level's row is replaced where it was tested now; other rows stay."""
+    """Replaces the rows of the levels that were tested now; other rows stay."""
     text = page.read_text()
     tested, _ = levels(builds)
     rows = {name: (cpu, date) for name, cpu, date in ROW.findall(text)}
