@@ -1,7 +1,7 @@
-// Claude Code, Codex and opencode against the server before a stub of an engine, each set up and
-// called as docs/agents.md says, but for the port. A script in the project's instructions, which an
-// agent shows the model, tells the stub to call the agent's own tool on a file, and then to say the
-// word that this gave (tests/server/scripted_turn.h).
+// Runs Claude Code, Codex and opencode against the server with a stub for its engine. Each is set
+// up and called as docs/agents.md says, but for the port. The project's instructions, which an
+// agent sends to the model, contain a script. It tells the stub to call the agent's own tool on a
+// file, and then to say the word in that file (tests/server/scripted_turn.h).
 
 import assert from "node:assert/strict";
 import {execFile} from "node:child_process";
@@ -26,8 +26,7 @@ const page = await readFile(new URL("../../docs/agents.md", import.meta.url), "u
 const programs = fileURLToPath(new URL("bin", import.meta.url));
 const mostSeconds = 240;   // of one agent: far above what any needs
 
-// Returns the section of an agent on the page: the files to be written below HOME, and the
-// commands.
+// Returns an agent's section of the page: the files to be written below HOME, and the commands.
 function section(name, url) {
   const text = page.split(/^## /m).find((part) => part.startsWith(`${name}\n`));
   assert.ok(text, `no section ${name} in docs/agents.md`);
@@ -46,7 +45,7 @@ async function write(folder, path, content) {
   return file;
 }
 
-// Runs the commands by themselves: nothing of this user's own settings reaches the agent.
+// Runs the commands in a separate environment, so that no settings of this user reach the agent.
 function run(commands, home, folder) {
   const env = {HOME: home, PATH: `${programs}:${dirname(process.execPath)}:/usr/bin:/bin`,
                LANG: "C.UTF-8"};
@@ -59,7 +58,7 @@ function run(commands, home, folder) {
   });
 }
 
-// The log's lines of texts that a route gave, those with short prompts first.
+// Returns the log's lines of texts that a route produced, with short prompts first.
 const turns = (log, route) => log.filter((line) => line.startsWith("{"))
     .map((line) => JSON.parse(line))
     .filter((entry) => entry.path === route && entry.generated_tokens !== undefined)
@@ -69,7 +68,7 @@ for (const {name, command, word, route, instructions, call} of agents) {
   test(`${name} reads a file and tells of it`, limit, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), "hearth-agent-"));
     const server = await Hearth.run(join(dirname(program), "stub_serve"), "0", "agents");
-    const read = once(server.child, "close");   // of all that it logged
+    const read = once(server.child, "close");   // the server's whole log
     try {
       const {files, commands} = section(name, server.url);
       for (const {path, content} of files) await write(folder, `home/${path}`, content);

@@ -1,5 +1,6 @@
-"""Tests of `hearth bench -o svg|html` and `--compare`: pictures are XML that anybody may open,
-their lengths and labels are the numbers of the JSON report, and no name in it becomes markup."""
+"""Tests of `hearth bench -o svg
+html` and `--compare`. Pictures are well-formed XML, their lengths and labels are the numbers of the
+JSON report, and no name in the report becomes markup."""
 
 import copy
 import json
@@ -11,7 +12,7 @@ from stub_server import StubServer
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert('1')</script>&\"]]>"
-# The elements that a file may hold which asks for no other file.
+# The elements that a file which loads no other file may contain.
 HTML = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "section", "details",
         "summary", "div", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
 DRAWN = {SVG + name for name in ("svg", "title", "desc", "style", "defs", "pattern", "rect", "path",
@@ -23,7 +24,7 @@ class BenchChartsTest(ProgramTest):
     STEPS = ("-p", "15", "-n", "3", "-b", "1,2", "-r", "2", "-t", "1")
 
     def parsed(self, text):
-        """The tree of a picture or page, which holds nothing but itself."""
+        """The tree of a picture or page. Checks that it refers to no other file."""
         root = ElementTree.fromstring(text)
         for each in root.iter():
             self.assertIn(each.tag, HTML | DRAWN)
@@ -41,13 +42,13 @@ class BenchChartsTest(ProgramTest):
         return root
 
     def same(self, values, expected):
-        """But for the last bit, which the reader of JSON may get wrong."""
+        """Asserts equality, except for the last bit, which the reader of JSON may get wrong."""
         self.assertEqual(len(values), len(expected))
         for value, other in zip(values, expected):
             self.assertAlmostEqual(value / other, 1, places=14)
 
     def charts(self, root):
-        """By title the charts, each an image with a name and a description."""
+        """The charts by title. Each is an image with a name and a description."""
         charts = {each.find(SVG + "title").text: each for each in root.iter(SVG + "svg")
                   if each.get("role") == "img"}
         for chart in charts.values():
@@ -55,7 +56,7 @@ class BenchChartsTest(ProgramTest):
         return charts
 
     def bars(self, chart):
-        """The values of all bars, which are as long as these say."""
+        """The values of all bars. Checks that the bars' lengths are in proportion."""
         bars = [each for each in chart.iter(SVG + "rect") if each.get("data-value")]
         values = [float(each.get("data-value")) for each in bars]
         scale = max(float(each.get("width")) for each in bars) / max(values)

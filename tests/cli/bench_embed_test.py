@@ -1,4 +1,4 @@
-"""Tests of `hearth bench --embed`: its reports, and what it refuses. Never how fast."""
+"""Tests of the reports and errors of `hearth bench --embed`. No test depends on speed."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from program import ProgramTest
 
 
 class BenchEmbedTest(ProgramTest):
-    # Times of milliseconds, which say something of this machine; nothing here depends on them.
+    # Times of milliseconds, so results depend on this machine's speed; no test does.
     FAST = "sim:alpha=0.0001,beta=0.001,name=fast"
     SLOW = "sim:alpha=0.001,beta=0.002,kind=cpu,name=slow"
 

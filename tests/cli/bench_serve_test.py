@@ -1,4 +1,4 @@
-"""Tests of `hearth bench --serve` against a server that answers by script. Never how fast."""
+"""Tests of `hearth bench --serve` against a scripted server. No test depends on speed."""
 
 import csv
 import io
@@ -46,7 +46,7 @@ class BenchServeTest(ProgramTest):
 
     def test_a_closed_loop_keeps_its_number_under_way(self):
         with StubServer() as server:
-            # Nobody is answered before all of them are there.
+            # The server answers only after all 300 requests have arrived.
             server.gate = 300
             load = self.report(server, "-p", "1", "-n", "1", "--warmup", "0", "--requests", "300",
                                "--concurrency", "300")["loads"][0]
@@ -64,7 +64,7 @@ class BenchServeTest(ProgramTest):
         with StubServer() as server:
             load = self.report(server, "-p", "1", "-n", "1", "--warmup", "0", "--seconds", "0.2",
                                "--rate", "200", "--seed", "3")["loads"][0]
-        # Poisson: what the seed gives, whenever it runs.
+        # The Poisson arrivals depend only on the seed.
         self.assertEqual(load["requests"], len(server.requests))
         self.assertGreater(load["requests"], 10)
 
@@ -120,7 +120,7 @@ class BenchServeTest(ProgramTest):
 
     def test_objectives(self):
         with StubServer() as server:
-            # One that everybody meets, and one that nobody can.
+            # The first objective is met by every request, the second by none.
             words = (*self.SHORT, "--rate", "100,200")
             met = self.report(server, *words, "--slo-ttft-ms", "1e6", "--slo-tpot-ms", "1e6")
             missed = self.report(server, *words, "--slo-ttft-ms", "1e-6")

@@ -1,4 +1,5 @@
-"""Tests of `hearth bench`: what is measured, in what forms, and how it ends. Never how fast."""
+"""Tests of `hearth bench`: its measurements, its forms of report, and its end. No test depends on
+speed."""
 
 import csv
 import io
@@ -58,7 +59,7 @@ class BenchTest(ProgramTest):
         told = self.report(self.random, *self.SHORT)
         [run] = told["runs"]
         [limits] = run["limits"]
-        # One before each of three tests, one after each of their repetitions.
+        # The samples are one before each of three tests and one after each of their repetitions.
         self.assertEqual(limits["samples"], 9)
         for test in run["tests"]:
             self.assertEqual(len(test["seconds"]), 2)

@@ -1,8 +1,8 @@
-"""Tiny models whose every logit is known, for testing the program around them.
+"""Tiny models whose every logit is known, for tests of the program around them.
 
-A chain model says which token follows which: its embedding is one-hot, its layers add nothing, and
-its output matrix leads from each token to one other: after token t the logit of follow[t] is GAP,
-all others 0, whatever came before. So a test knows what greedy decoding gives, and the
+In a chain model each token has one successor. Its embedding is one-hot, its layers add nothing, and
+its output matrix leads from each token to one other. After token t the logit of follow[t] is GAP
+and all others are 0, whatever came before. So a test knows the result of greedy decoding, and the
 perplexity.
 """
 
@@ -22,15 +22,15 @@ from gguf_io import ValueType, array, boolean, f32, string, u32  # noqa: E402
 from quants import Type  # noqa: E402
 
 UNK, BOS, EOS, TURN = 0, 1, 2, 3
-BYTES = 4  # the token of byte 0; then come the others
+BYTES = 4  # the token of byte 0; letters follow the 256 bytes
 LETTERS = "abcdefghijklmnopqrstuvwxyzABEU! "
 FIRST_LETTER = BYTES + 256
 VOCABULARY = FIRST_LETTER + len(LETTERS)
 WIDTH, HEAD, FFN = 320, 32, 32
 CONTEXT = 256
 EPSILON = 1e-5
-# The lead of the following token's logit over all others: likely, but not certain, at temperature
-# 1.
+# The lead of the following token's logit over all others. At temperature 1 that token is likely but
+# not certain.
 GAP = 6.0
 
 
@@ -52,8 +52,8 @@ def _chain(follow, *tokens):
 
 
 def follows():
-    """The alphabet in a ring; U leads to characters of two and three bytes, B to a byte that is not
-    UTF-8, E to the end; A to the token that ends a turn."""
+    """The successors: the alphabet in a ring. U leads to characters of two and three bytes, B to a
+    byte that is not UTF-8, E to the end, A to the token that ends a turn."""
     follow = {token: letter("!") for token in range(VOCABULARY)}
     _chain(follow, BOS, *ids("abcdefghijklmnopqrstuvwxyza"))
     two, three = "é".encode(), "€".encode()
@@ -109,7 +109,7 @@ def tensor(name, values):
 
 
 def layer(index, width, inner, fill):
-    """One layer; fill(rows, columns) gives the values of its matrices."""
+    """One layer. fill(rows, columns) returns the values of a matrix."""
     shapes = {
         "attn_q": (inner, width),
         "attn_k": (inner, width),
@@ -132,7 +132,7 @@ def chain_tensors():
     follow = follows()
     embedding = np.zeros((VOCABULARY, WIDTH))
     output = np.zeros((VOCABULARY, WIDTH))
-    # The norm of a one-hot row has this element.
+    # The one element of a normed one-hot row.
     normed = 1 / math.sqrt(1 / WIDTH + EPSILON)
     for token, after in follow.items():
         embedding[token, token] = 1
@@ -146,7 +146,7 @@ def chain_tensors():
 
 
 def write_chain(path, arch="llama", vocabulary=True, odd=False):
-    """An odd one names a padding token that it doesn't have."""
+    """Writes a chain model. An odd one names a padding token that it lacks."""
     keys = metadata(arch)
     if vocabulary:
         keys.update(tokenizer())
@@ -156,7 +156,7 @@ def write_chain(path, arch="llama", vocabulary=True, odd=False):
 
 
 def write_hybrid(path, more=None):
-    """A golden model whose layers keep states, of 2048 positions, with `more` keys."""
+    """Writes a golden model whose layers keep states, of 2048 positions, with `more` keys."""
     import hybrid_specs  # noqa: PLC0415: few tests need them, and they take a while
     import make_models  # noqa: PLC0415
 
@@ -175,7 +175,7 @@ HF_NAMES = {
 
 
 def tokenizer_json():
-    """What tokenizer() says, as Hugging Face's tokenizers write it."""
+    """tokenizer() in the form of Hugging Face's tokenizers."""
     pieces = tokenizer()["tokenizer.ggml.tokens"].data[TURN + 1:]
     vocab = {"<unk>": UNK, **{piece: BYTES + i for i, piece in enumerate(pieces)}}
 
@@ -198,7 +198,7 @@ def tokenizer_json():
 
 
 def write_chain_folder(folder):
-    """The chain model as Hugging Face's hub would have it."""
+    """Writes the chain model as a folder of Hugging Face's hub."""
     folder.mkdir()
     config = {
         "architectures": ["LlamaForCausalLM"], "hidden_size": WIDTH, "intermediate_size": FFN,
@@ -225,7 +225,7 @@ def write_chain_folder(folder):
 
 
 def write_random(path, more=None):
-    """A model whose attention and FFN do work, with `more` keys. Returns its output matrix."""
+    """Writes a model with working attention and FFN, and `more` keys. Returns its output matrix."""
     r = np.random.Generator(np.random.PCG64(7))
     width, heads, layers = 64, 2, 2
 
@@ -243,13 +243,13 @@ def write_random(path, more=None):
     return head
 
 
-# Heads, length of a head, layers of the model that write_wide() makes.
+# Heads, the length of a head, and layers of the model that write_wide() makes.
 WIDE = (16, 512, 16)
 
 
 def write_importance(path, model):
-    """What the columns of a model's layers count, in the older form that llama-imatrix wrote; all
-    but those of keys."""
+    """Writes the importance of the columns of a model's layers, except those of keys, in
+    llama-imatrix's older form."""
     entries = []
     for name, tensor in gguf_io.read(model).tensors.items():
         if not name.startswith("blk.") or len(tensor.shape) < 2 or "attn_k" in name:
@@ -261,7 +261,8 @@ def write_importance(path, model):
 
 
 def write_wide(path):
-    """A small file whose keys and values take 1 MiB a position in f32: 16 layers, 8192 wide."""
+    """Writes a small file whose keys and values take 1 MiB a position in f32: 16 layers, 8192 wide.
+    """
     heads, head, layers = WIDE
     width = 32
     tensors = [tensor("token_embd.weight", np.zeros((VOCABULARY, width)))]
@@ -286,8 +287,8 @@ def wordpiece():
 
 
 def write_encoder(path, pooling=2, vocabulary=None):
-    """A BERT of one layer; pooling: as GGUF numbers it, 2 is the first token's state; vocabulary:
-    the keys of another than the letters."""
+    """Writes a BERT of one layer. pooling: GGUF's number; 2 is the first token's state. vocabulary:
+    keys to use in place of the letters' vocabulary."""
     r = np.random.Generator(np.random.PCG64(9))
     width, positions = 32, 24
     shapes = {"attn_q": (width, width), "attn_k": (width, width), "attn_v": (width, width)}
@@ -312,13 +313,13 @@ def write_encoder(path, pooling=2, vocabulary=None):
 
 
 def write_wordpiece(path):
-    """A vocabulary of WordPiece and nothing else."""
+    """Writes a WordPiece vocabulary without a model."""
     keys = {"general.architecture": string("bert"), **wordpiece()}
     gguf_io.write(str(path), keys, [tensor("token_embd.weight", np.zeros((len(WORDPIECE), 32)))])
 
 
 def write_unknown_type(path):
-    """A chain model whose output matrix has the tensor type 99."""
+    """Writes a chain model whose output matrix has the unknown tensor type 99."""
     write_chain(path)
     raw = bytearray(path.read_bytes())
     name = b"output.weight"

@@ -1,4 +1,4 @@
-"""hearth chat-format: forms found in templates, and turns that were recorded."""
+"""Tests of hearth chat-format: forms found in templates, and recorded turns."""
 import json
 import pathlib
 

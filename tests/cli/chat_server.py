@@ -1,9 +1,9 @@
-"""A server of OpenAI's chat API that answers by script, for tests of the chat at a terminal.
+"""A scripted server of OpenAI's chat API, for tests of the chat at a terminal.
 
-What it answers follows from the last message: "think" thinks first, "slow" sends word by word until
-it is left, "gone" cuts the connection in the middle, "no" is refused, "forge" with escapes of a
-terminal, "bytes" writes some, "long N" writes N words, else the message comes back. It keeps what
-it was asked.
+The last message decides the answer. "think" thinks first; "slow" sends word by word until the
+client leaves; "gone" cuts the connection in the middle; "no" is refused; "forge" answers with a
+terminal's escape sequences; "bytes" with raw bytes; "long N" with N words. Any other message is
+echoed. The server keeps all requests.
 """
 
 import json
@@ -15,7 +15,7 @@ SLOW_WORDS = 400  # more than any test waits for
 
 
 def pieces_of(text):
-    """(field, piece) of the answer to a message."""
+    """The answer to a message as a list of (field, piece)."""
     if text == "think":
         return [("reasoning_content", "Let me "), ("reasoning_content", "see."),
                 ("content", "\n\nIt is "), ("content", "so.")]
@@ -83,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class ChatServer:
-    """Serves from a thread of its own while it is entered."""
+    """Serves from a thread of its own inside a `with` block."""
 
     def __enter__(self):
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

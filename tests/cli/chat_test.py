@@ -1,5 +1,5 @@
-"""Tests of `hearth chat` as somebody at a terminal meets it: each key and command, byte for byte,
-with a server that answers by script; and with the demo model, loaded by the verb itself."""
+"""Tests of `hearth chat` at a terminal: each key and command, byte for byte, with a scripted
+server, and with the demo model that the verb itself loads."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from program import ProgramTest
 from terminal import Terminal
 
 PASTE = b"\x1b[200~%s\x1b[201~"
-ON, OFF = "\x1b[?2004h", "\x1b[?2004l"  # pastes are marked while a line is read
+ON, OFF = "\x1b[?2004h", "\x1b[?2004l"  # marking of pastes, on while a line is read
 NEXT = ON + "> "
 GREETING = "Chat with stub; /help lists commands, Ctrl-D ends.\r\n"
 
@@ -37,13 +37,13 @@ class ChatTest(ProgramTest):
         return terminal
 
     def talk(self, *words, columns=80, env=None):
-        """A chat with the server that waits for the first line."""
+        """A chat with the server, at its first prompt."""
         terminal = self.at_terminal(self.server.url, *words, columns=columns, env=env)
         terminal.wait(NEXT)
         return terminal
 
     def say(self, terminal, line, end="\r"):
-        """What follows a line, up to the next prompt."""
+        """The output after a line, up to the next prompt."""
         terminal.send(line + end)
         if line:
             terminal.wait(OFF)
@@ -113,7 +113,7 @@ class ChatTest(ProgramTest):
         chat.send(PASTE % b"one\r two\xff\rthree\x07" + b" end\r")
         chat.wait(NEXT)
         self.assertEqual(self.server.said()[-1], ("user", "one\n two\ufffd\nthree end"))
-        # A MiB, in the middle of a line.
+        # The paste has a MiB, in the middle of a line.
         pasted = b"".join(b"line %d\n" % i for i in range(90000))
         chat.send(b"See " + PASTE % pasted + b" there\r")
         shown = chat.wait(OFF).decode()
@@ -188,7 +188,7 @@ class ChatTest(ProgramTest):
         self.assertEqual(self.say(chat, f"/load {kept}"), "2 turns\r\n")
         self.say(chat, "more")
         self.assertEqual(self.server.said()[:1], said)
-        # Completion: of a command, of a file, and of what is not certain.
+        # Completes a command, a file name, and an ambiguous beginning.
         chat.send("/re\t")
         chat.wait("/regen  /read")
         chat.send("\x15" + f"/load {self.home}/k\t\r")
@@ -222,7 +222,7 @@ class ChatTest(ProgramTest):
         chat.wait("editing")
         chat.send("\x03")
         chat.wait(f"signal {int(signal.SIGINT)}")
-        # Nobody could let the chat go on, so it does, and the editor with it.
+        # Nobody could resume the chat, so it continues, and the editor with it.
         chat.send("\x1a")
         chat.wait(f"signal {int(signal.SIGCONT)}")
         chat.send("slow\r")
@@ -267,7 +267,7 @@ class ChatTest(ProgramTest):
         kept = self.server.said()[1]
         self.assertEqual(kept[0], "assistant")
         self.assertTrue(kept[1].startswith("w0 w1 w2 w3 w4 "), kept)
-        # Ctrl-C comes between the question and the answer, and within several lines.
+        # Ctrl-C is typed between question and answer, and within a question of several lines.
         chat.send('"""a\r')
         chat.wait("... ")
         chat.send("\x03")
@@ -281,7 +281,8 @@ class ChatTest(ProgramTest):
             chat.send(at)
             chat.wait("abc" if at == "abc" else "w2 ")
             chat.process.send_signal(signal.SIGTSTP)
-            # Nobody could let it go on: the kernel lets the signal go, and the line is drawn anew.
+            # Nobody could resume the chat, so the kernel drops the signal, and the line is drawn
+            # anew.
             chat.wait("abc" if at == "abc" else "w8 ")
             chat.send("\x03")
             chat.wait(NEXT)
@@ -361,7 +362,7 @@ class ChatTest(ProgramTest):
         template = self.home / "t.jinja"
         template.write_text("{% for m in messages %}{{ m.content }}{% endfor %}")
         demo = Path(__file__).resolve().parent.parent.parent / "assets" / "demo.gguf"
-        # The demo model's context needs more keys and values.
+        # The keys and values are too small for the demo model's context.
         status, out, err = self.call("chat", self.random, "--chat-template", template, "--ctx",
                                      "256", "--kv-cache", "192KiB",
                                      text=f"/set max_tokens 3\n/model {demo}\na quick\n")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the program as its users meet it: what verbs print, exit statuses, what errors say.
+"""Tests of the built program: the output of verbs, exit statuses and error messages.
 
     cli_test.py --hearth build/release/hearth [--library-program build/release/bin/library_program]
                 [--emulator 'qemu-aarch64 -L DIR'] [TEST...]
@@ -78,7 +78,7 @@ class ProgramItselfTest(ProgramTest):
 
 
 class FileTest(ProgramTest):
-    """Files that are no models, or models that cannot be run."""
+    """Tests of files that are not models, or models that cannot be run."""
 
     def broken(self, name, data):
         path = self.folder / name
@@ -199,7 +199,7 @@ class InspectTest(ProgramTest):
             self.assertEqual(row["matrices"], len(of_role))
             self.assertEqual(row["elements"], sum(math.prod(t["dims"]) for t in of_role))
             self.assertEqual(row["bytes"], sum(t["bytes"] for t in of_role))
-            # Rows of the last panel may be padding.
+            # The last panel may have rows of padding.
             self.assertLessEqual(row["bytes"], row["packed_bytes"])
             self.assertLess(row["packed_bytes"], 1.01 * row["bytes"])
         self.assertEqual(sum(row["bytes"] for row in told["matrices"]),
@@ -383,7 +383,7 @@ class LogitsTest(ProgramTest):
 
 
 def load_tests(loader, tests, _):
-    """All tests in the usual order, but last those that look at what the others called."""
+    """All tests in the usual order, but the tests that inspect the others' calls come last."""
     last = loader.loadTestsFromTestCase(OptionsTest)
     first = [suite for suite in tests if not isinstance(next(iter(suite), None), OptionsTest)]
     return unittest.TestSuite([*first, last])
@@ -400,7 +400,7 @@ def main():
     library = options.library_program or hearth.parent / "bin" / "library_program"
     ProgramTest.command = [*emulator, str(hearth)]
     ProgramTest.library = [*emulator, str(library)]
-    # scripts/what_ran.py is told which tests were skipped.
+    # scripts/what_ran.py reads the skipped tests from this output.
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 
 

@@ -1,8 +1,8 @@
-"""Tests of the demo model, with real weights: that it writes what it should, through everything
-that may stand between a file and a text. tools/train_demo has the grammar of its stories.
+"""Tests of the demo model, with real weights: it must write sensible stories, whatever stands
+between the file and the text. tools/train_demo has the grammar of its stories.
 
-Nothing here depends on the last bits: levels of kernels and types of weights may choose other
-words, and all of those have to be stories.
+No test depends on the last bits. Levels of kernels and types of weights may choose other words, and
+all results have to be stories.
 """
 
 import json
@@ -29,8 +29,8 @@ REQUESTS = [("fox", "kite"), ("bear", "boat"), ("owl", "lantern"), ("pig", "key"
 
 
 def other_types():
-    """(type, share of stories that must be right) of the types that the demo model's rows are whole
-    blocks of, by what rounding to them costs. Coarser ones tell no stories."""
+    """Yields (type, share of stories that must be right) for the types whose blocks fit the demo
+    model's rows. The share depends on the type's error. With coarser types it tells no stories."""
     own = quants.Type.Q8_0
     for kind in quants.Type:
         error = 0 if kind in quants.FLOAT_TYPES else quants.row_of(kind).error
@@ -59,7 +59,7 @@ STORY = (
 
 class DemoTest(ProgramTest):
     def generate(self, prompts, *words, model=DEMO, env=None, temperature=0):
-        """The texts, and all lines."""
+        """The texts, and all lines of output."""
         asked = [word for prompt in prompts for word in ("-p", prompt)]
         status, out, err = self.call("run", model, "--temp", temperature, "--seed", "1", "--json",
                                      "-q", "--special", *asked, *words, env=env)
@@ -69,8 +69,8 @@ class DemoTest(ProgramTest):
         return [end["text"] for end in sorted(ends, key=lambda end: end["prompt"])], lines
 
     def assert_stories(self, texts, least=0.9):
-        """Of every hundred sentences all but one come from the grammar; one story in six forgets
-        what it was asked for. So these bounds hold whichever words the last bits choose."""
+        """Asserts that 99 of 100 sentences come from the grammar. One story in six forgets a
+        requested thing. So these bounds hold whichever words the last bits choose."""
         held = sum(animal in text and thing in text
                    for (animal, thing), text in zip(REQUESTS, texts))
         self.assertGreaterEqual(held, len(REQUESTS) // 2, texts)
@@ -82,7 +82,7 @@ class DemoTest(ProgramTest):
             self.assertIn("hearth: --pre martian is not a known pre-tokenizer", said)
 
     def test_another_pre_tokenizer_cuts_otherwise(self):
-        # qwen2 takes line ends to the symbol before them, and the demo has a token for all three.
+        # qwen2 joins line ends to the symbol before them, and the demo has a token for all three.
         text = "He said.\n\nYes."
 
         def tokens(*words):
@@ -107,7 +107,7 @@ class DemoTest(ProgramTest):
             self.assertEqual(self.good("tokenize", DEMO, "--decode", text=str(tokenized)), text)
 
     def test_tells_stories_of_what_is_asked_for_at_every_level_of_kernels(self):
-        # The reference kernels take a hundred times as long.
+        # The reference kernels are left out, since they take a hundred times as long.
         levels = set(json.loads(self.good("version", "--json"))["isa"]) - {"reference"}
         for level in levels:
             texts, lines = self.generate([request(*r) for r in REQUESTS], temperature=0.8,
@@ -154,7 +154,7 @@ class DemoTest(ProgramTest):
         (text,), lines = self.generate([chats.render(turns, answer_next=True)])
         self.assertEqual(text, "🦊🪁")
         pieces = [line["text"] for line in lines if "text" in line]
-        # Four tokens a picture, and the one that ends the turn.
+        # A picture has four tokens; the last token ends the turn.
         self.assertEqual(pieces, ["", "", "", "🦊", "", "", "", "🪁", ""])
 
     def test_tokens_are_those_that_it_was_trained_with(self):

@@ -1,4 +1,4 @@
-"""Tests of `hearth embed`: what it prints and saves, what it refuses, how it ends."""
+"""Tests of the output, errors and interruption of `hearth embed`."""
 
 import json
 import math
@@ -59,16 +59,16 @@ class EmbedTest(ProgramTest):
         self.assertEqual([list(row) for row in rows], [["index", "tokens", "embedding"]] * 2)
         for row in rows:
             self.assertEqual(len(row["embedding"]), WIDTH)
-            # A sum of 64 squares of floats, each rounded by 2^-24 of itself.
+            # The sum has 64 squares of floats, each rounded by 2^-24 of itself.
             self.assertAlmostEqual(sum(x * x for x in row["embedding"]), 1, delta=2**-22)
 
     def test_poolings(self):
         by_name = {name: self.embed("--pooling", name, "-p", "abc")[0]["embedding"]
                    for name in ("cls", "mean", "last")}
         self.assertEqual(len({tuple(vector) for vector in by_name.values()}), 3)
-        # BOS comes first whatever follows, so its own state does not depend on the text.
+        # BOS comes before all text, so its state does not depend on the text.
         self.assertEqual(by_name["cls"], self.embed("--pooling", "cls", "-p", "x")[0]["embedding"])
-        # All ways of pooling are the same for one token.
+        # All ways of pooling give the same vector for one token.
         one = [self.embed("--pooling", name, "-p", "a", model=self.bare)[0]["embedding"]
                for name in ("cls", "mean", "last")]
         self.assertEqual(one[0], one[1])
@@ -81,7 +81,7 @@ class EmbedTest(ProgramTest):
         length = math.sqrt(sum(x * x for x in plain))
         for x, u in zip(plain, unit):
             self.assertAlmostEqual(x / length, u, delta=1e-6)
-        # Sums of 64 products in f32, whose terms are about 1.
+        # Each sum has 64 products in f32, whose terms are about 1.
         np.testing.assert_allclose(self.head @ np.array(plain), self.mean_logits("abc"), atol=1e-4)
 
     def test_the_file_says_pooling_and_eos(self):
@@ -172,7 +172,7 @@ class EmbedTest(ProgramTest):
         saved = np.load(path)
         self.assertTrue((saved[[0, 2]] == np.array(expected, dtype=np.float32)).all())
         self.assertTrue(np.isnan(saved[1]).all())
-        # A thousand of them don't flood the screen.
+        # A thousand errors must not flood the screen.
         status, out, err = self.call(*words, text="\n" * 1000 + "abc\n")
         self.assertEqual((status, len(rows_of(out.decode()))), (1, 1))
         self.assertLess(len(err.splitlines()), 50)
@@ -217,7 +217,7 @@ class EmbedTest(ProgramTest):
         self.assertNotIn("whole_tokens", short)
         self.assertEqual((cut["tokens"], cut["whole_tokens"]), (20, 2 * CONTEXT + 2))
         self.assertIn("1 of 2 texts had more than 20 tokens", err)
-        # BOS, 18 of its own, EOS.
+        # The cut text is BOS, 18 of its own tokens, EOS.
         [same] = self.embed("-p", long[:18], model=self.last)
         self.assertEqual(cut["embedding"], same["embedding"])
 
@@ -246,12 +246,12 @@ class EmbedTest(ProgramTest):
         table = self.good("embed", self.random, *MEAN, *words)
         self.assertRegex(table, r"\ncpu +cpu +no +.*--offload")
         self.assertRegex(table, r"\nfar +accelerator +yes ")
-        # Two that do not agree: one is left out, and the table says why.
+        # The two devices do not agree, so one is left out, and the table says why.
         table = self.good("embed", self.random, *MEAN, *words, "--offload")
         self.assertRegex(table, r" no +.*cosine")
         self.good("embed", self.random, *MEAN, *words, "--offload", "--host-cores", "0")
         expected = self.vectors("-p", "abc", "-p", "hello")
-        # Nobody listens there: what is left works.
+        # No server listens at the second address; the other device works.
         status, out, err = self.call("embed", self.random, *MEAN, "--device", "cpu", "--device",
                                      "http://127.0.0.1:9/v1", "-p", "abc", "-p", "hello")
         self.assertEqual(status, 0)
@@ -281,7 +281,7 @@ class EmbedTest(ProgramTest):
             path = self.folder / "many.txt"
             path.write_text("".join(f"{i} abc\n" for i in range(count)))
             out = self.folder / "many.npy"
-            # A sanitizer would keep what was freed.
+            # A sanitizer would keep freed memory.
             env = {**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=0"}
             process = self.start("embed", self.random, *MEAN, path, "-o", out, env=env,
                                  stderr=subprocess.DEVNULL)
@@ -291,7 +291,7 @@ class EmbedTest(ProgramTest):
             self.assertEqual(np.load(out, mmap_mode="r").shape, (count, WIDTH))
             return used.ru_maxrss
         few, many = peak(5000), peak(20000)
-        # Vectors alone would take 3.8 MiB more, texts under way vary by less.
+        # The vectors alone would take 3.8 MiB more. Texts under way vary by less.
         self.assertLess(many - few, 2048)
 
     def test_interrupt_leaves_whole_rows(self):
@@ -300,10 +300,10 @@ class EmbedTest(ProgramTest):
                              stderr=subprocess.PIPE)
         process.stdin.write(b"abc\nhello\n")
         process.stdin.flush()
-        # The header's 128 bytes and two rows, in a file that has no name yet.
+        # The file has no name yet; it has the header's 128 bytes and two rows.
         self.wait_for_bytes(process, 128 + 2 * 4 * WIDTH)
         process.send_signal(signal.SIGINT)
-        # Its input stays open until it has ended.
+        # The program's input stays open until the program has ended.
         process.wait(timeout=TIMEOUT)
         _, err = process.communicate(timeout=TIMEOUT)
         self.assertEqual(process.returncode, 130, err)
@@ -328,7 +328,7 @@ class EmbedTest(ProgramTest):
         self.assertIn(b"interrupted", err)
 
     def wait_for_bytes(self, process, count):
-        """Until a file that the process has open has so many."""
+        """Waits until a file that the process has open has at least `count` bytes."""
         end = time.monotonic() + TIMEOUT
         while time.monotonic() < end and process.poll() is None:
             for fd in Path(f"/proc/{process.pid}/fd").iterdir():

@@ -1,5 +1,5 @@
-"""Folders of encoders give the vectors of the GGUF files that hold the same weights, bit by bit, as
-does the file that they are quantised to."""
+"""Folders of encoders give the same vectors, bit by bit, as GGUF files with the same weights, and
+as the file that they are quantised to."""
 
 import json
 import sys
@@ -38,7 +38,7 @@ NOMIC = {
 
 
 def words(size):
-    """The tokens as a WordPiece vocabulary has them, all 301 of the models."""
+    """The tokens in the form of a WordPiece vocabulary, all 301 of the models."""
     letters = [chr(97 + i) for i in range(26)]
     return (SPECIAL + letters + ["##" + c for c in letters])[:size] + [
         f"[unused{i}]" for i in range(size - len(SPECIAL) - 52)

@@ -1,5 +1,5 @@
-"""Tests of the options that every verb has which runs a model: who works where, what is stored how,
-which pre-tokenizer cuts. Those that say who works change what -v tells, and nothing else."""
+"""Tests of the options that all verbs share which run a model: threads and plans, types of storage,
+and the pre-tokenizer. An option of threads or plans changes the output of -v and nothing else."""
 
 import json
 import re
@@ -11,7 +11,7 @@ PROMPT = "the quick brown fox "
 
 
 class EngineOptionsTest(ProgramTest):
-    # Verbs with the words that a call needs; what they print does not depend on time.
+    # Verbs with the words that a call needs. Their output does not depend on time.
     VERBS = {
         "run": ("-p", PROMPT, "-n", "6", "--temp", "0"),
         "embed": ("-p", PROMPT, "--pooling", "mean"),
@@ -32,7 +32,7 @@ class EngineOptionsTest(ProgramTest):
                   "--write-plan", self.plan)
 
     def cases(self):
-        """Options, and what -v says of them."""
+        """Options, and what -v must then print."""
         one = ("--shards", "1")
         return (
             (("-t", "2", *one), r"(?s)2 threads, .*; 1 shard, 1 group\n"),

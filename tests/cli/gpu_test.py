@@ -1,17 +1,17 @@
-"""Tests of `hearth gpu`: the accelerators that there are, at least one that is software, and what
-the program says where there are none."""
+"""Tests of `hearth gpu`: the accelerators of this machine, at least one of which is software, and
+the errors where there are none."""
 
 import json
 
 from program import ProgramTest
 
-# No driver is found then, whatever the machine has.
+# These variables hide all drivers, on any machine.
 NO_DRIVER = {"VK_DRIVER_FILES": "/no/such/driver.json", "VK_ICD_FILENAMES": "/no/such/driver.json"}
 
 
 class GpuTest(ProgramTest):
     def software(self):
-        """The name of a driver that is software; skips the test where there is none."""
+        """The name of a software driver; skips the test where there is none."""
         told = json.loads(self.good("gpu", "--json"))
         for found in told["accelerators"]:
             if found["kind"] == "software" and not found["refused"]:

@@ -1,6 +1,5 @@
-// A program against the library, as anybody may write one: a text that a model goes on with, token
-// by token, each the likeliest. It works by what `hearth tune` kept, as every engine does that is
-// started.
+// A program that uses the library, as any user may write one. It continues a text token by token,
+// each the likeliest. The engine uses the results of `hearth tune`, as every engine does.
 //
 //   library_program MODEL PROMPT TOKENS
 #include <cstdio>

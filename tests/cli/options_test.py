@@ -1,5 +1,5 @@
-"""That every option of every verb is tested: it stands in a call that a test made and that went
-well. The tests of this folder tell by running; where they did not all run, nothing is known.
+"""Checks that every option of every verb is tested: it must stand in a test's call that succeeded.
+The tests of this folder record their calls by running. Where some did not run, nothing is checked.
 
 Options of verbs that other tests call (tests/ELSEWHERE) count as tested where a Python test there
 has both the verb and the option in quotes.
@@ -11,18 +11,18 @@ from pathlib import Path
 from program import ProgramTest
 
 TESTS = Path(__file__).resolve().parent.parent
-# "  -t,--threads N Excludes: --plan ...": the names, then what follows them.
+# "  -t,--threads N Excludes: --plan ...": the names of an option, then its description.
 OPTION = re.compile(r"^  (-[\w,-]+)", re.M)
 
 
 def options_of(page):
-    """By every name of an option all of its names, from a verb's help."""
+    """A verb's options, read from its help: every name with all names of the same option."""
     names = [line.split(",") for line in OPTION.findall(page)]
     return {name: tuple(group) for group in names for name in group if group[-1] != "--help"}
 
 
 def used_in_calls(calls, verb, options):
-    """The options (all names of each) that calls of the verb had which went well."""
+    """The options (all names of each) in successful calls of the verb."""
     used = set()
     for status, words in calls:
         if words[:1] != [verb] or status not in (0, None):
@@ -34,7 +34,7 @@ def used_in_calls(calls, verb, options):
 
 
 def used_elsewhere(verb, options):
-    """The options that stand quoted in a Python test outside this folder that names the verb."""
+    """The options quoted in a Python test outside this folder that also names the verb."""
     used = set()
     for path in TESTS.rglob("*.py"):
         text = path.read_text()

@@ -12,8 +12,8 @@ TIMEOUT = 300
 
 
 def little_cache():
-    """The environment of a machine of one node with the CPUs of this one and 1 MiB of cache. Rates
-    of memory are measured over 4 times the last-level cache, which may be a GiB."""
+    """The environment for a machine of one node with this one's CPUs and 1 MiB of cache. Rates of
+    memory are measured over 4 times the last-level cache, which may be a GiB."""
     pus = sorted(os.sched_getaffinity(0))
     indexes = ",".join(map(str, pus))
     return {"HWLOC_THISSYSTEM": "1",
@@ -21,12 +21,12 @@ def little_cache():
 
 
 class ProgramTest(unittest.TestCase):
-    """Models in a folder of their own, and the program."""
+    """A test with models in a folder of its own, and calls of the program."""
 
-    command = []  # what runs the program: an emulator where needed, and its path
-    library = []  # the same of tests/cli/library_program.cc
-    calls = []  # the words of every call, with its status; None where it was started only
-    env = {}  # that calls have beside the caller's
+    command = []  # words that run the program: an emulator where needed, and the path
+    library = []  # the same for tests/cli/library_program.cc
+    calls = []  # the words of every call, with its status; None if it was only started
+    env = {}  # variables that calls get besides the caller's
 
     @classmethod
     def setUpClass(cls):

@@ -1,4 +1,4 @@
-"""Tests of `hearth run`: what it prints, which token it takes, when it ends."""
+"""Tests of the output, chosen tokens and end of `hearth run`."""
 
 import fcntl
 import json
@@ -20,7 +20,7 @@ from program import TIMEOUT, ProgramTest
 
 
 def waiting_bytes(pipe):
-    """How many bytes lie in a pipe that nobody has read yet."""
+    """The number of unread bytes in a pipe."""
     return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
 
 
@@ -29,8 +29,8 @@ class RunTest(ProgramTest):
         return self.good("run", model or self.chain, "--temp", "0", *words, text=text)
 
     def interrupted_lines(self, *words):
-        """The JSON lines of a run that is interrupted after its first."""
-        # An unbuffered stream does not read what follows the first line with it.
+        """The JSON lines of a run that is interrupted after its first line."""
+        # An unbuffered stream does not read beyond the first line.
         process = self.start("run", self.chain, "--temp", "0", "--ctx", "20000", "--json", *words,
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
         out = process.stdout.readline()
@@ -40,7 +40,7 @@ class RunTest(ProgramTest):
         return [json.loads(line) for line in out.splitlines()]
 
     def test_texts_of_a_shape(self):
-        """After "a" the model would go on with "bcd..."."""
+        """After "a" the model would continue with "bcd..."."""
         words = ("-p", "xa", "-n", "9")
         grammar = self.folder / "shape.gbnf"
         grammar.write_text('root ::= "b" ("x" | "c"){1,3} "yz"')
@@ -71,7 +71,7 @@ class RunTest(ProgramTest):
         self.assertEqual(self.run_text("-f", path, "-n", "5"), "bcdef")
         self.assertEqual(self.run_text("-n", "5", text="xa\n"), "bcdef")
         self.assertEqual(self.run_text("-p", "xa", "-n", "5", "--echo"), "xabcdef")
-        # A mark of byte order is no text.
+        # A byte order mark is not text.
         path.write_bytes(b"\xef\xbb\xbfxa\n")
         self.assertEqual(self.run_text("-f", path, "-n", "5", "--echo"), "xabcdef")
         self.assertEqual(self.run_text("-n", "5", "--echo", text=path.read_bytes()), "xabcdef")
@@ -83,13 +83,13 @@ class RunTest(ProgramTest):
 
     def test_chat_makes_a_prompt_of_a_turn(self):
         path = self.folder / "chat.jinja"
-        # A mark of byte order is no part of the template.
+        # A byte order mark is not part of the template.
         path.write_text("\ufeff{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}\na\n")
         chat = ("--chat", "--chat-template", path, "-n", "3", "--echo")
         self.assertEqual(self.run_text(*chat, "-p", "hi"), "<s>hi<|im_end|>abcd")
         self.assertEqual(self.run_text(*chat, "-p", "hi", "--system", "be"),
                          "<s>be<|im_end|>hi<|im_end|>abcd")
-        # Text of the turn that looks like a control token is text: as many tokens as it has
+        # Text of the turn that looks like a control token is text. It has as many tokens as
         # letters.
         _, _, err = self.call("run", self.chain, *chat, "-p", "<|im_end|>")
         self.assertIn("prompt 13 tokens", err)
@@ -124,7 +124,7 @@ class RunTest(ProgramTest):
     def test_ends_with_the_text(self):
         self.assertEqual(self.run_text("-p", "E"), "")
         self.assertEqual(self.run_text("-p", "U"), "é€!")
-        # A turn's end is known by its name, though the file doesn't call it an end.
+        # The end of a turn is recognised by its name, though the file does not list it as an end.
         self.assertEqual(self.run_text("-p", "A"), "")
 
     def test_ends_with_the_context(self):
@@ -142,7 +142,7 @@ class RunTest(ProgramTest):
     def test_stop_strings_over_tokens(self):
         self.assertEqual(self.run_text("-p", "a", "-n", "20", "--stop", "fgh"), "bcde")
         self.assertEqual(self.run_text("-p", "a", "-n", "20", "--stop", "zz", "--stop", "de"), "bc")
-        # A mere beginning of a stop string is given out at the end.
+        # The end prints an incomplete stop string.
         self.assertEqual(self.run_text("-p", "a", "-n", "5", "--stop", "fgh"), "bcdef")
         self.assertEqual(self.run_text("-p", "U", "--stop", "€"), "é")
         self.assertEqual(self.run_text("-p", "a", "-n", "3", "--stop", "[c,d]"), "bcd")
@@ -151,7 +151,7 @@ class RunTest(ProgramTest):
     def test_text_is_whole_characters_at_every_moment(self):
         lines = [json.loads(line) for line in self.run_text("-p", "U", "--json").splitlines()]
         self.assertEqual([token["text"] for token in lines[:-1]], ["", "é", "", "", "€", "!", ""])
-        # A character that never ends, and a byte that begins none.
+        # The first character never ends; the second byte cannot begin one.
         self.assertEqual(self.run_text("-p", "U", "-n", "4"), "é\ufffd")
         self.assertEqual(self.run_text("-p", "B"), "\ufffd!")
 
@@ -170,7 +170,7 @@ class RunTest(ProgramTest):
         self.assertEqual(summary["seed"], 5)
 
     def test_interrupt_gives_what_was_held_back(self):
-        # The text goes round in the alphabet, and only the last letter of the stop text is another.
+        # The text goes round in the alphabet, and only the last letter of the stop text differs.
         stop = "bcdefghijklmnopqrstuvwxyza" * 2000 + "!"
         *tokens, held, last = self.interrupted_lines("-p", "a", "--stop", stop)
         self.assertEqual({token["text"] for token in tokens}, {""})
@@ -233,8 +233,9 @@ class RunTest(ProgramTest):
         ends = {end["prompt"]: end for end in
                 (json.loads(line)["summary"] for line in out.splitlines() if "summary" in line)}
         self.assertEqual([ends[p]["text"] for p in (0, 1)], ["bc", "yz"])
-        # They take turns by steps of at most 512 tokens, and each begins where the other has come
-        # to, until what is left fits one step for both: at most 256 of 1202 tokens. Pages hold 64.
+        # The prompts take turns by steps of at most 512 tokens. Each begins where the other has
+        # come to, until the remaining tokens of both fit one step: at most 256 of 1202 tokens.
+        # Pages hold 64.
         cached = sum(ends[p]["cached_tokens"] for p in (0, 1))
         self.assertIn(cached, range(896, 1152 + 1, 64))
 
@@ -278,22 +279,22 @@ class RunTest(ProgramTest):
         self.assertNotEqual(out[25:26], "a")
 
     def test_penalties_count_or_divide(self):
-        # The alphabet's next letter leads by GAP over all others, which are alike.
+        # The alphabet's next letter leads by GAP over all others, which have equal logits.
         def letters(*words):
             return self.run_text("-p", "a", "-n", "110", "--ignore-eos", "--penalty-window",
                                  "1000", *words)[:-2]
 
         def rounds(text):
-            """How often the whole alphabet came before it broke off."""
+            """The number of complete alphabets at the start of the text."""
             ring = "bcdefghijklmnopqrstuvwxyza" * 5
             return next((i for i, (a, b) in enumerate(zip(text, ring)) if a != b), len(text)) // 26
 
-        # Each time that a letter was seen takes 0.4 GAP; a letter seen three times does not lead.
+        # Each time that a letter occurred takes 0.4 GAP; after three times it no longer leads.
         each = ("--frequency-penalty", 0.4 * GAP)
         self.assertEqual([rounds(letters()), rounds(letters(*each))], [4, 2])
-        # Seen once or often, a letter loses the same, and not its lead.
+        # A letter that occurred, once or often, loses 0.4 GAP and keeps its lead.
         self.assertEqual(rounds(letters("--presence-penalty", 0.4 * GAP)), 4)
-        # Divided by 2 a letter still leads, whatever the others are divided by.
+        # A logit divided by 2 still leads, whatever divides the others.
         self.assertEqual(rounds(letters("--repeat-penalty", "2")), 4)
         line = json.loads(self.run_text("-p", "ab", "-n", "1", "--json", "--logit-bias",
                                         f"{letter('c')}=-100", "--logit-bias",
@@ -356,7 +357,8 @@ class RunTest(ProgramTest):
         deadline = time.monotonic() + TIMEOUT
         while waiting_bytes(pipe) < room and time.monotonic() < deadline:
             time.sleep(0.01)
-        # The second counts from when the first was taken, which cannot be seen from here.
+        # Only signals after the program took the first one count, and the test cannot see that
+        # moment.
         while process.poll() is None and time.monotonic() < deadline:
             process.send_signal(signal.SIGINT)
             time.sleep(0.1)

@@ -1,5 +1,5 @@
-"""Tests of what sets the program up: help that fits, completion, configuration, words of others;
-and that all of them come from one list of options."""
+"""Tests of the program's setup: help that fits the terminal, completion, configuration, and other
+programs' words. All of them come from one list of options."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from program import TIMEOUT, ProgramTest, little_cache
 
 ROOT = Path(__file__).resolve().parents[2]
-FIXED = ("-h", "--help")  # on every page, and no option to configure
+FIXED = ("-h", "--help")  # options of every page that cannot be configured
 
 
 class SetupTest(ProgramTest):
@@ -64,7 +64,7 @@ class SetupTest(ProgramTest):
             keys = re.findall(r"^(?:# )?([a-z0-9-]+)  ?[=#]", table.group(1), re.M) if table else []
             self.assertEqual(len(keys), len(set(keys)))
             self.assertLessEqual({f"--{key}" for key in keys}, names, verb)
-            # One key for each option, whatever names it has.
+            # Each option has one key, whatever names it has.
             self.assertEqual(len(keys), len(lines) - 1, verb)
 
     @unittest.skipUnless(shutil.which("help2man"), "needs help2man (scripts/install-deps.sh --man)")
@@ -113,13 +113,14 @@ class SetupTest(ProgramTest):
         self.assertIn(f"quiet = true  # '{config}', line 4\n", shown)
         self.assertIn('top-k = "40"  # default\n', shown)
         self.assertNotIn("[serve]", shown)
-        # Required options of a verb may be configured, and else are asked for.
+        # A verb's required options may be configured; otherwise they must be given.
         config.write_text("[quantize]\nweights = 'q8_0'\n")
         out = self.folder / "quantized.gguf"
         self.good("quantize", self.random, out, env=home)
         self.bad(2, "quantize", out, env=home, says=["OUT"])
         self.bad(2, "quantize", self.random, out, says=["--weights"])
-        # A file that is named stands for all others; what the command line rules out is left out.
+        # A file that is named replaces all others. A key that the command line rules out is
+        # ignored.
         other = self.folder / "other.toml"
         other.write_text("[run]\nmax-tokens = 1\ntemp = 0\nfile = 'none.txt'\n")
         self.assertEqual(self.good("--config", other, *call), "b")
@@ -148,7 +149,7 @@ class SetupTest(ProgramTest):
         self.bad(2, "config", "serv", says=["'serve'"])
 
     def test_the_doctor(self):
-        # Its status is that of the machine.
+        # The exit status depends on the machine.
         home = self.folder / "doctor's home"
         model = home / "hub/models--me--secret-GGUF/snapshots" / ("0" * 40) / "secret-Q8_0.gguf"
         model.parent.mkdir(parents=True)
@@ -175,7 +176,7 @@ class SetupTest(ProgramTest):
         self.assertIn("GB/s by", findings["reading memory"]["found"])
         self.assertEqual(findings["tuning"]["found"], "nothing was tuned here yet")
         self.assertRegex(findings["stores"]["found"], r"^cache: 1 model, [\d.]+ KiB$")
-        # It can stand in a report, unless all is asked for.
+        # The output can stand in a public report unless everything is asked for.
         self.assertNotIn("secret", out)
         self.assertNotIn(str(home), out)
         status, text = doctor("--all")

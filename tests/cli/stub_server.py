@@ -1,9 +1,9 @@
-"""A server of OpenAI's interface that answers by script, for tests of its clients.
+"""A scripted server of OpenAI's interface, for tests of its clients.
 
-It counts words (or ids) as tokens and answers "w0 w1 ..." of as many tokens as were asked for. What
-it does else follows from the `model` of a request: "busy" is refused with 429, "cut" ends a stream
-in the middle, "failing" sends an error in the stream, "silent" never answers, "page" answers with
-no stream, "short" stops after one token, "uncounted" tells no usage. It keeps what it was asked.
+It counts words (or ids) as tokens and answers "w0 w1 ..." of as many tokens as were asked for. The
+`model` of a request changes that: "busy" is refused with 429, "cut" ends a stream in the middle,
+"failing" sends an error in the stream, "silent" never answers, "page" answers without a stream,
+"short" stops after one token, "uncounted" gives no usage. The server keeps all requests.
 """
 
 import asyncio
@@ -12,13 +12,13 @@ import threading
 
 
 class StubServer:
-    """Serves from a thread of its own while it is entered."""
+    """Serves from a thread of its own inside a `with` block."""
 
     def __init__(self, key=""):
         self.key = key
         self.requests = []  # (path, body)
         self.most_at_once = 0
-        self.gate = None  # answers wait until so many requests are there
+        self.gate = None  # answers wait until this many requests have arrived
         self._open = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)

@@ -1,5 +1,5 @@
-"""Standard streams that are closed, full or broken: what is told may be lost, and changes nothing;
-results that cannot be written are a failure."""
+"""Tests with standard streams that are closed, full or broken. Messages may be lost without other
+effect. Results that cannot be written are a failure."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ RUN = ("run", "{chain}", "-p", "a", "-n", "3", "--temp", "0", "-v")
 
 class TellingTest(ProgramTest):
     def unheard(self, words, stderr):
-        """(status, standard output) of a call whose standard error is that descriptor."""
+        """(status, standard output) of a call with this descriptor as standard error."""
         words = [str(word).format(chain=self.chain) for word in words]
         how = {"stderr": stderr} if stderr is not None else {"preexec_fn": lambda: os.close(2)}
         process = self.start(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **how)
@@ -19,7 +19,7 @@ class TellingTest(ProgramTest):
         return process.returncode, out
 
     def deaf(self):
-        """Every kind of standard error that hears nothing, by name."""
+        """Every kind of standard error that cannot be written, by name."""
         full = os.open("/dev/full", os.O_WRONLY)
         reader, broken = os.pipe()
         os.close(reader)

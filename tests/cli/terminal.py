@@ -1,4 +1,4 @@
-"""A pseudo-terminal with a program in it."""
+"""A program that runs in a pseudo-terminal."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ import subprocess
 import termios
 import time
 
-WAIT = 120  # seconds; what is waited for comes at once, but for an emulator
+WAIT = 120  # seconds; output comes at once, except in an emulator
 
 
 class Terminal:
@@ -19,7 +19,7 @@ class Terminal:
         self.resize(columns, tell=False)
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
-        self.at = 0  # what was waited for ends there
+        self.at = 0  # where the last wait ended
 
         def take_terminal():
             os.setsid()
@@ -35,14 +35,15 @@ class Terminal:
             self.process.send_signal(signal.SIGWINCH)
 
     def take(self, seconds):
-        """Reads what is there or comes within that time; whether there was anything."""
+        """Reads the output that is there or comes within that time; returns whether there was any.
+        """
         if not select.select([self.master], [], [], seconds)[0]:
             return False
         self.seen += os.read(self.master, 1 << 16)
         return True
 
     def wait(self, text, seconds=WAIT):
-        """Everything up to and with `text`, from where the last wait ended."""
+        """Waits for `text`; returns the output from the end of the last wait up to and with it."""
         text = text if isinstance(text, bytes) else text.encode()
         end = time.monotonic() + seconds
         while (found := self.seen.find(text, self.at)) < 0:
@@ -52,7 +53,7 @@ class Terminal:
         return self.seen[begin:self.at]
 
     def send(self, text):
-        """Writes it all, and reads meanwhile, since a terminal holds little."""
+        """Writes all of the text. Reads meanwhile, since a terminal buffers little."""
         data = text if isinstance(text, bytes) else text.encode()
         while data:
             readable, writable, _ = select.select([self.master], [self.master], [], WAIT)
@@ -62,7 +63,7 @@ class Terminal:
                 data = data[os.write(self.master, data[:512]):]
 
     def end(self):
-        """The exit status; the terminal has to be as it was."""
+        """Waits for the exit status. The terminal's settings must be restored by then."""
         while self.process.poll() is None:
             self.take(0.05)
         while self.take(0):

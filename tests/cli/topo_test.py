@@ -1,4 +1,4 @@
-"""Tests of `hearth topo`: the machine, the plan over it, its bandwidth, what a model would do."""
+"""Tests of `hearth topo`: the machine, its plan, its bandwidth, and predictions for a model."""
 
 import json
 
@@ -224,7 +224,7 @@ class TopoTest(ProgramTest):
             self.assertEqual(told["expert_bytes"], 2 * 3 * 256 * 512)
             self.assertEqual(told["bytes_in_flight"], 3 * told["berth_bytes"] +
                              told["experts"] * told["expert_bytes"])
-            # The last layer's experts are wanted of nobody.
+            # No row of the last layer needs experts.
             self.assertGreater(told["prompts"][0]["bytes_in"], 5 * 16 * told["expert_bytes"])
             self.assertLess(told["prompts"][0]["bytes_in"], 6 * 16 * told["expert_bytes"])
             ring[experts] = told
@@ -280,7 +280,7 @@ class TopoTest(ProgramTest):
 
 
 def write_gpu(path, multiply_adds=10 ** 12):
-    """A file that describes a GPU."""
+    """Writes a file that describes a GPU."""
     def figure(value):
         return {"median": value, "min": value, "max": value}
 

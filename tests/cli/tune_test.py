@@ -1,4 +1,4 @@
-"""Tests of `hearth tune`: what it finds is kept, told and used; damaged files are no danger."""
+"""Tests of `hearth tune`: its results are kept, shown and used, and damaged files do no harm."""
 
 import itertools
 import json
@@ -13,12 +13,12 @@ from program import ProgramTest, little_cache
 
 FOUND = "using the plan that `hearth tune` found"
 KERNELS = "using the schedules that `hearth tune` found"
-# A schedule of floats that kernels of all levels have.
+# A schedule for floats that kernels of all levels have.
 WORKS = "tile 1 1 slice 8 unpack 0 prefetch 0 l1 parts 1 task 4 256"
 
 
 class TuneTest(ProgramTest):
-    gaining = None  # the name and the text of what claim_a_gain() keeps
+    gaining = None  # the name and the text of the file that claim_a_gain() writes
 
     @classmethod
     def setUpClass(cls):
@@ -39,7 +39,8 @@ class TuneTest(ProgramTest):
         return out.decode(), err
 
     def tune(self, *words):
-        # Far longer than it takes, so that it is never cut short on a machine at work.
+        # The budget is far longer than tuning takes, so that it is never cut short on a busy
+        # machine.
         return self.told("tune", self.chain, "--trace", self.trace, "--budget", "4m", *words)
 
     def kept(self):
@@ -78,7 +79,7 @@ class TuneTest(ProgramTest):
             pass
         tuning.send_signal(signal.SIGINT)
         tuning.communicate()
-        # It may have been done by then.
+        # Tuning may have finished before the signal.
         self.assertIn(tuning.returncode, (0, 130))
         self.assertIn("trial decode ", self.kept().read_text())
         self.assertIn("  decode: saves ", self.told("tune", self.random, "--show")[0])
@@ -92,12 +93,12 @@ class TuneTest(ProgramTest):
         self.assertIn("hearth-engine-plan 3\n", self.told("tune", self.chain, "--show")[0])
 
     def trials(self):
-        """The lines of plans and thresholds that were measured."""
+        """The file's lines of plans and thresholds that were measured."""
         return re.findall(r"(?m)^(?:threshold_)?trial .*$", self.kept().read_text())
 
     def test_who_kills_it_loses_one_plan(self):
         words = ("tune", self.random, "--only", "plans", "--budget", "5m")
-        # Each is killed as soon as one more trial is kept, or has none left.
+        # Each run is killed as soon as one more trial is kept, or it has none left.
         before = []
         for _ in range(3):
             tuning = self.start(*words, env={**os.environ, **self.env}, stdout=subprocess.PIPE,
@@ -108,7 +109,7 @@ class TuneTest(ProgramTest):
                     break
                 time.sleep(0.001)
             tuning.communicate()
-            # It may have been done by then.
+            # Tuning may have finished before the signal.
             self.assertIn(tuning.returncode, (0, -signal.SIGKILL))
             after = self.trials()
             self.assertEqual(after[:len(before)], before)
@@ -116,7 +117,7 @@ class TuneTest(ProgramTest):
                 break
             self.assertGreater(len(after), len(before))
             before = after
-        # The file is whole, and nobody is locked out.
+        # The file is whole, and no lock is left.
         shown, err = self.told("tune", self.random, "--show")
         self.assertEqual(err, "")
         self.assertIn("hearth", shown)
@@ -131,7 +132,7 @@ class TuneTest(ProgramTest):
         self.assertIn(f"\nmax_rows {decode['threshold']['chosen']}\n", decode["chosen"])
         self.assertEqual(decode["sync"], "async")
         self.assertIn("are decode's: saves ", self.told("tune", self.chain, "--show")[0])
-        # One that gains, whatever the machine found.
+        # The claimed plan has a gain, whatever the machine measured.
         run = ("run", self.chain, "-p", "a", "-n", "3", "--seed", "1")
         plain, _ = self.told(*run, "--plan", "none")
         text = self.kept().read_text()
@@ -143,7 +144,7 @@ class TuneTest(ProgramTest):
         found, err = self.told(*run, "-v")
         self.assertEqual((found, err.count(FOUND)), (plain, 1))
         self.assertIn("decode plan: steps of up to 4 rows", err)
-        # A file without one is not done.
+        # A file without a threshold is not finished.
         self.kept().write_text(re.sub(r"(?m)^threshold.*\n", "", text))
         self.assertIn("not finished", self.told("tune", self.chain, "--show")[0])
 
@@ -153,19 +154,19 @@ class TuneTest(ProgramTest):
         self.assertEqual(len(tables), 1)
         table = json.loads(tables[0].read_text())
         self.assertGreater(table["gb_per_second"][0][0], 0)
-        # Another model takes it as it is, also where somebody wrote another rate into it.
+        # Another model uses the table as it is, even after its rate was edited.
         table["gb_per_second"][0][0] = 1234.5
         tables[0].write_text(json.dumps(table))
         self.told("tune", self.random, "--only", "plans", "--budget", "1s")
         self.assertEqual(json.loads(tables[0].read_text())["gb_per_second"][0][0], 1234.5)
         self.told("tune", self.random, "--only", "plans", "--budget", "1s", "--fresh")
         self.assertNotEqual(json.loads(tables[0].read_text())["gb_per_second"][0][0], 1234.5)
-        # A table that cannot be read is told, and measured anew.
+        # A table that cannot be read is reported, and measured anew.
         tables[0].write_text("{")
         err = self.told("tune", self.random, "--only", "plans", "--budget", "1s")[1]
         self.assertIn("is not used: ", err)
         self.assertGreater(json.loads(tables[0].read_text())["gb_per_second"][0][0], 0)
-        # A table may be given, for another machine too.
+        # A table may be given by a path, even of another machine.
         given = self.folder / "table.json"
         given.write_bytes(tables[0].read_bytes())
         _, err = self.told("tune", self.chain, "--machine", "synthetic numa:1 core:2 pu:1",
@@ -184,7 +185,7 @@ class TuneTest(ProgramTest):
         again = json.loads(self.tune("--only", "kernels", "--json")[0])
         self.assertEqual(again["phases"], [])
         self.assertIn([1, "decode"], [[step["size"], step["phase"]] for step in again["steps"]])
-        # A schedule that every kernel has, whatever the machine found.
+        # Every kernel has this schedule, whatever the machine measured.
         run = ("run", self.chain, "-p", "a", "-n", "3", "--seed", "1")
         plain, _ = self.told(*run, "--plan", "none")
         text = self.kept().read_text()
@@ -200,7 +201,7 @@ class TuneTest(ProgramTest):
         self.assertEqual((found, err.count(KERNELS)), (plain, 1))
         self.assertNotIn(KERNELS, self.told(*run, "--plan", "none")[1])
         self.assertNotIn(KERNELS, self.told(*run, "-t", "1")[1])
-        # One that none has is told, not used, and forgotten by the next tuning.
+        # A schedule that no kernel has is reported and not used; the next tuning drops it.
         self.kept().write_text(claimed.replace("tile 1 1 ", "tile 77 77 "))
         found, err = self.told(*run)
         self.assertEqual(found, plain)
@@ -211,7 +212,8 @@ class TuneTest(ProgramTest):
         self.assertNotIn("tile 77", self.kept().read_text())
 
     def claim_a_gain(self):
-        """Keeps what a tuning found, with a gain in both phases whatever the machine found."""
+        """Writes the result of a tuning with a gain in both phases, whatever the machine measured.
+        """
         if TuneTest.gaining is None:
             self.tune("--only", "plans")
             text, count = re.subn(r"(?m)^(phase \w+) measured \S+ \S+ \S+",
@@ -242,7 +244,7 @@ class TuneTest(ProgramTest):
         finally:
             server.terminate()
             server.communicate()
-        # Explicit options win.
+        # Explicit options take precedence.
         self.assertNotIn(FOUND, self.told(*run, "--plan", "none")[1])
         self.assertNotIn(FOUND, self.told(*run, "-t", "1")[1])
         self.assertNotIn(FOUND, self.told(*run, "--groups", "1")[1])
@@ -267,7 +269,7 @@ class TuneTest(ProgramTest):
         found = json.loads(self.told("tune", encoder, "--budget", "4m", "--json")[0])
         self.assertEqual([phase["phase"] for phase in found["phases"]], ["decode", "prefill"])
         self.assertEqual(found["left"], [])
-        # Texts of 4 and 16 tokens, and of all that it takes.
+        # The texts have 4 and 16 tokens, and the encoder's longest length.
         self.assertEqual([step["size"] for step in found["steps"]], [4, 16, 24])
         embed = ("embed", encoder, "-p", "abc", "-p", "defgh")
         plain, _ = self.told(*embed, "--plan", "none")
@@ -299,7 +301,7 @@ class TuneTest(ProgramTest):
             self.assertNotIn(FOUND, err)
             self.assertIn(says, err)
         self.assertIn("longer than 1 MiB", self.told("tune", "--list")[0])
-        # Tuning does without a plan that cannot be.
+        # Tuning ignores a plan that is impossible here.
         self.kept().write_text(text.replace("thread_pus ", "thread_pus 4095 "))
         _, err = self.tune("--only", "kernels")
         self.assertIn("earlier results on plans are discarded: ", err)

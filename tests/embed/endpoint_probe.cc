@@ -1,8 +1,10 @@
 // Drives an endpoint for the tests of faults.
 //
-//   endpoint_probe run SPEC N        N batches of three texts, a line of what came of each
-//   endpoint_probe queue SPEC N      N texts over the endpoint and a simulated pool that has room
-//                                    for 40 of them: "N answered, N vectors, N busy, N other"
+//
+//   endpoint_probe run SPEC N        runs N batches of three texts; prints a line for each result
+//   endpoint_probe queue SPEC N      sends N texts to the endpoint and a simulated pool with room
+// for
+//                                    40 of them: "N answered, N vectors, N busy, N other"
 #include <fmt/format.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-"""Endpoints that answer wrongly, on loopback: what the device says of each, and that queues lose
-and double no query. Run: endpoint_test.py --probe build/.../endpoint_probe [TEST...]"""
+"""Tests with faulty endpoints on loopback: what the device reports of each, and that queues neither
+lose nor double a query. Run: endpoint_test.py --probe build/.../endpoint_probe [TEST...]"""
 
 import argparse
 import os
@@ -36,7 +36,7 @@ class EndpointTest(unittest.TestCase):
         self.assertEqual(lines[0], "width 4", lines)
         return lines[1:]
 
-    # 3, 9 bytes and 3 ids: n / sqrt(n * n + 1).
+    # The texts have 3 and 9 bytes and 3 ids, so the numbers are n / sqrt(n * n + 1).
     GOOD = "ok 3 0.9487 0.9939 0.9487"
 
     def test_good_replies(self):
@@ -134,7 +134,7 @@ class EndpointTest(unittest.TestCase):
             self.assertEqual((answered, vectors + busy + other), (400, 400), model)
             if model != "refuses":
                 self.assertEqual(other, 0, model)
-            # Texts that the endpoint does not take go to the pool as far as that has room.
+            # Texts that the endpoint refuses go to the pool as far as it has room.
             self.assertGreater(vectors + other, 20, model)
 
 

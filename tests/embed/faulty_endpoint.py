@@ -1,9 +1,9 @@
-"""A server of OpenAI's embeddings that answers wrongly, for tests of its client.
+"""A faulty server of OpenAI's embeddings, for tests of its client.
 
-What it does follows from the `model` of a request: the word before the first '-' names what is done
-from the second request of that model on; the first one, which asks for the width, is answered well
-unless the model begins with "at-once-". A text's vector is [bytes, 1, 0, 0], of a list of ids their
-number in place of the bytes.
+The `model` of a request chooses the fault: it is the word before the first '-'. It applies from
+that model's second request on. The first one, which asks for the width, is answered correctly
+unless the model begins with "at-once-". A text's vector is [bytes, 1, 0, 0]; for a list of ids the
+first element is their number.
 """
 
 import base64
@@ -33,7 +33,7 @@ def reply(inputs, encoding="float"):
 
 
 def twisted(kind, whole):
-    """The text of a reply that is wrong in one way."""
+    """The text of a reply with one fault."""
     data = whole["data"]
     if kind == "count":
         data.pop()
@@ -142,7 +142,7 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(DRIP_SECONDS)
 
     def huge(self):
-        """White space without end, which JSON allows."""
+        """Sends endless white space, which JSON allows."""
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -155,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class FaultyEndpoint(ThreadingHTTPServer):
-    """Serves while it is entered; `requests` are (path, body, key)."""
+    """Serves inside a `with` block. `requests` are (path, body, key)."""
 
     daemon_threads = True
 
@@ -175,7 +175,7 @@ class FaultyEndpoint(ThreadingHTTPServer):
             return self.counts[model]
 
     def handle_error(self, *_):
-        """A client that leaves is part of the test."""
+        """Ignores the error, since tests include clients that leave."""
 
     def __enter__(self):
         self.thread = threading.Thread(target=self.serve_forever)
