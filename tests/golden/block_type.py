@@ -1,5 +1,5 @@
-"""What a block type of GGUF files is: one row, a BlockType, for each (types_*.py), and what rows
-have in common.
+"""The block types of GGUF files: one row, a BlockType, for each (types_*.py), and the code that
+rows share.
 
 Fields are integers and half-precision scales in the order of the weights they belong to:
 
@@ -34,14 +34,14 @@ class BlockType:
     bytes: int
     unpack: Callable[[np.ndarray], Fields]  # uint8 [blocks, bytes] -> fields
     pack: Callable[[Fields], np.ndarray]  # the inverse: every bit belongs to one field
-    # The exact values of a block: ggml's formula in float64, where all products and differences of
-    # it are exact.
+    # The exact values of a block: ggml's formula in float64, where all its products and differences
+    # are exact.
     values: Callable[[Fields], np.ndarray]
     # A plain and valid quantiser, not ggml's: nearest codes for a scale from the largest magnitude.
     quantize: Callable[[np.ndarray], Fields]  # float64 [blocks, length]
     known: tuple[bytes, np.ndarray]  # a block and its weights, worked out by hand
     error: float  # root mean square on normal random weights, with about a tenth of room
-    fallback: str = "F16"  # what stands in for it where rows are not whole blocks
+    fallback: str = "F16"  # the type used instead where rows are not whole blocks
 
 
 # Bits.
@@ -70,8 +70,8 @@ def nibble_bytes(codes: np.ndarray) -> np.ndarray:
 
 
 def spread(raw: np.ndarray, run: int, bits: int) -> np.ndarray:
-    """Runs of `run` bytes, each byte holding 8 / bits codes: the lowest bits of the whole run come
-    first, then the next ones."""
+    """Runs of `run` bytes, each byte holding 8 / bits codes -> codes. The lowest bits of the whole
+    run come first, then the next ones."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     runs = raw.reshape(len(raw), -1, 1, run)
     return ((runs >> shifts[:, None]) & ((1 << bits) - 1)).reshape(len(raw), -1)
@@ -102,7 +102,7 @@ def round_half(x: np.ndarray) -> np.ndarray:
 
 
 def signed_peak(x: np.ndarray) -> np.ndarray:
-    """Per row, the element of the largest magnitude, with its sign."""
+    """The element of the largest magnitude in each row, with its sign."""
     return np.take_along_axis(x, np.abs(x).argmax(axis=-1)[..., None], axis=-1)[..., 0]
 
 

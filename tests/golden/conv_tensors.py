@@ -1,4 +1,4 @@
-"""What files say of short convolutions: metadata and random tensors, under GGUF's names.
+"""The metadata and random tensors of short convolutions, under GGUF's names.
 
     shortconv.in_proj      [3 embedding, embedding]
     shortconv.conv         [embedding, taps]
@@ -20,14 +20,14 @@ def keys(spec: Spec) -> dict[str, Value]:
 
 
 def linears(spec: Spec, gain: float) -> list[tuple[str, int, int, float]]:
-    """(name, columns, rows, gain) of a layer's matrices; `gain` is that of what leaves it."""
+    """(name, columns, rows, gain) of a layer's matrices. `gain` is that of the layer's output."""
     width = spec.embedding
     return [("shortconv.in_proj", width, 3 * width, 1.2),
             ("shortconv.out_proj", width, width, gain)]  # fmt: skip
 
 
 def tensors(spec: Spec, r: np.random.Generator, prefix: str):
-    """Yields (name, values) of the others."""
+    """Yields (name, values) of the other tensors."""
     taps = spec.conv.taps
     w = r.standard_normal((spec.embedding, taps)) / np.sqrt(taps)
     yield prefix + "shortconv.conv.weight", w

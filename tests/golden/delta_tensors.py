@@ -1,5 +1,5 @@
-"""What files say of layers that keep states: of a gated delta rule here, of short convolutions in
-conv_tensors.py. Metadata and random tensors, under GGUF's names.
+"""Metadata and random tensors, under GGUF's names, of layers that keep states. Those of a gated
+delta rule are here, those of short convolutions in conv_tensors.py.
 
     attn_qkv       [2 key heads + value heads, length] rows: queries, keys, values
     attn_gate      [value heads, length] rows
@@ -35,7 +35,8 @@ def keys(spec: Spec) -> dict[str, Value]:
         "ssm.inner_size": u32(d.values * d.length),
     }
     if spec.arch in hybrid.DEALT:
-        # Sections of pictures' positions: a text has one, and they change nothing.
+        # These are sections of pictures' positions. They do not affect a text, whose position is
+        # one.
         part = spec.key // 4 // 3
         sections = [spec.key // 4 - 2 * part, part, part, 0]
         out["rope.dimension_sections"] = array(ValueType.INT32, sections)
@@ -48,7 +49,7 @@ def keys(spec: Spec) -> dict[str, Value]:
 
 
 def linears(spec: Spec, gain: float) -> list[tuple[str, int, int, float]]:
-    """(name, columns, rows, gain) of a layer's matrices; `gain` is that of what leaves it."""
+    """(name, columns, rows, gain) of a layer's matrices. `gain` is that of the layer's output."""
     if spec.conv:
         return conv_tensors.linears(spec, gain)
     d, width = spec.delta, spec.embedding
@@ -62,14 +63,15 @@ def linears(spec: Spec, gain: float) -> list[tuple[str, int, int, float]]:
 
 
 def tensors(spec: Spec, r: np.random.Generator, prefix: str):
-    """Yields (name, values) of the others. Decays are of all sizes, so that states reach far."""
+    """Yields (name, values) of the other tensors. Decays have all sizes, so that states reach far.
+    """
     if spec.conv:
         yield from conv_tensors.tensors(spec, r, prefix)
         return
     d = spec.delta
     channels = (2 * d.keys + d.values) * d.length
     yield prefix + "ssm_conv1d.weight", r.standard_normal((channels, d.taps)) / np.sqrt(d.taps)
-    # Directories have the logarithm.
+    # Directories hold the logarithm.
     logarithm = quants.round_to(Type.BF16 if spec.twin else Type.F32, r.uniform(-4, 1, d.values))
     yield prefix + "ssm_a", -np.exp(logarithm)
     yield prefix + "ssm_dt.bias", r.standard_normal(d.values)

@@ -9,13 +9,14 @@ import numpy as np
 
 
 def generator(*parts: str) -> np.random.Generator:
-    """One stream per purpose, so that a change to one model leaves the others as they were."""
+    """A stream of draws for each purpose, so that a change to one model leaves the others as they
+    were."""
     return np.random.Generator(np.random.PCG64(zlib.crc32("/".join(parts).encode())))
 
 
 def matrix(r: np.random.Generator, n: int, rows: int, gain: float) -> np.ndarray:
-    """Random rows that keep a unit-variance input at a standard deviation of `gain`. Rows differ in
-    size, so that a wrong scale or a swapped row shows."""
+    """Random rows. A unit-variance input gives outputs with a standard deviation of `gain`. Rows
+    differ in size, so that a wrong scale or a swapped row shows."""
     x = r.standard_normal((rows, n)) * (gain / math.sqrt(n))
     return x * r.uniform(0.6, 1.4, (rows, 1))
 

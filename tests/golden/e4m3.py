@@ -1,6 +1,5 @@
-"""E4M3, a byte that is a float: a sign, 4 bits of exponent (bias 7) and 3 of mantissa, no
-infinities, and one size that is no number (Micikevicius et al. 2022, "FP8 formats for deep
-learning")."""
+"""E4M3, a float of one byte: a sign, 4 bits of exponent (bias 7) and 3 of mantissa. It has no
+infinities, and one magnitude is NaN (Micikevicius et al. 2022, "FP8 formats for deep learning")."""
 
 from __future__ import annotations
 
@@ -20,7 +19,9 @@ E4M3_MAX = 448.0
 
 
 def to_e4m3(x: np.ndarray) -> np.ndarray:
-    """The nearest codes, ties to the even one; |x| <= 448."""
+    """The nearest codes, ties to the even code;
+    x
+    <= 448."""
     sizes = E4M3[:127]
     above = np.clip(np.searchsorted(sizes, np.abs(x)), 1, 126)
     low, high = np.abs(x) - sizes[above - 1], sizes[above] - np.abs(x)

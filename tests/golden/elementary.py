@@ -32,7 +32,7 @@ def gelu(x: np.ndarray) -> np.ndarray:
 
 
 def gelu_tanh(x: np.ndarray) -> np.ndarray:
-    """Its approximation of that paper, which Gemma is trained with."""
+    """The tanh approximation of gelu from the same paper, with which Gemma is trained."""
     return x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 

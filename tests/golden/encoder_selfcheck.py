@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what the reference computes for encoders: values worked out by hand, and symmetries."""
+"""Tests of the reference's encoders: values worked out by hand, and symmetries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def model_named(name: str, **changes) -> tuple[reference.Model, list[int]]:
 
 
 def split(weights: dict[str, np.ndarray], prefix: str, fused: str, parts: tuple[str, ...]) -> None:
-    """Takes a tensor and its bias apart."""
+    """Splits a fused tensor and its bias into parts."""
     for end in (".weight", ".bias"):
         if (whole := weights.pop(prefix + fused + end, None)) is None:
             continue
@@ -37,15 +37,17 @@ def split(weights: dict[str, np.ndarray], prefix: str, fused: str, parts: tuple[
 
 class PartsTest(unittest.TestCase):
     def test_gelu(self):
-        """gelu(x) - gelu(-x) = x, and of a large x nothing or all is left."""
+        """gelu(x) - gelu(-x) = x, and for large
+        x
+        the result is x or 0."""
         x = np.array([0.0, 0.5, 1.0, 3.0, 40.0])
         np.testing.assert_allclose(reference.gelu(x) - reference.gelu(-x), x, rtol=1e-15)
         self.assertAlmostEqual(reference.gelu(np.array([1.0]))[0], 0.8413447460685429, places=15)
         self.assertEqual(reference.gelu(np.array([-40.0]))[0], 0.0)
 
     def test_slopes_of_alibi(self):
-        """Press et al. 2022: 8 heads have 1/2, 1/4, ... 1/256; 12 have these and then the first,
-        third, fifth and seventh of the 16 heads' 2^-0.5, 2^-1, 2^-1.5, ..."""
+        """Press et al. 2022: 8 heads have 1/2, 1/4, ... 1/256. 12 heads have these, then the first,
+        third, fifth and seventh of 16 heads' 2^-0.5, 2^-1, 2^-1.5, ..."""
         eight = [2.0**-i for i in range(1, 9)]
         np.testing.assert_allclose(reference.alibi_slopes(8, 8.0), eight, rtol=1e-15)
         twelve = [*eight, 2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5]

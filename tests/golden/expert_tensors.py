@@ -1,5 +1,5 @@
-"""What files say of mixtures of experts and of latent attention: metadata and random tensors, under
-GGUF's names.
+"""The metadata and random tensors of mixtures of experts and of latent attention, under GGUF's
+names.
 
     ffn_gate_inp            [experts, embedding]        the router
     exp_probs_b.bias        [experts]                   added to scores for the choice alone
@@ -8,12 +8,15 @@ GGUF's names.
     ffn_gate_up_exps        [experts, 2 ffn, embedding] gates above ups, in place of the two
     ffn_{gate,up,down}_exps.bias                        [experts, rows], and ffn_gate_inp.bias
     ffn_{gate,up,down}_shexp                            an expert that every token takes
-    ffn_gate_inp_shexp      [embedding]                 what it is weighed by
-    nextn.*                                             of layers that predict further tokens, which
-                                                        stand behind the others and are never run
 
-    attn_q, or attn_q_a, attn_q_a_norm and attn_q_b     per head what meets the latent, then what
-                                                        is turned
+        ffn_gate_inp_shexp      [embedding]                 the weights of its gate
+        nextn.*                                             of layers that predict further tokens;
+    they
+                                                            come after the others and are never run
+
+
+        attn_q, or attn_q_a, attn_q_a_norm and attn_q_b     of each head first the nope part, which
+                                                            meets the latent, then the rope part
     attn_kv_a_mqa           [latent + rope, embedding]  attn_kv_a_norm: of the latent
     attn_k_b                [heads, latent, nope]
     attn_v_b                [heads, value, latent]
@@ -76,7 +79,7 @@ def latent_keys(spec: Spec) -> dict[str, Value]:
 
 
 def latent_linears(spec: Spec) -> list[tuple[str, int, int, float]]:
-    """(name, columns, rows, gain) of the matrices of two dimensions before the output's."""
+    """(name, columns, rows, gain) of the matrices of two dimensions before the output matrix."""
     m, d = spec.mla, spec.embedding
     q = spec.heads * (m.nope + m.rope)
     queries = [("attn_q", d, q, 1.4)]
@@ -86,7 +89,7 @@ def latent_linears(spec: Spec) -> list[tuple[str, int, int, float]]:
 
 
 def latent_tensors(spec: Spec, r: np.random.Generator, prefix: str):
-    """Yields (name, values) of the rest: norms and the matrices behind the latent."""
+    """Yields (name, values) of the other tensors: norms and the matrices after the latent."""
     m = spec.mla
     if m.query:
         yield prefix + "attn_q_a_norm.weight", draws.norm(r, m.query, 1.0)
@@ -108,12 +111,12 @@ def _stacked(r: np.random.Generator, n: int, rows: int, gain: float, count: int)
 
 
 def feed_forward(spec: Spec, r: np.random.Generator, prefix: str, gain: float):
-    """Yields (name, values) of a layer's experts; `gain` is that of what leaves them."""
+    """Yields (name, values) of a layer's experts; `gain` is that of their output."""
     e, d = spec.experts, spec.embedding
     yield prefix + "ffn_gate_inp.weight", _router(r, e, d)
     if e.bias:
         yield prefix + "exp_probs_b.bias", e.bias * r.uniform(-1, 1, e.count)
-    # Limits come with biases, and gates and ups of this size meet them.
+    # Models with biases have limits too, and these sizes make gates and ups reach the limits.
     size, less = (4.0, 8.0) if e.biases else (1.5, 1.0)
     gate, up = (_stacked(r, d, e.ffn, size, e.count) for _ in range(2))
     if e.fused:
@@ -137,7 +140,8 @@ def feed_forward(spec: Spec, r: np.random.Generator, prefix: str, gain: float):
 
 
 def next_token_layer(spec: Spec, r: np.random.Generator, prefix: str):
-    """Yields what a layer that predicts further tokens has beside a layer's tensors."""
+    """Yields the tensors that a layer which predicts further tokens has besides a layer's usual
+    ones."""
     d = spec.embedding
     yield prefix + "nextn.eh_proj.weight", draws.matrix(r, 2 * d, d, 1.0)
     for name in ("enorm", "hnorm", "shared_head_norm"):

@@ -1,21 +1,24 @@
-"""Mixtures of experts in float64: which experts a token takes, and what they give.
+"""Mixtures of experts in float64: the experts that a token chooses, and their output.
 
     probabilities = softmax(router x)  or  sigmoid(router x); gpt-oss: exp(router x + bias)
-    scores = probabilities + bias                        the bias selects and never weighs
+
+        scores = probabilities + bias                        the bias affects only the choice
     groups: the experts of the best groups stay; a group's score is its best expert with softmax
             (DeepSeek-V2, arXiv 2405.04434, section 2.2) and the sum of its two best with sigmoid
             (DeepSeek-V3, arXiv 2412.19437, section 2.1)
     chosen = the best `used` scores, ties to the lower expert (and group)
-    weights = probabilities of the chosen, divided by their sum if normed, times `scale`; those of
-              gpt-oss are always normed, and so the softmax of the chosen logits
+
+        weights = probabilities of the chosen, divided by their sum if normed, times `scale`;
+    gpt-oss's
+                  are always normed, and thus the softmax of the chosen logits
     y = sum of weight * Wdown (silu(Wgate x) * Wup x) over the chosen; gpt-oss: gptoss.py
 
-A router sees x as it is: an engine computes it in float32, whatever its other products round.
+A router reads x unrounded: an engine computes it in float32, however it rounds for other products.
 
-The gap of a row tells how near its choice was to another: the least difference between the last
-that was chosen and the first that was not, of experts and of groups, in log probabilities with
-softmax and scores with sigmoid. A difference of nothing is no near miss but a tie, which has one
-answer: there the gap is to the nearest other score.
+The gap of a row tells how near its choice was to another. It is the least difference between the
+last expert or group that was chosen and the first that was not. It is in log probabilities with
+softmax and in scores with sigmoid. A difference of zero is not a near miss but a tie, which has one
+answer. There the gap is the difference to the nearest other score.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ class Routing:
 class Choice:
     experts: np.ndarray  # [rows, used], the best first
     weights: np.ndarray  # [rows, used]
-    scores: np.ndarray  # [rows, count]: log probabilities, or of sigmoid with bias
+    scores: np.ndarray  # [rows, count]: log probabilities; with sigmoid, scores with bias
     gaps: np.ndarray  # [rows]
 
 
@@ -84,8 +87,8 @@ def best(scores: np.ndarray, count: int) -> np.ndarray:
 
 
 def gap_behind(scores: np.ndarray, count: int) -> np.ndarray:
-    """Per row, by how much the last of the `count` best is better than the next; where the two are
-    a tie, how far they are from any other score."""
+    """By row, the difference between the last of the `count` best scores and the next one. Where
+    the two tie, the difference to the nearest other score."""
     if count >= scores.shape[1]:
         return np.full(len(scores), np.inf)
     ordered = -np.sort(-scores, axis=1)
@@ -130,7 +133,7 @@ def choose(logits: np.ndarray, bias: np.ndarray | None, routing: Routing) -> Cho
 
 
 def products(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """x times every row, each summed in one order, so that equal rows give equal numbers."""
+    """x times every row. All sums have the same order, so that equal rows give equal numbers."""
     return np.sum(x[:, None, :] * rows[None, :, :], axis=2)
 
 
@@ -151,8 +154,8 @@ def biases_of(model, name: str) -> np.ndarray:
 def feed_forward(
     model, x: np.ndarray, prefix: str, read: np.ndarray | None = None
 ) -> tuple[np.ndarray, Choice]:
-    """What a layer's experts give for the rows of x, and which they were; `read`: what the router
-    reads, if not x."""
+    """The output of a layer's experts for the rows of x, and the chosen experts. `read`: the
+    router's input, if not x."""
     routing = model.config.experts
     logits = products(x if read is None else read, model.weights[prefix + "ffn_gate_inp.weight"])
     if (bias := model.vector(prefix + "ffn_gate_inp.bias")) is not None:
@@ -173,7 +176,7 @@ def feed_forward(
         hidden[rows, slots] = act(rounded[rows] @ gate.T + b, rounded[rows] @ up.T + c)
     hidden = model.rounded_activations(hidden)
     out = np.zeros((len(x), downs.shape[1]))
-    # The tensor belongs to the weights in NVFP4: they have been multiplied by it.
+    # NVFP4 weights own this tensor and are already multiplied by it.
     own = model.config.arch == "gemma4"
     scales = model.vector(prefix + "ffn_down_exps.scale") if own else None
     weights = choice.weights if scales is None else choice.weights * scales[choice.experts]

@@ -1,15 +1,15 @@
-"""What Gemma 3 has that other decoders do not (Gemma Team 2025, arXiv 2503.19786).
+"""The parts of Gemma 3 that other decoders lack (Gemma Team 2025, arXiv 2503.19786).
 
     x = sqrt(width) embedding[token]
     per layer:  x += rms_norm(Wo attention(q, k, v), post_attention_norm)
                 x += rms_norm(Wdown (gelu_tanh(Wgate n) * Wup n), post_ffw_norm)
 
-n, q and k as in other decoders with norms of queries and keys. Of every so many layers (6) the last
-sees all positions before it and turns by the file's RoPE; the others see a window, and turn by a
+n, q and k are as in other decoders with norms of queries and keys. In every group of (6) layers the
+last sees all positions before it and uses the file's RoPE. The others see a window and use a RoPE
 base of their own, 10000, that no factor scales. Scores are multiplied by key_length^-0.5; in the
 largest model, which has 62 layers, by (width / heads)^-0.5.
 
-What a norm multiplies by is in a GGUF file the weight as it stands. A directory holds one less.
+A norm's factor is the weight as it stands in a GGUF file. A directory holds the factor less one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import rope
 
 ARCHITECTURE = "gemma3"
 PERIOD, LOCAL_BASE, LARGEST_LAYERS = 6, 10000.0, 62
-NORM_SHIFT = 1.0  # of a directory's norms
-# The values of keys that a config.json leaves out, as those of released models do.
+NORM_SHIFT = 1.0  # added to a directory's norms
+# The values of keys that config.json omits, as those of released models do.
 DEFAULTS = {
     "attention_bias": False, "attn_logit_softcapping": None, "final_logit_softcapping": None,
     "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 131072,
@@ -36,8 +36,8 @@ DEFAULTS = {
 @dataclasses.dataclass(frozen=True)
 class Shape:
     windowed: tuple[bool, ...]  # by layer
-    local: rope.RopeConfig  # of layers with a window
-    scale: float  # of scores
+    local: rope.RopeConfig  # for layers with a window
+    scale: float  # factor of scores
 
 
 def windowed(layers: int, period: int) -> tuple[bool, ...]:

@@ -6,20 +6,20 @@
                 x *= layer_output_scale, where there is one
     logits = cap tanh(Whead rms_norm(x, output_norm) / cap), without a cap where that is 0
 
-q and k are normed by heads and turned by RoPE; v is rms_norm(v, 1) by heads. Scores have no scale.
-Without attn_v, v is what k is before its norm. attention.sliding_window_pattern says which layers
-see a window; keys with _swa at their end are of these, as lengths of heads and RoPE; the others
-divide RoPE's frequencies by rope_freqs. Arrays give KV heads and FFN rows by layer. The last
-attention.shared_kv_layers layers have neither k nor v, and read those of the last layer before all
-of them that sees a window, or none, as they do.
+q and k are normed by heads and turned by RoPE. v is rms_norm(v, 1) by heads. Scores have no scale.
+Without attn_v, v is k before its norm. attention.sliding_window_pattern says which layers see a
+window. Keys that end in _swa (lengths of heads and RoPE) are for these layers; the others divide
+RoPE's frequencies by rope_freqs. Arrays give KV heads and FFN rows by layer. The last
+attention.shared_kv_layers layers have neither k nor v. They read those of the last layer before all
+of them that has the same kind: with a window, or without one.
 
-Layers with experts have these beside the FFN, with n = rms_norm(x, ffn_norm) for it, and m =
-rms_norm(x, pre_ffw_norm_2) for them:
+Some layers have experts beside the FFN. The FFN's input is n = rms_norm(x, ffn_norm), the experts'
+is m = rms_norm(x, pre_ffw_norm_2):
 
     f = rms_norm(ffn(n), post_ffw_norm_1) + rms_norm(experts(m), post_ffw_norm_2)
     router logits = W (rms_norm(x, 1) * ffn_gate_inp.scale) / sqrt(width)
 
-Weights of experts, normed over those that were chosen, are multiplied by ffn_down_exps.scale.
+Weights of experts, normed over the chosen ones, are multiplied by ffn_down_exps.scale.
 
 Where embedding_length_per_layer_input is n, above 0, each layer l ends with, before its scale,
 
@@ -27,7 +27,7 @@ Where embedding_length_per_layer_input is n, above 0, each layer l ends with, be
     P_l = (rms_norm((Wper_layer_model_proj x0)_l / sqrt(width), per_layer_proj_norm)
            + sqrt(n) (per_layer_token_embd[token])_l) / sqrt(2)
 
-x0 being the scaled embedding, and _l the l-th n of all layers' elements.
+Here x0 is the scaled embedding, and _l denotes the l-th n of all layers' elements.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ import rope
 from elementary import gelu_tanh, rms_norm
 
 ARCHITECTURE = "gemma4"
-DEFAULT_CAP = 30.0  # of logits, where the file says nothing
+DEFAULT_CAP = 30.0  # the cap of logits where the file gives none
 
 
 @dataclasses.dataclass(frozen=True)
 class Layer:
     kv_heads: int
-    key: int  # of a head
+    key: int  # length of a key head
     value: int
     window: int  # 0: none
     rope: rope.RopeConfig
-    divided: bool  # by rope_freqs
-    source: int | None  # whose keys and values it reads
+    divided: bool  # whether rope_freqs divides its frequencies
+    source: int | None  # the layer whose keys and values it reads, if not its own
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _dense(model, n: np.ndarray, prefix: str) -> np.ndarray:
 
 
 def _beside(model, x: np.ndarray, dense: np.ndarray, prefix: str) -> np.ndarray:
-    """The dense layer's result and that of the experts, which read the stream x."""
+    """The dense layer's result combined with that of the experts, which read the stream x."""
     read = rms_norm(x, 1.0, model.config.epsilon) * model.vector(prefix + "ffn_gate_inp.scale")
     n = model.norm(x, prefix + "pre_ffw_norm_2")
     out, choice = experts.feed_forward(model, n, prefix, read / math.sqrt(x.shape[1]))
@@ -154,7 +154,7 @@ def _of_layers(model, x: np.ndarray, tokens: list[int]) -> np.ndarray:
 
 
 def decode(model, attention, x: np.ndarray, tokens: list[int], positions, mask_of) -> np.ndarray:
-    """What the last norm gives of the tokens' scaled embeddings x."""
+    """The output of the last norm for the tokens' scaled embeddings x."""
     parts = _of_layers(model, x, tokens) if model.config.gemma4.per_layer else None
     kept: dict[int, tuple[np.ndarray, np.ndarray]] = {}
     for i in range(model.config.layers):

@@ -1,11 +1,11 @@
-"""Gemma 4 as a directory: its names of tensors and what its config.json says (transformers'
-Gemma4TextConfig), written of a golden model, and read for itself.
+"""Gemma 4 as a directory: its names of tensors and its config.json (transformers'
+Gemma4TextConfig). Writes a golden model in this form, and reads it independently.
 
-Norms are what they multiply by. The pairs of a head that turn are a part of all
-(rope_parameters.full_attention, "proportional"); layers with a window have `head_dim`, others
-`global_head_dim`; the last `num_kv_shared_layers` have FFNs of twice the width where
-use_double_wide_mlp says so. With `enable_moe_block`, experts of a layer are two tensors, gates
-above ups in one of them.
+Norms hold the factor itself. The part of a head's pairs that turn is given
+(rope_parameters.full_attention, "proportional"). Layers with a window have `head_dim`, others
+`global_head_dim`. With use_double_wide_mlp, the last `num_kv_shared_layers` have FFNs of twice the
+width. With `enable_moe_block`, experts of a layer are two tensors, one of which has gates above
+ups.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NESTED = "model.language_model."
 
 
 def _names(layers: int):
-    """Yields (GGUF's name, the directory's without a prefix) of all tensors that there may be."""
+    """Yields (GGUF's name, the directory's name without a prefix) of all possible tensors."""
     for here, there in _TOP.items():
         yield here + ".weight", there + ".weight"
     for i in range(layers):
@@ -56,7 +56,7 @@ def _names(layers: int):
 
 
 def weights(spec, tensors: list) -> dict:
-    """A golden model's tensors under these names, with their types."""
+    """A golden model's tensors under the directory's names, with their types."""
     names, values = dict(_names(spec.layers)), {}
     for t in tensors:
         values[t.name] = t.values().reshape(t.shape[::-1]), t.type
@@ -68,7 +68,7 @@ def weights(spec, tensors: list) -> dict:
 
 
 def beside_others(tensors: dict) -> dict:
-    """The text's tensors as a part's, and some of the parts that see and hear."""
+    """The text's tensors as part of a larger model, and some of its vision and audio parts."""
     r = draws.generator("vision")
     others = {name: safetensors_io.stored("BF16", r.standard_normal(shape)) for name, shape in (
         ("model.vision_tower.encoder.layers.0.self_attn.q_proj.linear.weight", (24, 24)),
@@ -111,7 +111,7 @@ def config(directory) -> dict:
 
 
 def shape(get) -> gemma4.Shape:
-    """Of what `get` finds in config.json."""
+    """The shape given by config.json, which `get` reads."""
     turning = get("rope_parameters")
     full = rope.RopeConfig(rope.NEOX, get("global_head_dim"),
                            turning["full_attention"]["rope_theta"])  # fmt: skip

@@ -1,5 +1,4 @@
-"""What files say of Gemma 4 beyond other decoders: metadata, and a layer's random tensors, under
-GGUF's names."""
+"""The metadata and random layer tensors of Gemma 4 that other decoders lack, under GGUF's names."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ HEAD_GAIN = 0.7
 
 
 def _by_layer(values: tuple, kind: ValueType, spec: Spec, one) -> Value:
-    """An array where layers differ."""
+    """An array if layers differ, else the one value."""
     return array(kind, list(values)) if len(set(values)) > 1 else one(values[0])
 
 
@@ -38,14 +37,15 @@ def keys(spec: Spec) -> dict[str, Value]:
 
 
 def shared_tensors(spec: Spec, r: np.random.Generator):
-    """Yields (name, values) of what no layer has by itself. Only the first pairs turn."""
+    """Yields (name, values) of tensors that layers share. Only the first pairs turn."""
     if spec.gemma4.turned:
         divisors = np.full(spec.key // 2, 1e30)
         divisors[: spec.gemma4.turned] = 1.0
         yield "rope_freqs.weight", divisors
     if n := spec.gemma4.per_layer:
         all_layers = n * spec.layers
-        # The start of the stream has unit size, and is divided by the root of the width.
+        # The stream starts with unit size and is divided by the root of the width, so rows are
+        # larger by it.
         yield "per_layer_model_proj.weight", draws.matrix(
             r, spec.embedding, all_layers, np.sqrt(spec.embedding))  # fmt: skip
         yield "per_layer_proj_norm.weight", draws.norm(r, n, 1.0)
@@ -67,7 +67,7 @@ def _matrices(spec: Spec, layer: int, out: float) -> list[tuple[str, int, int, f
 
 
 def layer(spec: Spec, r: np.random.Generator, number: int, gain: float):
-    """Yields (name, values); `gain` is that of what a layer adds."""
+    """Yields (name, values) of a layer; `gain` is that of its output."""
     g, d, prefix = spec.gemma4, spec.embedding, f"blk.{number}."
     length = g.local_key if g.windowed[number] else spec.key
     names = {"attn_norm": 1.0, "ffn_norm": 1.0, "post_attention_norm": gain, "post_ffw_norm": gain}

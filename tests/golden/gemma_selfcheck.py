@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of what the reference computes for Gemma 3: beside a forward pass in loops, and what files
-and directories say of windows, RoPE and the scale of scores."""
+"""Tests of the reference's Gemma 3: against a forward pass in loops, and the windows, RoPE and
+scale of scores that files and directories give."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rms(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def turned(head: np.ndarray, position: int, base: float, factor: float) -> np.ndarray:
-    """Values i and i + half as the parts of a complex number."""
+    """Turns values i and i + half, taken as the parts of a complex number."""
     half = len(head) // 2
     z = [complex(head[i], head[i + half]) for i in range(half)]
     z = [x * cmath.rect(1, position / factor * base ** (-i / half)) for i, x in enumerate(z)]
@@ -50,7 +50,7 @@ def turned(head: np.ndarray, position: int, base: float, factor: float) -> np.nd
 
 
 class Loops:
-    """One position after the other, head by head, key by key."""
+    """The forward pass, one position after the other, head by head, key by key."""
 
     def __init__(self, spec: model_specs.Spec, model: reference.Model):
         self.spec, self.w, self.period = spec, model.weights, spec.period or 6
@@ -86,7 +86,7 @@ class Loops:
     def feed_forward(self, row: np.ndarray, prefix: str) -> np.ndarray:
         n = rms(row, self.w[prefix + "ffn_norm.weight"].reshape(-1))
         gate, up = self.w[prefix + "ffn_gate.weight"] @ n, self.w[prefix + "ffn_up.weight"] @ n
-        # x times the sigmoid of twice what the hyperbolic tangent is of.
+        # gelu_tanh is x times the sigmoid of twice the argument of tanh.
         act = [g / (1 + math.exp(-math.sqrt(8 / math.pi) * (g + 0.044715 * g**3))) for g in gate]
         return self.w[prefix + "ffn_down.weight"] @ (np.array(act) * up)
 

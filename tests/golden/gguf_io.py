@@ -4,7 +4,7 @@
     write(path, metadata, tensors)   metadata: {key: Value}, tensors: [Tensor]
     read(path) -> Gguf
 
-A Value carries its GGUF type beside the Python data, so that a file which is read and written again
+A Value carries its GGUF type beside the Python data, so that a file that is read and written again
 keeps every type. A Tensor's shape is in file order: shape[0] is the length of a row, as in ggml.
 Tensor data is raw bytes; quants.py gives them meaning.
 
@@ -118,8 +118,9 @@ class Gguf:
         return default if value is None else value.data
 
     def values(self) -> dict[str, Any]:
-        """The weights of all tensors. Beside NAME.weight may stand NAME.scale: a factor for the
-        matrix, or for each of several that stand above each other. Gemma 4's are none."""
+        """The weights of all tensors. NAME.scale, if present, is a factor for the matrix
+        NAME.weight, or for each of several matrices above each other. Gemma 4's scales are not such
+        factors."""
         out = {name: t.values() for name, t in self.tensors.items()}
         for name, factors in out.items():
             weight = name.removesuffix("scale") + "weight"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the golden set's own parts: the truth has to be checked too.
+"""Tests of the golden set's own parts, since the truth has to be checked too.
 
 Expected values are worked out by hand from the block layouts and the papers, or follow from a
 symmetry of the mathematics; none comes from another implementation.
@@ -157,7 +157,7 @@ class GgufTest(unittest.TestCase):
         self.assertEqual(raw, padded + b"\x00\x00\x80\x3f" + bytes(28))
 
     def test_a_scale_beside_weights_multiplies_them(self):
-        """Two experts of two rows, and a matrix; a scale without weights is a tensor as others."""
+        """Two experts of two rows, and a matrix. A scale without weights is an ordinary tensor."""
         experts = quants.quantize(Type.F32, np.arange(12.0).reshape(4, 3))
         factors, one = (quants.quantize(Type.F32, np.array([x])) for x in ([10.0, -2.0], [0.5]))
         tensors = [

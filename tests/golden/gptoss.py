@@ -1,15 +1,18 @@
-"""What gpt-oss has that other decoders do not (OpenAI 2025, arXiv 2508.10925).
+"""The parts of gpt-oss that other decoders lack (OpenAI 2025, arXiv 2508.10925).
 
-    layers 0, 2, 4, ...   see a window, the others all positions before them; all turn alike
-    attention             weights = softmax of a head's scores and its sink (attn_sinks.weight),
-                          whose own weight goes nowhere
-    router                logits have a bias; weights are the softmax of those that were chosen
-    experts               gate, up and down have biases; with g = min(gate, 7) and u = up between -7
-                          and 7: Wdown (g sigmoid(1.702 g) (u + 1)) + bias
 
-In a directory gate and up of all experts are one tensor, [experts, 2 ffn, embedding] of MXFP4, with
-gates in even rows, ups in odd ones: blocks of 32 columns as 16 bytes, column 2 j in the low half of
-byte j, and an exponent each.
+        layers 0, 2, 4, ...   see a window, the others all positions before them; all use the same
+    RoPE
+        attention             weights = softmax of a head's scores and its sink (attn_sinks.weight);
+                              the sink's own weight has no value
+        router                logits have a bias; weights are the softmax of the chosen logits
+        experts               gate, up and down have biases; with g = min(gate, 7) and u = up
+    clipped to
+                              -7 to 7: Wdown (g sigmoid(1.702 g) (u + 1)) + bias
+
+In a directory, gate and up of all experts are one tensor, [experts, 2 ffn, embedding] of MXFP4,
+with gates in even rows and ups in odd ones. A block of 32 columns has 16 bytes, column 2 j in the
+low half of byte j, and an exponent.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from elementary import softmax
 ARCHITECTURE = "gpt-oss"
 LIMIT, ALPHA = 7.0, 1.702
 PERIOD = 2
-# The values of keys that a config.json leaves out.
+# The values of keys that config.json omits.
 DEFAULTS = {
     "attention_bias": True, "head_dim": 64, "num_key_value_heads": 8, "rope_theta": 150000.0,
     "sliding_window": 128, "swiglu_limit": LIMIT, "tie_word_embeddings": False,
@@ -40,18 +43,19 @@ def swiglu(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
 
 
 def weights_beside(scores: np.ndarray, sink: float) -> np.ndarray:
-    """The softmax of each row with a sink behind it, without that."""
+    """The softmax of each row with a sink after it; the sink's weight is left out."""
     column = np.full((len(scores), 1), sink)
     return softmax(np.concatenate([scores, column], axis=1))[:, :-1]
 
 
 def interleaved(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """[experts, ffn, ...] of both as a directory has them."""
+    """[experts, ffn, ...] of gates and ups, interleaved as in a directory."""
     return np.stack([gate, up], axis=2).reshape(len(gate), -1, *gate.shape[2:])
 
 
 def blocks(values: np.ndarray) -> dict[str, safetensors_io.Stored]:
-    """MXFP4, by the ends of names, of [experts, rows, columns] that it holds exactly."""
+    """The MXFP4 parts, by the ends of their names, of [experts, rows, columns] that MXFP4 holds
+    exactly."""
     pairs, exponents = hf_layouts.mxfp4_pairs(values.reshape(-1, values.shape[2]))
     pairs = pairs.reshape(*values.shape[:2], -1, hf_layouts.MX_GROUP // 2)
     return {
@@ -63,7 +67,7 @@ def blocks(values: np.ndarray) -> dict[str, safetensors_io.Stored]:
 
 
 def block_values(stored: dict[str, safetensors_io.Stored], name: str) -> np.ndarray:
-    """[experts, rows, columns] of such parts, read for themselves."""
+    """[experts, rows, columns] of such parts, decoded independently."""
     pairs, scales = (
         np.frombuffer(t.data, np.uint8).reshape(t.shape).astype(np.int64)
         for t in (stored[name + "_blocks"], stored[name + "_scales"])

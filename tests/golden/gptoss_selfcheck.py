@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of what the reference computes for gpt-oss: beside a forward pass in loops, and numbers
-worked out by hand."""
+"""Tests of the reference's gpt-oss: against a forward pass in loops, and numbers worked out by
+hand."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ def rms(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 class Loops:
-    """One position after the other, head by head, key by key, expert by expert."""
+    """The forward pass, one position after the other, head by head, key by key, expert by expert.
+    """
 
     def __init__(self, spec: model_specs.Spec, model: reference.Model):
         self.spec, self.w = spec, model.weights
 
     def turned(self, head: np.ndarray, position: int) -> np.ndarray:
-        """Values i and i + half as the parts of a complex number, by YaRN."""
+        """Turns values i and i + half, taken as the parts of a complex number, by YaRN."""
         half, turn = len(head) // 2, self.spec.rope
         base, factor = turn.get("freq_base", 10000.0), turn.get("scaling.factor", 1.0)
         out = []
         for i in range(half):
             fast = base ** (-i / half)
-            share = 1.0  # of the frequency as it was trained
+            share = 1.0  # of the trained frequency
             if factor != 1:
                 ends = [half * math.log(turn["scaling.original_context_length"] / (2 * math.pi * n))
                         / math.log(base) for n in (32, 1)]  # fmt: skip
@@ -122,7 +123,7 @@ class GptOssTest(unittest.TestCase):
                                        rtol=0, atol=1e-10)  # fmt: skip
 
     def test_what_is_there_matters(self):
-        """Sinks, windows, biases and limits of the models are met."""
+        """The models reach their sinks, windows, biases and limits."""
         spec = spec_named("gpt-oss-f32")
         tokens = make_models.prompt(spec)
         exact = model_of(spec).logits(tokens)

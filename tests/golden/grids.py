@@ -1,4 +1,5 @@
-"""The grids of the i-quants: rows of magnitudes, of IQ1 values, that groups of weights take.
+"""The grids of the i-quants: rows of magnitudes (of values for IQ1) that a group of weights can
+take.
 
     IQ2_XXS, IQ2_XS, IQ2_S    [256, 512 or 1024, 8]  of 8, 25 and 43
     IQ3_XXS                   [256, 4]               of 4, 12, .. 52 and 62
@@ -6,9 +7,9 @@
     IQ1                       [2048, 8]              of -1, 0 and 1
 
 The grids are constants of the format, published with llama.cpp (ggml-common.h, MIT licence). Each
-is a set of rows in rising order, where a row is a number whose lowest digit is its first element,
-in a base of as many digits as there are levels. So a grid is kept as the set of its numbers: bit i
-of the bytes, from the lowest of the first byte on, tells whether the number i is in it.
+is a set of rows in rising order. A row is a number whose lowest digit is its first element, in a
+base of as many digits as there are levels. A grid is stored as the set of its numbers: bit i of the
+bytes, from the lowest bit of the first byte on, tells whether the number i is in it.
 """
 
 from __future__ import annotations

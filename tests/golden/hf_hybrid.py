@@ -1,10 +1,10 @@
-"""Qwen's hybrids as directories, and those read for themselves.
+"""Qwen's hybrids as directories, written and read independently.
 
-What differs from GGUF: the value heads of a key head lie beside each other, always; the decay is
-the logarithm A_log, which GGUF has as -e^A_log; the convolution's weights have a dimension of 1;
-norms are one less than what they multiply by, but linear_attn.norm. Qwen3.5 has a projection each
-for q, k, v together, the gates z, a and b, and all experts of a layer in two tensors; Qwen3-Next
-one projection with, of each key head, its q, k, v's and z's, and one with its b's and a's.
+A directory differs from GGUF: the value heads of a key head always lie beside each other. The decay
+is the logarithm A_log, which GGUF has as -e^A_log. The convolution's weights have a dimension of 1.
+Norms are one less than the factor, except linear_attn.norm. Qwen3.5 has one projection for q, k, v
+together, one each for the gates z, a and b, and all experts of a layer in two tensors. Qwen3-Next
+has one projection with each key head's q, k, v's and z's, and one with its b's and a's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from model_specs import Spec
 from quants import Type
 
 NORM_SHIFT = 1.0
-APART = "qwen3next"  # whose experts are apart and projections joined
+APART = "qwen3next"  # its experts are separate and its projections joined
 _NAMES = {
     "attn_norm": "input_layernorm", "post_attention_norm": "post_attention_layernorm",
     "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
@@ -38,12 +38,12 @@ _TOP = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output
 
 
 def is_shifted(name: str) -> bool:
-    """Whether GGUF's tensor is one more than the directory's."""
+    """Whether GGUF's tensor is the directory's plus one."""
     return name.endswith("norm.weight") and not name.endswith("ssm_norm.weight")
 
 
 def _grouped(x: np.ndarray, spec: Spec) -> np.ndarray:
-    """Value heads along the first axis, those of a key head brought beside each other."""
+    """Value heads along the first axis, reordered so that those of a key head are neighbours."""
     if spec.arch not in hybrid.DEALT:
         return x
     keys, each = spec.delta.keys, spec.delta.values // spec.delta.keys
@@ -56,7 +56,7 @@ def _mixed(x: np.ndarray, spec: Spec) -> np.ndarray:
 
 
 def _logarithm(decay: np.ndarray, kind: Type) -> np.ndarray:
-    """Values of a type whose -e^x, rounded to F32, are these."""
+    """Values x of a type such that -e^x, rounded to F32, equals the decay."""
     first = quants.round_to(kind, np.log(-decay))
     step = np.abs(first) * (2.0**-8 if kind == Type.BF16 else 2.0**-23)
     out = np.full(decay.shape, np.nan)
@@ -79,7 +79,7 @@ def _joined(layer: dict[str, np.ndarray], spec: Spec) -> np.ndarray:
 
 
 def weights(spec: Spec, tensors: list) -> dict[str, tuple[np.ndarray, Type]]:
-    """Under the directory's names, each with GGUF's type."""
+    """The weights under the directory's names, each with GGUF's type."""
     out: dict[str, tuple[np.ndarray, Type]] = {}
     joined: dict[str, dict[str, np.ndarray]] = {}
     stacks: dict[str, np.ndarray] = {}
@@ -147,7 +147,7 @@ def config(spec: Spec, named_kinds: bool) -> dict:
 
 
 def nest(config: dict) -> dict:
-    """The model as a part of one that sees; what stands outside of it there is said there alone."""
+    """The config as part of a vision model's. Keys that the outer config has are only there."""
     text = dict(config)
     kind = text.pop("architectures")[0].replace("ForCausalLM", "ForConditionalGeneration")
     own = {k: text.pop(k) for k in ("tie_word_embeddings", "quantization_config") if k in text}
@@ -156,7 +156,8 @@ def nest(config: dict) -> dict:
 
 
 def beside_others(tensors: dict) -> dict:
-    """The text's tensors as a part's, and some of the part that sees and of further tokens."""
+    """The text's tensors as part of a larger model, with some of the vision part and of further
+    tokens."""
     r = draws.generator("qwen vision")
     others = {name: safetensors_io.stored("BF16", r.standard_normal(shape)) for name, shape in (
         ("model.visual.blocks.0.attn.qkv.weight", (72, 24)),
@@ -192,7 +193,7 @@ def _projections(w, there: str, s: hybrid.Shape) -> dict[str, np.ndarray]:
 
 
 def recurrent_layer(w, there: str, s: hybrid.Shape) -> dict[str, np.ndarray]:
-    """By GGUF's names, in the directory's order."""
+    """A layer's tensors by GGUF's names, in the directory's order."""
     there += "linear_attn."
     return {
         **_projections(w, there, s),

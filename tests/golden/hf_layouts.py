@@ -1,12 +1,12 @@
 """Linears as quantisers store them in directories: parts of X.weight, by the ends of their names.
 
     parts(layout, x, r) -> {ending: Stored}    of weights x [N][K]; r draws orders of columns
-    config(layout, kept) -> dict               quantization_config, `kept` modules being left alone
-    values(parts, config) -> float64 [N][K]    what the parts stand for
+    config(layout, kept) -> dict               quantization_config; `kept` modules are left alone
+    values(parts, config) -> float64 [N][K]    the weights that the parts represent
 
-Codes are the nearest for scales taken from the largest weight, or from the range, of those that
-share one. Writing shifts codes into words by place, in the order in which each quantiser packs;
-reading, which knows nothing of `Layout`, finds every code by the formula of its layout:
+Codes are the nearest for a scale taken from the largest weight, or the range, of the group that
+shares it. Writing shifts codes into words by place, in each quantiser's packing order. Reading does
+not use `Layout`: it finds every code by the formula of its layout:
 
     packed   word [n][k / per], place k % per                       (compressed-tensors)
     gptq     word [k / per][n], place k % per; zeros are one less in its first format
@@ -37,13 +37,13 @@ class Layout:
     group: int = 0  # columns of a scale; 0: a row
     zeros: bool = False
     scale: str = "F16"
-    shuffled: bool = False  # columns belong to groups in another order than they lie in
-    own_orders: bool = False  # in one of its own for every Linear, not one for all of an input
+    shuffled: bool = False  # columns belong to groups in another order than they are stored in
+    own_orders: bool = False  # the order differs for every Linear, not only for every input
     first_format: bool = True  # of gptq
 
     @property
     def type(self) -> str:
-        """What the manifest counts such a matrix as."""
+        """The type under which the manifest counts such a matrix."""
         if self.name.startswith("fp8"):
             return F8
         own = {"packed": f"packed{self.bits}", "gptq": f"gptq{self.bits}", "awq": "awq4",
@@ -83,7 +83,7 @@ def _integers(layout: Layout, x: np.ndarray) -> tuple[np.ndarray, Stored, np.nda
     if layout.zeros:
         low, high = np.minimum(wide.min(axis=2), 0), np.maximum(wide.max(axis=2), 0)
         scales = safetensors_io.stored(layout.scale, (high - low) / most)
-        # The first format of gptq cannot say that a zero is 0.
+        # The first format of gptq cannot represent a zero point of 0.
         zeros = np.clip(np.round(-low / scales.values()), 1, most).astype(np.int64)
     else:
         scales = safetensors_io.stored(layout.scale, _peaks(x, group) / (most // 2))
@@ -93,7 +93,7 @@ def _integers(layout: Layout, x: np.ndarray) -> tuple[np.ndarray, Stored, np.nda
 
 
 def _grouped(layout: Layout, x: np.ndarray, r: np.random.Generator):
-    """_integers for columns as they lie, and the group of each."""
+    """_integers for columns in stored order, and the group of each."""
     k = x.shape[1]
     group = np.arange(k) // (layout.group or k)
     if layout.shuffled:
@@ -292,7 +292,7 @@ def _read_pairs(t: Stored) -> np.ndarray:
 
 
 def _read_scaled(found: dict[str, Stored]) -> np.ndarray:
-    """Codes that are values by themselves, and a scale for as many columns as there are."""
+    """Decodes codes that are values by themselves, with a scale for each run of columns."""
     codes = found.get("weight_packed") or found["weight"]
     if codes.type == "I8":
         x = _numbers(codes, np.int8).astype(np.float64)

@@ -1,7 +1,7 @@
-"""LFM2 as directories, and those read for themselves.
+"""LFM2 as directories, written and read independently.
 
-The width of an FFN is told as that of one without a gate, of which two thirds are taken, up to a
-multiple; the convolution's weights have a dimension of 1.
+config.json gives the width of an FFN without a gate. Two thirds of it are taken, rounded up to a
+multiple. The convolution's weights have a dimension of 1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from model_specs import Spec
 from quants import Type
 
-MULTIPLE = 4  # of FFNs' widths here
+MULTIPLE = 4  # multiple of FFNs' widths in these models
 _NAMES = {
     "attn_norm": "operator_norm", "ffn_norm": "ffn_norm", "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
@@ -27,7 +27,7 @@ _EXPERTS = {"gate": "w1", "up": "w3", "down": "w2"}
 
 
 def weights(spec: Spec, tensors: list) -> dict[str, tuple[np.ndarray, Type]]:
-    """Under the directory's names, each with GGUF's type."""
+    """The weights under the directory's names, each with GGUF's type."""
     out = {}
     for t in tensors:
         x, name = t.values().reshape(t.shape[::-1]), t.name.removesuffix(".weight")
@@ -78,7 +78,7 @@ def attending(settings) -> tuple[bool, ...]:
 
 
 def layer(w, there: str, settings, i: int) -> dict[str, np.ndarray]:
-    """By GGUF's names."""
+    """A layer's tensors by GGUF's names."""
     out = {f"{k}.weight": w[f"{there}{name}.weight"] for k, name in _NAMES.items()
            if f"{there}{name}.weight" in w}  # fmt: skip
     if "shortconv.conv.weight" in out:

@@ -1,7 +1,7 @@
 """The model of a directory as Hugging Face's hub has them: config.json and safetensors.
 
-Read for itself, as transformers' models define it, and computed by reference.py: names become
-GGUF's, values stay in their order. So llama's heads turn halves, and nothing is permuted.
+It is read independently, as transformers' models define it, and computed by reference.py. Names
+become GGUF's; values stay in their order. So llama's heads turn halves, and nothing is permuted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _growth(factor: float, mscale: float) -> float:
 
 
 class Settings:
-    """config.json, and how it spells RoPE."""
+    """config.json, including its spelling of RoPE."""
 
     def __init__(self, folder: pathlib.Path):
         whole = json.loads((folder / "config.json").read_text())
@@ -154,8 +154,8 @@ class Settings:
 
 
 class Weights:
-    """The tensors of a directory, FP8 and codes decoded exactly; of the language model, if it is a
-    part."""
+    """The tensors of a directory, with FP8 and codes decoded exactly. If the language model is a
+    part of a larger one, only its tensors."""
 
     def __init__(self, folder: pathlib.Path, quantization: dict | None):
         self.quantization = quantization or {}
@@ -170,14 +170,15 @@ class Weights:
         return any(n in self.tensors for n in (name, module + "qweight", name + "_packed"))
 
     def parts(self, name: str) -> dict[str, safetensors_io.Stored]:
-        """Of the Linear X.weight those that begin with X, by what follows."""
+        """The tensors of the Linear X.weight: those that begin with X, by the rest of their names.
+        """
         module = name.removesuffix("weight")
         found = {n.removeprefix(module): t for n, t in self.tensors.items() if n.startswith(module)}
         others = [n for n in found if n.endswith("bias") or n.startswith("input_")]
         return {n: t for n, t in found.items() if n not in others}
 
     def blocks(self, name: str) -> np.ndarray:
-        """MXFP4 of all experts, [experts, rows, columns]."""
+        """The MXFP4 values of all experts, [experts, rows, columns]."""
         return gptoss.block_values(self.tensors, name)
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -193,7 +194,7 @@ class Weights:
 
 
 def _attention(w: Weights, there: str, config: reference.Config) -> dict[str, np.ndarray]:
-    """What of a layer's attention the directory has, by GGUF's names."""
+    """The tensors of a layer's attention that the directory has, by GGUF's names."""
     names = {
         "attn_q": "q_proj", "attn_k": "k_proj", "attn_v": "v_proj", "attn_output": "o_proj",
         "attn_q_norm": "q_norm", "attn_k_norm": "k_norm", "attn_q_a": "q_a_proj",
@@ -216,11 +217,11 @@ def _attention(w: Weights, there: str, config: reference.Config) -> dict[str, np
 
 
 def _all_experts(w: Weights, there: str) -> dict[str, np.ndarray]:
-    """Of gpt-oss; gates and ups take turns."""
+    """The experts of gpt-oss, whose gates and ups alternate."""
     mlp = there + "mlp."
     bias = w[mlp + "experts.gate_up_proj_bias"]
     out = {f"ffn_gate_inp.{end}": w[f"{mlp}router.{end}"] for end in ("weight", "bias")}
-    if mlp + "experts.down_proj" in w:  # of floats, [experts, columns, rows]
+    if mlp + "experts.down_proj" in w:  # as floats, [experts, columns, rows]
         both = np.swapaxes(w[mlp + "experts.gate_up_proj"], 1, 2)
         out["ffn_down_exps.weight"] = np.swapaxes(w[mlp + "experts.down_proj"], 1, 2)
     else:
@@ -258,7 +259,7 @@ def _feed_forward(w: Weights, there: str, config: reference.Config, layer: int) 
 
 
 def _norms(w: Weights, there: str, config: reference.Config) -> dict[str, np.ndarray]:
-    """The norms of a layer's width, by GGUF's names."""
+    """The norms of a layer that have its width, by GGUF's names."""
     others = (*reference.SECOND_NORM, gemma.ARCHITECTURE, *hybrid.ARCHITECTURES)
     behind = "post_attention_norm" if config.arch in others else "ffn_norm"
     names = {"attn_norm": "input_layernorm", behind: "post_attention_layernorm"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of the directories among the golden models: safetensors to the byte, FP8's codes, and
-config.json as released models spell it."""
+"""Tests of the directories among the golden models: safetensors to the byte, FP8's codes, and the
+config.json of released models."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ class Fp8Test(unittest.TestCase):
         np.testing.assert_allclose(np.abs(E4M3[to_e4m3(x)] - x), nearest, atol=0)
 
     def test_a_scale_per_block(self):
-        """The largest of a block becomes 448 times its scale; blocks at the ends are cut short."""
+        """The largest value of a block becomes 448 times its scale. Blocks at the edges are cut
+        short."""
         x = np.random.Generator(np.random.PCG64(33)).standard_normal((130, 300))
         x[129, 299] = 100.0
         for kind, bound in (("F32", 1e-6), ("BF16", 2.0**-8)):
@@ -101,7 +102,7 @@ class Fp8Test(unittest.TestCase):
 
 class LayoutTest(FolderTest):
     def test_words(self):
-        """Codes 0 to 7 of a row, a column; AWQ's order."""
+        """Codes 0 to 7 in a row and in a column, and AWQ's order."""
         one = safetensors_io.stored("F16", np.ones((1, 8)))
         words = {"qweight": hf_layouts._i32(np.full((1, 8), 0x76543210)), "scales": one,
                  "qzeros": hf_layouts._i32(np.array([[0x11111110]])),
@@ -120,8 +121,8 @@ class LayoutTest(FolderTest):
         np.testing.assert_array_equal(hf_layouts.values(pairs, {})[0], [1.0, 2.0] * 16)
 
     def test_codes_are_near(self):
-        """Rounding errors of a step's size: of 4 bits 1 / 14 of the largest of a group and less,
-        spread evenly; of E2M1 a sixth of a value at most."""
+        """Rounding errors are about a step. With 4 bits they are spread evenly up to 1 / 14 of the
+        largest of a group; with E2M1 they are at most a sixth of a value."""
         x = np.random.Generator(np.random.PCG64(34)).standard_normal((24, 192))
         for directory in (d for d in hf_specs.code_directories() if d.layout):
             layout, r = directory.layout, np.random.Generator(np.random.PCG64(35))
@@ -219,7 +220,7 @@ class ConfigTest(FolderTest):
 
 class DirectoryTest(FolderTest):
     def test_twins_give_the_same_logits(self):
-        """That the order of llama's heads matters is what it would be without it."""
+        """A directory gives its twin's logits, although llama's heads have another order there."""
         for name in ("hf-llama-f32-linear", "hf-mixtral-f32", "hf-glm4moe-f32",
                      "hf-deepseek2-f32-v2"):  # fmt: skip
             directory = named(name)

@@ -1,5 +1,5 @@
-"""The golden models that are directories, as Hugging Face's hub has them: twins of GGUF files,
-which hold the same weights, and models that only a directory can hold."""
+"""The golden models that are directories, as Hugging Face's hub has them. Some are twins of GGUF
+files with the same weights; others can exist only as a directory."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ ROPE_SCALING, ROPE_PARAMETERS = "rope_scaling", "rope_parameters"  # forms of co
 @dataclasses.dataclass(frozen=True)
 class Directory:
     name: str
-    of: Spec  # what it holds
+    of: Spec  # the model that it holds
     features: tuple[str, ...]
     twin: str = ""  # the GGUF model with the same weights
     form: str = ROPE_SCALING
     shards: int = 1
     fp8_scales: str = ""  # F32 or BF16: matrices are F8_E4M3, with scales of that type
-    not_converted: tuple[str, ...] = ()  # modules that stay BF16 there
+    not_converted: tuple[str, ...] = ()  # modules that stay BF16 in an FP8 directory
     layout: Layout | None = None  # of Linears, as another quantiser stores them
-    nested: bool = False  # the language model is a part beside others, as of a model that sees
-    architecture: str = ""  # what config.json calls it, where several have these tensors
+    nested: bool = False  # the language model is a part of a larger one, such as a vision model
+    architecture: str = ""  # its name in config.json, where several have these tensors
 
 
 def _twin_of(specs: list[Spec]):
@@ -72,7 +72,8 @@ def _twins() -> list[Directory]:
 
 
 def _fp8_models() -> list[Directory]:
-    """Widths over 128, and no multiples of it; heads that straddle blocks of scales."""
+    """Models with widths over 128 that are not multiples of it, and heads that straddle blocks of
+    scales."""
     llama = Spec("hf-llama-fp8", "llama", (), 160, 5, 1, 200, 301, 50, key_length=48,
                  value_length=48)
     qwen3 = Spec("hf-qwen3-fp8", "qwen3", (), 136, 6, 2, 264, 301, 50, key_length=40,
@@ -102,7 +103,7 @@ def _fp8_models() -> list[Directory]:
 
 
 def _scaled_rows() -> list[Directory]:
-    """FP8 with a scale a row, and with one a matrix."""
+    """FP8 models with a scale for each row, and with one for a matrix."""
     llama = Spec("hf-llama-fp8-rows", "llama", (), 136, 3, 1, 152, 263, 24, key_length=40,
                  value_length=40)
     qwen3moe = Spec("hf-qwen3moe-fp8-tensor", "qwen3moe", (), 136, 3, 1, 100, 263, 24, layers=1,

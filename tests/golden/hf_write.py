@@ -1,9 +1,9 @@
 """A golden model as a directory: config.json and safetensors, as transformers' models have them.
 
-What differs from GGUF: llama's queries and keys turn value i with value i + length / 2 of a head,
-not with its neighbour, so their rows stand in that order; experts are modules of their own; K and V
-of latent attention are one matrix, kv_b_proj, per head the rows of K and then those of V; a norm of
-Gemma is one less than what it multiplies by.
+A directory differs from GGUF. Llama's queries and keys turn value i with value i + length / 2 of a
+head, not with its neighbour, so their rows are in that order. Experts are modules of their own. K
+and V of latent attention are one matrix, kv_b_proj, with K's rows and then V's of each head. A norm
+of Gemma is one less than its factor.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _GEMMA = {
 }  # fmt: skip
 _GPT_OSS = {**_LAYER, "ffn_gate_inp": "mlp.router"}
 _MIXTRAL = {"gate": "w1", "up": "w3", "down": "w2"}
-_BLOCK_SPARSE = ("llama", "minimax-m2")  # whose experts have these names
+_BLOCK_SPARSE = ("llama", "minimax-m2")  # their experts have these names
 
 
 def _name(spec: Spec, name: str) -> str:
@@ -81,7 +81,8 @@ def _expert_name(spec: Spec, prefix: str, expert: int, part: str) -> str:
 
 
 def _to_halves(x: np.ndarray, heads: int) -> np.ndarray:
-    """Rows of a head that turn with each other come to lie half a head apart, not side by side."""
+    """Moves rows of a head that turn with each other from neighbouring places to half a head apart.
+    """
     parts = x.reshape(heads, -1, 2, *x.shape[1:])
     return np.swapaxes(parts, 1, 2).reshape(x.shape)
 
@@ -119,7 +120,7 @@ def _weights(spec: Spec, tensors: list[gguf_io.Tensor]) -> dict[str, tuple[np.nd
 
 
 def _all_experts(spec: Spec, tensors: list[gguf_io.Tensor]) -> dict[str, tuple[np.ndarray, Type]]:
-    """Of gpt-oss, whose experts are one tensor."""
+    """The experts of gpt-oss, as one tensor for all."""
     values = {t.name: (t.values().reshape(t.shape[::-1]), t.type) for t in tensors}
     out = {}
     for layer in range(spec.layers):
@@ -128,7 +129,7 @@ def _all_experts(spec: Spec, tensors: list[gguf_io.Tensor]) -> dict[str, tuple[n
             (gate, kind), (up, _) = (values[f"{here}{n}_exps.{end}"] for n in ("gate", "up"))
             down = values[f"{here}down_exps.{end}"][0]
             both = gptoss.interleaved(gate, up)
-            if end == "weight" and kind != Type.MXFP4:  # the other way round
+            if end == "weight" and kind != Type.MXFP4:  # floats are transposed
                 both, down = np.swapaxes(both, 1, 2), np.swapaxes(down, 1, 2)
             out[f"{there}gate_up_proj{to}"] = both, kind
             out[f"{there}down_proj{to}"] = down, kind
@@ -136,7 +137,7 @@ def _all_experts(spec: Spec, tensors: list[gguf_io.Tensor]) -> dict[str, tuple[n
 
 
 def _stays(name: str, shape: tuple[int, ...], directory: Directory) -> bool:
-    """Whether a tensor is no matrix of a module that a quantiser takes."""
+    """Whether a quantiser leaves the tensor alone: it takes only matrices of certain modules."""
     module = name.rsplit(".", 1)[0]
     apart = module.endswith(("mlp.gate", "block_sparse_moe.gate", "embed_tokens", "lm_head"))
     nested = module.replace("model.", "model.language_model.", 1) if directory.nested else module
@@ -144,7 +145,7 @@ def _stays(name: str, shape: tuple[int, ...], directory: Directory) -> bool:
 
 
 def _input_of(module: str) -> str:
-    """A name that Linears share that read the same activations."""
+    """A name shared by the Linears that read the same activations."""
     layer, name = module.rsplit(".", 1)
     same = {"k_proj": "q_proj", "v_proj": "q_proj", "up_proj": "gate_proj"}
     return f"{layer}.{same.get(name, name)}"
@@ -186,7 +187,7 @@ def _rope_scaling(directory: Directory) -> dict | None:
     if spec.llama3_factor:
         return {"rope_type": "llama3", "factor": spec.llama3_factor, **LLAMA3}
     kind, factor = spec.rope.get("scaling.type"), spec.rope.get("scaling.factor")
-    # The oldest files call the type so.
+    # The oldest files use this key for the type.
     name = "rope_type" if directory.form == ROPE_PARAMETERS else "type"
     if kind == "linear":
         return {name: "linear", "factor": factor}
@@ -202,7 +203,8 @@ def _rope_scaling(directory: Directory) -> dict | None:
 
 
 def _gemma_rope(directory: Directory) -> dict:
-    """Every kind of layer has its own base; the scaling is of those without a window."""
+    """The RoPE parameters. Each kind of layer has its own base, and the scaling is for layers
+    without a window."""
     spec, scaling = directory.of, None
     if "scaling.type" in spec.rope:
         scaling = {"rope_type": "linear", "factor": spec.rope["scaling.factor"]}
@@ -231,7 +233,7 @@ def _expert_config(spec: Spec) -> dict:
     e = spec.experts
     out = {"num_experts_per_tok": e.used}
     if spec.delta or spec.conv:
-        return {}  # hf_hybrid or hf_lfm says it
+        return {}  # hf_hybrid or hf_lfm writes it
     if spec.arch == "llama":
         return {**out, "num_local_experts": e.count}
     if spec.arch == gptoss.ARCHITECTURE:
@@ -298,7 +300,7 @@ def _gptoss_config(directory: Directory) -> dict:
     kept = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens",
             "lm_head"]  # fmt: skip
     out = {"sliding_window": directory.of.window, "initial_context_length": 64}
-    if directory.of.overrides:  # experts are MXFP4
+    if directory.of.overrides:  # the experts are MXFP4
         out["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": kept}
     if directory.form == ROPE_PARAMETERS:
         kinds = ("sliding_attention", "full_attention")
@@ -307,7 +309,7 @@ def _gptoss_config(directory: Directory) -> dict:
 
 
 def _nest(config: dict) -> dict:
-    """The model as a part of one that sees, without the settings that say what is so anyway."""
+    """The config as part of a vision model's, without settings that equal the defaults."""
     text = {k: v for k, v in config.items() if k not in gemma.DEFAULTS or gemma.DEFAULTS[k] != v}
     del text["architectures"]
     own = {k: text.pop(k) for k in ("bos_token_id", "eos_token_id", "torch_dtype")}
@@ -317,7 +319,7 @@ def _nest(config: dict) -> dict:
 
 
 def _beside_others(tensors: dict[str, Stored]) -> dict[str, Stored]:
-    """The language model's tensors as a part's, and some of the parts that see."""
+    """The language model's tensors as part of a larger model, and some of the vision part."""
     r = draws.generator("vision")
     others = {name: safetensors_io.stored("BF16", r.standard_normal(shape)) for name, shape in (
         ("multi_modal_projector.mm_input_projection_weight", (24, 96)),

@@ -1,8 +1,8 @@
-"""Layers of a gated delta rule (Yang, Kautz and Hatamizadeh 2024, arXiv 2412.06464) and what else
-Qwen3-Next, Qwen3.5 and their successors have.
+"""Layers of a gated delta rule (Yang, Kautz and Hatamizadeh 2024, arXiv 2412.06464), and the other
+parts of Qwen3-Next, Qwen3.5 and their successors.
 
-Of every `interval` layers the last has attention, in which behind each query head stands a gate:
-what the head gives is multiplied by its sigmoid. The others keep a state in its place:
+The last of every `interval` layers has attention. There each query head has a gate after it: the
+head's output is multiplied by the gate's sigmoid. The other layers keep a state instead:
 
     c = silu(y),  y_t = sum over j < K of w[:, j] x_{t - K + 1 + j},   x = Wqkv n
     q, k: c's rows of a key head, divided by max(2-norm, epsilon);  v: those of a value head
@@ -10,9 +10,9 @@ what the head gives is multiplied by its sigmoid. The others keep a state in its
     S = e^g S;  e = b (v - S^T k);  S = S + k e^T;  o = S^T q / sqrt(length)
     y = Wo (rms_norm(o, ssm_norm) silu(z))
 
-Value head j belongs to key head j mod (key heads) in `qwen35` and `qwen35moe`, to key head j div
-(value heads / key heads) in `qwen3next`, whose ssm_ba has of every key head the rows of b and then
-those of a. A shared expert is weighed by sigmoid(w n).
+Value head j belongs to key head j mod (key heads) in `qwen35` and `qwen35moe`. In `qwen3next` it
+belongs to key head j div (value heads / key heads), and ssm_ba has, for every key head, the rows of
+b and then those of a. A shared expert is weighed by sigmoid(w n).
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ def read_shape(file: gguf_io.Gguf) -> Shape | None:
 
 
 def _before(t: int, shared: int, count: int) -> list[int]:
-    """The rows that row t sees before it, `count` of them at most: of those behind `shared` each
-    sees these alone."""
+    """The rows that row t sees before it, at most `count`. Rows from `shared` on see only rows
+    before `shared`."""
     end = min(t, shared)
     return list(range(max(0, end - count), end))
 
 
 def convolve(x: np.ndarray, w: np.ndarray, shared: int) -> np.ndarray:
-    """x: [n, channels]; w: [channels, K]."""
+    """The convolution and silu. x: [n, channels]; w: [channels, K]."""
     return silu(mix(x, w, shared))
 
 
@@ -94,7 +94,7 @@ def mix(x: np.ndarray, w: np.ndarray, shared: int) -> np.ndarray:
 def delta_rule(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray, b: np.ndarray, shared: int
 ) -> np.ndarray:
-    """Of one value head: [n, length] each, g and b [n]."""
+    """The output of one value head; q, k, v are [n, length], g and b [n]."""
     s, out = np.zeros((k.shape[1], v.shape[1])), np.zeros_like(v)
     for t in range(len(k)):
         now = np.exp(g[t]) * s

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks of hybrid.py by other ways to the same numbers: the chunk form of the delta rule, NumPy's
-convolution, heads in the other order, tokens one after another."""
+"""Checks hybrid.py against other ways to the same numbers: the chunk form of the delta rule,
+NumPy's convolution, heads in the other order, tokens one after another."""
 
 import dataclasses
 import pathlib
@@ -24,7 +24,7 @@ def random_head(seed: int, n: int, length: int) -> list[np.ndarray]:
 
 
 def in_one_chunk(q, k, v, g, b) -> np.ndarray:
-    """The rule from no state over all rows at once (section 3.3 of the paper)."""
+    """The rule over all rows at once, starting without a state (section 3.3 of the paper)."""
     total = np.cumsum(g)
     decay = np.tril(np.exp(np.minimum(total[:, None] - total[None, :], 0)))
     strict = np.tril(b[:, None] * (k @ k.T) * decay, -1)

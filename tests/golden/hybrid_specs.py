@@ -1,6 +1,6 @@
-"""The tiny models whose layers keep states; short convolutions: lfm_specs.py. Of the delta rule as
-many value heads as key heads, twice and three times as many, lengths that no vector register
-divides, kernels of all lengths."""
+"""The tiny models whose layers keep states; short convolutions are in lfm_specs.py. The delta rules
+have as many value heads as key heads, or two or three times as many, lengths that no vector
+register divides, and kernels of all lengths."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import lfm_specs
 from model_specs import Delta, Experts, Spec
 from quants import Type
 
-# Positional numbers below: of a Spec embedding, heads, kv_heads, ffn, vocab, tokens; of a Delta
-# key heads, value heads, length; of Experts count, used, ffn.
+# Positional numbers below are: for a Spec embedding, heads, kv_heads, ffn, vocab, tokens; for a
+# Delta key heads, value heads, length; for Experts count, used, ffn.
 
 
 def _hybrid(name: str, arch: str, features: tuple[str, ...], *sizes: int, **more) -> Spec:

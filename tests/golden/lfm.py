@@ -20,7 +20,7 @@ LAST_NORM = "token_embd_norm"
 
 
 def attending(file: gguf_io.Gguf) -> tuple[bool, ...]:
-    """By layer, whether it has attention; (): of another architecture."""
+    """Whether each layer has attention; () for another architecture."""
     arch = file.get("general.architecture")
     if arch not in ARCHITECTURES:
         return ()

@@ -1,4 +1,4 @@
-"""The tiny models of LFM2: kernels of 3, 5 and 1, widths that fill no block, experts behind a dense
+"""The tiny models of LFM2: kernels of 3, 5 and 1, widths that fill no block, experts after a dense
 layer."""
 
 from __future__ import annotations
@@ -6,8 +6,8 @@ from __future__ import annotations
 from model_specs import Conv, Experts, Spec
 from quants import Type
 
-# Positional numbers below: of a Spec embedding, heads, kv_heads, ffn, vocab, tokens; of Experts
-# count, used, ffn.
+# Positional numbers below are: for a Spec embedding, heads, kv_heads, ffn, vocab, tokens; for
+# Experts count, used, ffn.
 
 
 def _lfm(name: str, arch: str, features: tuple[str, ...], *sizes: int, **more) -> Spec:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the golden set: tiny random models and the logits that a correct engine gets from them.
+"""Writes the golden set: tiny random models and the logits that a correct engine computes for them.
 
     make_models.py OUTDIR [NAME ...]        all models, or those named
 
@@ -8,36 +8,36 @@ Per model NAME.gguf, NAME.tokens.txt (one prompt, ids separated by spaces) and N
 The logits come from reference.py: float64 on the weights as the file holds them, so a quantised
 file's golden is that file dequantised. Fixed seeds make the set the same on every run.
 
-Models with mixtures of experts are lists of their own too: `moe_models`, and `mla_models` with
-latent attention; so are those whose layers keep states: `hybrid_models`. No rounding that an engine
-is allowed changes which experts their prompts take: `least_gap` tells how near the nearest choice
-was to another (experts.py), `scores` beside a noise how far it moves the scores at most.
+Models with mixtures of experts have their own lists: `moe_models`, and `mla_models` with latent
+attention. Models whose layers keep states are `hybrid_models`. No rounding that an engine may do
+changes the experts that their prompts choose. `least_gap` is the distance of the nearest choice to
+another (experts.py); `scores` beside a noise is the most that it moves the scores.
 
 types.gguf has random blocks of every tensor type and their values (type_blocks.py).
 
-Directories as Hugging Face's hub has them are `hf_models`: `path` is the directory's name, and
+Directories in the form of Hugging Face's hub are `hf_models`. `path` is the directory's name.
 `twin` names the GGUF model with the same weights, whose prompt and noises it shares. Their logits
-come from hf_reference.py, FP8 decoded exactly. Those whose Linears are codes of other quantisers
-are `hf_code_models`.
+come from hf_reference.py, with FP8 decoded exactly. `hf_code_models` have Linears in codes of other
+quantisers.
 
-An encoder has NAME.hidden.npy ([tokens, embedding]) in place of logits, and its tokens are several
-texts, whose lengths the manifest has (`texts`). The encoders stand in a list of their own
-(`encoders`), and so do models of architectures that only tests know (`test_models`). Rerankers
-(`rerankers`) have NAME.scores.npy, a score for each of their pairs, whose second texts begin at
-`seconds`.
+An encoder has NAME.hidden.npy ([tokens, embedding]) instead of logits. Its tokens are several
+texts, whose lengths the manifest has (`texts`). The encoders have their own list (`encoders`), and
+models of architectures that only tests know another (`test_models`). Rerankers (`rerankers`) have
+NAME.scores.npy, a score for each of their pairs, whose second texts begin at `seconds`.
 
-How near an engine must come depends on what it rounds. The manifest tells, per model, how far the
-logits move when reference.py rounds likewise (`noise`): the root mean square of the difference over
-all logits and its maximum, both divided by the logits' standard deviation. `activation` rounds what
-enters every matrix product, `kv` the keys and values. Rounding errors of two correct engines are
-independent draws of that size, so a small multiple of it is a sound tolerance.
+The distance allowed to an engine depends on its rounding. For each model the manifest gives the
+change of the logits when reference.py rounds in the same way (`noise`). It is the root mean square
+of the difference over all logits and its maximum, both divided by the logits' standard deviation.
+`activation` rounds the input of every matrix product, `kv` the keys and values. Rounding errors of
+two correct engines are independent draws of that size, so a small multiple of it is a sound
+tolerance.
 """
 
 from __future__ import annotations
 
 import os
 
-# One BLAS thread: the order of a sum must not depend on how many cores are free.
+# One BLAS thread is used, since the order of a sum must not depend on the number of free cores.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import argparse
@@ -151,7 +151,7 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
 
 
 def residual_gain(spec: Spec) -> float:
-    """Of what a layer adds."""
+    """The gain of a layer's output."""
     return 2.0 / math.sqrt(2 * spec.layers)
 
 
@@ -182,7 +182,7 @@ def linears(spec: Spec, layer: int) -> list[tuple[str, int, int, float]]:
 
 
 def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
-    """Yields (name, values)."""
+    """Yields (name, values) of a layer's tensors."""
     d, prefix = spec.embedding, f"blk.{layer}."
     if spec.gemma4:
         yield from gemma4_tensors.layer(spec, r, layer, residual_gain(spec))
@@ -224,7 +224,7 @@ def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
 
 def weights(spec: Spec):
     d = spec.embedding
-    # Times 1 / sqrt(d) of an embedding's elements.
+    # An embedding's elements have this size times 1 / sqrt(d).
     size = 1.0 if spec.scales_embedding else math.sqrt(d)
     r = draws.generator(spec.name, "weights")
     yield "token_embd.weight", draws.matrix(r, d, spec.vocab, size)
@@ -237,7 +237,7 @@ def weights(spec: Spec):
         if spec.arch == "bert":
             yield "position_embd.weight", draws.matrix(r, d, spec.context, math.sqrt(d))
     elif spec.tied:
-        # Random signs: the head must not simply find the token that came in.
+        # Random signs keep the head from simply finding the token that came in.
         signs = np.where(r.random(d) < 0.5, -1.0, 1.0)
         yield spec.last_norm, signs * draws.norm(r, d, LOGIT_STD / size)
     else:
@@ -252,7 +252,7 @@ def weights(spec: Spec):
 def tensors(spec: Spec) -> list[gguf_io.Tensor]:
     out = []
     for name, values in weights(spec):
-        # A directory's norms are less by this, and become these again to the bit.
+        # A directory's norms are less by this. Adding it must give these values to the bit.
         less = gemma.NORM_SHIFT if spec.gemma and values.ndim == 1 else 0.0
         less = hf_hybrid.NORM_SHIFT if spec.delta and hf_hybrid.is_shifted(name) else less
         if (spec.twin or less) and not name.endswith("ssm_a"):
@@ -273,8 +273,8 @@ def prompt(spec: Spec) -> list[int]:
 
 
 def clear_prompt(spec: Spec, model: reference.Model) -> list[int]:
-    """A prompt of which no rounding that an engine is allowed changes a choice of experts: of
-    several tokens every position gets the one whose choices are farthest from others."""
+    """A prompt whose choices of experts no rounding changes that an engine may do. Every position
+    gets the one of several tokens whose choices are farthest from others."""
     if not spec.experts or spec.experts.used == spec.experts.count:
         return prompt(spec)
     r, tokens = draws.generator(spec.name, "tokens"), []
@@ -294,7 +294,7 @@ def texts(spec: Spec, tokens: list[int]) -> list[list[int]]:
 
 
 def seconds(spec: Spec) -> list[int]:
-    """Where the second texts of a reranker's pairs begin."""
+    """The positions where the second texts of a reranker's pairs begin."""
     return [length // 3 for length in spec.texts] if spec.ranks else []
 
 
@@ -303,7 +303,7 @@ def what_is_given(spec: Spec) -> str:
 
 
 def given(spec: Spec, model: reference.Model, tokens: list[int]) -> np.ndarray:
-    """The rows that an engine is held against, text after text; of pairs their scores."""
+    """The rows that an engine is compared with, text after text; for pairs, their scores."""
     if spec.ranks:
         pairs = zip(texts(spec, tokens), seconds(spec))
         return np.array([rank.score(model, text, at, spec.labels) for text, at in pairs])
@@ -312,7 +312,7 @@ def given(spec: Spec, model: reference.Model, tokens: list[int]) -> np.ndarray:
 
 
 def noise_that_an_engine_makes(types: dict[str, int]) -> list[str]:
-    """The roundings that an engine may do of a model with such matrices."""
+    """The roundings that an engine may do with matrices of these types."""
     if set(types) - {"F32", "F16", "BF16", safetensors_io.F8}:
         return ["activation q8_0"]
     if {"BF16", safetensors_io.F8} & set(types):
@@ -323,8 +323,8 @@ def noise_that_an_engine_makes(types: dict[str, int]) -> list[str]:
 def check_choices(
     name: str, exact: list[experts.Choice], noisy: list[experts.Choice], own: bool
 ) -> float:
-    """How far the noise moves scores, at most. That of the model's own type must change no
-    choice, and leave room for that of an engine, another draw."""
+    """The most by which the noise moves scores. Noise of the model's own type must change no
+    choice, and leave room for an engine's noise, which is another draw."""
     moved = max(float(np.abs(a.scores - b.scores).max()) for a, b in zip(exact, noisy))
     gap = min(float(c.gaps.min()) for c in exact)
     same = all(np.array_equal(np.sort(a.experts), np.sort(b.experts))
@@ -337,7 +337,7 @@ def check_choices(
 def measure_noise(
     spec: Spec, model: reference.Model, tokens: list[int], types: dict[str, int]
 ) -> tuple[np.ndarray, dict]:
-    """What the model gives, and how far every noise moves it."""
+    """The model's result, and the change that every noise makes to it."""
     exact, choices, out = given(spec, model, tokens), model.choices, {}
     own = noise_that_an_engine_makes(types)
     for name, noise in NOISES.items():
@@ -364,7 +364,7 @@ def save(folder: pathlib.Path, name: str, rows: str, values: np.ndarray, tokens:
 def describe(
     spec: Spec, model: reference.Model, types: dict[str, int], folder: pathlib.Path
 ) -> dict:
-    """Writes the model's prompt and what it gives for it; returns its entry in the manifest."""
+    """Writes the model's prompt and its result; returns the model's entry in the manifest."""
     tokens = clear_prompt(spec, model)
     exact, noise = measure_noise(spec, model, tokens, types)
     save(folder, spec.name, what_is_given(spec), exact, tokens)
@@ -400,7 +400,7 @@ def make(spec: Spec, folder: pathlib.Path) -> dict:
 def directory_types(
     directory: hf_specs.Directory, stored: dict[str, safetensors_io.Stored]
 ) -> dict[str, int]:
-    """Types of matrices; a Linear of codes is one by where it has its scales."""
+    """The types of matrices. A Linear in codes is counted by its scales."""
     codes = []
     if directory.layout:
         ends = (".weight_scale", ".weight_scale_inv", ".scales")
@@ -414,8 +414,8 @@ def directory_types(
 def make_directory(
     directory: hf_specs.Directory, folder: pathlib.Path, twin: dict | None
 ) -> dict:
-    """The same for a directory; `twin` is the entry of the GGUF file with the same weights, whose
-    prompt it shares, and whose logits it must give."""
+    """Makes a directory. `twin` is the entry of the GGUF file with the same weights, whose prompt
+    it shares and whose logits it must give."""
     path = folder / directory.name
     hf_write.write(directory, tensors(directory.of), path)
     model = hf_reference.Model(path)
@@ -428,7 +428,7 @@ def make_directory(
         tokens = [int(t) for t in (folder / f"{twin['name']}.tokens.txt").read_text().split()]
         logits = given(spec, model, tokens)
         others = np.load(folder / f"{twin['name']}.logits.npy")
-        if (far := np.abs(logits - others).max()) > 1e-5:  # of float32
+        if (far := np.abs(logits - others).max()) > 1e-5:  # the rounding of float32
             raise ValueError(f"{directory.name} differs from its twin by {far:.2g}")
         save(folder, directory.name, "logits", logits, tokens)
         entry = {**twin, "name": directory.name, "types": types, "twin": twin["name"]}
@@ -461,7 +461,7 @@ def all_directories() -> dict[str, list[hf_specs.Directory]]:
 
 
 def make_all(folder: pathlib.Path, named: set[str]) -> dict[str, list[dict]]:
-    """The manifest's lists, of the models named or of all."""
+    """The manifest's lists, made of the named models or of all."""
     lists = {
         kind: [make(s, folder) for s in specs if not named or s.name in named]
         for kind, specs in all_specs().items()

@@ -7,14 +7,13 @@
                 out = softmax(scores) v
 
 A file holds V as attn_v_b, [heads, value, latent], and K as attn_k_b, transposed: [heads, latent,
-nope]. So the absorbed form reads both along their rows, which is how this file computes:
+nope]. So the absorbed form reads both along their rows. This file computes that form:
 
     qn . K latent = (K^T qn) . latent           sum of p V latent = V (sum of p latent)
 
-What is cached are latent and kr, as one row. RoPE turns neighbouring values. YaRN's growth of
-cosines is taken back where the file has rope.scaling.yarn_log_multiplier, m: then scores, all of
-them, grow by (1 + m ln(factor))^2; m is a tenth of config.json's mscale_all_dim, which mscale
-equals.
+The cache holds latent and kr as one row. RoPE turns neighbouring values. Where the file has
+rope.scaling.yarn_log_multiplier, m, YaRN's growth of cosines is undone. Instead all scores grow by
+(1 + m ln(factor))^2. m is a tenth of config.json's mscale_all_dim, which equals mscale.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Shape:
     nope: int
     rope: int
     value: int
-    scale: float  # of scores
+    scale: float  # factor of scores
 
 
 def log_multiplier(file: gguf_io.Gguf) -> float:
@@ -61,14 +60,15 @@ def read_shape(file: gguf_io.Gguf) -> Shape | None:
 
 
 def without_growth(config: rope.RopeConfig) -> rope.RopeConfig:
-    """The same angles; cosines grow by nothing but the file's own factor."""
+    """The same angles, with cosines that grow only by the file's own factor."""
     plain = dataclasses.replace(config, attention_factor=1.0)
     factor = config.attention_factor / rope.magnitude(plain)
     return dataclasses.replace(config, attention_factor=factor)
 
 
 def queries(model, x: np.ndarray, prefix: str) -> tuple[np.ndarray, np.ndarray]:
-    """Per head what meets the latent, not yet absorbed, and what is turned; not yet turned."""
+    """By head, the part that meets the latent, not yet absorbed, and the part that RoPE turns, not
+    yet turned."""
     if prefix + "attn_q_a.weight" in model.weights:
         low = model.norm(model.linear(x, prefix + "attn_q_a"), prefix + "attn_q_a_norm")
         q = model.linear(low, prefix + "attn_q_b")
@@ -88,7 +88,7 @@ def cached(model, x: np.ndarray, prefix: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def attend(model, x: np.ndarray, prefix: str, positions: np.ndarray, mask: np.ndarray):
-    """x: [n, embedding], normed -> [n, heads * value], before the output matrix."""
+    """x: [n, embedding], normed -> [n, heads * value], the output matrix's input."""
     config, shape = model.config, model.config.mla
     qn, qr = queries(model, x, prefix)
     latent, kr = cached(model, x, prefix)

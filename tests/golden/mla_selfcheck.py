@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of what the reference computes for multi-head latent attention: the expanded form beside
-the absorbed one, head by head and key by key, and YaRN's scale by hand."""
+"""Tests of the reference's multi-head latent attention: the expanded form against the absorbed one,
+head by head and key by key, and YaRN's scale by hand."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def model_named(name: str) -> reference.Model:
 
 
 def halves(x: np.ndarray) -> np.ndarray:
-    """Neighbours apart: the even values, then the odd ones."""
+    """Reorders neighbouring pairs: the even values, then the odd ones."""
     return np.concatenate([x[..., ::2], x[..., 1::2]], axis=-1)
 
 
 def expanded(model: reference.Model, x: np.ndarray, prefix: str) -> np.ndarray:
-    """Attention as config.json's models define it: keys and values of every head from one matrix,
-    kv_b_proj, whose rows are K's and then V's of a head; turned parts as halves."""
+    """Attention as config.json's models define it. Keys and values of every head come from one
+    matrix, kv_b_proj, with K's rows and then V's of each head. RoPE turns halves."""
     c, s = model.config, model.config.mla
     k_b = model.weights[prefix + "attn_k_b.weight"].reshape(c.heads, s.latent, -1)
     v_b = model.weights[prefix + "attn_v_b.weight"].reshape(c.heads, -1, s.latent)
@@ -105,7 +105,7 @@ class LatentAttentionTest(unittest.TestCase):
 
 class AlternativesTest(unittest.TestCase):
     def test_alternatives_do_not_see_each_other(self):
-        """Tokens that stand for one position give what each gives alone."""
+        """Tokens that are alternatives for one position give the same results as each alone."""
         for name in ("deepseek2-f32-v3", "deepseek2-f32-lite"):
             model, text, others = model_named(name), [9, 8, 7, 6], [20, 30, 40]
             alone = [model.logits([*text, other])[-1] for other in others]

@@ -1,12 +1,13 @@
-"""The tiny models with multi-head latent attention: `deepseek2`, in its ways of routing too."""
+"""The tiny models with multi-head latent attention: `deepseek2`, with each of its ways of routing.
+"""
 
 from __future__ import annotations
 
 from model_specs import Experts, Mla, Spec
 from quants import Type
 
-# Positional numbers below: of a Spec embedding, heads, kv_heads, ffn, vocab, tokens; of Experts
-# count, used, ffn; of Mla latent, nope, rope, value.
+# Positional numbers below are: for a Spec embedding, heads, kv_heads, ffn, vocab, tokens; for
+# Experts count, used, ffn; for Mla latent, nope, rope, value.
 
 
 def yarn(factor: float, original: int, multiplier: float) -> dict[str, float | int | str]:
@@ -17,18 +18,18 @@ def yarn(factor: float, original: int, multiplier: float) -> dict[str, float | i
 
 _V2_YARN = yarn(40.0, 64, 0.0707)
 _V3_YARN = yarn(4.0, 48, 0.1)
-# The file's context is the original one times the factor.
+# The file's context is the original context times the factor.
 _V2_YARN_2048 = yarn(32.0, 64, 0.0707)
 _V3_YARN_2048 = yarn(4.0, 512, 0.1)
 
 
 def v2(*sizes: int, **more) -> Experts:
-    """Softmax, weights not normed."""
+    """DeepSeek-V2's routing: softmax, weights not normed."""
     return Experts(*sizes, **{"dense": 1, "shared": 2, "scale": 1.0, "gating_key": True, **more})
 
 
 def v3(*sizes: int, **more) -> Experts:
-    """Sigmoid, a bias for the choice, weights normed and scaled."""
+    """DeepSeek-V3's routing: sigmoid, a bias for the choice, weights normed and scaled."""
     return Experts(*sizes, **{"dense": 1, "shared": 1, "sigmoid": True, "gating_key": True,
                               "bias": 0.3, "normed": True, "scale": 2.5, **more})
 

@@ -1,9 +1,9 @@
-"""The tiny models of the golden set: which architecture, which odd shapes, which types.
+"""The tiny models of the golden set: their architectures, odd shapes and types.
 
-Every shape is chosen to break a tidy assumption: head counts that are no power of two, head lengths
-that no vector register divides, embeddings and FFN rows that fill no tile, vocabularies that end
-inside one. Weights of a type whose blocks don't divide a row fall back as llama.cpp's quantiser
-does: a K-quant to a 32-block type, and that to F16.
+Every shape is chosen to break a tidy assumption: head counts that are not powers of two, head
+lengths that no vector register divides, embeddings and FFN rows that fill no tile, vocabularies
+that end inside one. Where a type's blocks do not divide a row, llama.cpp's fallback is used: a
+32-block type for a K-quant, and F16 for that.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from quants import Type, block_length
 
 @dataclasses.dataclass(frozen=True)
 class Experts:
-    """The mixture of experts that layers have in place of an FFN."""
+    """The mixture of experts in a layer, in place of an FFN."""
 
     count: int
     used: int
     ffn: int
-    dense: int = 0  # so many layers in front have an FFN
-    shared: int = 0  # experts that every token takes, as one of so many times the width
+    dense: int = 0  # this many layers in front have an FFN
+    shared: int = 0  # experts that every token takes, stored as one of this many times the width
     sigmoid: bool = False
     gating_key: bool = False  # expert_gating_func is in the file
     bias: float = 0.0  # the largest of exp_probs_b; 0: no such tensor
@@ -35,8 +35,8 @@ class Experts:
     normed: bool | None = None  # expert_weights_norm; None: not in the file
     scale: float = 0.0  # expert_weights_scale; 0: not in the file
     fused: bool = False  # gate and up of all experts in one tensor
-    gate: bool = False  # of what the shared ones weigh
-    nextn: int = 0  # layers behind the others that predict further tokens
+    gate: bool = False  # a gate for the shared experts' weight
+    nextn: int = 0  # layers after the others that predict further tokens
     twins: tuple[tuple[int, int], ...] = ()  # pairs of experts with one row in the router
     of_chosen: bool = False  # weights are the softmax of the chosen logits
     biases: bool = False  # of the router, and of all matrices of experts
@@ -50,33 +50,33 @@ class Mla:
     nope: int
     rope: int
     value: int
-    query: int = 0  # the latent that queries come from; 0: none
+    query: int = 0  # the length of the latent of queries; 0: none
 
 
 @dataclasses.dataclass(frozen=True)
 class Delta:
-    """Heads of a gated delta rule, and which layers have attention in its place."""
+    """The heads of a gated delta rule, and the layers that have attention instead."""
 
     keys: int
     values: int
     length: int
     taps: int = 4
     interval: int = 4
-    full: tuple[bool, ...] = ()  # by layer, as attention.recurrent_layers has it; (): by interval
+    full: tuple[bool, ...] = ()  # by layer, as in attention.recurrent_layers; (): by interval
 
 
 @dataclasses.dataclass(frozen=True)
 class Gemma4:
-    """What layers have each for itself, and what the last ones share."""
+    """The properties that differ between layers, and those that the last layers share."""
 
     windowed: tuple[bool, ...]
     kv_heads: tuple[int, ...]
     ffn: tuple[int, ...]
-    local_key: int  # of heads of layers with a window
-    shared: int = 0  # so many layers at the end read others' keys and values
-    unused_keys: bool = False  # and have tensors of own ones all the same
+    local_key: int  # key length of heads in layers with a window
+    shared: int = 0  # this many layers at the end read other layers' keys and values
+    unused_keys: bool = False  # those layers nevertheless have key and value tensors
     keys_as_values: bool = False  # layers without a window have no attn_v
-    turned: int = 0  # pairs that turn in these, by rope_freqs; 0: no such tensor
+    turned: int = 0  # turned pairs in layers without a window, by rope_freqs; 0: no such tensor
     cap: float | None = None  # final_logit_softcapping; None: not in the file
     scaled: bool = True  # layer_output_scale
     per_layer: int = 0  # embedding_length_per_layer_input
@@ -84,7 +84,7 @@ class Gemma4:
 
 @dataclasses.dataclass(frozen=True)
 class Conv:
-    """Short convolutions, and which layers have attention in their place."""
+    """Short convolutions, and the layers that have attention instead."""
 
     taps: int
     full: tuple[bool, ...]
@@ -109,7 +109,7 @@ class Spec:
     biases: tuple[str, ...] = ()
     window: int = 0
     sinks: tuple[float, float] = ()  # the least and the most of attn_sinks; (): no such tensor
-    period: int = 0  # of layers that one without a window ends; 0: not in the file
+    period: int = 0  # of layers with a window, ended by one without; 0: not in the file
     query_scalar: int = 0  # query_pre_attn_scalar of a directory; 0: a head's length
     rope: dict[str, float | int | str] = dataclasses.field(default_factory=dict)
     llama3_factor: float = 0.0
@@ -120,25 +120,26 @@ class Spec:
     texts: tuple[int, ...] = ()  # the prompt's tokens are texts of these lengths; (): one
     causal: bool = True  # of a decoder
     context: int = 2048
-    pooling: str = ""  # what the file says of it; "": nothing
+    pooling: str = ""  # the file's pooling type; "": none
     types: int = 0  # rows of token_types; 0: no such tensor, 1: it has one dimension
-    # Fields of a reranker: names of its head's matrices, and of that one's rows; it may have
-    # neither.
+    # Fields of a reranker: the names of its head's matrices, and labels of its last matrix's rows.
+    # It may have neither.
     ranks: bool = False
     head: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    fused: tuple[str, ...] = ()  # attn_qkv, ffn_up: tensors that hold what others have apart
+    fused: tuple[str, ...] = ()  # attn_qkv, ffn_up: tensors fused of several
     gated: bool = False  # an FFN of jina-bert-v2 has a gate
     code: bool = False  # jina-bert-v2 for code: norms of queries and keys, and a second one
     alibi: float = 0.0  # attention.max_alibi_bias; 0: not in the file
-    head_norms: bool = False  # norms of queries and keys where an architecture has them or not
+    head_norms: bool = False  # norms of queries and keys, if the architecture makes them optional
     experts: Experts | None = None
     mla: Mla | None = None
     delta: Delta | None = None
     gemma4: Gemma4 | None = None
     conv: Conv | None = None
-    scaled: bool = False  # beside matrices of NVFP4 stands NAME.scale, a factor for each
-    # Every value is one of BF16, vectors and routers too: a directory can hold the same weights.
+    scaled: bool = False  # matrices of NVFP4 have NAME.scale beside them, a factor for each
+    # Every value is one of BF16, in vectors and routers too, so that a directory can hold the same
+    # weights.
     twin: bool = False
 
     @property
@@ -165,7 +166,7 @@ class Spec:
 
     @property
     def norms_rows(self) -> bool:
-        """Whether norms of queries and keys are of all heads of a row together."""
+        """Whether a norm of queries or keys covers all heads of a row together."""
         return self.code or self.arch == "minimax-m2"
 
     @property
@@ -195,7 +196,7 @@ class Spec:
 
     @property
     def of_tests(self) -> bool:
-        """Whether its architecture is one that tests alone know, and not the engine."""
+        """Whether only tests know its architecture, and not the engine."""
         return self.arch.startswith("test-")
 
     @property
@@ -278,7 +279,7 @@ def _float_models() -> list[Spec]:
 
 
 def _descendants() -> list[Spec]:
-    """Of architectures that are Llama's or Qwen2's but for a thing or two."""
+    """Models of architectures that differ from Llama's or Qwen2's in a thing or two."""
     long = {"scaling.type": "longrope", "scaling.attn_factor": 1.19}
     fused = ("attn_qkv", "ffn_up")
     yarn = {"scaling.type": "yarn", "scaling.factor": 16.0, "freq_base": 1000000.0}
@@ -363,7 +364,7 @@ def _block_models() -> list[Spec]:
     ]
 
 
-# Lengths around those of a page and of several threads' rows; one step takes all of them.
+# Text lengths around a page and around several threads' rows. One step takes all of them.
 _TEXTS = (33, 1, 200, 64, 65, 5, 13)
 
 
@@ -446,7 +447,7 @@ def _embedders() -> list[Spec]:
 
 
 def _test_models() -> list[Spec]:
-    """Of architectures that a test writes for itself (tests/models/architecture_test.cc)."""
+    """Models of architectures that a test defines (tests/models/architecture_test.cc)."""
     return [
         Spec("test-encoder-f32", "test-encoder", ("mha", "biases", "no rope"), 84, 7, 7, 172, 301,
              sum(_TEXTS), texts=_TEXTS, biases=(*_QKV, "attn_output", "ffn_down")),
@@ -465,7 +466,7 @@ def _test_models() -> list[Spec]:
 
 
 def _models_of_other_types(named: list[Spec]) -> list[Spec]:
-    """A model for every type that none of those is stored in."""
+    """A model for every type that none of the other models is stored in."""
     return [
         Spec(f"llama-{kind.name.lower()}", "llama", ("one layer", "tied"), 256, 8, 2, 256, 301, 30,
              type=kind, layers=1, tied=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of what the reference computes for mixtures of experts: a second, naive way of routing,
-numbers worked out by hand, and symmetries."""
+"""Tests of the reference's mixtures of experts: against a second, naive way of routing, numbers
+worked out by hand, and symmetries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def spec_named(name: str) -> Spec:
 
 
 def model_of(spec: Spec) -> tuple[reference.Model, list[int]]:
-    """The model and a prompt, with near misses too."""
+    """The model and a prompt that may have near misses."""
     tensors = {t.name: t for t in make_models.tensors(spec)}
     model = reference.Model(gguf_io.Gguf(make_models.metadata(spec), tensors))
     return model, make_models.prompt(spec)
@@ -73,7 +73,7 @@ class RoutingTest(unittest.TestCase):
         for way in ways:
             bias = 0.4 * r.standard_normal(way.count) if way.sigmoid else None
             logits = 1.5 * r.standard_normal((40, way.count))
-            logits[::4, 1] = logits[::4, -1]  # ties, which the naive way breaks by the number
+            logits[::4, 1] = logits[::4, -1]  # ties; the naive way takes the lower number
             choice = experts.choose(logits, bias, way)
             for row, chosen, weights in zip(logits, choice.experts, choice.weights):
                 expected = naive(row.tolist(), None if bias is None else bias.tolist(), way)
@@ -87,10 +87,11 @@ class RoutingTest(unittest.TestCase):
         choice = experts.choose(logits, None, routing(6, 3))
         self.assertEqual(choice.experts.tolist(), [[1, 4, 0]])
         np.testing.assert_allclose(choice.weights, [[2 / 7.5, 2 / 7.5, 1 / 7.5]], rtol=1e-14)
-        # The third is a tie of three, of which one is twice and one half.
+        # The third is a tie of three. The nearest other scores are twice and half of it.
         self.assertAlmostEqual(choice.gaps[0], half)
         self.assertAlmostEqual(experts.choose(logits, None, routing(6, 2)).gaps[0], half)
-        # Group scores by the best: 2 and 2, so the first; by the two best: 2/3 + 1/2 both.
+        # The groups have 2 and 2 by their best, so the first wins; both have
+        # 2/3 + 1/2 by their two best.
         best = experts.choose(logits, None, routing(6, 1, groups=2))
         self.assertEqual(best.experts.tolist(), [[1]])
         bias = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.1])
@@ -154,8 +155,8 @@ class MoeModelTest(unittest.TestCase):
         np.testing.assert_allclose(model.logits(tokens), sparse, rtol=0, atol=1e-11)
 
     def test_ties_decide(self):
-        """In the model made for ties many choices fall between equal scores, and the lower is
-        taken; its twin would have given other logits."""
+        """In the model made for ties, many choices fall between equal scores, and the lower expert
+        is taken. The higher one would have given other logits."""
         model, tokens = model_and_own_prompt("qwen3moe-f32-ties")
         twins = dict(spec_named("qwen3moe-f32-ties").experts.twins)
         before, decided = model.logits(tokens), 0
@@ -208,7 +209,7 @@ class MoeModelTest(unittest.TestCase):
             plain = experts.best(last.scores - bias, model.config.experts.used)
             changed = np.any(np.sort(plain) != np.sort(last.experts), axis=1)
             self.assertGreater(changed.mean(), 0.15)
-            # None would be chosen for being set to nothing, as some programs mask groups.
+            # No expert is chosen with a score of zero, which some programs give to masked groups.
             self.assertGreater(np.take_along_axis(last.scores, last.experts, axis=1).min(), 0)
 
     def test_every_expert_is_taken_and_left(self):

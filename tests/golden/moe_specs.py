@@ -8,8 +8,8 @@ from gptoss_specs import gptoss_models
 from model_specs import Experts, Spec
 from quants import Type
 
-# Positional numbers below: of a Spec embedding, heads, kv_heads, ffn, vocab, tokens; of Experts
-# count, used, ffn.
+# Positional numbers below are: for a Spec embedding, heads, kv_heads, ffn, vocab, tokens; for
+# Experts count, used, ffn.
 
 
 def _qwen3moe(name: str, features: tuple[str, ...], *sizes: int, **more) -> Spec:

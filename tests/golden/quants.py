@@ -7,7 +7,7 @@
 where every product and difference of them is exact. `quantize` is a plain and valid quantiser, not
 ggml's: nearest codes for a scale taken from the largest magnitude.
 
-What a block is and means stands in its type's row (block_type.py).
+The layout and meaning of a block are in its type's row (block_type.py).
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ def size_in_bytes(kind: Type, rows: int, n: int) -> int:
 
 
 def _to_bf16(x: np.ndarray) -> np.ndarray:
-    """float32 -> the upper 16 bits, rounded to nearest even; finite input."""
+    """float32 -> its upper 16 bits, rounded to nearest even. The input must be finite."""
     bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("<u2")
 
 
 def round_to(kind: Type, x: np.ndarray) -> np.ndarray:
-    """x, after a trip through a float type."""
+    """x rounded to a float type."""
     x32 = np.asarray(x, np.float32)
     return dequantize(kind, quantize(kind, x32.reshape(1, -1)), 1, x32.size).reshape(x32.shape)
 

@@ -1,12 +1,14 @@
-"""Rerankers: how a pair of texts is read, and the score that its row gets.
+"""Rerankers: the reading of a pair of texts, and its score.
 
-A pair is one text of tokens, of which those from `second` on are of the second token type where a
-model has one (Devlin et al. 2019). Of an encoder the first position's row counts, of a decoder the
-last one's:
+A pair is one text of tokens. Where a model has token types, tokens from `second` on have the second
+type (Devlin et al. 2019). The score is made of the first position's row in an encoder, of the last
+position's in a decoder:
 
-    score = cls.output tanh(cls x)     or either matrix alone without the other and tanh
-    score = row of yes - row of no     where cls.output has both, named by classifier.output_labels,
-                                       and of the logits where a model has no head of its own
+
+        score = cls.output tanh(cls x)     or with only one of the matrices, and no tanh
+        score = row of yes - row of no     of cls.output, if classifier.output_labels names these
+    rows;
+                                           of the logits, if the model has no head of its own
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 import draws
 import reference
 
-# The tokens of yes and no for a pair without a head of its own, in every model here.
+# The tokens of yes and no for a pair without a head of its own, the same in every model.
 YES, NO = 270, 281
 
 

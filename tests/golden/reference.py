@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The forward pass of a GGUF model in float64: what the engine's logits are held against.
+"""The forward pass of a GGUF model in float64, with which the engine's logits are compared.
 
     reference.py MODEL.gguf --tokens 1,2,3 -o out.npy    logits of all positions, [n, vocab] float64
 
@@ -7,8 +7,8 @@ Architectures `llama` (Llama 2 and 3, Mistral, Mixtral), `qwen2`, `qwen3`, `qwen
 `deepseek2` (DeepSeek V2 and V3, Kimi K2), `gemma3`, `gemma4`, `gpt-oss`, `minimax-m2`, `mistral3`,
 `phi3`, `seed_oss`, `qwen35`, `qwen35moe` and `qwen3next`, the encoders `bert`, `nomic-bert` and
 `jina-bert-v2`, and two that only tests know. Every weight is dequantised exactly and every
-operation is float64, so the only errors are float64's own. Written from the models' papers and from
-the meaning that GGUF gives to its keys; it shares nothing with the engine.
+It is written from the models' papers and from GGUF's definition of its keys. It shares no code with
+the engine.
 
     x = embedding[token]
     per layer:  x += Wo attention(rope(Wq n), rope(Wk n), Wv n),   n = rms_norm(x, attn_norm)
@@ -16,15 +16,16 @@ the meaning that GGUF gives to its keys; it shares nothing with the engine.
     hidden = rms_norm(x, output_norm)
     logits = Whead hidden
 
-`test-decoder` is such a one. Norms of queries and keys are there where the file has them; layers
-with experts have in place of the FFN what experts.py says; `glm4moe`, `gpt-oss` and `seed_oss` call
-the norm before it post_attention_norm; `gpt-oss` differs in what gptoss.py says, `gemma3` in what
-gemma.py says, `gemma4` in what gemma4.py says, the last three in what hybrid.py says; attention of
-`deepseek2` is that of mla.py; `minimax-m2` norms queries of all heads together, and keys;
-`mistral3` multiplies queries at position p by 1 + s ln(floor(p / original context) + 1).
+`test-decoder` is computed like this. Queries and keys are normed where the file has the norms.
+Layers with experts have the computation of experts.py in place of the FFN. `glm4moe`, `gpt-oss` and
+`seed_oss` call the norm before it post_attention_norm. Differences of architectures are in
+gptoss.py for `gpt-oss`, gemma.py for `gemma3`, gemma4.py for `gemma4`, hybrid.py for the last
+three, and mla.py for attention of `deepseek2`. `minimax-m2` norms queries of all heads together,
+and keys too. `mistral3` multiplies queries at position p by 1 + s ln(floor(p / original context) +
+1).
 
-Encoders norm what BERT norms (Devlin et al. 2019), and every position sees all others, as it does
-in decoders whose key attention.causal is false:
+Encoders have BERT's norms (Devlin et al. 2019), and every position sees all others. The latter also
+holds in decoders whose key attention.causal is false:
 
     x = layer_norm(embedding[token] + position[i] + type[0], token_embd_norm)
     per layer:  x = layer_norm(x + Wo attention(q, k, v) + bo, attn_output_norm)
@@ -38,11 +39,11 @@ in decoders whose key attention.causal is false:
                   and a second norm, x' = layer_norm(x' + x, attn_norm_2), after attention's
     test-encoder  RoPE, or nothing without the key rope.dimension_count; act as nomic-bert's
 
-Q, K and V may stand above each other in one tensor, attn_qkv, and jina's gate above its up in
-ffn_up, which then has twice feed_forward_length rows.
+Q, K and V may be stored above each other in one tensor, attn_qkv. jina's gate may be stored above
+its up in ffn_up, which then has twice feed_forward_length rows.
 
-`Noise` rounds the activations that enter a matrix product, and K and V, to a narrower type. It
-models no engine: it measures how far an engine that computes so may lie from the exact logits.
+`Noise` rounds the inputs of matrix products, and K and V, to a narrower type. It models no
+particular engine: it measures how far an engine with such rounding may be from the exact logits.
 """
 
 from __future__ import annotations
@@ -121,8 +122,8 @@ class Config:
     gemma: gemma.Shape | None
     gemma4: gemma4.Shape | None = None
     hybrid: hybrid.Shape | None = None
-    attending: tuple[bool, ...] = ()  # by layer, of lfm2; (): all have attention
-    temperature: float = 0.0  # how queries grow, and with how many positions
+    attending: tuple[bool, ...] = ()  # whether each layer of lfm2 has attention; (): all have
+    temperature: float = 0.0  # the growth of queries, and the positions over which it happens
     span: int = 0
 
     @property
@@ -131,9 +132,9 @@ class Config:
 
 
 def alibi_slopes(heads: int, most: float) -> tuple[float, ...]:
-    """Press et al. 2022: of n heads, n a power of two, head h has 2^(-most (h + 1) / n), `most`
-    being 8. Other numbers of heads take those of the largest power of two below, and then every
-    second one of twice that."""
+    """Press et al. 2022: if n, the number of heads, is a power of two, head h has 2^(-most (h + 1)
+    / n), where `most` is 8. Other numbers of heads take the slopes of the largest power of two
+    below, and then every second slope of twice that number."""
     even = 2 ** int(math.log2(heads))
 
     def slope(h: int, n: int) -> float:
@@ -170,7 +171,7 @@ def _rope_config(file: gguf_io.Gguf, arch: str, key_length: int) -> rope.RopeCon
     )
     multiplier = mla.log_multiplier(file)
     if multiplier and arch == "mistral3":
-        # Only what sines and cosines grow by beyond the scores of all dimensions.
+        # Scores of all dimensions already grow by `grown`, so sines and cosines keep only the rest.
         grown = 1 + 0.1 * multiplier * math.log(config.factor)
         return dataclasses.replace(config, attention_factor=config.attention_factor / grown)
     return mla.without_growth(config) if multiplier else config
@@ -216,8 +217,8 @@ def positions_of(n: int, alternatives: int) -> np.ndarray:
 
 
 def visible(n: int, window: int, alternatives: int = 1) -> np.ndarray:
-    """[query, key]: key <= query, and with a window also key > query - window. So many tokens at
-    the end are alternatives for one position, none of which sees another."""
+    """[query, key]: key <= query, and with a window also key > query - window. The last
+    `alternatives` tokens are alternatives for one position, and do not see each other."""
     positions = positions_of(n, alternatives)
     query, key = positions[:, None], positions[None, :]
     mask = (key < query) | np.eye(n, dtype=bool)
@@ -228,10 +229,10 @@ def attention(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray, slopes: tuple[float, ...] = (),
     scale: float | None = None, sinks: np.ndarray | None = None,
 ) -> np.ndarray:  # fmt: skip
-    """q: [n, heads, key_length], k and v: [n, kv_heads, ...] -> [n, heads, value_length].
-    Query head h reads KV head h // (heads / kv_heads); mask: [query, key], what is seen. A score
-    of head h loses slopes[h] for every position between query and key (ALiBi). None for the scale
-    of scores is key_length^-0.5. Sinks are one score a head that has no value."""
+    """q: [n, heads, key_length], k and v: [n, kv_heads, ...] -> [n, heads, value_length]. Query
+    head h reads KV head h // (heads / kv_heads). mask: [query, key], true where visible. A score of
+    head h loses slopes[h] for every position between query and key (ALiBi). A scale of None is
+    key_length^-0.5. Sinks are one score a head, without a value."""
     n, heads, length = q.shape
     divisor = np.sqrt(length) if scale is None else 1 / scale
     out = np.empty((n, heads, v.shape[2]))
@@ -252,9 +253,10 @@ class Model:
         self.begin(read_config(file), file.values(), noise)
 
     def begin(self, config: Config, weights: dict[str, np.ndarray], noise: Noise) -> None:
-        """Weights: by GGUF's names, matrices of experts and heads above each other or stacked."""
+        """`weights`: by GGUF's names; matrices of experts and heads are stacked, above each other
+        or by an axis."""
         self.config, self.weights, self.noise = config, weights, noise
-        self.alternatives = 1  # so many tokens at a text's end stand for one position
+        self.alternatives = 1  # this many tokens at a text's end stand for one position
         self.choices: list[experts.Choice] = []  # of the last text's layers with experts
 
     def vector(self, name: str) -> np.ndarray | None:
@@ -315,11 +317,12 @@ class Model:
 
     @property
     def norms_whole_rows(self) -> bool:
-        """Whether norms of queries and keys are of all heads of a row together."""
+        """Whether a norm of queries or keys covers all heads of a row together."""
         return self.config.encoder or self.config.arch == "minimax-m2"
 
     def _divisors(self) -> np.ndarray | None:
-        """Of RoPE's frequencies. LongRoPE has two sets: one for contexts beyond the original."""
+        """The divisors of RoPE's frequencies. LongRoPE has two sets, one for contexts beyond the
+        original."""
         if self.config.arch == "phi3":
             long = RUN_CONTEXT > self.config.span
             return self.vector(f"rope_factors_{'long' if long else 'short'}.weight")
@@ -426,8 +429,8 @@ class Model:
         return x
 
     def hidden(self, tokens: list[int], second: int = 0) -> np.ndarray:
-        """Row i: what the head reads at position i of the text; [len(tokens), embedding]. Tokens
-        from `second` on are of the second type; 0: none is."""
+        """Row i: the head's input at position i of the text; [len(tokens), embedding]. Tokens from
+        `second` on have the second type; 0: none has."""
         x = self.weights["token_embd.weight"][tokens]
         if self.config.gemma or self.config.gemma4:
             x = x * math.sqrt(x.shape[1])

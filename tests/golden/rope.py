@@ -9,12 +9,14 @@ stays as it is.
 
 Scalings, named as in `{arch}.rope.scaling.type`:
 
-    linear  every frequency is divided by the factor (position interpolation, Chen et al. 2023)
-    yarn    frequencies that turn often within the original context stay, those that turn seldom are
-            divided, a ramp between; sine and cosine grow by 1 + 0.1 ln(factor)
-            (Peng et al. 2023, "YaRN", sections 3.2 to 3.4)
-    the tensor rope_freqs.weight divides each frequency by a factor of its own (Llama 3), and so do
-    rope_factors_long.weight and rope_factors_short.weight (LongRoPE, Ding et al. 2024)
+
+        linear  every frequency is divided by the factor (position interpolation, Chen et al. 2023)
+        yarn    frequencies that turn often within the original context stay, slow ones are divided,
+    and
+                there is a ramp between; sine and cosine grow by 1 + 0.1 ln(factor)
+                (Peng et al. 2023, "YaRN", sections 3.2 to 3.4)
+        the tensor rope_freqs.weight divides each frequency by a factor of its own (Llama 3), as do
+        rope_factors_long.weight and rope_factors_short.weight (LongRoPE, Ding et al. 2024)
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class RopeConfig:
     extrapolation: float = 1.0
     beta_fast: float = 32.0
     beta_slow: float = 1.0
-    whole_pairs: bool = True  # the ends of YaRN's ramp
+    whole_pairs: bool = True  # whether the ends of YaRN's ramp are rounded to whole pairs
 
 
 def _pair_with_turns(config: RopeConfig, turns: float) -> float:
@@ -51,9 +53,9 @@ def _pair_with_turns(config: RopeConfig, turns: float) -> float:
 
 
 def _yarn_kept_share(config: RopeConfig) -> np.ndarray:
-    """Per pair: 1 where the frequency is kept, 0 where it is divided by the factor. The ramp's ends
-    are whole pairs, as in YaRN's published code (gpt-oss has them as they come), and its upper end
-    may lie beyond the last pair."""
+    """By pair: 1 where the frequency is kept, 0 where it is divided by the factor. The ramp's ends
+    are whole pairs in YaRN's published code, and unrounded in gpt-oss. Its upper end may lie beyond
+    the last pair."""
     low = _pair_with_turns(config, config.beta_fast)
     high = _pair_with_turns(config, config.beta_slow)
     if config.whole_pairs:
@@ -82,7 +84,7 @@ def frequencies(config: RopeConfig, divisors: np.ndarray | None = None) -> np.nd
 
 
 def magnitude(config: RopeConfig) -> float:
-    """What multiplies sine and cosine."""
+    """The factor of sine and cosine."""
     if config.scaling == "yarn" and config.extrapolation != 0:
         return config.attention_factor * (1 + 0.1 * math.log(config.factor))
     return config.attention_factor
@@ -91,7 +93,7 @@ def magnitude(config: RopeConfig) -> float:
 def rotate(
     x: np.ndarray, positions: np.ndarray, config: RopeConfig, divisors: np.ndarray | None = None
 ) -> np.ndarray:
-    """x: [tokens, heads, head_dim] -> the same shape, turned."""
+    """Turns x: [tokens, heads, head_dim] -> the same shape."""
     angles = positions.astype(np.float64)[:, None] * frequencies(config, divisors)
     cosine = (np.cos(angles) * magnitude(config))[:, None, :]
     sine = (np.sin(angles) * magnitude(config))[:, None, :]
@@ -110,9 +112,9 @@ def rotate(
 def llama3_divisors(
     dimensions: int, base: float, factor: float, low: float, high: float, original_context: int
 ) -> np.ndarray:
-    """The values of rope_freqs.weight for Llama 3.1's scaling: wavelengths shorter than
-    original_context / high stay, those longer than original_context / low are stretched by
-    `factor`, and between the two the frequency is interpolated linearly in context / wavelength."""
+    """The values of rope_freqs.weight for Llama 3.1's scaling. Wavelengths shorter than
+    original_context / high stay, and those longer than original_context / low are stretched by
+    `factor`. Between the two the frequency is interpolated linearly in context / wavelength."""
     exponents = -np.arange(0, dimensions, 2, dtype=np.float64) / dimensions
     turns = original_context * base**exponents / (2 * math.pi)
     smooth = np.clip((turns - low) / (high - low), 0, 1)
