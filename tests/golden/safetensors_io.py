@@ -39,7 +39,7 @@ class Stored:
     data: bytes
 
     def values(self) -> np.ndarray:
-        """float64; of F8_E4M3 without scales."""
+        """The values in float64; for F8_E4M3, without scales."""
         if self.type == F8:
             return E4M3[np.frombuffer(self.data, np.uint8)].reshape(self.shape)
         size = len(self.data) // BYTES[self.type]
@@ -47,12 +47,12 @@ class Stored:
 
 
 def stored(kind: str, x: np.ndarray) -> Stored:
-    """x in a float type."""
+    """x stored in a float type."""
     return Stored(kind, x.shape, quants.quantize(FLOATS[kind], x.reshape(1, -1)))
 
 
 def spread(scales: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """One scale per weight."""
+    """The scales, repeated so that each weight has one."""
     wide = np.repeat(np.repeat(scales, SCALE_BLOCK, axis=0), SCALE_BLOCK, axis=1)
     return wide[: shape[0], : shape[1]]
 
@@ -101,7 +101,8 @@ def write_directory(folder: pathlib.Path, tensors: dict[str, Stored], shards: in
     names, files = list(tensors), {}
     for i in range(shards):
         file = f"model-{i + 1:05}-of-{shards:05}.safetensors"
-        # Every so many: what belongs together lies in different files.
+        # Every file takes each `shards`-th name, so that tensors that belong together lie in
+        # different files.
         mine = names[i::shards]
         write(folder / file, {n: tensors[n] for n in mine})
         files.update({n: file for n in mine})

@@ -1,4 +1,4 @@
-"""Matrices of NVFP4 with a factor for each beside them."""
+"""Matrices of NVFP4, each with a factor beside it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quants import Type
 
 
 def tensors(name: str, values: np.ndarray) -> list[gguf_io.Tensor]:
-    """NVFP4 with a factor for every matrix: the largest of its weights has the largest scale."""
+    """NVFP4 with a factor for every matrix, such that its largest weight gets the largest scale."""
     matrices = values.reshape(-1, *values.shape[-2:])
     factors = np.abs(matrices).max(axis=(1, 2)) / (types_32.E2M1.max() * e4m3.E4M3_MAX)
     factors = quants.round_to(Type.F32, factors)

@@ -1,4 +1,4 @@
-"""Random blocks of every tensor type, and what they mean.
+"""Random blocks of every tensor type, and their values.
 
     write(path)     a GGUF file with two tensors a type: `q4_0`, blocks of any bits whose values are
                     finite, and `q4_0.values`, what quants.py makes of them, in F32
@@ -14,7 +14,7 @@ import quants
 from quants import Type
 
 BLOCKS = 256  # at most
-DRAWN = 16 * BLOCKS  # of NVFP4 one in 16 has four scales that are numbers
+DRAWN = 16 * BLOCKS  # of NVFP4, one block in 16 has four scales that are not NaN
 
 
 def finite_blocks(kind: Type) -> tuple[bytes, np.ndarray]:

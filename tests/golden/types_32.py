@@ -13,12 +13,12 @@ from e4m3 import E4M3, E4M3_MAX, to_e4m3
 
 
 def _scaled(zero: int):
-    """d * (code - zero)."""
+    """The values d * (code - zero)."""
     return lambda f: f["d"].astype(np.float64)[:, None] * (f["codes"].astype(np.float64) - zero)
 
 
 def _quantize_symmetric(zero: int):
-    """Codes 0 .. 2 * zero - 1 around `zero`: the peak gets the code 0, the longer side."""
+    """Codes 0 .. 2 * zero - 1 around `zero`. The peak gets the code 0, on the longer side."""
 
     def quantize(x: np.ndarray) -> Fields:
         d = round_half(signed_peak(x) / -zero)
@@ -29,7 +29,7 @@ def _quantize_symmetric(zero: int):
 
 
 def _values_with_minimum(f: Fields) -> np.ndarray:
-    """d * code + m."""
+    """The values d * code + m."""
     d, m = f["d"].astype(np.float64)[:, None], f["m"].astype(np.float64)[:, None]
     return d * f["codes"].astype(np.float64) + m
 
@@ -198,12 +198,13 @@ E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -
 
 
 def _values_mxfp4(f: Fields) -> np.ndarray:
-    """2^(e - 127) * E2M1[code], the OCP microscaling format in blocks of 32."""
+    """The values 2^(e - 127) * E2M1[code]: the OCP microscaling format in blocks of 32."""
     return np.ldexp(1.0, f["e"].astype(np.int64) - 127)[:, None] * E2M1[f["codes"]]
 
 
 def _quantize_mxfp4(x: np.ndarray) -> Fields:
-    """The OCP rule: the peak's exponent less that of E2M1's largest value (2)."""
+    """The OCP rule: the scale's exponent is the peak's exponent less that of E2M1's largest value
+    (2)."""
     peak = np.abs(x).max(axis=1)
     exponent = np.frexp(np.where(peak > 0, peak, 1.0))[1] - 1 - 2
     exponent = np.clip(exponent, -127, 127)
@@ -224,13 +225,13 @@ MXFP4 = BlockType(
 
 
 def _values_nvfp4(f: Fields) -> np.ndarray:
-    """scale * E2M1[code]. Scales are E4M3 without a sign: from 0x7F on a byte is no number."""
+    """The values scale * E2M1[code]. Scales are E4M3 without a sign; a byte from 0x7F on is NaN."""
     scales = np.where(f["scales"] < 0x7F, E4M3[f["scales"]], np.nan)
     return repeat(scales, 64) * E2M1[f["codes"]]
 
 
 def _quantize_nvfp4(x: np.ndarray) -> Fields:
-    """The largest of 16 weights is 6 times their scale."""
+    """Makes the largest of 16 weights 6 times their scale."""
     parts = x.reshape(len(x), 4, 16)
     peaks = signed_peak(parts)
     scales = to_e4m3(np.minimum(np.abs(peaks) / E2M1.max(), E4M3_MAX))

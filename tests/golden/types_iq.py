@@ -1,14 +1,14 @@
 """The i-quants: super-blocks of 256 weights that take rows of grids (grids.py), and IQ4_XS.
 
-Beside the fields that all types have (block_type.py), in the order of the weights:
+The fields besides those that all types have (block_type.py), in the order of the weights:
 
     rows    [blocks, 32 or 64]   indices into the grid, of 8 or 4 weights each
     signs   [blocks, 32]         of 8 weights each: a bit per weight from the lowest on, 1 for
-                                 minus, or of IQ2_XXS, IQ2_XS and IQ3_XXS the lower seven of these
-                                 bits, of which the eighth makes an even number
-    deltas  [blocks, 8 or 32]    of IQ1: 1 where 1/8 is taken from the row's values, 0 where added
+                                 minus. IQ2_XXS, IQ2_XS and IQ3_XXS store the lower seven bits;
+                                 the eighth makes the number of ones even
+    deltas  [blocks, 8 or 32]    of IQ1: 1 where 1/8 is subtracted from the row's values, else 0
 
-Scales are without the bias that all share: an s stands for 2 s + 1.
+Scales are stored without the bias that all types share: an s means 2 s + 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from block_type import (
 from types_32 import IQ4_NL_VALUES
 
 DELTA = 1 / 8
-# The largest weight of a sub-block becomes the largest of a row: its error outweighs all others.
+# The weight of a sub-block's largest element, whose error must outweigh all others.
 HEAVY = 1e3
 CHUNK = 1024  # groups at once
 
@@ -46,8 +46,8 @@ def _nearest_rows(
     targets: np.ndarray, importance: np.ndarray, grid: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The row with the least sum of importance * (target - value)^2 for every group, and that sum.
-    Targets and importance: [blocks, 256]; results: [blocks, groups]. Sums are float32's, which may
-    take a row almost as near."""
+    Targets and importance: [blocks, 256]; results: [blocks, groups]. Sums are in float32, which may
+    choose a row that is almost as near."""
     width = grid.shape[1]
     t, w = (a.reshape(-1, width).astype(np.float32) for a in (targets, importance))
     left, right = np.hstack([w * t, w]), np.hstack([-2 * grid, grid**2]).T.astype(np.float32)
@@ -62,9 +62,9 @@ def _nearest_rows(
 def _scaled_targets(
     x: np.ndarray, count: int, unit: float, top: float, limit: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """d, the scales of so many sub-blocks, what x is then in units of the grid, and importance. A
-    weight is d * unit * (2 s + 1) * value; every sub-block's largest becomes the largest value,
-    `top`, and that of the block takes the largest s, `limit`."""
+    """d, the scales of `count` sub-blocks, x in units of the grid, and the importance. A weight is
+    d * unit * (2 s + 1) * value. The largest weight of every sub-block gets the largest value,
+    `top`, and the largest of the block has the largest s, `limit`."""
     parts = x.reshape(len(x), count, -1)
     at = np.abs(parts).argmax(axis=2)[:, :, None]
     peak = np.abs(signed_peak(parts))
@@ -90,7 +90,7 @@ class _Signed:
     grid: np.ndarray
     unit: float
     count: int  # scales
-    even: bool  # the number of minus signs of 8 weights
+    even: bool  # whether 8 weights have an even number of minus signs
 
     def values(self, f: Fields) -> np.ndarray:
         signs = _integer(f["signs"])
@@ -102,7 +102,8 @@ class _Signed:
         return step * (2 * repeat(f["scales"], 256) + 1) * np.where(minus, -rows, rows)
 
     def quantize(self, x: np.ndarray) -> Fields:
-        """Where signs must be even and are not, the smallest of the 8 weights takes the other."""
+        """If signs must be even and are not, the sign of the smallest of the 8 weights is flipped.
+        """
         d, scales, targets, importance = _scaled_targets(
             x, self.count, self.unit, self.grid.max(), 15
         )
@@ -130,7 +131,7 @@ class _Ternary:
         return f["d"].astype(np.float64)[:, None] * (2 * repeat(f["scales"], 256) + 1) * moved
 
     def quantize(self, x: np.ndarray) -> Fields:
-        """Of both deltas the one with the less error."""
+        """Takes the delta with the smaller error."""
         d, scales, targets, importance = _scaled_targets(x, self.count, 1.0, 1 + DELTA, 7)
         tried = [_nearest_rows(targets - m, importance, grids.IQ1) for m in (DELTA, -DELTA)]
         plus, minus = (costs.reshape(len(x), self.deltas, -1).sum(axis=2) for _, costs in tried)
@@ -140,7 +141,8 @@ class _Ternary:
 
 
 def _signs_and_scale(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Words of 32 bits for 32 weights: four sets of seven signs from the lowest bit on, a scale."""
+    """Words of 32 bits for 32 weights: four sets of seven signs from the lowest bit on, then a
+    scale."""
     signs = w[:, :, None] >> np.arange(0, 28, 7, dtype=np.uint32) & 127
     return signs.reshape(len(w), -1), w >> 28
 
@@ -165,8 +167,9 @@ def _pack_iq2_xxs(f):
 
 _IQ2_XXS = _Signed(grids.IQ2_XXS, 1 / 8, 8, even=True)
 
-# Known blocks of the IQ2: a row 0 is eight times 8, and 8 / 8 is 1; a last row is eight times 43.
-# Here row 1 has 43 in front. Signs: two of a group; one, and so the eighth. s = 2.
+# Known blocks of the IQ2 types. Row 0 is eight times 8, and 8 / 8 is 1; the last row is eight times
+# 43. Here row 1 begins with 43. One group has two minus signs; another has one, so the eighth is
+# added. s = 2.
 IQ2_XXS = BlockType(
     "IQ2_XXS", number=16, length=256, bytes=66,
     unpack=_unpack_iq2_xxs, pack=_pack_iq2_xxs,
@@ -244,7 +247,7 @@ def _pack_iq3_xxs(f):
 
 _IQ3_XXS = _Signed(grids.IQ3_XXS, 1 / 4, 8, even=True)
 
-# A row 0 is four times 4, row 1 is 20 and three times 4, the last 4, 28, 52, 62.
+# Row 0 is four times 4, row 1 is 20 and three times 4, and the last row is 4, 28, 52, 62.
 IQ3_XXS = BlockType(
     "IQ3_XXS", number=18, length=256, bytes=98,
     unpack=_unpack_iq3_xxs, pack=_pack_iq3_xxs,
@@ -272,7 +275,7 @@ def _pack_iq3_s(f):
 
 _IQ3_S = _Signed(grids.IQ3_S, 1.0, 8, even=False)
 
-# A row 0 is four times 1, the last 1, 1, 15, 15.
+# Row 0 is four times 1, and the last row is 1, 1, 15, 15.
 IQ3_S = BlockType(
     "IQ3_S", number=21, length=256, bytes=110,
     unpack=_unpack_iq3_s, pack=_pack_iq3_s,
@@ -306,7 +309,7 @@ def _pack_iq1_s(f):
 
 _IQ1_S = _Ternary(count=8, deltas=8)
 
-# A row 0 is eight times -1, row 2 twice 0 and six times -1, the last eight times 1.
+# Row 0 is eight times -1, row 2 is twice 0 and six times -1, and the last row is eight times 1.
 IQ1_S = BlockType(
     "IQ1_S", number=19, length=256, bytes=50,
     unpack=_unpack_iq1_s, pack=_pack_iq1_s,
@@ -321,8 +324,8 @@ IQ1_S = BlockType(
 
 
 def _unpack_iq1_m(raw):
-    """Four bits a group: three of its row's index, then the delta. Of the four words at the end
-    each has four scales and above them four bits of d, whose lowest come first."""
+    """A group has four bits: three of its row's index, then the delta. Each of the four words at
+    the end has four scales and above them four bits of d; the first word has d's lowest bits."""
     high = _integer(spread(raw[:, 32:48], 1, 4))
     words = _words(raw[:, 48:56], "<u2")
     scales = words[:, :, None] >> np.arange(0, 12, 3, dtype=np.uint16) & 7
@@ -360,7 +363,8 @@ IQ1_M = BlockType(
 
 
 def _unpack_iq4_xs(raw):
-    """Of a scale's six bits the low four come from bytes 4 to 7, the high two from 2 and 3."""
+    """A scale has six bits: the low four come from bytes 4 to 7, the high two from bytes 2 and 3.
+    """
     scales = spread(raw[:, 4:8], 1, 4) | spread(raw[:, 2:4], 1, 2) << 4
     return {"d": half(raw[:, :2]), "scales": scales, "codes": spread(raw[:, 8:], 16, 4)}
 
@@ -376,7 +380,7 @@ def _values_iq4_xs(f: Fields) -> np.ndarray:
 
 
 def _quantize_iq4_xs(x: np.ndarray) -> Fields:
-    """The largest weight of a sub-block has the code 0, the longer side."""
+    """The largest weight of a sub-block gets the code 0, on the longer side."""
     parts = x.reshape(len(x), 8, 32)
     scales = signed_peak(parts) / IQ4_NL_VALUES[0]
     d = round_half(np.abs(scales).max(axis=1) / 31)

@@ -43,8 +43,8 @@ def _quantize_with_minima(count: int, top: int, limit: int):
 
 
 def _symmetric(zero: int, top: int, bias: int) -> dict:
-    """16 sub-blocks of 16 weights with a signed integer scale: d * (sc - bias) * (code - zero),
-    where a scale without bias is an int8. Scales reach from -top to top."""
+    """16 sub-blocks of 16 weights with a signed integer scale: d * (sc - bias) * (code - zero). A
+    scale without bias is an int8. Scales range from -top to top."""
 
     def values(f: Fields) -> np.ndarray:
         scales = f["scales"].astype(np.float64) - bias if bias else f["scales"].view(np.int8)
@@ -97,8 +97,8 @@ Q2_K = BlockType(
 
 
 def _unpack_q3_k(raw):
-    """The third bit of all 256 codes comes first: byte l, bit k holds that of weight 32 k + l.
-    Of the 16 scales, 8 bytes hold the low four bits and 4 bytes the high two."""
+    """The third bit of all 256 codes comes first: bit k of byte l belongs to weight 32 k + l. Of
+    the 16 scales, 8 bytes hold the low four bits and 4 bytes the high two."""
     high = spread(raw[:, :32], 32, 1)
     low = spread(raw[:, 32:96], 32, 2)
     scales_low = np.concatenate([raw[:, 96:104] & 15, raw[:, 96:104] >> 4], axis=1)
@@ -133,8 +133,8 @@ Q3_K = BlockType(
 
 def _unpack_scales_and_mins(raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """12 bytes -> eight 6-bit scales and eight 6-bit minima. Bytes 0-3 and 4-7 hold the first four
-    scales and minima; their top two bits are those of the last four, whose low four bits share
-    bytes 8-11, scale below minimum."""
+    scales and minima. Their top two bits belong to the last four, whose low four bits share bytes
+    8-11, scale below minimum."""
     a, b, c = raw[:, 0:4], raw[:, 4:8], raw[:, 8:12]
     scales = np.concatenate([a & 63, (c & 15) | ((a >> 6) << 4)], axis=1)
     mins = np.concatenate([b & 63, (c >> 4) | ((b >> 6) << 4)], axis=1)
@@ -148,8 +148,8 @@ def _pack_scales_and_mins(scales: np.ndarray, mins: np.ndarray) -> np.ndarray:
     return np.concatenate([a, b, c], axis=1)
 
 
-# Q4_K and Q5_K: sub-block 0 has scale 2 and minimum 3, sub-block 5 scale 33 and minimum 21, whose
-# high bits lie in bytes 1 and 5; all others have neither.
+# Q4_K and Q5_K: sub-block 0 has scale 2 and minimum 3, sub-block 5 has scale 33 and minimum 21,
+# with high bits in bytes 1 and 5. All others have neither.
 _K4_SCALES = edited(12, 0, {0: 2, 4: 3, 1: 0x80, 5: 0x40, 9: 0x51})
 
 

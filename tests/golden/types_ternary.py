@@ -1,7 +1,8 @@
 """The block types with two, three or four values, multiples of one scale per block.
 
-    bytes   [blocks, 52]   of TQ1_0: five digits of base 3 each. 13 of 256 bytes stand for the same
-                           digits as others, so the bytes are the field, and not the digits
+
+        bytes   [blocks, 52]   of TQ1_0: five digits of base 3 each. 13 of 256 bytes have the same
+                               digits as others, so the field has the bytes and not the digits
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ def _quantize_ternary(x: np.ndarray) -> Fields:
     return {"d": d, "codes": _codes_around_one(x, d, 2)}
 
 
-# The bytes of a run hold one digit each of as many weights in a row, then the next digit.
+# The bytes of a run hold the same digit of successive weights; then comes the next digit.
 _RUNS = ((slice(0, 32), 5), (slice(32, 48), 5), (slice(48, 52), 4))
 
 
 def _digits(raw: np.ndarray, count: int) -> np.ndarray:
-    """A byte is a fraction of 256, whose digits of base 3 behind the point are codes."""
+    """The codes. A byte is a fraction of 256 whose base-3 digits after the point are the codes."""
     left = raw.astype(np.int64)
     out = []
     for _ in range(count):
@@ -44,7 +45,7 @@ def _digits(raw: np.ndarray, count: int) -> np.ndarray:
 
 
 def _bytes_of_digits(codes: np.ndarray, count: int) -> np.ndarray:
-    """The least byte with these digits, and zeros behind them up to the fifth."""
+    """The least byte with these digits, followed by zeros up to the fifth."""
     digits = codes.reshape(len(codes), count, -1).astype(np.int64)
     number = (digits * 3 ** np.arange(4, 4 - count, -1)[:, None]).sum(axis=1)
     return -(-number * 256 // 243)
@@ -63,7 +64,7 @@ def _quantize_tq1_0(x: np.ndarray) -> Fields:
     return {"d": plain["d"], "bytes": join(*raw)}
 
 
-# 0x80 is 1/2, all of whose digits are 1; all of 0xFF are 2; 185 / 256 is 0.20111 of base 3.
+# 0x80 is 1/2, whose digits are all 1. The digits of 0xFF are all 2. 185 / 256 is 0.20111 in base 3.
 TQ1_0 = BlockType(
     "TQ1_0", number=34, length=256, bytes=54,
     unpack=lambda raw: {"bytes": raw[:, :52], "d": half(raw[:, 52:54])},
@@ -110,7 +111,7 @@ Q1_0 = BlockType(
 
 
 def _quantize_q2_0(x: np.ndarray) -> Fields:
-    """The peak gets the code 3, the longer side."""
+    """The peak gets the code 3, on the longer side."""
     d = round_half(signed_peak(x) / 2)
     return {"d": d, "codes": _codes_around_one(x, d, 3)}
 

@@ -10,7 +10,7 @@ FILLER_START = BYTE_TOKENS_START + 256
 
 
 def filler_piece(index: int) -> str:
-    """Distinct pieces: the space mark, letters, then pairs and triples of them."""
+    """Distinct pieces: the space mark, then letters, then pairs and triples of letters."""
     if index == 0:
         return "\u2581"
     letters, index = "", index - 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Grammars of JSON Schemas beside Debian's python3-jsonschema: random schemas, documents that are
-valid or nearly so, and documents that walks through the grammars make.
+"""Compares grammars of JSON Schemas with Debian's python3-jsonschema: random schemas, documents
+that are valid or nearly so, and documents made by walks through the grammars.
 
     grammar_test.py --hearth build/release/hearth [--emulator 'qemu-aarch64 -L DIR'] [TEST...]
 """
@@ -31,7 +31,7 @@ LONG_NUMBER = re.compile(r"[0-9.]{13}")
 
 
 def once(pairs):
-    """An object of pairs whose names differ."""
+    """An object of these pairs. Asserts that the names differ."""
     assert len(dict(pairs)) == len(pairs), pairs
     return dict(pairs)
 
@@ -40,7 +40,7 @@ class GrammarTest(KeywordsTest, unittest.TestCase):
     command = []
 
     def bench(self, cases, *words):
-        """The report of `hearth grammar bench` over cases."""
+        """The report of `hearth grammar bench` over these cases."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "cases.jsonl"
             path.write_text("".join(json.dumps(case) + "\n" for case in cases))
@@ -51,7 +51,8 @@ class GrammarTest(KeywordsTest, unittest.TestCase):
         return json.loads(done.stdout)
 
     def judge(self, schema, documents):
-        """A case with every order of each document, and which tests belong together."""
+        """A case with every order of each document, and the groups of tests that are orders of one
+        document."""
         validator = jsonschema.Draft202012Validator(schema)
         tests, groups = [], []
         for document in documents:
@@ -99,11 +100,11 @@ class GrammarTest(KeywordsTest, unittest.TestCase):
         self.assertGreater(valid, SCHEMAS)
 
     def check_walks(self, schema, found):
-        """What a walk made is valid."""
+        """Asserts that documents made by walks are valid."""
         self.assertEqual(found["dead_ends"], 0, json.dumps(schema))
         validator = jsonschema.Draft202012Validator(schema)
         for walk in found["walks"]:
-            if LONG_NUMBER.search(walk):  # a float of Python's would be another number
+            if LONG_NUMBER.search(walk):  # a Python float would be another number
                 continue
             document = json.loads(walk, object_pairs_hook=once)
             problem = jsonschema.exceptions.best_match(validator.iter_errors(document))

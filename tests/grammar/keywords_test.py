@@ -1,4 +1,4 @@
-"""docs/structured-output.md says of each keyword whether it is held: tried on schemas with it."""
+"""Tests docs/structured-output.md, which says of each keyword whether it is enforced."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "structured-output.md"
 ROW = re.compile(r"^\| `([$\w]+)` \| (held|in part) \|", re.M)
 
-# Schemas that are taken and schemas that are refused by the keyword's name, for each keyword.
+# Accepted schemas and schemas that are refused by the keyword's name, for each keyword.
 LOOKAHEAD = {"pattern": "^(?=a)b"}
 UNIQUE = {"type": "array", "uniqueItems": True}
 TRACKED = {"unevaluatedProperties": False, "anyOf": [{"required": [str(i)]} for i in range(11)]}

@@ -1,4 +1,4 @@
-"""Random JSON Schemas, and documents that are valid by them or nearly so, from a seed."""
+"""Random JSON Schemas, and documents that they accept or nearly accept, from a seed."""
 
 import itertools
 import math
@@ -7,7 +7,7 @@ NAMES = ["a", "b", "c"]
 OTHERS = ["x", "y"]
 WORDS = ["", "a", "ab", "abc", "xyz", "b\nc", "\u00e9\U0001f600", '"q"', "\\"]
 PATTERNS = ["^a", "b$", "^[a-c]{1,2}$", "^(ab|x)", "\u00e9", "^x", "[^a]"]
-# Fillings of forms: names, and patterns whose texts end.
+# Values for forms: names, and patterns whose texts end.
 FIELDS = ["name", "kind", "size", "place", "note", "tags", "owner", "id", "day", "\u00e9tat", "a b"]
 CODES = [r"^[A-Z]{2}-[0-9]{3,5}$", r"^(north|south)( (east|west))?$", "^#[0-9a-f]{6}$",
          r"^\d{1,3}(\.\d{1,2})?$", "^[a-z]{1,9}(_[a-z]{1,9}){0,2}$", r"^(\+|00)[1-9]\d{5,9}$",
@@ -36,7 +36,7 @@ def value(random, depth):
 
 
 class SchemaMaker:
-    """Makes a schema from keywords of all kinds; `depth` bounds how deep they lie."""
+    """Makes a schema from keywords of all kinds. `depth` bounds their nesting."""
 
     def __init__(self, random):
         self.random = random
@@ -129,7 +129,7 @@ def make_schema(random):
 
 
 class FormMaker:
-    """Makes a schema of the kind that programs ask answers by: every value has an end."""
+    """Makes a schema like those of programs that ask for answers: every value has an end."""
 
     def __init__(self, random):
         self.random = random
@@ -226,13 +226,13 @@ class FormMaker:
 
 
 def make_form(random, kind="any"):
-    """A schema by FormMaker: of any value, or of an "object"."""
+    """A schema by FormMaker, for any value or for an "object"."""
     maker = FormMaker(random)
     return getattr(maker, kind)(2) | {"$defs": maker.definitions()}
 
 
 def guess(random, schema, depth=3):
-    """A value that `schema` may take: what its first keywords ask for."""
+    """A value that `schema` may accept, made from its first keywords."""
     if not isinstance(schema, dict) or depth == 0 or random.random() < 0.1:
         return value(random, 1)
     if "enum" in schema:
@@ -267,7 +267,7 @@ def guess(random, schema, depth=3):
 
 
 def count_orders(document):
-    """How many orders() there are."""
+    """The number of orders() of the document."""
     if isinstance(document, list):
         return math.prod(map(count_orders, document))
     if isinstance(document, dict):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Texts that the demo model samples under random JSON Schemas, beside Debian's python3-jsonschema:
-greedy and by chance, alone and many together, as answers and as arguments of calls.
+"""Checks texts that the demo model samples under random JSON Schemas with Debian's
+python3-jsonschema. They are sampled greedily and at random, one alone and many together, as answers
+and as arguments of calls.
 
     sampling_test.py --hearth build/release/hearth [TEST...]
 """
@@ -30,7 +31,7 @@ TOGETHER = 32
 MAX_TOKENS = 200
 FEWEST_ENDED = 0.6
 ASKED = ["Tell me a story about a fox.", "Where did the bear live?", "{", "Who found the kite?"]
-# Keywords that must be among those of the schemas.
+# Keywords that the schemas together must use.
 KEYWORDS = {"additionalProperties", "allOf", "anyOf", "const", "contains", "enum", "maximum",
             "exclusiveMaximum", "exclusiveMinimum", "format", "if", "items", "maxItems",
             "maxLength", "maxProperties", "minItems", "minLength", "minimum", "multipleOf", "not",
@@ -39,13 +40,13 @@ KEYWORDS = {"additionalProperties", "allOf", "anyOf", "const", "contains", "enum
 
 
 def number(text):
-    """A number of JSON exactly, whole where it is."""
+    """The exact value of a JSON number, as an int if it is whole."""
     made = decimal.Decimal(text)
     return int(made) if made.adjusted() < 400 and made == made.to_integral_value() else made
 
 
 def parse(text):
-    """JSON, with no name twice in an object and no half of a character."""
+    """Parses JSON. Fails on a name twice in an object and on half of a surrogate pair."""
     found = json.loads(text, object_pairs_hook=once, parse_float=number)
     json.dumps(found, ensure_ascii=False, default=str).encode()
     return found
@@ -62,7 +63,8 @@ class SamplingTest(unittest.TestCase):
     hearth = ""
 
     def start(self, *words):
-        """A server that ends with the test, and well. One thread: steps this small gain none."""
+        """A server that must end well with the test. It has one thread, since more gain nothing in
+        steps this small."""
         server = Server(serve_command(SamplingTest.hearth, DEMO, "--no-log", "--threads", 1, *words,
                                       "--max-running", TOGETHER, "--kv-cache", "256MiB"))
         self.addCleanup(server.__exit__)
@@ -70,7 +72,7 @@ class SamplingTest(unittest.TestCase):
         return server
 
     def check(self, schema, text):
-        """The text is a document that the schema takes."""
+        """Asserts that the text is a document which the schema accepts."""
         exact = json.loads(json.dumps(schema), parse_float=number)
         formats = jsonschema.FormatChecker(random_schemas.LEAVES)
         validator = jsonschema.Draft202012Validator(exact, format_checker=formats)
@@ -80,7 +82,7 @@ class SamplingTest(unittest.TestCase):
         self.assertIsNone(problem, f"{json.dumps(schema)} makes {text}")
 
     def choices(self, server, bodies, together):
-        """The choice of each, asked one after another or `together` at a time."""
+        """The choice of each request, sent one after another or `together` at a time."""
 
         def ask(body):
             status, found = server.ask("POST", CHAT, body)
@@ -99,14 +101,15 @@ class SamplingTest(unittest.TestCase):
                 for i, shape in enumerate(shapes)]  # fmt: skip
 
     def answers(self, server, temperature, shapes):
-        """What is answered to all, alone as together."""
+        """The answers to all requests. Asserts that they are the same alone and together."""
         bodies = self.requests(temperature, shapes)
         alone = self.choices(server, bodies, 1)
         self.assertEqual(self.choices(server, bodies, TOGETHER), alone)
         return alone
 
     def make_schemas(self, server):
-        """Half of them have keywords of all kinds: such as have a text and can be held in time."""
+        """Makes schemas. Half of them have keywords of all kinds; only schemas with a text that
+        compile in time are kept."""
         source = random.Random(38)
         made = [random_schemas.make_form(source) for _ in range(SCHEMAS // 2)]
         while len(made) < SCHEMAS:

@@ -1,15 +1,14 @@
-"""What the ratchet (words.py) counts in code.
+"""The ratchet (words.py) counts these places in code.
 
-A comment says what it is about in its first word, so that it can be read before the code that it
-stands over: "Returns ...", "The bytes of ...", not "Of a page" or "What is kept". Limits are kMax
-and kMin.
+A comment's first word says what it is about, so that it can be read before the code below it:
+"Returns ...", "The bytes of ...", not "Of a page" or "What is kept". Limits are kMax and kMin.
 """
 
 import re
 
 FOLDERS = ("src/", "tests/", "tools/", "bench/", "fuzz/")
 SLASHED = (".h", ".cc", ".comp", ".glsl", ".js", ".mjs")
-# Words that open a clause or a phrase, whose subject then comes late or not at all.
+# Words that open a clause or a phrase whose subject comes late or not at all.
 OPENINGS = re.compile(
     r"(What|Which|Who|Whom|Whose|Whoever|Whatever|Why|That|Of|By|Where|When|While|Until|Without"
     r"|With|Within|In|As|Behind|Before|After|Between|Beside|To|Into|Onto|From|For|At|On|Over|Under"
@@ -20,14 +19,14 @@ LIMIT_NAME = re.compile(r"\bk(?:Most|Least)[A-Z0-9]\w*")
 
 
 def comment_mark(path):
-    """What begins a comment of the file; None where none are counted."""
+    """The mark that begins a comment of the file; None for files that are not counted."""
     if not path.startswith(FOLDERS):
         return None
     return "//" if path.endswith(SLASHED) else "#" if path.endswith(".py") else None
 
 
 def comments_without_subject(path, text):
-    """(line, first words) of each block of comment lines that opens without its subject."""
+    """(line, first words) of each block of comment lines that does not begin with its subject."""
     mark = comment_mark(path)
     if mark is None:
         return []
@@ -42,7 +41,7 @@ def comments_without_subject(path, text):
 
 
 def limits_named_most(path, text):
-    """(line, name) of the first of each name of a limit that is not a kMax or kMin."""
+    """(line, name) of the first occurrence of each limit that is not named kMax or kMin."""
     if comment_mark(path) is None or path.endswith(".py"):
         return []
     first = {}

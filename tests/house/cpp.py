@@ -1,7 +1,7 @@
-"""As much C++ as the house rules need: text without comments and literals, functions, variables.
+"""The C++ that the house rules need: text without comments and literals, functions, variables.
 
-Not a parser. It relies on what clang-format and the compilers guarantee: balanced braces outside
-the preprocessor, and one declaration a statement.
+This is not a parser. It relies on guarantees of clang-format and the compilers: balanced braces
+outside the preprocessor, and one declaration a statement.
 """
 
 import bisect
@@ -11,7 +11,7 @@ import re
 # name: the text before the body on one line; first and last: line numbers from 1.
 Function = collections.namedtuple("Function", "name first last")
 Variable = collections.namedtuple("Variable", "text line")
-# name: with its namespaces, "hearth::Graph".
+# name: including its namespaces, "hearth::Graph".
 Type = collections.namedtuple("Type", "name line")
 
 TOKEN = re.compile(
@@ -27,7 +27,8 @@ TOKEN = re.compile(
 
 
 def blank(text, keep_directives=False):
-    """The text with comments, literals and preprocessor lines as spaces; every position stays."""
+    """The text with comments, literals and preprocessor lines replaced by spaces. Positions do not
+    change."""
 
     def spaces(match):
         if keep_directives and match.lastgroup == "directive":
@@ -70,7 +71,7 @@ def without_template_prefix(head):
 
 
 def outside_parentheses(head):
-    """The head with what stands in (), [] and {} removed, so that only its own level remains."""
+    """The head without the contents of (), [] and {}, so that only its own level remains."""
     kept, depth = [], 0
     for c in head:
         if c in "([{":
@@ -87,7 +88,7 @@ def outside_parentheses(head):
 
 
 def kind_of_brace(head):
-    """What the '{' after this head opens: 'namespace', 'type', 'function', 'member' or 'value'."""
+    """The kind of the '{' after this head: 'namespace', 'type', 'function', 'member' or 'value'."""
     head = without_template_prefix(head)
     flat = re.sub(r"\boperator\s*(\(\)|\[\]|[^\s\w(]+)", "operator_", outside_parentheses(head))
     flat = re.sub(r"^([A-Z][A-Z0-9_]+(\(\))?\s+)+(?=[a-z])", "", flat)  # a macro without semicolon
@@ -109,7 +110,7 @@ def kind_of_brace(head):
 
 
 def name_of_scope(head):
-    """The name of the namespace or type that this head opens; empty for one without a name."""
+    """The name of the namespace or type that this head opens; empty if it has no name."""
     head = re.sub(r"\balignas\s*\([^()]*\)", "", without_template_prefix(head))
     match = re.match(r"(?:inline\s+)?(?:namespace|(?:class|struct|union|enum)+(?:\s+class)?)"
                      r"\s+([\w:]+)", head)
@@ -117,8 +118,8 @@ def name_of_scope(head):
 
 
 class Scanner:
-    """Walks blanked text once and collects functions, the types that namespaces with a name hold,
-    and the variables of namespaces and types."""
+    """Walks blanked text once. Collects functions, the types in named namespaces, and the variables
+    of namespaces and types."""
 
     def __init__(self, text):
         self.text = blank(text)
@@ -211,7 +212,7 @@ NOT_A_VARIABLE = re.compile(
 def is_mutable_variable(statement, in_function=False):
     """Whether a declaration statement makes a variable that can change.
 
-    Outside functions `T x(...)` is taken for a function, inside them for a variable.
+    Outside functions `T x(...)` counts as a function, inside them as a variable.
     """
     text = without_template_prefix(statement)
     if not text or NOT_A_VARIABLE.match(text):

@@ -1,7 +1,7 @@
 """The house rules: each takes a path and its text and returns [(line, what is wrong)].
 
-A rule looks at one file only, so that a made-up bad file shows that it can fail (self_test.py).
-Rules that look at the tree as a whole are in tree_rules.py.
+A rule looks at one file only, so that self_test.py can show with a made-up bad file that it fails.
+Rules about the tree as a whole are in tree_rules.py.
 """
 
 import ast
@@ -10,7 +10,7 @@ import re
 import cpp
 import tree
 
-# Modules stand in the order of dependency: a module sees itself and the modules before it.
+# The modules in the order of dependency: a module sees itself and the modules before it.
 MODULES = (
     "base setup http topology memory threads tensor kernels accelerator formats tokenizer"
     " grammar template chat plan graph models store cost hybrid engine embed bench report tune"
@@ -24,7 +24,7 @@ COLUMNS = 100
 
 # An ISA fragment (*_avx512-inl.h) is part of the ISA files that include it, not an interface.
 ISA_FILE = re.compile(r"_(avx2|avxvnni|avx512|amx|neon|i8mm)\w*(\.cc|-inl\.h)$")
-# A level that stands on another uses its fragments.
+# The fragments that a level may use besides its own.
 MAY_INCLUDE = {
     "avxvnni": ["avxvnni", "avx2"],
     "amx": ["amx", "avx512"],
@@ -39,7 +39,7 @@ SIMD_TYPE = re.compile(
 )
 ISA_FLAG = re.compile(r"-m(arch=|tune=|cpu=|avx|sse|fma|f16c|amx|bmi)[\w.+-]*")
 
-# The words are put together here, so that this file doesn't hold what it bans.
+# The words are joined here, so that this file does not contain what it bans.
 BANNED = ["/wo" + "rk/", "../sha" + "red", "pe" + "er.py"]
 BANNED += ["npm" + "js", "pypi" + ".org", "deb.deb" + "ian.org", "crates" + ".io"]
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b")
@@ -77,7 +77,7 @@ def layering(path, text):
 
 
 def told_by_tuning(path, text):
-    """The command line asks tuning for results, and knows nothing of how it comes to them."""
+    """The command line asks tuning for results and does not depend on its parts."""
     if module_of(path) != "cli" or not tree.is_cpp(path):
         return []
     return [
@@ -300,7 +300,7 @@ def banned_words(path, text):
     ]
 
 
-# base/tell.h tells on standard error, and write_stdout() prints results.
+# Only base/tell.h writes to standard error, and write_stdout() to standard output.
 PRINTING = re.compile(
     r"\bstd::(cerr|clog|cout)\b|\bstd(err|out)\b|\bfmt::v?print\("
     r"|\b(perror|v?printf|puts|putchar)\(|\bstd(err|out)_(color_)?sink"
@@ -310,8 +310,8 @@ MAY_PRINT = {"src/base/tell.cc": "STDERR", "src/cli/text_io.cc": "STDOUT"}
 
 
 def printing(path, text):
-    """Only one place prints on each standard stream: what fmt and the streams do where one is
-    closed, full or broken is to throw, to wait or to be silent."""
+    """Each standard stream has one place that prints to it. If a stream is closed, full or broken,
+    fmt and std streams may throw, block or be silent."""
     if not path.startswith("src/") or not tree.is_cpp(path):
         return []
     if path.endswith(("_test.cc", "_bench.cc")):
@@ -328,7 +328,7 @@ MAPS_FILES = {"src/formats/mapped_file.cc"}
 
 
 def file_maps(path, text):
-    """One place maps files: a file that somebody cuts short must not end the process."""
+    """Only one place maps files, since a mapped file that is truncated must not end the process."""
     if not path.startswith("src/") or not tree.is_cpp(path) or path in MAPS_FILES:
         return []
     if path.endswith("_test.cc"):

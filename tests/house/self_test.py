@@ -1,4 +1,4 @@
-"""The house rules on made-up files: that each finds what it is for, and leaves the rest alone."""
+"""Tests the house rules on made-up files: each rule finds its violations and nothing else."""
 
 import pathlib
 import tempfile

@@ -1,4 +1,5 @@
-"""The files of the project: what git tracks or would track, or all where there is no git."""
+"""The files of the project: those that git tracks or would track; all files where there is no git.
+"""
 
 import os
 import pathlib
@@ -22,7 +23,7 @@ def list_files(root=ROOT):
 
 
 def walk(root):
-    """The tree without git's help: everything but build/, hidden folders and Python's caches."""
+    """All files, without git's help, except build/, hidden folders and Python's caches."""
     for folder, subfolders, names in os.walk(root):
         here = pathlib.Path(folder).relative_to(root)
         skipped = {"__pycache__"} | ({"build"} if here == pathlib.Path(".") else set())
@@ -51,6 +52,6 @@ def is_cmake(path):
 
 
 def is_code(path):
-    """Sources that budgets and comment rules hold for; data and prose are not."""
+    """Whether budgets and comment rules apply to the file. Data and prose are exempt."""
     name = path.split("/")[-1]
     return is_cpp(path) or path.endswith(SCRIPT) or name in ("CMakeLists.txt", "Makefile")

@@ -1,4 +1,4 @@
-"""House rules about how files fit together: includes and links that lead somewhere, format."""
+"""House rules about the tree as a whole: includes, links, names and format."""
 
 import os
 import re
@@ -12,7 +12,8 @@ import words
 
 
 def includes_exist(root, files):
-    """Every quoted include is a file: from src/, or beside a file that is not under src/."""
+    """The target of every quoted include exists: in src/, or beside a file that is not under src/.
+    """
     known = set(files)
     found = []
     for path in filter(tree.is_cpp, files):
@@ -84,9 +85,9 @@ def anchors(text):
 
 
 def paths_exist(root, files):
-    """Every file or folder that the map and the design pages name in backquotes is there.
+    """Every file or folder that the map and the design pages name in backquotes exists.
 
-    A path may leave out its beginning, * stands for anything, and a word in capitals for a name.
+    A path may omit its beginning, * stands for anything, and a word in capitals for a name.
     """
     found = []
     for path in files:
@@ -103,7 +104,7 @@ def paths_exist(root, files):
 
 
 def verbs(root, files):
-    """The verbs of the program: verb_NAME.cc, and what is registered by name with CLI11."""
+    """The verbs of the program: those of verb_NAME.cc, and those registered by name with CLI11."""
     names = set()
     for path in files:
         if not re.fullmatch(r"src/cli/\w+\.cc", path) or path.endswith("_test.cc"):
@@ -124,9 +125,9 @@ def verbs_have_pages(root, files):
 
 
 def types_have_names_of_their_own(root, files):
-    """No two types of the library share a name, and none elsewhere has the name of one of these.
+    """No two types of the library share a name, and no type elsewhere has the name of one of these.
 
-    Types of one name that meet in a program are undefined behaviour, which no linker tells.
+    Two types of one name in a program are undefined behaviour, which the linker does not report.
     """
     first, found = {}, []
     for path in sorted(filter(tree.is_cpp, files), key=lambda path: not path.startswith("src/")):
@@ -139,7 +140,7 @@ def types_have_names_of_their_own(root, files):
 
 
 def formatted(root, files):
-    """What clang-format would change; nothing where there is no clang-format."""
+    """The files that clang-format would change; nothing if there is no clang-format."""
     program = shutil.which("clang-format")
     sources = [str(root / path) for path in files if tree.is_cpp(path)]
     if not program or not sources:

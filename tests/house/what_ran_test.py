@@ -1,4 +1,5 @@
-"""That scripts/what_ran.py finds what tests skipped and which ISA levels they went through."""
+"""Tests that scripts/what_ran.py finds the skipped tests and the ISA levels that tests went
+through."""
 
 import contextlib
 import io

@@ -1,6 +1,7 @@
-"""A ratchet for words: what is counted over the project, and the most there may be of each.
+"""A ratchet for words: counts places over the project and allows at most a fixed number of each
+kind.
 
-A number of MOST only falls: whoever takes some away lowers it in the same commit.
+The numbers in MOST may only fall: a commit that removes places lowers its number.
 
     python3 tests/house/words.py [--list]
 
@@ -36,7 +37,7 @@ def blank_code(text):
 
 
 def passages(text):
-    """[(line, text)] of every paragraph, point of a list and cell of a table, without code."""
+    """[(line, text)] of every paragraph, list item and table cell, without code."""
     found, paragraph = [], False
     for number, line in enumerate(blank_code(text).split("\n"), 1):
         stripped = line.strip()
@@ -60,12 +61,12 @@ def sentences(passage):
 
 
 def count_words(sentence):
-    """Words of prose: names in backquotes are not counted."""
+    """The number of words of prose. Names in backquotes are not counted."""
     return sum(bool(re.search(r"\w", word)) for word in re.sub(r"`[^`]*`", "", sentence).split())
 
 
 def long_sentences(path, text):
-    """Sentences of more than SENTENCE_WORDS words in what users and authors read."""
+    """Sentences of more than SENTENCE_WORDS words in documents for users and authors."""
     if not is_document(path):
         return []
     return [
@@ -85,19 +86,19 @@ def words_too_many_on_the_map(path, text):
 
 COUNTED = [long_sentences, words_too_many_on_the_map, comments.comments_without_subject,
            comments.limits_named_most]
-# A name counts once, in however many files it stands.
+# Each name counts once, however many files contain it.
 NAMES = {comments.limits_named_most}
 
 
 def places_of(count, root, files):
-    """[(path, line, what)] of all that is counted, and their number."""
+    """[(path, line, what)] of all places of a count, and their number."""
     places = [(path, *place) for path in files if (text := tree.read_text(path, root))
               for place in count(path, text)]
     return places, len({what for _, _, what in places} if count in NAMES else places)
 
 
 def ratchet(root, files, most_of=None):
-    """No more of what is counted than the number on file; all places where there is more."""
+    """All places of each count that exceeds its number."""
     found = []
     for count in COUNTED:
         places, number = places_of(count, root, files)
